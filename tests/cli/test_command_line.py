@@ -25,6 +25,7 @@ from understudy.config.files import find_cell, shipped_robots
 from understudy.errors import ConfigError
 
 PATIENCE = 60.0
+ROBOT_FILE = Path(__file__).parents[1] / "config" / "mobile" / "robot_config.json"
 COMMANDS = ["run", "cells", "faces", "faults", "doctor", "check", "new", "record", "replay"]
 COMMANDS += ["status", "stop", "warm"]
 RECORD = ["record", "--to", ":1", "--out", "x.chat"]
@@ -88,6 +89,18 @@ def test_lists_show_the_available_names(command: str, shows: list[str]) -> None:
 def test_check_reports_a_valid_cell() -> None:
     done = Done("check", "text_robot")
     assert (done.code, done.out) == (0, "text_robot: valid (robots: 1, faces: 1)\n")
+
+
+def test_check_reads_the_file_of_a_mobile_robot() -> None:
+    text = ROBOT_FILE.read_text()
+    Path("robot_config.json").write_text(text)
+    done = Done("check", "robot_config.json")
+    assert done.code == 0
+    assert "valid as the file of the mobile robot robot-1 (MOCK, motors: 3" in done.out
+    Path("robot_config.json").write_text(text.replace('"tickHz": 50', '"tickHz": 5'))
+    done = Done("check", "robot_config.json")
+    assert done.code == 2
+    assert "robot_config.json:6: runtime.tickHz: out of range (got 5)" in done.err
 
 
 @pytest.mark.parametrize("place", [".", "cells"])

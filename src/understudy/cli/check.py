@@ -11,6 +11,7 @@ from understudy.cli.hmi import Keys, missing_extra
 from understudy.config import CellConfig, Hmi, Wire, load_config
 from understudy.config.cell import read_included
 from understudy.config.files import read_text
+from understudy.config.mobile import is_robot_file, read_robot_file
 from understudy.errors import ConfigError
 
 EVERYWHERE = {"", "0.0.0.0", "::"}
@@ -20,18 +21,32 @@ def check(
     cell: Annotated[
         str,
         typer.Argument(
-            help="path of a cell file or of a file it includes, or name of a shipped cell"
+            help="path of a cell file, of a file it includes or of a robot_config.json, "
+            "or name of a shipped cell"
         ),
     ],
 ) -> None:
     """Check the configuration of a cell: read it and build the cell, without running it."""
-    if _check_included(Path(cell)):
+    if _check_robot_file(Path(cell)) or _check_included(Path(cell)):
         return
     config = load_config(cell)
     asyncio.run(_build_as_run(config))
     _check_ports(config)
     faces = sum(len(robot.faces) for robot in config.robots.values())
     print(f"{cell}: valid (robots: {len(config.robots)}, faces: {faces})")
+
+
+def _check_robot_file(file: Path) -> bool:
+    """Checks the file of a mobile robot; False if it is none."""
+    if not file.is_file() or not is_robot_file(text := read_text(file)):
+        return False
+    robot = read_robot_file(text, str(file))
+    motors, devices = len(robot.motors), len(robot.io.devices)
+    print(
+        f"{file}: valid as the file of the mobile robot {robot.identity.robot_id} "
+        f"({robot.runtime.mode}, motors: {motors}, sensors: {devices})"
+    )
+    return True
 
 
 def _check_included(file: Path) -> bool:
