@@ -8,8 +8,6 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from understudy.config.document import parse
-from understudy.config.typed import read
-from understudy.errors import ConfigError, unknown
 from understudy.config.mobile.profile import (
     Camel,
     CommandType,
@@ -19,6 +17,8 @@ from understudy.config.mobile.profile import (
     Text,
     check_profile,
 )
+from understudy.config.typed import read
+from understudy.errors import ConfigError, unknown
 from understudy.units import DEG, MM
 
 RuntimeMode = Literal["REAL", "MOCK"]
