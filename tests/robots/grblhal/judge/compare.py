@@ -13,7 +13,11 @@ Partner = Callable[[], AbstractContextManager[Wire]]
 RESETS = (b"\x18", b"\x03")
 REPORTS = (b"?", b"\x05", b"\x80", FULL_STATUS)
 MOVING = ("Run", "Jog", "Home", "Hold:1", "Door:2", "Door:3")
-POLLS = 2000
+WAITING = ("Hold:0", "Door:0", "Door:1", "Tool", "Sleep", "Alarm")
+"""States in which a line may wait for its answer; in a dwell the state is Idle."""
+POLLS = 300
+NEVER = "(never at rest)"
+"""The last line of an answer to which the machine moves on for very long."""
 CALM_REPORTS = 12
 SAME_REPORTS = 3
 DRIVER = re.compile(
@@ -85,13 +89,15 @@ def _with_answer(wire: Wire) -> list[str]:
     instance in a hold, has no answer: then the state stays the same for many reports."""
     got: list[str] = []
     calm, before = 0, ""
-    while not any(map(ANSWER.match, got)) and calm < CALM_REPORTS:
+    for _ in range(POLLS):
+        if any(map(ANSWER.match, got)) or calm >= CALM_REPORTS:
+            break
         lines, state = poll(wire)
         got += lines[:-1]
-        calm = calm + 1 if state == before and state not in MOVING else 0
+        calm = calm + 1 if state == before and state.startswith(WAITING) else 0
         before = state
-        if state in MOVING:
-            wire.run(1.0)
+        if calm == 0:
+            wire.run(0.5)
     return [*got, *_without_answer(wire)]
 
 
@@ -109,7 +115,7 @@ def _without_answer(wire: Wire, *, reports: bool = False) -> list[str]:
         before = lines[-1]
         if state in MOVING:
             wire.run(1.0)
-    return [*got, "(never at rest)"]
+    return [*got, NEVER]
 
 
 def poll(wire: Wire) -> tuple[list[str], str]:
@@ -121,11 +127,14 @@ def poll(wire: Wire) -> tuple[list[str], str]:
 
 
 def play(steps: Sequence[bytes], partner: Partner) -> Chat:
-    """A session with the answers of one partner; it ends early if the firmware hangs."""
+    """A session with the answers of one partner; it ends early if the firmware hangs or moves for
+    very long."""
     chat = Chat([], [])
     with partner() as wire:
         try:
             for step, lines in zip(steps, answers(wire, steps), strict=True):
+                if lines[-1] == NEVER:
+                    break
                 chat.steps.append(step)
                 chat.answers.append(lines)
         except FirmwareHangsError:
