@@ -19,10 +19,11 @@ from understudy.app.ready_file import (
     printable,
     read_ready,
     registry_file,
-    registry_folder,
     running_cells,
 )
 from understudy.errors import ConfigError
+from understudy.wire import runtime_folder as runtime_folder_module
+from understudy.wire.runtime_folder import runtime_folder
 
 SECRET = "the-secret"
 ENDPOINTS = {"control": "tcp://127.0.0.1:1"}
@@ -135,7 +136,7 @@ def test_a_registry_that_is_a_link_is_not_used(
     foreign = tmp_path / "foreign"
     foreign.mkdir(mode=0o700)
     (foreign / "1.json").write_text(entry())
-    registry_folder().symlink_to(foreign)
+    runtime_folder().symlink_to(foreign)
     refused(caplog, "a link or no directory")
     assert [each.name for each in foreign.iterdir()] == ["1.json"]
 
@@ -144,24 +145,25 @@ def test_a_registry_that_is_a_link_is_not_used(
 def test_a_registry_that_others_can_use_is_not_used(
     mode: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    registry_folder().mkdir()
-    registry_folder().chmod(mode)
+    runtime_folder().mkdir()
+    runtime_folder().chmod(mode)
     refused(caplog, f"{mode & 0o7777:04o}")
 
 
 def test_a_registry_of_another_user_is_not_used(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = registry_folder()
+    folder = runtime_folder()
     folder.mkdir(mode=0o700)
     own = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: own + 1)
-    monkeypatch.setattr(ready_file, "registry_folder", lambda: folder)
+    monkeypatch.setattr(ready_file, "runtime_folder", lambda: folder)
+    monkeypatch.setattr(runtime_folder_module, "runtime_folder", lambda: folder)
     refused(caplog, "belongs to another user")
 
 
 def test_a_registry_that_is_a_file_is_not_used(caplog: pytest.LogCaptureFixture) -> None:
-    registry_folder().write_text("")
+    runtime_folder().write_text("")
     assert registry_file() is None
     assert "`status` will not find this cell" in caplog.text
     with pytest.raises(ConfigError, match="a link or no directory"):
@@ -181,7 +183,7 @@ def refused(caplog: pytest.LogCaptureFixture, reason: str) -> None:
 
 
 def put(name: str, text: str) -> Path:
-    folder = registry_folder()
+    folder = runtime_folder()
     folder.mkdir(mode=0o700, exist_ok=True)
     (folder / name).write_text(text)
     return folder / name
@@ -189,7 +191,7 @@ def put(name: str, text: str) -> Path:
 
 def test_entries_that_are_no_regular_files_are_passed_over(tmp_path: Path) -> None:
     put("1.json", entry(cell="good"))
-    folder = registry_folder()
+    folder = runtime_folder()
     os.mkfifo(folder / "2.json")
     (tmp_path / "elsewhere").write_text(entry(cell="linked"))
     (folder / "3.json").symlink_to(tmp_path / "elsewhere")

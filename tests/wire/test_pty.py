@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import termios
 from pathlib import Path
 
 from understudy.app.live import Live, Options
 from understudy.config import load_config
+from understudy.wire.connection import Connection
 from understudy.wire.interface import LARGEST_BACKLOG
 from understudy.wire.pty import PtyServer
 
@@ -112,3 +114,45 @@ def test_a_program_that_writes_and_never_reads_is_not_read_from(tmp_path: Path) 
     taken, most = asyncio.run(flooded(cell))
     assert taken < 100_000, "the terminal's own buffers, and what was answered"
     assert 0 < most <= 2 * LARGEST_BACKLOG
+
+
+async def left_unread(cell: Path) -> bytes:
+    """A program asks many times, reads nothing and is gone; the next one opens the port afresh."""
+    live = Live(load_config(str(cell)), Options(rate=1.0, ephemeral=True))
+    await live.start()
+    server = next(each for each in live._servers if isinstance(each, PtyServer))
+    read, receive = 0, live._pump.receive
+
+    def count(connection: Connection, data: bytes) -> None:
+        nonlocal read
+        receive(connection, data)
+        read += len(data)
+
+    live._pump.receive = count  # type: ignore[method-assign]
+    path = live.endpoints["machine.grblhal"].removeprefix("pty:")
+    terminal = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    try:
+        asked = 0
+        async with asyncio.timeout(PATIENCE_S):
+            while not server._unsent:  # the terminal takes some answers itself
+                asked += os.write(terminal, b"?" * 10)
+                while read < asked:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+        os.close(terminal)
+        terminal = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        termios.tcflush(terminal, termios.TCIFLUSH)
+        async with asyncio.timeout(PATIENCE_S):
+            while server._unsent or server._discarding:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        return await talk(path, b"$G\n", b"]\r\nok\r\n")
+    finally:
+        os.close(terminal)
+        await live.stop()
+
+
+def test_a_program_that_discards_old_input_sees_none_of_it(tmp_path: Path) -> None:
+    cell = tmp_path / "cell.yaml"
+    cell.write_text(CELL)
+    answer = asyncio.run(left_unread(cell))
+    assert answer.startswith(b"[GC:"), "pyserial discards input when it opens a port"
+    assert answer.count(b"\n") == 2

@@ -74,11 +74,13 @@ PAGE_LINK = "hmi_link"
 class Options:
     """How a cell is run, as opposed to what it is. `hmi`: open the doors of the page. `secret`:
     what the clients of its doors must know. `files`: the folder for the files that clients name;
-    None: that of the cell file, or the working directory for a shipped cell."""
+    None: that of the cell file, or the working directory for a shipped cell. `wires`: endpoints
+    that have another wire than in the cell file."""
 
     rate: Rate = 1.0
     ephemeral: bool = False
     ports: dict[str, int] = field(default_factory=dict)
+    wires: dict[str, Wire] = field(default_factory=dict)
     for_seconds: float | None = None
     hmi: bool = False
     real: bool = False
@@ -262,7 +264,9 @@ class Live:
                 raise unknown("endpoint", endpoint, wires)
         servers = []
         for endpoint, wire in wires.items():
-            placed = wire.placed(options.ports.get(endpoint), ephemeral=options.ephemeral)
+            placed = options.wires.get(endpoint) or wire.placed(
+                options.ports.get(endpoint), ephemeral=options.ephemeral
+            )
             events: PeerEvents = self._door_pump if endpoint in doors else self._pump
             server = placed.server(endpoint, events)
             if endpoint in doors and isinstance(server, AsksPassword) and not _is_local(wire):

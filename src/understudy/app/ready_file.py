@@ -13,7 +13,6 @@ import re
 import secrets
 import socket
 import stat
-import tempfile
 import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
 from understudy.ports import Rate
+from understudy.wire.runtime_folder import check_private, make_runtime_folder, runtime_folder
 
 log = logging.getLogger(__name__)
 
@@ -130,12 +130,11 @@ def _identity(of: os.stat_result) -> tuple[int, int]:
 def registry_file() -> Path | None:
     """The file by which `status` and `stop` find this process; None if there is no folder that is
     safe: the cell runs without it."""
-    folder = registry_folder()
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        check_registry(folder)
+        folder = make_runtime_folder()
     except OSError as problem:
-        log.warning("%s: %s; `status` will not find this cell", folder, problem.strerror)
+        place = runtime_folder()
+        log.warning("%s: %s; `status` will not find this cell", place, problem.strerror)
         return None
     except ConfigError as problem:
         log.warning("%s; `status` will not find this cell", problem)
@@ -143,31 +142,11 @@ def registry_file() -> Path | None:
     return folder / f"{os.getpid()}.json"
 
 
-def registry_folder() -> Path:
-    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    return Path(base) / f"understudy-{os.getuid()}"
-
-
-def check_registry(folder: Path) -> None:
-    """Raises ConfigError unless it is a directory that only this user can use."""
-    found = folder.lstat()
-    cure = "remove it, or set XDG_RUNTIME_DIR to a folder of yours"
-    if not stat.S_ISDIR(found.st_mode):
-        raise ConfigError(f"it is a link or no directory: {cure}", file=str(folder))
-    if found.st_uid != os.getuid():
-        raise ConfigError(f"it belongs to another user: {cure}", file=str(folder))
-    if found.st_mode & 0o077:
-        mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        raise ConfigError(
-            "other users can use it", file=str(folder), value=mode, allowed=f"mode 0700, or {cure}"
-        )
-
-
 def running_cells() -> list[Ready]:
     """All running cells of this user; removes the files of cells that died."""
-    folder = registry_folder()
+    folder = runtime_folder()
     try:
-        check_registry(folder)
+        check_private(folder)
         files = sorted(folder.glob("*.json"))
     except OSError:
         return []

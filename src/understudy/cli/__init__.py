@@ -19,15 +19,19 @@ from understudy.errors import ConfigError
 
 
 class Command(NamedTuple):
-    """A row of the table: the function is called as the command, with _ for -."""
+    """A row of the table: the function is called as the command, with _ for -.
+
+    `valueless`: an option that may stand without its value.
+    """
 
     module: str
     summary: str
     example: str
+    valueless: str = ""
 
 
 COMMANDS = {
-    "run": Command("run", "Run a live cell.", "run text_robot --rate 10 --ephemeral"),
+    "run": Command("run", "Run a live cell.", "run text_robot --rate 10 --ephemeral", "--pty"),
     "validate": Command(
         "validate",
         "Check programs: syntax, reach, limits, speed, torque, collisions, process, inputs.",
@@ -93,10 +97,25 @@ class LazyCommands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, _, rest = super().resolve_command(ctx, args)
         command = load(str(name))
+        rest = with_values(rest, COMMANDS[str(name)].valueless)
         refuse_swallowed_options(command, rest)
         if ctx.obj is not None:
             ctx.obj(name)
         return name, command, rest
+
+
+def with_values(words: list[str], valueless: str) -> list[str]:
+    """The words with an empty value for an option that stands without one.
+
+    Its value is a path with a / or contains =; another word is an argument of the command:
+    `run --pty my_cell` runs my_cell.
+    """
+    options = words[: words.index("--")] if "--" in words else words
+    for at, word in enumerate(options):
+        value = options[at + 1] if at + 1 < len(options) else ""
+        if word == valueless and (value.startswith("-") or not {"/", "="} & set(value)):
+            words = [*words[:at], f"{word}=", *words[at + 1 :]]
+    return words
 
 
 def refuse_swallowed_options(command: Any, words: list[str]) -> None:

@@ -24,6 +24,7 @@ from understudy.app.live import Live, Options, files_folder
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
 from understudy.cli.leaving import EndOnSignals
+from understudy.cli.terminals import Terminals, terminals
 from understudy.cli.transcript import Transcript
 from understudy.cli.warm import announce
 from understudy.config import CellConfig, Hmi, load_config
@@ -96,6 +97,7 @@ def run(
     seed: Seed = None,
     ephemeral: Ephemeral = False,
     port: Ports = None,
+    pty: Terminals = None,
     ready_file: ReadyPath = None,
     for_: ForSeconds = None,
     log_file: LogPath = None,
@@ -112,10 +114,15 @@ def run(
     config = load_config(cell, seed=seed)
     chat = _Log(log_file, _facts(cell, config)) if log_file else None
     announce()
+    ports = _ports(port or [], config)
+    wires = terminals(pty or [], config, ephemeral=ephemeral)
+    if both := ports.keys() & wires.keys():
+        raise ConfigError(f"--port or --pty: {min(both)} has one address")
     options = Options(
         rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
         ephemeral=ephemeral,
-        ports=_ports(port or [], config),
+        ports=ports,
+        wires=wires,
         for_seconds=for_,
         hmi=_with_page(hmi, config, exit_),
         real=real,
@@ -310,6 +317,9 @@ def _show(config: CellConfig, endpoints: dict[str, str]) -> None:
         table.add_row(endpoint, address)
     console = Console()
     console.print(table)
+    for endpoint, address in endpoints.items():
+        if (path := address.removeprefix("pty:")) != address:  # whole, however narrow the table is
+            console.print(f"Serial port of {endpoint}: {path}", soft_wrap=True, markup=False)
     console.print("Press Ctrl-C to stop.")
 
 

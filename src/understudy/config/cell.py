@@ -535,13 +535,15 @@ def read_wire(endpoint: Endpoint, given: Any) -> Wire:
         for key, kind in _selectors(modules).items()
         if key in keys
     }
+    texts = {k: v for k, v in selectors.items() if isinstance(v, str) and _has_detail(k, modules)}
+    selectors |= dict.fromkeys(texts, True)
     chosen = next(
         (m for m in modules if all(m.SELECTED_BY.get(k) == v for k, v in selectors.items())), None
     )
     if chosen is None:
         raise ConfigError("these keys select no wire together", value=selectors)
     settings = {k: v for k, v in endpoint.defaults.items() if k in chosen.Config.__struct_fields__}
-    wire: Wire = read(settings | keys, chosen.Config)
+    wire: Wire = read(settings | keys | texts, chosen.Config)
     return wire
 
 
@@ -553,10 +555,17 @@ def _selectors(modules: Sequence[ModuleType]) -> dict[str, Any]:
         for key in keys
     }
     return {
-        key: bool if True in values else Literal[tuple(values)]
+        key: (bool | str if _has_detail(key, modules) else bool)
+        if True in values
+        else Literal[tuple(values)]
         for key, values in choices.items()
         if len(values) > 1
     }
+
+
+def _has_detail(key: str, modules: Sequence[ModuleType]) -> bool:
+    """Whether a text selects a wire as `true` does: it is a setting of that wire (`pty: PATH`)."""
+    return any(key in module.Config.__struct_fields__ for module in modules)
 
 
 def _rest(

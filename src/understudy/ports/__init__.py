@@ -196,13 +196,15 @@ class Endpoint:
     `wires`: kinds of the table WIRES; the first is used unless a key of the cell file selects
     another (`pty: true`, `mode: client`). `defaults`: settings by key; a wire takes those it has.
     `enabled`: opened without a key in the cell file. `timed`: driven by the cell's clock and saved
-    in its snapshot; if not, the face is a door beside the cell, on wall time.
+    in its snapshot; if not, the face is a door beside the cell, on wall time. `serial`: the real
+    robot has a serial port here, so `--pty` alone means this endpoint.
     """
 
     wires: tuple[str, ...] = ("tcp", "pty")
     defaults: Mapping[str, Any] = field(default_factory=dict)
     enabled: bool = True
     timed: bool = True
+    serial: bool = False
 
 
 class Caller(TimedPart, Protocol):

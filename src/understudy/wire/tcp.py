@@ -16,7 +16,14 @@ from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
 from understudy.protocol.client_limits import ClientLimits
 from understudy.wire.connection import Connection
-from understudy.wire.interface import CLOSING_SECONDS, LARGEST_BACKLOG, PeerEvents, Port, Server
+from understudy.wire.interface import (
+    CLOSING_SECONDS,
+    LARGEST_BACKLOG,
+    PeerEvents,
+    Port,
+    Server,
+    Wire,
+)
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +48,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     max_clients_per_address: Annotated[int, Meta(ge=1)] = 200
     idle_yields_after_s: Annotated[float, Meta(ge=0)] = 10.0
 
-    def placed(self, port: int | None, *, ephemeral: bool) -> "Config":
+    def placed(self, port: int | None, *, ephemeral: bool) -> Wire:
         free = 0 if ephemeral else self.port
         return msgspec.structs.replace(self, port=free if port is None else port)
 

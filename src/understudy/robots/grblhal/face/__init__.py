@@ -51,7 +51,7 @@ STATUS_BYTES = (Realtime.STATUS_LEGACY, Realtime.STATUS_8BIT)
 """Requests that have no effect while reports are automatic; `?` always has an effect."""
 
 
-ENDPOINTS = {"": Endpoint()}
+ENDPOINTS = {"": Endpoint(serial=True)}
 LINE_ANSWERS = LineAnswers(greeting_lines=2, ends=("ok", "error:", "ALARM:"))
 
 
