@@ -4,6 +4,7 @@ import asyncio
 import os
 import termios
 from pathlib import Path
+from typing import Any
 
 from understudy.app.live import Live, Options
 from understudy.config import load_config
@@ -123,7 +124,7 @@ async def left_unread(cell: Path) -> bytes:
     server = next(each for each in live._servers if isinstance(each, PtyServer))
     read, receive = 0, live._pump.receive
 
-    def count(connection: Connection, data: bytes) -> None:
+    def count(connection: Connection, data: Any) -> None:
         nonlocal read
         receive(connection, data)
         read += len(data)
