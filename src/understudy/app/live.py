@@ -262,6 +262,8 @@ class Live:
         for endpoint in options.ports:
             if endpoint not in wires:
                 raise unknown("endpoint", endpoint, wires)
+        if both := options.ports.keys() & options.wires.keys():
+            raise ConfigError(f"--port or --pty: {min(both)} has one address")
         servers = []
         for endpoint, wire in wires.items():
             placed = options.wires.get(endpoint) or wire.placed(

@@ -114,15 +114,11 @@ def run(
     config = load_config(cell, seed=seed)
     chat = _Log(log_file, _facts(cell, config)) if log_file else None
     announce()
-    ports = _ports(port or [], config)
-    wires = terminals(pty or [], config, ephemeral=ephemeral)
-    if both := ports.keys() & wires.keys():
-        raise ConfigError(f"--port or --pty: {min(both)} has one address")
     options = Options(
         rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
         ephemeral=ephemeral,
-        ports=ports,
-        wires=wires,
+        ports=_ports(port or [], config),
+        wires=terminals(pty or [], config, ephemeral=ephemeral),
         for_seconds=for_,
         hmi=_with_page(hmi, config, exit_),
         real=real,
