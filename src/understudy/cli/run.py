@@ -127,12 +127,17 @@ def run(
         note=chat.note if chat else lambda event: None,
     )
     on_start = _on_start(program, robot, leave=exit_)
-    try:
-        interrupted = asyncio.run(_live(config, options, ready_file, chat, on_start))
-    except KeyboardInterrupt:
-        interrupted = True
+    interrupted = _until_interrupted(_live(config, options, ready_file, chat, on_start))
     if on_start is not None and on_start.failed and not interrupted:
         raise typer.Exit(1)
+
+
+def _until_interrupted(live: Coroutine[Any, Any, bool]) -> bool:
+    """Runs the cell; True if a signal ended it."""
+    try:
+        return asyncio.run(live)
+    except KeyboardInterrupt:
+        return True
 
 
 def _ready_files(path: Path | None, options: Options, config: CellConfig) -> list[ReadyFile]:
