@@ -156,7 +156,7 @@ def test_spindle_coolant_and_dwell_come_in_their_order(machine: Talk) -> None:
         Dwell(0.5),
     ]
     assert machine.say("S200", "M7", "M9", "M5", "S300") == [
-        Spindle("M3", 200),
+        Spindle("M3", 200, turned=False),
         Coolant(mist=True, flood=True),
         Coolant(mist=False, flood=False),
         Spindle("M5", 200),

@@ -302,11 +302,14 @@ def change_tool(work: Work) -> Refused | None:
 
 
 def turn_spindle(work: Work) -> Refused | None:
+    """M3, M4, M5 and S; the firmware does nothing if the spindle already turns like that."""
     name = work.command("spindle")
     direction = name or work.old.spindle
     speed = work.changes.get("speed", work.old.speed)
-    if name or ("speed" in work.changes and direction != "M5"):
-        work.requests.append(Spindle(direction, speed))
+    turned = direction != work.old.spindle
+    repeated = name and work.dialect.arm
+    if turned or repeated or ("speed" in work.changes and direction != "M5"):
+        work.requests.append(Spindle(direction, speed, turned))
         work.changes["spindle"] = direction
     return None
 
@@ -315,8 +318,9 @@ def switch_coolant(work: Work) -> Refused | None:
     name = work.command("coolant")
     mist = name == "M7" or (name == "M8" and work.old.mist)
     flood = name == "M8" or (name == "M7" and work.old.flood)
-    work.changes.update(mist=mist, flood=flood)
-    work.requests.append(Coolant(mist, flood))
+    if (mist, flood) != (work.old.mist, work.old.flood) or work.dialect.arm:
+        work.changes.update(mist=mist, flood=flood)
+        work.requests.append(Coolant(mist, flood))
     return None
 
 
@@ -353,7 +357,7 @@ def dwell(work: Work) -> Refused | None:
     if seconds < 0:
         return work.refuse(error_numbers.NEGATIVE, "P", "cannot be negative")
     work.use("P")
-    work.requests.append(Dwell(seconds))
+    work.requests.append(Dwell(work.dialect.dwell_seconds(seconds)))
     return None
 
 

@@ -4,6 +4,7 @@
 `grblhal`: X Y Z A B C are six axes: the joints of an arm, or mm and deg of a plain machine.
 """
 
+import math
 import struct
 from typing import Literal
 
@@ -22,6 +23,8 @@ AXIS_LETTERS = "XYZABC"
 JOINT_LETTERS = "ABCUVW"
 MM_PER_INCH = 25.4
 LONGEST_WIRE_LINE = 256
+DELAYS_PER_SECOND = 20
+"""Steps of 50 ms in which the firmware waits."""
 _SINGLE = struct.Struct("f")
 _ALL_ROTARY = (True, True, True, True, True, True)
 _TOOL_ROTARY = (False, False, False, True, True, True)
@@ -88,6 +91,15 @@ class Dialect(Struct, frozen=True):
     def exact(self, value: float) -> float:
         """The number as this controller keeps it: the firmware computes in single precision."""
         return single(value) if self.spelling.single else value
+
+    def dwell_seconds(self, seconds: float) -> float:
+        """The time of a dwell of this length on this controller."""
+        return seconds if self.two_frames else firmware_delay(seconds)
+
+
+def firmware_delay(seconds: float) -> float:
+    """The time that the firmware waits: whole steps, counted in single precision."""
+    return math.ceil(single(single(seconds) * DELAYS_PER_SECOND)) / DELAYS_PER_SECOND
 
 
 def single(value: float) -> float:

@@ -182,7 +182,7 @@ class Holes:
             reached = max(cycle.depth, work.exact(reached - cycle.peck))
             yield self._to(reached)
             if cycle.dwell_s > 0.0:
-                yield Dwell(cycle.dwell_s)
+                yield Dwell(work.dialect.dwell_seconds(cycle.dwell_s))
             yield from self._leave(reached)
 
     def _leave(self, reached: float) -> Iterator[Request]:

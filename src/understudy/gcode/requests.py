@@ -153,10 +153,14 @@ class WaitInput(Struct, frozen=True, tag=True):
 
 
 class Spindle(Struct, frozen=True, tag=True):
-    """M3, M4, M5 and S; on a welding arm M3 is arc on, M5 arc off."""
+    """M3, M4, M5 and S; on a welding arm M3 is arc on, M5 arc off.
+
+    Not `turned`: the spindle keeps its direction, or stays off.
+    """
 
     direction: str
     speed: float
+    turned: bool = True
 
 
 class Coolant(Struct, frozen=True, tag=True):

@@ -154,7 +154,7 @@ class Stream:
         """Brakes along the path and waits there; returns the time of rest."""
         self._settle()
         if not self.held:
-            self._brake(*self._cut(now))
+            self._brake(*self._cut(now, commit=self._committed(now)))
             self.held = True
         return self.plan.ends
 
@@ -169,7 +169,7 @@ class Stream:
     def stop(self, now: float) -> float:
         """Brakes along the path and drops the rest of it; returns the time of rest."""
         self._settle()
-        self._brake(*self._cut(now))
+        self._brake(*self._cut(now, commit=self._committed(now)))
         self._drop_the_rest()
         return self.plan.ends
 
@@ -282,6 +282,12 @@ class Stream:
         if fixed < over:
             return fixed, self._plan_now().place(fixed)
         return max(now, over), self._next
+
+    def _committed(self, now: float) -> float:
+        """Seconds that cannot be changed any more; a dwell can be cut at once."""
+        plan = self._plan_now()
+        dwells = now < plan.ends and plan.path.dwell[plan.piece_at(now)] > 0.0
+        return 0.0 if dwells else self.commit
 
     def _first_change(
         self, known: Path, at: float, place: PathPosition

@@ -99,8 +99,8 @@ class MachineDevices:
         begun = pins.now
         if isinstance(request, requests.Dwell):
             pins.advance_to(pins.now + nanoseconds(request.seconds))
-        elif isinstance(request, requests.Spindle):
-            self._spin(request)
+        elif isinstance(request, requests.Spindle | requests.Coolant):
+            self._switch(request)
         elif isinstance(request, requests.SetOutput | requests.SetAnalog):
             said = self._set_output(request)
         elif isinstance(request, requests.WaitInput):
@@ -132,10 +132,11 @@ class MachineDevices:
 
     # ── inside ──
 
-    def _spin(self, request: requests.Spindle) -> None:
-        self._turns = request.direction != "M5"
-        if self._turns:
-            self._pins.advance_to(self._pins.now + nanoseconds(self._settings.spindle_on_s))
+    def _switch(self, request: requests.Spindle | requests.Coolant) -> None:
+        if isinstance(request, requests.Spindle):
+            self._turns = request.direction != "M5"
+        waits = nanoseconds(self._settings.switch_seconds(request))
+        self._pins.advance_to(self._pins.now + waits)
 
     def _set_output(self, output: requests.SetOutput | requests.SetAnalog) -> str:
         refused = self._pins.set_output(output)
@@ -190,6 +191,6 @@ def machine_of(settings: str, file: str = "") -> Setup:
         mover,
         replace(GRBLHAL_MACHINE, rotary=values.rotary, chip_break_mm=values.chip_break_mm),
         window=values.planner_blocks,
-        switch_seconds=mover.switch_seconds,
+        switch_seconds=values.switch_seconds,
         rests_at_offsets=values.rests_at_offsets,
     )

@@ -8,7 +8,8 @@ import numpy as np
 from msgspec import Struct
 
 from understudy.errors import ConfigError, Refused
-from understudy.gcode.dialect import rotary_axes
+from understudy.gcode.dialect import firmware_delay, rotary_axes
+from understudy.gcode.requests import Coolant, Request, Spindle
 from understudy.motion.path import Floats, Limits
 from understudy.robots.grblhal.numbers import AXIS_LETTERS, ErrorCode, SettingNumber
 from understudy.robots.grblhal.setting_table import SETTINGS, SettingRow
@@ -104,10 +105,19 @@ class Settings(Struct, frozen=True):
         """The feed override acts on probing moves."""
         return bool(int(self[SettingNumber.PROBING_OPTIONS]) & PROBE_OVERRIDE)
 
-    @property
-    def spindle_on_s(self) -> float:
-        """Seconds that M3 and M4 take."""
-        return self[SettingNumber.SPINDLE_DELAY]
+    def switch_seconds(self, request: Request) -> float:
+        """Seconds that the program waits for spindle or coolant.
+
+        The firmware waits when the spindle starts, turns round or stops, not at a change of speed
+        alone, and also in laser mode; for the coolant it waits when any of it flows.
+        """
+        if isinstance(request, Spindle) and request.turned:
+            off = request.direction == "M5"
+            number = SettingNumber.SPINDLE_OFF_DELAY if off else SettingNumber.SPINDLE_DELAY
+            return firmware_delay(self[number])
+        if isinstance(request, Coolant) and (request.flood or request.mist):
+            return firmware_delay(self[SettingNumber.COOLANT_DELAY])
+        return 0.0
 
     @property
     def chip_break_mm(self) -> float:

@@ -147,9 +147,10 @@ def wait_for_input(program: Program, step: WaitInput, now: int) -> bool:
 
 def set_spindle(program: Program, step: requests.Spindle, now: int) -> bool:
     refused = program.hooks.set_spindle(step, now)
-    if refused or not program.options.process_wait:
+    if refused:
         return program.refuse_if(refused, now)
-    return program.go_next(ProcessWait(step.direction != "M5"))
+    process = (ProcessWait(step.direction != "M5"),) if program.options.process_wait else ()
+    return program.go_next(*process, *_waiting(program, step))
 
 
 def wait_for_process(program: Program, step: ProcessWait, now: int) -> bool:
@@ -160,7 +161,14 @@ def wait_for_process(program: Program, step: ProcessWait, now: int) -> bool:
 
 
 def set_coolant(program: Program, step: requests.Coolant, now: int) -> bool:
-    return program.refuse_if(program.hooks.set_coolant(step, now), now)
+    refused = program.hooks.set_coolant(step, now)
+    return program.refuse_if(refused, now) if refused else program.go_next(*_waiting(program, step))
+
+
+def _waiting(program: Program, step: requests.Spindle | requests.Coolant) -> tuple[Step, ...]:
+    """The dwell after a switch that takes time."""
+    seconds = program.options.switch_seconds(step)
+    return (requests.Dwell(seconds),) if seconds else ()
 
 
 def change_tool(program: Program, step: requests.ToolChange, now: int) -> bool:

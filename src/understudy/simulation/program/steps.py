@@ -3,6 +3,7 @@
 Also the options of a controller, and the Protocols that a program needs beside its queue.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -187,7 +188,8 @@ class ControllerOptions:
     ``wire`` is the dialect of lines that come over a wire. ``home`` in degrees; ``homing_share`` of
     the rapid speed; ``deviation`` at corners. ``rests_at_offsets``: motion ends before the active
     zero shifts. ``process_wait``: M3 and M5 wait for the device that they switch.
-    ``probes_overridden``: the feed override acts on probing moves, too.
+    ``probes_overridden``: the feed override acts on probing moves, too. ``switch_seconds``: how
+    long the program waits for spindle or coolant.
     """
 
     dialect: Dialect
@@ -199,6 +201,7 @@ class ControllerOptions:
     rests_at_offsets: bool = False
     process_wait: bool = True
     probes_overridden: bool = False
+    switch_seconds: Callable[[Spindle | Coolant], float] = lambda switch: 0.0
 
 
 class Mover(Protocol):

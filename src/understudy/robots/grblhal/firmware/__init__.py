@@ -35,7 +35,7 @@ from understudy.simulation.program.steps import (
     SystemChosen,
     over_a_wire,
 )
-from understudy.units import nanoseconds, seconds
+from understudy.units import nanoseconds
 
 __all__ = ["IN_ALARM", "ControlledAxes", "Firmware", "SettingValues", "State"]
 
@@ -126,7 +126,7 @@ class Firmware:
             alarm=core.alarm,
             critical=condition in CRITICAL or condition in SLEEP,
             position=core.position(now),
-            free=queue.window if self._dwells(now) else queue.room(now),
+            free=queue.window if self._dwells() else queue.room(now),
             window=queue.window,
             line=dict(state.numbered).get(running, 0) if running else modal.line,
             feed=core.speed(now),
@@ -145,8 +145,10 @@ class Firmware:
             touched=state.touched,
         )
 
-    def _dwells(self, now: int) -> bool:
-        return self.runner.queue.plan.ends > seconds(now) and not self._core.moving(now)
+    def _dwells(self) -> bool:
+        """Whether a dwell was queued last: it is alone, and no block of the firmware's planner."""
+        dwell = self.runner.queue.plan.path.dwell
+        return bool(len(dwell)) and bool(dwell[-1] > 0.0)
 
     # ── snapshots ──
 

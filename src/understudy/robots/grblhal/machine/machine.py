@@ -16,7 +16,7 @@ from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
 from understudy.gcode.actions import LAST_TOOL
 from understudy.gcode.dialect import AXIS_LETTERS, Axes
 from understudy.gcode.modal import Tool
-from understudy.gcode.requests import AxisArc, AxisMove, Move, Request, Spindle
+from understudy.gcode.requests import AxisArc, AxisMove, Move
 from understudy.motion.arcs import CHORDS_AT_ONCE, MOST_CHORDS
 from understudy.motion.lines import lines
 from understudy.motion.odometer import Odometer, OdometerState
@@ -229,6 +229,7 @@ class Machine:
             wire=dialect,
             rests_at_offsets=settings.rests_at_offsets,
             probes_overridden=settings.probes_overridden,
+            switch_seconds=settings.switch_seconds,
         )
         stream = Stream(
             position,
@@ -414,11 +415,6 @@ class MachineMover:
             exact=exact,
             rapid=rapid,
         )
-
-    def switch_seconds(self, request: Request) -> float:
-        """Seconds that the program waits for a request."""
-        on = isinstance(request, Spindle) and request.direction != "M5"
-        return self.settings.spindle_on_s if on else 0.0
 
     def on_steps(self, position: Floats) -> Floats:
         """Round to whole steps, half away from zero, in the firmware's single precision."""
