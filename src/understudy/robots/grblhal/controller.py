@@ -20,6 +20,8 @@ Field = Literal["overrides", "spindle", "coolant", "tool", "offset", "system", "
 """Fields of a status report that the next report must contain."""
 Override = Literal["feed", "rapid", "spindle"]
 Toggle = Literal["flood", "mist", "optional stop", "single block", "block delete", "spindle"]
+Edition = Literal["GrblHAL", "Grbl"]
+"""How the firmware calls itself; Grbl: it is compiled for compatibility with Grbl 1.1."""
 Restored = Literal["settings", "parameters", "all"]
 
 

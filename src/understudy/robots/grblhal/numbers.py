@@ -8,9 +8,12 @@ from collections.abc import Mapping
 
 from understudy.gcode import error_numbers
 from understudy.ports import refusals
-from understudy.robots.grblhal.controller import Override, Toggle
+from understudy.robots.grblhal.controller import Edition, Override, Toggle
 
-BANNER = "GrblHAL 1.1f ['$' or '$HELP' for help]"
+BANNERS: Mapping[Edition, str] = {
+    "GrblHAL": "GrblHAL 1.1f ['$' or '$HELP' for help]",
+    "Grbl": "Grbl 1.1f ['$' for help]",
+}
 HELP = "[HLP:$$ $# $G $I $N $x=val $Nx=line $J=line $SLP $C $X $H $B ~ ! ? ctrl-x]"
 UNLOCK = "'$H'|'$X' to unlock"
 SLEEPING = "Sleeping"

@@ -19,7 +19,13 @@ from understudy.gcode.blocks import commands_in
 from understudy.ports import Deps, Endpoint, FaultSource, LineAnswers
 from understudy.protocol.sessions import NotInjectable, Outbox, ReadyPeers, SessionFace
 from understudy.robots.grblhal import numbers
-from understudy.robots.grblhal.controller import GrblController, GrblRobot, Notice, PinCounts
+from understudy.robots.grblhal.controller import (
+    Edition,
+    GrblController,
+    GrblRobot,
+    Notice,
+    PinCounts,
+)
 from understudy.robots.grblhal.face.dollar import DollarCommands
 from understudy.robots.grblhal.face.framing import (
     BUFFER_BYTES,
@@ -50,13 +56,18 @@ OUTBOX_LIMIT = 256 * 1024
 STATUS_BYTES = (Realtime.STATUS_LEGACY, Realtime.STATUS_8BIT)
 """Requests that have no effect while reports are automatic; `?` always has an effect."""
 
+TOOL_CHANGE = "M6"
 
 ENDPOINTS = {"": Endpoint(serial=True)}
 LINE_ANSWERS = LineAnswers(greeting_lines=2, ends=("ok", "error:", "ALARM:"))
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """The face has no options."""
+    """`banner`: the name in the greeting. `Grbl` is the firmware as it is compiled with
+    COMPATIBILITY_LEVEL=1 for senders that know Grbl 1.1 only: `$I` is short, a line is executed
+    although the one before it was refused, and M6 is unknown."""
+
+    banner: Edition = "GrblHAL"
 
 
 class Saved(Struct):
@@ -124,9 +135,16 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
     """
 
     def __init__(
-        self, name: str, controller: GrblController, pins: PinCounts, fault_source: FaultSource
+        self,
+        name: str,
+        controller: GrblController,
+        pins: PinCounts,
+        fault_source: FaultSource,
+        *,
+        edition: Edition = "GrblHAL",
     ) -> None:
         self.name = name
+        self._edition = edition
         self._fault_source = fault_source
         self.ready = ReadyPeers()
         self._controller = controller
@@ -134,7 +152,9 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         self._unconnected = ReceiveBuffer()
         self._asker = ""
         self._reports = StatusReports()
-        self._dollar = DollarCommands(controller, pins, say=self._say, note=self._reports.note)
+        self._dollar = DollarCommands(
+            controller, pins, say=self._say, note=self._reports.note, edition=edition
+        )
         self._sticky = 0
         self._working = False
         self._report_due = self._stalled = False
@@ -274,7 +294,8 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         text = line.text
         if line.too_long:
             return ErrorCode.TOO_LONG
-        for command in commands_in(text):
+        commands = commands_in(text)
+        for command in commands:
             self._fault_source.received(self.name, command, now)
         if not text:
             return 0
@@ -284,6 +305,8 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             return 0 if text == "%" else refused.code
         if self._sticky:
             return self._sticky
+        if TOOL_CHANGE in commands and self._edition == "Grbl":
+            return ErrorCode.UNSUPPORTED
         self._controller.lines.execute(text, now)
         return None
 
@@ -293,7 +316,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
 
     def _answer(self, code: int) -> None:
         self._working = False
-        self._sticky = code
+        self._sticky = code if self._edition == "GrblHAL" else 0
         if asker := self._sessions.get(self._asker):
             asker.outbox.send(b"error:%d\r\n" % code if code else b"ok\r\n")
 
@@ -369,7 +392,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
 
     def _greet(self, *, locked: bool) -> None:
         self._say("")
-        self._say(numbers.BANNER)
+        self._say(numbers.BANNERS[self._edition])
         if locked:
             self._say(f"[MSG:{numbers.UNLOCK}]")
 
@@ -432,4 +455,6 @@ NOTICES: dict[str, Callable[[GrblHalFace, Notice, int], object]] = {
 
 
 def build(name: str, config: Config, robot: GrblRobot, deps: Deps) -> GrblHalFace:
-    return GrblHalFace(name, robot.firmware, robot.io.pins, deps.fault_source)
+    return GrblHalFace(
+        name, robot.firmware, robot.io.pins, deps.fault_source, edition=config.banner
+    )

@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 from understudy.errors import Refused
 from understudy.gcode.blocks import COORDINATE_SYSTEMS
 from understudy.gcode.modal import modes_report
-from understudy.robots.grblhal.controller import GrblController, PinCounts, Restored, Toggle
+from understudy.robots.grblhal.controller import (
+    Edition,
+    GrblController,
+    PinCounts,
+    Restored,
+    Toggle,
+)
 from understudy.robots.grblhal.face import listings
 from understudy.robots.grblhal.face.reports import axis_values
 from understudy.robots.grblhal.numbers import HELP, RX_SIZE, SLEEPING, ErrorCode, SettingNumber
@@ -34,12 +40,13 @@ class DollarCommands:
 
     def __init__(
         self, controller: GrblController, pins: PinCounts, *, say: Callable[[str], None],
-        note: Callable[[str], None],
+        note: Callable[[str], None], edition: Edition = "GrblHAL",
     ) -> None:  # fmt: skip
         self._controller = controller
         self._pins = pins
         self._say = say
         self._note = note
+        self._edition = edition
         self.after: Callable[[int], None] | None = None
 
     def execute(self, line: str, now: int) -> int | None:
@@ -133,17 +140,32 @@ class DollarCommands:
                 return ErrorCode.UNKNOWN_COMMAND
             self._controller.storage.label(argument)
             return 0
-        blocks = self._controller.reading(now).window
+        if self._edition == "GrblHAL":
+            return self._full_info(argument, now)
+        self._say(self._version())
+        self._say(f"[{self._sizes(now)}]")
+        return 0
+
+    def _version(self) -> str:
+        return f"[VER:1.1f.{BUILD}:{self._controller.storage.label()}]"
+
+    def _sizes(self, now: int) -> str:
+        return f"OPT:VNML+,{self._controller.reading(now).window},{RX_SIZE}"
+
+    def _full_info(self, argument: str | None, now: int) -> int:
+        """Print what `$I+` shows; a firmware that calls itself Grbl has no tool change."""
+        grbl = self._edition == "Grbl"
+        self._say(self._version())
         for line in (
-            f"VER:1.1f.{BUILD}:{self._controller.storage.label()}",
-            f"OPT:VNML+,{blocks},{RX_SIZE},6,0",
+            f"{self._sizes(now)},6,0",
             "AXS:6:XYZABC",
-            "NEWOPT:ENUMS,RT+,TC,SED",
+            f"NEWOPT:ENUMS,RT+,{'' if grbl else 'TC,'}SED",
             "FIRMWARE:grblHAL",
             "SIGNALS:D",
             "NVS STORAGE:*Snapshot",
             "DRIVER:Understudy",
             f"DRIVER VERSION:{BUILD}",
+            *(["COMPATIBILITY LEVEL:1"] if grbl else []),
             "AUX IO:{},{},{},{}".format(*self._pins),
         ):
             self._say(f"[{line}]")
@@ -267,7 +289,7 @@ COMMANDS: dict[str, Command] = {
     "#": Command(DollarCommands._offsets, takes=True),
     "G": Command(DollarCommands._modes),
     "I": Command(DollarCommands._info, takes=True),
-    "I+": Command(DollarCommands._info),
+    "I+": Command(DollarCommands._full_info),
     "N": Command(DollarCommands._startup_lines),
     "EA": Command(lambda d, a, now: d._list(listings.alarms())),
     "EAG": Command(lambda d, a, now: d._list(listings.alarms_csv())),
