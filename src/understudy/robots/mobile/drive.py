@@ -1,0 +1,167 @@
+"""The drives of many robots as rows of arrays: commands become wheel speeds, these become poses.
+
+Speeds of a body are forward (m/s), sideways (m/s, mecanum only) and turning (rad/s). A command is
+first made slower until no wheel is faster than allowed; then all wheels change their speeds in
+proportion, so that the wheel with the largest change keeps its limit of acceleration and the path
+bends as commanded. Within a tick a body moves on an exact arc with the mean of the speeds before
+and after the tick.
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.config.mobile.profile import DriveModel
+from understudy.space.compiled import compiled
+
+Floats = NDArray[np.float64]
+
+DIFFERENTIAL, ACKERMANN, MECANUM, DIRECT = 0, 1, 2, 3
+"""DIRECT: a robot without trackWidthMm. Its body follows the command, without wheels."""
+MODELS: Mapping[DriveModel, int] = {
+    "differential": DIFFERENTIAL,
+    "ackermann": ACKERMANN,
+    "mecanum": MECANUM,
+}
+X, Y, YAW, FORWARD, SIDEWAYS, TURNING, TRAVELLED = range(7)
+"""Columns of the state; `TRAVELLED`: metres driven, backwards counts too."""
+WHEELS = 4
+"""Columns of wheel speeds and wheel positions: two for a differential drive, four for mecanum;
+ACKERMANN has the rear wheels' speed and the steering angle."""
+TRACK, BASE, MAX_SPEED, MAX_ACCELERATION, MAX_DECELERATION = range(5)
+"""Columns of the figures of a robot, in SI units."""
+LARGEST_STEERING = math.radians(35.0)
+STEERING_RATE = math.radians(60.0)
+"""Per second."""
+STRAIGHT = 1e-9
+"""Radians turned in a tick below which an arc is computed as a line."""
+
+
+@compiled
+def step_drives(
+    model: NDArray[np.int8],
+    figures: Floats,
+    command: Floats,
+    state: Floats,
+    wheels: Floats,
+    positions: Floats,
+    seconds: float,
+) -> None:  # kernel
+    """Moves all robots on by one tick."""
+    for row in range(model.size):
+        before = state[row, FORWARD], state[row, SIDEWAYS], state[row, TURNING]
+        if model[row] == ACKERMANN:
+            _steer(figures[row], command[row], state[row], wheels[row], seconds)
+        elif model[row] == DIRECT:
+            _follow(figures[row], command[row], state[row], seconds)
+        else:
+            _drive_wheels(model[row], figures[row], command[row], state[row], wheels[row], seconds)
+        for wheel in range(WHEELS):
+            positions[row, wheel] += wheels[row, wheel] * seconds
+        _move(state[row], before, seconds)
+
+
+@compiled
+def _drive_wheels(
+    model: int,
+    figures: Floats,
+    command: Floats,
+    state: Floats,
+    wheels: Floats,
+    seconds: float,
+) -> None:  # kernel
+    """Differential and mecanum: all wheels reach their new speeds at the same time."""
+    used = 2 if model == DIFFERENTIAL else 4
+    reach = (
+        figures[TRACK] / 2.0 if model == DIFFERENTIAL else (figures[TRACK] + figures[BASE]) / 2.0
+    )
+    sideways = 0.0 if model == DIFFERENTIAL else command[1]
+    fastest = 0.0
+    for wheel in range(used):
+        fastest = max(fastest, abs(wheel_speed(wheel, command[0], sideways, command[2] * reach)))
+    slower = figures[MAX_SPEED] / fastest if fastest > figures[MAX_SPEED] else 1.0
+    share = 1.0
+    for wheel in range(used):
+        wanted = wheel_speed(wheel, command[0], sideways, command[2] * reach) * slower
+        change = wanted - wheels[wheel]
+        most = _largest_change(wheels[wheel], change, figures) * seconds
+        if abs(change) > most:
+            share = min(share, most / abs(change))
+    for wheel in range(used):
+        wanted = wheel_speed(wheel, command[0], sideways, command[2] * reach) * slower
+        wheels[wheel] += (wanted - wheels[wheel]) * share
+    if model == DIFFERENTIAL:
+        state[FORWARD] = (wheels[0] + wheels[1]) / 2.0
+        state[TURNING] = (wheels[1] - wheels[0]) / 2.0 / reach
+    else:
+        state[FORWARD] = (wheels[0] + wheels[1] + wheels[2] + wheels[3]) / 4.0
+        state[SIDEWAYS] = (wheels[1] - wheels[0] + wheels[2] - wheels[3]) / 4.0
+        state[TURNING] = (wheels[1] + wheels[3] - wheels[0] - wheels[2]) / 4.0 / reach
+
+
+@compiled
+def wheel_speed(wheel: int, forward: float, sideways: float, turning: float) -> float:  # kernel
+    """Front left, front right, rear left, rear right; ``turning``: of the wheels, in m/s."""
+    side = -1.0 if wheel % 2 == 0 else 1.0
+    across = side if wheel < 2 else -side
+    return forward + across * sideways + side * turning
+
+
+@compiled
+def _largest_change(speed: float, change: float, figures: Floats) -> float:  # kernel
+    """The limit of braking for a wheel that gets slower, else of acceleration."""
+    return figures[MAX_DECELERATION] if speed * change < 0.0 else figures[MAX_ACCELERATION]
+
+
+@compiled
+def _steer(
+    figures: Floats, command: Floats, state: Floats, wheels: Floats, seconds: float
+) -> None:  # kernel
+    """Ackermann: wheels 0 and 1 are the rear speed and the steering angle; it cannot turn on the
+    spot."""
+    speed = wheels[0]
+    wanted = min(max(command[0], -figures[MAX_SPEED]), figures[MAX_SPEED])
+    most = _largest_change(speed, wanted - speed, figures) * seconds
+    speed += min(max(wanted - speed, -most), most)
+    angle = 0.0
+    if command[2] != 0.0 and command[0] != 0.0:
+        angle = math.atan(command[2] * figures[BASE] / command[0])
+    angle = min(max(angle, -LARGEST_STEERING), LARGEST_STEERING)
+    turn = STEERING_RATE * seconds
+    wheels[1] += min(max(angle - wheels[1], -turn), turn)
+    wheels[0] = speed
+    state[FORWARD] = speed
+    state[TURNING] = speed * math.tan(wheels[1]) / figures[BASE]
+
+
+@compiled
+def _follow(figures: Floats, command: Floats, state: Floats, seconds: float) -> None:  # kernel
+    """A body without wheels: the forward speed keeps the limits, the turning is as commanded."""
+    wanted = min(max(command[0], -figures[MAX_SPEED]), figures[MAX_SPEED])
+    change = wanted - state[FORWARD]
+    most = _largest_change(state[FORWARD], change, figures) * seconds
+    state[FORWARD] += min(max(change, -most), most)
+    state[TURNING] = command[2]
+
+
+@compiled
+def _move(state: Floats, before: tuple[float, float, float], seconds: float) -> None:  # kernel
+    """An exact arc with the mean speeds of the tick."""
+    forward = (before[0] + state[FORWARD]) / 2.0 * seconds
+    sideways = (before[1] + state[SIDEWAYS]) / 2.0 * seconds
+    turned = (before[2] + state[TURNING]) / 2.0 * seconds
+    chord = math.sin(turned / 2.0) / (turned / 2.0) if abs(turned) > STRAIGHT else 1.0
+    middle = state[YAW] + turned / 2.0
+    along, across = math.cos(middle), math.sin(middle)
+    state[X] += chord * (forward * along - sideways * across)
+    state[Y] += chord * (forward * across + sideways * along)
+    state[YAW] = wrapped(state[YAW] + turned)
+    state[TRAVELLED] += math.hypot(forward, sideways)
+
+
+@compiled
+def wrapped(angle: float) -> float:  # kernel
+    """The angle in (-π, π]."""
+    return -((math.pi - angle) % (2.0 * math.pi) - math.pi)
