@@ -112,7 +112,8 @@ def wheel_speed(wheel: int, forward: float, sideways: float, turning: float) -> 
 @compiled
 def _largest_change(speed: float, change: float, figures: Floats) -> float:  # kernel
     """The limit of braking for a wheel that gets slower, else of acceleration."""
-    return figures[MAX_DECELERATION] if speed * change < 0.0 else figures[MAX_ACCELERATION]
+    limit: float = figures[MAX_DECELERATION if speed * change < 0.0 else MAX_ACCELERATION]
+    return limit
 
 
 @compiled

@@ -1,0 +1,67 @@
+"""Axes of functional motors as rows of arrays: each goes to its target and stops there."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.space.compiled import compiled
+
+Floats = NDArray[np.float64]
+
+POSITION, SPEED = range(2)
+"""Columns of the state."""
+MAX_SPEED, MAX_ACCELERATION, MAX_DECELERATION, LOWEST, HIGHEST = range(5)
+"""Columns of the limits; an axis without bounds has infinite ones."""
+
+
+@compiled
+def step_axes(
+    limits: Floats,
+    target: Floats,
+    tolerance: Floats,
+    moving: NDArray[np.bool_],
+    state: Floats,
+    seconds: float,
+) -> None:  # kernel
+    """Moves all axes on by one tick. An axis that is not ``moving`` brakes and stays."""
+    for row in range(moving.size):
+        position, speed = state[row, POSITION], state[row, SPEED]
+        away = target[row] - position
+        wanted = 0.0
+        if moving[row]:
+            if (
+                abs(away) <= tolerance[row]
+                and abs(speed) <= limits[row, MAX_DECELERATION] * seconds
+            ):
+                state[row, SPEED] = 0.0
+                continue
+            ahead = abs(away) - math.copysign(speed, speed * away) * seconds / 2.0
+            wanted = math.copysign(fastest_towards(ahead, limits[row], seconds), away)
+        change = wanted - speed
+        slower = speed * change < 0.0
+        most = limits[row, MAX_DECELERATION if slower else MAX_ACCELERATION] * seconds
+        after = speed + min(max(change, -most), most)
+        reached = position + (speed + after) / 2.0 * seconds
+        state[row, POSITION] = min(max(reached, limits[row, LOWEST]), limits[row, HIGHEST])
+        state[row, SPEED] = after if state[row, POSITION] == reached else 0.0
+
+
+@compiled
+def fastest_towards(distance: float, limits: Floats, seconds: float) -> float:  # kernel
+    """The speed after this tick from which the axis still stops within the distance; it may need
+    half a tick more than the ideal, since it brakes in whole ticks."""
+    if distance <= 0.0:
+        return 0.0
+    braking = limits[MAX_DECELERATION]
+    speed: float = braking * (math.sqrt(seconds * seconds + 2.0 * distance / braking) - seconds)
+    return min(speed, limits[MAX_SPEED])
+
+
+def ideal_seconds(distance: float, speed: float, acceleration: float, deceleration: float) -> float:
+    """The shortest time from rest to rest."""
+    ramps = speed * speed / 2.0 * (1.0 / acceleration + 1.0 / deceleration)
+    if ramps <= distance:
+        return speed / acceleration + speed / deceleration + (distance - ramps) / speed
+    peak = math.sqrt(2.0 * distance / (1.0 / acceleration + 1.0 / deceleration))
+    return peak / acceleration + peak / deceleration
