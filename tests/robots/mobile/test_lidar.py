@@ -30,8 +30,8 @@ def distances(
 
 
 def test_a_circle_ahead_is_met_at_its_edge() -> None:
-    front, left, back = distances((0, 0, 0), [0, math.pi / 2, math.pi], [(5, 0, 0.3)])
-    assert (front, left, back) == (pytest.approx(4.7), 10.0, 10.0)
+    found = distances((0, 0, 0), [0, math.pi / 2, math.pi], [(5, 0, 0.3)])
+    assert found == pytest.approx([4.7, 10.0, 10.0])
 
 
 def test_rays_turn_with_the_robot() -> None:

@@ -55,7 +55,8 @@ def fastest_towards(distance: float, limits: Floats, seconds: float) -> float:  
         return 0.0
     braking = limits[MAX_DECELERATION]
     speed: float = braking * (math.sqrt(seconds * seconds + 2.0 * distance / braking) - seconds)
-    return min(speed, limits[MAX_SPEED])
+    highest: float = limits[MAX_SPEED]
+    return min(speed, highest)
 
 
 def ideal_seconds(distance: float, speed: float, acceleration: float, deceleration: float) -> float:
