@@ -23,7 +23,7 @@ def step_axes(
     moving: NDArray[np.bool_],
     state: Floats,
     seconds: float,
-) -> None:  # kernel
+) -> None:
     """Moves all axes on by one tick. An axis that is not ``moving`` brakes and stays."""
     for row in range(moving.size):
         position, speed = state[row, POSITION], state[row, SPEED]
@@ -48,7 +48,7 @@ def step_axes(
 
 
 @compiled
-def fastest_towards(distance: float, limits: Floats, seconds: float) -> float:  # kernel
+def fastest_towards(distance: float, limits: Floats, seconds: float) -> float:
     """The speed after this tick from which the axis still stops within the distance; it may need
     half a tick more than the ideal, since it brakes in whole ticks."""
     if distance <= 0.0:

@@ -48,7 +48,7 @@ def step_drives(
     wheels: Floats,
     positions: Floats,
     seconds: float,
-) -> None:  # kernel
+) -> None:
     """Moves all robots on by one tick."""
     for row in range(model.size):
         before = state[row, FORWARD], state[row, SIDEWAYS], state[row, TURNING]
@@ -71,7 +71,7 @@ def _drive_wheels(
     state: Floats,
     wheels: Floats,
     seconds: float,
-) -> None:  # kernel
+) -> None:
     """Differential and mecanum: all wheels reach their new speeds at the same time."""
     used = 2 if model == DIFFERENTIAL else 4
     reach = (
@@ -102,7 +102,7 @@ def _drive_wheels(
 
 
 @compiled
-def wheel_speed(wheel: int, forward: float, sideways: float, turning: float) -> float:  # kernel
+def wheel_speed(wheel: int, forward: float, sideways: float, turning: float) -> float:
     """Front left, front right, rear left, rear right; ``turning``: of the wheels, in m/s."""
     side = -1.0 if wheel % 2 == 0 else 1.0
     across = side if wheel < 2 else -side
@@ -110,16 +110,14 @@ def wheel_speed(wheel: int, forward: float, sideways: float, turning: float) -> 
 
 
 @compiled
-def _largest_change(speed: float, change: float, figures: Floats) -> float:  # kernel
+def _largest_change(speed: float, change: float, figures: Floats) -> float:
     """The limit of braking for a wheel that gets slower, else of acceleration."""
     limit: float = figures[MAX_DECELERATION if speed * change < 0.0 else MAX_ACCELERATION]
     return limit
 
 
 @compiled
-def _steer(
-    figures: Floats, command: Floats, state: Floats, wheels: Floats, seconds: float
-) -> None:  # kernel
+def _steer(figures: Floats, command: Floats, state: Floats, wheels: Floats, seconds: float) -> None:
     """Ackermann: wheels 0 and 1 are the rear speed and the steering angle; it cannot turn on the
     spot."""
     speed = wheels[0]
@@ -138,7 +136,7 @@ def _steer(
 
 
 @compiled
-def _follow(figures: Floats, command: Floats, state: Floats, seconds: float) -> None:  # kernel
+def _follow(figures: Floats, command: Floats, state: Floats, seconds: float) -> None:
     """A body without wheels: the forward speed keeps the limits, the turning is as commanded."""
     wanted = min(max(command[0], -figures[MAX_SPEED]), figures[MAX_SPEED])
     change = wanted - state[FORWARD]
@@ -148,7 +146,7 @@ def _follow(figures: Floats, command: Floats, state: Floats, seconds: float) -> 
 
 
 @compiled
-def _move(state: Floats, before: tuple[float, float, float], seconds: float) -> None:  # kernel
+def _move(state: Floats, before: tuple[float, float, float], seconds: float) -> None:
     """An exact arc with the mean speeds of the tick."""
     forward = (before[0] + state[FORWARD]) / 2.0 * seconds
     sideways = (before[1] + state[SIDEWAYS]) / 2.0 * seconds
@@ -163,6 +161,6 @@ def _move(state: Floats, before: tuple[float, float, float], seconds: float) -> 
 
 
 @compiled
-def wrapped(angle: float) -> float:  # kernel
+def wrapped(angle: float) -> float:
     """The angle in (-π, π]."""
     return -((math.pi - angle) % (2.0 * math.pi) - math.pi)

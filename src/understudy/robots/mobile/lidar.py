@@ -27,7 +27,7 @@ def scan(
     lines: Floats,
     line_spans: Spans,
     distances: Floats,
-) -> None:  # kernel
+) -> None:
     """Fills ``distances``, one row for each robot and one column for each ray.
 
     ``eyes``: x, y and yaw of the lidar; ``angles``: of the rays, seen from the lidar.
@@ -54,7 +54,7 @@ def scan(
 
 
 @compiled
-def to_circle(x: float, y: float, radius: float, along: float, across: float) -> float:  # kernel
+def to_circle(x: float, y: float, radius: float, along: float, across: float) -> float:
     """Distance of a circle around x, y from the origin, in a direction; infinite if missed."""
     behind = x * x + y * y - radius * radius
     if behind <= 0.0:
@@ -69,9 +69,7 @@ def to_circle(x: float, y: float, radius: float, along: float, across: float) ->
 
 
 @compiled
-def to_line(
-    x1: float, y1: float, x2: float, y2: float, along: float, across: float
-) -> float:  # kernel
+def to_line(x1: float, y1: float, x2: float, y2: float, along: float, across: float) -> float:
     """Distance of the line between two points from the origin, in a direction."""
     dx, dy = x2 - x1, y2 - y1
     turn = along * dy - across * dx
