@@ -214,6 +214,11 @@ def _number(kept: list[tuple[str, int]], at: int, single_precision: bool) -> _Re
     return _Reading(-value if negative else value, at)
 
 
+def read_number(text: str) -> float:
+    """The number at the begin of a text; nan if there is none."""
+    return _number([(character, 0) for character in text], 0, single_precision=False).value
+
+
 def normalized(text: str) -> str:
     """The significant characters of a line in capitals: no spaces, no comments."""
     return "".join(character for character, _ in _without_comments(text)[0])

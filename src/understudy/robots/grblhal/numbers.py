@@ -20,6 +20,8 @@ SLEEPING = "Sleeping"
 AXIS_LETTERS = "XYZABC"
 LONGEST_LINE = 256
 """Characters of a line, without its end."""
+LONGEST_STORED = 58
+"""Characters of a stored line: a start-up line, or the text of `$I=`."""
 RX_SIZE = 1024
 """Bytes of the receive buffer; as a ring buffer it holds one less."""
 
@@ -46,7 +48,7 @@ class Realtime:
     """Bytes that act at once, at any place in the stream."""
 
     STATUS, HOLD, START = ord("?"), ord("!"), ord("~")
-    RESET, STOP = 0x18, 0x19
+    EXIT, RESET, STOP = 0x03, 0x18, 0x19
     STATUS_LEGACY, STATUS_8BIT = 0x05, 0x80
     START_8BIT, HOLD_8BIT, MODES, DOOR, JOG_CANCEL = 0x81, 0x82, 0x83, 0x84, 0x85
     FULL_STATUS, OPTIONAL_STOP, SINGLE_BLOCK, AUTO_REPORT = 0x87, 0x88, 0x89, 0x8C
@@ -54,7 +56,7 @@ class Realtime:
     RAPID_100, RAPID_50, RAPID_25 = 0x95, 0x96, 0x97
     SPINDLE_100, SPINDLE_UP_10, SPINDLE_DOWN_10 = 0x99, 0x9A, 0x9B
     SPINDLE_UP_1, SPINDLE_DOWN_1, SPINDLE_STOP = 0x9C, 0x9D, 0x9E
-    FLOOD, MIST, TOOL_CHANGED = 0xA0, 0xA1, 0xA3
+    FLOOD, MIST, CONTROL_LOOP_LOG, TOOL_CHANGED = 0xA0, 0xA1, 0xA2, 0xA3
 
 
 OVERRIDES: dict[int, tuple[Override, int, bool]] = {
@@ -129,14 +131,18 @@ class ErrorCode:
 class SettingNumber:
     """Numbers of the settings that act; those per axis are the number of the first axis."""
 
-    REPORT_OPTIONS = 10
+    PWM_OPTIONS, REPORT_OPTIONS = 9, 10
     JUNCTION_DEVIATION, ARC_TOLERANCE, REPORT_INCHES = 11, 12, 13
-    SOFT_LIMITS, HOMING_CYCLE, HOMING_SEEK_RATE = 20, 22, 25
+    CONTROL_INVERT, CONTROL_PULLUP = 14, 17
+    SOFT_LIMITS, HARD_LIMITS, HOMING_CYCLE = 20, 21, 22
+    HOMING_FEED_RATE, HOMING_SEEK_RATE = 24, 25
     CHIP_BREAK = 28
     MAXIMUM_RPM, MINIMUM_RPM = 30, 31
-    LEGACY_REALTIME, SLEEP_ENABLED, PROBING_OPTIONS = 39, 62, 65
+    LEGACY_REALTIME, JOG_LIMITS, PARKING = 39, 40, 41
+    SLEEP_ENABLED, PROBING_OPTIONS = 62, 65
     STEPS_PER_UNIT, MAXIMUM_RATE, ACCELERATION, TRAVEL = 100, 110, 120, 130
     ROTARY_AXES = 376
     DOOR_SPINDLE_DELAY, DOOR_COOLANT_DELAY, SPINDLE_DELAY = 392, 393, 394
+    PLANNER_BLOCKS, REPORT_INTERVAL = 398, 481
     SPINDLE_OFF_DELAY, COOLANT_DELAY = 539, 673
-    PLANNER_BLOCKS, REPORT_INTERVAL, ROTARY_OPTIONS = 398, 481, 701
+    RESET_ACTIONS, ROTARY_OPTIONS = 676, 701

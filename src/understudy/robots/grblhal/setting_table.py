@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from understudy.robots.grblhal.digits import fixed
 from understudy.robots.grblhal.numbers import AXIS_LETTERS, SettingNumber
 
 BOOL, BITS, SWITCHED_BITS, CHOICE, MASK, WHOLE, DECIMAL = 0, 1, 2, 3, 4, 5, 6
@@ -11,8 +12,6 @@ BOOL, BITS, SWITCHED_BITS, CHOICE, MASK, WHOLE, DECIMAL = 0, 1, 2, 3, 4, 5, 6
 GENERAL, CONTROL, LIMITS, COOLANT, SPINDLE, TOOLS = 1, 2, 3, 5, 6, 9
 HOMING, PROBING, DOOR, JOGGING, STEPPER, AXES, AXIS = 11, 12, 13, 14, 35, 42, 43
 """Groups as `$EG` numbers them; the group of an axis is `AXIS` plus its index."""
-SMALLEST = 1e-3
-"""Least value of a setting that the planner divides by; the firmware accepts 0, and then hangs."""
 _ONE, _THREE, _FIVE = "#0.0", "#####0.000", "#####0.000##"
 
 
@@ -21,7 +20,7 @@ class SettingRow(NamedTuple):
 
     `shape` is the format of a number, or the names of bits or choices. `lowest` and `highest` are
     the limits as `$ES` prints them. `zero`: 0 is allowed although it is below `lowest`. `reboot`:
-    it acts after the next reset. `divides`: the planner divides by the value.
+    it acts after the next start of the controller.
     """
 
     group: int
@@ -34,7 +33,6 @@ class SettingRow(NamedTuple):
     highest: str = ""
     reboot: bool = False
     zero: bool = False
-    divides: bool = False
 
     @property
     def whole(self) -> bool:
@@ -49,9 +47,7 @@ class SettingRow(NamedTuple):
 
     @property
     def least(self) -> float:
-        if self.lowest:
-            return float(self.lowest)
-        return SMALLEST if self.divides else 0.0
+        return float(self.lowest or 0.0)
 
     @property
     def most(self) -> float:
@@ -68,19 +64,19 @@ class SettingRow(NamedTuple):
     def text(self, value: float) -> str:
         """The value as `$$` prints it, with the decimals of its format, and one at least."""
         places = max(1, len(self.shape.partition(".")[2]))
-        return f"{value:.{places}f}" if self.kind == DECIMAL else str(int(value))
+        return fixed(value, places) if self.kind == DECIMAL else str(int(value))
 
 
-_MOST = {BOOL: 1.0, MASK: 63.0, WHOLE: 65535.0}
+_MOST = {BOOL: 1.0, MASK: 63.0}
 
 
 def _per_axis() -> dict[int, SettingRow]:
     number = SettingNumber
     kinds = {
-        number.STEPS_PER_UNIT: ("travel resolution", "step/{}", _FIVE, 250.0, True),
-        number.MAXIMUM_RATE: ("maximum rate", "{}/min", _THREE, 500.0, True),
-        number.ACCELERATION: ("acceleration", "{}/sec^2", _THREE, 10.0, True),
-        number.TRAVEL: ("maximum travel", "{}", _THREE, 200.0, False),
+        number.STEPS_PER_UNIT: ("travel resolution", "step/{}", _FIVE, 250.0),
+        number.MAXIMUM_RATE: ("maximum rate", "{}/min", _THREE, 500.0),
+        number.ACCELERATION: ("acceleration", "{}/sec^2", _THREE, 10.0),
+        number.TRAVEL: ("maximum travel", "{}", _THREE, 200.0),
     }
     return {
         first + axis: SettingRow(
@@ -90,9 +86,8 @@ def _per_axis() -> dict[int, SettingRow]:
             DECIMAL,
             default,
             shape,
-            divides=divides,
         )
-        for first, (name, unit, shape, default, divides) in kinds.items()
+        for first, (name, unit, shape, default) in kinds.items()
         for axis, letter in enumerate(AXIS_LETTERS)
     }
 
@@ -117,7 +112,7 @@ SETTINGS: Mapping[int, SettingRow] = {
         "Parser state,Alarm substatus,Run substatus,Enable when homing,Distance-to-go",
     ),
     11: SettingRow(GENERAL, "Junction deviation", "mm", DECIMAL, 0.01, "#####0.000"),
-    12: SettingRow(GENERAL, "Arc tolerance", "mm", DECIMAL, 0.002, "#####0.000", divides=True),
+    12: SettingRow(GENERAL, "Arc tolerance", "mm", DECIMAL, 0.002, "#####0.000"),
     13: SettingRow(GENERAL, "Report in inches", "", BOOL, 0),
     14: SettingRow(CONTROL, "Invert control inputs", "", BITS, 0, "N/A,N/A,N/A,Safety door"),
     15: SettingRow(COOLANT, "Invert coolant outputs", "", BITS, 0, "Flood,Mist"),
@@ -141,11 +136,11 @@ SETTINGS: Mapping[int, SettingRow] = {
     23: SettingRow(HOMING, "Homing direction invert", "", MASK, 0),
     24: SettingRow(
         HOMING, "Homing locate feed rate", "mm/min", DECIMAL, 25.0,
-        "#####0.0", divides=True,
+        "#####0.0",
     ),
     25: SettingRow(
         HOMING, "Homing search seek rate", "mm/min", DECIMAL, 500.0,
-        "#####0.0", divides=True,
+        "#####0.0",
     ),
     26: SettingRow(HOMING, "Homing switch debounce delay", "milliseconds", WHOLE, 250, "##0"),
     27: SettingRow(HOMING, "Homing switch pull-off distance", "mm", DECIMAL, 1.0, "#####0.000"),

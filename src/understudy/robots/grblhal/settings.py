@@ -1,6 +1,5 @@
 """Values of grblHAL's `$n=v` settings, with names for those that the planner needs."""
 
-import math
 import re
 from collections.abc import Mapping
 
@@ -12,7 +11,8 @@ from understudy.gcode.dialect import firmware_delay, rotary_axes
 from understudy.gcode.requests import Coolant, Request, Spindle
 from understudy.motion.path import Floats, Limits
 from understudy.robots.grblhal.numbers import AXIS_LETTERS, ErrorCode, SettingNumber
-from understudy.robots.grblhal.setting_table import SETTINGS, SettingRow
+from understudy.robots.grblhal.setting_rules import read_value, stored
+from understudy.robots.grblhal.setting_table import SETTINGS
 from understudy.units import MINUTE
 
 REST_AT_OFFSETS = 1 << 8
@@ -22,8 +22,10 @@ PROBE_OVERRIDE = 1
 DEFAULTS: Mapping[int, float] = {number: row.default for number, row in SETTINGS.items()}
 
 _LINE = re.compile(r"\$(\d+)\s*=(.*)")
-_WHOLE = re.compile(r"\+?(?P<number>\d+|(?=\.\d))\.?(?P<fraction>\d*)")
-_DECIMAL = re.compile(r"(?P<number>[+-]?(\d+\.?\d*|\.\d+))")
+SMALLEST = 1e-3
+"""Least value of a setting that the planner divides by; the firmware hangs at 0."""
+SLOWEST = 1.0
+"""Least speed of an axis, in mm or deg per minute."""
 
 
 class Settings(Struct, frozen=True):
@@ -39,17 +41,20 @@ class Settings(Struct, frozen=True):
         """The settings after `$number=text`; an unknown number is refused."""
         if number not in SETTINGS:
             return Refused(f"${number} is not available", ErrorCode.SETTING_NOT_AVAILABLE)
-        value = _value(SETTINGS[number], text)
-        if isinstance(value, Refused):
-            return Refused(f"${number}={text.strip()}: {value.reason}", value.code)
-        return Settings({**self.given, number: value}, self.others)
+        value = read_value(SETTINGS[number], text)
+        if not isinstance(value, Refused):
+            after = stored(number, value, self)
+            if not isinstance(after, Refused):
+                return Settings({**self.given, **after}, self.others)
+            value = after
+        return Refused(f"${number}={text.strip()}: {value.reason}", value.code)
 
     # ── axes ──
 
     @property
     def steps(self) -> Floats:
         """Steps per mm or deg."""
-        return self._of_axes(SettingNumber.STEPS_PER_UNIT)
+        return np.maximum(self._of_axes(SettingNumber.STEPS_PER_UNIT), SMALLEST)
 
     @property
     def travel(self) -> Floats:
@@ -59,8 +64,8 @@ class Settings(Struct, frozen=True):
     @property
     def limits(self) -> Limits:
         """Speed and acceleration of the axes in mm or deg and seconds."""
-        rates = self._of_axes(SettingNumber.MAXIMUM_RATE) / MINUTE
-        return Limits.of(rates, self._of_axes(SettingNumber.ACCELERATION))
+        rates = np.maximum(self._of_axes(SettingNumber.MAXIMUM_RATE), SLOWEST) / MINUTE
+        return Limits.of(rates, np.maximum(self._of_axes(SettingNumber.ACCELERATION), SMALLEST))
 
     @property
     def rotary(self) -> tuple[bool, ...]:
@@ -85,7 +90,7 @@ class Settings(Struct, frozen=True):
     @property
     def arc_tolerance(self) -> float:
         """Distance between an arc and its chords in mm."""
-        return self[SettingNumber.ARC_TOLERANCE]
+        return max(self[SettingNumber.ARC_TOLERANCE], SMALLEST)
 
     @property
     def planner_blocks(self) -> int:
@@ -150,17 +155,3 @@ def _with_line(settings: Settings, content: str, file: str, line: int) -> Settin
     if isinstance(after, Refused):
         raise ConfigError(after.reason, file=file, line=line)
     return after
-
-
-def _value(row: SettingRow, text: str) -> float | Refused:
-    """Read the number at the begin of a text as the firmware does: what follows it is ignored."""
-    found = (_WHOLE if row.whole else _DECIMAL).match(text.replace(" ", ""))
-    if found is None or (row.whole and found["fraction"].strip("0")):
-        kind = "a whole number" if row.whole else "a number"
-        return Refused(f"should be {kind}", ErrorCode.BAD_NUMBER)
-    value = float(found["number"] or 0)
-    if row.allows(value):
-        return value
-    code = ErrorCode.NEGATIVE if value < 0 and not row.lowest else ErrorCode.SETTING_RANGE
-    top = "" if row.most == math.inf else f" and at most {row.most:g}"
-    return Refused(f"should be at least {row.least:g}{top}", code)

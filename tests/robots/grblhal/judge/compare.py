@@ -26,6 +26,14 @@ DRIVER = re.compile(
 """Lines of `$I` that name the driver, not the firmware."""
 
 
+DESCRIPTIONS = re.compile(
+    r"(?<=\[SETTINGDESCR:)(\d+\|).*(?=\])"
+    r"|^(\"\d+\",\"[^\"]*\",\"[^\"]*\",).*"
+    r"|^(\d+\t(?:[^\t]*\t){4})[^\t]*"
+)
+"""Descriptions of settings in `$SED`, `$ESG` and `$ESH`: ours are our own sentences."""
+
+
 class Chat(NamedTuple):
     """A session: its steps, and the lines that answered each of them."""
 
@@ -147,10 +155,15 @@ def first_difference(chat: Chat, ours: Partner) -> Difference | None:
     with ours() as simulated:
         pairs = zip(chat.answers, answers(simulated, chat.steps), strict=True)
         for index, (expected, actual) in enumerate(pairs, 1):
+            expected, actual = _undescribed(expected), _undescribed(actual)
             same = len(expected) == len(actual) and all(map(same_line, expected, actual))
             if not same:
                 return Difference(tuple(chat.steps[:index]), tuple(expected), tuple(actual))
     return None
+
+
+def _undescribed(lines: Iterable[str]) -> list[str]:
+    return [DESCRIPTIONS.sub(lambda found: "".join(filter(None, found.groups())), s) for s in lines]
 
 
 def shrunk(found: Difference, judge: Partner, ours: Partner) -> Difference:

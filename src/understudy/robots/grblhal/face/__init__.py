@@ -427,13 +427,14 @@ COMMANDS: dict[int, Callable[[GrblHalFace, int], object]] = {
         (Realtime.START, Realtime.START_8BIT, Realtime.TOOL_CHANGED),
         lambda face, now: face._controller.realtime.start(now),
     ),
-    Realtime.RESET: GrblHalFace._reset,
+    **dict.fromkeys((Realtime.RESET, Realtime.EXIT), GrblHalFace._reset),
     Realtime.STOP: GrblHalFace._stop,
     Realtime.MODES: lambda face, now: face._dollar.modes(now),
     Realtime.DOOR: lambda face, now: face._controller.realtime.door(now),
     Realtime.JOG_CANCEL: GrblHalFace._cancel_jog,
     Realtime.FULL_STATUS: GrblHalFace._full_report,
     Realtime.AUTO_REPORT: GrblHalFace._toggle_auto_report,
+    Realtime.CONTROL_LOOP_LOG: lambda face, now: face._say(f"error:{ErrorCode.UNSUPPORTED}"),
 }
 
 NOTICES: dict[str, Callable[[GrblHalFace, Notice, int], object]] = {

@@ -3,11 +3,12 @@
 Each command returns its error number, 0 for ok, or None if the controller answers later.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from understudy.errors import Refused
-from understudy.gcode.blocks import COORDINATE_SYSTEMS
+from understudy.gcode.blocks import COORDINATE_SYSTEMS, read_number
 from understudy.gcode.modal import modes_report
 from understudy.robots.grblhal.controller import (
     Edition,
@@ -17,18 +18,24 @@ from understudy.robots.grblhal.controller import (
     Toggle,
 )
 from understudy.robots.grblhal.face import listings
+from understudy.robots.grblhal.face.parameters import Known, parameter_text
 from understudy.robots.grblhal.face.reports import axis_values
-from understudy.robots.grblhal.numbers import HELP, RX_SIZE, SLEEPING, ErrorCode, SettingNumber
+from understudy.robots.grblhal.numbers import (
+    HELP,
+    LONGEST_STORED,
+    RX_SIZE,
+    SLEEPING,
+    ErrorCode,
+    SettingNumber,
+)
 from understudy.robots.grblhal.setting_descriptions import description
 from understudy.robots.grblhal.setting_table import SETTINGS
 
 BUILD = "20260817"
-LONGEST_LABEL = 69
 SPINDLE_NAME = "simulated PWM spindle"
-COORDINATE_SYSTEM_PARAMETER = 5220
 RESTORED: dict[str, Restored] = {"$": "settings", "#": "parameters", "*": "all"}
-STANDING = ("Idle", "Alarm", "Check", "Sleep")
-"""Reported states in which settings and information are printed."""
+STANDING = ("Idle", "Alarm", "Check")
+"""Reported states in which settings are printed."""
 HOMING_COMMANDS = ("H", "HX", "HY", "HZ", "HA", "HB", "HC")
 
 
@@ -51,13 +58,13 @@ class DollarCommands:
 
     def execute(self, line: str, now: int) -> int | None:
         """Execute a whole line that begins with `$`."""
-        if line[1:].upper().startswith("HELP"):
-            return self._help(line[5:])
-        head, equals, argument = line[1:].partition("=")
-        name = head.replace(" ", "").upper()
-        if not name and not equals:
+        if line == "$":
             self._say(HELP)
             return 0
+        head, equals, argument = line[1:].partition("=")
+        name = head.replace(" ", "").upper()
+        if name.startswith("HELP"):
+            return self._help(name[4:] + equals + argument)
         given = argument if equals else None
         command = COMMANDS.get(name)
         if command is None or (given is not None and not command.takes):
@@ -69,12 +76,11 @@ class DollarCommands:
     # ── settings ──
 
     def _setting(self, name: str, value: str | None, now: int) -> int:
-        reading = self._controller.reading(now)
-        if reading.state not in STANDING:
+        if self._controller.reading(now).state not in STANDING:
             return ErrorCode.NOT_IDLE
-        if not name.isascii() or not name.isdigit():
+        number, code = _number(name)
+        if code or number < 0:
             return ErrorCode.UNKNOWN_COMMAND
-        number = int(name[:9])
         if value is not None:
             return _code(self._controller.storage.store(number, value, now))
         if number not in self._settings():
@@ -83,13 +89,15 @@ class DollarCommands:
         return 0
 
     def _all_settings(self, argument: str | None, now: int) -> int:
-        if self._controller.reading(now).state.partition(":")[0] in ("Run", "Hold"):
-            return ErrorCode.NOT_IDLE
         if argument is not None:
-            number = _number(argument)
-            if number is None or number not in self._settings():
+            number, code = _number(argument)
+            if code or number < 0:
+                return code
+            if number not in self._settings():
                 return ErrorCode.SETTING_NOT_AVAILABLE
             return self._list(listings.setting_details(number))
+        if self._controller.reading(now).state.partition(":")[0] in ("Run", "Hold"):
+            return ErrorCode.NOT_IDLE
         for number in self._numbers():
             self._print_setting(number)
         return 0
@@ -117,7 +125,7 @@ class DollarCommands:
 
     def _offsets(self, argument: str | None, now: int) -> int:
         if argument is not None:
-            return self._parameter(argument)
+            return self._parameter(argument, now)
         reading, settings = self._controller.reading(now), self._controller.storage.settings()
         modal = reading.modal
         rows = dict(zip(COORDINATE_SYSTEMS, modal.offsets, strict=True))
@@ -133,10 +141,10 @@ class DollarCommands:
         self._say(f"[PRB:{axis_values(reading.probe, settings)}:{int(reading.touched)}]")
 
     def _info(self, argument: str | None, now: int) -> int:
-        if self._controller.reading(now).state not in STANDING:
+        if self._controller.reading(now).state not in (*STANDING, "Sleep"):
             return ErrorCode.NOT_IDLE
         if argument is not None:
-            if len(argument) > LONGEST_LABEL:
+            if len(argument) > LONGEST_STORED:
                 return ErrorCode.UNKNOWN_COMMAND
             self._controller.storage.label(argument)
             return 0
@@ -166,7 +174,7 @@ class DollarCommands:
             "DRIVER:Understudy",
             f"DRIVER VERSION:{BUILD}",
             *(["COMPATIBILITY LEVEL:1"] if grbl else []),
-            "AUX IO:{},{},{},{}".format(*self._pins),
+            *(["AUX IO:{},{},{},{}".format(*self._pins)] if any(self._pins) else []),
         ):
             self._say(f"[{line}]")
         return 0
@@ -190,12 +198,10 @@ class DollarCommands:
         return self._list(listings.setting_rows(self._numbers()))
 
     def _describe(self, argument: str | None, now: int) -> int:
-        number = _number(argument)
-        if number is None:
-            return ErrorCode.BAD_NUMBER
-        if number in self._settings():
+        number, code = _number(argument or "")
+        if not code and number in self._settings():
             self._say(f"[SETTINGDESCR:{number}|{description(number)}]")
-        return 0
+        return code
 
     def _spindles(self, argument: str | None, now: int) -> int:
         self._say(f"0 - {SPINDLE_NAME}")
@@ -207,16 +213,15 @@ class DollarCommands:
         self._say(f"[SPINDLE:0|0|0|*DRV|{SPINDLE_NAME}|{rpm}]")
         return 0
 
-    def _parameter(self, name: str) -> int:
-        """`$#=…`: the value of a parameter of NGC expressions, which this firmware does not have:
-        all but the number of the coordinate system are 0."""
-        modal = self._controller.reading(0).modal
-        value = modal.coordinates + 1 if name == str(COORDINATE_SYSTEM_PARAMETER) else 0
-        self._say(f"[PARAM:{name}={value}]")
+    def _parameter(self, name: str, now: int) -> int:
+        number, code = _number(name)
+        numbered = not code and number >= 0
+        known = Known(self._controller.reading(now), self._controller.storage.settings())
+        self._say(parameter_text(name, known, number=number if numbered else None))
         return 0
 
     def _help(self, topic: str) -> int:
-        if not topic.strip():
+        if not topic:
             return self._list(listings.help_topics())
         return self._list(listings.help_on(topic, self._numbers()))
 
@@ -274,9 +279,12 @@ def _nothing(dollar: DollarCommands, argument: str | None, now: int) -> int:
     return 0
 
 
-def _number(argument: str | None) -> int | None:
-    text = (argument or "").strip()
-    return int(text[:9]) if text.isascii() and text.isdigit() else None
+def _number(text: str) -> tuple[int, int]:
+    """The whole number at the begin of a text, and the error number if there is none."""
+    value = read_number(text)
+    if math.isnan(value):
+        return 0, ErrorCode.BAD_NUMBER
+    return int(value), 0 if value == int(value) else ErrorCode.UNKNOWN_COMMAND
 
 
 def _code(refused: Refused | None) -> int:

@@ -1,6 +1,7 @@
 """Lists that `$` commands print: alarms, errors, settings with their details, help."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from understudy.robots.grblhal.setting_descriptions import description
 from understudy.robots.grblhal.setting_table import (
@@ -23,6 +24,10 @@ KIND_NAMES = {
     MASK: "bitfield", WHOLE: "integer", DECIMAL: "float",
 }  # fmt: skip
 """Data types as `$ESH` names them."""
+ALL_GROUPS = dict(
+    sorted({**GROUPS, 4: "Dual axis", 7: "Spindle sync", 36: "Stepper driver"}.items())
+)
+"""Groups with those that have no settings here, in the order in which `$HELP` looks for one."""
 UNIT_NAMES = {BOOL: "boolean", BITS: "mask", SWITCHED_BITS: "mask", CHOICE: "integer", MASK: "mask"}
 """What `$ESH` prints as unit of a setting without one."""
 
@@ -148,25 +153,23 @@ def setting_details(number: int) -> Iterator[str]:
         BITS: " as bitfield:",
         SWITCHED_BITS: " as bitfield where setting bit 0 enables the rest:",
         CHOICE: ":",
-        MASK: " as axismask:",
+        MASK: " as axismask",
     }
     yield f"${number}: {row.name}{kinds.get(row.kind, _range(row))}"
-    if row.kind in (BITS, SWITCHED_BITS):
-        for bit, name in enumerate(row.names):
-            if name != "N/A":
-                yield f"    {bit} - {name} ({1 << bit})"
-    elif row.kind == CHOICE:
-        for choice, name in enumerate(row.names):
-            yield f"    {choice} - {name}"
+    for index, name in enumerate(row.names):
+        if name != "N/A":
+            yield f"    {index} - {name}" + (f" ({1 << index})" if row.kind != CHOICE else "")
 
 
 def _range(row: SettingRow) -> str:
-    unit = f" in {row.unit}" if row.unit else ""
+    text = f" in {row.unit}" if row.unit else ""
     if row.lowest and row.highest:
-        return f"{unit}, range: {row.lowest} - {row.highest}"
-    if row.lowest:
-        return f"{unit}, min: {row.lowest}"
-    return f"{unit}, max: {row.highest}" if row.highest else unit
+        text += f", range: {row.lowest} - {row.highest}"
+    elif row.lowest:
+        text += f", min: {row.lowest}"
+    elif row.highest:
+        text += f", max: {row.highest}"
+    return text + (", reboot required" if row.reboot else "")
 
 
 # ── help ──
@@ -180,19 +183,42 @@ def help_topics() -> Iterator[str]:
 
 
 def help_on(topic: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Help on the commands, on all settings, or on the settings of a group."""
-    wanted = topic.strip().upper()
-    if wanted == "COMMANDS":
+    """Help on the commands, on all settings, or on the settings of the first group that fits."""
+    pattern = topic.upper()
+    if _fits(pattern, "COMMANDS"):
         yield from (f"${name} - {text}" for name, text in COMMAND_HELP)
         return
-    found = [n for n, name in GROUPS.items() if name.upper() == wanted or wanted == "SETTINGS"]
-    if not found:
-        yield ""
-        yield "N/A"
-    for group in found:
-        own = [number for number in numbers if SETTINGS[number].group == group]
-        if own:
-            yield ""
-            yield f"---- {GROUPS[group]}:"
-            for number in own:
-                yield from setting_details(number)
+    if _fits(pattern, "SETTINGS"):
+        for number in numbers:
+            yield from setting_details(number)
+        return
+    found = next((n for n, name in ALL_GROUPS.items() if _fits(pattern, _plain(name))), None)
+    if found is None:
+        yield from ("", "N/A")
+        return
+    yield from ("", f"---- {ALL_GROUPS[found]}:")
+    for number in numbers:
+        if found == 0 or SETTINGS[number].group == found:
+            yield from setting_details(number)
+
+
+def _plain(name: str) -> str:
+    return name.replace(" ", "").upper()
+
+
+@lru_cache(maxsize=4096)
+def _fits(pattern: str, text: str) -> bool:
+    """Whether a text begins as the pattern: `.` is any character, `*` repeats the one before it,
+    and `$` is the end."""
+    if not pattern:
+        return True
+    if pattern[1:2] == "*":
+        rest = 0
+        while not _fits(pattern[2:], text[rest:]):
+            if rest == len(text) or pattern[0] not in (".", text[rest]):
+                return False
+            rest += 1
+        return True
+    if pattern == "$":
+        return not text
+    return text != "" and pattern[0] in (".", text[0]) and _fits(pattern[1:], text[1:])

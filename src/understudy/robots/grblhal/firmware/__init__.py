@@ -84,6 +84,7 @@ class Firmware:
             self.realtime.restore_outputs(now)
         self.realtime.rest(now)
         state.resume_at = None
+        self.lines.check_startup(now)
         self._core.emit(Notice("settled"), now)
 
     # ── readings ──
@@ -207,15 +208,23 @@ class FirmwareLines:
 
     def run_startup(self, lines: Sequence[str], now: int) -> None:
         """Execute the start-up lines after a reset."""
-        for text in lines:
+        for text in filter(None, "|".join(lines).split("|")):
             number = self._next_number()
             self._core.state.starting.append((number, text))
             self._submit(GcodeLine(number, text, "wire"), now)
 
     def store_startup(self, index: int, text: str, now: int) -> None:
-        number = self._next_number()
-        self._core.state.storing = (number, index, text)
-        self._submit(GcodeLine(number, text, "wire"), now)
+        self._core.state.storing = (0, index, text)
+        self._core.state.unchecked = [block for block in text.split("|") if block] or [""]
+        self.check_startup(now)
+
+    def check_startup(self, now: int) -> None:
+        """Execute the next block of a start-up line that is to be stored."""
+        state = self._core.state
+        while state.storing is not None and state.storing[0] == 0:
+            number, (_, index, text) = self._next_number(), state.storing
+            state.storing = (number, index, text)
+            self._submit(GcodeLine(number, state.unchecked.pop(0), "wire"), now)
 
     def gcode_refusal(self, now: int) -> Refused | None:
         return IN_ALARM if self._core.condition(now) in NO_GCODE else None
@@ -330,6 +339,10 @@ class FirmwareLines:
             return
         if state.storing is not None and state.storing[0] == number:
             _, index, text = state.storing
+            if state.unchecked and not code:
+                state.storing = (0, index, text)
+                self._core.wake_now(now)
+                return
             state.storing = None
             if not code:
                 state.startup = [*state.startup[:index], text, *state.startup[index + 1 :]]

@@ -13,6 +13,7 @@ from understudy.robots.grblhal.controller import Notice, Override, Restored, Tog
 from understudy.robots.grblhal.firmware.conditions import TRANSITIONS
 from understudy.robots.grblhal.firmware.core import NOT_IDLE, SETTABLE, FirmwareCore
 from understudy.robots.grblhal.numbers import (
+    LONGEST_STORED,
     OVERRIDE_RANGES,
     AlarmCode,
     ErrorCode,
@@ -21,7 +22,6 @@ from understudy.robots.grblhal.numbers import (
 from understudy.units import nanoseconds, seconds
 
 NO_SLEEP = Refused("sleep is switched off ($62=0)", ErrorCode.UNKNOWN_COMMAND)
-NEEDS_HOMING = Refused("soft limits need homing ($22)", ErrorCode.SOFT_LIMITS_NEED_HOMING)
 
 
 class FirmwareRealtime:
@@ -298,12 +298,6 @@ class FirmwareStorage:
         changed = core.axes.change(core.settings(), number, text)
         if isinstance(changed, Refused):
             return changed
-        soft_limits = SettingNumber.SOFT_LIMITS
-        homing = int(changed[SettingNumber.HOMING_CYCLE]) & 1
-        if number == soft_limits and changed[soft_limits] and not homing:
-            return NEEDS_HOMING
-        if number == SettingNumber.HOMING_CYCLE and not homing:
-            changed = {**changed, soft_limits: 0.0}
         self._adopt(changed, now)
         if number == SettingNumber.REPORT_INCHES:
             core.changed(now, "offset")
@@ -317,6 +311,8 @@ class FirmwareStorage:
         line = normalized(text)
         if line and core.condition(now) not in SETTABLE:
             core.answer(NOT_IDLE.code, now)
+        elif len(line) > LONGEST_STORED:
+            core.answer(ErrorCode.TOO_LONG, now)
         elif line:
             self._check_startup(index, line, now)
         else:

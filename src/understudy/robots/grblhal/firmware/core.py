@@ -97,7 +97,7 @@ class State(Struct):
     M48 … M53 set the fields `…_allowed`; an override that is not allowed is kept and acts again
     later. `system` and `shift` are the coordinate system and work offset of the last notice.
     `numbered` are the N words of queued lines; `starting` and `storing` are start-up lines in
-    execution, by number. `resume_at`: when a client that waits may continue. `inhibited`: the cell
+    execution, by number; `unchecked` are blocks of the latter that have not run. `resume_at`: when a client that waits may continue. `inhibited`: the cell
     is stopped.
     """
 
@@ -132,6 +132,7 @@ class State(Struct):
     numbered: list[tuple[int, int]] = []
     starting: list[tuple[int, str]] = []
     storing: tuple[int, int, str] | None = None
+    unchecked: list[str] = []
     resume_at: int | None = None
     inhibited: bool = False
 

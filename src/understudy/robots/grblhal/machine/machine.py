@@ -14,6 +14,7 @@ from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
 from understudy.gcode.actions import LAST_TOOL
+from understudy.gcode.blocks import number_text
 from understudy.gcode.dialect import AXIS_LETTERS, Axes
 from understudy.gcode.modal import Tool
 from understudy.gcode.requests import AxisArc, AxisMove, Move
@@ -105,6 +106,7 @@ class Machine:
         self.parts: dict[str, Part] = {"io": self.io}
         self._config = config
         self._mover = TravelMover.of(Settings())
+        self._blocks = Settings(config.settings).planner_blocks
         axes = ControlledAxes(
             unit=1.0,
             defaults=DEFAULTS,
@@ -234,7 +236,7 @@ class Machine:
         stream = Stream(
             position,
             settings.limits,
-            window=settings.planner_blocks,
+            window=self._blocks,
             commit=FIRMWARE_COMMIT,
             at=at,
         )
@@ -250,17 +252,15 @@ def build(name: str, config: Config, deps: Deps) -> Machine:
 
 def settings_of(config: Config) -> Settings:
     """Settings of the cell file; a value that the firmware refuses is a ConfigError."""
-    for number, value in config.settings.items():
-        refused = Settings().changed(number, f"{value:g}")
-        if isinstance(refused, Refused):
-            raise ConfigError(refused.reason, key="settings", value=f"${number}={value:g}")
-    settings = Settings(config.settings)
-    if settings.soft_limits and not settings.homes:
-        key = f"settings.{SettingNumber.SOFT_LIMITS}"
-        raise ConfigError(
-            "soft limits need homing", key=key, value="$20=1", allowed="$22=1 as well"
-        )
-    return settings
+    settings = Settings()
+    homing_first = sorted(config.settings, key=lambda number: number != SettingNumber.HOMING_CYCLE)
+    for number in homing_first:
+        text = number_text(config.settings[number])
+        after = settings.changed(number, text)
+        if isinstance(after, Refused):
+            raise ConfigError(after.reason, key=f"settings.{number}", value=f"${number}={text}")
+        settings = after
+    return Settings(config.settings)
 
 
 def modal_of(config: Config) -> Modal:
