@@ -24,7 +24,7 @@ def read_whole(text: str) -> int | None:
         digits += not point and (digit > 0 or value > 0)
         if point and digit:
             return None
-        if (digits <= _MOST_DIGITS or digit <= 4) and value <= _LARGEST_TO_EXTEND:  # noqa: PLR2004
+        if (digits <= _MOST_DIGITS or digit <= 4) and value <= _LARGEST_TO_EXTEND:
             value = (value * 10 + digit) & _WORD
     return value if found else None
 

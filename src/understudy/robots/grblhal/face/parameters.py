@@ -1,7 +1,7 @@
 """`$#=…`: values of numbered and named parameters, as NGC expressions have them.
 
-    > $#=5221\\n     < [PARAM:5221=10.5]      (X of G54)
-    > $#=_metric\\n  < [PARAM:_metric=1]
+> $#=5221\\n     < [PARAM:5221=10.5]      (X of G54)
+> $#=_metric\\n  < [PARAM:_metric=1]
 """
 
 from collections.abc import Callable, Mapping

@@ -97,8 +97,8 @@ class State(Struct):
     M48 … M53 set the fields `…_allowed`; an override that is not allowed is kept and acts again
     later. `system` and `shift` are the coordinate system and work offset of the last notice.
     `numbered` are the N words of queued lines; `starting` and `storing` are start-up lines in
-    execution, by number; `unchecked` are blocks of the latter that have not run. `resume_at`: when a client that waits may continue. `inhibited`: the cell
-    is stopped.
+    execution, by number; `unchecked` are blocks of the latter that have not run. `resume_at`: when
+    a client that waits may continue. `inhibited`: the cell is stopped.
     """
 
     settings: list[tuple[int, float]] = []
