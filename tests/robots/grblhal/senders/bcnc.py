@@ -52,21 +52,23 @@ class Bcnc:
         self._address = f"http://127.0.0.1:{pendant}"
         self._machine = machine
         self._before = 0
-        self._shown_errors: list[str] = []
+        self._condition = ""
+        self._errors: list[str] = []
 
     # ── what it shows ──
 
     def shown(self) -> Shown:
         state = json.loads(self._get("/state"))
         condition = state["state"]
-        if condition.startswith(("error:", "ALARM:")) and condition not in self._shown_errors:
-            self._shown_errors.append(condition)
+        if condition != self._condition and condition.startswith(("error:", "ALARM:")):
+            self._errors.append(condition)
+        self._condition = condition
         name = "Alarm" if condition.startswith("ALARM:") else condition
         return Shown(name, tuple(state[axis] for axis in ("wx", "wy", "wz")), state["OvFeed"])
 
     def errors(self) -> list[str]:
         self.shown()
-        errors, self._shown_errors = self._shown_errors, []
+        errors, self._errors = self._errors, []
         return errors
 
     def finished(self) -> bool:
