@@ -8,8 +8,8 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+from tests.robots.grblhal.senders.machine import Machine
 from tests.robots.grblhal.senders.processes import (
     free_port,
     install_bcnc,
@@ -17,7 +17,6 @@ from tests.robots.grblhal.senders.processes import (
     running,
     wait_until,
 )
-from tests.robots.grblhal.senders.machine import Machine
 from tests.robots.grblhal.senders.sender import Shown
 
 VERSION = "0.9.16"

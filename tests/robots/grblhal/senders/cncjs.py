@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
+from tests.robots.grblhal.senders.machine import Machine
 from tests.robots.grblhal.senders.processes import (
     free_port,
     install_cncjs,
@@ -13,7 +14,6 @@ from tests.robots.grblhal.senders.processes import (
     running,
     wait_until,
 )
-from tests.robots.grblhal.senders.machine import Machine
 from tests.robots.grblhal.senders.sender import Shown
 
 VERSION = "1.11.5"
@@ -28,7 +28,7 @@ class Cncjs:
 
     name = "cncjs"
 
-    def __init__(self, requests: TextIO, events: Path, port: str) -> None:
+    def __init__(self, requests: IO[str], events: Path, port: str) -> None:
         self._requests = requests
         self._events = events
         self._port = port
@@ -57,7 +57,7 @@ class Cncjs:
         self._follow()
         status = self._last["sender:status"][0]
         everything = 0 < status["total"] == status["sent"] == status["received"]
-        return everything and self._last["workflow:state"][0] == "idle"
+        return bool(everything and self._last["workflow:state"][0] == "idle")
 
     # ── what an operator does ──
 

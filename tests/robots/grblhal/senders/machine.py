@@ -1,6 +1,5 @@
 """A machine at a serial port, in a process of its own."""
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from tests.robots.grblhal.senders.processes import running, wait_until
 
-ENDPOINT = "machine.grblhal"
+CELL, ENDPOINT = "grblhal_6axis", "machine.grblhal"
 
 
 @dataclass(frozen=True)
@@ -22,10 +21,10 @@ class Machine:
 
 @contextmanager
 def machine(folder: Path) -> Iterator[Machine]:
-    ready, transcript = folder / "ready.json", folder / "machine.chat"
-    command = [sys.executable, "-m", "understudy", "run", "machine.yaml", "--ephemeral", "--no-hmi"]
-    command += ["--ready-file", str(ready), "--log", str(transcript)]
+    """The shipped machine at a port in ``folder``."""
+    ready, transcript, port = (folder / name for name in ("ready.json", "machine.chat", "tty"))
+    command = [sys.executable, "-m", "understudy", "run", CELL, "--pty", str(port), "--no-hmi"]
+    command += ["--ephemeral", "--ready-file", str(ready), "--log", str(transcript)]
     with running(command, folder, "cell.log"):
         wait_until(ready.is_file, "the cell is ready")
-        place = json.loads(ready.read_text())["endpoints"][ENDPOINT]
-        yield Machine(place.removeprefix("pty:"), transcript)
+        yield Machine(str(port), transcript)

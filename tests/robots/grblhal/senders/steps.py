@@ -5,7 +5,7 @@ recorded session, so that a real-time byte comes between the same lines, at what
 
     {"send": "G1X1\\n", "answers": 1, "got": ["ok"]}     the lines that came before the next step
     {"hex": "18", "banner": true, "got": ["", "GrblHAL …"]}
-    {"state": "Hold:0", "got": ["<Hold:0|MPos:*>"]}      polls until the machine is in this state
+    {"report": "<Hold:0|MPos:*>"}      polls until the machine is in this state
 
 Of the sender's polls only those are kept that showed another state or other overrides, with the
 position if the machine was at rest. Settings (`$$`) are left out: they belong to the cell.
@@ -67,7 +67,7 @@ class Distiller:
 
     def _last_sent(self) -> Step:
         """The step that lines belong to; a poll after them does not change that."""
-        if "state" in self.steps[-1]:
+        if "report" in self.steps[-1]:
             self.steps.append({"send": "", "got": []})
         return self.steps[-1]
 
@@ -82,7 +82,7 @@ class Distiller:
         if overrides != self._overrides:
             shown.append(f"Ov:{overrides}")
         self._state, self._overrides = state, overrides
-        self.steps.append({"state": state, "got": [f"<{'|'.join(shown)}>"]})
+        self.steps.append({"report": f"<{'|'.join(shown)}>"})
 
 
 # ── to a machine ──
@@ -94,11 +94,11 @@ def play_steps(wire: Wire, steps: Iterable[Step]) -> Iterator[str]:
     got: list[str] = []
     due = 0
     for number, step in enumerate(steps, 1):
-        if "state" in step:
-            *lines, report = _poll(wire, step["state"])
+        if "report" in step:
+            *lines, report = _poll(wire, step["report"])
             got += lines
-            if not same_line(step["got"][0], _fields_of(step["got"][0], report)):
-                yield f"step {number}: expected {step['got'][0]!r}, got {report!r}"
+            if not same_line(step["report"], report):
+                yield f"step {number}: expected {step['report']!r}, got {report!r}"
             continue
         expected += step["got"]
         due += step.get("answers", 0)
@@ -121,22 +121,31 @@ def _is_report(line: str) -> bool:
     return line.startswith("<")
 
 
-def _poll(wire: Wire, state: str) -> list[str]:
-    """Polls until the machine is in this state; returns other lines that came, and the report."""
+def _poll(wire: Wire, wanted: str) -> list[str]:
+    """Polls until a report has this state and these fields; returns other lines, and the report.
+
+    The firmware adds `Ov` and `WCO` to some reports only.
+    """
     end, lines, report = wire.now + PATIENCE_S, [], "(no report)"
-    while not report.startswith((f"<{state}|", f"<{state}>")) and wire.now < end:
+    while _shape(report) != _shape(wanted) and wire.now < end:
         wire.write(POLL)
         came = wire.listen(POLL_S)
         lines += [line for line in came if not _is_report(line)]
-        report = next(filter(_is_report, came), report)
+        report = _fields_of(wanted, next(filter(_is_report, came), report))
     return [*lines, report]
 
 
-def _fields_of(expected: str, report: str) -> str:
-    """The fields of a report that were recorded."""
-    names = [field.partition(":")[0] for field in expected.strip("<>").split("|")[1:]]
+def _fields_of(wanted: str, report: str) -> str:
+    """The state, and the fields that ``wanted`` has."""
     state, *fields = report.strip("<>").split("|")
-    return f"<{'|'.join([state, *(f for f in fields if f.partition(':')[0] in names)])}>"
+    kept = [field for field in fields if field.partition(":")[0] in _shape(wanted)[1:]]
+    return f"<{'|'.join([state, *kept])}>"
+
+
+def _shape(report: str) -> list[str]:
+    """The state and the names of the fields."""
+    state, *fields = report.strip("<>").split("|")
+    return [state, *(field.partition(":")[0] for field in fields)]
 
 
 def _different(expected: list[str], got: list[str]) -> Iterator[str]:

@@ -1,0 +1,28 @@
+"""`python -m tests.robots.grblhal.senders NAME FILE`: records a session of a sender as golden data.
+
+The sender is installed in a temporary folder; FILE gets the steps of a short session.
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+from tests.robots.grblhal.senders.session import SENDERS, record
+from tests.robots.grblhal.senders.steps import Distiller
+
+LINES = 50
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", choices=SENDERS)
+    parser.add_argument("file", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        chat = record(SENDERS[given.name], Path(folder), LINES)
+    steps = ",\n ".join(json.dumps(step) for step in Distiller().read(chat.events))
+    given.file.write_text(f"[\n {steps}\n]\n")
+
+
+main()
