@@ -1,14 +1,16 @@
 """The lines of a program with their times, in columns: some dozen bytes for each line."""
 
+from abc import abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Literal, get_args, overload
+from typing import Literal, TypeVar, get_args, overload
 
 import numpy as np
 from msgspec import Struct
 
 from understudy.motion.path import Ints
 
+Item = TypeVar("Item", covariant=True)
 Kind = Literal["motion", "process", "dwell", "io", "refused", ""]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
@@ -31,8 +33,36 @@ class Row(Struct, frozen=True, gc=False):
         return self.end_s - self.start_s
 
 
-class Rows(Sequence[Row]):
-    """Rows in the order of the program; each is made when it is read."""
+class ReadOnDemand(Sequence[Item]):
+    """Items in columns; each is made when it is read. Equal to any sequence of equal items."""
+
+    @abstractmethod
+    def _item(self, k: int) -> Item:
+        """The item at index ``k``, which is in range."""
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        if isinstance(index, slice):
+            return [self._item(k) for k in range(*index.indices(len(self)))]
+        return self._item(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Item]:
+        return (self._item(k) for k in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} lines>"
+
+
+class Rows(ReadOnDemand[Row]):
+    """Rows in the order of the program."""
 
     def __init__(self) -> None:
         self._line = array("q")
@@ -53,26 +83,6 @@ class Rows(Sequence[Row]):
     def __len__(self) -> int:
         return len(self._line)
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Row]: ...
-
-    def __getitem__(self, index: int | slice) -> Row | list[Row]:
-        if isinstance(index, slice):
-            return [self._row(k) for k in range(*index.indices(len(self)))]
-        return self._row(range(len(self))[index])
-
-    def __iter__(self) -> Iterator[Row]:
-        return (self._row(k) for k in range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} lines>"
-
     @property
     def numbers(self) -> Ints:
         """The line numbers."""
@@ -88,7 +98,7 @@ class Rows(Sequence[Row]):
         k = int(np.searchsorted(self.numbers, line))
         return self._start[k] if k < len(self) and self._line[k] == line else 0.0
 
-    def _row(self, k: int) -> Row:
+    def _item(self, k: int) -> Row:
         kind = KINDS[self._kind[k]]
         return Row(self._line[k], self._text_of(k), self._start[k], self._end[k], kind)
 

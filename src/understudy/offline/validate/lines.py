@@ -1,15 +1,14 @@
 """The lines of a report in columns, and the verdicts on lines while a program is checked."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.motion.path import Floats
-from understudy.offline.rows import Row, Rows
+from understudy.offline.rows import ReadOnDemand, Row, Rows
 
 Bools = NDArray[np.bool_]
 
@@ -30,8 +29,8 @@ class LineReport(Struct, frozen=True, gc=False):
     moves: bool = False
 
 
-class LineTable(Sequence[LineReport]):
-    """The lines of a report; each is made when it is read. nan: no clearance."""
+class LineTable(ReadOnDemand[LineReport]):
+    """The lines of a report. nan: no clearance."""
 
     def __init__(
         self, rows: Sequence[Row], clearance: Floats, seen: Floats, proven: Bools, moves: Bools
@@ -58,27 +57,7 @@ class LineTable(Sequence[LineReport]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, index: int) -> LineReport: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[LineReport]: ...
-
-    def __getitem__(self, index: int | slice) -> LineReport | list[LineReport]:
-        if isinstance(index, slice):
-            return [self._line(k) for k in range(*index.indices(len(self)))]
-        return self._line(range(len(self))[index])
-
-    def __iter__(self) -> Iterator[LineReport]:
-        return (self._line(k) for k in range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} lines>"
-
-    def _line(self, k: int) -> LineReport:
+    def _item(self, k: int) -> LineReport:
         row = self._rows[k]
         return LineReport(
             row.line,
