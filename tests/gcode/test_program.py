@@ -1,10 +1,18 @@
 """Whole programs: every line has its number, its text, and a block or a problem."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.gcode import ARM, GRBLHAL_MACHINE, Block, Dialect, Problem, parse
-from understudy.gcode.program import blocks, forms, program_lines, read, read_in_parts
+from understudy.gcode.program import (
+    PIECE_BYTES,
+    blocks,
+    forms,
+    program_lines,
+    read,
+    read_in_parts,
+)
 
 PROGRAM = """%
 (MSG,start)
@@ -45,17 +53,30 @@ def test_lines_of_a_program_are_parsed_like_single_lines(lines: list[str]) -> No
         assert line.block == parse(line.text, ARM, line=line.number)
 
 
-@given(st.lists(st.sampled_from(["G1 X1 F2", "(a) X", "", "Q", "N5 G0 Y-1"]), max_size=9))
-def test_lines_are_the_same_when_they_are_read_in_parts(lines: list[str]) -> None:
-    source = "\r\n".join(lines).encode()
+@given(
+    st.lists(st.sampled_from(["G1 X1 F2", "(a) X", "", "Q", "N5 G0 Y-1"]), max_size=9),
+    st.sampled_from(["\n", "\r", "\r\n"]),
+    st.integers(1, 30),
+)
+def test_lines_are_the_same_when_they_are_read_in_parts(
+    lines: list[str], line_end: str, piece_bytes: int
+) -> None:
+    source = line_end.join(lines).encode()
     whole = list(blocks(read(source), ARM))
     parts = [
         block
-        for words in read_in_parts(source, ARM.spelling, at_once=2)
+        for words in read_in_parts(source, ARM.spelling, at_once=2, piece_bytes=piece_bytes)
         for block in blocks(words, ARM)
     ]
     assert parts == whole
     assert [block.line for block in parts] == list(range(1, len(whole) + 1))
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"])
+def test_the_first_lines_of_a_long_program_need_no_look_at_the_others(line_end: bytes) -> None:
+    source = (b"G1 X1" + line_end) * 500_000
+    first = next(read_in_parts(source, ARM.spelling, at_once=10**9))
+    assert PIECE_BYTES < first.stops[-1] < PIECE_BYTES + 10
 
 
 WORD = st.sampled_from(

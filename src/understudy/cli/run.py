@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 
 STARTING = (page_process.ENDPOINT,)
 """Endpoints that listen later than the others."""
+SWITCH_SECONDS = 0.0005
+"""How long a thread with long work may keep the event loop from running, instead of 5 ms."""
 
 CellName = Annotated[str, typer.Argument(help="path of a cell file, or name of a shipped cell")]
 RateText = Annotated[
@@ -172,6 +174,7 @@ async def _live(
     """Runs the cell until it is finished; True if a signal ended it."""
     files = _ready_files(ready_file, options, config)
     descriptors.raise_limit()
+    sys.setswitchinterval(SWITCH_SECONDS)
     async with AsyncExitStack() as ends:
         if page := _page(config, options):
             ends.callback(page.close)

@@ -7,6 +7,7 @@ which words are commands and whether they conflict. So `blocks.build` runs once 
 other line of that form only contributes its numbers.
 """
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -86,6 +87,9 @@ class ProgramWords:
 
 LINES_AT_ONCE = 4096
 """Lines of a program whose words are in memory at the same time."""
+PIECE_BYTES = 256 * 1024
+"""Bytes of a program that are split into lines at once."""
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 def read(data: bytes, spelling: Spelling | None = None) -> ProgramWords:
@@ -94,13 +98,32 @@ def read(data: bytes, spelling: Spelling | None = None) -> ProgramWords:
 
 
 def read_in_parts(
-    data: bytes, spelling: Spelling, *, at_once: int = LINES_AT_ONCE
+    data: bytes,
+    spelling: Spelling,
+    *,
+    at_once: int = LINES_AT_ONCE,
+    piece_bytes: int = PIECE_BYTES,
 ) -> Iterator[ProgramWords]:
-    """The words of a program, some thousand lines at a time; the memory they need is bounded."""
-    starts, stops = split_lines(np.frombuffer(data, np.uint8))
-    for first in range(0, len(starts), at_once):
-        part = slice(first, first + at_once)
-        yield _words(data, spelling, starts[part], stops[part], before=first)
+    """The words of a program, some thousand lines at a time: memory and the time of a step are
+    bounded."""
+    source, before = np.frombuffer(data, np.uint8), 0
+    for begin, end in _pieces(data, piece_bytes):
+        starts, stops = split_lines(source[begin:end])
+        starts, stops = starts + begin, stops + begin
+        for first in range(0, len(starts), at_once):
+            part = slice(first, first + at_once)
+            yield _words(data, spelling, starts[part], stops[part], before=before + first)
+        before += len(starts)
+
+
+def _pieces(data: bytes, size: int) -> Iterator[tuple[int, int]]:
+    """Begin and end of consecutive pieces; each ends with the end of a line."""
+    begin = 0
+    while begin < len(data):
+        cut = _LINE_END.search(data, begin + size)
+        end = cut.end() if cut else len(data)
+        yield begin, end
+        begin = end
 
 
 def _words(

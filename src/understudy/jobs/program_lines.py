@@ -21,6 +21,9 @@ from understudy.ports.program import (
     Switched,
 )
 
+COUNTED_AT_ONCE = 1_000_000
+"""Characters in which line ends are counted at once: some milliseconds."""
+
 
 class Sent(NamedTuple):
     """A line to send: its number in the file (0: none) and the count of acting lines so far."""
@@ -158,7 +161,12 @@ def too_large(text: str) -> Generator[None, None, Refused | None]:
     """Why a text is too large for a program; yields often."""
     if len(text) > LONGEST_PROGRAM:
         return Refused(f"the program has {len(text)} characters, more than {LONGEST_PROGRAM}")
-    ends = text.count("\n") + text.count("\r") - text.count("\r\n")
+    ends = 0
+    for begin in range(0, len(text), COUNTED_AT_ONCE):
+        end = begin + COUNTED_AT_ONCE
+        ends += text.count("\n", begin, end) + text.count("\r", begin, end)
+        ends -= text.count("\r\n", begin, end + 1)  # a CR LF that begins in this part
+        yield
     if ends > MOST_LINES:
         return Refused(f"the program has {ends} lines, more than {MOST_LINES}")
     for line in re.finditer(f"[^\\r\\n]{{1,{LONGEST_LINE + 1}}}", text):

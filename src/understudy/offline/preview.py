@@ -94,10 +94,9 @@ def _violation(event: Violation) -> dict[str, Any]:
     return {"line": event.line, "kind": event.kind, "message": event.message}
 
 
-def without_approach(work: Generator[None, None, Preview]) -> Generator[None, None, Preview]:
+def without_approach(found: Preview) -> Preview:
     """The preview without the motion of its first line: while a program runs, that would lead from
     where the robot is now to where the program has begun."""
-    found = yield from work
     lines = found["lines"]
     first = next((n for n, line in enumerate(lines) if line != lines[0]), 0)
     points = ("times", "tcp", "q", "lines", "arc")

@@ -69,6 +69,16 @@ def _with_text(shown: dict[str, Any], text: str) -> Work[dict[str, Any]]:
     return {**shown, "text": Raw(b'"' + b"".join(parts) + b'"')}
 
 
+def _drawn(
+    work: "Work[dict[str, Any] | Refused]", *, runs: bool
+) -> "Work[dict[str, Any] | Refused]":
+    """The preview as it is shown; of a program that runs without the way to its first point."""
+    from understudy.offline.preview import without_approach
+
+    found = yield from work
+    return found if isinstance(found, Refused) or not runs else without_approach(found)
+
+
 # ── commands ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -226,40 +236,40 @@ class ProgramCommands:
     # ── preview ──
 
     def _preview(self, given: Preview) -> Any:
-        from understudy.offline.preview import without_approach
-
         robot, program = self._robots.find(given.robot), self._program(given.robot)
         if isinstance(robot, Refused) or isinstance(program, Refused):
             return program
         work = self._planned(robot, program.text if given.text is None else given.text)
-        if isinstance(work, Refused):
-            return work
-        if given.text is None and program.under_way():
-            work = without_approach(work)
-        return self._slices.do(work, "preview")
+        runs = given.text is None and program.under_way()
+        return self._slices.do(_drawn(work, runs=runs), "preview")
 
-    def _planned(self, robot: Robot, text: str) -> "Work[dict[str, Any]] | Refused":
-        """The preview of a text, from where the robot is."""
+    def _planned(self, robot: Robot, text: str) -> "Work[dict[str, Any] | Refused]":
+        """The preview of a text, from where the robot is. The first one loads its modules."""
         from understudy.offline.preview import preview, preview_of_events
 
+        yield
         if (events := robot.model.program_events) is not None:
-            return preview_of_events(events(text, robot.axis_reading()), robot.model.tip)
-        setup = self._setup(robot)
+            found = events(text, robot.axis_reading())
+            return (yield from preview_of_events(found, robot.model.tip))
+        setup = yield from self._setup(robot)
         if isinstance(setup, Refused):
             return setup
         here = robot.axis_reading().joints
         known = all(math.isfinite(angle) for angle in here)
-        return preview(text, setup, here if known else ())
+        return (yield from preview(text, setup, here if known else ()))
 
-    def _setup(self, robot: Robot) -> "Setup | Refused":
+    def _setup(self, robot: Robot) -> "Work[Setup | Refused]":
         """The robot that a preview is computed on, with the tool and offsets of now."""
         from understudy.offline.robot import can_be_checked, offline_robot
 
         if robot.name not in self._setups:
             if not can_be_checked(self._config, robot.name):
                 return NO_PREVIEW
+            yield
             try:
-                found = offline_robot(self._config, robot.name).setup()
+                offline = offline_robot(self._config, robot.name)
+                yield
+                found = offline.setup()
             except ConfigError as problem:
                 return Refused(str(problem))
             if found is None:
