@@ -164,6 +164,11 @@ def _on_start(program: Path | None, robot: str, *, leave: bool) -> "ProgramOnSta
     return ProgramOnStart(program, robot, leave=leave) if program else None
 
 
+def _set_up_process() -> None:
+    descriptors.raise_limit()
+    sys.setswitchinterval(SWITCH_SECONDS)
+
+
 async def _live(
     config: CellConfig,
     options: Options,
@@ -173,8 +178,7 @@ async def _live(
 ) -> bool:
     """Runs the cell until it is finished; True if a signal ended it."""
     files = _ready_files(ready_file, options, config)
-    descriptors.raise_limit()
-    sys.setswitchinterval(SWITCH_SECONDS)
+    _set_up_process()
     async with AsyncExitStack() as ends:
         if page := _page(config, options):
             ends.callback(page.close)
