@@ -39,6 +39,8 @@ class Talk:
             self.at = replace(
                 self.at, axes=step.axes or self.at.axes, pose=step.pose or self.at.pose
             )
+            if step.refusal is not None:
+                return step.refusal.refused
         return step
 
     def say(self, *lines: str) -> list[Request]:

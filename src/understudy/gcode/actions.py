@@ -15,7 +15,7 @@ from understudy.errors import Refused
 from understudy.gcode import error_numbers
 from understudy.gcode.blocks import COORDINATE_SYSTEMS, AxisUse, Block, Group
 from understudy.gcode.dialect import MM_PER_INCH, ZERO, Axes, Dialect, Frame
-from understudy.gcode.modal import Modal, Tool, work_offset
+from understudy.gcode.modal import Modal, Scaling, Tool, work_offset
 from understudy.gcode.requests import (
     Coolant,
     Dwell,
@@ -56,8 +56,9 @@ class Work:
     """One block while it is interpreted.
 
     `left`: letters whose values are still unused. `named`: the axis words by axis, in axis
-    units after `convert_units`. `changes`: fields of the modal state to replace. `accepted_only`:
-    the code of a cycle that moves nothing.
+    units after `convert_units`. `changes`: fields of the modal state to replace. `kept`: those that
+    the firmware changes at once and keeps if it refuses the line later, and their requests.
+    `given`: the words that a macro takes. `accepted_only`: the code of a cycle that moves nothing.
     """
 
     block: Block
@@ -83,6 +84,9 @@ class Work:
     changes: dict[str, Any] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
     accepted_only: str = ""
+    kept: dict[str, Any] = field(default_factory=dict)
+    kept_requests: list[Request] = field(default_factory=list)
+    given: dict[str, float] = field(default_factory=dict)
 
     def command(self, group: Group) -> str:
         """The code of this group; empty if the line does not have one."""
@@ -97,6 +101,16 @@ class Work:
 
     def use(self, letters: str) -> None:
         self.left.difference_update(letters)
+
+    def keep(self, **changes: Any) -> None:
+        """Changes fields of the modal state also if the line is refused later."""
+        self.changes.update(changes)
+        self.kept.update(changes)
+
+    @property
+    def scaling(self) -> Scaling:
+        scaling: Scaling = self.changes.get("scaling", self.old.scaling)
+        return scaling
 
     def exact(self, value: float) -> float:
         return self.dialect.exact(value)
@@ -137,13 +151,6 @@ def announce(work: Work) -> Refused | None:
     return None
 
 
-def call_macro(work: Work) -> Refused | None:
-    name = work.command("macro")
-    if not work.has("P"):
-        return work.missing(name, "P")
-    return work.refuse(error_numbers.UNSUPPORTED, name, "there are no macros on this controller")
-
-
 def number_line(work: Work) -> Refused | None:
     number = work.value("N")
     if number > LAST_LINE_NUMBER:
@@ -172,6 +179,8 @@ def check_tool_words(work: Work) -> Refused | None:
 def set_feed(work: Work) -> Refused | None:
     """Sets F: a change between G93 and G94 resets it, and in G93 it is valid for one line only."""
     given, inverse_time = "F" in work.block.values, work.feed_mode == "G93"
+    if work.feed_mode != work.old.feed_mode and not work.jogging and work.old.feed:
+        work.kept["feed"] = 0.0
     feeding = work.axis == "motion" and work.motion not in _NEEDS_NO_FEED
     if not given and (work.jogging or (inverse_time and feeding)):
         return work.refuse(error_numbers.NO_FEED, work.motion, "needs a feed: no F in this line")
@@ -391,6 +400,7 @@ def end_or_pause(work: Work) -> None:
         work.changes.update(
             motion="G1", plane="G17", distance="G90", feed_mode="G94", coordinates=0,
             spindle="M5", mist=False, flood=False, feed_override=True, speed_override=True,
+            saved=None, calls=(),
         )  # fmt: skip
         work.requests.append(ProgramEnd(name))
         if work.coordinates:

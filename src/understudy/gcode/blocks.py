@@ -227,7 +227,7 @@ def normalized(text: str) -> str:
 Group = Literal[
     "nonmodal", "motion", "plane", "distance", "arc distance", "feed mode", "units", "cutter",
     "tool offset", "coordinates", "path", "retract", "macro", "scaling",
-    "flow", "io", "tool", "spindle", "coolant", "overrides", "kinematics",
+    "flow", "io", "tool", "spindle", "coolant", "overrides", "kinematics", "modal state",
 ]  # fmt: skip
 
 AxisUse = Literal["", "nonmodal", "motion", "tool offset", "scaling"]
@@ -247,13 +247,15 @@ ARCS = ("G2", "G3")
 SYNCHRONIZED = ("G33", "G33.1", "G76")
 DRILLING = ("G73", "G81", "G82", "G83", "G84", "G85", "G86", "G89")
 """Canned cycles."""
-UNOFFERED = ("G5", "G5.1", *SYNCHRONIZED)
-"""Motions that the firmware checks before it reports that the machine cannot do them."""
+SPLINES = ("G5", "G5.1")
+TAKES_M_WORDS = ("G65", "G66", "G66.1")
+"""Macro calls: all M words of their line are values for the macro."""
+M_GROUPS: tuple[Group, ...] = ("flow", "io", "tool", "spindle", "coolant", "overrides")
 
 _MEMBERS: dict[tuple[Group, AxisUse], tuple[str, ...]] = {
     ("nonmodal", ""): ("G4", "G28.1", "G30.1", "G53", "G92.1", "G92.2", "G92.3"),
     ("nonmodal", "nonmodal"): ("G10", "G28", "G30", "G92"),
-    ("motion", "motion"): ("G0", "G1", *ARCS, *PROBES, *DRILLING, *UNOFFERED),
+    ("motion", "motion"): ("G0", "G1", *ARCS, *PROBES, *DRILLING, *SPLINES, *SYNCHRONIZED),
     ("motion", ""): ("G80",),
     ("plane", ""): ("G17", "G18", "G19"),
     ("distance", ""): ("G90", "G91"),
@@ -266,7 +268,7 @@ _MEMBERS: dict[tuple[Group, AxisUse], tuple[str, ...]] = {
     ("coordinates", ""): COORDINATE_SYSTEMS,
     ("path", ""): ("G61", "G61.1", "G64"),
     ("retract", ""): ("G98", "G99"),
-    ("macro", ""): ("G65", "M98"),
+    ("macro", ""): (*TAKES_M_WORDS, "G67", "M98"),
     ("scaling", "scaling"): ("G50", "G51"),
     ("flow", ""): ("M0", "M1", "M2", "M30", "M60"),
     ("io", ""): ("M62", "M63", "M64", "M65", "M66", "M67", "M68"),
@@ -275,6 +277,7 @@ _MEMBERS: dict[tuple[Group, AxisUse], tuple[str, ...]] = {
     ("coolant", ""): ("M7", "M8", "M9"),
     ("overrides", ""): ("M48", "M49", "M50", "M51", "M53"),
     ("kinematics", ""): ("M428", "M429"),
+    ("modal state", ""): ("M70", "M71", "M72", "M73"),
 }
 
 COMMANDS = {
@@ -282,7 +285,7 @@ COMMANDS = {
 }
 GROUP_ORDER: tuple[Group, ...] = tuple(dict.fromkeys(group for group, _ in _MEMBERS))
 
-_FRACTION_UNSUPPORTED = frozenset({5, 28, 30, 38, 43, 59, 61, 65, 90, 91, 92})
+_FRACTION_UNSUPPORTED = frozenset({5, 28, 30, 38, 43, 59, 61, 65, 66, 90, 91, 92})
 """G codes for which a wrong decimal means an unknown code; other codes need a whole number."""
 _FRACTION_IGNORED = frozenset({49})
 _LAST_STANDARD_M = 99
@@ -322,6 +325,8 @@ def find(letter: str, value: float, *, without: frozenset[str]) -> Command | int
     )
 
 
+_LAST_COUNTS: tuple[Group, ...] = ("modal state",)
+"""Groups of which a line may have several codes; the last one counts."""
 _NEVER_NEGATIVE = "LNO"
 _ALWAYS_WHOLE = "LO$"
 _WORD_ORDER = "NXYZABCUVWIJKRDEHLOPQ$FST"
@@ -382,6 +387,7 @@ def build(line_of_words: LineWords, dialect: Dialect, *, line: int = 0) -> Block
     values: dict[str, float] = {}
     names: list[str] = []
     axis: AxisUse = ""
+    taken = False
     for word in line_of_words.words:
         letter, value, column = word
         if letter not in ("G", "M"):
@@ -391,12 +397,20 @@ def build(line_of_words: LineWords, dialect: Dialect, *, line: int = 0) -> Block
             values[letter] = value
             names.append(letter)
             continue
+        if letter == "M" and commands.get("macro") in TAKES_M_WORDS:
+            if taken:
+                return _value_problem(error_numbers.WORD_REPEATED, word, line)
+            taken = True
+            names.append("")
+            continue
         command = find(letter, value, without=dialect.without)
         code = _conflict(command, word, axis, commands)
         if code or isinstance(command, int):
             other = _opponent(code, command, axis, commands)
             message = _PLAIN_WORDS[code].format(other=other)
             return Problem(code, message, str(word), column, line)
+        if command.name in TAKES_M_WORDS:
+            taken = bool([commands.pop(group) for group in M_GROUPS if group in commands])
         commands[command.group] = command.name
         names.append(command.name)
         axis = command.axis or axis
@@ -423,7 +437,8 @@ def _conflict(
         )
     if axis and command.axis and command.axis != "scaling":
         return error_numbers.AXIS_CONFLICT
-    return error_numbers.MODAL_CONFLICT if command.group in commands else 0
+    taken = command.group in commands and command.group not in _LAST_COUNTS
+    return error_numbers.MODAL_CONFLICT if taken else 0
 
 
 def _value_fault(letter: str, value: float, values: Mapping[str, float]) -> int:

@@ -79,6 +79,8 @@ def _centre_by_radius(work: Work, plane: tuple[int, int]) -> tuple[float, float]
         )
     exact = work.exact
     radius = exact(work.value("R") * (MM_PER_INCH if work.imperial else 1.0))
+    if work.scaling.active:
+        radius = exact(radius * max(work.scaling.factors[axis] for axis in plane))
     chord = exact(exact(x * x) + exact(y * y))
     above = exact(exact(exact(exact(4.0 * radius) * radius) - exact(x * x)) - exact(y * y))
     if not work.dialect.spelling.single and abs(above) <= _HALF_CIRCLE_SLACK * chord:
@@ -99,8 +101,11 @@ def _centre_by_offset(work: Work, plane: tuple[int, int]) -> tuple[float, float]
             error_numbers.NO_CENTRE, work.motion, f"in {work.plane} needs {names}, or R"
         )
     work.use(_CENTRE_LETTERS)
-    scale = MM_PER_INCH if work.imperial else 1.0
-    i, j = (work.exact(work.value(letter) * scale) for letter in letters)
+    unit, factors = MM_PER_INCH if work.imperial else 1.0, work.scaling.factors
+    i, j = (
+        work.exact(work.exact(work.value(letter) * unit) * factors[axis])
+        for axis, letter in zip(plane, letters, strict=True)
+    )
     x, y = _chord(work, plane)
     radius, end_radius = math.hypot(i, j), math.hypot(x - i, y - j)
     apart = abs(end_radius - radius)
@@ -119,6 +124,7 @@ def _angle(work: Work, plane: tuple[int, int], centre: tuple[float, float], turn
     ex, ey = x - i, y - j
     angle = math.atan2(-i * ey + j * ex, -i * ex - j * ey)
     whole = math.tau * (turns - 1)
-    if work.motion == "G3":
+    mirrored = work.scaling.factors[plane[0]] * work.scaling.factors[plane[1]] < 0
+    if (work.motion == "G3") != mirrored:
         return whole + (angle + math.tau if angle <= _FULL_CIRCLE_WITHIN else angle)
     return -whole + (angle - math.tau if angle >= -_FULL_CIRCLE_WITHIN else angle)

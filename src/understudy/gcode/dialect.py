@@ -9,6 +9,7 @@ import struct
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from understudy.units import DEG, MM
 
@@ -52,6 +53,7 @@ class Dialect(Struct, frozen=True):
     that this controller refuses with error 20. `digital_inputs` …: the number of pins for M62 …
     M68. `feed_per_second`: F is per second instead of per minute. `chip_break_mm`: how far G73
     retracts. `accepted_only`: canned cycles that the controller accepts without any motion.
+    `settings`: the numbers of the controller's settings.
     """
 
     name: Literal["arm", "grblhal"]
@@ -66,6 +68,7 @@ class Dialect(Struct, frozen=True):
     analog_outputs: int = 8
     chip_break_mm: float = 0.1
     accepted_only: frozenset[str] = frozenset()
+    settings: frozenset[int] = frozenset()
 
     @property
     def two_frames(self) -> bool:
@@ -117,7 +120,7 @@ _WIRE_SPELLING = Spelling(single=True, longest=LONGEST_WIRE_LINE)
 
 ARM = Dialect(
     "arm", arm=True, rotary=_ALL_ROTARY, spelling=Spelling(checksum=True),
-    without=frozenset({"G43.2"}),
+    without=frozenset({"G43.2", "G51", "G65", "G66", "G66.1", "G67", "M98"}),
 )  # fmt: skip
 """The own dialect of an arm: joints, and lines of the tool."""
 
@@ -133,6 +136,28 @@ GRBLHAL_MACHINE = Dialect(
     accepted_only=_WITHOUT_MOTION,
 )  # fmt: skip
 """A six-axis machine: X Y Z in mm, A B C in deg."""
+
+
+def with_pins(
+    dialect: Dialect,
+    *,
+    digital_inputs: int,
+    digital_outputs: int,
+    analog_inputs: int,
+    analog_outputs: int,
+) -> Dialect:
+    """The dialect of a controller with these pins; without pins it has no codes for them."""
+    counts = ((digital_outputs, "M62 M63 M64 M65"), (digital_inputs + analog_inputs, "M66"),
+              (analog_outputs, "M67 M68"))  # fmt: skip
+    missing = {code for count, codes in counts if count == 0 for code in codes.split()}
+    return replace(
+        dialect,
+        without=dialect.without | missing,
+        digital_inputs=digital_inputs,
+        digital_outputs=digital_outputs,
+        analog_inputs=analog_inputs,
+        analog_outputs=analog_outputs,
+    )
 
 
 def rotary_axes(mask: int) -> tuple[bool, ...]:

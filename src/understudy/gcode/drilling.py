@@ -29,18 +29,13 @@ _AXIS_NAMES = "XYZ"
 
 
 def drill(work: Work) -> Refused | None:
-    """The holes of one line."""
-    if refused := _refused_at_once(work):
-        return refused
-    cycle = _positions(work)
-    if isinstance(cycle, Refused):
-        return cycle
-    cycle = _with_own_words(work, cycle)
-    if isinstance(cycle, Refused):
-        return cycle
-    work.changes["cycle"] = cycle
+    """The holes of one line. The firmware keeps the values of the cycle if it refuses the line."""
+    for step in (_begin, _check_words, _set_positions, _set_own_words):
+        if refused := step(work):
+            return refused
+    cycle = _cycle(work)
     repeats = int(work.value("L", 1.0))
-    if plunges(cycle) * repeats > MOST_PLUNGES:
+    if plunges(cycle, drilling_axis(work.plane)) * repeats > MOST_PLUNGES:
         message = f"has more than {MOST_PLUNGES} plunges; a larger Q or fewer holes are needed"
         return work.refuse(error_numbers.RANGE, work.motion, message)
     work.reached, work.reached_frame = work.target, work.frame
@@ -58,28 +53,44 @@ def drilling_axis(plane: str) -> int:
     return 3 - sum(PLANES[plane])
 
 
-def plunges(cycle: DrillCycle) -> int:
-    """Plunges of one hole."""
+def plunges(cycle: DrillCycle, axis: int) -> int:
+    """Plunges of one hole along this axis."""
     if cycle.peck <= 0.0:
         return 0
-    return math.ceil((cycle.retract - cycle.depth) / cycle.peck)
+    return math.ceil((cycle.retract - cycle.words[axis]) / cycle.peck)
 
 
 # ── the words of the line ───────────────────────────────────────────────────────────────────────
 
 
-def _refused_at_once(work: Work) -> Refused | None:
-    if work.motion == "G84":
-        return work.refuse(error_numbers.UNSUPPORTED, "G84", "there is no encoder on the spindle")
+def _cycle(work: Work) -> DrillCycle:
+    cycle: DrillCycle = work.changes.get("cycle", work.old.cycle)
+    return cycle
+
+
+def _is_new(work: Work) -> bool:
+    return work.motion != work.old.motion
+
+
+def _begin(work: Work) -> Refused | None:
+    """The first line of a cycle needs R and the depth."""
+    if not _is_new(work):
+        return None
     axis = drilling_axis(work.plane)
-    if _is_new(work):
-        if work.old.feed_mode == "G93":
-            message = "does not go with G93"
-            return work.refuse(error_numbers.INVALID_STATEMENT, work.motion, message)
-        if not work.has("R"):
-            return work.missing(work.motion, "R")
-        if axis not in work.named:
-            return work.missing(work.motion, _AXIS_NAMES[axis])
+    if work.old.feed_mode == "G93":
+        message = "does not go with G93"
+        return work.refuse(error_numbers.INVALID_STATEMENT, work.motion, message)
+    if not work.has("R"):
+        return work.missing(work.motion, "R")
+    if axis not in work.named:
+        return work.missing(work.motion, _AXIS_NAMES[axis])
+    old = work.old.cycle
+    words = [0.0 if each in PLANES[work.plane] else word for each, word in enumerate(old.words)]
+    work.keep(cycle=replace(old, dwell_s=0.0, words=six(words)))
+    return None
+
+
+def _check_words(work: Work) -> Refused | None:
     rotary = work.dialect.is_rotary(work.frame)
     if any(rotary[named] for named in work.named):
         message = "drills along X, Y and Z: no words of rotary axes"
@@ -89,37 +100,34 @@ def _refused_at_once(work: Work) -> Refused | None:
     return None
 
 
-def _is_new(work: Work) -> bool:
-    return work.motion != work.old.motion
-
-
-def _positions(work: Work) -> DrillCycle | Refused:
-    """The cycle with the retract position, the depth and the way to the next hole of this line."""
-    cycle = DrillCycle() if _is_new(work) else work.old.cycle
-    axis, exact = drilling_axis(work.plane), work.exact
-    retract, depth = cycle.retract, cycle.depth
+def _set_positions(work: Work) -> Refused | None:
+    """The retract position, the depth and the way to the next hole of this line."""
+    cycle, axis, exact = _cycle(work), drilling_axis(work.plane), work.exact
+    retract, words = cycle.retract, list(cycle.words)
     if work.has("R"):
         height = exact(work.value("R") * (MM_PER_INCH if work.imperial else 1.0))
         retract = exact(height + (work.here[axis] if work.incremental else work.offset(axis)))
-    if axis in work.named:
-        depth = work.target[axis]
-        if work.incremental:
-            depth = exact(retract + exact(depth - work.here[axis]))
-    if retract < depth:
-        message = f"retracts to {retract:g}, which is below the depth of the hole, {depth:g}"
+    for named in work.named:
+        words[named] = work.target[named]
+        if named != axis or work.incremental:
+            words[named] = exact(words[named] - work.here[named])
+        if named == axis and work.incremental:
+            words[named] = exact(retract + words[named])
+    work.keep(cycle=replace(cycle, retract=retract, words=six(words)))
+    if retract < words[axis]:
+        message = f"retracts to {retract:g}, which is below the depth of the hole, {words[axis]:g}"
         return work.refuse(error_numbers.RETRACT_BELOW_DEPTH, work.motion, message)
     work.use("RL")
-    first, second = (
-        exact(work.target[each] - work.here[each]) if each in work.named else kept
-        for each, kept in zip(PLANES[work.plane], cycle.step, strict=True)
-    )
-    return replace(cycle, retract=retract, depth=depth, step=(first, second))
+    return None
 
 
-def _with_own_words(work: Work, cycle: DrillCycle) -> DrillCycle | Refused:
-    """The cycle with the P or Q that this kind of cycle needs."""
+def _set_own_words(work: Work) -> Refused | None:
+    """The P or Q that this kind of cycle needs."""
+    if work.motion == "G84":
+        return work.refuse(error_numbers.UNSUPPORTED, "G84", "there is no encoder on the spindle")
+    cycle = _cycle(work)
     if work.motion in PECKING:
-        return _pecking(work, cycle)
+        return _peck(work, cycle)
     if work.motion in WITH_DWELL:
         if work.has("P"):
             if work.value("P") < 0:
@@ -128,10 +136,12 @@ def _with_own_words(work: Work, cycle: DrillCycle) -> DrillCycle | Refused:
             work.use("P")
         elif _is_new(work):
             return work.missing(work.motion, "P")
-    return replace(cycle, peck=work.exact(cycle.retract - cycle.depth))
+    peck = work.exact(cycle.retract - cycle.words[drilling_axis(work.plane)])
+    work.keep(cycle=replace(cycle, peck=peck))
+    return None
 
 
-def _pecking(work: Work, cycle: DrillCycle) -> DrillCycle | Refused:
+def _peck(work: Work, cycle: DrillCycle) -> Refused | None:
     peck = cycle.peck
     if work.has("Q"):
         if work.value("Q") <= 0:
@@ -140,7 +150,8 @@ def _pecking(work: Work, cycle: DrillCycle) -> DrillCycle | Refused:
         work.use("Q")
     elif _is_new(work):
         return work.missing(work.motion, "Q")
-    return replace(cycle, peck=peck, dwell_s=PECK_DWELL_S)
+    work.keep(cycle=replace(cycle, peck=peck, dwell_s=PECK_DWELL_S))
+    return None
 
 
 # ── motion ──────────────────────────────────────────────────────────────────────────────────────
@@ -169,8 +180,8 @@ class Holes:
         for hole in range(self._repeats):
             yield from self._hole()
             if work.incremental and hole < self._repeats - 1:
-                for each, step in zip(PLANES[work.plane], cycle.step, strict=True):
-                    self.position[each] = work.exact(self.position[each] + step)
+                for each in PLANES[work.plane]:
+                    self.position[each] = work.exact(self.position[each] + cycle.words[each])
                 yield self._to(self.position[axis], rapid=True)
 
     def _hole(self) -> Iterator[Request]:
@@ -178,8 +189,9 @@ class Holes:
         if self.position[axis] > cycle.retract:
             yield self._to(cycle.retract, rapid=True)
         reached = self.position[axis]
-        while reached > cycle.depth:
-            reached = max(cycle.depth, work.exact(reached - cycle.peck))
+        depth = cycle.words[axis]
+        while reached > depth:
+            reached = max(depth, work.exact(reached - cycle.peck))
             yield self._to(reached)
             if cycle.dwell_s > 0.0:
                 yield Dwell(work.dialect.dwell_seconds(cycle.dwell_s))
@@ -190,7 +202,7 @@ class Holes:
         work, stopped = self._work, self._work.motion == "G86"
         if stopped:
             yield Spindle("M5", 0.0)
-        if work.motion == "G73" and reached != self._cycle.depth:
+        if work.motion == "G73" and reached != self._cycle.words[self._axis]:
             yield self._to(work.exact(reached + work.dialect.chip_break_mm), rapid=True)
         else:
             yield self._to(self._leave_to, rapid=work.motion not in SLOW_RETRACT)

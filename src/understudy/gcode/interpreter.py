@@ -5,31 +5,37 @@ RS274/NGC, table 8, as in the firmware; the first refusal is the result. The ste
 here: units, targets, G28 and G30, straight lines, arcs and probing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.gcode import actions, error_numbers
+from understudy.gcode import actions, error_numbers, macros
 from understudy.gcode.actions import Position, Work, six
 from understudy.gcode.blocks import (
     ARCS,
     COORDINATE_SYSTEMS,
     DRILLING,
     PROBES,
+    SPLINES,
     SYNCHRONIZED,
-    UNOFFERED,
     Block,
     Group,
 )
 from understudy.gcode.circles import circle
 from understudy.gcode.dialect import MM_PER_INCH, ZERO, Axes, Dialect, Frame
 from understudy.gcode.drilling import drill
-from understudy.gcode.modal import Modal
+from understudy.gcode.modal import Modal, Scaling
 from understudy.gcode.moves import along_arc, straight
-from understudy.gcode.requests import GoHome, Message, Probe, Request
+from understudy.gcode.requests import GoHome, Message, Probe, Request, ScalingChanged
+from understudy.gcode.saved_modes import restore_modes, save_modes
+from understudy.gcode.scaling import apply_scaling, scale
+from understudy.gcode.splines import follow_spline
 
+_TO_ZERO = (*DRILLING, *SPLINES)
+"""Motions that end at the machine's zero without axis words."""
 _JOG_GROUPS: tuple[Group, ...] = ("nonmodal", "distance", "units")
 
 
@@ -40,12 +46,24 @@ class KnownPosition(Struct, frozen=True):
     pose: Axes = ZERO
 
 
+class LateRefusal(Struct, frozen=True):
+    """A refusal after the requests of a block.
+
+    `executed`: the block was carried out before. `in_check`: it is refused in check mode, too.
+    """
+
+    refused: Refused
+    executed: bool = True
+    in_check: bool = True
+
+
 class Interpretation(Struct, frozen=True):
     """The requests of a block, and the modal state after it.
 
     `axes` or `pose` is the new commanded position, in mm and deg, if the block moves: the one
     in the frame of its target. A probing move reaches its target only without contact.
     `accepted_only`: the canned cycle of the block, if the controller accepts it without motion.
+    `refusal`: the block is refused all the same, after its requests.
     """
 
     modal: Modal
@@ -53,6 +71,7 @@ class Interpretation(Struct, frozen=True):
     axes: Axes | None = None
     pose: Axes | None = None
     accepted_only: str = ""
+    refusal: LateRefusal | None = None
 
 
 def interpret(
@@ -62,13 +81,49 @@ def interpret(
     if not (block.commands or block.values):
         return Interpretation(modal, () if block.message is None else (Message(block.message),))
     work = _lay_out(block, modal, dialect, position)
-    if refused := _through_steps(work):
-        return refused
+    if work.command("macro") == "G66":
+        call = macros.remember_call(work)
+        after = Interpretation(replace(modal, calls=(*modal.calls, call)))
+        return macros.check_call(work) or after
+    refused = _through_steps(work)
+    if refused is None and macros.takes_whole_line(work):
+        refused = macros.call(work)
+        if refused is None:
+            return _after_whole_call(work)
+    if refused is not None:
+        return _after_refusal(work, refused)
     _keep_modes(work)
-    actions.end_or_pause(work)
-    changed = {key: new for key, new in work.changes.items() if new != getattr(modal, key)}
-    after = replace(modal, **changed) if changed else modal
-    return _step(work, after)
+    restore_modes(work)
+    late = macros.call_after(work)
+    if late is None:
+        actions.end_or_pause(work)
+    step = _step(work, _changed(modal, work.changes))
+    if late is None:
+        return step
+    in_check = work.command("macro") != "M98" or bool(modal.calls)
+    return replace(step, refusal=LateRefusal(late, in_check=in_check))
+
+
+def _after_refusal(work: Work, refused: Refused) -> Interpretation | Refused:
+    """The refusal of a line, with the changes that the firmware keeps."""
+    if not work.kept:
+        return refused
+    requests = tuple(work.kept_requests)
+    refusal = LateRefusal(refused, executed=False)
+    return Interpretation(_changed(work.old, work.kept), requests, refusal=refusal)
+
+
+def _after_whole_call(work: Work) -> Interpretation:
+    """A macro has taken the whole line; G66.1 stays active."""
+    calls = work.old.calls
+    if work.command("macro") == "G66.1":
+        calls = (*calls, macros.remember_call(work, "G66.1"))
+    return Interpretation(_changed(work.old, {**work.kept, "calls": calls}))
+
+
+def _changed(modal: Modal, changes: Mapping[str, Any]) -> Modal:
+    changed = {key: new for key, new in changes.items() if new != getattr(modal, key)}
+    return replace(modal, **changed) if changed else modal
 
 
 def jog(
@@ -180,7 +235,12 @@ def choose_frame(work: Work) -> Refused | None:
     if tool and joint:
         message = f"is a joint and {tool} moves the tool: one line is either joint or Cartesian"
         return work.refuse(error_numbers.AXIS_CONFLICT, joint, message)
-    if work.frame == "axes" and work.named and work.axis == "motion" and work.motion in ARCS:
+    if (
+        work.frame == "axes"
+        and work.named
+        and work.axis == "motion"
+        and work.motion in (*ARCS, *SPLINES)
+    ):
         return work.refuse(error_numbers.UNSUPPORTED, work.motion, "moves the tool: name X, Y or Z")
     return None
 
@@ -196,20 +256,14 @@ def convert_units(work: Work) -> Refused | None:
     return None
 
 
-def scale(work: Work) -> Refused | None:
-    if work.command("scaling") == "G50":
-        return None
-    if not any(work.has(letter) for letter in "PIJK"):
-        return work.refuse(error_numbers.NO_AXIS_WORDS, "G51", "needs scale factors")
-    return work.refuse(error_numbers.UNSUPPORTED, "G51", "there is no scaling on this controller")
-
-
 def aim(work: Work) -> Refused | None:
     """The target in machine coordinates; axes that are not named keep their position."""
     if work.command("nonmodal") in ("G10", "G92") or work.axis == "tool offset":
         return None
     in_machine = work.dialect.two_frames and work.frame == "axes"
     absolute = in_machine or work.command("nonmodal") == "G53"
+    if not work.named and work.motion in _TO_ZERO and not work.dialect.two_frames:
+        return None  # the firmware goes on with zeros
     target = list(work.here)
     for axis, value in work.named.items():
         if work.incremental and work.command("nonmodal") != "G53":
@@ -238,6 +292,9 @@ def go_home(work: Work) -> Refused | None:
         work.axis = ""
     work.requests.append(GoHome(name, straight(work, home, "axes", rapid=True)))
     work.reached, work.reached_frame = home, "axes"
+    if work.scaling.active:
+        work.changes["scaling"] = Scaling()
+        work.requests.append(ScalingChanged())
     return None
 
 
@@ -258,10 +315,8 @@ def move(work: Work) -> Refused | None:
         )
     if work.feed == 0:
         return work.refuse(error_numbers.NO_FEED, work.motion, "needs a feed: F is 0")
-    if work.motion in UNOFFERED:
-        return work.refuse(
-            error_numbers.UNSUPPORTED, work.motion, "is not offered by this controller"
-        )
+    if work.motion in SPLINES:
+        return follow_spline(work)
     if work.motion in DRILLING:
         return drill(work)
     if work.motion in ARCS:
@@ -315,7 +370,7 @@ def _first_axis(work: Work) -> str:
 
 STEPS: tuple[tuple[Group | None, Callable[[Work], Refused | None]], ...] = (
     (None, actions.announce),
-    ("macro", actions.call_macro),
+    (None, macros.check_call),
     (None, choose_frame),
     (None, actions.number_line),
     (None, actions.check_tool_words),
@@ -325,11 +380,13 @@ STEPS: tuple[tuple[Group | None, Callable[[Work], Refused | None]], ...] = (
     ("io", actions.switch_pins),
     ("tool", actions.change_tool),
     (None, actions.turn_spindle),
+    ("modal state", save_modes),
     ("coolant", actions.switch_coolant),
     ("overrides", actions.allow_overrides),
     ("nonmodal", actions.dwell),
     (None, convert_units),
     ("scaling", scale),
+    (None, apply_scaling),
     ("kinematics", actions.choose_kinematics),
     ("tool offset", actions.set_tool_length),
     ("coordinates", actions.choose_coordinates),

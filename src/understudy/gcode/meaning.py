@@ -64,6 +64,7 @@ MEANINGS: dict[type, StepMeaning] = {
     requests.ToolChange: StepMeaning("switch", "if_changed", "always"),
     requests.Overrides: StepMeaning("mode", "if_changed"),
     requests.OffsetsChanged: StepMeaning("mode", "if_zero_shifts"),
+    requests.ScalingChanged: StepMeaning("notice"),
     requests.PathMode: StepMeaning("mode"),
     requests.KinematicsMode: StepMeaning("notice"),
     requests.ProgramPause: StepMeaning("flow", "always"),

@@ -1,9 +1,10 @@
 """The modal state of a controller, from line to line: an immutable value."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from understudy.gcode.blocks import COORDINATE_SYSTEMS
-from understudy.gcode.dialect import ZERO, Axes
+from understudy.gcode.dialect import AXIS_LETTERS, ZERO, Axes
 
 
 class Tool(Struct, frozen=True):
@@ -22,22 +23,66 @@ class Tool(Struct, frozen=True):
 class DrillCycle(Struct, frozen=True):
     """The values that a canned cycle keeps from line to line, in axis units.
 
-    `retract` and `depth` are positions of the drilling axis; `peck` is the depth of one plunge,
-    `step` the way to the next hole along the two axes of the plane.
+    `retract` is a position of the drilling axis; `peck` is the depth of one plunge. `words` has one
+    number per axis: the depth of the hole along the drilling axis, the way to the next hole along
+    the others.
     """
 
     retract: float = 0.0
-    depth: float = 0.0
     peck: float = 0.0
     dwell_s: float = 0.0
-    step: tuple[float, float] = (0.0, 0.0)
+    words: Axes = ZERO
+
+
+class Scaling(Struct, frozen=True):
+    """G51: the factor of each axis about the program's zero. `active` also with factors of 1."""
+
+    factors: Axes = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+    active: bool = False
+
+    @property
+    def letters(self) -> str:
+        """The axes whose factor is not 1."""
+        pairs = zip(AXIS_LETTERS, self.factors, strict=True)
+        return "".join(letter for letter, factor in pairs if factor != 1.0)
+
+
+class SavedModes(Struct, frozen=True):
+    """The modes that M70 and M73 save and M72 restores. The active motion is not one of them."""
+
+    plane: str
+    units: str
+    distance: str
+    feed_mode: str
+    tool_offset: str
+    tool_length: Axes
+    retract: str
+    coordinates: int
+    spindle: str
+    speed: float
+    mist: bool
+    flood: bool
+    feed_override: bool
+    speed_override: bool
+    hold_allowed: bool
+    feed: float
+
+
+class ModalCall(Struct, frozen=True):
+    """A macro that G66 calls after every G0 and G1: its number, repeats and values."""
+
+    name: str
+    number: float
+    repeats: int
+    values: tuple[tuple[str, float], ...] = ()
 
 
 class Modal(Struct, frozen=True, omit_defaults=True):
     """Active codes and numbers. Lengths in mm, angles in deg, F as programmed but in mm.
 
     `g92_kept`: the offset that G92.3 restores. `tool`: the present tool; `selected`: the tool for
-    the next M6. `tool_length` is the offset that G43 … G49 set, per axis.
+    the next M6. `tool_length` is the offset that G43 … G49 set, per axis. `calls`: the macros of
+    G66, the active one last.
     """
 
     motion: str = "G0"
@@ -70,6 +115,9 @@ class Modal(Struct, frozen=True, omit_defaults=True):
     g30: Axes = ZERO
     tools: tuple[Tool, ...] = ()
     cycle: DrillCycle = DrillCycle()
+    scaling: Scaling = Scaling()
+    saved: SavedModes | None = None
+    calls: tuple[ModalCall, ...] = ()
 
     def offset(self, axis: int) -> tuple[float, float, float]:
         """The offsets from the program's zero to the machine's: work, G92, tool length."""
@@ -115,6 +163,11 @@ def after_reset(modal: Modal, *, stopped: bool = False) -> Modal:
     )
 
 
+def after_refusal(modal: Modal) -> Modal:
+    """The state after a line that was refused: G66 ends."""
+    return replace(modal, calls=()) if modal.calls else modal
+
+
 def active_codes(modal: Modal) -> tuple[str, ...]:
     """The active codes, in the order in which grblHAL reports them."""
     coolant = [code for code, on in (("M7", modal.mist), ("M8", modal.flood)) if on] or ["M9"]
@@ -129,12 +182,13 @@ def active_codes(modal: Modal) -> tuple[str, ...]:
         *(("G92",) if any(modal.g92) else ()),
         modal.plane,
         modal.units,
+        *(("G66",) if modal.calls else ()),
         modal.distance,
         modal.feed_mode,
         "G40",
         modal.tool_offset,
         modal.retract,
-        "G50",
+        f"G51:{modal.scaling.letters}" if modal.scaling.active else "G50",
         modal.spindle,
         *coolant,
         *(code for code, allowed in overrides if not allowed),

@@ -199,6 +199,10 @@ class OffsetsChanged(Struct, frozen=True, tag=True):
     work_offset: Axes
 
 
+class ScalingChanged(Struct, frozen=True, tag=True):
+    """G50 or G51 changed a factor."""
+
+
 class PathMode(Struct, frozen=True, tag=True):
     """G61 exact path, G61.1 exact stop, G64 blending within `tolerance` mm (0: no bound)."""
 
@@ -227,6 +231,6 @@ class ProgramEnd(Struct, frozen=True, tag=True):
 Request = (
     AxisMove | AxisArc | JointMove | LineMove | ArcMove | JointArc | Probe | GoHome | SetHome
     | Message | Dwell | SetOutput | SetAnalog | WaitInput | Spindle | Coolant
-    | ToolSelect | ToolChange | Overrides | OffsetsChanged | PathMode | KinematicsMode
-    | ProgramPause | ProgramEnd
+    | ToolSelect | ToolChange | Overrides | OffsetsChanged | ScalingChanged
+    | PathMode | KinematicsMode | ProgramPause | ProgramEnd
 )  # fmt: skip

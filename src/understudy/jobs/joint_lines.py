@@ -77,6 +77,8 @@ class JointLines:
         step = interpret(block, self._modal, dialect=self._setup.dialect, position=self)
         if isinstance(step, Refused):
             return step
+        if step.refusal is not None:
+            return step.refusal.refused
         before = self._q, self._mover, self._exact, self._commanded
         lines: list[str] = [PREAMBLE] if self._begins and step.requests else []
         for request in step.requests:

@@ -14,7 +14,15 @@ from typing import Literal
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.gcode import Block, Interpretation, Modal, Problem, interpret, requests
+from understudy.gcode import (
+    Block,
+    Interpretation,
+    Modal,
+    Problem,
+    after_refusal,
+    interpret,
+    requests,
+)
 from understudy.gcode.dialect import Axes, Dialect
 from understudy.gcode.meaning import (
     delay_kind,
@@ -420,9 +428,13 @@ class Reader:
     def carry_out(self, line: ProgramLine, step: Interpretation | Refused) -> None:
         self._walker.events.append(line)
         if isinstance(step, Refused):
+            self.modal = after_refusal(self.modal)
             self._refuse(line.number, step)
             return
         before, self.modal = self.modal, step.modal
+        if step.refusal is not None:
+            self.modal = after_refusal(self.modal)
+            self._refuse(line.number, step.refusal.refused)
         at_offsets = self._setup.rests_at_offsets
         if isinstance(line.block, Block) and system_word_rests(line.block, at_offsets=at_offsets):
             self._walker.rest()

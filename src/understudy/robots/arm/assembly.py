@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError
 from understudy.gcode import ARM, GRBLHAL_ARM, ZERO, Dialect, Modal
+from understudy.gcode.dialect import with_pins
 from understudy.motion.dynamics import Dynamics, Payload, dynamics, gravity_at
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
@@ -114,10 +115,13 @@ def _options(config: Config, joints: Chain, home: Floats) -> ControllerOptions:
 
 def dialect_of(config: Config, rotary: tuple[bool, ...], *, wire: bool = False) -> Dialect:
     """The dialect of a program's lines, or of lines over a wire; ``rotary``: joints that turn."""
-    return replace(
+    dialect = replace(
         ARM if config.dialect == "arm" and not wire else GRBLHAL_ARM,
         rotary=rotary,
         feed_per_second=config.feed_unit == "per_second" and not wire,
+    )
+    return with_pins(
+        dialect,
         digital_inputs=config.io.digital_inputs,
         digital_outputs=config.io.digital_outputs,
         analog_inputs=config.io.analog_inputs,

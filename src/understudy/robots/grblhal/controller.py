@@ -16,7 +16,7 @@ Event = Literal[
     "resumed", "door", "stop", "program end", "unlocked", "restored", "enabled", "disabled",
     "critical", "estop", "motor fault",
 ]  # fmt: skip
-Field = Literal["overrides", "spindle", "coolant", "tool", "offset", "system", "input"]
+Field = Literal["overrides", "spindle", "coolant", "tool", "offset", "system", "scaling", "input"]
 """Fields of a status report that the next report must contain."""
 Override = Literal["feed", "rapid", "spindle"]
 Toggle = Literal["flood", "mist", "optional stop", "single block", "block delete", "spindle"]

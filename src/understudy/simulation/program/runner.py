@@ -12,7 +12,19 @@ import numpy as np
 from msgspec import structs
 
 from understudy.errors import Refused
-from understudy.gcode import Dialect, Modal, Problem, after_reset, interpret, jog, parse, requests
+from understudy.gcode import (
+    Block,
+    Dialect,
+    Interpretation,
+    Modal,
+    Problem,
+    after_refusal,
+    after_reset,
+    interpret,
+    jog,
+    parse,
+    requests,
+)
 from understudy.gcode.blocks import commands_in
 from understudy.gcode.dialect import Axes
 from understudy.gcode.meaning import MOVES, sets_outputs_without_move, system_word_rests
@@ -31,6 +43,7 @@ from understudy.simulation.program.steps import (
     Homed,
     Homing,
     HomingMove,
+    LineRefused,
     Mover,
     Probe,
     ProbeMove,
@@ -254,6 +267,7 @@ class Runner:
             return
         block = parse(entry.text, self.dialect, line=entry.number)
         if isinstance(block, Problem):
+            state.modal = after_refusal(state.modal)
             self.refuse(block.refused(), now)
             return
         state.acts = block.acts
@@ -261,12 +275,18 @@ class Runner:
         understand = jog if entry.how == "jog" else interpret
         found = understand(block, state.modal, dialect=self.dialect, position=here)
         if isinstance(found, Refused):
+            state.modal = after_refusal(state.modal)
             self.refuse(found, now)
             return
+        self._queue_steps(entry, block, found)
+
+    def _queue_steps(self, entry: GcodeLine, block: Block, found: Interpretation) -> None:
+        """Puts the steps of an interpreted line into `todo`."""
+        state, refusal = self.state, found.refusal
         before, state.modal = state.modal, found.modal
         if found.axes or found.pose:
             state.axes = found.axes
-        if "coordinates" in block.commands:
+        if "coordinates" in block.commands and (refusal is None or refusal.executed):
             rests = system_word_rests(block, at_offsets=self.options.rests_at_offsets)
             state.todo += (*((Rest(),) if rests else ()), SystemChosen())
         for request in found.requests:
@@ -274,6 +294,9 @@ class Runner:
                 state.todo += self._steps(request, before)
         if entry.single and any(isinstance(request, MOVES) for request in found.requests):
             state.todo += (Rest(), requests.ProgramPause("M0"))
+        if refusal is not None and (refusal.in_check or entry.how != "check"):
+            state.modal = after_refusal(state.modal)
+            state.todo += (LineRefused(refusal.refused.reason, refusal.refused.code),)
 
     def _report_commands(self, entry: Entry, now: int) -> None:
         """Names the commands of a line to the listeners; also those of a line that is refused."""

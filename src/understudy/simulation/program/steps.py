@@ -13,7 +13,16 @@ from msgspec.structs import replace
 from understudy.errors import Refused
 from understudy.gcode import Dialect, Modal
 from understudy.gcode.dialect import Axes
-from understudy.gcode.requests import Coolant, Message, Move, Output, ProgramEnd, Request, Spindle
+from understudy.gcode.requests import (
+    Coolant,
+    Message,
+    Move,
+    Output,
+    ProgramEnd,
+    Request,
+    ScalingChanged,
+    Spindle,
+)
 from understudy.motion.path import Floats, Path
 from understudy.ports.refusals import SOFT_LIMIT
 
@@ -74,11 +83,27 @@ class SystemChosen(Struct, frozen=True, tag=True):
     """The line has one of G54 … G59.3, also if that system is active already."""
 
 
+class LineRefused(Struct, frozen=True, tag=True):
+    """The line is refused after its other steps."""
+
+    reason: str
+    code: int
+
+
 Step = (
-    Request | Rest | Paused | HomingMove | Homed | ProbeMove | Probed | ProcessWait | SystemChosen
+    Request
+    | LineRefused
+    | Rest
+    | Paused
+    | HomingMove
+    | Homed
+    | ProbeMove
+    | Probed
+    | ProcessWait
+    | SystemChosen
 )
 
-REPORTED_IN_CHECK = (Message, ProgramEnd)
+REPORTED_IN_CHECK = (Message, ProgramEnd, ScalingChanged)
 """Requests that are reported for a line in check mode."""
 
 

@@ -130,6 +130,8 @@ class DollarCommands:
         modal = reading.modal
         rows = dict(zip(COORDINATE_SYSTEMS, modal.offsets, strict=True))
         rows |= {"G28": modal.g28, "G30": modal.g30, "G92": modal.g92, "TLO": modal.tool_length}
+        if modal.scaling.active:
+            rows = {"G51": modal.scaling.factors, **rows}
         for name, values in rows.items():
             self._say(f"[{name}:{axis_values(values, settings)}]")
         self.probe(now)

@@ -123,7 +123,7 @@ class StatusReports:
         if flags & {"spindle", "coolant", "tool"} or reading.changing:
             fields.append(f"A:{_accessories(reading, awaited='tool' not in flags)}")
         if "scaling" in flags:
-            fields.append("Sc:")
+            fields.append(f"Sc:{reading.modal.scaling.letters}")
         interval = int(settings[SettingNumber.REPORT_INTERVAL])
         if self._full and interval:
             fields.append(f"AR:{interval}" if self.auto else "AR")

@@ -289,6 +289,8 @@ class FirmwareLines:
             self._allow_overrides(step, now)
         elif isinstance(step, requests.ToolSelect):
             core.changed(now, "tool")
+        elif isinstance(step, requests.ScalingChanged):
+            core.changed(now, "scaling")
         elif isinstance(step, requests.ToolChange):
             self._change_tool(step, now)
 

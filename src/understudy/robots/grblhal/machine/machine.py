@@ -15,7 +15,7 @@ from understudy.errors import ConfigError, Refused
 from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
 from understudy.gcode.actions import LAST_TOOL
 from understudy.gcode.blocks import number_text
-from understudy.gcode.dialect import AXIS_LETTERS, Axes
+from understudy.gcode.dialect import AXIS_LETTERS, Axes, with_pins
 from understudy.gcode.modal import Tool
 from understudy.gcode.requests import AxisArc, AxisMove, Move
 from understudy.motion.arcs import CHORDS_AT_ONCE, MOST_CHORDS
@@ -50,6 +50,7 @@ FIRST_HOMED = 2
 LINEAR_AXES = 3
 TABLE_CODES = frozenset({"G43"})
 """Codes that the firmware has only with a tool table."""
+_SETTING_NUMBERS = frozenset(DEFAULTS)
 UNITS = (MM, MM, MM, DEG, DEG, DEG)
 
 
@@ -275,11 +276,15 @@ def modal_of(config: Config) -> Modal:
 
 def dialect_of(config: Config, settings: Settings) -> Dialect:
     """The firmware's dialect, with the axes and pins of this machine."""
-    return structs.replace(
+    machine = structs.replace(
         GRBLHAL_MACHINE,
         without=GRBLHAL_MACHINE.without - TABLE_CODES if config.tools else GRBLHAL_MACHINE.without,
         rotary=settings.rotary,
         chip_break_mm=settings.chip_break_mm,
+        settings=_SETTING_NUMBERS,
+    )
+    return with_pins(
+        machine,
         digital_inputs=config.io.digital_inputs,
         digital_outputs=config.io.digital_outputs,
         analog_inputs=config.io.analog_inputs,
