@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from random import Random
 
 from tests.robots.grblhal.judge.compare import Chat, Difference, first_difference, play, shrunk
-from tests.robots.grblhal.judge.grammar import SESSION, session
+from tests.robots.grblhal.judge.grammar import SESSION, numbered_session
 from tests.robots.grblhal.judge.partners import binary, firmware, our_machine
 
 
@@ -44,7 +43,7 @@ def main() -> int:
 def _firmware_chats(given: argparse.Namespace) -> Iterator[Chat]:
     judge = partial(firmware, binary())
     for number in range(given.first, given.first + given.sessions):
-        yield play(session(Random(number), given.steps), judge)
+        yield play(numbered_session(number, given.steps), judge)
 
 
 def _recorded_chats(given: argparse.Namespace) -> Iterator[Chat]:

@@ -166,6 +166,40 @@ def decorated(rng: Random, line: str) -> str:
     return line
 
 
+def words_session(rng: Random, length: int = SESSION) -> list[bytes]:
+    """G-code only: after an error an empty line, so that the next line is read again."""
+    steps = []
+    while len(steps) < length:
+        line = words_line(rng) if rng.random() < 0.5 else gcode_line(rng)
+        if not (STOPS.search(line.encode()) or "S10.5" in line or "G4" in line):
+            after = (b"\n", b"$G\n", b"$#\n") if rng.random() < 0.3 else (b"\n",)
+            steps += [decorated(rng, line).encode("latin-1") + b"\n", rng.choice(after)]
+    return steps[:length]
+
+
+def words_line(rng: Random) -> str:
+    """Words without much meaning: small numbers, many letters, several codes in one line."""
+    words = [f"{letter}{rng.choice(WORD_NUMBERS)}" for letter in rng.sample(WORD_LETTERS, 4)]
+    codes = rng.choices(WORD_CODES, k=rng.choice((0, 1, 1, 1, 2, 2, 3)))
+    words = [*codes, *words[: rng.randint(0, 4)], *(["F100"] if rng.random() < 0.5 else [])]
+    if rng.random() < 0.3:
+        rng.shuffle(words)
+    return " ".join(words)
+
+
+WORD_LETTERS = "XXXYYZZABIJKPPQRRLLSTHDENO$UVW"
+WORD_NUMBERS = ("0", "1", "2", "3", "-1", "-2.5", "5.5", ".25", "7", "12", "100", "257", "1.0")
+FREQUENT_CODES = "G5 G5.1 G51 G50 G65 G66 G66.1 G67 M70 M72 M98 G81 G82 G83 G73 G85 G2 G3 G1 G0 G54"
+WORD_CODES = " ".join([*(words for _, words in (*GROUPS, *M_WORDS)), FREQUENT_CODES]).split()
+SUBJECTS: Mapping[int, Callable[[Random, int], list[bytes]]] = {1: words_session}
+"""Grammars of the sessions from 10,000 times this number on."""
+
+
+def numbered_session(number: int, length: int = SESSION) -> list[bytes]:
+    """The steps of the session with this number."""
+    return SUBJECTS.get(number // 10_000, session)(Random(number), length)
+
+
 def _axes(rng: Random, most: int) -> str:
     count = rng.randint(0 if rng.random() < 0.1 else 1, most)
     chosen = rng.sample(AXES if rng.random() < 0.3 else AXES[:3], min(count, 3))

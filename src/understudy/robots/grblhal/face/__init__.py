@@ -383,7 +383,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         self._greet(locked=bool(notice.code))
 
     def _on_event(self, notice: Notice, now: int) -> None:
-        if notice.text == "unlocked":  # by `$X`, or because the cell has started
+        if notice.text in ("unlocked", "stop"):  # by `$X` or 0x19, or because the cell has started
             self._sticky = 0
         self._say(f"[MSG:{numbers.EVENT_MESSAGES[notice.text]}]")
 
