@@ -168,7 +168,7 @@ def decorated(rng: Random, line: str) -> str:
 
 def words_session(rng: Random, length: int = SESSION) -> list[bytes]:
     """G-code only: after an error an empty line, so that the next line is read again."""
-    steps = []
+    steps: list[bytes] = []
     while len(steps) < length:
         line = words_line(rng) if rng.random() < 0.5 else gcode_line(rng)
         if not (STOPS.search(line.encode()) or "S10.5" in line or "G4" in line):
