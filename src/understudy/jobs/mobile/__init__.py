@@ -1,0 +1,1 @@
+"""The runtime of mobile robots, the same for REAL and MOCK: messages, commands, safety, status."""

@@ -1,0 +1,383 @@
+"""The messages between mobile robots and their backend: subjects, payloads and the envelope.
+
+Keys are written in camelCase on the wire. A received payload may have keys that are not known here,
+so that a newer backend can talk to an older robot.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from understudy.config.mobile.robot_file import RuntimeMode
+from understudy.errors import Refused
+
+PAYLOAD_VERSION = 1
+LARGEST_MESSAGE = 256 * 1024
+"""Bytes of a received message."""
+
+Text = Annotated[str, Meta(max_length=1024)]
+Identifier = Annotated[str, Meta(min_length=1, max_length=256)]
+Finite = Annotated[float, Meta(ge=-1e9, le=1e9)]
+Positive = Annotated[float, Meta(gt=0, le=1e9)]
+NotNegative = Annotated[float, Meta(ge=0, le=1e9)]
+
+
+class Message(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A payload or a part of one; what is UNSET or has its default is left out on the wire."""
+
+
+class Whole(Struct, frozen=True, rename="camel"):
+    """A payload of which every key is sent."""
+
+
+# ── parts ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Pose(Whole, frozen=True):
+    """Metres and radians."""
+
+    x: Finite
+    y: Finite
+    yaw: Finite = 0.0
+
+
+class Velocity(Whole, frozen=True):
+    """m/s and rad/s."""
+
+    linear: float
+    angular: float
+
+
+class FaultEntry(Whole, frozen=True):
+    code: str
+    message: str
+    severity: Literal["WARN", "ERROR", "FATAL"]
+
+
+MotorMode = Literal["IDLE", "MOVING", "HOMING", "STOPPED", "ERROR"]
+
+
+class MotorState(Whole, frozen=True, omit_defaults=True):
+    connected: bool
+    mode: MotorMode
+    position: float
+    velocity: float
+    fault_code: str | UnsetType = UNSET
+    fault_message: str | UnsetType = UNSET
+
+
+# ── robot to backend ────────────────────────────────────────────────────────────────────────────
+
+RobotStatus = Literal["OFFLINE", "ERROR", "PAUSED", "WARNING", "RUNNING"]
+FaultLevel = Literal["NONE", "WARN", "ERROR", "FATAL"]
+Localization = Literal["OK", "DEGRADED", "LOST"]
+StopReason = Literal["ESTOP", "OBSTACLE", "INTERNAL_FAULT", "TRAFFIC_HOLD", "MANUAL_HOLD"]
+
+
+class State(Whole, frozen=True):
+    pose: Pose
+    velocity: Velocity
+    battery_percent: float
+    localization_status: Localization
+    fault_level: FaultLevel
+    faults: list[FaultEntry]
+    status: RobotStatus
+    estop_pressed: bool
+    safety_stop_active: bool
+    safety_stop_reason: StopReason | None
+    motors: dict[str, MotorState]
+    runtime_mode: RuntimeMode
+    simulation_profile_name: str | None
+
+
+class Heartbeat(Whole, frozen=True):
+    boot_id: str
+    firmware_version: str
+    status: RobotStatus
+    runtime_mode: RuntimeMode
+    uptime_seconds: float
+    seq: int
+
+
+class Battery(Whole, frozen=True):
+    percent: float
+
+
+class LidarReading(Whole, frozen=True):
+    obstacle_detected: bool
+    nearest_obstacle_meters: float | None
+    connected: bool
+
+
+class LocalizationReading(Whole, frozen=True):
+    status: Localization
+    pose: Pose
+
+
+class Health(Whole, frozen=True):
+    nats_connected: bool
+    simulated_hardware_ok: bool
+
+
+class StateMarker(Whole, frozen=True):
+    """Says to everybody that the robot is simulated."""
+
+    runtime_mode: RuntimeMode
+    simulation_profile_name: str | None
+
+
+class Telemetry(Whole, frozen=True):
+    battery: Battery
+    motors: dict[str, MotorState]
+    lidar: LidarReading
+    localization: LocalizationReading
+    health: Health
+    state_json: StateMarker
+
+
+class Event(Message, frozen=True):
+    """`type` says what happened; `details` has the rest."""
+
+    type: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+CommandStatus = Literal["ACKED", "REJECTED", "RUNNING", "DONE", "FAILED", "CANCELED"]
+
+
+class CommandAck(Message, frozen=True):
+    command_type: str
+    status: CommandStatus
+    reason: str | UnsetType = UNSET
+    progress: float | UnsetType = UNSET
+
+
+class EffectiveMotor(Whole, frozen=True):
+    """m/s and m/s2, or rad/s and rad/s2."""
+
+    max_speed: float
+    max_acceleration: float
+
+
+class SettingsReported(Message, frozen=True):
+    effective_motors: dict[str, EffectiveMotor]
+    effective_io: dict[str, Any]
+    applied_from_correlation_id: str | UnsetType = UNSET
+
+
+class TrafficState(Message, frozen=True):
+    pose: Pose
+    velocity_mps: float
+    braking_distance_meters: float
+    current_node_id: str | UnsetType = UNSET
+    route_id: str | UnsetType = UNSET
+
+
+class RouteRequest(Message, frozen=True):
+    start: Pose
+    destination: Pose
+    task_id: str | UnsetType = UNSET
+
+
+class TaskProgress(Message, frozen=True):
+    task_id: str
+    step: int
+    steps: int
+    progress: float
+
+
+class TaskDone(Message, frozen=True):
+    task_id: str
+
+
+class TaskFailed(Message, frozen=True):
+    task_id: str
+    error_code: str
+    error_message: str | UnsetType = UNSET
+
+
+# ── backend to robot ────────────────────────────────────────────────────────────────────────────
+
+
+class CommandRequest(Message, frozen=True):
+    """`commandType` is a text here: an unknown one is rejected, it is not malformed."""
+
+    command_type: Text
+    parameters: dict[str, Any] = field(default_factory=dict)
+    requested_by: Text | None = None
+
+
+class DesiredMotor(Message, frozen=True):
+    max_speed: Positive | None = None
+    max_acceleration: Positive | None = None
+    reset_requested: bool = False
+
+
+class DesiredSafety(Message, frozen=True):
+    stop_on_obstacle: bool | None = None
+    obstacle_stop_distance_meters: NotNegative | None = None
+    obstacle_warn_distance_meters: NotNegative | None = None
+
+
+class SettingsDesired(Message, frozen=True):
+    motors: dict[str, DesiredMotor] = field(default_factory=dict)
+    io: dict[str, bool] = field(default_factory=dict)
+    safety: DesiredSafety | None = None
+
+
+class TrafficControl(Message, frozen=True):
+    hold_at_node_id: Identifier | None = None
+    release_hold: bool = False
+    max_speed_mps: NotNegative | None = None
+    target_speed_mps: NotNegative | None = None
+
+
+class RouteStep(Message, frozen=True):
+    """MOVE and TURN go to a pose, WAIT waits, ARRIVE_ACTIONS moves functional motors."""
+
+    type: Literal["MOVE", "TURN", "WAIT", "ARRIVE_ACTIONS"]
+    x: Finite | None = None
+    y: Finite | None = None
+    yaw: Finite | None = None
+    node_id: Identifier | None = None
+    seconds: NotNegative | None = None
+    actions: list[dict[str, Any]] = field(default_factory=list)
+
+
+class RouteResponse(Message, frozen=True):
+    route_id: Identifier
+    steps: Annotated[list[RouteStep], Meta(max_length=10_000)]
+    task_id: Identifier | None = None
+    segments: list[dict[str, Any]] = field(default_factory=list)
+    eta_seconds_total: NotNegative | None = None
+
+
+class MoveToPoint(Message, frozen=True):
+    x: Finite
+    y: Finite
+    yaw: Finite | None = None
+
+
+class Mission(Message, frozen=True):
+    steps: Annotated[list[RouteStep], Meta(max_length=10_000)]
+
+
+class TaskAssign(Message, frozen=True):
+    task_id: Identifier
+    task_type: Literal["MOVE_TO_POINT", "MISSION", "CUSTOM"]
+    priority: int = 0
+    move_to_point: MoveToPoint | None = None
+    mission: Mission | None = None
+
+
+class TaskCancel(Message, frozen=True):
+    task_id: Identifier
+
+
+# ── subjects ────────────────────────────────────────────────────────────────────────────────────
+
+FROM_ROBOT: Mapping[str, type[Struct]] = {
+    "heartbeat": Heartbeat,
+    "state": State,
+    "telemetry": Telemetry,
+    "events": Event,
+    "settings.reported": SettingsReported,
+    "command.ack": CommandAck,
+    "task.progress": TaskProgress,
+    "task.done": TaskDone,
+    "task.failed": TaskFailed,
+    "traffic.state": TrafficState,
+    "route.request": RouteRequest,
+}
+TO_ROBOT: Mapping[str, type[Struct]] = {
+    "command.request": CommandRequest,
+    "settings.desired": SettingsDesired,
+    "task.assign": TaskAssign,
+    "task.cancel": TaskCancel,
+    "traffic.control": TrafficControl,
+    "route.response": RouteResponse,
+}
+NEWEST_COUNTS = frozenset({"heartbeat", "state", "telemetry", "traffic.state"})
+"""Kinds of which only the newest message matters: they are sent once and not kept."""
+
+
+def subject(robot_id: str, kind: str) -> str:
+    return f"robot.{robot_id}.{kind}"
+
+
+def kind_of(subject: str) -> tuple[str, str]:
+    """The robot and the kind of a subject; empty texts if it has another form."""
+    first, _, rest = subject.partition(".")
+    robot_id, _, kind = rest.partition(".")
+    return (robot_id, kind) if first == "robot" and kind else ("", "")
+
+
+# ── the envelope ────────────────────────────────────────────────────────────────────────────────
+
+
+class Received(Struct, frozen=True):
+    """A message from the backend."""
+
+    kind: str
+    message_id: str
+    correlation_id: str | None
+    payload: Any
+
+
+class _Sent(Whole, frozen=True, omit_defaults=True):
+    """What surrounds every payload. `messageId` is also the Nats-Msg-Id."""
+
+    payload_version: int
+    message_id: str
+    robot_id: str
+    robot_code: str
+    ts: str
+    payload: Any
+    correlation_id: str | UnsetType = UNSET
+
+
+class _Incoming(Message, frozen=True):
+    """Only what the robot needs; the sender may leave out the rest."""
+
+    message_id: Identifier
+    payload: msgspec.Raw
+    payload_version: int = PAYLOAD_VERSION
+    robot_id: Identifier | None = None
+    correlation_id: Identifier | None = None
+
+
+_ENVELOPES = msgspec.json.Decoder(_Incoming)
+_PAYLOADS = {kind: msgspec.json.Decoder(payload) for kind, payload in TO_ROBOT.items()}
+_ENCODER = msgspec.json.Encoder()
+
+
+def encoded(
+    message_id: str, robot_id: str, robot_code: str, ts: str, payload: Struct,
+    correlation_id: str | None = None,
+) -> bytes:  # fmt: skip
+    """A message of a robot as JSON."""
+    caused_by = UNSET if correlation_id is None else correlation_id
+    return _ENCODER.encode(
+        _Sent(PAYLOAD_VERSION, message_id, robot_id, robot_code, ts, payload, caused_by)
+    )
+
+
+def decoded(kind: str, data: bytes, robot_id: str) -> Received | Refused:
+    """A message for a robot; `Refused` says what is wrong with it."""
+    if kind not in _PAYLOADS:
+        return Refused(f"no such message: {kind}; known: {', '.join(TO_ROBOT)}")
+    if len(data) > LARGEST_MESSAGE:
+        return Refused(f"{len(data)} bytes; allowed: {LARGEST_MESSAGE}")
+    try:
+        envelope = _ENVELOPES.decode(data)
+        if envelope.payload_version != PAYLOAD_VERSION:
+            known = f"payloadVersion {envelope.payload_version}; allowed: {PAYLOAD_VERSION}"
+            return Refused(known)
+        if envelope.robot_id not in (None, robot_id):
+            return Refused(f"robotId {envelope.robot_id}; this is {robot_id}")
+        payload = _PAYLOADS[kind].decode(envelope.payload)
+    except (msgspec.DecodeError, RecursionError) as problem:
+        return Refused(str(problem))
+    return Received(kind, envelope.message_id, envelope.correlation_id, payload)
