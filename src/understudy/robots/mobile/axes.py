@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.motion.ticks import fastest_within
 from understudy.space.compiled import compiled
 
 Floats = NDArray[np.float64]
@@ -36,8 +37,11 @@ def step_axes(
             ):
                 state[row, SPEED] = 0.0
                 continue
-            ahead = abs(away) - math.copysign(speed, speed * away) * seconds / 2.0
-            wanted = math.copysign(fastest_towards(ahead, limits[row], seconds), away)
+            fastest = fastest_within(
+                abs(away), math.copysign(speed, speed * away),
+                limits[row, MAX_DECELERATION], limits[row, MAX_SPEED], seconds,
+            )  # fmt: skip
+            wanted = math.copysign(fastest, away)
         change = wanted - speed
         slower = speed * change < 0.0
         most = limits[row, MAX_DECELERATION if slower else MAX_ACCELERATION] * seconds
@@ -45,18 +49,6 @@ def step_axes(
         reached = position + (speed + after) / 2.0 * seconds
         state[row, POSITION] = min(max(reached, limits[row, LOWEST]), limits[row, HIGHEST])
         state[row, SPEED] = after if state[row, POSITION] == reached else 0.0
-
-
-@compiled
-def fastest_towards(distance: float, limits: Floats, seconds: float) -> float:
-    """The speed after this tick from which the axis still stops within the distance; it may need
-    half a tick more than the ideal, since it brakes in whole ticks."""
-    if distance <= 0.0:
-        return 0.0
-    braking = limits[MAX_DECELERATION]
-    speed: float = braking * (math.sqrt(seconds * seconds + 2.0 * distance / braking) - seconds)
-    highest: float = limits[MAX_SPEED]
-    return min(speed, highest)
 
 
 def ideal_seconds(distance: float, speed: float, acceleration: float, deceleration: float) -> float:

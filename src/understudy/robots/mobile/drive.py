@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.config.mobile.profile import DriveModel
+from understudy.motion.ticks import wrapped
 from understudy.space.compiled import compiled
 
 Floats = NDArray[np.float64]
@@ -158,9 +159,3 @@ def _move(state: Floats, before: tuple[float, float, float], seconds: float) -> 
     state[Y] += chord * (forward * across + sideways * along)
     state[YAW] = wrapped(state[YAW] + turned)
     state[TRAVELLED] += math.hypot(forward, sideways)
-
-
-@compiled
-def wrapped(angle: float) -> float:
-    """The angle in (-π, π]."""
-    return -((math.pi - angle) % (2.0 * math.pi) - math.pi)
