@@ -118,6 +118,34 @@ def test_new_with_an_unknown_robot_writes_nothing() -> None:
     assert not Path("mine.yaml").exists()
 
 
+def test_new_writes_a_machine_that_is_checked_validated_and_run_as_it_is() -> None:
+    done = Done("new", "mill", "--machine")
+    assert (done.code, done.out.startswith("wrote mill.yaml. Run it:")) == (0, True)
+    assert Done("check", "mill.yaml").out == "mill.yaml: valid (robots: 1, faces: 1)\n"
+    config = load_config("mill.yaml")
+    assert config.head.description == "a machine of my own behind grblHAL"
+    assert config.head.hmi is not None
+    machine, shipped = config.robots["machine"], load_config("grblhal_6axis").robots["machine"]
+    assert machine == shipped, "it is the machine of the shipped cell"
+    assert machine.program is not None
+    Path("part.nc").write_text(machine.program.text)
+    assert Done("validate", "part.nc", "--cell", "mill.yaml").code == 0
+    words = ["--program", "part.nc", "--exit", "--rate", "max", "--no-hmi", "--ephemeral"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "understudy", "run", "mill.yaml", *words],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (ran.returncode, "part.nc: done in" in ran.stdout) == (0, True), ran
+
+
+def test_new_writes_a_machine_or_an_arm() -> None:
+    done = Done("new", "mill", "--machine", "--robot", "g60")
+    assert (done.code, "--machine or --robot, not both" in done.err) == (2, True)
+    assert not Path("mill.yaml").exists()
+
+
 def test_new_writes_a_valid_cell_and_overwrites_nothing() -> None:
     assert Done("new", "mine").code == 0
     assert Done("check", "mine.yaml").code == 0

@@ -51,7 +51,7 @@ COMMANDS = {
         "project save my_project",
     ),
     "check": Command("check", "Check a cell's configuration.", "check my_cell.yaml"),
-    "new": Command("new", "Write a cell file of your own.", "new my_cell --robot g60"),
+    "new": Command("new", "Write a cell file of your own.", "new my_mill --machine"),
     "cells": Command("look", "List the shipped cells.", "cells"),
     "robots": Command("look", "List the shipped arms.", "robots"),
     "faces": Command("look", "List the wire dialects.", "faces"),
