@@ -103,6 +103,24 @@ def test_check_reads_the_file_of_a_mobile_robot() -> None:
     assert "robot_config.json:6: runtime.tickHz: out of range (got 5)" in done.err
 
 
+REAL = "controller: real\nrobots: {{r: {{kind: {kind}, real: {{to: '127.0.0.1:9'}}}}}}\n"
+
+
+@pytest.mark.parametrize("kind", ["arm", "machine", "text_robot"])
+def test_check_accepts_a_real_robot_without_reaching_it(kind: str) -> None:
+    Path("cell.yaml").write_text(REAL.format(kind=kind))
+    assert Done("check", "cell.yaml").out == "cell.yaml: valid (robots: 1, faces: 0)\n"
+
+
+def test_check_says_why_a_kuka_cannot_be_real() -> None:
+    Path("cell.yaml").write_text(REAL.format(kind="kuka"))
+    done = Done("check", "cell.yaml")
+    assert done.code == 2
+    assert "cell.yaml:2: robots.r.real: a robot of kind kuka cannot be REAL" in done.err
+    assert "has no stop, hold, reset or override" in done.err
+    assert "understudy send kuka" in done.err
+
+
 @pytest.mark.parametrize("place", [".", "cells"])
 def test_new_accepts_the_urdf_of_a_user(place: str) -> None:
     Path("own.urdf").write_bytes(shipped_robots()["kr6_r900"].read_bytes())

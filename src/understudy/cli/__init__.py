@@ -113,7 +113,11 @@ def with_values(words: list[str], valueless: str) -> list[str]:
     options = words[: words.index("--")] if "--" in words else words
     for at, word in enumerate(options):
         value = options[at + 1] if at + 1 < len(options) else ""
-        if word == valueless and (value.startswith("-") or not {"/", "="} & set(value)):
+        if (
+            valueless
+            and word == valueless
+            and (value.startswith("-") or not {"/", "="} & set(value))
+        ):
             words = [*words[:at], f"{word}=", *words[at + 1 :]]
     return words
 

@@ -61,7 +61,7 @@ def _check_included(file: Path) -> bool:
 async def _build_as_run(config: CellConfig) -> None:
     """Builds the cell and its endpoints as `run` does, but opens none."""
     page = config.head.hmi
-    options = Options(hmi=page is not None and missing_extra() is None)
+    options = Options(hmi=page is not None and missing_extra() is None, real=True)
     Keys(options.secret, config.head.token).access(page or Hmi())
     Live(config, options)
 

@@ -28,7 +28,9 @@ environment:
 
 MACHINE_CELL = "grblhal_6axis"
 """The shipped cell that a machine of one's own starts from."""
-SERIAL_PORT = "      # instead of the port: pty: /tmp/ttyGRBL, a serial port; banner: Grbl, for old senders\n"
+SERIAL_PORT = (
+    "      # instead of the port: pty: /tmp/ttyGRBL, a serial port; banner: Grbl, for old senders\n"
+)
 
 
 def new(

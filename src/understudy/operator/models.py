@@ -15,6 +15,7 @@ from understudy.ports import DigitalIO, Part
 from understudy.ports.controller import Pins as HasPins
 from understudy.ports.device import Device, HasActions
 from understudy.ports.hmi import HasPanel, Pins, RobotView
+from understudy.ports.operation import RobotModel
 from understudy.units import DEG, MM
 from understudy.wire.pump import Pump
 
@@ -79,8 +80,13 @@ def view_of(robot: Robot) -> RobotView:
         tool=tool_of(robot),
         line=how.line,
         io=Pins(digital.inputs, digital.outputs),
-        linear=() if chain is None else chain.linear,
+        linear=linear_axes(robot.model) if chain is None else chain.linear,
     )
+
+
+def linear_axes(model: RobotModel) -> tuple[int, ...]:
+    """Numbers of the sliding axes of a robot without a chain."""
+    return tuple(at for at, axis in enumerate(model.axes) if axis.kind == "prismatic")
 
 
 def chain_of(robot: Robot) -> "Chain | Refused":

@@ -69,8 +69,7 @@ def connection_to(config: CellConfig, robot: Robot, place: RealPlace) -> RealCon
     """The connection to the REAL sibling of a robot, not started yet."""
     real_client = _real_client(robot.kind)
     if real_client is None:
-        able = ", ".join(kind for kind in kinds("robots") if _real_client(kind))
-        return Refused(f"there is no driver for a REAL robot of kind {robot.kind}; for: {able}")
+        return _no_driver(robot.kind)
     client: RealClient = real_client(config, robot.name, robot.simulated.controller)
     parts: dict[str, Part] = {robot.name: client.driver}
     if client.program is not None:
@@ -82,6 +81,13 @@ def connection_to(config: CellConfig, robot: Robot, place: RealPlace) -> RealCon
 
 def _real_client(kind: str) -> Callable[..., RealClient] | None:
     return getattr(module_of("robots", kind), "real_client", None)
+
+
+def _no_driver(kind: str) -> Refused:
+    """The refusal for a kind without a driver; its module may say why (`NO_REAL_CLIENT`)."""
+    able = ", ".join(kind for kind in kinds("robots") if _real_client(kind))
+    why = getattr(module_of("robots", kind), "NO_REAL_CLIENT", f"there are drivers for: {able}")
+    return Refused(f"a robot of kind {kind} cannot be REAL: {why}")
 
 
 async def answers(place: RealPlace) -> bool:
@@ -174,6 +180,7 @@ class ModeCommands:
         self._connections: dict[str, RealConnection] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self.dead_man = DeadManSwitch(log, now)
+        _check_drivers(config)
         _check(self._wanted, self._places, allowed=allowed)
 
     def commands(self) -> list[Command]:
@@ -265,6 +272,14 @@ class ModeCommands:
     def _note(self, name: str, text: str) -> None:
         log.info("%s: %s", name, text)
         self._log.note("mode", name, text, self._now())
+
+
+def _check_drivers(config: CellConfig) -> None:
+    """Raises ConfigError for a robot with `real` whose kind has no driver."""
+    for name, robot in config.robots.items():
+        if robot.real and _real_client(robot.kind) is None:
+            problem = ConfigError(_no_driver(robot.kind).reason, value=str(robot.real))
+            raise config.document.error(("robots", name, "real"), problem)
 
 
 def _check(wanted: str, places: Mapping[str, RealPlace], *, allowed: bool) -> None:

@@ -9,6 +9,7 @@ names; without the others the robot is part of the cell and can be stopped and r
     robot_model(config, robot)           `RobotModel`: axes, tools, offsets, overrides
     program_run(robot)                   `ports.program.ProgramControl`, a part that runs programs
     real_client(config, name, robot)     `RealClient`: the driver of the REAL robot
+    NO_REAL_CLIENT                       why there is none, for the message that refuses `real`
     offline_robot(config, name)          the robot without a running cell, for `validate`
     sender()                             `Sender`: how `understudy send` streams a program to it
     FACES                                the faces that fit; without it every face is accepted

@@ -28,6 +28,7 @@ from understudy.ports.operation import (
     SixNumbers,
     Target,
 )
+from understudy.robots.grblhal.operator import condition_of
 from understudy.space.kinematics.chain import Frames
 from understudy.space.kinematics.teach import moved_frame
 from understudy.space.pose import Pose, pose_mm_deg
@@ -105,16 +106,7 @@ class ArmActions:
     # ── readings ──
 
     def condition(self, now: int) -> Condition:
-        status = self._controller.status(now)
-        return Condition(
-            state=status.state,
-            moving=status.moving,
-            connected=status.connected,
-            enabled=status.enabled,
-            error=status.error_message,
-            code=status.error_code,
-            line=status.line,
-        )
+        return condition_of(self._controller.status(now))
 
     def axis_reading(self, now: int) -> AxisReading:
         joints = self._controller.joint_state(now)

@@ -7,7 +7,7 @@ import numpy as np
 
 from understudy.errors import Refused
 from understudy.gcode.blocks import number_text
-from understudy.ports import Injectable
+from understudy.ports import ControllerStatus, Injectable
 from understudy.ports.operation import (
     AxisReading,
     Condition,
@@ -25,6 +25,19 @@ from understudy.units import MINUTE
 
 AXES_ONLY = Refused("a machine has axes, not a pose: give joints_deg (mm for X Y Z, deg for A B C)")
 NOT_NOW = Refused("the machine accepts no line now: it holds, waits or executes another line")
+
+
+def condition_of(status: ControllerStatus) -> Condition:
+    """The condition of a robot, from the status of its controller."""
+    return Condition(
+        state=status.state,
+        moving=status.moving,
+        connected=status.connected,
+        enabled=status.enabled,
+        error=status.error_message,
+        code=status.error_code,
+        line=status.line,
+    )
 
 
 class ControlledMachine(Injectable, Protocol):

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from understudy.robots.kuka.robot import KukaGcodeServer
 
 
+NO_REAL_CLIENT = (
+    "the G-code server on its controller has no stop, hold, reset or override, so that the buttons "
+    "of an operator could not stop it; `understudy send kuka PROGRAM --to HOST:PORT` streams "
+    "programs to a real one"
+)
+"""Why there is no REAL KUKA behind the operator's commands."""
+
 Six = tuple[float, float, float, float, float, float]
 """X Y Z in mm and A B C in degrees, R = Rz(A)·Ry(B)·Rx(C); or A1…A6 in degrees."""
 Positive = Annotated[float, Meta(gt=0, le=1e6)]

@@ -78,7 +78,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     `dialect` of the programs; `arm` needs a `LineWriter` that translates them into joint lines.
     `heartbeat_ms`: how long a jog continues without a new request. `reconnect_s`: pauses between
     connection attempts; the last one is repeated. `…_output_names`: names that may replace the
-    output numbers.
+    output numbers. `fewer_axes`: the controller may have fewer than six, the others are at 0.
     """
 
     dialect: Literal["grblhal", "arm"] = "grblhal"
@@ -88,6 +88,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     reconnect_s: Annotated[tuple[Delay, ...], Meta(min_length=1)] = (1.0, 2.0, 4.0, 8.0, 16.0)
     digital_output_names: dict[str, Pin] = {}
     analog_output_names: dict[str, Pin] = {}
+    fewer_axes: bool = False
 
 
 class Saved(Struct):
@@ -115,7 +116,7 @@ class GrblHalDriver:
         timeout = config.answer_timeout_ms * NS_PER_MS
         pauses = [nanoseconds(pause) for pause in config.reconnect_s]
         self._pins = ReportedPins(config.digital_output_names, config.analog_output_names)
-        self._state = ControllerState(self._pins, tool_pose, units)
+        self._state = ControllerState(self._pins, tool_pose, units, fewer_axes=config.fewer_axes)
         self._queue = LineQueue(writer, self._state.info)
         self._connection = ControllerConnection(
             self._state,
@@ -331,6 +332,10 @@ class GrblHalDriver:
     def joint_state(self, now: int) -> JointState:
         """Joint state of the last report; NaN before the first one."""
         return self._state.joints()
+
+    def axis_count(self) -> int:
+        """Number of axes in the reports of the controller; 6 before the first one."""
+        return self._state.axis_count
 
     def tcp(self, now: int) -> Pose:
         return self._state.tool_pose()

@@ -78,9 +78,16 @@ class ControllerState:
     """The controller as its reports describe it."""
 
     def __init__(
-        self, pins: "ReportedPins", tool_pose: ToolPose | None = None, units: Joints = DEGREES
+        self,
+        pins: "ReportedPins",
+        tool_pose: ToolPose | None = None,
+        units: Joints = DEGREES,
+        *,
+        fewer_axes: bool = False,
     ) -> None:
         self.pins = pins
+        self.axis_count = AXES
+        self._fewer_axes = fewer_axes
         self._tool_pose = tool_pose
         self.info = ControllerInfo(units=units)
         self.distance = 0.0
@@ -115,8 +122,7 @@ class ControllerState:
         self.state, self.substate = report.state, report.substate
         self.optional_stop = "T" not in fields.get("Pn", "")
         self.line = whole(fields.get("Ln", "0")) or 0
-        shift = numbers(fields.get("WCO", ""))
-        self._shift = shift if shift and len(shift) == AXES else self._shift
+        self._shift = self._all_axes(numbers(fields.get("WCO", ""))) or self._shift
         if free := numbers(fields.get("Bf", "")):
             self.free_blocks = int(free[0])
             if report.state in STANDING:
@@ -134,9 +140,18 @@ class ControllerState:
         place, shift = numbers(fields.get("MPos", "")), AT_REST
         if place is None:
             place, shift = numbers(fields.get("WPos", "")), self._shift or NOWHERE
-        if place is None or len(place) != AXES:
+        position = self._all_axes(place)
+        if place is None or position is None:
             return None
-        return tuple(value + more for value, more in zip(place, shift, strict=True))
+        self.axis_count = len(place)
+        return tuple(value + more for value, more in zip(position, shift, strict=True))
+
+    def _all_axes(self, values: Joints | None) -> Joints | None:
+        """The values of six axes; those that the controller does not have are at 0."""
+        count = len(values or ())
+        if values is None or not (count == AXES or (self._fewer_axes and 0 < count < AXES)):
+            return None
+        return (*values, *AT_REST[count:])
 
     def _move(self, figures: Joints | None, speeds: Joints | None, now: int) -> None:
         """Note the position; compute the velocity from the last two positions and FS."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from understudy.jobs.program_run import ProgramRun
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
-    from understudy.ports.operation import OperatorActions, RobotModel, Sender
+    from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
     from understudy.robots.grblhal.machine.machine import Machine
 
 __all__ = ["FAULTS", "Config"]
@@ -43,6 +43,12 @@ def program_run(robot: "Machine") -> "ProgramRun":
     from understudy.robots.grblhal.run import program_run
 
     return program_run(robot)
+
+
+def real_client(config: "CellConfig", name: str, robot: "Machine") -> "RealClient":
+    from understudy.robots.grblhal.machine.real import real_client
+
+    return real_client(config, name, robot)
 
 
 def sender() -> "Sender":
