@@ -5,11 +5,12 @@ The sender is installed in a temporary folder; FILE gets the steps of a short se
 
 import argparse
 import json
+import sys
 import tempfile
 from pathlib import Path
 
 from tests.robots.grblhal.senders.session import SENDERS, record
-from tests.robots.grblhal.senders.steps import Distiller
+from tests.robots.grblhal.senders.steps import Distiller, differences_of
 
 LINES = 50
 
@@ -21,8 +22,13 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         chat = record(SENDERS[given.name], Path(folder), LINES)
-    steps = ",\n ".join(json.dumps(step) for step in Distiller().read(chat.events))
-    given.file.write_text(f"[\n {steps}\n]\n")
+    steps = Distiller().read(chat.events)
+    if found := differences_of(steps):
+        sys.exit(
+            f"the moments of this session are not those of its lines, record again: {found[0]}"
+        )
+    lines = ",\n ".join(map(json.dumps, steps))
+    given.file.write_text(f"[\n {lines}\n]\n")
 
 
 main()

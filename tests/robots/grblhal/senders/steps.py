@@ -14,8 +14,18 @@ position if the machine was at rest. Settings (`$$`) are left out: they belong t
 import re
 from collections.abc import Iterable, Iterator
 
-from tests.robots.grblhal.face.sessions import ANSWER, BANNER, Step, Wire, outgoing, same_line
+from tests.robots.grblhal.face.sessions import (
+    ANSWER,
+    BANNER,
+    CellWire,
+    Step,
+    Wire,
+    outgoing,
+    same_line,
+)
+from tests.robots.grblhal.senders.machine import CELL, ENDPOINT
 
+from understudy.app.build import load_cell
 from understudy.wire.chat import Event
 
 SETTING = re.compile(r"\$\d+=")
@@ -86,6 +96,14 @@ class Distiller:
 
 
 # ── to a machine ──
+
+
+def differences_of(steps: Iterable[Step]) -> list[str]:
+    """Plays a recorded session to the shipped machine, in process."""
+    virtual_cell = load_cell(CELL)
+    wire = CellWire(virtual_cell, virtual_cell.connect(ENDPOINT))
+    wire.listen(0.0)  # a sender flushes what waits in the port before it begins
+    return list(play_steps(wire, steps))
 
 
 def play_steps(wire: Wire, steps: Iterable[Step]) -> Iterator[str]:

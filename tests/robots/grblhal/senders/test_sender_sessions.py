@@ -6,24 +6,19 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.robots.grblhal.face.sessions import CellWire, Step, outgoing
-from tests.robots.grblhal.senders.machine import CELL, ENDPOINT
+from tests.robots.grblhal.face.sessions import Step, outgoing
+from tests.robots.grblhal.senders.machine import CELL
 from tests.robots.grblhal.senders.session import SENDERS, program_lines, record
-from tests.robots.grblhal.senders.steps import Distiller, play_steps
+from tests.robots.grblhal.senders.steps import differences_of
 
 from understudy.app.build import load_cell
+from understudy.registry import module_of
 from understudy.wire.chat import Chat
+from understudy.wire.play import Tolerance, play
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "grblhal_senders"
 LINES = 1000
 REAL_TIME = re.compile(rb"[?!~\x18\x80-\xff]")
-
-
-def differences(steps: Iterable[Step]) -> list[str]:
-    virtual_cell = load_cell(CELL)
-    wire = CellWire(virtual_cell, virtual_cell.connect(ENDPOINT))
-    wire.listen(0.0)  # a sender flushes what waits in the port before it begins
-    return list(play_steps(wire, steps))
 
 
 def as_sent(steps: Iterable[Step]) -> Iterator[Step]:
@@ -41,14 +36,14 @@ def byte_by_byte(steps: Iterable[Step]) -> Iterator[Step]:
 @pytest.mark.parametrize("cut", [as_sent, byte_by_byte])
 @pytest.mark.parametrize("name", SENDERS)
 def test_recorded_session(name: str, cut: Callable[[Iterable[Step]], Iterable[Step]]) -> None:
-    assert differences(cut(json.loads((GOLDEN / f"{name}.json").read_text()))) == []
+    assert differences_of(cut(json.loads((GOLDEN / f"{name}.json").read_text()))) == []
 
 
 @pytest.mark.parametrize("name", SENDERS)
 def test_a_difference_is_found(name: str) -> None:
     text = (GOLDEN / f"{name}.json").read_text()
     longer_jog = json.loads(text.replace("G91 X-30", "G91 X-31"))
-    assert "expected '<Idle|MPos:-30.000," in differences(longer_jog)[0]
+    assert "expected '<Idle|MPos:-30.000," in differences_of(longer_jog)[0]
 
 
 def sent_lines(chat: Chat) -> list[str]:
@@ -64,8 +59,11 @@ def plain(line: str) -> str:
 @pytest.mark.soak
 @pytest.mark.parametrize("name", SENDERS)
 def test_session_of_the_real_sender(name: str, tmp_path: Path) -> None:
+    """Every line of the program arrives; in process the answers at these times are the same."""
     chat = record(SENDERS[name], tmp_path, LINES)
     received = iter(sent_lines(chat))
     missing = [line for line in map(plain, program_lines(LINES)) if line not in received]
     assert missing == []
-    assert differences(Distiller().read(chat.events)) == []
+    face = module_of("faces", "grblhal")
+    difference = play(chat, load_cell(CELL), dialect=face, tolerance=Tolerance(seconds=None))
+    assert difference is None, str(difference)
