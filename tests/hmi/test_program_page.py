@@ -211,6 +211,14 @@ def test_warnings_are_listed_and_leave_the_verdict(cell: RunningCell, screen: Sc
     screen.until(lambda: shown(screen)["line"] == 3, "the ghost at the warning")
 
 
+def test_a_long_list_of_findings_is_cut(cell: RunningCell, screen: Screen) -> None:
+    load(cell, screen, "G21 G90 G94\n" + "G84 Z1 R2 F100\n" * 310, "tapping.gcode")
+    press(screen, "validate")
+    screen.until(lambda: bool(shown(screen)["result"]), "a verdict", timeout=STARTING_SECONDS)
+    assert screen.page.locator(".u-violation").count() == 300
+    assert screen.page.locator(".u-more").inner_text() == "and 10 more"
+
+
 def test_a_validation_ends_when_it_is_cancelled_or_the_text_changes(screen: Screen) -> None:
     clicks = """for (const which of ["[data-does-program=validate]", "[data-check=cancel]"])
       document.querySelector(which).click()"""

@@ -3,6 +3,7 @@
 import { NotDone, run, text } from "../../frame/api.js";
 
 const CLOSE_MM = 5;
+const MOST_ROWS = 300; // of the list: a program can have a finding on each of its lines
 
 export class Checks {
   // calls found(result) at the end, goTo(line) when a violation is clicked
@@ -66,8 +67,15 @@ export class Checks {
     this.part("bar").style.setProperty("--done", run?.progress || 0);
     this.part("verdict").className = `u-verdict ${result ? `u-${result.verdict}` : error || previewed.length ? "u-fail" : ""}`;
     this.part("verdict").textContent = this.summary();
-    const warnings = (result?.warnings || []).map((each) => this.row(each, "u-warned"));
-    this.part("list").replaceChildren(...(result?.violations || previewed).map((each) => this.row(each)), ...warnings);
+    this.part("list").replaceChildren(...this.rows(result?.violations || previewed, result?.warnings || []));
+  }
+
+  rows(violations, warnings) {
+    const rows = violations.slice(0, MOST_ROWS).map((each) => this.row(each));
+    rows.push(...warnings.slice(0, MOST_ROWS - rows.length).map((each) => this.row(each, "u-warned")));
+    const count = violations.length + warnings.length - rows.length;
+    const textContent = text("more").replace("{count}", count);
+    return count ? [...rows, Object.assign(document.createElement("div"), { className: "u-more", textContent })] : rows;
   }
 
   summary() {
