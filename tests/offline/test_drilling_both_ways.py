@@ -81,7 +81,16 @@ def drilling(draw: st.DrawFn, cycles: Sequence[str], between: Sequence[str]) -> 
 COMMON = ["G90", "G91", "G98", "G99", "M3 S500", "M5", "G4 P0.2", "F700", "G20", "G21"]
 CYCLES = ["G73", "G81", "G82", "G83", "G85", "G86", "G89"]
 """On the machine the last three move nothing."""
-MACHINE_BETWEEN = [*COMMON, "G0 Z5", "G0 X3 Y-2 Z4", "G10 L2 P1 X2 Z1", "G1 X1 Y1", "G92 Z0", "G51 X2 Z0.5", "G50"]
+MACHINE_BETWEEN = [
+    *COMMON,
+    "G0 Z5",
+    "G0 X3 Y-2 Z4",
+    "G10 L2 P1 X2 Z1",
+    "G1 X1 Y1",
+    "G92 Z0",
+    "G51 X2 Z0.5",
+    "G50",
+]
 ARM_BETWEEN = [*(line for line in COMMON if line != "G20"), "G0 Z6", "G1 X2 Y-2", "G92.1"]
 
 
