@@ -18,7 +18,7 @@ RECIPES: dict[Condition, list[bytes | float | str]] = {
     "Idle": [],
     "Run": [b"G1 X50 F3000\n", 0.3],
     "Jog": [b"$J=G91 X50 F3000\n", 0.3],
-    "Home": [b"$H\n", 0.3],
+    "Home": [b"$10=4607\n$H\n", 0.3],
     "Hold:0": [b"G1 X50 F3000\n", 0.3, b"!", 2.0],
     "Hold:1": [b"G1 X50 F3000\n", 0.3, b"!"],
     "Tool": [b"T1 M6\n"],
@@ -40,8 +40,8 @@ MOVING = ("Run", "Jog", "Home", "Hold:1", "Door:2")
 def bench_in(condition: Condition) -> Bench:
     """A machine that the recipe has brought into this condition."""
     bench = Bench().fast()
-    soft_limits = condition == "Critical"
-    bench.say(b"$62=1\n$22=1\n" + (b"$20=1\n" if soft_limits else b"$20=0\n"))
+    homed = b"$22=33\n$44=0\n$45=0\n$H\n$20=1\n"
+    bench.say(b"$62=1\n" + (homed if condition == "Critical" else b"$22=1\n"))
     for step in RECIPES[condition]:
         if isinstance(step, bytes):
             bench.say(step)

@@ -14,9 +14,11 @@ from understudy.gcode.modal import Modal
 
 Event = Literal[
     "resumed", "door", "stop", "program end", "unlocked", "restored", "enabled", "disabled",
-    "critical", "estop", "motor fault",
+    "critical", "estop", "motor fault", "homing required", "limits engaged", "homed",
 ]  # fmt: skip
-Field = Literal["overrides", "spindle", "coolant", "tool", "offset", "system", "scaling", "input"]
+Field = Literal[
+    "overrides", "spindle", "coolant", "tool", "offset", "system", "scaling", "input", "homed",
+]  # fmt: skip
 """Fields of a status report that the next report must contain."""
 Override = Literal["feed", "rapid", "spindle"]
 Toggle = Literal["flood", "mist", "optional stop", "single block", "block delete", "spindle"]
@@ -38,6 +40,7 @@ class Notice(Struct, frozen=True):
     | `startup` | a start-up line was run; `text` is the line, `code` its error number |
     | `probe` | a probing move has ended |
     | `report` | a status report is due |
+    | `status` | a status report is sent now; if `code` is 1 only if one was requested in silence |
     | `changed` | `text` names a `Field` |
     | `flush` | bytes that were received and not yet read are discarded |
     | `void` | the line in progress will not be answered |
@@ -46,7 +49,7 @@ class Notice(Struct, frozen=True):
 
     kind: Literal[
         "answer", "alarm", "reset", "event", "message", "startup", "probe", "report", "changed",
-        "flush", "void", "settled",
+        "flush", "void", "settled", "status",
     ]  # fmt: skip
     code: int = 0
     text: str = ""
@@ -60,7 +63,10 @@ class FirmwareReading(Struct, frozen=True):
 
     `feed` is per minute. `line` is the N word of the line in execution. `tool` is the tool in the
     spindle; `changing` is set while the operator has to change it. `input` is the value that the
-    last M66 read. `switches` are grblHAL's letters of the switches that are on.
+    last M66 read. `switches` are grblHAL's letters of the switches and inputs that are on; `limits`
+    is the mask of the engaged limit inputs, `limit_event` that of the last hard limit alarm.
+    `homed` is the value of the H field, empty if there is none; `homed_axes` is the mask of the
+    homed axes, `home` the positions that homing set. `silent`: no status report is sent now.
     """
 
     state: str
@@ -78,12 +84,17 @@ class FirmwareReading(Struct, frozen=True):
     overrides: tuple[int, int, int]
     tool: int
     changing: bool
-    homed: bool
+    homed: str
     input: float | None
     switches: str
     modal: Modal
     probe: Axes = ZERO
     touched: bool = False
+    limits: int = 0
+    limit_event: int = 0
+    homed_axes: int = 0
+    home: Axes = ZERO
+    silent: bool = False
 
 
 class LineInput(Protocol):

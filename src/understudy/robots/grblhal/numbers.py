@@ -18,6 +18,8 @@ HELP = "[HLP:$$ $# $G $I $N $x=val $Nx=line $J=line $SLP $C $X $H $B ~ ! ? ctrl-
 UNLOCK = "'$H'|'$X' to unlock"
 SLEEPING = "Sleeping"
 AXIS_LETTERS = "XYZABC"
+ALL_AXES = (1 << len(AXIS_LETTERS)) - 1
+"""Mask of all axes."""
 LONGEST_LINE = 256
 """Characters of a line, without its end."""
 LONGEST_STORED = 58
@@ -37,6 +39,9 @@ EVENT_MESSAGES: Mapping[str, str] = {
     "critical": "Reset to continue",
     "estop": "Emergency stop - clear, then reset to continue",
     "motor fault": "Motor fault - clear, then reset to continue",
+    "homing required": "Homing cycle required",
+    "limits engaged": "Check Limits",
+    "homed": "",
 }
 """Text of `[MSG:…]` for each `controller.Event`."""
 
@@ -101,7 +106,10 @@ class AlarmCode:
     PROBE_TOUCHES = 4
     """The probe touches before the probing move begins."""
     PROBE_FAILED = 5
-    HOMING_RESET, NO_SWITCH = 6, 9
+    HOMING_RESET, HOMING_DOOR, PULL_OFF, NO_SWITCH = 6, 7, 8, 9
+    """A homing cycle ends without success: a reset, the safety door, a switch that is still
+    engaged after the pull-off, or no switch within the search distance."""
+    HOMING_REQUIRED, LIMITS_ENGAGED = 11, 12
     ESTOP, MOTOR_FAULT = refusals.ESTOP, refusals.MOTOR_FAULT
 
 
@@ -121,6 +129,7 @@ class ErrorCode:
     NOT_IDLE, LOCKED = refusals.NOT_IDLE, refusals.LOCKED
     SOFT_LIMITS_NEED_HOMING = 10
     JOG_BEYOND_TRAVEL = 15
+    LIMITS_ENGAGED, HOMING_REQUIRED = 45, 46
     SETTING_RANGE, SETTING_NOT_AVAILABLE = 52, 53
     CRITICAL_EVENT = 79
 
@@ -131,11 +140,13 @@ class ErrorCode:
 class SettingNumber:
     """Numbers of the settings that act; those per axis are the number of the first axis."""
 
+    INVERT_LIMITS, INVERT_PROBE = 5, 6
     PWM_OPTIONS, REPORT_OPTIONS = 9, 10
     JUNCTION_DEVIATION, ARC_TOLERANCE, REPORT_INCHES = 11, 12, 13
     CONTROL_INVERT, CONTROL_PULLUP = 14, 17
-    SOFT_LIMITS, HARD_LIMITS, HOMING_CYCLE = 20, 21, 22
-    HOMING_FEED_RATE, HOMING_SEEK_RATE = 24, 25
+    SOFT_LIMITS, HARD_LIMITS = 20, 21
+    HOMING_CYCLE, HOMING_DIRECTION, HOMING_FEED_RATE, HOMING_SEEK_RATE = 22, 23, 24, 25
+    HOMING_DEBOUNCE, HOMING_PULL_OFF, HOMING_PASSES, HOMING_PHASE = 26, 27, 43, 44
     CHIP_BREAK = 28
     MAXIMUM_RPM, MINIMUM_RPM = 30, 31
     LEGACY_REALTIME, JOG_LIMITS, PARKING = 39, 40, 41
@@ -146,3 +157,22 @@ class SettingNumber:
     PLANNER_BLOCKS, REPORT_INTERVAL = 398, 481
     SPINDLE_OFF_DELAY, COOLANT_DELAY = 539, 673
     RESET_ACTIONS, ROTARY_OPTIONS = 676, 701
+
+
+class HomingOption:
+    """Bits of $22."""
+
+    ENABLED, SINGLE_AXIS, REQUIRED, ORIGIN_ZERO, TWO_SWITCHES, MANUAL, OVERRIDE_LOCKS = (
+        1 << bit for bit in range(7)
+    )
+    STARTUP_AFTER_HOMING = 1 << 10
+
+
+class HardLimitOption:
+    """Bits of $21."""
+
+    ENABLED, STRICT, NOT_ROTARY = 1, 2, 4
+
+
+REPORT_WHEN_HOMING = 1 << 12
+"""Bit of $10: status reports are sent during a homing cycle, too."""

@@ -1,5 +1,7 @@
 """Values of grblHAL's `$n=v` settings, with names for those that the planner needs."""
 
+import functools
+import operator
 import re
 from collections.abc import Mapping
 
@@ -10,7 +12,13 @@ from understudy.errors import ConfigError, Refused
 from understudy.gcode.dialect import firmware_delay, rotary_axes
 from understudy.gcode.requests import Coolant, Request, Spindle
 from understudy.motion.path import Floats, Limits
-from understudy.robots.grblhal.numbers import AXIS_LETTERS, ErrorCode, SettingNumber
+from understudy.robots.grblhal.numbers import (
+    AXIS_LETTERS,
+    ErrorCode,
+    HardLimitOption,
+    HomingOption,
+    SettingNumber,
+)
 from understudy.robots.grblhal.setting_rules import read_value, stored
 from understudy.robots.grblhal.setting_table import SETTINGS
 from understudy.units import MINUTE
@@ -80,6 +88,20 @@ class Settings(Struct, frozen=True):
         """Homing is on."""
         return bool(int(self[SettingNumber.HOMING_CYCLE]) & 1)
 
+    @property
+    def travel_range(self) -> tuple[Floats, Floats]:
+        """Range of each axis after homing; with hard limits the pull-off is kept free."""
+        travel, options = self.travel, int(self[SettingNumber.HOMING_CYCLE])
+        pull_off = self[SettingNumber.HOMING_PULL_OFF]
+        masks = (int(self[SettingNumber.HOMING_PHASE + n]) for n in range(len(AXIS_LETTERS)))
+        automatic = functools.reduce(operator.or_, masks)
+        hard = int(self[SettingNumber.HARD_LIMITS]) & HardLimitOption.ENABLED
+        free = pull_off * _bits(automatic) if hard else np.zeros(len(travel))
+        if not options & HomingOption.ORIGIN_ZERO:
+            return free - travel, 0.0 - free
+        reverse = _bits(int(self[SettingNumber.HOMING_DIRECTION])) == 1.0
+        return np.where(reverse, 0.0, free - travel), np.where(reverse, travel - free, 0.0)
+
     # ── planner ──
 
     @property
@@ -131,6 +153,11 @@ class Settings(Struct, frozen=True):
 
     def _of_axes(self, first: int) -> Floats:
         return np.array([self[first + axis] for axis in range(len(AXIS_LETTERS))])
+
+
+def _bits(mask: int) -> Floats:
+    """1 for each axis of a mask, otherwise 0."""
+    return np.array([float(mask >> axis & 1) for axis in range(len(AXIS_LETTERS))])
 
 
 def read_settings(text: str, file: str = "") -> Settings:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.robots.grblhal.face.bench import FACTORY
 from tests.robots.grblhal.face.sessions import CellWire, difference, outgoing, play_step, prepare
 
 from understudy.app.build import build_cell
@@ -19,7 +20,7 @@ def test_there_are_48_recorded_sessions() -> None:
 
 
 def machine() -> InProcessCell:
-    return InProcessCell(build_cell(load_config("grblhal_6axis")))
+    return InProcessCell(build_cell(load_config(FACTORY)))
 
 
 def play(path: Path, virtual_cell: InProcessCell) -> None:

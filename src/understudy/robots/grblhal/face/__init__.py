@@ -85,6 +85,7 @@ class Saved(Struct):
     now: int = 0
     stalled: bool = False
     report_due: bool = False
+    asked_in_silence: bool = False
 
 
 class Connection:
@@ -131,7 +132,8 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
 
     ``_working``: a line was passed to the controller and is not answered yet; ``_asker`` is its
     client. ``_sticky`` is the error number that every G-code line gets after an error.
-    ``_stalled``: lines wait because the client does not take its answers.
+    ``_stalled``: lines wait because the client does not take its answers. ``_asked_in_silence``: a
+    report was requested while the controller sends none (homing).
     """
 
     def __init__(
@@ -157,7 +159,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         )
         self._sticky = 0
         self._working = False
-        self._report_due = self._stalled = False
+        self._report_due = self._stalled = self._asked_in_silence = False
         self._next_report: int | None = None
         self._now = 0
         controller.listen(self._on_notice)
@@ -207,6 +209,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             now=self._now,
             stalled=self._stalled,
             report_due=self._report_due,
+            asked_in_silence=self._asked_in_silence,
         )
 
     def load(self, state: Any) -> None:
@@ -222,6 +225,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         self._sticky, self._working, self._asker = saved.sticky, saved.working, saved.asker
         self._next_report = saved.next_report
         self._now, self._stalled, self._report_due = saved.now, saved.stalled, saved.report_due
+        self._asked_in_silence = saved.asked_in_silence
 
     # ── for the connections ──
 
@@ -341,9 +345,17 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         self._report(now)
 
     def _report(self, now: int) -> None:
+        reading = self._controller.reading(now)
+        self._asked_in_silence = reading.silent
+        if reading.silent:
+            return
         free = max(0, BUFFER_BYTES - self._buffer.waiting)
         settings = self._controller.storage.settings()
-        self._say(self._reports.report(self._controller.reading(now), settings, free_bytes=free))
+        self._say(self._reports.report(reading, settings, free_bytes=free))
+
+    def _report_now(self, notice: Notice, now: int) -> None:
+        if self._asked_in_silence or not notice.code:
+            self._report(now)
 
     def _reset(self, now: int) -> None:
         self._working = False
@@ -377,6 +389,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
     def _restarted(self, notice: Notice, now: int) -> None:
         self._flush()
         self._sticky, self._working = 0, False
+        self._asked_in_silence = False
         interval = self._controller.storage.settings()[SettingNumber.REPORT_INTERVAL]
         self._reports.restart(auto=bool(interval))
         self._next_report = self._following_report(now)
@@ -448,6 +461,7 @@ NOTICES: dict[str, Callable[[GrblHalFace, Notice, int], object]] = {
     ),
     "probe": lambda face, notice, now: face._dollar.probe(now),
     "report": GrblHalFace._note_report,
+    "status": GrblHalFace._report_now,
     "changed": lambda face, notice, now: face._reports.note(notice.text),
     "flush": lambda face, notice, now: face._flush(),
     "void": GrblHalFace._void,

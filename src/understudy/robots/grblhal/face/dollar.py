@@ -21,11 +21,13 @@ from understudy.robots.grblhal.face import listings
 from understudy.robots.grblhal.face.parameters import Known, parameter_text
 from understudy.robots.grblhal.face.reports import axis_values
 from understudy.robots.grblhal.numbers import (
+    AXIS_LETTERS,
     HELP,
     LONGEST_STORED,
     RX_SIZE,
     SLEEPING,
     ErrorCode,
+    HomingOption,
     SettingNumber,
 )
 from understudy.robots.grblhal.setting_descriptions import description
@@ -129,11 +131,14 @@ class DollarCommands:
         reading, settings = self._controller.reading(now), self._controller.storage.settings()
         modal = reading.modal
         rows = dict(zip(COORDINATE_SYSTEMS, modal.offsets, strict=True))
-        rows |= {"G28": modal.g28, "G30": modal.g30, "G92": modal.g92, "TLO": modal.tool_length}
+        rows |= {"G28": modal.g28, "G30": modal.g30, "G92": modal.g92}
         if modal.scaling.active:
             rows = {"G51": modal.scaling.factors, **rows}
         for name, values in rows.items():
             self._say(f"[{name}:{axis_values(values, settings)}]")
+        if self._homes():
+            self._say(f"[HOME:{axis_values(reading.home, settings)}:{reading.homed_axes}]")
+        self._say(f"[TLO:{axis_values(modal.tool_length, settings)}]")
         self.probe(now)
         return 0
 
@@ -169,7 +174,7 @@ class DollarCommands:
         for line in (
             f"{self._sizes(now)},6,0",
             "AXS:6:XYZABC",
-            f"NEWOPT:ENUMS,RT+,{'' if grbl else 'TC,'}SED",
+            f"NEWOPT:ENUMS,RT+,{'HOME,' if self._homes() else ''}{'' if grbl else 'TC,'}SED",
             "FIRMWARE:grblHAL",
             "SIGNALS:D",
             "NVS STORAGE:*Snapshot",
@@ -179,6 +184,16 @@ class DollarCommands:
             *(["AUX IO:{},{},{},{}".format(*self._pins)] if any(self._pins) else []),
         ):
             self._say(f"[{line}]")
+        return 0
+
+    def _homes(self) -> bool:
+        options = int(self._controller.storage.settings()[SettingNumber.HOMING_CYCLE])
+        return bool(options & HomingOption.ENABLED)
+
+    def _limit_inputs(self, text: str, mask: int) -> int:
+        """Print the letters of limit inputs in a line."""
+        letters = (letter for axis, letter in enumerate(AXIS_LETTERS) if mask >> axis & 1)
+        self._say(text.format("".join(letters)))
         return 0
 
     def _startup_lines(self, argument: str | None, now: int) -> int:
@@ -313,9 +328,17 @@ COMMANDS: dict[str, Command] = {
     "SED": Command(DollarCommands._describe, takes=True),
     "SPINDLES": Command(DollarCommands._spindles),
     "SPINDLESH": Command(DollarCommands._spindle_rows),
-    "LIM": Command(lambda d, a, now: d._list(["[LIMITS:,,,]"])),
-    "LEV": Command(lambda d, a, now: d._list(["[LASTEVENTS:,,,,]"])),
-    "HSS": Command(lambda d, a, now: d._list(["[HOMES:,:L]"])),
+    "LIM": Command(
+        lambda d, a, now: d._limit_inputs("[LIMITS:{},,,]", d._controller.reading(now).limits)
+    ),
+    "LEV": Command(
+        lambda d, a, now: d._limit_inputs(
+            "[LASTEVENTS:,{},,,]", d._controller.reading(now).limit_event
+        )
+    ),
+    "HSS": Command(
+        lambda d, a, now: d._limit_inputs("[HOMES:{},:L]", d._controller.reading(now).limits)
+    ),
     **dict.fromkeys(("PINS", "PINSTATE", "PORTS", "TLR", "DWNGRD"), Command(_nothing)),
     "RST": Command(DollarCommands._restore, takes=True),
     "J": Command(DollarCommands._jog, takes=True, always=False),

@@ -129,8 +129,8 @@ class StatusReports:
             fields.append(f"AR:{interval}" if self.auto else "AR")
         if "mpg" in flags:
             fields.append("MPG:0")
-        if "homed" in flags:
-            fields.append(f"H:{int(reading.homed)}")
+        if "homed" in flags and reading.homed:
+            fields.append(f"H:{reading.homed}")
         if "tool" in flags:
             fields.append(f"T:{reading.tool}")
         if "probe" in flags:

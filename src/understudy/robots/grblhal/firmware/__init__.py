@@ -22,7 +22,15 @@ from understudy.robots.grblhal.firmware.core import (
     SettingValues,
     State,
 )
-from understudy.robots.grblhal.numbers import AXIS_LETTERS, AlarmCode, ErrorCode, SettingNumber
+from understudy.robots.grblhal.firmware.hard_limits import HardLimits
+from understudy.robots.grblhal.firmware.homing import FirmwareHoming
+from understudy.robots.grblhal.numbers import (
+    ALL_AXES,
+    AXIS_LETTERS,
+    AlarmCode,
+    ErrorCode,
+    HomingOption,
+)
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import (
     DROPPED,
@@ -50,6 +58,10 @@ class Firmware:
         self._core = FirmwareCore(axes)
         self.lines = FirmwareLines(self._core)
         self.realtime = FirmwareRealtime(self._core, self.lines.run_startup)
+        self._homing = FirmwareHoming(self._core, self.realtime.fail_homing, self.lines.run_startup)
+        self.lines.start_homing = self._homing.home
+        self.hard_limits = HardLimits(self._core)
+        self.limits = self._core.limits
         self.switches = FirmwareSwitches(self._core)
         self.storage = FirmwareStorage(self._core, self.lines.store_startup)
         self.listen = self._core.listen
@@ -59,6 +71,8 @@ class Firmware:
         self.permit = self.realtime.permit
         self.moving = self._core.moving
         self.runner = self._core.runner = runner(self.lines)
+        if alarm := self.realtime.start_alarm(0, cold=True):
+            self._core.state.condition, self._core.state.alarm = "Alarm", alarm
 
     # ── time ──
 
@@ -67,19 +81,19 @@ class Firmware:
         moments = (
             self.runner.next_wake(),
             state.resume_at,
-            state.homing_until,
+            self._homing.next_wake(),
+            self.hard_limits.next_wake(),
             state.restores_at,
         )
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
         state = self._core.state
+        self.hard_limits.wake(now)
         due = self.runner.next_wake()
         if due is not None and due <= now:
             self.runner.run(now)
-        if state.homing_until is not None and state.homing_until <= now:
-            self._core.lock("alarm", AlarmCode.NO_SWITCH, now)
-            self.realtime.reset(now)
+        self._homing.wake(now)
         if state.restores_at is not None and state.restores_at <= now:
             self.realtime.restore_outputs(now)
         self.realtime.rest(now)
@@ -117,10 +131,13 @@ class Firmware:
         core, state, queue = self._core, self._core.state, self.runner.queue
         running = queue.line_at(now) if core.moving(now) else 0
         condition, modal = core.condition(now), self.modal
+        limits = core.limits(now)
         switches = (
+            *((letter, limits >> axis & 1) for axis, letter in enumerate(AXIS_LETTERS)),
             ("L", state.block_delete),
             ("T", not state.optional_stop),
             ("Q", state.single_block),
+            ("P", core.contact(now)),
         )
         return FirmwareReading(
             state=reported(condition),
@@ -138,13 +155,29 @@ class Firmware:
             overrides=(state.feed, state.rapid, state.spindle_percent),
             tool=modal.tool if state.tool is None else state.tool,
             changing=state.tool is not None,
-            homed=self.runner.homed,
+            homed=self._homed_field(),
             input=state.result,
             switches="".join(letter for letter, on in switches if on),
             modal=modal,
             probe=state.probe,
             touched=state.touched,
+            limits=limits,
+            limit_event=state.limit_event,
+            homed_axes=state.homed,
+            home=state.home,
+            silent=state.homing is not None and state.homing.silent,
         )
+
+    def _homed_field(self) -> str:
+        core = self._core
+        if core.axes.sensors is None:
+            return str(int(self.runner.homed))
+        options, axes, homed = core.homing_options, core.homing_axes, core.state.homed
+        single = options & HomingOption.SINGLE_AXIS
+        if not (axes or single or options & HomingOption.MANUAL):
+            return ""
+        value = str(int((axes or ALL_AXES) & ~homed == 0))
+        return f"{value},{homed}" if single else value
 
     def _dwells(self) -> bool:
         """Whether a dwell was queued last: it is alone, and no block of the firmware's planner."""
@@ -163,8 +196,11 @@ class Firmware:
 class FirmwareLines:
     """`LineInput` of the face, and `ProgramHooks` of the program that executes the lines.
 
-    Every line is answered once, when it is accepted or refused.
+    Every line is answered once, when it is accepted or refused. The firmware sets
+    ``start_homing``, which homes a machine with limit switches.
     """
+
+    start_homing: Callable[[str, int], None]
 
     def __init__(self, core: FirmwareCore) -> None:
         self._core = core
@@ -192,19 +228,15 @@ class FirmwareLines:
 
     def home(self, axes: str, now: int) -> None:
         core = self._core
-        settings = core.settings()
-        if not core.permits("home", now):
+        if core.axes.sensors is not None:
+            self.start_homing(axes, now)
+        elif not core.permits("home", now):
             core.answer(ErrorCode.NOT_IDLE, now)
-        elif core.axes.homing is None:
+        else:
             core.apply("home", now)
             chosen = tuple(AXIS_LETTERS.index(axis) for axis in axes)
             groups = (chosen,) if chosen else ((3, 4, 5), (0, 1, 2))
             self._submit(Homing(self._next_number(), groups), now)
-        elif axes or not int(settings[SettingNumber.HOMING_CYCLE]) & 1:
-            core.answer(ErrorCode.NO_HOMING, now)
-        else:
-            core.apply("home", now)
-            core.state.homing_until = now + nanoseconds(core.axes.homing(settings))
 
     def run_startup(self, lines: Sequence[str], now: int) -> None:
         """Execute the start-up lines after a reset."""
@@ -240,7 +272,7 @@ class FirmwareLines:
             state.condition in DOOR
             or state.tool is not None
             or state.at_rest
-            or state.homing_until is not None
+            or state.homing is not None
             or program.queue.held
             or program.state.paused
             or program.state.current is not None

@@ -9,19 +9,29 @@ from understudy.errors import Refused
 from understudy.gcode import Modal
 from understudy.gcode.blocks import normalized
 from understudy.gcode.modal import work_offset
-from understudy.robots.grblhal.controller import Notice, Override, Restored, Toggle
-from understudy.robots.grblhal.firmware.conditions import TRANSITIONS
+from understudy.robots.grblhal.controller import Event, Notice, Override, Restored, Toggle
+from understudy.robots.grblhal.firmware.conditions import CRITICAL, SLEEP, TRANSITIONS
 from understudy.robots.grblhal.firmware.core import NOT_IDLE, SETTABLE, FirmwareCore
 from understudy.robots.grblhal.numbers import (
+    AXIS_LETTERS,
     LONGEST_STORED,
     OVERRIDE_RANGES,
     AlarmCode,
     ErrorCode,
+    HomingOption,
     SettingNumber,
 )
 from understudy.units import nanoseconds, seconds
 
 NO_SLEEP = Refused("sleep is switched off ($62=0)", ErrorCode.UNKNOWN_COMMAND)
+ENGAGED = Refused("a limit switch is engaged: only homing is allowed", ErrorCode.LIMITS_ENGAGED)
+HOME_FIRST = Refused("home the machine first ($H)", ErrorCode.HOMING_REQUIRED)
+START_ALARMS: dict[int, Event] = {
+    AlarmCode.HOMING_REQUIRED: "homing required",
+    AlarmCode.LIMITS_ENGAGED: "limits engaged",
+}
+FORGET_HOME = 1
+"""Bit of $676: a reset that cuts off motion clears the homed status."""
 
 
 class FirmwareRealtime:
@@ -56,11 +66,10 @@ class FirmwareRealtime:
         core.wake_now(now)
 
     def reset(self, now: int) -> None:
-        core, state = self._core, self._core.state
+        core = self._core
         homing = core.condition(now) == "Home"
         if (core.under_way(now) or homing) and core.permits("reset in motion", now):
-            core.axes.halt(now)
-            core.runner.halt(now)
+            self._cut_off(now)
             alarm = AlarmCode.HOMING_RESET if homing else AlarmCode.RESET_IN_MOTION
             core.lock("reset in motion", alarm, now)
         if not core.permits("reset", now):
@@ -70,11 +79,14 @@ class FirmwareRealtime:
         core.runner.reset()
         core.apply("reset", now)
         self._clear(now)
-        core.emit(Notice("reset", int(core.locked)), now)
-        core.switch_off(now)
-        if not core.locked:
-            self._run_startup([line for line in state.startup if line], now)
+        self._greet(now)
         core.wake_now(now)
+
+    def fail_homing(self, alarm: int, now: int) -> None:
+        """End the homing cycle with an alarm, and restart."""
+        self._cut_off(now)
+        self._core.lock("alarm", alarm, now)
+        self.reset(now)
 
     def release(self, now: int, *, unlock: bool = False) -> None:
         """Release the emergency stop and reset; ``unlock`` also ends the alarm."""
@@ -97,7 +109,8 @@ class FirmwareRealtime:
             return
         if core.permits("inhibit", now):
             self.stop(now)
-        state.inhibited, state.homing_until = True, None
+        core.end_homing(now)
+        state.inhibited = True
         core.emit(Notice("flush"), now)
         core.emit(Notice("void"), now)
         core.wake_now(now)
@@ -114,6 +127,9 @@ class FirmwareRealtime:
 
     def door(self, now: int) -> None:
         core, state = self._core, self._core.state
+        if core.condition(now) == "Home":
+            self.fail_homing(AlarmCode.HOMING_DOOR, now)
+            return
         if not core.permits("door", now):
             return
         core.notify("door", now)
@@ -175,11 +191,45 @@ class FirmwareRealtime:
 
     # ── inside ──
 
+    def _cut_off(self, now: int) -> None:
+        """Stop the axes at this instant; they may have lost steps."""
+        core = self._core
+        core.state.position_lost = True
+        core.end_homing(now)
+        core.axes.halt(now)
+        core.runner.halt(now)
+
+    def _greet(self, now: int) -> None:
+        """Report the restart; then lock the machine if it must be homed or stands on a switch, or
+        run the start-up lines."""
+        core, state = self._core, self._core.state
+        lock = self.start_alarm(now)
+        core.emit(Notice("reset", int(core.locked and not lock)), now)
+        core.switch_off(now)
+        if lock and core.alarm != lock:
+            core.lock("alarm", lock, now)
+        if lock:
+            core.notify(START_ALARMS[lock], now)
+        elif not core.locked and not core.homing_options & HomingOption.STARTUP_AFTER_HOMING:
+            self._run_startup([line for line in state.startup if line], now)
+
+    def start_alarm(self, now: int, *, cold: bool = False) -> int:
+        """The alarm that locks the machine after a restart; 0 if none does."""
+        core = self._core
+        if core.condition(now) in CRITICAL or core.condition(now) in SLEEP:
+            return 0
+        if core.homing_required(cold=cold):
+            return AlarmCode.HOMING_REQUIRED
+        return AlarmCode.LIMITS_ENGAGED if core.strictly_engaged(now) else 0
+
     def _clear(self, now: int) -> None:
         """Reset the state that a reset of the controller clears."""
         core, state = self._core, self._core.state
         state.jogging, state.at_rest = False, ""
-        state.tool = state.homing_until = state.result = state.storing = state.restores_at = None
+        state.tool = state.result = state.storing = state.restores_at = None
+        if state.position_lost and int(core.settings()[SettingNumber.RESET_ACTIONS]) & FORGET_HOME:
+            core.set_homed(0)
+        state.position_lost = False
         state.numbered, state.starting = [], []
         modal = core.runner.state.modal
         state.system, state.shift = modal.coordinates, work_offset(modal)
@@ -230,8 +280,14 @@ class FirmwareSwitches:
         return not on if what == "optional stop" else on
 
     def unlock(self, now: int) -> Refused | None:
-        if self._core.apply("unlock", now):
-            self._core.notify("unlocked", now)
+        core = self._core
+        if core.locked and core.strictly_engaged(now):
+            core.notify("limits engaged", now)
+            return ENGAGED
+        if core.locked and core.homing_required():
+            return HOME_FIRST
+        if core.apply("unlock", now):
+            core.notify("unlocked", now)
         return None
 
     def check(self, now: int) -> Refused | None:
@@ -295,13 +351,32 @@ class FirmwareStorage:
         core = self._core
         if core.condition(now) not in SETTABLE:
             return NOT_IDLE
+        before = core.settings().get(number, 0.0)
         changed = core.axes.change(core.settings(), number, text)
         if isinstance(changed, Refused):
             return changed
         self._adopt(changed, now)
         if number == SettingNumber.REPORT_INCHES:
             core.changed(now, "offset")
+        if number in (SettingNumber.HARD_LIMITS, SettingNumber.INVERT_LIMITS):
+            core.state.limits_from = now
+        self._check_homed(number, before, now)
         return None
+
+    def _check_homed(self, number: int, before: float, now: int) -> None:
+        """Clear the homed status of an axis whose travel has changed, or that is not homed any
+        more."""
+        core, axis = self._core, number - SettingNumber.TRAVEL
+        if 0 <= number - SettingNumber.HOMING_PHASE < len(AXIS_LETTERS):
+            core.set_homed(core.state.homed & core.homing_axes)
+        if not 0 <= axis < len(AXIS_LETTERS) or core.settings()[number] == before:
+            return
+        core.set_homed(core.state.homed & ~(1 << axis))
+        core.changed(now, "homed")
+        if core.homing_required():
+            if core.alarm != AlarmCode.HOMING_REQUIRED:
+                core.lock("alarm", AlarmCode.HOMING_REQUIRED, now)
+            core.notify("homing required", now)
 
     def startup(self) -> tuple[str, ...]:
         return tuple(self._core.state.startup)

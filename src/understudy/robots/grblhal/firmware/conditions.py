@@ -59,6 +59,7 @@ TRANSITIONS: Mapping[tuple[Condition, Event], Condition] = {
     ("Tool", "jog"): "Tool",
     ("Idle", "home"): "Home",
     ("Alarm", "home"): "Home",
+    ("Home", "door"): "Alarm",
     **_from(("Run", "Jog", "Home"), "rest", "Idle"),
     # hold, door and tool change
     ("Idle", "hold"): "Hold:0",

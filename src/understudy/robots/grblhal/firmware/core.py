@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from msgspec import Struct, field
@@ -22,10 +22,15 @@ from understudy.robots.grblhal.firmware.conditions import (
     Condition,
     Event,
 )
+from understudy.robots.grblhal.firmware.homing_run import HomingRun
 from understudy.robots.grblhal.numbers import (
+    ALL_AXES,
+    AXIS_LETTERS,
     CRITICAL_ALARMS,
     AlarmCode,
     ErrorCode,
+    HardLimitOption,
+    HomingOption,
     SettingNumber,
 )
 from understudy.simulation.program.runner import Runner
@@ -47,6 +52,22 @@ SettingValues = Mapping[int, float]
 """Settings by grblHAL's numbers."""
 
 
+class Sensors(Protocol):
+    """Limit switches and probe of a machine, by the position of the axes on the machine."""
+
+    def limits(self, position: Floats) -> int:
+        """Levels of the limit inputs, one bit for each axis."""
+        ...
+
+    def limit_edges(self, axis: int) -> tuple[float, ...]:
+        """Positions of an axis at which the level of its limit input changes."""
+        ...
+
+    def contact(self, position: Floats) -> bool:
+        """Level of the probe input."""
+        ...
+
+
 @dataclass(frozen=True)
 class ControlledAxes:
     """The axes that a firmware controls, as functions that it calls.
@@ -59,7 +80,9 @@ class ControlledAxes:
     | ``change`` | returns the settings with one of them changed, or why not |
     | ``build`` | options and queue for settings, position and time; None: they do not change |
     | ``on_steps`` | rounds a position to whole steps |
-    | ``homing`` | seconds until the search for a switch fails; None: the axes know their home |
+    | ``sensors`` | limit switches and probe; None: the axes know their home |
+    | ``origin`` | position on the machine where the firmware counts zero at power-on |
+    | ``homed`` | is called with the mask of the homed axes when it changes |
     | ``jogged`` | whether something other than the program moves the axes |
     | ``where`` | position of the axes; None: that of the program's plan |
     | ``brake``, ``halt`` | brake or stop the axes that something else moves |
@@ -73,7 +96,9 @@ class ControlledAxes:
     change: Callable[[SettingValues, int, str], SettingValues | Refused]
     build: Callable[[SettingValues, Floats, float], tuple[ControllerOptions, Queue]] | None = None
     on_steps: Callable[[Floats], Floats] = lambda position: position
-    homing: Callable[[SettingValues], float] | None = None
+    sensors: Sensors | None = None
+    origin: Axes = ZERO
+    homed: Callable[[int], None] = lambda axes: None
     jogged: Callable[[], bool] = lambda: False
     where: Callable[[int], Floats] | None = None
     brake: Callable[[int], None] = lambda now: None
@@ -91,8 +116,13 @@ class State(Struct):
     `alarm` is the number of the last alarm. `at_rest` is the pending action for when the axes are
     at rest: the effect of 0x19, of 0x85, or a soft limit alarm. `jogging`: the motion in progress
     is a jog. `restores_at`: when the spindle or the coolant that was started again is up to speed
-    (Door:3). `homing_until`: when the search for a switch fails. `tool` is the tool in the spindle
-    while an M6 waits for the operator.
+    (Door:3). `tool` is the tool in the spindle while an M6 waits for the operator.
+
+    `homing` is the homing cycle in progress, `homed` the mask of the homed axes, `home` the
+    positions that homing has set. `origin`: where the axes stand on the machine when the firmware
+    counts zero. `position_lost`: the motion was cut off, so that a reset clears `homed`.
+    `limit_event`: the limit inputs that raised the last hard limit alarm. Hard limits act on motion
+    after the time `limits_from`.
 
     M48 … M53 set the fields `…_allowed`; an override that is not allowed is kept and acts again
     later. `system` and `shift` are the coordinate system and work offset of the last notice.
@@ -109,7 +139,13 @@ class State(Struct):
     at_rest: Literal["", "stop", "cancel jog", "soft limit"] = ""
     jogging: bool = False
     restores_at: int | None = None
-    homing_until: int | None = None
+    homing: HomingRun | None = None
+    homed: int = 0
+    home: Axes = ZERO
+    origin: list[float] = field(default_factory=lambda: list(ZERO))
+    position_lost: bool = False
+    limit_event: int = 0
+    limits_from: int = 0
     tool: int | None = None
     feed_allowed: bool = True
     speed_allowed: bool = True
@@ -147,7 +183,7 @@ class FirmwareCore:
 
     def __init__(self, axes: ControlledAxes) -> None:
         self.axes = axes
-        self.state = State(settings=list(axes.stored))
+        self.state = State(settings=list(axes.stored), origin=list(axes.origin))
         self._listeners: list[Listener] = []
 
     # ── notices ──
@@ -183,7 +219,7 @@ class FirmwareCore:
         moving = self.moving(now)
         if self.runner.queue.held or program.paused:
             return "Hold:1" if moving else "Hold:0"
-        if state.homing_until is not None or isinstance(program.current, Homing):
+        if state.homing is not None or isinstance(program.current, Homing):
             return "Home"
         if state.tool is not None:
             return "Tool"
@@ -231,6 +267,9 @@ class FirmwareCore:
 
     def speed(self, now: int) -> float:
         """Speed along the path, per minute."""
+        run = self.state.homing
+        if run is not None:
+            return 0.0 if run.leg is None else run.leg.speed_at(now) * MINUTE
         plan, t = self.runner.queue.plan, seconds(now)
         if not len(plan.path) or whole_ns(plan.ends) <= now:
             return 0.0
@@ -254,6 +293,88 @@ class FirmwareCore:
         highest, lowest = SettingNumber.MAXIMUM_RPM, SettingNumber.MINIMUM_RPM
         return max(min(wanted, settings[highest]), settings[lowest])
 
+    # ── homing and limit switches ──
+
+    @property
+    def homing_options(self) -> int:
+        """$22."""
+        return int(self.settings()[SettingNumber.HOMING_CYCLE])
+
+    @property
+    def homing_axes(self) -> int:
+        """Mask of the axes that `$H` homes: those of all phases, $44 … $49."""
+        settings, mask = self.settings(), 0
+        for phase in range(len(AXIS_LETTERS)):
+            mask |= int(settings[SettingNumber.HOMING_PHASE + phase])
+        return mask
+
+    def homing_required(self, *, cold: bool = False) -> bool:
+        """Whether the machine is locked until it is homed; ``cold``: at power-on."""
+        options, axes = self.homing_options, self.homing_axes
+        needed = HomingOption.ENABLED | HomingOption.REQUIRED
+        if self.axes.sensors is None or options & needed != needed:
+            return False
+        locks = cold or not options & HomingOption.OVERRIDE_LOCKS
+        return locks and bool(axes & ~self.state.homed)
+
+    def set_homed(self, axes: int) -> None:
+        self.state.homed = axes
+        self.axes.homed(axes)
+
+    def on_machine(self, now: int) -> Floats:
+        """Position of the axes on the machine, whatever the firmware counts."""
+        return np.array(self.position(now)) + self.state.origin
+
+    def limits(self, now: int) -> int:
+        """Mask of the engaged limit inputs."""
+        return self.limits_at(self.on_machine(now))
+
+    def limits_at(self, position: Floats, inverted: int | None = None) -> int:
+        """Mask of the limit inputs that are engaged at a position on the machine.
+
+        ``inverted``: `inverted_limits`, if it is already known.
+        """
+        if self.axes.sensors is None:
+            return 0
+        inverted = self.inverted_limits if inverted is None else inverted
+        return self.axes.sensors.limits(position) ^ inverted
+
+    @property
+    def inverted_limits(self) -> int:
+        """$5."""
+        return int(self.settings()[SettingNumber.INVERT_LIMITS])
+
+    def strictly_engaged(self, now: int) -> bool:
+        """Whether an engaged limit input locks the machine."""
+        needed = HardLimitOption.ENABLED | HardLimitOption.STRICT
+        options = int(self.settings()[SettingNumber.HARD_LIMITS])
+        return options & needed == needed and bool(self.limits(now) & self.hard_limits)
+
+    @property
+    def hard_limits(self) -> int:
+        """Mask of the axes whose limit inputs raise an alarm."""
+        settings = self.settings()
+        options = int(settings[SettingNumber.HARD_LIMITS])
+        if self.axes.sensors is None or not options & HardLimitOption.ENABLED:
+            return 0
+        rotary = int(settings[SettingNumber.ROTARY_AXES]) << 3
+        return ALL_AXES & ~rotary if options & HardLimitOption.NOT_ROTARY else ALL_AXES
+
+    def contact(self, now: int) -> bool:
+        """Whether the probe input is on."""
+        if self.axes.sensors is None:
+            return False
+        inverted = bool(self.settings()[SettingNumber.INVERT_PROBE])
+        return self.axes.sensors.contact(self.on_machine(now)) != inverted
+
+    def end_homing(self, now: int) -> None:
+        """Let the program continue from where the homing cycle has come to."""
+        run = self.state.homing
+        if run is not None:
+            here = self.axes.on_steps(run.position(now))
+            self.state.homing = None
+            self.runner.continue_from(here, now)
+
     # ── effects ──
 
     def apply_overrides(self, now: int) -> None:
@@ -266,6 +387,8 @@ class FirmwareCore:
         """Stop the axes at once for an emergency stop or motor fault; a reset does not end it."""
         if self.state.condition in STOPPED:
             return
+        self.state.position_lost |= self.under_way(now) or self.state.homing is not None
+        self.end_homing(now)
         self.runner.halt(now)
         self.sync(now)
         self.lock("emergency stop", alarm, now)
@@ -274,7 +397,8 @@ class FirmwareCore:
         """Raise an alarm: nothing moves until it is unlocked or reset."""
         state = self.state
         self.apply(event, now)
-        state.alarm, state.restores_at, state.homing_until, state.at_rest = alarm, None, None, ""
+        self.end_homing(now)
+        state.alarm, state.restores_at, state.at_rest = alarm, None, ""
         self.emit(Notice("alarm", alarm), now)
         if alarm in CRITICAL_ALARMS:
             self.notify(CRITICAL_EVENTS.get(alarm, "critical"), now)
@@ -302,6 +426,8 @@ class FirmwareCore:
         self.state.resume_at = now
 
     def _where(self, now: int) -> Floats:
+        if self.state.homing is not None:
+            return self.state.homing.position(now)
         if self.axes.where is not None:
             return self.axes.where(now)
         plan = self.runner.queue.plan

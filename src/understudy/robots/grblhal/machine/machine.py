@@ -36,17 +36,21 @@ from understudy.robots.grblhal.machine.arcs import (
     segments,
     turns,
 )
-from understudy.robots.grblhal.numbers import AlarmCode, ErrorCode, SettingNumber
+from understudy.robots.grblhal.machine.switches import (
+    AxisLetter,
+    LimitSwitches,
+    SwitchConfig,
+    SwitchFaults,
+    axes_of,
+    check_switches,
+)
+from understudy.robots.grblhal.numbers import ALL_AXES, AlarmCode, ErrorCode, SettingNumber
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import ControllerOptions, ProgramHooks
 from understudy.simulation.program.steps import State as SavedProgram
 from understudy.units import DEG, MINUTE, MM, nanoseconds
 
-HOMING_SEARCH = 1.5
-"""An axis searches for its switch over its travel times this factor."""
-FIRST_HOMED = 2
-"""Z, the axis that homes first."""
 LINEAR_AXES = 3
 TABLE_CODES = frozenset({"G43"})
 """Codes that the firmware has only with a tool table."""
@@ -72,10 +76,14 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     the machine's builder has stored: `$RST=$` restores the firmware's own defaults.
     `tools`: the tool table for G43; without it the firmware has none, and G43 is error 20.
     `wired`: each input is wired to the output of the same number.
+    `limit_switches`: of each axis that has one, by its letter. `starts_at`: where the axes stand at
+    power-on, in mm and deg; the firmware counts from zero there until it is homed.
     """
 
     settings: dict[int, float] = {}
     tools: dict[ToolNumber, ToolConfig] = {}
+    limit_switches: dict[AxisLetter, SwitchConfig] = {}
+    starts_at: dict[AxisLetter, float] = {}
     wired: bool = True
     io: IoConfig = IoConfig(
         digital_inputs=8,
@@ -96,6 +104,18 @@ class Saved(Struct):
     firmware: SavedFirmware
     program: SavedProgram
     odometer: OdometerState
+    switch_faults: SwitchFaults = SwitchFaults()
+
+
+class MachineSensors:
+    """`Sensors` of a machine."""
+
+    def __init__(self, switches: LimitSwitches) -> None:
+        self.limits = switches.levels
+        self.limit_edges = switches.edges
+
+    def contact(self, position: Floats) -> bool:
+        return False
 
 
 class Machine:
@@ -106,7 +126,9 @@ class Machine:
         self.io = pins_of(config)
         self.parts: dict[str, Part] = {"io": self.io}
         self._config = config
-        self._mover = TravelMover.of(Settings())
+        self._homed = 0
+        self._mover = TravelMover.of(Settings(), self._homed)
+        self._switches = LimitSwitches(config.limit_switches)
         self._blocks = Settings(config.settings).planner_blocks
         axes = ControlledAxes(
             unit=1.0,
@@ -115,7 +137,9 @@ class Machine:
             change=_changed,
             build=self._rebuild,
             on_steps=lambda position: self._mover.on_steps(position),
-            homing=_search_seconds,
+            sensors=MachineSensors(self._switches),
+            origin=axes_of(config.starts_at),
+            homed=self._note_homed,
         )
         self._odometer = Odometer(self._tip_positions)
         self.firmware = Firmware(axes, self._runner)
@@ -200,11 +224,18 @@ class Machine:
     # ── snapshots ──
 
     def save(self) -> Saved:
-        return Saved(self.firmware.save(), self.firmware.runner.save(), self._odometer.state)
+        return Saved(
+            self.firmware.save(),
+            self.firmware.runner.save(),
+            self._odometer.state,
+            self._switches.faults,
+        )
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
         self.firmware.load(saved.firmware)
+        self._switches.faults = saved.switch_faults
+        self._homed = saved.firmware.homed
         settings = self.firmware.storage.settings()
         self.firmware.runner.adopt(*self._rebuild(settings, np.zeros(6), 0.0))
         self.firmware.runner.load(saved.program)
@@ -217,11 +248,17 @@ class Machine:
         mount = lambda tool: self._mover  # noqa: E731
         return Runner(options, io=self.io, queue=queue, mount=mount, hooks=hooks)
 
+    def _note_homed(self, axes: int) -> None:
+        """Soft limits act on homed axes."""
+        self._homed = axes
+        self._mover = TravelMover.of(Settings(self.firmware.storage.settings()), axes)
+        self.firmware.runner.remount()
+
     def _rebuild(
         self, values: SettingValues, position: Floats, at: float
     ) -> tuple[ControllerOptions, Queue]:
         settings = Settings(dict(values))
-        self._mover = TravelMover.of(settings)
+        self._mover = TravelMover.of(settings, self._homed)
         dialect = dialect_of(self._config, settings)
         options = ControllerOptions(
             dialect=dialect,
@@ -248,6 +285,7 @@ class Machine:
 
 def build(name: str, config: Config, deps: Deps) -> Machine:
     settings_of(config)
+    check_switches(config.limit_switches)
     return Machine(name, config)
 
 
@@ -307,12 +345,6 @@ def pins_of(config: Config) -> VirtualIO:
 def _changed(values: SettingValues, number: int, text: str) -> SettingValues | Refused:
     changed = Settings(dict(values)).changed(number, text)
     return changed if isinstance(changed, Refused) else dict(changed.given)
-
-
-def _search_seconds(values: SettingValues) -> float:
-    """Seconds until the first axis gives up the search for its switch."""
-    travel = values[SettingNumber.TRAVEL + FIRST_HOMED]
-    return HOMING_SEARCH * travel / values[SettingNumber.HOMING_SEEK_RATE] * MINUTE
 
 
 def _si(position: Sequence[float]) -> tuple[float, ...]:
@@ -486,17 +518,27 @@ class MachineMover:
 class TravelMover:
     """`Mover` of a machine with soft limits ($20, $130 …).
 
-    Homing leaves an axis between minus its ``travel`` and zero. A path that leaves this range is
-    refused. ``travel`` is None while soft limits are off.
+    A path that leaves the range ``lower`` … ``upper`` is refused. Axes that are not homed have no
+    range; ``limited`` is false if none has one.
     """
 
     mover: MachineMover
-    travel: Floats | None
+    lower: Floats
+    upper: Floats
+    limited: bool
 
     @staticmethod
-    def of(settings: Settings) -> "TravelMover":
-        travel = settings.travel if settings.soft_limits else None
-        return TravelMover(MachineMover.of(settings), travel)
+    def of(settings: Settings, homed: int = ALL_AXES) -> "TravelMover":
+        """The mover of a machine of which these axes are homed, as a mask."""
+        free = np.array([not homed >> axis & 1 for axis in range(len(AXIS_LETTERS))])
+        free |= (settings.travel == 0.0) | (not settings.soft_limits)
+        lower, upper = settings.travel_range
+        return TravelMover(
+            MachineMover.of(settings),
+            np.where(free, -np.inf, lower),
+            np.where(free, np.inf, upper),
+            not bool(free.all()),
+        )
 
     @property
     def limits(self) -> Limits:
@@ -526,7 +568,7 @@ class TravelMover:
     ) -> Iterator[Path] | Refused | None:
         """Like `MachineMover.stretches`; the whole arc is checked before its first stretch."""
         found = self.mover.stretches(move, start, line=line, exact=exact)
-        if found is None or isinstance(found, Refused) or self.travel is None:
+        if found is None or isinstance(found, Refused) or not self.limited:
             return found
         for path in found:
             if refused := self._beyond(path):
@@ -535,13 +577,12 @@ class TravelMover:
 
     def _beyond(self, path: Path) -> Refused | None:
         """The refusal of a path that leaves the travel; None if it stays within."""
-        travel = self.travel
-        if travel is None or not len(path):
+        if not self.limited or not len(path):
             return None
-        over = (path.end > ON_LIMIT) | (path.end < -travel - ON_LIMIT)
-        over &= travel > 0.0
+        over = (path.end > self.upper + ON_LIMIT) | (path.end < self.lower - ON_LIMIT)
         if not over.any():
             return None
         row, axis = np.argwhere(over)[0]
-        reason = f"{AXIS_LETTERS[axis]} {path.end[row, axis]:g} is outside {-travel[axis]:g}…0"
+        within = f"{self.lower[axis]:g}…{self.upper[axis]:g}"
+        reason = f"{AXIS_LETTERS[axis]} {path.end[row, axis]:g} is outside {within}"
         return Refused(reason, AlarmCode.SOFT_LIMIT)
