@@ -43,7 +43,6 @@ from understudy.simulation.program.steps import (
     SystemChosen,
     over_a_wire,
 )
-from understudy.units import nanoseconds
 
 __all__ = ["IN_ALARM", "ControlledAxes", "Firmware", "SettingValues", "State"]
 
