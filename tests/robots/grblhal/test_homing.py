@@ -244,6 +244,25 @@ def test_a_switch_of_the_wrong_polarity_is_not_cleared() -> None:
     assert bench.wait(10.0)[-4:] == ["ALARM:8", *BANNER, UNLOCK]
 
 
+@pytest.mark.parametrize("setting", ["$27=0", "$27=0.001"])
+def test_without_a_pull_off_the_switch_is_not_cleared(setting: str) -> None:
+    bench = machine("$22=1", setting)
+    bench.say(b"$H\n")
+    assert bench.wait(10.0)[-4:] == ["ALARM:8", *BANNER, UNLOCK]
+
+
+def test_no_rate_no_homing() -> None:
+    assert machine("$22=1", "$25=0").ask("$H") == ["error:5"]
+    bench = homed("$24=0")
+    assert fields(bench.report(FULL))["H"] == "1"
+
+
+def test_axes_without_travel_are_left_out() -> None:
+    bench = homed("$130=0", "$45=1")
+    assert at(bench) == "0.000,0.000,-1.000,0.000,0.000,0.000"
+    assert fields(bench.report(FULL))["H"] == "0"
+
+
 def test_no_switch_within_one_and_a_half_travels() -> None:
     bench = machine("$22=3", "$133=10", "$123=100")
     begin = bench.virtual_cell.now

@@ -162,10 +162,15 @@ class Firmware:
             touched=state.touched,
             limits=limits,
             limit_event=state.limit_event,
-            homed_axes=state.homed,
+            homed_axes=self._homed_axes(),
             home=state.home,
             silent=state.homing is not None and state.homing.silent,
         )
+
+    def _homed_axes(self) -> int:
+        if self._core.axes.sensors is not None:
+            return self._core.state.homed
+        return ALL_AXES if self.runner.homed else 0
 
     def _homed_field(self) -> str:
         core = self._core

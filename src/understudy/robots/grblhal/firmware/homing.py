@@ -79,6 +79,8 @@ class FirmwareHoming:
             core.apply("home", now)
             self._set_home(chosen or range(len(AXIS_LETTERS)), 0.0, now)
             self._succeed(now)
+        elif not self._settings()[SettingNumber.HOMING_SEEK_RATE]:
+            core.answer(ErrorCode.NO_HOMING, now)
         elif options & HomingOption.TWO_SWITCHES and core.limits(now):
             core.state.limit_event = 0
             core.lock("critical alarm", AlarmCode.HARD_LIMIT, now)
@@ -89,13 +91,12 @@ class FirmwareHoming:
 
     def _enabled(self, options: int) -> bool:
         possible = HomingOption.SINGLE_AXIS | HomingOption.MANUAL
-        return bool(options & HomingOption.ENABLED) and bool(
-            self._core.homing_axes or options & possible
-        )
+        on = options & HomingOption.ENABLED and (self._core.homing_axes or options & possible)
+        return bool(on)
 
     def _automatic(self, chosen: tuple[int, ...]) -> bool:
         """Whether a switch is searched for: a phase of the cycle has one of these axes."""
-        wanted = sum(1 << axis for axis in chosen) or ALL_AXES
+        wanted = _mask(chosen) or ALL_AXES
         return bool(self._core.homing_axes & wanted)
 
     def _begin(self, chosen: tuple[int, ...], now: int) -> None:
@@ -130,34 +131,41 @@ class FirmwareHoming:
         """Begin the next leg; at the end of a group the next group, at the end of all finish."""
         settings = self._settings()
         run.silent = not int(settings[SettingNumber.REPORT_OPTIONS]) & REPORT_WHEN_HOMING
-        if run.legs_done == 2 * int(settings[SettingNumber.HOMING_PASSES]) + 2:
-            self._finish_group(run, now)
+        passes = int(settings[SettingNumber.HOMING_PASSES])
+        if not settings[SettingNumber.HOMING_FEED_RATE]:
+            passes = 0  # the firmware skips the locate moves, and sets no position
+        if run.legs_done == 2 * passes + 2:
+            self._finish_group(run, now, sets_position=passes > 0)
         if not run.groups:
             self._finish(run, now)
             return
         kind: LegKind = (
             "seek" if not run.legs_done else ("pull off", "locate")[1 - run.legs_done % 2]
         )
+        away = -1.0 if kind == "pull off" else 1.0
         lengths = self._lengths(run.groups[0], kind)
-        if not lengths.any():
+        travel = self._on_steps(away * self._search_direction() * lengths)
+        if travel.any():
+            self._begin_leg(run, kind, travel, now)
+        elif kind == "seek":  # axes without travel count as done
             run.groups.pop(0)
-            return
-        self._begin_leg(run, kind, lengths, now)
+        elif self._core.limits(now) & _mask(run.groups[0]):
+            self._fail(AlarmCode.PULL_OFF, now)
+        else:
+            run.legs_done += 1
 
-    def _begin_leg(self, run: HomingRun, kind: LegKind, lengths: Floats, now: int) -> None:
+    def _begin_leg(self, run: HomingRun, kind: LegKind, travel: Floats, now: int) -> None:
         core, settings, group = self._core, self._settings(), run.groups[0]
         origin, here = np.array(core.state.origin), np.array(run.here)
         for axis in group:  # the firmware counts each leg from zero
             origin[axis] += here[axis]
             here[axis] = 0.0
         core.state.origin, run.here = origin.tolist(), here.tolist()
-        direction = self._search_direction() * (-1.0 if kind == "pull off" else 1.0)
-        travel = self._on_steps(direction * lengths)
         stops = np.abs(travel)
         run.found = True
         if kind != "pull off":
             for axis in group:
-                found = self._to_switch(axis, direction[axis], stops[axis])
+                found = self._to_switch(axis, math.copysign(1.0, travel[axis]), stops[axis])
                 run.found &= found is not None
                 stops[axis] = stops[axis] if found is None else found
         locates = kind == "locate"
@@ -169,7 +177,7 @@ class FirmwareHoming:
 
     def _end_leg(self, run: HomingRun, now: int) -> None:
         assert run.leg is not None
-        kind, group = run.leg.kind, sum(1 << axis for axis in run.groups[0])
+        kind, group = run.leg.kind, _mask(run.groups[0])
         run.here = self._on_steps(run.leg.position(now)).tolist()
         run.leg = None
         if kind == "pull off" and self._core.limits(now) & group:
@@ -181,10 +189,13 @@ class FirmwareHoming:
             delay = int(self._settings()[SettingNumber.HOMING_DEBOUNCE])
             run.phase, run.until = "settle", now + delay * NS_PER_MS
 
-    def _finish_group(self, run: HomingRun, now: int) -> None:
+    def _finish_group(self, run: HomingRun, now: int, *, sets_position: bool) -> None:
         group = run.groups.pop(0)
         run.legs_done = 0
-        self._set_home(group, self._settings()[SettingNumber.HOMING_PULL_OFF], now)
+        if sets_position:
+            self._set_home(group, self._settings()[SettingNumber.HOMING_PULL_OFF], now)
+        else:
+            self._core.set_homed(self._core.state.homed | _mask(group))
 
     def _finish(self, run: HomingRun, now: int) -> None:
         core, automatic = self._core, self._core.homing_axes
@@ -232,7 +243,7 @@ class FirmwareHoming:
             state.homing.here = here.tolist()
         else:
             core.runner.continue_from(here, now)
-        core.set_homed(state.homed | sum(1 << axis for axis in axes))
+        core.set_homed(state.homed | _mask(axes))
 
     def _settings(self) -> Settings:
         return Settings(self._core.settings())
@@ -281,3 +292,7 @@ class FirmwareHoming:
 def _axes(values: Sequence[float]) -> Axes:
     x, y, z, a, b, c = values
     return x, y, z, a, b, c
+
+
+def _mask(axes: Sequence[int]) -> int:
+    return sum(1 << axis for axis in axes)
