@@ -66,7 +66,9 @@ def started(cell: str, folder: Path, *options: str) -> RunningCell:
         ready_file = json.loads(ready.read_text()) if ready.exists() else {}
         if ready_file and not ready_file["starting"]:
             secret, real = ready_file["secret"], "--real" in options
-            return RunningCell(process, ready_file["endpoints"], secret, real)
+            running = RunningCell(process, ready_file["endpoints"], secret, real)
+            if "hmi" not in running.endpoints or running.ask("now")["now_ns"] > 0:
+                return running  # with a page: once the kernels are compiled, and time runs
         time.sleep(0.05)
     process.kill()
     raise AssertionError(f"{cell} did not start")
@@ -118,7 +120,7 @@ def page_process(cell: StandIn) -> Iterator[PageServer]:
     yield PageServer(f"http://127.0.0.1:{port}", process.pid)
     process.stdin.close()
     process.stdout.close()
-    assert process.wait(10) == 0
+    assert process.wait(TIMEOUT_SECONDS) == 0
 
 
 @dataclass

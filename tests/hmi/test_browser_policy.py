@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen
+from tests.hmi.conftest import TIMEOUT_SECONDS, RunningCell, Screen
 
 from understudy.hmi.headers import FIXED, with_nonces
 
@@ -32,7 +32,7 @@ def cell(start_cell: Callable[..., RunningCell]) -> RunningCell:
 def raw(cell: RunningCell, request: bytes) -> dict[str, list[str]]:
     """Headers of the answer to these bytes."""
     address = urlsplit(cell.url)
-    with socket.create_connection((address.hostname, address.port), timeout=10) as peer:
+    with socket.create_connection((address.hostname, address.port), timeout=60) as peer:
         peer.sendall(request)
         answer = http.client.HTTPResponse(peer)
         answer.begin()
@@ -140,6 +140,7 @@ INJECTED = {
 
 def test_the_browser_blocks_what_is_injected(browser: Any, cell: RunningCell) -> None:
     page = browser.new_page()
+    page.set_default_timeout(1000 * TIMEOUT_SECONDS)
     page.add_init_script(
         "window.blocked = []; document.addEventListener('securitypolicyviolation',"
         " (event) => window.blocked.push(event.effectiveDirective))"
@@ -147,6 +148,6 @@ def test_the_browser_blocks_what_is_injected(browser: Any, cell: RunningCell) ->
     page.goto(cell.url + "/log")
     for attack, script in INJECTED.items():
         page.evaluate(f"window.blocked = []; {{ {script} }}")
-        page.wait_for_function("window.blocked.length > 0", timeout=20_000)
+        page.wait_for_function("window.blocked.length > 0")
         assert page.evaluate("window.ran") is None, attack
     page.close()

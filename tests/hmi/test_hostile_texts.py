@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 import yaml
-from tests.hmi.conftest import RunningCell, Screen
+from tests.hmi.conftest import TIMEOUT_SECONDS, RunningCell, Screen
 
 from understudy.app.validate import figures_of, validate_text
 from understudy.config import load_config
@@ -150,6 +150,7 @@ def open_report(browser: Any, tmp_path: Path) -> Iterator[Callable[[str], Any]]:
         file = tmp_path / f"{FILE_NAME}.html"
         file.write_text(text, encoding="utf-8")
         pages.append(browser.new_page())
+        pages[-1].set_default_timeout(1000 * TIMEOUT_SECONDS)
         seen: list[str] = []
         pages[-1].on("console", lambda message: seen.append(message.text))
         pages[-1].on("pageerror", lambda problem: seen.append(str(problem)))

@@ -93,7 +93,7 @@ def test_the_mouse_reaches_the_emergency_stop_over_a_dialog(
         cell_page.page.get_by_role("button", name="Set parameters").first.click()
     cell_page.page.locator(dialog).first.wait_for()
     assert not stopped(cell)
-    cell_page.page.locator("[data-key=Escape]").click(timeout=5000)
+    cell_page.page.locator("[data-key=Escape]").click()
     cell_page.until(lambda: stopped(cell), "the emergency stop")
     cell_page.page.keyboard.press("Escape")
     cell_page.until(lambda: cell_page.page.locator(dialog).count() == 0, "the dialog closed")

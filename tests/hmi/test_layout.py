@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen
+from tests.hmi.conftest import TIMEOUT_SECONDS, RunningCell, Screen
 
 SMALL = {"width": 1024, "height": 768}
 CATALOG = Path(str(files("understudy"))) / "catalog"
@@ -62,6 +62,7 @@ def small(
     """Opens pages at 1024 × 768."""
     context = browser.new_context(viewport=SMALL)
     context.add_cookies([{"name": "language", "value": request.param, "url": cell.url}])
+    context.set_default_timeout(1000 * TIMEOUT_SECONDS)
     page = context.new_page()
 
     def open_(path: str) -> Screen:
@@ -238,6 +239,7 @@ def test_long_joint_names_leave_room_for_the_figures(
     file = tmp_path / "long.yaml"
     file.write_text("hmi: {}\nrobots: {arm: {kind: arm, model: long.urdf}}\n")
     context = browser.new_context(viewport=SMALL)
+    context.set_default_timeout(1000 * TIMEOUT_SECONDS)
     screen = Screen(context.new_page())
     screen.page.goto(start_cell(str(file)).url + "/program")
     screen.built()

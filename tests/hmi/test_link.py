@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
+from tests.hmi.conftest import TIMEOUT_SECONDS
 
 from understudy.app.live import Live, Options
 from understudy.config import load_config
@@ -23,7 +24,7 @@ def run(scene: Callable[[Live, Link], Awaitable[None]], timeout_s: float = 10.0)
         link = Link(live.endpoints[LINK], live.endpoints[STATUS], timeout_s=timeout_s)
         await link.start()
         try:
-            await asyncio.wait_for(scene(live, link), 30.0)
+            await asyncio.wait_for(scene(live, link), TIMEOUT_SECONDS)
         finally:
             await link.stop()
             await live.stop()

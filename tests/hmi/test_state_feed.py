@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.hmi.conftest import TIMEOUT_SECONDS
 
 from understudy.hmi.state import Frame, Listener, StateFeed
 from understudy.operator.doors.beside import Doors
@@ -67,7 +68,7 @@ def play(scene: Scene, rate_hz: float = 500.0) -> None:
         feed = StateFeed(await server.start(), rate_hz=rate_hz)
         await feed.start()
         try:
-            await asyncio.wait_for(scene(seam, feed), 30.0)
+            await asyncio.wait_for(scene(seam, feed), TIMEOUT_SECONDS)
         finally:
             await feed.stop()
             await server.stop()
@@ -195,4 +196,4 @@ def test_frames_come_again_from_a_restarted_cell() -> None:
         await feed.stop()
         await again.stop()
 
-    asyncio.run(asyncio.wait_for(run(), 30.0))
+    asyncio.run(asyncio.wait_for(run(), TIMEOUT_SECONDS))
