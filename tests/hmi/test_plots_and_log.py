@@ -212,6 +212,13 @@ HIDDEN = """async () => {
 # ── log and alarms ──
 
 
+def test_the_log_page_shows_where_clients_connect(cell: RunningCell, log: Screen) -> None:
+    address = cell.endpoints["bench.text_tcp"]
+    log.until(lambda: address in log.text("addresses"), "the addresses")
+    assert "bench.text_tcp" in log.text("addresses")
+    assert legible(log)
+
+
 def test_an_arc_fault_becomes_an_alarm_with_advice(cell: RunningCell, log: Screen) -> None:
     weld(cell)
     log.until(lambda: "welder" in kinds(log), "the welder's phases")

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,9 @@ def test_a_real_machine_takes_lines_moves_steps_and_programs(cell: str) -> None:
             shown = await operator.ended()
             assert (shown["state"], shown["error"]) == ("done", "")
             assert mm(there)[:2] == [0.0, 20.0]
+            states = [each.text for each in operator.do("events")["events"] if each.kind == "state"]
+            pairs = [text.split(" → ") for text in states]
+            assert all(one[1] == after[0] for one, after in pairwise(pairs)), "each is noted once"
             view = operator.live.operator.real_views()[NAME]
             assert view.linear == (0, 1, 2)
             assert view.tcp[1] == pytest.approx(0.02)

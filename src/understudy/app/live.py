@@ -404,7 +404,7 @@ class OperatorApi:
         )  # fmt: skip
         self._subjects: tuple[Subject, ...] = (
             clock,
-            RobotQuery(self.robots),
+            RobotQuery(self.robots, lambda: facts()["endpoints"]),
             DeviceCommands(config, cell.parts, pump),
             SceneQuery(config, self.robots, around.here, cell.parts, runs),
             around,

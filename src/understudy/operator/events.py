@@ -207,6 +207,8 @@ class EventSources:
     def poll(self, now: int) -> None:
         """Records what has changed in robots that report nothing, and rules that have acted."""
         for robot, events in self._polled:
+            if robot.real is not None and isinstance(robot.real.controller, ReportsStatus):
+                continue
             how = robot.condition()
             events.update(how.state, how.error, how.code, now)
         for name, count in self._fault_source.status(now).items():

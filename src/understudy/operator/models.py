@@ -1,7 +1,7 @@
 """The queries `robots` (kind, mode, joints, limits, tools, capabilities) and `devices` (panels),
 and the commands that devices declare."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,20 +24,22 @@ if TYPE_CHECKING:
 
 
 class RobotQuery:
-    """The query `robots`."""
+    """The query `robots`. ``addresses``: of all endpoints of the cell, by their names."""
 
-    def __init__(self, robots: Robots) -> None:
+    def __init__(self, robots: Robots, addresses: Callable[[], Mapping[str, str]]) -> None:
         self._robots = robots
+        self._addresses = addresses
 
     def commands(self) -> list[Command]:
         doc = "all robots: kind, mode, joints, limits, tools, capabilities"
         return [Command("robots", doc, lambda _: self._list(), role="viewer")]
 
     def _list(self) -> dict[str, Any]:
-        return {"robots": [facts(robot) for robot in self._robots]}
+        addresses = self._addresses()
+        return {"robots": [facts(robot, addresses) for robot in self._robots]}
 
 
-def facts(robot: Robot) -> dict[str, Any]:
+def facts(robot: Robot, addresses: Mapping[str, str]) -> dict[str, Any]:
     chain = chain_of(robot)
     joints = [] if isinstance(chain, Refused) else joints_of(chain)
     how = robot.condition()
@@ -48,6 +50,11 @@ def facts(robot: Robot) -> dict[str, Any]:
         "mode": robot.mode,
         "real": str(robot.place or ""),
         "faces": "open" if robot.real is None else "closed while it is REAL",
+        "addresses": {
+            endpoint: address
+            for endpoint, address in addresses.items()
+            if endpoint.partition(".")[0] == robot.name
+        },
         "dof": len(joints),
         "joints": joints,
         "tools": tools_of(robot),

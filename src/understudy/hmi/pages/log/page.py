@@ -18,8 +18,10 @@ KINDS = ("alarm", "fault", "collision", "program", "state", "mode", "message", "
 def build(browser: Browser) -> None:
     with ui.element("div").classes("u-log").props('id="log-page"') as page:
         page.props["data-texts"] = json.dumps(script_texts(browser.texts))
-        with ui.element("section").classes("u-alarms").props("data-mark=alarms"):
-            _alarms(browser)
+        with ui.element("section").classes("u-alarms"):
+            with ui.element("div").props("data-mark=alarms"):
+                _alarms(browser)
+            _addresses(browser)
         with ui.element("section").classes("u-record"):
             _filters(browser)
             ui.element("div").classes("u-log-rows").props("id=rows data-mark=log-rows")
@@ -67,6 +69,29 @@ def _alarm(browser: Browser, alarm: Alarm) -> None:
         operator_only(browser, reset)
         parameters = {"robot": alarm.robot} if alarm.clears == "reset" else {}
         reset.on_click(lambda: browser.command(alarm.clears, parameters))
+
+
+def _addresses(browser: Browser) -> None:
+    """Where the clients of the robots connect: ports, and the paths of serial ports."""
+    ui.label(browser.texts("log.addresses")).classes("u-card-title u-addresses-title")
+    rows = ui.element("dl").classes("u-addresses").props("data-mark=addresses")
+    shown: list[object] = [None]
+
+    def update() -> None:
+        robots = browser.cell.robots.values()
+        found = {k: v for robot in robots for k, v in robot.get("addresses", {}).items()}
+        if found == shown[0]:
+            return
+        shown[0] = found
+        rows.clear()
+        with rows:
+            for endpoint, address in found.items():
+                with ui.element("dt"):
+                    ui.label(endpoint)
+                with ui.element("dd"):
+                    ui.label(address.removeprefix("pty:"))
+
+    browser.on_update(update)
 
 
 def _filters(browser: Browser) -> None:
