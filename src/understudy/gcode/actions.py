@@ -112,6 +112,11 @@ class Work:
         scaling: Scaling = self.changes.get("scaling", self.old.scaling)
         return scaling
 
+    @property
+    def unit(self) -> float:
+        """Millimetres of a length unit of this line."""
+        return self.exact(MM_PER_INCH) if self.imperial else 1.0
+
     def exact(self, value: float) -> float:
         return self.dialect.exact(value)
 
@@ -189,7 +194,7 @@ def set_feed(work: Work) -> Refused | None:
         if feed < 0:
             return work.refuse(error_numbers.NEGATIVE, "F", "cannot be negative")
         in_inches = work.imperial and not inverse_time
-        work.feed = work.exact(feed * MM_PER_INCH) if in_inches else feed
+        work.feed = work.exact(feed * work.unit) if in_inches else feed
     elif not inverse_time and work.feed_mode == work.old.feed_mode:
         work.feed = work.old.feed
     if work.feed_mode == "G95":
@@ -381,8 +386,7 @@ def choose_path(work: Work) -> Refused | None:
     name = work.command("path")
     tolerance = 0.0
     if name == "G64":
-        scale = MM_PER_INCH if work.imperial else 1.0
-        tolerance = work.value("P") * scale if work.has("P") else 0.0
+        tolerance = work.value("P") * work.unit if work.has("P") else 0.0
         if tolerance < 0:
             return work.refuse(error_numbers.NEGATIVE, "P", "cannot be negative")
         work.use("P")
@@ -534,8 +538,7 @@ def _set_tool_row(work: Work, kind: int, number: int) -> Refused | None:
         elif kind == 11:
             zero = work.old.offsets[_G59_3][axis]
         offset[axis] = value if kind == 1 else zero - value + mounted[axis]
-    scale = MM_PER_INCH if work.imperial else 1.0
-    radius = work.value("R") * scale if work.has("R") else tool.radius
+    radius = work.value("R") * work.unit if work.has("R") else tool.radius
     work.use("R")
     row = replace(tool, offset=six(offset), radius=radius)
     work.changes["tools"] = tuple(row if old is tool else old for old in work.old.tools)

@@ -387,16 +387,18 @@ def build(line_of_words: LineWords, dialect: Dialect, *, line: int = 0) -> Block
     values: dict[str, float] = {}
     names: list[str] = []
     axis: AxisUse = ""
-    taken = False
+    taken, before = False, 0.0
     for word in line_of_words.words:
         letter, value, column = word
         if letter not in ("G", "M"):
-            code = _value_fault(letter, value, values)
+            code = _value_fault(letter, value, values) or _after_fraction(letter, before)
+            before = value
             if code:
                 return _value_problem(code, word, line)
             values[letter] = value
             names.append(letter)
             continue
+        before = value
         if letter == "M" and commands.get("macro") in TAKES_M_WORDS:
             if taken:
                 return _value_problem(error_numbers.WORD_REPEATED, word, line)
@@ -447,6 +449,12 @@ def _value_fault(letter: str, value: float, values: Mapping[str, float]) -> int:
     if letter in values:
         return error_numbers.WORD_REPEATED
     return error_numbers.NEGATIVE if letter in _NEVER_NEGATIVE and value < 0 else 0
+
+
+def _after_fraction(letter: str, before: float) -> int:
+    """The firmware checks the decimals of the word before an O word instead of its own."""
+    fraction = letter == "O" and whole_and_hundredths(before)[1]
+    return error_numbers.NOT_INTEGER if fraction else 0
 
 
 def _value_problem(code: int, word: Word, line: int) -> Problem:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from understudy.errors import Refused
 from understudy.gcode import error_numbers
 from understudy.gcode.actions import Work
-from understudy.gcode.dialect import MM_PER_INCH
 
 PLANES = {"G17": (0, 1), "G18": (2, 0), "G19": (1, 2)}
 _CENTRE_LETTERS = "IJK"
@@ -78,7 +77,7 @@ def _centre_by_radius(work: Work, plane: tuple[int, int]) -> tuple[float, float]
             error_numbers.BAD_TARGET, work.motion, "with R cannot end where it begins"
         )
     exact = work.exact
-    radius = exact(work.value("R") * (MM_PER_INCH if work.imperial else 1.0))
+    radius = exact(work.value("R") * work.unit)
     if work.scaling.active:
         radius = exact(radius * max(work.scaling.factors[axis] for axis in plane))
     chord = exact(exact(x * x) + exact(y * y))
@@ -101,9 +100,9 @@ def _centre_by_offset(work: Work, plane: tuple[int, int]) -> tuple[float, float]
             error_numbers.NO_CENTRE, work.motion, f"in {work.plane} needs {names}, or R"
         )
     work.use(_CENTRE_LETTERS)
-    unit, factors = MM_PER_INCH if work.imperial else 1.0, work.scaling.factors
+    factors = work.scaling.factors
     i, j = (
-        work.exact(work.exact(work.value(letter) * unit) * factors[axis])
+        work.exact(work.exact(work.value(letter) * work.unit) * factors[axis])
         for axis, letter in zip(plane, letters, strict=True)
     )
     x, y = _chord(work, plane)

@@ -13,7 +13,7 @@ from understudy.errors import Refused
 from understudy.gcode import error_numbers
 from understudy.gcode.actions import Work, six
 from understudy.gcode.circles import PLANES
-from understudy.gcode.dialect import MM_PER_INCH, Axes
+from understudy.gcode.dialect import Axes
 from understudy.gcode.modal import DrillCycle
 from understudy.gcode.moves import straight
 from understudy.gcode.requests import Dwell, Request, Spindle
@@ -105,7 +105,7 @@ def _set_positions(work: Work) -> Refused | None:
     cycle, axis, exact = _cycle(work), drilling_axis(work.plane), work.exact
     retract, words = cycle.retract, list(cycle.words)
     if work.has("R"):
-        height = exact(work.value("R") * (MM_PER_INCH if work.imperial else 1.0))
+        height = exact(work.value("R") * work.unit)
         retract = exact(height + (work.here[axis] if work.incremental else work.offset(axis)))
     for named in work.named:
         words[named] = work.target[named]
@@ -146,7 +146,7 @@ def _peck(work: Work, cycle: DrillCycle) -> Refused | None:
     if work.has("Q"):
         if work.value("Q") <= 0:
             return work.refuse(error_numbers.NEGATIVE, "Q", "is the depth of a plunge: above 0")
-        peck = work.exact(work.value("Q") * (MM_PER_INCH if work.imperial else 1.0))
+        peck = work.exact(work.value("Q") * work.unit)
         work.use("Q")
     elif _is_new(work):
         return work.missing(work.motion, "Q")

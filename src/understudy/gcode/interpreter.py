@@ -25,7 +25,7 @@ from understudy.gcode.blocks import (
     Group,
 )
 from understudy.gcode.circles import circle
-from understudy.gcode.dialect import MM_PER_INCH, ZERO, Axes, Dialect, Frame
+from understudy.gcode.dialect import ZERO, Axes, Dialect, Frame
 from understudy.gcode.drilling import drill
 from understudy.gcode.modal import Modal, Scaling
 from understudy.gcode.moves import along_arc, straight
@@ -250,7 +250,7 @@ def convert_units(work: Work) -> Refused | None:
         rotary = work.dialect.is_rotary(work.frame)
         for axis, value in work.named.items():
             if not rotary[axis]:
-                work.named[axis] = work.exact(value * MM_PER_INCH)
+                work.named[axis] = work.exact(value * work.unit)
     if work.named or work.axis == "motion":
         work.here = work.position.axes if work.frame == "axes" else work.position.pose
     return None

@@ -13,7 +13,6 @@ import numpy as np
 from understudy.errors import Refused
 from understudy.gcode import error_numbers
 from understudy.gcode.actions import Work, six
-from understudy.gcode.dialect import MM_PER_INCH
 from understudy.gcode.moves import straight
 
 SHORTEST_STEP, LONGEST_STEP, STRAIGHT_WITHIN = 0.002, 0.1, 0.1
@@ -95,10 +94,9 @@ def _quadratic(work: Work) -> tuple[Point, Point] | Refused:
 
 def _in_units(work: Work, letters: str) -> Point:
     """Two offsets in mm, scaled."""
-    unit = MM_PER_INCH if work.imperial else 1.0
     factors = work.scaling.factors
     x, y = (
-        work.exact(work.exact(work.value(letter) * unit) * factors[axis])
+        work.exact(work.exact(work.value(letter) * work.unit) * factors[axis])
         for axis, letter in enumerate(letters)
     )
     return x, y

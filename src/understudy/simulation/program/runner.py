@@ -244,6 +244,7 @@ class Runner:
                 del state.todo[0]
             return done
         if state.current is not None:
+            self._report_without_motion(now)
             entry, state.current = state.current, None
             state.executed += state.acts
             self.hooks.finished(entry, None, now)
@@ -404,6 +405,12 @@ class Runner:
         self.state.start_actions = [each for each in actions if each not in due]
         for each in due:
             self._act(each.action, now, line=each.line)
+
+    def _report_without_motion(self, now: int) -> None:
+        """Reports the message of a line whose moves have no length, before it is answered."""
+        state = self.state
+        if state.start_actions and state.number not in self.queue.lines_ahead():
+            self._run_start_actions(now)
 
     def _set_outputs_left(self, now: int) -> None:
         """Sets outputs that wait for a move when the queue runs empty, if the dialect requires

@@ -171,7 +171,7 @@ def words_session(rng: Random, length: int = SESSION) -> list[bytes]:
     steps: list[bytes] = []
     while len(steps) < length:
         line = words_line(rng) if rng.random() < 0.5 else gcode_line(rng)
-        if not (STOPS.search(line.encode()) or "S10.5" in line or "G4" in line):
+        if not (STOPS.search(line.encode()) or line[:1] == "$" or "S10.5" in line or "G4" in line):
             after = (b"\n", b"$G\n", b"$#\n") if rng.random() < 0.3 else (b"\n",)
             steps += [decorated(rng, line).encode("latin-1") + b"\n", rng.choice(after)]
     return steps[:length]
