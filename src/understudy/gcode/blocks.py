@@ -387,18 +387,16 @@ def build(line_of_words: LineWords, dialect: Dialect, *, line: int = 0) -> Block
     values: dict[str, float] = {}
     names: list[str] = []
     axis: AxisUse = ""
-    taken, before = False, 0.0
-    for word in line_of_words.words:
+    taken = False
+    for before, word in zip((None, *line_of_words.words), line_of_words.words, strict=False):
         letter, value, column = word
         if letter not in ("G", "M"):
             code = _value_fault(letter, value, values) or _after_fraction(letter, before)
-            before = value
             if code:
                 return _value_problem(code, word, line)
             values[letter] = value
             names.append(letter)
             continue
-        before = value
         if letter == "M" and commands.get("macro") in TAKES_M_WORDS:
             if taken:
                 return _value_problem(error_numbers.WORD_REPEATED, word, line)
@@ -412,7 +410,7 @@ def build(line_of_words: LineWords, dialect: Dialect, *, line: int = 0) -> Block
             message = _PLAIN_WORDS[code].format(other=other)
             return Problem(code, message, str(word), column, line)
         if command.name in TAKES_M_WORDS:
-            taken = bool([commands.pop(group) for group in M_GROUPS if group in commands])
+            taken = _drop_m_words(commands)
         commands[command.group] = command.name
         names.append(command.name)
         axis = command.axis or axis
@@ -423,6 +421,15 @@ def build(line_of_words: LineWords, dialect: Dialect, *, line: int = 0) -> Block
         commands, values, axis, line_of_words.message, line_of_words.demarcation,
         tuple(names), columns, line,
     )  # fmt: skip
+
+
+def _drop_m_words(commands: dict[Group, str]) -> bool:
+    """Removes the M words that a macro takes; whether there are any. M61 is still checked."""
+    found = [group for group in M_GROUPS if group in commands]
+    for group in found:
+        if commands[group] != "M61":
+            del commands[group]
+    return bool(found)
 
 
 def _conflict(
@@ -451,10 +458,11 @@ def _value_fault(letter: str, value: float, values: Mapping[str, float]) -> int:
     return error_numbers.NEGATIVE if letter in _NEVER_NEGATIVE and value < 0 else 0
 
 
-def _after_fraction(letter: str, before: float) -> int:
+def _after_fraction(letter: str, before: Word | None) -> int:
     """The firmware checks the decimals of the word before an O word instead of its own."""
-    fraction = letter == "O" and whole_and_hundredths(before)[1]
-    return error_numbers.NOT_INTEGER if fraction else 0
+    if letter != "O" or before is None or before.letter in ("G", "M"):
+        return 0
+    return error_numbers.NOT_INTEGER if whole_and_hundredths(before.value)[1] else 0
 
 
 def _value_problem(code: int, word: Word, line: int) -> Problem:

@@ -20,7 +20,7 @@ VALUES = frozenset("ABCDEFHIJKQRSTUVWXYZ")
 """Letters whose values a macro gets; all other words of the line belong to the line."""
 LAST_PARAMETER = 5000
 CHECKED_GROUPS = (
-    "macro", "nonmodal", "motion", "plane", "distance", "feed mode", "units", "scaling",
+    "macro", "nonmodal", "motion", "plane", "distance", "feed mode", "units", "scaling", "tool",
 )  # fmt: skip
 """Groups of commands that the firmware still checks in a line with a macro call."""
 CALLED_AFTER = ("G0", "G1")
@@ -98,8 +98,11 @@ def _active(work: Work) -> str:
 def _leave_values_to_macro(work: Work) -> None:
     block = work.block
     commands = {group: each for group, each in block.commands.items() if group in CHECKED_GROUPS}
-    values = {letter: value for letter, value in block.values.items() if letter not in VALUES}
-    work.use("".join(VALUES))
+    taken = VALUES
+    if "macro" not in commands:  # G66.1 is active: its macro takes only the words that it has
+        taken = frozenset(letter for letter, _ in work.old.calls[-1].values)
+    values = {letter: value for letter, value in block.values.items() if letter not in taken}
+    work.use("".join(taken))
     work.named.clear()
     work.axis = block.axis
     work.given = dict(block.values)

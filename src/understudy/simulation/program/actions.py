@@ -66,6 +66,8 @@ class Program(Protocol):
 
     def refuse_if(self, refused: Refused | None, now: int) -> bool: ...
 
+    def reject(self, refused: Refused, now: int) -> bool: ...
+
     def fail(self, refused: Refused, now: int) -> None: ...
 
 
@@ -259,7 +261,7 @@ ACTIONS: dict[type, Callable[[Program, Any, int], bool]] = {
     requests.ToolSelect: report,
     requests.KinematicsMode: report,
     SystemChosen: report,
-    LineRefused: lambda program, step, now: program.refuse_if(Refused(step.reason, step.code), now),
+    LineRefused: lambda program, step, now: program.reject(Refused(step.reason, step.code), now),
     ProcessWait: wait_for_process,
     HomingMove: move_home,
     Homed: note_home,

@@ -268,16 +268,14 @@ class Runner:
             return
         block = parse(entry.text, self.dialect, line=entry.number)
         if isinstance(block, Problem):
-            state.modal = after_refusal(state.modal)
-            self.refuse(block.refused(), now)
+            self.reject(block.refused(), now)
             return
         state.acts = block.acts
         here = QueueEnd(self.mover, self.queue.end, state.axes)
         understand = jog if entry.how == "jog" else interpret
         found = understand(block, state.modal, dialect=self.dialect, position=here)
         if isinstance(found, Refused):
-            state.modal = after_refusal(state.modal)
-            self.refuse(found, now)
+            self.reject(found, now)
             return
         self._queue_steps(entry, block, found)
 
@@ -296,7 +294,6 @@ class Runner:
         if entry.single and any(isinstance(request, MOVES) for request in found.requests):
             state.todo += (Rest(), requests.ProgramPause("M0"))
         if refusal is not None and (refusal.in_check or entry.how != "check"):
-            state.modal = after_refusal(state.modal)
             state.todo += (LineRefused(refusal.refused.reason, refusal.refused.code),)
 
     def _report_commands(self, entry: Entry, now: int) -> None:
@@ -445,6 +442,14 @@ class Runner:
     def refuse_if(self, refused: Refused | None, now: int) -> bool:
         if refused:
             self.refuse(refused, now)
+        return True
+
+    def reject(self, refused: Refused, now: int) -> bool:
+        """Refuses a line whose motion is as commanded: the commanded position is kept."""
+        axes = self.state.axes
+        self.state.modal = after_refusal(self.state.modal)
+        self.refuse(refused, now)
+        self.state.axes = axes
         return True
 
     def refuse(self, refused: Refused, now: int) -> None:
