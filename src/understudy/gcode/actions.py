@@ -9,26 +9,20 @@ and so is the order of the checks.
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from msgspec.structs import replace
-
 from understudy.errors import Refused
 from understudy.gcode import error_numbers
-from understudy.gcode.blocks import COORDINATE_SYSTEMS, AxisUse, Block, Group
+from understudy.gcode.blocks import SYNCHRONIZED, AxisUse, Block, Group
 from understudy.gcode.dialect import MM_PER_INCH, ZERO, Axes, Dialect, Frame
-from understudy.gcode.modal import Modal, Scaling, Tool, work_offset
+from understudy.gcode.modal import Modal, Scaling
 from understudy.gcode.requests import (
     Coolant,
     Dwell,
     KinematicsMode,
     Message,
-    OffsetsChanged,
     Overrides,
     PathMode,
-    ProgramEnd,
-    ProgramPause,
     Request,
     SetAnalog,
-    SetHome,
     SetOutput,
     Spindle,
     ToolChange,
@@ -98,6 +92,11 @@ class Work:
 
     def value(self, letter: str, default: float = 0.0) -> float:
         return self.block.values.get(letter, default)
+
+    def byte(self, letter: str, default: float = 0.0) -> int:
+        """The whole part of a value; the firmware keeps its last eight bits."""
+        whole = int(self.value(letter, default))
+        return whole % 256 if self.dialect.spelling.single else whole
 
     def use(self, letters: str) -> None:
         self.left.difference_update(letters)
@@ -197,23 +196,29 @@ def set_feed(work: Work) -> Refused | None:
         work.feed = work.exact(feed * work.unit) if in_inches else feed
     elif not inverse_time and work.feed_mode == work.old.feed_mode:
         work.feed = work.old.feed
-    if work.feed_mode == "G95":
-        return work.refuse(error_numbers.UNSUPPORTED, "G95", "there is no encoder on the spindle")
     return None
 
 
 def set_speed(work: Work) -> Refused | None:
     name = work.command("spindle")
-    if work.has("$") and (name or work.has("S")):
+    if work.has("$") and (name or _names_spindle(work)):
         if work.value("$") != 0:
             return work.refuse(error_numbers.RANGE, "$", "there is one spindle, number 0")
         work.use("$")
+    if work.feed_mode == "G95":
+        return work.refuse(error_numbers.UNSUPPORTED, "G95", "there is no encoder on the spindle")
     speed = work.value("S", work.old.speed)
     if speed < 0:
         return work.refuse(error_numbers.NEGATIVE, "S", "cannot be negative")
     if speed != work.old.speed:
         work.changes["speed"] = speed
     return None
+
+
+def _names_spindle(work: Work) -> bool:
+    """Whether the line means one spindle, also without M3, M4 and M5."""
+    synchronized = work.command("motion") in SYNCHRONIZED or work.command("feed mode") == "G95"
+    return work.has("S") or synchronized or work.command("overrides") == "M51"
 
 
 def select_tool(work: Work) -> Refused | None:
@@ -276,7 +281,7 @@ def _set_analog(work: Work, name: str) -> Refused | None:
 
 
 def _wait_for_input(work: Work) -> Refused | None:
-    mode, timeout = int(work.value("L")), work.value("Q")
+    mode, timeout = work.byte("L"), work.value("Q")
     digital, analog = work.has("P"), work.has("E")
     if not (work.has("L") or work.has("Q")):
         return work.missing("M66", "L or a Q")
@@ -290,12 +295,12 @@ def _wait_for_input(work: Work) -> Refused | None:
         return work.refuse(error_numbers.RANGE, "M66", "needs a time-out: Q above 0 seconds")
     if work.dialect.two_frames and not (digital or analog):
         return work.missing("M66", "P or an E")
-    pin = work.value("P" if digital else "E")
-    if digital and pin < 0:
+    letter = "P" if digital else "E"
+    pin = work.byte(letter)
+    if digital and work.value("P") < 0:
         return work.refuse(error_numbers.NEGATIVE, "P", "cannot be negative")
     inputs = work.dialect.digital_inputs if digital else work.dialect.analog_inputs
-    letter = "P" if digital else "E"
-    if not 0 <= int(pin) < inputs:
+    if not 0 <= pin < inputs:
         return work.refuse(
             error_numbers.RANGE, letter, f"these inputs are numbered 0 to {inputs - 1}"
         )
@@ -303,7 +308,7 @@ def _wait_for_input(work: Work) -> Refused | None:
         return work.refuse(error_numbers.RANGE, "L", "an analog input is only read: L0")
     work.use("ELPQ")
     kind: Literal["digital", "analog"] = "digital" if digital else "analog"
-    work.requests.append(WaitInput(kind, int(pin), WAIT_MODES[mode], timeout))
+    work.requests.append(WaitInput(kind, pin, WAIT_MODES[mode], timeout))
     return None
 
 
@@ -395,22 +400,6 @@ def choose_path(work: Work) -> Refused | None:
     return None
 
 
-def end_or_pause(work: Work) -> None:
-    """Requests a pause or the end of the program; runs last, after the motion of the line."""
-    name = work.command("flow")
-    if name in ("M0", "M1", "M60"):
-        work.requests.append(ProgramPause(name))
-    if name in ("M2", "M30"):
-        work.changes.update(
-            motion="G1", plane="G17", distance="G90", feed_mode="G94", coordinates=0,
-            spindle="M5", mist=False, flood=False, feed_override=True, speed_override=True,
-            saved=None, calls=(),
-        )  # fmt: skip
-        work.requests.append(ProgramEnd(name))
-        if work.coordinates:
-            report_offsets(work)
-
-
 def _whole(value: float) -> bool:
     return abs(value - int(value)) < _WHOLE_WITHIN
 
@@ -422,179 +411,10 @@ def _is_tool(work: Work, number: float) -> bool:
 
 
 def _no_tool(work: Work) -> str:
-    return f"is not a tool of this controller; {_known(work)}"
+    return f"is not a tool of this controller; {known_tools(work)}"
 
 
-def _known(work: Work) -> str:
+def known_tools(work: Work) -> str:
     """The tools of the table, or the range of numbers without one."""
     table = ", ".join(f"T{number}" for number in (0, *(each.number for each in work.old.tools)))
     return f"there are: {table}" if work.old.tools else f"allowed: 0…{LAST_TOOL}"
-
-
-_G59_3 = COORDINATE_SYSTEMS.index("G59.3")
-_TO_TABLE = (1, 10, 11)
-NO_TOOL = Tool(0)
-_OFFSET_FIELDS = frozenset({"offsets", "coordinates", "g92", "tool_length"})
-
-
-def choose_coordinates(work: Work) -> Refused | None:
-    work.changes["coordinates"] = work.coordinates
-    return None
-
-
-def set_tool_length(work: Work) -> Refused | None:
-    name = work.command("tool offset")
-    if name == "G49":
-        work.changes.update(tool_offset=name, tool_length=ZERO)
-        return None
-    if name == "G43.1":
-        return _dynamic_length(work)
-    return _length_from_table(work, name)
-
-
-def _dynamic_length(work: Work) -> Refused | None:
-    if not work.named:
-        return work.refuse(error_numbers.OFFSET_AXIS, "G43.1", "needs axis words")
-    if refused := _joints_have_none(work, "G43.1"):
-        return refused
-    length = [work.named.get(axis, old) for axis, old in enumerate(work.old.tool_length)]
-    work.changes.update(tool_offset="G43.1", tool_length=six(length))
-    return None
-
-
-def _length_from_table(work: Work, name: str) -> Refused | None:
-    if not work.old.tools:
-        return work.refuse(error_numbers.UNSUPPORTED, name, "there is no tool table")
-    number = work.value("H") or work.changes.get("tool", work.value("T", work.old.tool))
-    tool = work.old.tool_in_table(number) if number else NO_TOOL
-    if tool is None:
-        word = "H" if work.has("H") else name
-        return work.refuse(error_numbers.TOOL, word, f"there is no tool {number:g}; {_known(work)}")
-    work.use("H")
-    mounted = work.old.built_in_length(work.changes.get("tool", work.old.tool))
-    length = six([a - b for a, b in zip(tool.offset, mounted, strict=True)])
-    work.changes.update(tool_offset=name, tool_length=length)
-    return None
-
-
-def change_data(work: Work) -> Refused | None:
-    """G10."""
-    if work.command("nonmodal") != "G10":
-        return None
-    kind, number = int(work.value("L")), work.value("P")
-    if kind > 0:
-        if not (work.named or (kind != 20 and work.has("R"))):
-            return work.refuse(error_numbers.NO_AXIS_WORDS, "G10", "needs axis words")
-        if number < 0:
-            return work.refuse(error_numbers.NEGATIVE, "P", "cannot be negative")
-    if refused := _joints_have_none(work, "G10"):
-        return refused
-    if kind in (2, 20) and not (kind == 2 and work.has("R")):
-        refused = _set_work_offset(work, kind, int(number))
-    elif kind in _TO_TABLE and work.old.tools:
-        refused = _set_tool_row(work, kind, int(number))
-    else:
-        word = "R" if work.has("R") else "L" if work.has("L") else "G10"
-        refused = work.refuse(error_numbers.UNSUPPORTED, word, "G10 supports L2 and L20 without R")
-    work.use("LP")
-    return refused
-
-
-def _set_work_offset(work: Work, kind: int, number: int) -> Refused | None:
-    if number > len(COORDINATE_SYSTEMS):
-        last = len(COORDINATE_SYSTEMS)
-        return work.refuse(
-            error_numbers.COORDINATE_SYSTEM, "P", f"systems are numbered 1 to {last}"
-        )
-    index = number - 1 if number else work.coordinates
-    offset = list(work.old.offsets[index])
-    for axis, value in work.named.items():
-        offset[axis] = value if kind == 2 else _here_is(work, axis, value, work.old.g92[axis])
-    offsets = list(work.old.offsets)
-    offsets[index] = six(offset)
-    work.changes["offsets"] = tuple(offsets)
-    return None
-
-
-def _here_is(work: Work, axis: int, value: float, other: float) -> float:
-    """The offset with which the present position reads `value`, in addition to another offset."""
-    rest = work.exact(work.exact(work.here[axis] - value) - other)
-    return work.exact(rest - work.old.tool_length[axis])
-
-
-def _set_tool_row(work: Work, kind: int, number: int) -> Refused | None:
-    """L1: as given; L10: the present position reads the values; L11: G59.3 reads them."""
-    tool = work.old.tool_in_table(number)
-    if tool is None:
-        return work.refuse(error_numbers.TOOL, "P", "is not a tool of the table")
-    mounted = work.old.built_in_length(work.old.tool)
-    present = [a + b for a, b in zip(work.old.tool_length, mounted, strict=True)]
-    offset = list(tool.offset) if kind == 1 else present
-    for axis, value in work.named.items():
-        zero = 0.0
-        if kind == 10:
-            g5x = work.old.offsets[work.coordinates][axis]
-            zero = work.here[axis] - g5x - work.old.g92[axis]
-        elif kind == 11:
-            zero = work.old.offsets[_G59_3][axis]
-        offset[axis] = value if kind == 1 else zero - value + mounted[axis]
-    radius = work.value("R") * work.unit if work.has("R") else tool.radius
-    work.use("R")
-    row = replace(tool, offset=six(offset), radius=radius)
-    work.changes["tools"] = tuple(row if old is tool else old for old in work.old.tools)
-    return None
-
-
-def shift_zero(work: Work) -> Refused | None:
-    """G92, G92.1, G92.2 and G92.3."""
-    name = work.command("nonmodal")
-    if name == "G92":
-        if not work.named:
-            return work.refuse(error_numbers.NO_AXIS_WORDS, "G92", "needs axis words")
-        if refused := _joints_have_none(work, "G92"):
-            return refused
-        offset = list(work.old.g92)
-        for axis, value in work.named.items():
-            g5x = work.old.offsets[work.coordinates][axis]
-            rest = work.exact(work.exact(work.here[axis] - g5x) - value)
-            offset[axis] = work.exact(rest - work.old.tool_length[axis])
-        work.changes.update(g92=six(offset), g92_kept=six(offset))
-    elif name == "G92.1":
-        work.changes.update(g92=ZERO, g92_kept=ZERO)
-    elif name == "G92.2":
-        work.changes.update(g92=ZERO)
-    elif name == "G92.3":
-        work.changes.update(g92=work.old.g92_kept)
-    return None
-
-
-def report_offsets(work: Work) -> Refused | None:
-    """Requests `OffsetsChanged` if this block changes an offset."""
-    if _OFFSET_FIELDS.isdisjoint(work.changes):
-        return None
-    fields = {name: work.changes[name] for name in _OFFSET_FIELDS if name in work.changes}
-    after = replace(work.old, **fields)
-    if after != work.old:
-        work.requests.append(OffsetsChanged(work_offset(after)))
-    return None
-
-
-def store_position(work: Work) -> Refused | None:
-    """G28.1 and G30.1: before any motion of the same line."""
-    name = work.command("nonmodal")
-    here = work.position.axes
-    if name == "G28.1":
-        work.changes["g28"] = here
-        work.requests.append(SetHome("G28", here))
-    elif name == "G30.1":
-        work.changes["g30"] = here
-        work.requests.append(SetHome("G30", here))
-    return None
-
-
-def _joints_have_none(work: Work, name: str) -> Refused | None:
-    if work.dialect.two_frames and work.frame == "axes" and work.named:
-        return work.refuse(
-            error_numbers.UNSUPPORTED, name, "shifts only the tool's frame, no joints"
-        )
-    return None

@@ -45,12 +45,14 @@ def circle(work: Work) -> Circle | Refused:
         turns = int(work.value("P"))
         if abs(work.value("P") - turns) >= _WHOLE_WITHIN:
             return work.refuse(error_numbers.NOT_INTEGER, "P", "turns are whole")
-        if not 1 <= turns <= MOST_TURNS:
+        if turns == 0:
             return work.refuse(error_numbers.RANGE, "P", f"is 1…{MOST_TURNS} turns")
         work.use("P")
     centre = _centre_by_radius(work, plane) if by_radius else _centre_by_offset(work, plane)
     if isinstance(centre, Refused):
         return centre
+    if not 1 <= turns <= MOST_TURNS:
+        return work.refuse(error_numbers.RANGE, "P", f"is 1…{MOST_TURNS} turns")
     i, j = centre
     absolute = work.here[plane[0]] + i, work.here[plane[1]] + j
     radius, angle = math.hypot(i, j), _angle(work, plane, centre, turns)

@@ -34,7 +34,7 @@ def drill(work: Work) -> Refused | None:
         if refused := step(work):
             return refused
     cycle = _cycle(work)
-    repeats = int(work.value("L", 1.0))
+    repeats = work.byte("L", 1.0)
     if plunges(cycle, drilling_axis(work.plane)) * repeats > MOST_PLUNGES:
         message = f"has more than {MOST_PLUNGES} plunges; a larger Q or fewer holes are needed"
         return work.refuse(error_numbers.RANGE, work.motion, message)
@@ -95,7 +95,7 @@ def _check_words(work: Work) -> Refused | None:
     if any(rotary[named] for named in work.named):
         message = "drills along X, Y and Z: no words of rotary axes"
         return work.refuse(error_numbers.AXIS_CONFLICT, work.motion, message)
-    if work.has("L") and work.value("L") <= 0:
+    if work.byte("L", 1.0) <= 0:
         return work.refuse(error_numbers.NOT_POSITIVE, "L", "is the number of holes: 1 or more")
     return None
 

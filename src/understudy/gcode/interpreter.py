@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.gcode import actions, error_numbers, macros
+from understudy.gcode import actions, error_numbers, macros, offsets
 from understudy.gcode.actions import Position, Work, six
 from understudy.gcode.blocks import (
     ARCS,
@@ -29,7 +29,15 @@ from understudy.gcode.dialect import ZERO, Axes, Dialect, Frame
 from understudy.gcode.drilling import drill
 from understudy.gcode.modal import Modal, Scaling
 from understudy.gcode.moves import along_arc, straight
-from understudy.gcode.requests import GoHome, Message, Probe, Request, ScalingChanged
+from understudy.gcode.requests import (
+    GoHome,
+    Message,
+    Probe,
+    ProgramEnd,
+    ProgramPause,
+    Request,
+    ScalingChanged,
+)
 from understudy.gcode.saved_modes import restore_modes, save_modes
 from understudy.gcode.scaling import apply_scaling, scale
 from understudy.gcode.splines import follow_spline
@@ -93,10 +101,11 @@ def interpret(
     if refused is not None:
         return _after_refusal(work, refused)
     _keep_modes(work)
-    restore_modes(work)
+    if restore_modes(work):
+        offsets.report_offsets(work)
     late = macros.call_after(work)
     if late is None:
-        actions.end_or_pause(work)
+        _end_or_pause(work)
     step = _step(work, _changed(modal, work.changes))
     if late is None:
         return step
@@ -216,6 +225,22 @@ def _keep_modes(work: Work) -> None:
     if retract:
         feeds = work.axis == "motion" and work.motion not in ("G0", *DRILLING)
         work.changes["retract"] = "G98" if feeds or work.motion == "G80" else retract
+
+
+def _end_or_pause(work: Work) -> None:
+    """Requests a pause or the end of the program; runs last, after the motion of the line."""
+    name = work.command("flow")
+    if name in ("M0", "M1", "M60"):
+        work.requests.append(ProgramPause(name))
+    if name in ("M2", "M30"):
+        work.changes.update(
+            motion="G1", plane="G17", distance="G90", feed_mode="G94", coordinates=0,
+            spindle="M5", mist=False, flood=False, feed_override=True, speed_override=True,
+            saved=None, calls=(),
+        )  # fmt: skip
+        work.requests.append(ProgramEnd(name))
+        if work.coordinates:
+            offsets.report_offsets(work)
 
 
 def _step(work: Work, after: Modal) -> Interpretation:
@@ -388,13 +413,13 @@ STEPS: tuple[tuple[Group | None, Callable[[Work], Refused | None]], ...] = (
     ("scaling", scale),
     (None, apply_scaling),
     ("kinematics", actions.choose_kinematics),
-    ("tool offset", actions.set_tool_length),
-    ("coordinates", actions.choose_coordinates),
+    ("tool offset", offsets.set_tool_length),
+    ("coordinates", offsets.choose_coordinates),
     ("path", actions.choose_path),
-    ("nonmodal", actions.change_data),
-    ("nonmodal", actions.shift_zero),
-    (None, actions.report_offsets),
-    ("nonmodal", actions.store_position),
+    ("nonmodal", offsets.change_data),
+    ("nonmodal", offsets.shift_zero),
+    (None, offsets.report_offsets),
+    ("nonmodal", offsets.store_position),
     (None, aim),
     ("nonmodal", go_home),
     (None, move),

@@ -28,11 +28,11 @@ def save_modes(work: Work) -> Refused | None:
     return None
 
 
-def restore_modes(work: Work) -> None:
+def restore_modes(work: Work) -> bool:
     """M72: the saved modes replace those that the line itself has set; motion is not restored."""
     saved = work.old.saved
     if work.command("modal state") != "M72" or saved is None:
-        return
+        return False
     fields = asdict(saved)
     if all(getattr(work.old, field) == fields[field] for field in _SPINDLE):
         for field in _SPINDLE:
@@ -53,3 +53,4 @@ def restore_modes(work: Work) -> None:
             Overrides(after.feed_override, after.speed_override, after.hold_allowed)
         )
     work.coordinates = after.coordinates
+    return True
