@@ -48,6 +48,11 @@ def drill(work: Work) -> Refused | None:
     return None
 
 
+def check_left_cycle(work: Work) -> Refused | None:
+    """The checks of a cycle for a straight line after the end of a program (`cycle_left`)."""
+    return _check_words(work) or _set_positions(work)
+
+
 def drilling_axis(plane: str) -> int:
     """The index of the axis that is normal to the plane."""
     return 3 - sum(PLANES[plane])

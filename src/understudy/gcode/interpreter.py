@@ -26,7 +26,7 @@ from understudy.gcode.blocks import (
 )
 from understudy.gcode.circles import circle
 from understudy.gcode.dialect import ZERO, Axes, Dialect, Frame
-from understudy.gcode.drilling import drill
+from understudy.gcode.drilling import check_left_cycle, drill
 from understudy.gcode.modal import Modal, Scaling
 from understudy.gcode.moves import along_arc, straight
 from understudy.gcode.requests import (
@@ -221,6 +221,8 @@ def _keep_modes(work: Work) -> None:
         feed_mode=work.feed_mode,
         feed=work.feed,
     )
+    if work.command("motion"):
+        work.changes["cycle_left"] = False
     retract = work.command("retract")
     if retract:
         feeds = work.axis == "motion" and work.motion not in ("G0", *DRILLING)
@@ -236,7 +238,7 @@ def _end_or_pause(work: Work) -> None:
         work.changes.update(
             motion="G1", plane="G17", distance="G90", feed_mode="G94", coordinates=0,
             spindle="M5", mist=False, flood=False, feed_override=True, speed_override=True,
-            saved=None, calls=(),
+            saved=None, calls=(), cycle_left=work.motion in DRILLING or _in_left_cycle(work),
         )  # fmt: skip
         work.requests.append(ProgramEnd(name))
         if work.coordinates:
@@ -348,7 +350,12 @@ def move(work: Work) -> Refused | None:
         return _go_round(work)
     if work.motion in PROBES:
         return _probe(work)
-    return _go_straight(work)
+    refused = check_left_cycle(work) if _in_left_cycle(work) else None
+    return refused or _go_straight(work)
+
+
+def _in_left_cycle(work: Work) -> bool:
+    return work.old.cycle_left and not work.command("motion")
 
 
 def _go_straight(work: Work) -> Refused | None:

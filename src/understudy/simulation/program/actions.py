@@ -64,9 +64,7 @@ class Program(Protocol):
 
     def mount(self, tool: int) -> Mover | Refused: ...
 
-    def refuse_if(self, refused: Refused | None, now: int) -> bool: ...
-
-    def reject(self, refused: Refused, now: int) -> bool: ...
+    def refuse_if(self, refused: Refused | None, now: int, *, in_place: bool = False) -> bool: ...
 
     def fail(self, refused: Refused, now: int) -> None: ...
 
@@ -261,7 +259,9 @@ ACTIONS: dict[type, Callable[[Program, Any, int], bool]] = {
     requests.ToolSelect: report,
     requests.KinematicsMode: report,
     SystemChosen: report,
-    LineRefused: lambda program, step, now: program.reject(Refused(step.reason, step.code), now),
+    LineRefused: lambda program, step, now: program.refuse_if(
+        Refused(step.reason, step.code), now, in_place=True
+    ),
     ProcessWait: wait_for_process,
     HomingMove: move_home,
     Homed: note_home,

@@ -268,14 +268,14 @@ class Runner:
             return
         block = parse(entry.text, self.dialect, line=entry.number)
         if isinstance(block, Problem):
-            self.reject(block.refused(), now)
+            self.refuse_if(block.refused(), now, in_place=True)
             return
         state.acts = block.acts
         here = QueueEnd(self.mover, self.queue.end, state.axes)
         understand = jog if entry.how == "jog" else interpret
         found = understand(block, state.modal, dialect=self.dialect, position=here)
         if isinstance(found, Refused):
-            self.reject(found, now)
+            self.refuse_if(found, now, in_place=True)
             return
         self._queue_steps(entry, block, found)
 
@@ -439,17 +439,16 @@ class Runner:
         over_wire = over_a_wire(self.state.current)
         return self.options.wire if over_wire else self.options.dialect
 
-    def refuse_if(self, refused: Refused | None, now: int) -> bool:
-        if refused:
+    def refuse_if(self, refused: Refused | None, now: int, *, in_place: bool = False) -> bool:
+        """Refuses the current line; ``in_place``: its motion is as commanded, and the commanded
+        position is kept."""
+        if refused and in_place:
+            axes = self.state.axes
+            self.state.modal = after_refusal(self.state.modal)
             self.refuse(refused, now)
-        return True
-
-    def reject(self, refused: Refused, now: int) -> bool:
-        """Refuses a line whose motion is as commanded: the commanded position is kept."""
-        axes = self.state.axes
-        self.state.modal = after_refusal(self.state.modal)
-        self.refuse(refused, now)
-        self.state.axes = axes
+            self.state.axes = axes
+        elif refused:
+            self.refuse(refused, now)
         return True
 
     def refuse(self, refused: Refused, now: int) -> None:
