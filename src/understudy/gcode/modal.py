@@ -82,8 +82,8 @@ class Modal(Struct, frozen=True, omit_defaults=True):
 
     `g92_kept`: the offset that G92.3 restores. `tool`: the present tool; `selected`: the tool for
     the next M6. `tool_length` is the offset that G43 … G49 set, per axis. `calls`: the macros of
-    G66, the active one last. `cycle_left`: M2 or M30 ended a program in a canned cycle; until a line
-    has a motion code the firmware still checks the words of straight lines as those of a cycle.
+    G66, the active one last. `cycle_left`: M2 or M30 ended a program in a canned cycle; until a
+    line has a motion code the firmware still checks straight lines as those of a cycle.
     """
 
     motion: str = "G0"
