@@ -13,7 +13,6 @@ position if the machine was at rest. Settings (`$$`) are left out: they belong t
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from tests.robots.grblhal.face.sessions import (
     ANSWER,
@@ -24,13 +23,11 @@ from tests.robots.grblhal.face.sessions import (
     outgoing,
     same_line,
 )
-from tests.robots.grblhal.senders.machine import ENDPOINT
+from tests.robots.grblhal.senders.machine import CELL, ENDPOINT
 
 from understudy.app.build import load_cell
 from understudy.wire.chat import Event
 
-RECORDED_ON = Path(__file__).parents[3] / "golden" / "grblhal_senders" / "machine.yaml"
-"""The machine of the recorded sessions."""
 SETTING = re.compile(r"\$\d+=")
 POLL = b"?"
 AT_REST = ("Idle", "Tool")
@@ -102,8 +99,8 @@ class Distiller:
 
 
 def differences_of(steps: Iterable[Step]) -> list[str]:
-    """Plays a recorded session to the machine that it was recorded on, in process."""
-    virtual_cell = load_cell(str(RECORDED_ON))
+    """Plays a recorded session to the shipped machine, in process."""
+    virtual_cell = load_cell(CELL)
     wire = CellWire(virtual_cell, virtual_cell.connect(ENDPOINT))
     wire.listen(0.0)  # a sender flushes what waits in the port before it begins
     return list(play_steps(wire, steps))
