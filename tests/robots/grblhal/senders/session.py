@@ -14,7 +14,8 @@ from understudy.wire.chat import Chat, parse
 
 PATH_MM, RADIUS_MM, FEED = 250.0, 10.0, 1000
 OVERRIDE = 110
-NO_HOMING = "error:5"
+HOMED = (-1.0, -1.0, -1.0)
+"""$27 below the limit switches of the shipped machine."""
 PROGRAM_S = 300.0
 MOVE_S = 60.0
 
@@ -54,12 +55,14 @@ def work(sender: Sender, program: Path) -> None:
     """The session; the sender's own display says whether each step has worked."""
     sender.unlock()
     sender.home()
+    _until(sender, "Home", MOVE_S)
     _until(sender, "Idle", MOVE_S)
+    wait_until(lambda: sender.shown().position == HOMED, "the machine is at its pull-off")
     for move in ("X-30", "Y-30"):
         _jog(sender, move)
     sender.zero()
     wait_until(lambda: _near(sender, 0.0, 0.0), "the work offset is shown")
-    assert all(error.startswith(NO_HOMING) for error in sender.errors())
+    assert sender.errors() == []
     _stream(sender, program)
     _reset(sender)
 

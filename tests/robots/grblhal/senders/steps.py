@@ -29,7 +29,7 @@ from understudy.app.build import load_cell
 from understudy.wire.chat import Event
 
 SETTING = re.compile(r"\$\d+=")
-POLL = b"?"
+POLL, RESET = b"?", b"\x18"
 AT_REST = ("Idle", "Tool")
 POLL_S, PATIENCE_S = 0.02, 120.0
 
@@ -41,27 +41,32 @@ class Distiller:
     """Makes the steps of a transcript with one client."""
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
-        self._state = self._overrides = ""
-        self._homeless = False
-        self._rest = ""
+        self._steps: list[Step] = []
+        self._poll: Step | None = None
+        self._shown = self._overrides = self._rest = ""
+        self._position_known = True
 
     def read(self, events: Iterable[Event]) -> list[Step]:
         for event in events:
             if event.kind == ">":
-                self._sent(event.data.replace(POLL, b""))
-            elif event.kind == "<" and self.steps:
+                self._sent(event.data)
+            elif event.kind == "<" and self._steps:  # not the greeting, which the sender flushes
                 *whole, self._rest = (self._rest + event.data.decode("latin-1")).split("\r\n")
                 for line in whole:
                     self._came(line)
-        return self.steps
+        return [step for step in self._steps if step]
 
     def _sent(self, data: bytes) -> None:
-        if data:
-            text = {"send": data.decode()} if data.isascii() and data != b"\x18" else None
-            self.steps.append({**(text or {"hex": data.hex()}), "got": []})
-        elif not self.steps:
-            self.steps.append({"send": "", "got": []})
+        """A step for the bytes, and an empty one for a poll before or after them."""
+        bytes_ = data.replace(POLL, b"")
+        poll: Step = {}
+        said = {"hex": bytes_.hex()}
+        if bytes_.isascii() and RESET not in bytes_:
+            said = {"send": bytes_.decode()}
+        steps = [{**said, "got": []}] if bytes_ else []
+        steps.insert(0 if data.startswith(POLL) else 1, poll)
+        self._steps += steps
+        self._poll = poll if POLL in data else None
 
     def _came(self, line: str) -> None:
         if line.startswith("<"):
@@ -73,26 +78,34 @@ class Distiller:
                 step["answers"] = step.get("answers", 0) + 1
             if line.startswith(BANNER):
                 step["banner"] = True
-            self._homeless |= line.startswith("ALARM:")
+            self._position_known &= not line.startswith("ALARM:")
 
     def _last_sent(self) -> Step:
-        """The step that lines belong to; a poll after them does not change that."""
-        if "report" in self.steps[-1]:
-            self.steps.append({"send": "", "got": []})
-        return self.steps[-1]
+        """The step that lines belong to: the last bytes, or a pause after a report."""
+        last = next((step for step in reversed(self._steps) if step), {"report": ""})
+        if "report" in last:
+            last = {"send": "", "got": []}
+            self._steps.append(last)
+        return last
 
     def _report(self, line: str) -> None:
+        """Keeps a report at its poll, if it has news.
+
+        The firmware answers a poll at once or, while homing, not at all. It reports the beginning
+        of homing and the end of a tool change without a poll; these are left out.
+        """
+        poll, self._poll = self._poll, None
+        if poll is None:
+            return
         state, *fields = line.strip("<>").split("|")
         values = dict(field.partition(":")[::2] for field in fields)
-        overrides = values.get("Ov", self._overrides)
-        if (state, overrides) == (self._state, self._overrides):
-            return
-        where = values["MPos"] if state in AT_REST and not self._homeless else "*"
-        shown = [state, f"MPos:{where}"]
+        where = values["MPos"] if state in AT_REST and self._position_known else "*"
+        shown, overrides = f"{state}|MPos:{where}", values.get("Ov", self._overrides)
         if overrides != self._overrides:
-            shown.append(f"Ov:{overrides}")
-        self._state, self._overrides = state, overrides
-        self.steps.append({"report": f"<{'|'.join(shown)}>"})
+            poll["report"] = f"<{shown}|Ov:{overrides}>"
+        elif shown != self._shown:
+            poll["report"] = f"<{shown}>"
+        self._shown, self._overrides = shown, overrides
 
 
 # ── to a machine ──

@@ -43,7 +43,7 @@ def test_recorded_session(name: str, cut: Callable[[Iterable[Step]], Iterable[St
 def test_a_difference_is_found(name: str) -> None:
     text = (GOLDEN / f"{name}.json").read_text()
     longer_jog = json.loads(text.replace("G91 X-30", "G91 X-31"))
-    assert "expected '<Idle|MPos:-30.000," in differences_of(longer_jog)[0]
+    assert "expected '<Idle|MPos:-31.000," in differences_of(longer_jog)[0]
 
 
 def sent_lines(chat: Chat) -> list[str]:
