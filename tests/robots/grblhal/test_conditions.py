@@ -24,7 +24,7 @@ RECIPES: dict[Condition, list[bytes | float | str]] = {
     "Tool": [b"T1 M6\n"],
     "Door:0": [b"\x84", 0.5],
     "Door:2": [b"G1 X50 F3000\n", 0.3, b"\x84"],
-    "Door:3": [b"M3 S500\nG1 X50 F3000\n", 5.0, b"\x84", 2.0, b"~", 0.1],
+    "Door:4": [b"M3 S500\nG1 X50 F3000\n", 5.0, b"\x84", 2.0, b"~", 0.1],
     "Check": [b"$C\n"],
     "Alarm": [b"G1 X50 F3000\n", 0.3, b"\x18"],
     "Critical": [b"G1 X900 F3000\n"],
@@ -108,8 +108,8 @@ def test_a_command_has_the_effect_of_its_row(before: Condition, event: Event) ->
         assert after in ("Door:2", "Door:0")
     elif expected == "Run" and before != "Run":
         assert after in ("Run", "Idle")
-    elif expected == "Door:3" and before == "Door:0":
-        assert after in ("Door:3", "Idle")  # nothing has to be started again
+    elif expected == "Door:4" and before == "Door:0":
+        assert after in ("Door:4", "Idle")  # nothing has to be started again
     else:
         assert after == expected
 

@@ -24,7 +24,8 @@ Override = Literal["feed", "rapid", "spindle"]
 Toggle = Literal["flood", "mist", "optional stop", "single block", "block delete", "spindle"]
 Edition = Literal["GrblHAL", "Grbl"]
 """How the firmware calls itself; Grbl: it is compiled for compatibility with Grbl 1.1."""
-Restored = Literal["settings", "parameters", "all"]
+Restored = Literal["settings", "parameters", "all", "driver"]
+"""`driver`: settings of the driver, of which there are none."""
 
 
 class Notice(Struct, frozen=True):
@@ -131,6 +132,10 @@ class RealtimeCommands(Protocol):
     def hold(self, now: int) -> None: ...
 
     def start(self, now: int) -> None: ...
+
+    def acknowledge(self, now: int) -> bool:
+        """Accept lines while the operator changes a tool; whether that has an effect."""
+        ...
 
     def reset(self, now: int) -> None: ...
 

@@ -235,7 +235,7 @@ def test_the_delay_of_arc_and_gas_is_a_setting() -> None:
     bench.say(b"\x84")
     bench.wait(1.0)
     bench.say(b"~")
-    assert (bench.state(), bench.outputs) == ("Door:3", 1)
+    assert (bench.state(), bench.outputs) == ("Door:4", 1)
     bench.wait(0.6)
     assert (bench.state(), bench.outputs) == ("Run", 3)
     bench.idle()

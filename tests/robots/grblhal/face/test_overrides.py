@@ -121,7 +121,7 @@ def test_spindle_and_coolant_need_time_after_the_door_is_closed() -> None:
     bench.say(b"~")
     assert fields(bench.report(b"\x87"))["A"] == "S"
     bench.wait(3.9)
-    assert bench.state() == "Door:3", "$392 is 4 s"
+    assert bench.state() == "Door:4", "$392 is 4 s"
     bench.wait(0.2)
     assert fields(bench.report(b"\x87"))["A"] == "SF"
     bench.wait(0.8)
@@ -136,7 +136,7 @@ def test_opening_the_door_again_stops_the_spindle_again() -> None:
     bench = Bench().fast()
     bench.ask("M3 S500")
     bench.say(b"\x84~")
-    assert bench.state() == "Door:3"
+    assert bench.state() == "Door:4"
     bench.wait(1.0)
     bench.say(b"\x84")
     assert "[MSG:Check Door]" in bench.received()

@@ -12,7 +12,7 @@ from tests.robots.grblhal.judge.partners import FirmwareHangsError
 Partner = Callable[[], AbstractContextManager[Wire]]
 RESETS = (b"\x18", b"\x03")
 REPORTS = (b"?", b"\x05", b"\x80", FULL_STATUS)
-MOVING = ("Run", "Jog", "Home", "Hold:1", "Door:2", "Door:3")
+MOVING = ("Run", "Jog", "Home", "Hold:1", "Door:2", "Door:4")
 WAITING = ("Hold:0", "Door:0", "Door:1", "Tool", "Sleep", "Alarm")
 """States in which a line may wait for its answer; in a dwell the state is Idle."""
 POLLS = 300

@@ -274,6 +274,8 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             self._stalled = self._full()
             if self._stalled:
                 break
+            if self._buffer.take_cancel():
+                self._sticky = 0
             line = self._buffer.next_line()
             self._send_due_report(now)
             if line is None:
@@ -306,8 +308,10 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         if text[0] == "$":
             return self._dollar.execute(text, now)
         if refused := self._controller.lines.gcode_refusal(now):
-            return 0 if text == "%" else refused.code
-        if self._sticky:
+            reading = self._controller.reading(now)
+            ends = text == "%" and reading.state == "Alarm" and not reading.critical
+            return 0 if ends else refused.code
+        if self._sticky not in (0, ErrorCode.TOOL_CHANGE_PENDING):
             return self._sticky
         if TOOL_CHANGE in commands and self._edition == "Grbl":
             return ErrorCode.UNSUPPORTED
@@ -338,6 +342,8 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             self._report(now)
         elif byte in COMMANDS:
             COMMANDS[byte](self, now)
+        if self._buffer.aside is not None and not self._controller.reading(now).changing:
+            self._buffer.bring_back()
         self._serve(now)
 
     def _full_report(self, now: int) -> None:
@@ -350,8 +356,10 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         if reading.silent:
             return
         free = max(0, BUFFER_BYTES - self._buffer.waiting)
-        settings = self._controller.storage.settings()
+        settings, full = self._controller.storage.settings(), self._reports.full
         self._say(self._reports.report(reading, settings, free_bytes=free))
+        if not full and self._reports.modes_changed(reading.modal, settings):
+            self._dollar.modes(now)
 
     def _report_now(self, notice: Notice, now: int) -> None:
         if self._asked_in_silence or not notice.code:
@@ -363,13 +371,19 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
 
     def _stop(self, now: int) -> None:
         self._flush()
+        self._buffer.cancel()
         self._working = False
         self._controller.realtime.stop(now)
 
     def _cancel_jog(self, now: int) -> None:
         self._flush()
-        self._sticky = 0
+        self._buffer.cancel()
         self._controller.realtime.cancel_jog(now)
+
+    def _acknowledge(self, now: int) -> None:
+        """Lines are read again while the tool is changed; those that wait are kept for later."""
+        if self._controller.realtime.acknowledge(now):
+            self._buffer.set_aside()
 
     def _toggle_auto_report(self, now: int) -> None:
         if self._controller.storage.settings()[SettingNumber.REPORT_INTERVAL]:
@@ -437,7 +451,7 @@ COMMANDS: dict[int, Callable[[GrblHalFace, int], object]] = {
         lambda face, now: face._controller.realtime.hold(now),
     ),
     **dict.fromkeys(
-        (Realtime.START, Realtime.START_8BIT, Realtime.TOOL_CHANGED),
+        (Realtime.START, Realtime.START_8BIT),
         lambda face, now: face._controller.realtime.start(now),
     ),
     **dict.fromkeys((Realtime.RESET, Realtime.EXIT), GrblHalFace._reset),
@@ -447,6 +461,7 @@ COMMANDS: dict[int, Callable[[GrblHalFace, int], object]] = {
     Realtime.JOG_CANCEL: GrblHalFace._cancel_jog,
     Realtime.FULL_STATUS: GrblHalFace._full_report,
     Realtime.AUTO_REPORT: GrblHalFace._toggle_auto_report,
+    Realtime.TOOL_ACKNOWLEDGE: GrblHalFace._acknowledge,
     Realtime.CONTROL_LOOP_LOG: lambda face, now: face._say(f"error:{ErrorCode.UNSUPPORTED}"),
 }
 

@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from understudy.errors import Refused
 from understudy.gcode.blocks import COORDINATE_SYSTEMS, read_number
 from understudy.gcode.modal import modes_report
@@ -35,7 +37,7 @@ from understudy.robots.grblhal.setting_table import SETTINGS
 
 BUILD = "20260817"
 SPINDLE_NAME = "simulated PWM spindle"
-RESTORED: dict[str, Restored] = {"$": "settings", "#": "parameters", "*": "all"}
+RESTORED: dict[str, Restored] = {"$": "settings", "#": "parameters", "*": "all", "&": "driver"}
 STANDING = ("Idle", "Alarm", "Check")
 """Reported states in which settings are printed."""
 HOMING_COMMANDS = ("H", "HX", "HY", "HZ", "HA", "HB", "HC")
@@ -118,7 +120,10 @@ class DollarCommands:
 
     def modes(self, now: int) -> None:
         """Print `[GC:…]`."""
-        self._say(modes_report(self._controller.reading(now).modal))
+        reading = self._controller.reading(now)
+        text = modes_report(replace(reading.modal, tool=reading.tool))
+        spindle = f" {reading.modal.spindle} "
+        self._say(text.replace(spindle, f"{spindle}M6 ", 1) if reading.changing else text)
 
     def _modes(self, argument: str | None, now: int) -> int:
         self.modes(now)
@@ -257,6 +262,8 @@ class DollarCommands:
         return None
 
     def _restore(self, argument: str | None, now: int) -> int:
+        if self._controller.reading(now).state not in ("Idle", "Alarm"):
+            return ErrorCode.NOT_IDLE
         what = RESTORED.get((argument or "")[:1])
         if what is None:
             return ErrorCode.UNKNOWN_COMMAND
@@ -294,6 +301,11 @@ class Command(NamedTuple):
 def _nothing(dollar: DollarCommands, argument: str | None, now: int) -> int:
     """Answers ok and prints nothing: there is nothing to list."""
     return 0
+
+
+def _not_here(dollar: DollarCommands, argument: str | None, now: int) -> int:
+    """The machine has no clock, no encoder, no report of its motors, and no plate to probe."""
+    return ErrorCode.UNKNOWN_COMMAND
 
 
 def _number(text: str) -> tuple[int, int]:
@@ -339,7 +351,11 @@ COMMANDS: dict[str, Command] = {
     "HSS": Command(
         lambda d, a, now: d._limit_inputs("[HOMES:{},:L]", d._controller.reading(now).limits)
     ),
-    **dict.fromkeys(("PINS", "PINSTATE", "PORTS", "TLR", "DWNGRD"), Command(_nothing)),
+    **dict.fromkeys(("PINS", "PINSTATE", "PORTS", "DWNGRD"), Command(_nothing)),
+    "TLR": Command(_nothing, always=False),
+    "TPW": Command(_not_here, always=False),
+    **dict.fromkeys(("RTC", "SDS", "REBOOT"), Command(_not_here, takes=True)),
+    **dict.fromkeys(("SD", "SR"), Command(_not_here, takes=True, always=False)),
     "RST": Command(DollarCommands._restore, takes=True),
     "J": Command(DollarCommands._jog, takes=True, always=False),
     "N0": Command(lambda d, a, now: d._store_startup(0, a, now), takes=True, always=False),

@@ -56,13 +56,15 @@ class SavedBuffer(Struct):
     too_long: bool
     last_end: bytes
     verbatim: str
+    cancelled: bool = False
+    aside: bytes | None = None
 
 
 class ReceiveBuffer:
     """The firmware's receive buffer, and the line that is being read from it.
 
     ``verbatim`` is the character that began a text in which every byte is kept (``$``, ``[`` or
-    ``(``), or ``;`` for a comment.
+    ``(``), or ``;`` for a comment. ``aside`` are bytes that wait until a tool change has ended.
     """
 
     def __init__(self) -> None:
@@ -72,6 +74,8 @@ class ReceiveBuffer:
         self._too_long = False
         self._last_end = b""
         self._verbatim = ""
+        self._cancelled = False
+        self.aside: bytes | None = None
 
     def put(self, text: bytes) -> None:
         self._unread += text
@@ -86,12 +90,34 @@ class ReceiveBuffer:
             self._last_end = dropped if dropped in LINE_ENDS else b""
         self._unread.clear()
         self._at = 0
+        self._cancelled, self.aside = False, None
         self._begin()
+
+    def cancel(self) -> None:
+        """Discard all bytes, and leave one behind that says so."""
+        self.flush()
+        self._cancelled = True
+
+    def take_cancel(self) -> bool:
+        """Read the byte of `cancel`; whether there was one."""
+        cancelled, self._cancelled = self._cancelled, False
+        return cancelled
+
+    def set_aside(self) -> None:
+        """Keep the unread bytes until `bring_back`."""
+        self.aside = bytes(self._unread[self._at :])
+        self._unread.clear()
+        self._at = 0
+
+    def bring_back(self) -> None:
+        """Read on with the bytes that were set aside; newer ones are lost."""
+        if self.aside is not None:
+            self._unread, self._at, self.aside = bytearray(self.aside), 0, None
 
     @property
     def waiting(self) -> int:
         """Bytes that are received and not yet read."""
-        return len(self._unread) - self._at
+        return len(self._unread) - self._at + self._cancelled
 
     @property
     def keeps_commands(self) -> bool:
@@ -164,6 +190,8 @@ class ReceiveBuffer:
             too_long=self._too_long,
             last_end=self._last_end,
             verbatim=self._verbatim,
+            cancelled=self._cancelled,
+            aside=self.aside,
         )
 
     def load(self, saved: SavedBuffer) -> None:
@@ -171,3 +199,4 @@ class ReceiveBuffer:
         self._line = bytearray(saved.part)
         self._too_long, self._last_end = saved.too_long, saved.last_end
         self._verbatim = saved.verbatim
+        self._cancelled, self.aside = saved.cancelled, saved.aside

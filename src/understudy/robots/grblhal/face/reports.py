@@ -7,23 +7,26 @@ come in every 20th or 30th report, in every 10th while nothing moves, and never 
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from understudy.gcode.blocks import COORDINATE_SYSTEMS
-from understudy.gcode.dialect import MM_PER_INCH, Axes
-from understudy.gcode.modal import work_offset
+from understudy.gcode.dialect import MM_PER_INCH, ZERO, Axes
+from understudy.gcode.modal import Modal, work_offset
 from understudy.robots.grblhal.controller import FirmwareReading
 from understudy.robots.grblhal.numbers import AXIS_LETTERS, SettingNumber
 
 MACHINE, BUFFER, LINE, SPEED, PINS, OFFSET, OVERRIDES = (1 << bit for bit in range(7))
-ALARM = 1 << 10
+PARSER, ALARM = 1 << 9, 1 << 10
 """Bits of $10."""
+LATHE = 2
+"""Value of $32."""
 OV_BUSY, OV_IDLE, WCO_BUSY, WCO_IDLE = 20, 10, 30, 10
 """Number of reports between two Ov or WCO fields."""
 BUSY = ("Home", "Run", "Hold", "Jog", "Door")
 
 ALL = frozenset(
     {"offset", "system", "overrides", "spindle", "coolant", "scaling", "mpg", "homed", "tool",
-     "probe", "reference", "input"}
+     "probe", "reference", "input", "diameter"}
 )  # fmt: skip
 AFTER_RESET = frozenset({"overrides", "spindle", "coolant", "reference"})
 
@@ -36,10 +39,21 @@ class SavedReports(Struct):
     override_counter: int
     offset_counter: int
     auto: bool
+    numbers: tuple[float, float, int] = (0.0, 0.0, 0)
+    shifted: bool = False
+    codes: Modal | None = None
 
 
 class StatusReports:
-    """Writes status reports and remembers which fields the next one must contain."""
+    """Writes status reports and remembers which fields the next one must contain.
+
+    ``_numbers``, ``_shifted`` and ``_codes`` are the modal state that `modes_changed` has seen: F,
+    S and T, whether G92 is active, and all the rest.
+    """
+
+    _numbers: tuple[float, float, int] = (0.0, 0.0, 0)
+    _shifted = False
+    _codes: Modal | None = None
 
     def __init__(self) -> None:
         self._flags: set[str] = set()
@@ -52,6 +66,11 @@ class StatusReports:
         """Put every field into the next report."""
         self._flags = set(ALL)
         self._full = True
+
+    @property
+    def full(self) -> bool:
+        """Whether the next report has all fields."""
+        return self._full
 
     def restart(self, *, auto: bool) -> None:
         self._flags = set(AFTER_RESET)
@@ -77,6 +96,21 @@ class StatusReports:
         fields += self._occasional(reading, settings)
         self._flags, self._full = later, False
         return f"<{'|'.join(fields)}>"
+
+    def modes_changed(self, modal: Modal, settings: Mapping[int, float]) -> bool:
+        """Whether `[GC:…]` has to follow a report ($10); one kind of change for each report."""
+        if not int(settings[SettingNumber.REPORT_OPTIONS]) & PARSER:
+            return False
+        numbers = modal.feed, modal.speed, modal.tool
+        if numbers != self._numbers:
+            self._numbers = numbers
+            return True
+        if any(modal.g92) != self._shifted:
+            self._shifted = not self._shifted
+            return True
+        codes, before = _codes_of(modal), self._codes
+        self._codes = codes
+        return codes != before
 
     def _count(self, reading: FirmwareReading, mask: int) -> set[str]:
         """Advance the counters; return the fields that are postponed to the next report."""
@@ -131,6 +165,8 @@ class StatusReports:
             fields.append("MPG:0")
         if "homed" in flags and reading.homed:
             fields.append(f"H:{reading.homed}")
+        if "diameter" in flags and settings[SettingNumber.MODE] == LATHE:
+            fields.append("D:0")
         if "tool" in flags:
             fields.append(f"T:{reading.tool}")
         if "probe" in flags:
@@ -140,7 +176,7 @@ class StatusReports:
         if "input" in flags and reading.input is not None:
             fields.append(f"In:{int(reading.input)}")
         if self._full:
-            fields.append("FW:grblHAL")
+            fields += ["FW:grblHAL", *(["$C:1"] if reading.critical else [])]
         return fields
 
     # ── snapshots ──
@@ -152,12 +188,27 @@ class StatusReports:
             self._override_counter,
             self._offset_counter,
             self.auto,
+            self._numbers,
+            self._shifted,
+            self._codes,
         )
 
     def load(self, saved: SavedReports) -> None:
         self._flags, self._full, self.auto = set(saved.flags), saved.full, saved.auto
         self._override_counter = saved.override_counter
         self._offset_counter = saved.offset_counter
+        self._numbers, self._shifted, self._codes = saved.numbers, saved.shifted, saved.codes
+
+
+def _codes_of(modal: Modal) -> Modal:
+    """The active codes, with the offsets that act; the rest as at the start."""
+    own = modal.offsets[modal.coordinates]
+    offsets = tuple(own if n == modal.coordinates else ZERO for n in range(len(modal.offsets)))
+    start = Modal()
+    return replace(
+        modal, offsets=offsets, feed=0.0, speed=0.0, tool=0, selected=0, line=0, g92=ZERO,
+        g92_kept=ZERO, g28=ZERO, g30=ZERO, tools=(), cycle=start.cycle,
+    )  # fmt: skip
 
 
 def axis_values(values: Axes, settings: Mapping[int, float]) -> str:

@@ -1,5 +1,6 @@
 """The firmware of a grblHAL controller, without axes of its own, and the lines that it executes."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import msgspec
 
 from understudy.errors import Refused
 from understudy.gcode import Modal, requests
+from understudy.gcode.blocks import normalized
 from understudy.gcode.modal import work_offset
 from understudy.robots.grblhal.controller import FirmwareReading, Notice
 from understudy.robots.grblhal.firmware.commands import (
@@ -217,6 +219,9 @@ class FirmwareLines:
         if state.block_delete and text.startswith("/"):
             self._core.answer(0, now)
             return
+        if state.tool is not None and _moves(text):
+            self._core.answer(ErrorCode.TOOL_CHANGE_PENDING, now)
+            return
         number = self._next_number()
         if state.condition == "Check":
             self._submit(GcodeLine(number, text, "check"), now)
@@ -274,7 +279,7 @@ class FirmwareLines:
             return True
         return not (
             state.condition in DOOR
-            or state.tool is not None
+            or (state.tool is not None and not state.acknowledged)
             or state.at_rest
             or state.homing is not None
             or program.queue.held
@@ -424,6 +429,18 @@ class FirmwareLines:
         """Wait for the operator if the line came over the wire; otherwise the tool is already
         changed."""
         if change.physical and over_a_wire(self._core.runner.state.current):
-            self._core.state.tool = change.previous
+            self._core.state.tool, self._core.state.acknowledged = change.previous, False
         else:
             self._core.changed(now, "tool")
+
+
+def _moves(text: str) -> bool:
+    """Whether a line has a word of motion, or axis words for the active one."""
+    line = normalized(text)
+    if _MOTION.search(line):
+        return True
+    return any(axis in line for axis in AXIS_LETTERS) and not _AXES_ONLY.search(line)
+
+
+_MOTION = re.compile(r"G0*([01235]|5\.1|33|38\.\d|73|76|8\d)(?![\d.])")
+_AXES_ONLY = re.compile(r"G(0*10|92|28\.1|30\.1|43\.1)(?![\d.])")

@@ -65,6 +65,12 @@ class FirmwareRealtime:
             core.runner.cycle_start(now)
         core.wake_now(now)
 
+    def acknowledge(self, now: int) -> bool:
+        state = self._core.state
+        new = self._core.condition(now) == "Tool" and not state.acknowledged
+        state.acknowledged = state.acknowledged or new
+        return new
+
     def reset(self, now: int) -> None:
         core = self._core
         homing = core.condition(now) == "Home"

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 Condition = Literal[
-    "Idle", "Run", "Jog", "Home", "Hold:0", "Hold:1", "Tool", "Door:0", "Door:2", "Door:3",
+    "Idle", "Run", "Jog", "Home", "Hold:0", "Hold:1", "Tool", "Door:0", "Door:2", "Door:4",
     "Check", "Alarm", "Critical", "EStop", "Inhibited", "Sleep", "Sleep:Alarm", "Sleep:EStop",
 ]  # fmt: skip
-"""`Hold:1` and `Door:2`: the axes still brake. `Door:3`: spindle and coolant start again.
+"""`Hold:1` and `Door:2`: the axes still brake. `Door:4`: spindle and coolant start again.
 `Critical`: only a reset is accepted. `EStop`: the emergency stop or a motor fault is active, and a
 reset has no effect. `Inhibited`: the cell is stopped; motion is refused until it starts again."""
 
@@ -33,7 +33,7 @@ MOVING_STATES: tuple[Condition, ...] = ("Idle", "Run", "Jog", "Home", "Hold:0", 
 """Conditions that follow from the program and its motion."""
 SAMPLED: tuple[Condition, ...] = (*MOVING_STATES, "Inhibited")
 """Conditions that are stored as `Idle`; `Inhibited` follows from the state of the cell."""
-DOOR: tuple[Condition, ...] = ("Door:0", "Door:2", "Door:3")
+DOOR: tuple[Condition, ...] = ("Door:0", "Door:2", "Door:4")
 ALARM: tuple[Condition, ...] = ("Alarm", "Critical", "EStop", "Inhibited")
 SLEEP: tuple[Condition, ...] = ("Sleep", "Sleep:Alarm", "Sleep:EStop")
 LOCKED: tuple[Condition, ...] = (*ALARM, "Sleep:Alarm", "Sleep:EStop")
@@ -68,10 +68,10 @@ TRANSITIONS: Mapping[tuple[Condition, Event], Condition] = {
     ("Hold:0", "start"): "Run",
     ("Idle", "tool change"): "Tool",
     ("Tool", "start"): "Run",
-    **_from(("Idle", "Run", "Jog", "Hold:0", "Hold:1", "Tool", "Door:3"), "door", "Door:2"),
+    **_from(("Idle", "Run", "Jog", "Hold:0", "Hold:1", "Tool", "Door:4"), "door", "Door:2"),
     ("Door:2", "rest"): "Door:0",
-    ("Door:0", "start"): "Door:3",
-    ("Door:3", "restored"): "Run",
+    ("Door:0", "start"): "Door:4",
+    ("Door:4", "restored"): "Run",
     # check mode and sleep
     ("Idle", "check"): "Check",
     ("Idle", "sleep"): "Sleep",
@@ -89,7 +89,7 @@ TRANSITIONS: Mapping[tuple[Condition, Event], Condition] = {
     # stop and reset
     **_from((*AT_WORK, "Alarm", "Sleep", "Sleep:Alarm"), "stop", "Idle"),
     **_from((*AT_WORK, "Sleep"), "reset in motion", "Alarm"),
-    **_from(("Idle", "Hold:0", "Tool", "Door:0", "Door:3", "Check"), "reset", "Idle"),
+    **_from(("Idle", "Hold:0", "Tool", "Door:0", "Door:4", "Check"), "reset", "Idle"),
     **_from(("Alarm", "Critical", "Sleep", "Sleep:Alarm"), "reset", "Alarm"),
     # the cell stops and starts
     **_from((*AT_WORK, "Sleep"), "inhibit", "Inhibited"),
