@@ -382,7 +382,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
 
     def _acknowledge(self, now: int) -> None:
         """Lines are read again while the tool is changed; those that wait are kept for later."""
-        if self._controller.realtime.acknowledge(now):
+        if self._controller.switches.acknowledge(now):
             self._buffer.set_aside()
 
     def _toggle_auto_report(self, now: int) -> None:

@@ -65,12 +65,6 @@ class FirmwareRealtime:
             core.runner.cycle_start(now)
         core.wake_now(now)
 
-    def acknowledge(self, now: int) -> bool:
-        state = self._core.state
-        new = self._core.condition(now) == "Tool" and not state.acknowledged
-        state.acknowledged = state.acknowledged or new
-        return new
-
     def reset(self, now: int) -> None:
         core = self._core
         homing = core.condition(now) == "Home"
@@ -315,6 +309,12 @@ class FirmwareSwitches:
         core.switch_off(now)
         core.emit(Notice("flush"), now)
         return None
+
+    def acknowledge(self, now: int) -> bool:
+        state = self._core.state
+        new = self._core.condition(now) == "Tool" and not state.acknowledged
+        state.acknowledged = state.acknowledged or new
+        return new
 
     def _toggle_coolant(self, what: str, now: int) -> bool:
         core, state = self._core, self._core.state
