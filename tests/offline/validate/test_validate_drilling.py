@@ -7,6 +7,8 @@ from understudy.app.build import build_cell
 from understudy.wire.exchange import InProcessCell
 
 ABOVE = "G21 G90 G94\nG0 X450 Y0 Z450 A180 B0 C0\n"
+HOMED_HERE = b"$22=33\n$44=0\n$45=0\n$H\n"
+"""Homing by hand: the machine has no switches, and stands at zero."""
 FREE = {
     "G98 G81 X440 Y10 Z400 R430 F3000": "G0 X440 Y10\nG0 Z430\nG1 Z400 F3000\nG0 Z450",
     "G99 G82 X440 Z410 R430 P0.3 F3000": "G0 X440\nG0 Z430\nG1 Z410 F3000\nG4 P0.3\nG0 Z430",
@@ -64,7 +66,7 @@ def test_a_hole_beyond_the_travel_is_the_alarm_of_the_running_machine(
     assert axis in found.message
     running = InProcessCell(build_cell(cell("machine_travel")))
     client = running.connect("machine.grblhal")
-    client.received()
+    assert client.ask(HOMED_HERE).count(b"ok") == 4, "soft limits hold for homed axes"
     client.say(text.encode())
     running.advance(60.0)
     assert b"ALARM:2" in client.received()
