@@ -84,6 +84,30 @@ class Peer:
         return self.driver.status(self.now)
 
 
+class TestHoming:
+    @pytest.mark.parametrize("reported", [True, False])
+    def test_a_controller_that_homes_is_silent(self, reported: bool) -> None:
+        """The firmware sends one report when homing begins, a compatible one none, then nothing."""
+        peer = Peer().ready()
+        peer.driver.home(peer.now)
+        assert "$H\n" in peer.sent()
+        if reported:
+            peer.say(IDLE.replace("Idle", "Home"))
+        peer.advance(300.0)
+        assert (peer.status.error_message, peer.status.moving) == ("", True)
+        peer.say("ok", IDLE)
+        peer.advance(1.0)
+        peer.say(IDLE)
+        assert peer.driver.is_homed()
+        assert peer.send("G0 X1") is None
+
+    def test_homing_that_never_ends_is_reported(self) -> None:
+        peer = Peer().ready()
+        peer.driver.home(peer.now)
+        peer.advance(700.0)
+        assert "within 600000 ms" in peer.status.error_message
+
+
 class TestConnecting:
     def test_it_asks_for_a_report_and_the_settings(self) -> None:
         peer = Peer().ready()

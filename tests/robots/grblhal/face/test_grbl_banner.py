@@ -51,6 +51,12 @@ def test_a_line_after_a_refused_one_is_executed(bench: Bench) -> None:
     assert bench.ask("G4 P0") == ["ok"]
 
 
+def test_ctrl_c_is_no_reset(bench: Bench) -> None:
+    bench.say(b"\x03")
+    assert bench.received() == []
+    assert bench.ask("G4 P0") == ["ok"]
+
+
 @pytest.mark.parametrize("line", ["T1 M6", "T1M06", "m6"])
 def test_there_is_no_tool_change(bench: Bench, line: str) -> None:
     assert bench.ask(line) == ["error:20"]

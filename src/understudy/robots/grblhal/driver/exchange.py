@@ -40,6 +40,8 @@ LONGEST_ANSWER = 1024
 MOST_TRIES = 3
 MOST_UNSENT = 4096
 LONGEST_WAIT = 1e6
+LONGEST_HOMING = nanoseconds(600.0)
+"""Time without a report while the axes home: firmware sends none then, unless $10 has the bit."""
 STOPS = ((Realtime.STOP,), (Realtime.RESET,))
 
 LineKind = Literal["line", "jog", "home", "unlock", "clear", "query"]
@@ -65,7 +67,10 @@ class SentLine:
         return len(self.text) + 1
 
     def wait(self) -> int:
-        """How long the controller may take to answer without motion: the time of G4 and M66."""
+        """How long the controller may take to answer without a report of motion: the time of G4
+        and M66, and of homing, during which it sends no reports unless it is told to ($10)."""
+        if self.kind == "home":
+            return LONGEST_HOMING
         block = parse(self.text, GRBLHAL_ARM) if self.kind == "line" else None
         if not isinstance(block, Block):
             return 0
@@ -456,11 +461,15 @@ class LineExchange:
 
     # ── timeouts ──
 
+    def _report_timeout(self) -> int:
+        homing = self._state.state == "Home" or any(line.kind == "home" for line in self.in_flight)
+        return LONGEST_HOMING if homing else self._timeout
+
     def due(self) -> int | None:
         """When the timeout ends, if nothing is received until then."""
         moments = []
         if self.report_requested_at is not None:
-            moments.append(self.report_requested_at + self._timeout)
+            moments.append(self.report_requested_at + self._report_timeout())
         if self.in_flight and self._at_rest_since is not None:
             moments.append(self._at_rest_since + self._timeout + self.in_flight[0].wait())
         return min(moments, default=None)
@@ -469,7 +478,8 @@ class LineExchange:
         due = self.due()
         if due is None or now < due:
             return None
+        asked, timeout = self.report_requested_at, self._report_timeout()
+        if asked is not None and now >= asked + timeout:
+            return Refused(f"the controller is silent: no report within {timeout // NS_PER_MS} ms")
         within = f"within {self._timeout // NS_PER_MS} ms"
-        if self.report_requested_at is not None and now >= self.report_requested_at + self._timeout:
-            return Refused(f"the controller is silent: no report {within}")
         return Refused(f"no answer to {self.in_flight[0].text!r} {within} although nothing moves")

@@ -9,7 +9,7 @@ A controller has one serial line. The face serves the newest connection; older c
 until it is closed. See docs/robots/grblhal.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -57,6 +57,7 @@ STATUS_BYTES = (Realtime.STATUS_LEGACY, Realtime.STATUS_8BIT)
 """Requests that have no effect while reports are automatic; `?` always has an effect."""
 
 TOOL_CHANGE = "M6"
+UNKNOWN_BYTES: Mapping[Edition, tuple[int, ...]] = {"GrblHAL": (), "Grbl": (Realtime.EXIT,)}
 
 ENDPOINTS = {"": Endpoint(serial=True)}
 LINE_ANSWERS = LineAnswers(greeting_lines=2, ends=("ok", "error:", "ALARM:"))
@@ -65,7 +66,7 @@ LINE_ANSWERS = LineAnswers(greeting_lines=2, ends=("ok", "error:", "ALARM:"))
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """`banner`: the name in the greeting. `Grbl` is the firmware as it is compiled with
     COMPATIBILITY_LEVEL=1 for senders that know Grbl 1.1 only: `$I` is short, a line is executed
-    although the one before it was refused, and M6 is unknown."""
+    although the one before it was refused, M6 and the byte 0x03 are unknown."""
 
     banner: Edition = "GrblHAL"
 
@@ -340,7 +341,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             self._controller.switches.toggle(numbers.TOGGLES[byte], now)
         elif byte == Realtime.STATUS or (byte in STATUS_BYTES and not self._reports.auto):
             self._report(now)
-        elif byte in COMMANDS:
+        elif byte in COMMANDS and byte not in UNKNOWN_BYTES[self._edition]:
             COMMANDS[byte](self, now)
         if self._buffer.aside is not None and not self._controller.reading(now).changing:
             self._buffer.bring_back()
