@@ -68,7 +68,7 @@ class SentLine:
 
     def wait(self) -> int:
         """How long the controller may take to answer without a report of motion: the time of G4
-        and M66, and of homing, during which it sends no reports unless it is told to ($10)."""
+        and M66, and of homing, during which it sends no reports unless $10 asks for them."""
         if self.kind == "home":
             return LONGEST_HOMING
         block = parse(self.text, GRBLHAL_ARM) if self.kind == "line" else None
