@@ -19,8 +19,8 @@ def test_there_are_48_recorded_sessions() -> None:
     assert len(SESSIONS) == 48
 
 
-def machine() -> InProcessCell:
-    return InProcessCell(build_cell(load_config(FACTORY)))
+def machine(cell: str = FACTORY) -> InProcessCell:
+    return InProcessCell(build_cell(load_config(cell)))
 
 
 def play(path: Path, virtual_cell: InProcessCell) -> None:
@@ -34,9 +34,11 @@ def play(path: Path, virtual_cell: InProcessCell) -> None:
     client.leave()
 
 
+@pytest.mark.parametrize("cell", [FACTORY, "grblhal_6axis"], ids=["factory", "shipped"])
 @pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
-def test_session(path: Path) -> None:
-    play(path, machine())
+def test_session(path: Path, cell: str) -> None:
+    """Each session begins with `$RST=*`: the settings of the cell file do not matter."""
+    play(path, machine(cell))
 
 
 def test_all_sessions_one_after_the_other_on_one_machine() -> None:
