@@ -19,3 +19,12 @@ report = understudy.validate(SOUND.replace("Z350", "Z300"), "g60_welding")
 assert not report.passed
 for found in report.violations:
     print(found.kind, "-", found.message)
+
+# A drilling program on a machine under grblHAL; a feed above the maximum of an axis is a warning.
+report = understudy.validate("drill_plate.gcode", "grblhal_6axis")
+assert report.passed
+print(f"{report.total_s:.1f} s, {len(report.warnings)} warnings")
+report = understudy.validate("G21 G90 G94\nG1 X100 F20000\n", "grblhal_6axis")
+assert report.passed
+for found in report.warnings:
+    print(found.kind, "-", found.message)
