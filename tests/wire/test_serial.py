@@ -6,17 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from understudy.app.build import build_cell
 from understudy.app.live import Live, Options
 from understudy.cli.transcript import Transcript
 from understudy.config import load_config
+from understudy.errors import ConfigError
 from understudy.robots.grblhal import face as grblhal
 from understudy.wire.chat import parse
 from understudy.wire.dial import Device, Dial, parse_place
 from understudy.wire.exchange import InProcessCell
 from understudy.wire.play import Tolerance, play
 from understudy.wire.pty import make_terminal, streams_over
-from understudy.wire.record import Recorder, Terminal
+from understudy.wire.record import Recorder, Terminal, parse_front
 
 PATIENCE_S = 60.0
 MACHINE = "robots: {machine: {kind: machine, faces: {grblhal: {pty: true}}}}\n"
@@ -173,7 +176,7 @@ async def record(folder: Path) -> str:
     live = Live(load_config(str(folder / "cell.yaml")), Options(rate="max", ephemeral=True))
     await live.start()
     device = parse_place(live.endpoints["machine.grblhal"])
-    recorder = Recorder(Terminal(), device, face="grblhal")
+    recorder = Recorder(parse_front(f"pty:{folder}/ttyREC"), device, face="grblhal")
     transcript = Transcript(folder / "a.chat", "--out", overwrite=False)
     reported = asyncio.Event()
 
@@ -183,6 +186,7 @@ async def record(folder: Path) -> str:
 
     task = asyncio.ensure_future(recorder.run(transcript.write, listens))
     await asyncio.wait_for(reported.wait(), PATIENCE_S)
+    assert recorder.place == f"{folder}/ttyREC"
     terminal = os.open(recorder.place, os.O_RDWR | os.O_NOCTTY)
     reader, writer = await streams_over(terminal)
     for line in (b"$I\n", b"G1 X10 F6000\n", b"G4 P0.1\n", b"$G\n", b"M999\n"):
@@ -202,6 +206,7 @@ async def record(folder: Path) -> str:
 
 def test_a_recording_between_terminals_is_confirmed_by_replay(tmp_path: Path) -> None:
     recorded = asyncio.run(record(tmp_path))
+    assert not os.path.lexists(tmp_path / "ttyREC"), "the link to the terminal is removed"
     assert recorded.startswith("# face: grblhal\n")
     chat = parse(recorded)
     assert [event.data for event in chat.events if event.kind == "!"] == [b"open"]
@@ -210,3 +215,19 @@ def test_a_recording_between_terminals_is_confirmed_by_replay(tmp_path: Path) ->
     virtual_cell = InProcessCell(build_cell(load_config(str(tmp_path / "cell.yaml"))))
     difference = play(chat, virtual_cell, dialect=grblhal, tolerance=Tolerance(0.0, None))
     assert difference is None, str(difference)
+
+
+def test_a_recorder_without_a_path_has_the_number_of_its_terminal() -> None:
+    terminal = parse_front("pty")
+    assert isinstance(terminal, Terminal)
+    assert terminal.open().startswith("/dev/")
+    terminal.close()
+
+
+def test_a_recorder_does_not_replace_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("precious")
+    terminal = parse_front(f"pty:{tmp_path}/a")
+    assert isinstance(terminal, Terminal)
+    with pytest.raises(ConfigError, match="not replaced"):
+        terminal.open()
+    assert (tmp_path / "a").read_text() == "precious"

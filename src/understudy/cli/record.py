@@ -10,11 +10,16 @@ from understudy.cli.transcript import Transcript
 from understudy.errors import unknown
 from understudy.registry import kinds
 from understudy.wire.dial import parse_place
-from understudy.wire.record import Recorder, Terminal, parse_address
+from understudy.wire.record import Recorder, parse_front
 
 
 def record(
-    listen: Annotated[str, typer.Option(help="[HOST]:PORT for the client, or pty")],
+    listen: Annotated[
+        str,
+        typer.Option(
+            help="[HOST]:PORT for the client, or pty[:PATH], a serial port behind a link at PATH"
+        ),
+    ],
     to: Annotated[str, typer.Option(help="HOST:PORT or serial device of the REAL controller")],
     face: Annotated[str, typer.Option(help="dialect of the controller, e.g. text_tcp")],
     out: Annotated[Path, typer.Option(help="transcript file to write")],
@@ -26,8 +31,7 @@ def record(
     known = kinds("faces")
     if face not in known:
         raise unknown("face", face, known)
-    front = Terminal() if listen == "pty" else parse_address(listen)
-    recorder = Recorder(front, parse_place(to), face=face)
+    recorder = Recorder(parse_front(listen), parse_place(to), face=face)
     transcript = Transcript(out, "--out", overwrite=force)
 
     def listening(message: str) -> None:

@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from understudy.errors import ConfigError
 from understudy.wire.chat import ChatWriter, Event, Kind, write_facts
@@ -19,6 +20,7 @@ from understudy.wire.dial import Destination, Device, open_device, words_of
 from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.play import CABLE
 from understudy.wire.pty import Streams, make_terminal, streams_over
+from understudy.wire.terminal_link import TerminalLink, link_path
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +47,15 @@ def parse_address(text: str) -> TcpAddress:
     return TcpAddress(host.strip("[]") or "127.0.0.1", int(port))
 
 
+def parse_front(text: str) -> "TcpAddress | Terminal":
+    """Reads HOST:PORT, pty, or pty:PATH with the path of a link."""
+    wire, colon, path = text.partition(":")
+    if wire != "pty":
+        return parse_address(text)
+    path = str(Path(path).expanduser().absolute()) if colon else ""
+    return Terminal(TerminalLink(link_path(path)) if path else None)
+
+
 def on_signals(end: Callable[[], object]) -> None:
     """Calls ``end`` at Ctrl-C, SIGTERM or when the terminal closes (SIGHUP, unless `nohup` has it
     ignored); off the main thread there are no signals."""
@@ -59,15 +70,26 @@ def on_signals(end: Callable[[], object]) -> None:
 
 @dataclass
 class Terminal:
-    """A pseudo-terminal for one client, instead of an address to listen on."""
+    """A pseudo-terminal for one client, instead of an address; `link`: the link to it, if any."""
 
+    link: TerminalLink | None = None
     ends: tuple[int, int] = field(default=(-1, -1))
 
     def open(self) -> str:
         self.ends = make_terminal("the recorder")
-        return os.ttyname(self.ends[1])
+        path = os.ttyname(self.ends[1])
+        if self.link is None:
+            return path
+        try:
+            self.link.make(path)
+        except ConfigError:
+            self.close()
+            raise
+        return str(self.link.path)
 
     def close(self) -> None:
+        if self.link is not None:
+            self.link.remove()
         for end in self.ends:
             os.close(end)
 
