@@ -195,6 +195,10 @@ def pause(program: Program, step: requests.ProgramPause, now: int) -> bool:
 
 
 def end_program(program: Program, step: requests.ProgramEnd, now: int) -> bool:
+    line = program.state.current
+    if isinstance(line, GcodeLine) and line.how == "check":
+        program.hooks.report(step, now)
+        return True
     if program.process is not None:
         program.process.program_ended(now)
     program.hooks.switch_off(now)

@@ -36,7 +36,7 @@ from understudy.ports.io import PinChange, ProgramPins
 from understudy.simulation.program.actions import ACTIONS, set_output, steps_of
 from understudy.simulation.program.steps import (
     DROPPED,
-    REPORTED_IN_CHECK,
+    EXECUTED_IN_CHECK,
     ControllerOptions,
     Entry,
     GcodeLine,
@@ -277,6 +277,8 @@ class Runner:
         if isinstance(found, Refused):
             self.refuse_if(found, now, in_place=True)
             return
+        if entry.how == "check":
+            found = self._checked(found, now)
         self._queue_steps(entry, block, found)
 
     def _queue_steps(self, entry: GcodeLine, block: Block, found: Interpretation) -> None:
@@ -289,12 +291,21 @@ class Runner:
             rests = system_word_rests(block, at_offsets=self.options.rests_at_offsets)
             state.todo += (*((Rest(),) if rests else ()), SystemChosen())
         for request in found.requests:
-            if entry.how != "check" or isinstance(request, REPORTED_IN_CHECK):
-                state.todo += self._steps(request, before)
+            state.todo += self._steps(request, before)
         if entry.single and any(isinstance(request, MOVES) for request in found.requests):
             state.todo += (Rest(), requests.ProgramPause("M0"))
         if refusal is not None and (refusal.in_check or entry.how != "check"):
             state.todo += (LineRefused(refusal.refused.reason, refusal.refused.code),)
+
+    def _checked(self, found: Interpretation, now: int) -> Interpretation:
+        """What a line does in check mode; the tool stays, and a spindle that is on in the modal
+        state gets a new speed, as in the firmware."""
+        before, after = self.state.modal, found.modal
+        if after.speed != before.speed and before.spindle != "M5":
+            self.hooks.set_spindle(requests.Spindle(before.spindle, after.speed), now)
+        carried_out = tuple(each for each in found.requests if isinstance(each, EXECUTED_IN_CHECK))
+        kept = structs.replace(after, tool=before.tool)
+        return structs.replace(found, modal=kept, requests=carried_out)
 
     def _report_commands(self, entry: Entry, now: int) -> None:
         """Names the commands of a line to the listeners; also those of a line that is refused."""

@@ -17,11 +17,16 @@ from understudy.gcode.requests import (
     Coolant,
     Message,
     Move,
+    OffsetsChanged,
     Output,
+    Overrides,
     ProgramEnd,
     Request,
     ScalingChanged,
+    SetAnalog,
+    SetOutput,
     Spindle,
+    WaitInput,
 )
 from understudy.motion.path import Floats, Path
 from understudy.ports.refusals import SOFT_LIMIT
@@ -103,8 +108,11 @@ Step = (
     | SystemChosen
 )
 
-REPORTED_IN_CHECK = (Message, ProgramEnd, ScalingChanged)
-"""Requests that are reported for a line in check mode."""
+EXECUTED_IN_CHECK = (
+    ProgramEnd, OffsetsChanged, ScalingChanged, Overrides, SetOutput, SetAnalog, WaitInput,
+)  # fmt: skip
+"""Requests that are carried out for a line in check mode: the firmware moves nothing, leaves tool,
+spindle and coolant alone, and prints no messages. Pins it does switch."""
 
 
 # ── entries of the queue of lines ──
