@@ -1,5 +1,7 @@
 """The modal state of a controller, from line to line: an immutable value."""
 
+import math
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -199,5 +201,5 @@ def active_codes(modal: Modal) -> tuple[str, ...]:
 
 def modes_report(modal: Modal) -> str:
     """grblHAL's answer to `$G`: ``[GC:G0 G54 … T0 F0 S0.]``."""
-    numbers = f"T{modal.tool} F{int(modal.feed)} S{round(modal.speed)}."
+    numbers = f"T{modal.tool} F{int(modal.feed)} S{math.floor(modal.speed + 0.5)}."
     return f"[GC:{' '.join(active_codes(modal))} {numbers}]"

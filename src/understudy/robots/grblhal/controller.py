@@ -13,7 +13,8 @@ from understudy.gcode.dialect import ZERO, Axes
 from understudy.gcode.modal import Modal
 
 Event = Literal[
-    "resumed", "door", "stop", "program end", "unlocked", "restored", "enabled", "disabled",
+    "resumed", "restoring spindle", "door", "stop", "program end", "unlocked", "restored",
+    "enabled", "disabled",
     "critical", "estop", "motor fault", "homing required", "limits engaged", "homed",
 ]  # fmt: skip
 Field = Literal[

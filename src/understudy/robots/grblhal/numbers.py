@@ -29,6 +29,7 @@ RX_SIZE = 1024
 
 EVENT_MESSAGES: Mapping[str, str] = {
     "resumed": "",
+    "restoring spindle": "Restoring spindle",
     "door": "Check Door",
     "stop": "Stop",
     "program end": "Pgm End",

@@ -290,9 +290,11 @@ class Runner:
         if "coordinates" in block.commands and (refusal is None or refusal.executed):
             rests = system_word_rests(block, at_offsets=self.options.rests_at_offsets)
             state.todo += (*((Rest(),) if rests else ()), SystemChosen())
+        single = entry.single and (block.commands or block.values)
         for request in found.requests:
-            state.todo += self._steps(request, before)
-        if entry.single and any(isinstance(request, MOVES) for request in found.requests):
+            if not (single and isinstance(request, requests.ProgramPause)):
+                state.todo += self._steps(request, before)
+        if single:
             state.todo += (Rest(), requests.ProgramPause("M0"))
         if refusal is not None and (refusal.in_check or entry.how != "check"):
             state.todo += (LineRefused(refusal.refused.reason, refusal.refused.code),)

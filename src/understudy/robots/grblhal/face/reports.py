@@ -4,6 +4,7 @@ Its fields depend on $10, on what has changed since the last report, and on two 
 come in every 20th or 30th report, in every 10th while nothing moves, and never in the same one.
 """
 
+import math
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -252,10 +253,15 @@ def _always(reading: FirmwareReading, settings: Mapping[int, float], free_bytes:
         fields.append(f"Ln:{reading.line}")
     if mask & SPEED:
         scale = MM_PER_INCH if settings[SettingNumber.REPORT_INCHES] else 1.0
-        fields.append(f"FS:{round(reading.feed / scale)},{round(reading.speed)}")
+        fields.append(f"FS:{_whole(reading.feed / scale)},{_whole(reading.speed)}")
     if mask & PINS and reading.switches:
         fields.append(f"Pn:{reading.switches}")
     return fields
+
+
+def _whole(value: float) -> int:
+    """Rounded as the firmware does: a half goes up."""
+    return math.floor(value + 0.5)
 
 
 def _accessories(reading: FirmwareReading, *, awaited: bool) -> str:

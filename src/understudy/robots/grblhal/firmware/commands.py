@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from understudy.errors import Refused
 from understudy.gcode import Modal
 from understudy.gcode.blocks import normalized
+from understudy.gcode.dialect import firmware_delay
 from understudy.gcode.modal import work_offset
 from understudy.robots.grblhal.controller import Event, Notice, Override, Restored, Toggle
 from understudy.robots.grblhal.firmware.conditions import CRITICAL, SLEEP, TRANSITIONS
@@ -23,6 +24,8 @@ from understudy.robots.grblhal.numbers import (
 )
 from understudy.units import nanoseconds, seconds
 
+CLEAR_RAPID_OVERRIDE, CLEAR_FEED_OVERRIDE = 4, 8
+"""Bits of $676: overrides that a reset sets to 100 %."""
 NO_SLEEP = Refused("sleep is switched off ($62=0)", ErrorCode.UNKNOWN_COMMAND)
 ENGAGED = Refused("a limit switch is engaged: only homing is allowed", ErrorCode.LIMITS_ENGAGED)
 HOME_FIRST = Refused("home the machine first ($H)", ErrorCode.HOMING_REQUIRED)
@@ -52,17 +55,14 @@ class FirmwareRealtime:
     def start(self, now: int) -> None:
         core, state = self._core, self._core.state
         condition = core.condition(now)
-        if not core.apply("start", now):
+        if state.restores_at is not None or not core.apply("start", now):
             return
         if condition == "Tool":
             state.tool = None
             core.changed(now, "tool")
             core.emit(Notice("report"), now)
-        elif condition == "Door:0":
-            self.restore_outputs(now)
         else:
-            core.notify("resumed", now)
-            core.runner.cycle_start(now)
+            self.restore_outputs(now)
         core.wake_now(now)
 
     def reset(self, now: int) -> None:
@@ -150,24 +150,22 @@ class FirmwareRealtime:
             self.rest(now)
 
     def restore_outputs(self, now: int) -> None:
-        """After the door was closed: start the spindle, then the coolant, then the motion."""
+        """After a hold or a closed door: start the spindle, then the coolant, then the motion."""
         core, state = self._core, self._core.state
-        modal, settings = core.runner.state.modal, core.settings()
-        if state.spindle != modal.spindle:
-            state.spindle = modal.spindle
-            core.changed(now, "spindle")
-            core.switch_outputs(now)
-            state.restores_at = now + nanoseconds(settings[SettingNumber.DOOR_SPINDLE_DELAY])
-        elif (state.flood, state.mist) != (modal.flood, modal.mist):
-            state.flood, state.mist = modal.flood, modal.mist
-            core.changed(now, "coolant")
-            core.switch_outputs(now)
-            state.restores_at = now + nanoseconds(settings[SettingNumber.DOOR_COOLANT_DELAY])
+        held = state.condition != "Door:4"
+        delay = self._restore_spindle(now, held=held)
+        if delay is None:
+            delay = self._restore_coolant(now, held=held)
+        if delay is not None:
+            state.restores_at = now + nanoseconds(firmware_delay(core.settings()[delay]))
+            return
+        state.restores_at = state.coolant_before = None
+        if held:
+            core.notify("resumed", now)
         else:
             core.apply("restored", now)
-            state.restores_at = None
-            core.runner.cycle_start(now)
-            core.wake_now(now)
+        core.runner.cycle_start(now)
+        core.wake_now(now)
 
     def rest(self, now: int) -> None:
         """Carry out the pending action (`State.at_rest`) if the axes are at rest."""
@@ -222,11 +220,51 @@ class FirmwareRealtime:
             return AlarmCode.HOMING_REQUIRED
         return AlarmCode.LIMITS_ENGAGED if core.strictly_engaged(now) else 0
 
+    def _restore_spindle(self, now: int, *, held: bool) -> SettingNumber | None:
+        """Start a spindle that is off; the setting of its delay, None if there is nothing to do."""
+        core, state = self._core, self._core.state
+        wanted = core.runner.state.modal.spindle
+        if state.spindle == wanted:
+            return None
+        if held:
+            core.notify("restoring spindle", now)
+        state.spindle = wanted
+        core.changed(now, "spindle")
+        core.switch_outputs(now)
+        return SettingNumber.SPINDLE_DELAY if held else SettingNumber.DOOR_SPINDLE_DELAY
+
+    def _restore_coolant(self, now: int, *, held: bool) -> SettingNumber | None:
+        """Switch the coolant as before the hold; the setting of its delay, None if it is so."""
+        core, state = self._core, self._core.state
+        modal = core.runner.state.modal
+        wanted = state.coolant_before if held else (modal.flood, modal.mist)
+        if wanted is None or wanted == (state.flood, state.mist):
+            return None
+        state.flood, state.mist = wanted
+        core.runner.state.modal = replace(modal, flood=state.flood, mist=state.mist)
+        core.changed(now, "coolant")
+        core.switch_outputs(now)
+        if held and not any(wanted):
+            return None
+        return SettingNumber.COOLANT_DELAY if held else SettingNumber.DOOR_COOLANT_DELAY
+
+    def _drop_tool_change(self) -> None:
+        """The tool of before an M6 that still waits stays in the spindle."""
+        state, runner = self._core.state, self._core.runner
+        if state.tool is not None:
+            modal = runner.state.modal
+            runner.state.modal = replace(modal, tool=state.tool, selected=state.tool)
+            runner.state.mounted = state.tool
+            runner.remount()
+            state.tool = None
+
     def _clear(self, now: int) -> None:
         """Reset the state that a reset of the controller clears."""
         core, state = self._core, self._core.state
         state.jogging, state.at_rest = False, ""
-        state.tool = state.result = state.storing = state.restores_at = None
+        self._drop_tool_change()
+        state.coolant_before = None
+        state.result = state.storing = state.restores_at = None
         if state.position_lost and int(core.settings()[SettingNumber.RESET_ACTIONS]) & FORGET_HOME:
             core.set_homed(0)
         state.position_lost = False
@@ -236,7 +274,10 @@ class FirmwareRealtime:
         state.single_block = state.block_delete = False
         state.optional_stop = True
         state.feed_allowed = state.speed_allowed = state.hold_allowed = True
-        state.feed = state.rapid = state.spindle_percent = 100
+        cleared = int(core.settings()[SettingNumber.RESET_ACTIONS])
+        state.feed = 100 if cleared & CLEAR_FEED_OVERRIDE else state.feed
+        state.rapid = 100 if cleared & CLEAR_RAPID_OVERRIDE else state.rapid
+        state.spindle_percent = 100
         core.apply_overrides(now)
 
     def _finish_stop(self, now: int) -> None:
@@ -244,7 +285,8 @@ class FirmwareRealtime:
         core.runner.reset(stopped=True)
         core.switch_off(now)
         core.apply("stop", now)
-        state.tool = state.restores_at = None
+        self._drop_tool_change()
+        state.restores_at = state.coolant_before = None
         core.notify("stop", now)
 
 
@@ -318,7 +360,10 @@ class FirmwareSwitches:
 
     def _toggle_coolant(self, what: str, now: int) -> bool:
         core, state = self._core, self._core.state
-        if core.condition(now) in ("Idle", "Run", "Hold:0", "Hold:1"):
+        condition = core.condition(now)
+        if condition in ("Idle", "Run", "Hold:0", "Hold:1"):
+            if condition in ("Hold:0", "Hold:1") and state.coolant_before is None:
+                state.coolant_before = (state.flood, state.mist)
             setattr(state, what, not getattr(state, what))
             modal = core.runner.state.modal
             core.runner.state.modal = replace(modal, flood=state.flood, mist=state.mist)
@@ -331,6 +376,8 @@ class FirmwareSwitches:
         core, state = self._core, self._core.state
         modal = core.runner.state.modal
         if core.condition(now) == "Hold:0" and modal.spindle != "M5":
+            if state.spindle == "M5":
+                core.notify("restoring spindle", now)
             state.spindle = "M5" if state.spindle != "M5" else modal.spindle
             core.changed(now, "spindle")
             core.switch_outputs(now)

@@ -116,8 +116,9 @@ class State(Struct):
     `alarm` is the number of the last alarm. `at_rest` is the pending action for when the axes are
     at rest: the effect of 0x19, of 0x85, or a soft limit alarm. `jogging`: the motion in progress
     is a jog. `restores_at`: when the spindle or the coolant that was started again is up to speed
-    (Door:4). `tool` is the tool in the spindle while an M6 waits for the operator; `acknowledged`:
-    lines are read meanwhile.
+    (Door:4, or at the end of a hold). `coolant_before`: flood and mist before the operator switched
+    them in a hold. `tool` is the tool in the spindle while an M6 waits for the operator;
+    `acknowledged`: lines are read meanwhile.
 
     `homing` is the homing cycle in progress, `homed` the mask of the homed axes, `home` the
     positions that homing has set. `origin`: where the axes stand on the machine when the firmware
@@ -140,6 +141,7 @@ class State(Struct):
     at_rest: Literal["", "stop", "cancel jog", "soft limit"] = ""
     jogging: bool = False
     restores_at: int | None = None
+    coolant_before: tuple[bool, bool] | None = None
     homing: HomingRun | None = None
     homed: int = 0
     home: Axes = ZERO
