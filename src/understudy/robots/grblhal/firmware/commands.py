@@ -220,7 +220,7 @@ class FirmwareRealtime:
             return AlarmCode.HOMING_REQUIRED
         return AlarmCode.LIMITS_ENGAGED if core.strictly_engaged(now) else 0
 
-    def _restore_spindle(self, now: int, *, held: bool) -> SettingNumber | None:
+    def _restore_spindle(self, now: int, *, held: bool) -> int | None:
         """Start a spindle that is off; the setting of its delay, None if there is nothing to do."""
         core, state = self._core, self._core.state
         wanted = core.runner.state.modal.spindle
@@ -233,7 +233,7 @@ class FirmwareRealtime:
         core.switch_outputs(now)
         return SettingNumber.SPINDLE_DELAY if held else SettingNumber.DOOR_SPINDLE_DELAY
 
-    def _restore_coolant(self, now: int, *, held: bool) -> SettingNumber | None:
+    def _restore_coolant(self, now: int, *, held: bool) -> int | None:
         """Switch the coolant as before the hold; the setting of its delay, None if it is so."""
         core, state = self._core, self._core.state
         modal = core.runner.state.modal
