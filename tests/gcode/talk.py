@@ -11,6 +11,7 @@ from understudy.gcode import (
     KnownPosition,
     Modal,
     Problem,
+    after_refusal,
     interpret,
     parse,
 )
@@ -39,8 +40,10 @@ class Talk:
             self.at = replace(
                 self.at, axes=step.axes or self.at.axes, pose=step.pose or self.at.pose
             )
-            if step.refusal is not None:
-                return step.refusal.refused
+            if step.refusal is None:
+                return step
+            step = step.refusal.refused
+        self.modal = after_refusal(self.modal)
         return step
 
     def say(self, *lines: str) -> list[Request]:

@@ -22,7 +22,8 @@ Number = Callable[[float], float]
 Point = tuple[float, float]
 
 
-def _single(value: float) -> float:
+def single_number(value: float) -> float:
+    """A number whose arithmetic is in single precision."""
     return cast(float, np.float32(value))
 
 
@@ -33,7 +34,7 @@ def follow_spline(work: Work) -> Refused | None:
         return bends
     if work.dialect.two_frames and not work.named:
         return work.refuse(error_numbers.NO_AXIS_WORDS, work.motion, "needs X or Y")
-    number: Number = _single if work.dialect.spelling.single else float
+    number: Number = single_number if work.dialect.spelling.single else float
     curve = ((work.here[0], work.here[1]), *bends, (work.target[0], work.target[1]))
     place = list(work.here)
     for x, y in cut(curve, number):
