@@ -364,3 +364,36 @@ def test_switches_must_leave_room() -> None:
     config = Config(limit_switches={"Y": SwitchConfig(min=5.0, max=5.0)})
     with pytest.raises(ConfigError, match=r"limit_switches\.Y"):
         build("machine", config, None)  # type: ignore[arg-type]
+
+
+# ── faults ──
+
+
+def test_a_switch_that_gets_stuck_is_a_hard_limit_and_can_be_repaired() -> None:
+    bench = homed("$21=1")
+    bench.inject("limit_switch_stuck", axis=1.0)
+    assert bench.received() == ["ALARM:1", "[MSG:Reset to continue]"]
+    bench.say(b"\x18")
+    bench.received()
+    assert fields(bench.report(FULL))["Pn"] == "Y"
+    assert fields(bench.report(FULL))["H"] == "1", "nothing moved, so the position is known"
+    bench.inject("sensors_repaired")
+    assert "Pn" not in fields(bench.report(FULL))
+
+
+def test_a_stuck_switch_is_not_cleared_and_a_dead_one_not_found() -> None:
+    bench = machine("$22=1")
+    bench.inject("limit_switch_stuck", axis=2.0)
+    bench.say(b"$H\n")
+    assert "ALARM:8" in bench.wait(10.0)
+    bench.inject("limit_switch_dead", axis=2.0)
+    bench.say(b"$H\n")
+    assert "ALARM:9" in bench.wait(60.0)
+
+
+def test_a_snapshot_keeps_the_faults() -> None:
+    bench = machine()
+    bench.inject("limit_switch_stuck", axis=0.0)
+    other = Machine("machine", bench.robot._config)
+    other.load(msgspec.json.decode(msgspec.json.encode(bench.robot.save())))
+    assert other.status(0).switches == "X"

@@ -57,6 +57,10 @@ class ContactProbe:
         found = self._first_touch(path) if toward else self._last_touch(path)
         return None if found is None else (found.piece, found.s)
 
+    def rest_place(self, path: Path, place: tuple[int, float]) -> tuple[int, float]:
+        """The touch itself: the move ends there, without overrun."""
+        return place
+
     def _first_touch(self, path: Path) -> Place | None:
         mine = set(self._pairs())
         others = [pair for pair in self._sweeper.pairs() if pair not in mine]

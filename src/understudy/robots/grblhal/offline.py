@@ -19,13 +19,12 @@ from understudy.offline.walk import Event, walk
 from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.robots.grblhal.machine.machine import (
     Config,
-    MachineMover,
-    TravelMover,
     dialect_of,
     modal_of,
     pins_of,
     settings_of,
 )
+from understudy.robots.grblhal.machine.mover import MachineMover, TravelMover
 from understudy.robots.grblhal.settings import Settings, read_settings
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build

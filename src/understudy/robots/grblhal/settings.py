@@ -128,6 +128,11 @@ class Settings(Struct, frozen=True):
         return bool(int(self[SettingNumber.REPORT_OPTIONS]) & REST_AT_OFFSETS)
 
     @property
+    def probe_inverted(self) -> bool:
+        """The probe input is off while the probe touches something."""
+        return bool(self[SettingNumber.INVERT_PROBE])
+
+    @property
     def probes_overridden(self) -> bool:
         """The feed override acts on probing moves."""
         return bool(int(self[SettingNumber.PROBING_OPTIONS]) & PROBE_OVERRIDE)

@@ -231,8 +231,10 @@ def begin_probing(program: Program, step: requests.Probe, now: int) -> bool:
         return program.go_next(replace(probed, early=True))
     path = program.mover.path(step.move, q, line=program.state.number, exact=False)
     until = None if isinstance(path, Refused) else probe.trigger_place(path, toward=step.toward)
-    probed = replace(probed, touched=until is not None)
-    return program.go_next(ProbeMove(step.move, until), Rest(), probed)
+    if until is None or isinstance(path, Refused):
+        return program.go_next(ProbeMove(step.move), Rest(), probed)
+    probed = replace(probed, touched=True, place=program.mover.axes(path.position(*until)))
+    return program.go_next(ProbeMove(step.move, probe.rest_place(path, until)), Rest(), probed)
 
 
 def end_probing(program: Program, step: Probed, now: int) -> bool:

@@ -69,13 +69,14 @@ class Probed(Struct, frozen=True, tag=True):
     """The result of a probing move.
 
     `touched`: the probe reached or left contact as required. `required`: otherwise it is an alarm.
-    `early`: the probe was in that state before the move.
+    `early`: the probe was in that state before the move. `place`: the axes at the touch.
     """
 
     required: bool
     over_wire: bool = False
     touched: bool = False
     early: bool = False
+    place: Axes | None = None
 
 
 class ProcessWait(Struct, frozen=True, tag=True):
@@ -254,6 +255,10 @@ class Probe(Protocol):
 
     def trigger_place(self, path: Path, *, toward: bool) -> tuple[int, float] | None:
         """The first place of a path, piece and distance, where contact begins or ends."""
+        ...
+
+    def rest_place(self, path: Path, place: tuple[int, float]) -> tuple[int, float]:
+        """Where on the path the axes come to rest after that."""
         ...
 
 

@@ -5,11 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from understudy.errors import Refused
 from understudy.gcode import Modal, requests
 from understudy.gcode.blocks import normalized
 from understudy.gcode.modal import work_offset
+from understudy.motion.path import Floats
 from understudy.robots.grblhal.controller import FirmwareReading, Notice
 from understudy.robots.grblhal.firmware.commands import (
     FirmwareRealtime,
@@ -120,6 +122,16 @@ class Firmware:
         return Refused(f"alarm {number}: reset first", number) if number else None
 
     @property
+    def tool(self) -> int:
+        """The tool in the spindle."""
+        changing = self._core.state.tool
+        return self.modal.tool if changing is None else changing
+
+    def on_machine(self, counted: Floats) -> Floats:
+        """Position of the axes on the machine for one that the firmware counts."""
+        return np.asarray(counted + np.array(self._core.state.origin))
+
+    @property
     def restoring(self) -> bool:
         """Spindle or coolant start again after the door was closed."""
         return self._core.state.restores_at is not None
@@ -154,7 +166,7 @@ class Firmware:
             flood=state.flood,
             mist=state.mist,
             overrides=(state.feed, state.rapid, state.spindle_percent),
-            tool=modal.tool if state.tool is None else state.tool,
+            tool=self.tool,
             changing=state.tool is not None,
             homed=self._homed_field(),
             input=state.result,
@@ -304,7 +316,7 @@ class FirmwareLines:
 
     def probe_ended(self, step: Probed, now: int) -> Refused | None:
         core = self._core
-        core.state.probe, core.state.touched = core.position(now), step.touched
+        core.state.probe, core.state.touched = step.place or core.position(now), step.touched
         if step.early:
             core.lock("alarm", AlarmCode.PROBE_TOUCHES, now)
             return None

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from understudy.ports.faults import EMERGENCY_STOP as FAULTS
-from understudy.robots.grblhal.machine.machine import Config
+from understudy.robots.grblhal.machine.machine import FAULTS, Config
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig

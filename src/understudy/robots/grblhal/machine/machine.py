@@ -1,13 +1,11 @@
 """A plain six-axis machine under grblHAL: X Y Z in mm, A B C in deg, and its pins."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 from msgspec import Meta, Struct, structs
-from numpy.typing import NDArray
 
 from understudy.devices.io.pins import Config as IoConfig
 from understudy.devices.io.virtual_io import VirtualIO
@@ -15,13 +13,10 @@ from understudy.errors import ConfigError, Refused
 from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
 from understudy.gcode.actions import LAST_TOOL
 from understudy.gcode.blocks import number_text
-from understudy.gcode.dialect import AXIS_LETTERS, Axes, with_pins
+from understudy.gcode.dialect import with_pins
 from understudy.gcode.modal import Tool
-from understudy.gcode.requests import AxisArc, AxisMove, Move
-from understudy.motion.arcs import CHORDS_AT_ONCE, MOST_CHORDS
-from understudy.motion.lines import lines
 from understudy.motion.odometer import Odometer, OdometerState
-from understudy.motion.path import Floats, Limits, Path
+from understudy.motion.path import Floats
 from understudy.motion.stream import FIRMWARE_COMMIT, Queue, Stream
 from understudy.ports import Deps, Part, Tally
 from understudy.ports.faults import EMERGENCY_STOP, Faults
@@ -29,14 +24,15 @@ from understudy.ports.hmi import Pins, RobotView
 from understudy.robots.grblhal.controller import FirmwareReading
 from understudy.robots.grblhal.firmware import ControlledAxes, Firmware, SettingValues
 from understudy.robots.grblhal.firmware import State as SavedFirmware
-from understudy.robots.grblhal.machine.arcs import (
-    chord_count,
-    chord_ends,
-    chord_stretches,
-    segments,
-    turns,
+from understudy.robots.grblhal.machine.mover import TravelMover
+from understudy.robots.grblhal.machine.surface import (
+    MachineProbe,
+    ProbeConfig,
+    Surfaces,
+    check_boxes,
 )
 from understudy.robots.grblhal.machine.switches import (
+    SENSOR_FAULTS,
     AxisLetter,
     LimitSwitches,
     SwitchConfig,
@@ -44,13 +40,14 @@ from understudy.robots.grblhal.machine.switches import (
     axes_of,
     check_switches,
 )
-from understudy.robots.grblhal.numbers import ALL_AXES, AlarmCode, ErrorCode, SettingNumber
+from understudy.robots.grblhal.numbers import AlarmCode, SettingNumber
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import ControllerOptions, ProgramHooks
 from understudy.simulation.program.steps import State as SavedProgram
-from understudy.units import DEG, MINUTE, MM, nanoseconds
+from understudy.units import DEG, MM, nanoseconds
 
+FAULTS: Faults = {**EMERGENCY_STOP, **SENSOR_FAULTS}
 LINEAR_AXES = 3
 TABLE_CODES = frozenset({"G43"})
 """Codes that the firmware has only with a tool table."""
@@ -78,12 +75,14 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     `wired`: each input is wired to the output of the same number.
     `limit_switches`: of each axis that has one, by its letter. `starts_at`: where the axes stand at
     power-on, in mm and deg; the firmware counts from zero there until it is homed.
+    `probe`: what the probe can touch.
     """
 
     settings: dict[int, float] = {}
     tools: dict[ToolNumber, ToolConfig] = {}
     limit_switches: dict[AxisLetter, SwitchConfig] = {}
     starts_at: dict[AxisLetter, float] = {}
+    probe: ProbeConfig = ProbeConfig()
     wired: bool = True
     io: IoConfig = IoConfig(
         digital_inputs=8,
@@ -105,17 +104,22 @@ class Saved(Struct):
     program: SavedProgram
     odometer: OdometerState
     switch_faults: SwitchFaults = SwitchFaults()
+    probe_dead: bool = False
 
 
 class MachineSensors:
-    """`Sensors` of a machine."""
+    """`Sensors` of a machine; ``tip`` returns that of the tool for a position of the axes."""
 
-    def __init__(self, switches: LimitSwitches) -> None:
+    def __init__(
+        self, switches: LimitSwitches, surfaces: Surfaces, tip: Callable[[Floats], Floats]
+    ) -> None:
         self.limits = switches.levels
         self.limit_edges = switches.edges
+        self._surfaces = surfaces
+        self._tip = tip
 
     def contact(self, position: Floats) -> bool:
-        return False
+        return self._surfaces.level(self._tip(position))
 
 
 class Machine:
@@ -129,6 +133,7 @@ class Machine:
         self._homed = 0
         self._mover = TravelMover.of(Settings(), self._homed)
         self._switches = LimitSwitches(config.limit_switches)
+        self._surfaces = Surfaces(config.probe)
         self._blocks = Settings(config.settings).planner_blocks
         axes = ControlledAxes(
             unit=1.0,
@@ -137,12 +142,17 @@ class Machine:
             change=_changed,
             build=self._rebuild,
             on_steps=lambda position: self._mover.on_steps(position),
-            sensors=MachineSensors(self._switches),
+            sensors=MachineSensors(self._switches, self._surfaces, self._tip),
             origin=axes_of(config.starts_at),
             homed=self._note_homed,
         )
         self._odometer = Odometer(self._tip_positions)
         self.firmware = Firmware(axes, self._runner)
+        self.firmware.runner.probe = MachineProbe(
+            self._surfaces,
+            tip=lambda counted: self._tip(self.firmware.on_machine(counted)),
+            settings=lambda: Settings(self.firmware.storage.settings()),
+        )
 
     # ── part ──
 
@@ -182,14 +192,27 @@ class Machine:
         self.firmware.runner.command_listeners.append(listener)
 
     def faults(self) -> Faults:
-        return EMERGENCY_STOP
+        return FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         if fault == "emergency_stop":
             self.firmware.emergency_stop(AlarmCode.ESTOP, now)
-        else:
+        elif fault == "emergency_release":
             self.firmware.release(now)
+        else:
+            self._change_sensors(fault, parameters, now)
         return None
+
+    def _change_sensors(self, fault: str, parameters: Mapping[str, float], now: int) -> None:
+        """Let a switch or the probe fail, or all work again."""
+        before = self.firmware.limits(now)
+        if fault == "probe_dead":
+            self._surfaces.dead = True
+        elif fault == "sensors_repaired":
+            self._surfaces.dead, self._switches.faults = False, SwitchFaults()
+        else:
+            self._switches.fail(fault, int(parameters.get("axis", 0.0)))
+        self.firmware.hard_limits.input_changed(before, now)
 
     # ── counters ──
 
@@ -229,12 +252,14 @@ class Machine:
             self.firmware.runner.save(),
             self._odometer.state,
             self._switches.faults,
+            self._surfaces.dead,
         )
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
         self.firmware.load(saved.firmware)
         self._switches.faults = saved.switch_faults
+        self._surfaces.dead = saved.probe_dead
         self._homed = saved.firmware.homed
         settings = self.firmware.storage.settings()
         self.firmware.runner.adopt(*self._rebuild(settings, np.zeros(6), 0.0))
@@ -247,6 +272,12 @@ class Machine:
         options, queue = self._rebuild(self._config.settings, np.zeros(6), 0.0)
         mount = lambda tool: self._mover  # noqa: E731
         return Runner(options, io=self.io, queue=queue, mount=mount, hooks=hooks)
+
+    def _tip(self, position: Floats) -> Floats:
+        """Tip of the tool for a position of the axes on the machine; without a row in the tool
+        table the tool has no length."""
+        tool = self._config.tools.get(self.firmware.tool, ToolConfig())
+        return np.asarray(position[:LINEAR_AXES] - np.array(tool.offset_mm))
 
     def _note_homed(self, axes: int) -> None:
         """Soft limits act on homed axes."""
@@ -286,6 +317,7 @@ class Machine:
 def build(name: str, config: Config, deps: Deps) -> Machine:
     settings_of(config)
     check_switches(config.limit_switches)
+    check_boxes(config.probe)
     return Machine(name, config)
 
 
@@ -349,240 +381,3 @@ def _changed(values: SettingValues, number: int, text: str) -> SettingValues | R
 
 def _si(position: Sequence[float]) -> tuple[float, ...]:
     return tuple(value * unit for value, unit in zip(position, UNITS, strict=True))
-
-
-# ── moves as paths of the axes, in mm and deg ───────────────────────────────────────────────────
-
-
-SLOWEST = 1.0 / MINUTE
-"""Least feed of the firmware: 1 unit per minute."""
-TINY = 1e-300
-ON_LIMIT = 1e-6
-"""Tolerance of a soft limit in mm or deg."""
-
-
-@dataclass(frozen=True)
-class MachineMover:
-    """`Mover` of the machine that settings describe, without soft limits."""
-
-    settings: Settings
-    limits: Limits
-    deviation: float
-    steps: Floats
-    linear: NDArray[np.bool_]
-    arc_tolerance: float
-    feed_is_linear: bool
-
-    @staticmethod
-    def of(settings: Settings) -> "MachineMover":
-        return MachineMover(
-            settings,
-            settings.limits,
-            settings.junction_deviation,
-            settings.steps,
-            ~np.array(settings.rotary),
-            settings.arc_tolerance,
-            settings.feed_is_linear,
-        )
-
-    def axes(self, position: Floats) -> Axes:
-        x, y, z, a, b, c = (float(value) for value in position)
-        return x, y, z, a, b, c
-
-    def pose(self, position: Floats) -> Axes:
-        """The position of the axes: a machine has no other frame."""
-        return self.axes(position)
-
-    def path(self, move: Move, start: Floats, *, line: int, exact: bool = False) -> Path | Refused:
-        """Path from ``start``; ``line`` is its line number, ``exact`` stops at its end."""
-        if isinstance(move, AxisMove):
-            return self.straight([move], start, line=[line], exact=exact)
-        if not isinstance(move, AxisArc):
-            reason = "a machine has linear and rotary axes, not joints"
-            return Refused(reason, ErrorCode.UNSUPPORTED)
-        if refused := self._too_many_chords(move):
-            return refused
-        through = self.on_steps(chord_ends(move, start, self.arc_tolerance))
-        feed, inverse = self._arc_feed(move)
-        return self._lines(
-            start, through, feed, inverse=inverse, line=line, exact=exact, chords=True
-        )
-
-    def stretches(
-        self, move: Move, start: Floats, *, line: int, exact: bool = False
-    ) -> Iterator[Path] | Refused | None:
-        """An arc of many chords as consecutive paths, with the same result as `path`."""
-        if not isinstance(move, AxisArc) or chord_count(move, self.arc_tolerance) <= CHORDS_AT_ONCE:
-            return None
-        return self._too_many_chords(move) or self._stretches(move, start, line=line, exact=exact)
-
-    def _stretches(self, arc: AxisArc, start: Floats, *, line: int, exact: bool) -> Iterator[Path]:
-        feed, inverse = self._arc_feed(arc)
-        here = self.on_steps(start)
-        for ends in chord_stretches(arc, start, self.arc_tolerance):
-            through = self.on_steps(ends)
-            yield self._lines(
-                here, through, feed, inverse=inverse, line=line, exact=exact, chords=True
-            )
-            if self.feed_is_linear:
-                mixed, length = self._mixed(here, through)
-                feed /= float(np.prod(length[mixed & (not inverse)]))
-            here = through[-1]
-
-    def _too_many_chords(self, arc: AxisArc) -> Refused | None:
-        count = chord_count(arc, self.arc_tolerance)
-        if count <= MOST_CHORDS:
-            return None
-        reason = f"{count} chords are too many for an arc: {MOST_CHORDS} at most"
-        return Refused(reason, ErrorCode.RANGE)
-
-    def straight(
-        self, moves: Sequence[AxisMove], start: Floats, *, line: Sequence[int], exact: bool = False
-    ) -> Path:
-        """Path of many lines; none of them is refused."""
-        through = self.on_steps(np.array([move.target for move in moves]))
-        rapid = np.array([move.rapid for move in moves])
-        feed = np.array([move.feed for move in moves])
-        return self._lines(
-            start,
-            through,
-            np.where(rapid, np.inf, feed),
-            inverse=np.array([move.inverse_time for move in moves]),
-            line=line,
-            exact=exact,
-            rapid=rapid,
-        )
-
-    def on_steps(self, position: Floats) -> Floats:
-        """Round to whole steps, half away from zero, in the firmware's single precision."""
-        scaled = position.astype(np.float32) * self.steps.astype(np.float32)
-        whole = np.copysign(np.floor(np.abs(scaled.astype(np.float64)) + 0.5), scaled)
-        return np.asarray(whole / self.steps)
-
-    def _arc_feed(self, arc: AxisArc) -> tuple[float, bool]:
-        """Feed, and whether it is inverse time.
-
-        Under G93 the firmware multiplies F by the chords of the first turn and uses the product as
-        a plain feed.
-        """
-        count = segments(turns(arc)[0], arc.radius, self.arc_tolerance)
-        if arc.inverse_time and count:
-            return arc.feed * count, False
-        return arc.feed, arc.inverse_time
-
-    def _lines(
-        self,
-        start: Floats,
-        through: Floats,
-        feed: Floats | float,
-        *,
-        inverse: NDArray[np.bool_] | bool,
-        line: Sequence[int] | int,
-        exact: bool,
-        rapid: NDArray[np.bool_] | bool = False,
-        chords: bool = False,
-    ) -> Path:
-        """Path of lines; ``feed`` is per minute, ``chords``: the lines are those of one arc."""
-        begin = self.on_steps(start)
-        if self.feed_is_linear:
-            mixed, length = self._mixed(begin, through)
-            mixed &= ~(np.asarray(inverse) | rapid)
-            share = np.where(mixed, length, 1.0)
-            # The firmware divides the feed of an arc again at each chord and keeps the quotient.
-            feed = np.asarray(feed) / (np.cumprod(share) if chords else share)
-            inverse = mixed | inverse
-        found = lines(
-            begin,
-            through,
-            self.limits,
-            feed=np.maximum(np.asarray(feed) / MINUTE, TINY),
-            rapid=rapid,
-            inverse_time=inverse,
-            deviation=self.deviation,
-            exact=exact,
-            line=line,
-        )
-        return replace(found, feed=np.maximum(found.feed, SLOWEST))
-
-    def _mixed(self, start: Floats, through: Floats) -> tuple[NDArray[np.bool_], Floats]:
-        """Lines of linear and rotary axes together, and the length of the linear part.
-
-        With $701 the feed of such a line is that of its linear axes.
-        """
-        difference = np.diff(through, axis=0, prepend=start[None])
-        length = np.linalg.norm(difference[:, self.linear], axis=1)
-        return (difference[:, ~self.linear] != 0.0).any(axis=1) & (length > 0.0), length
-
-
-@dataclass(frozen=True)
-class TravelMover:
-    """`Mover` of a machine with soft limits ($20, $130 …).
-
-    A path that leaves the range ``lower`` … ``upper`` is refused. Axes that are not homed have no
-    range; ``limited`` is false if none has one.
-    """
-
-    mover: MachineMover
-    lower: Floats
-    upper: Floats
-    limited: bool
-
-    @staticmethod
-    def of(settings: Settings, homed: int = ALL_AXES) -> "TravelMover":
-        """The mover of a machine of which these axes are homed, as a mask."""
-        free = np.array([not homed >> axis & 1 for axis in range(len(AXIS_LETTERS))])
-        free |= (settings.travel == 0.0) | (not settings.soft_limits)
-        lower, upper = settings.travel_range
-        return TravelMover(
-            MachineMover.of(settings),
-            np.where(free, -np.inf, lower),
-            np.where(free, np.inf, upper),
-            not bool(free.all()),
-        )
-
-    @property
-    def limits(self) -> Limits:
-        return self.mover.limits
-
-    @property
-    def deviation(self) -> float:
-        return self.mover.deviation
-
-    def axes(self, position: Floats) -> Axes:
-        return self.mover.axes(position)
-
-    def pose(self, position: Floats) -> Axes:
-        return self.mover.pose(position)
-
-    def on_steps(self, position: Floats) -> Floats:
-        return self.mover.on_steps(position)
-
-    def path(self, move: Move, start: Floats, *, line: int, exact: bool = False) -> Path | Refused:
-        path = self.mover.path(move, start, line=line, exact=exact)
-        if isinstance(path, Refused):
-            return path
-        return self._beyond(path) or path
-
-    def stretches(
-        self, move: Move, start: Floats, *, line: int, exact: bool = False
-    ) -> Iterator[Path] | Refused | None:
-        """Like `MachineMover.stretches`; the whole arc is checked before its first stretch."""
-        found = self.mover.stretches(move, start, line=line, exact=exact)
-        if found is None or isinstance(found, Refused) or not self.limited:
-            return found
-        for path in found:
-            if refused := self._beyond(path):
-                return refused
-        return self.mover.stretches(move, start, line=line, exact=exact)
-
-    def _beyond(self, path: Path) -> Refused | None:
-        """The refusal of a path that leaves the travel; None if it stays within."""
-        if not self.limited or not len(path):
-            return None
-        over = (path.end > self.upper + ON_LIMIT) | (path.end < self.lower - ON_LIMIT)
-        if not over.any():
-            return None
-        row, axis = np.argwhere(over)[0]
-        within = f"{self.lower[axis]:g}…{self.upper[axis]:g}"
-        reason = f"{AXIS_LETTERS[axis]} {path.end[row, axis]:g} is outside {within}"
-        return Refused(reason, AlarmCode.SOFT_LIMIT)

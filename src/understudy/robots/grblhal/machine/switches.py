@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from understudy.errors import ConfigError
 from understudy.gcode.dialect import Axes
 from understudy.motion.path import Floats
+from understudy.ports.faults import Fault, Faults, Figure
 
 AxisLetter = Literal["X", "Y", "Z", "A", "B", "C"]
 EDGE = 1e-6
@@ -39,6 +40,15 @@ class SwitchFaults(Struct, frozen=True):
     dead: int = 0
 
 
+_AXIS = {"axis": Figure(0.0, 0.0, 5.0)}
+SENSOR_FAULTS: Faults = {
+    "limit_switch_stuck": Fault("brought", "a limit switch stays pressed; axis 0 … 5", _AXIS),
+    "limit_switch_dead": Fault("brought", "a limit switch is never pressed; axis 0 … 5", _AXIS),
+    "probe_dead": Fault("brought", "the probe touches nothing"),
+    "sensors_repaired": Fault("brought", "limit switches and probe work again"),
+}
+
+
 class LimitSwitches:
     """The limit inputs as functions of the position."""
 
@@ -48,6 +58,14 @@ class LimitSwitches:
         self._high = np.array([np.inf if row.max is None else row.max for row in rows])
         self._closed = _mask(np.array([row.normally_closed for row in rows]))
         self.faults = SwitchFaults()
+
+    def fail(self, fault: str, axis: int) -> None:
+        """Let the switches of an axis be stuck or dead."""
+        bit, faults = 1 << axis, self.faults
+        if fault == "limit_switch_stuck":
+            self.faults = SwitchFaults(faults.stuck | bit, faults.dead & ~bit)
+        else:
+            self.faults = SwitchFaults(faults.stuck & ~bit, faults.dead | bit)
 
     def levels(self, position: Floats) -> int:
         """Levels of the limit inputs, one bit for each axis."""
