@@ -16,8 +16,9 @@ from understudy.offline.robot import NO_RULES
 from understudy.offline.setup import NO_TOUCH, Delay, Mover, ProbeResult, Remark, Setup, TimedOutput
 from understudy.offline.validate.subject import Machine, Subject
 from understudy.offline.walk import Event, walk
-from understudy.ports.faults import EMERGENCY_STOP, Faults
+from understudy.ports.faults import Faults
 from understudy.robots.grblhal.machine.machine import (
+    FAULTS,
     Config,
     dialect_of,
     modal_of,
@@ -25,6 +26,7 @@ from understudy.robots.grblhal.machine.machine import (
     settings_of,
 )
 from understudy.robots.grblhal.machine.mover import MachineMover, TravelMover
+from understudy.robots.grblhal.machine.switches import SENSOR_FAULTS
 from understudy.robots.grblhal.settings import Settings, read_settings
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build
@@ -153,9 +155,11 @@ class MachineDevices:
     # ── target of scenario rules ──
 
     def faults(self) -> Faults:
-        return EMERGENCY_STOP
+        return FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        if fault in SENSOR_FAULTS:
+            return None  # a program is checked without limit switches and probe
         return self._pins.inject(fault, parameters, now)
 
     def busy(self) -> bool:
