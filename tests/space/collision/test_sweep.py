@@ -76,6 +76,8 @@ def judge(
     (found,) = sweep_with(detector).sweep(shape, length)
     dense = samples(shape, length, looks)
     hits = detector.collides(dense)
+    first = sweep_with(detector).first_contact(shape, length)
+    assert (first is None) == (found.verdict is not Verdict.CONTACT)
     if found.verdict is Verdict.PROVEN:
         assert not hits.any()
         assert found.clearance >= EPS
@@ -88,6 +90,10 @@ def judge(
         assert spot is not None
         assert spot.distance <= 0.0
         assert detector.get_min_distance(spot.q) <= 1e-8
+        assert first is not None
+        assert first.pair == spot.pair or first.s == pytest.approx(spot.s, abs=1e-3)
+        assert detector.get_min_distance(first.q) <= 1e-8
+        assert detector.get_min_distance(first.q) > -3 * CREEP or first.s == 0.0
         before = samples(shape[: spot.piece + 1], np.append(length[: spot.piece], spot.s), looks)
         early = before[detector.collides(before)]
         assert all(detector.get_min_distance(q) > -3 * CREEP for q in early) or spot.s == 0.0
@@ -319,6 +325,26 @@ def test_distant_lines_need_few_configurations(g60: Chain) -> None:
     found = sweeper.sweep(shape, length, lines=np.arange(1000))
     assert all(line.proven and line.clearance > 1.0 for line in found)
     assert sweeper.configurations < 20
+
+
+def test_a_search_for_contacts_needs_few_configurations_beside_a_wall(g60: Chain) -> None:
+    """No tight clearance is proven: the steps are as long as the gap, not a tenth of it."""
+    path = straight(HOME, np.array([1.5, 0, 0, 0, 0, 0]))
+
+    def under(height: float) -> Sweeper:
+        ceiling = as_object("ceiling", Box((4.0, 4.0, 0.1)), translation(0, 0, height))
+        detector = CollisionDetector(g60, [ceiling])
+        detector.set_self_collision_pairs([])
+        return Sweeper(detector)
+
+    (far,) = under(3.0).sweep(*path)
+    sweeper = under(3.0 - far.seen + 1e-3)
+    (found,) = sweeper.sweep(*path)
+    assert found.proven
+    assert found.seen == pytest.approx(1e-3, abs=1e-5)
+    measured = sweeper.configurations
+    assert sweeper.first_contact(*path) is None
+    assert 5 * (sweeper.configurations - measured) < measured
 
 
 def test_added_objects_are_checked_from_the_next_sweep_on(g60: Chain) -> None:

@@ -48,6 +48,8 @@ LOOSE = 0.1
 """Share of its own distance that is proven for every pair."""
 CREEP = 1e-5
 """Motion (m) between two checks of a pair that is too close."""
+FAR_AWAY = 1e6
+"""A finite distance beyond all others (m)."""
 USED_UP = 0.8
 """A certificate is renewed early, together with another, after this share of its length."""
 
@@ -186,11 +188,11 @@ def certified_until(  # kernel
 @compiled
 def certify(  # kernel
     world: World, path: SweepPath, table: PairCertificates, at: Placement, scratch: Scratch,
-    wanted: float, slack: float, results: LineResults,
+    wanted: float, slack: float, measured: float, results: LineResults,
 ) -> int:  # fmt: skip
     """Processes the path and fills ``results``; returns the number of computed configurations.
 
-    After a contact the rest of that line is skipped.
+    After a contact the rest of that line is skipped. ``measured``: 0 proves ``wanted`` only.
     """
     solids, moving = lent(world.solids), world.moving
     traits, sizes, local, axes = solids.traits, solids.sizes, solids.local, solids.axes
@@ -217,7 +219,7 @@ def certify(  # kernel
         carry(traits, local, axes, moving, frames, placed, ends)
         stamp += 1
         if fresh:
-            least = restart(world, table, at, s, scratch)
+            least = restart(world, table, at, s, measured, scratch)
             count, retired, last_pair, fresh = len(pairs), math.inf, -1, False
         elif lines[piece] > line:
             least = lowest_first(certificates, active, count)
@@ -229,7 +231,7 @@ def certify(  # kernel
         ahead, k, touched, lowest = math.inf, 0, False, math.inf
         while k < count and not touched:
             end = certificates[k, END]
-            loose = begun and certificates[k, FLOOR] < TIGHT * min(least, ENOUGH)
+            loose = begun and certificates[k, FLOOR] < measured * TIGHT * min(least, ENOUGH)
             renew = loose or certificates[k, DUE] <= s
             if begun and not renew:
                 clearance[line] = min(clearance[line], certificates[k, FLOOR])
@@ -245,17 +247,17 @@ def certify(  # kernel
                     travel[m] = run[pieces, m] - now[m]
                 rest = moved_at_most(radii, caps, slides, mover, low, high, travel)
                 d = gap(sizes, ends, boxes, moving, i, j) - ROUNDING
-                floor = max(wanted + slack, TIGHT * least)
+                floor = max(wanted + slack, measured * TIGHT * min(least, FAR_AWAY))
                 if d - floor < rest:
                     d, hints[p, 0] = near(
-                        solids, traits, sizes, placed, ends, i, j,
-                        rest + least, hints[p, 0], hints[p, 1] != 0, scratch,
+                        solids, traits, sizes, placed, ends, i, j, rest + (least if measured else
+                        2.0 * wanted), hints[p, 0], hints[p, 1] != 0, scratch,
                     )  # fmt: skip
                     d -= ROUNDING
                     least = min(least, max(d, 0.0))
                     tight = min(TIGHT_FAR * least, d - rest / MOST_LOOKS)
                     tight = max(tight, TIGHT * min(least, ENOUGH))
-                    floor = max(wanted, tight, min(0.5 * least, d), LOOSE * d)
+                    floor = max(wanted, measured * max(tight, min(0.5 * least, d), LOOSE * d))
                     if d < seen[line, 2]:
                         seen[line, 0], seen[line, 1], seen[line, 2] = piece, s - start[piece], d
                         nearest[line] = p
@@ -308,9 +310,11 @@ def certify(  # kernel
 
 @compiled
 def restart(
-    world: World, table: PairCertificates, at: Placement, s: float, scratch: Scratch
-) -> float:
-    """Makes all pairs due at s; returns the distance of the pair with the smallest bound."""
+    world: World, table: PairCertificates, at: Placement, s: float, measured: float,
+    scratch: Scratch,
+) -> float:  # fmt: skip
+    """Makes all pairs due at s; returns the distance of the pair with the smallest bound if
+    distances are measured, else infinity."""
     nearest, least = -1, math.inf
     sizes, ends, boxes, moving = world.solids.sizes, at.ends, world.boxes, world.moving
     pairs, certificates, hints, active = table.pairs, table.certificates, table.hints, table.active
@@ -323,7 +327,7 @@ def restart(
         if d < least:
             nearest, least = p, d
     table.stamps[:] = -1
-    if nearest < 0:
+    if nearest < 0 or not measured:
         return math.inf
     i, j = pairs[nearest, 0], pairs[nearest, 1]
     d, _ = distance(world.solids, at.placed, at.ends, i, j, math.inf, math.inf, -1, True, scratch)

@@ -197,7 +197,7 @@ class Sweeper:
             return None
         certificates = self._without(ignoring)
         path = _sweep_path(coefficients, lengths, np.zeros(len(lengths), dtype=np.int64), None)
-        found = self._certify(path, certificates, 1, EPS)
+        found = self._certify(path, certificates, 1, EPS, measured=False)
         if found.verdict[0] != certify.CONTACT:
             return None
         return self._spot(path, found, 0, looks=looks)
@@ -215,12 +215,18 @@ class Sweeper:
             self._read_world()
 
     def _certify(
-        self, path: SweepPath, certificates: PairCertificates, lines: int, clearance: float
+        self,
+        path: SweepPath,
+        certificates: PairCertificates,
+        lines: int,
+        clearance: float,
+        *,
+        measured: bool = True,
     ) -> LineResults:
         found = _blank(lines)
         self.configurations += certify.certify(
             self._world, path, certificates, self._at, self._scratch,
-            clearance, SLACK * min(clearance, 10 * EPS), found,
+            clearance, SLACK * min(clearance, 10 * EPS), float(measured), found,
         )  # fmt: skip
         return found
 
