@@ -8,7 +8,8 @@ recorded session, so that a real-time byte comes between the same lines, at what
     {"report": "<Hold:0|MPos:*>"}      polls until the machine is in this state
 
 Of the sender's polls only those are kept that showed another state, other overrides, or another
-position at rest; a position in motion is not compared. Settings (`$$`) are left out: they belong to the cell.
+position at rest; a position in motion is not compared. Settings (`$$`) are left out: they belong to
+the cell.
 """
 
 import re
