@@ -238,8 +238,10 @@ class FirmwareLines:
         if state.condition == "Check":
             self._submit(GcodeLine(number, text, "check"), now)
         else:
-            line = GcodeLine(number, text, "wire", state.single_block, state.optional_stop)
-            self._submit(line, now)
+            single = state.single_block and normalized(text) not in ("", "%")
+            if single:  # the program pauses where it would end
+                text = _END.sub("", text)
+            self._submit(GcodeLine(number, text, "wire", single, state.optional_stop), now)
 
     def jog(self, text: str, now: int) -> None:
         if not self._core.permits("jog", now):
@@ -455,4 +457,5 @@ def _moves(text: str) -> bool:
 
 
 _MOTION = re.compile(r"G0*([01235]|5\.1|33|38\.\d|73|76|8\d)(?![\d.])")
+_END = re.compile(r"(?i)M\s*0*(2|30)(?![\d.])")
 _AXES_ONLY = re.compile(r"G(0*10|92|28\.1|30\.1|43\.1)(?![\d.])")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+import numpy as np
 from msgspec.structs import replace
 
 from understudy.errors import Refused
@@ -10,6 +11,7 @@ from understudy.gcode import Modal
 from understudy.gcode.blocks import normalized
 from understudy.gcode.dialect import firmware_delay
 from understudy.gcode.modal import work_offset
+from understudy.motion.path import Floats
 from understudy.robots.grblhal.controller import Event, Notice, Override, Restored, Toggle
 from understudy.robots.grblhal.firmware.conditions import CRITICAL, SLEEP, TRANSITIONS
 from understudy.robots.grblhal.firmware.core import NOT_IDLE, SETTABLE, FirmwareCore
@@ -35,6 +37,13 @@ START_ALARMS: dict[int, Event] = {
 }
 FORGET_HOME = 1
 """Bit of $676: a reset that cuts off motion clears the homed status."""
+
+
+SPINDLE_SETTINGS = (
+    SettingNumber.PWM_OPTIONS, SettingNumber.MAXIMUM_RPM, SettingNumber.MINIMUM_RPM, 33, 34, 35, 36,
+    SettingNumber.SPINDLE_DELAY, SettingNumber.SPINDLE_OFF_DELAY,
+)  # fmt: skip
+"""$33 … $36 are those of the PWM."""
 
 
 class FirmwareRealtime:
@@ -404,11 +413,13 @@ class FirmwareStorage:
         core = self._core
         if core.condition(now) not in SETTABLE:
             return NOT_IDLE
-        before = core.settings().get(number, 0.0)
-        changed = core.axes.change(core.settings(), number, text)
+        settings = core.settings()
+        before = settings.get(number, 0.0)
+        changed = core.axes.change(settings, number, text)
         if isinstance(changed, Refused):
             return changed
-        self._adopt(changed, now)
+        self._adopt(changed, now, self._rescaled(settings, changed))
+        self._set_up_spindle(number, now)
         if number == SettingNumber.REPORT_INCHES:
             core.changed(now, "offset")
         if number in (SettingNumber.HARD_LIMITS, SettingNumber.INVERT_LIMITS):
@@ -473,11 +484,40 @@ class FirmwareStorage:
             self._core.state.label = text
         return self._core.state.label
 
-    def _adopt(self, settings: Mapping[int, float], now: int) -> None:
+    def _set_up_spindle(self, number: int, now: int) -> None:
+        """A change of its settings turns the spindle off."""
+        core, state = self._core, self._core.state
+        own = [core.settings()[setting] for setting in SPINDLE_SETTINGS]
+        before = state.spindle_settings
+        if before is None:
+            at_start = {**core.axes.defaults, **dict(core.axes.stored)}
+            before = [at_start[setting] for setting in SPINDLE_SETTINGS]
+        state.spindle_settings = own
+        if own == before and number != SettingNumber.MODE:
+            return
+        runner = core.runner.state
+        if state.spindle != "M5" or runner.modal.spindle != "M5":
+            runner.modal = replace(runner.modal, spindle="M5", speed=0.0)
+            state.spindle = "M5"
+            core.changed(now, "spindle")
+            core.switch_outputs(now)
+
+    def _rescaled(self, before: Mapping[int, float], after: Mapping[int, float]) -> Floats:
+        """The position after a change of steps per unit; a part of a step is lost."""
+        here = np.array(self._core.runner.queue.end, dtype=float)
+        for axis in range(len(here)):
+            old, new = (v[SettingNumber.STEPS_PER_UNIT + axis] for v in (before, after))
+            if old != new and old > 0.0:
+                here[axis] = np.trunc(np.round(here[axis] * old) * new / old) / (new or 1.0)
+        return here
+
+    def _adopt(
+        self, settings: Mapping[int, float], now: int, here: Floats | None = None
+    ) -> None:
         core = self._core
         defaults = core.axes.defaults
         core.state.settings = [(n, v) for n, v in settings.items() if defaults[n] != v]
         if core.axes.build is not None:
-            here = core.runner.queue.end
+            here = core.runner.queue.end if here is None else here
             core.runner.adopt(*core.axes.build(core.settings(), here, seconds(now)))
             core.apply_overrides(now)

@@ -118,7 +118,8 @@ class State(Struct):
     is a jog. `restores_at`: when the spindle or the coolant that was started again is up to speed
     (Door:4, or at the end of a hold). `coolant_before`: flood and mist before the operator switched
     them in a hold. `tool` is the tool in the spindle while an M6 waits for the operator;
-    `acknowledged`: lines are read meanwhile.
+    `acknowledged`: lines are read meanwhile. `spindle_settings` are the values that the spindle was
+    set up with; None: those of the start.
 
     `homing` is the homing cycle in progress, `homed` the mask of the homed axes, `home` the
     positions that homing has set. `origin`: where the axes stand on the machine when the firmware
@@ -173,6 +174,7 @@ class State(Struct):
     storing: tuple[int, int, str] | None = None
     unchecked: list[str] = []
     acknowledged: bool = False
+    spindle_settings: list[float] | None = None
     resume_at: int | None = None
     inhibited: bool = False
 
