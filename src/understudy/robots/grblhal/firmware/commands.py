@@ -511,9 +511,7 @@ class FirmwareStorage:
                 here[axis] = np.trunc(np.round(here[axis] * old) * new / old) / (new or 1.0)
         return here
 
-    def _adopt(
-        self, settings: Mapping[int, float], now: int, here: Floats | None = None
-    ) -> None:
+    def _adopt(self, settings: Mapping[int, float], now: int, here: Floats | None = None) -> None:
         core = self._core
         defaults = core.axes.defaults
         core.state.settings = [(n, v) for n, v in settings.items() if defaults[n] != v]
