@@ -161,6 +161,7 @@ def test_switches_at_the_other_end_and_origin_zero() -> None:
     bench.ask("$23=1")
     assert bench.ask("$H")[-1] == "ok"
     assert at(bench) == "-199.000,-1.000,-1.000,0.000,0.000,0.000"
+    assert msgspec.json.encode(bench.robot.save())
     bench.ask("$22=9")
     assert bench.ask("$H")[-1] == "ok"
     assert at(bench) == ZERO

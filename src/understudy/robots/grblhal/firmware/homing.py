@@ -229,16 +229,16 @@ class FirmwareHoming:
         """Set the counted position of axes that stand ``pull_off`` away from their switch."""
         core, state, settings = self._core, self._core.state, self._settings()
         reverse = int(settings[SettingNumber.HOMING_DIRECTION])
-        here, home, origin = np.array(core.position(now)), list(state.home), list(state.origin)
-        before = here.copy()
+        before, home = np.array(core.position(now)), np.array(state.home)
+        here = before.copy()
         for axis in axes:
             home[axis] = pull_off - settings.travel[axis] if reverse >> axis & 1 else -pull_off
             if core.homing_options & HomingOption.ORIGIN_ZERO:
                 home[axis] = 0.0
             here[axis] = home[axis]
         here = self._on_steps(here)
-        state.origin = [o + b - h for o, b, h in zip(origin, before, here.tolist(), strict=True)]
-        state.home = _axes(home)
+        state.origin = (np.array(state.origin) + before - here).tolist()
+        state.home = _axes(home.tolist())
         if state.homing is not None:
             state.homing.here = here.tolist()
         else:

@@ -179,7 +179,7 @@ class Machine:
             q=axes,
             tcp=axes,
             state=reading.state,
-            moving=self.firmware.moving(now),
+            moving=self.firmware.moving(now) or reading.state == "Home",
             tool=reading.tool,
             line=reading.line,
             ghost=_si(plan.target.tolist()) if nanoseconds(plan.ends) > now else None,
