@@ -17,6 +17,7 @@ FOREIGN = re.compile(
     rb"|\x16\x03[\x00-\x04]..\x01",  # a TLS record with a ClientHello
     re.DOTALL,
 )
+TLS_RECORD = b"\x16"
 UNDECIDED = re.compile(WORD + rb"* ?|PRI \*|\x16(?:\x03(?:[\x00-\x04].{0,2})?)?", re.DOTALL)
 
 
@@ -30,13 +31,17 @@ class FirstBytes:
     def read(self, data: bytes) -> tuple[bytes, bool]:
         """The bytes to pass on, and whether the peer is an HTTP or TLS client.
 
-        Of such a client those before the byte that shows it are passed on, however they are cut.
+        Of an HTTP client those before the byte that shows it are passed on, however they are cut.
+        Bytes that may begin a TLS record are kept until it is decided: 0x03 resets a grblHAL.
         """
         if self.known is None:
             return data, False
         first = self.known + data
+        kept = self.known if self.known.startswith(TLS_RECORD) else b""
         found = FOREIGN.match(first)
         if found:
-            return data[: found.end() - len(self.known) - 1], True
-        self.known = first[-LONGEST:] if UNDECIDED.fullmatch(first) else None
-        return data, False
+            before = b"" if first.startswith(TLS_RECORD) else first[: found.end() - 1]
+            return before[len(self.known) :], True
+        undecided = UNDECIDED.fullmatch(first) is not None
+        self.known = first[-LONGEST:] if undecided else None
+        return (b"" if undecided and first.startswith(TLS_RECORD) else kept + data), False
