@@ -16,6 +16,8 @@ from urllib.request import Request, urlopen
 import pytest
 from playwright.sync_api import sync_playwright
 
+from understudy.app.control_client import result_of
+from understudy.app.ready_file import read_ready
 from understudy.app.stand_in import StandIn
 from understudy.ports.access import SECRET_VARIABLE
 
@@ -67,7 +69,8 @@ def started(cell: str, folder: Path, *options: str) -> RunningCell:
         if ready_file and not ready_file["starting"]:
             secret, real = ready_file["secret"], "--real" in options
             running = RunningCell(process, ready_file["endpoints"], secret, real)
-            if "hmi" not in running.endpoints or running.ask("now")["now_ns"] > 0:
+            time_runs = result_of(read_ready(ready), {"do": "now"})["now_s"] > 0.0
+            if "hmi" not in running.endpoints or time_runs:
                 return running  # with a page: once the kernels are compiled, and time runs
         time.sleep(0.05)
     process.kill()
