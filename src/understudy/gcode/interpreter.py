@@ -72,6 +72,7 @@ class Interpretation(Struct, frozen=True):
     in the frame of its target. A probing move reaches its target only without contact.
     `accepted_only`: the canned cycle of the block, if the controller accepts it without motion.
     `refusal`: the block is refused all the same, after its requests.
+    `ends_early`: a macro call ends the line; nothing comes after it, no pause of single blocks.
     """
 
     modal: Modal
@@ -80,6 +81,7 @@ class Interpretation(Struct, frozen=True):
     pose: Axes | None = None
     accepted_only: str = ""
     refusal: LateRefusal | None = None
+    ends_early: bool = False
 
 
 def interpret(
@@ -91,7 +93,7 @@ def interpret(
     work = _lay_out(block, modal, dialect, position)
     if work.command("macro") == "G66":
         call = macros.remember_call(work)
-        after = Interpretation(replace(modal, calls=(*modal.calls, call)))
+        after = Interpretation(replace(modal, calls=(*modal.calls, call)), ends_early=True)
         return macros.check_call(work) or after
     refused = _through_steps(work)
     if refused is None and macros.takes_whole_line(work):
@@ -103,14 +105,14 @@ def interpret(
     _keep_modes(work)
     if restore_modes(work):
         offsets.report_offsets(work)
-    late = macros.call_after(work)
-    if late is None:
+    last = macros.call_at_end(work)
+    if last is None:
         _end_or_pause(work)
-    step = _step(work, _changed(modal, work.changes))
-    if late is None:
-        return step
-    in_check = work.command("macro") != "M98" or bool(modal.calls)
-    return replace(step, refusal=LateRefusal(late, in_check=in_check))
+        return _step(work, _changed(modal, work.changes))
+    late = macros.run(work, last)
+    step = replace(_step(work, _changed(modal, work.changes)), ends_early=True)
+    in_check = last.name != "M98"
+    return replace(step, refusal=LateRefusal(late, in_check=in_check)) if late else step
 
 
 def _after_refusal(work: Work, refused: Refused) -> Interpretation | Refused:
@@ -127,7 +129,7 @@ def _after_whole_call(work: Work) -> Interpretation:
     calls = work.old.calls
     if work.command("macro") == "G66.1":
         calls = (*calls, macros.remember_call(work, "G66.1"))
-    return Interpretation(_changed(work.old, {**work.kept, "calls": calls}))
+    return Interpretation(_changed(work.old, {**work.kept, "calls": calls}), ends_early=True)
 
 
 def _changed(modal: Modal, changes: Mapping[str, Any]) -> Modal:

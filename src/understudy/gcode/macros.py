@@ -55,14 +55,14 @@ def call(work: Work) -> Refused | None:
     """Calls the macro of a line with G65 or G66.1, of which nothing else is carried out."""
     name = _active(work)
     if name == "G65":
-        return _run(work, _given_call(work, name))
+        return run(work, _given_call(work, name))
     chosen = _given_call(work, name)
     if work.old.calls:
         active, given = work.old.calls[-1], dict(chosen.values)
         chosen = replace(
             active, values=tuple((each, given.get(each, old)) for each, old in active.values)
         )
-    return _run(work, chosen)
+    return run(work, chosen)
 
 
 def takes_whole_line(work: Work) -> bool:
@@ -75,16 +75,15 @@ def remember_call(work: Work, name: str = "G66") -> ModalCall:
     return _given_call(work, name)
 
 
-def call_after(work: Work) -> Refused | None:
-    """Calls the macro that comes last in a line: that of M98, or of G66 after a motion.
+def call_at_end(work: Work) -> ModalCall | None:
+    """The macro that is called last in a line: that of M98, or of G66 after a motion.
 
     The firmware forgets an M98 in a line with a straight motion.
     """
-    moved = work.axis == "motion" and work.motion in CALLED_AFTER
-    if moved:
-        return _run(work, work.old.calls[-1]) if work.old.calls else None
+    if work.axis == "motion" and work.motion in CALLED_AFTER:
+        return work.old.calls[-1] if work.old.calls else None
     if work.command("macro") == "M98":
-        return _run(work, replace(_given_call(work, "M98"), values=()))
+        return replace(_given_call(work, "M98"), values=())
     return None
 
 
@@ -119,7 +118,8 @@ def _given_call(work: Work, name: str) -> ModalCall:
 # ── the firmware's own macros ───────────────────────────────────────────────────────────────────
 
 
-def _run(work: Work, called: ModalCall) -> Refused | None:
+def run(work: Work, called: ModalCall) -> Refused | None:
+    """Calls one of the firmware's own macros; every other one is refused."""
     number = int(called.number) % (LAST_NUMBER + 1)
     if number not in BUILT_IN:
         message = f"there is no macro {number} on this controller"

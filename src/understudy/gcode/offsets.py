@@ -66,6 +66,8 @@ def change_data(work: Work) -> Refused | None:
     if kind > 0:
         if not (work.named or (kind != 20 and work.has("R"))):
             return work.refuse(error_numbers.NO_AXIS_WORDS, "G10", "needs axis words")
+        if not (work.has("P") or work.has("L")):  # M98 has taken them
+            return work.missing("G10", "P or an L")
         if work.value("P") < 0:
             return work.refuse(error_numbers.NEGATIVE, "P", "cannot be negative")
     if refused := _joints_have_none(work, "G10"):

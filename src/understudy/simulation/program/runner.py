@@ -290,7 +290,7 @@ class Runner:
         if "coordinates" in block.commands and (refusal is None or refusal.executed):
             rests = system_word_rests(block, at_offsets=self.options.rests_at_offsets)
             state.todo += (*((Rest(),) if rests else ()), SystemChosen())
-        single = entry.single and refusal is None
+        single = entry.single and refusal is None and not found.ends_early
         for request in found.requests:
             if not (single and isinstance(request, requests.ProgramPause)):
                 state.todo += self._steps(request, before)
