@@ -55,9 +55,8 @@ def work(sender: Sender, program: Path) -> None:
     """The session; the sender's own display says whether each step has worked."""
     sender.unlock()
     sender.home()
-    _until(sender, "Home", MOVE_S)
+    wait_until(lambda: sender.shown().position == HOMED, "the machine is homed", MOVE_S)
     _until(sender, "Idle", MOVE_S)
-    wait_until(lambda: sender.shown().position == HOMED, "the machine is at its pull-off")
     for move in ("X-30", "Y-30"):
         _jog(sender, move)
     sender.zero()
