@@ -53,6 +53,16 @@ def test_a_long_program_is_swept_in_stretches() -> None:
     assert (len(rest), end) == (len(path), Place(len(path)))
 
 
+@pytest.mark.parametrize("most", [0.003, 0.04, 0.1, 0.25])
+def test_stretches_of_limited_motion_cover_the_whole_path(most: float) -> None:
+    path, here, count = zigzag(5), Place(0), 0
+    while here < Place(len(path)):
+        stretch, end = next_stretch(path, here, most)
+        assert here < end <= Place(len(stretch))
+        here, count = end, count + 1
+    assert count >= 0.4 / most, "the first joint moves 0.4 rad in all"
+
+
 @settings(deadline=None)
 @given(st.floats(1.0, 3.0))
 def test_a_plan_passes_its_present_place(t: float) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from understudy.errors import ConfigError
 from understudy.space.kinematics.chain import Chain, chain
 from understudy.space.model.environment import CollisionConfig, Environment, Read
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 
 JOINT_WORDS = 6
+HEAVY_TRIANGLES = 20_000
+"""Triangles of held meshes above which an arm's path is swept in short stretches."""
 """Joints that a program can name: A B C U V W, or A1 … A6."""
 
 
@@ -135,6 +139,11 @@ class Scene:
         from understudy.space.collision.sweep import Sweeper
 
         return Sweeper(self.detector)
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether a sweep of the held meshes beside other meshes takes long."""
+        return sum(np.size(thing.indices) for thing in self._held) > 3 * HEAVY_TRIANGLES
 
     def is_zone(self, name: str) -> bool:
         return self.environment.is_zone(name)

@@ -4,6 +4,7 @@ Pairs that touch are left out of the sweep until they are apart again, so that o
 hide another. A place is the number of a path piece and the distance along it.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,9 @@ MOST_PIECES = 512
 """The highest number of path pieces in one sweep."""
 FARTHEST = 720.0 * DEG
 """The longest joint motion on one piece in one sweep."""
+HEAVY_FARTHEST = 0.1 * DEG
+"""The longest joint motion in one sweep with a held mesh of many triangles: beside another mesh
+each step takes long, and an emergency stop waits for the whole sweep."""
 STEP = 0.5 * DEG
 LOOKS = 64
 HALVINGS = 24
@@ -145,14 +149,17 @@ def beginning_at(path: Path, place: Place) -> Path:
     return replace(rest, shape=shape, length=length)
 
 
-def next_stretch(path: Path, start: Place) -> tuple[Path, Place]:
-    """The part of a path for one sweep, and its end; a jog can be very long."""
+def next_stretch(path: Path, start: Place, most: float = math.inf) -> tuple[Path, Place]:
+    """The part of a path for one sweep, and its end; a jog can be very long. ``most``: the longest
+    joint motion in all."""
     for piece in range(start.piece, min(start.piece + MOST_PIECES, len(path))):
         begins, ends = start.s if piece == start.piece else 0.0, float(path.length[piece])
         turned = np.abs(path.position(piece, ends) - path.position(piece, begins)).max()
-        if turned > FARTHEST:
-            cut = begins + (ends - begins) * FARTHEST / float(turned)
+        allowed = min(FARTHEST, most)
+        if turned > allowed:
+            cut = begins + (ends - begins) * allowed / float(turned)
             return ending_at(path, (piece, cut)), Place(piece, cut)
+        most -= float(turned)
     end = min(start.piece + MOST_PIECES, len(path))
     return path.rows(0, end), Place(end)
 

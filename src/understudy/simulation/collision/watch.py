@@ -6,6 +6,7 @@ place on the path and its time is read from the plan, so hold, override and brak
 time. A change of the path itself (stop, jog, tool, environment) starts a new sweep.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -26,7 +27,14 @@ from understudy.simulation.collision.contact import (
     Pair,
     report,
 )
-from understudy.simulation.collision.track import Event, Place, Tracker, next_stretch, to_be_run
+from understudy.simulation.collision.track import (
+    HEAVY_FARTHEST,
+    Event,
+    Place,
+    Tracker,
+    next_stretch,
+    to_be_run,
+)
 from understudy.simulation.environment import SavedObject
 from understudy.space.model.environment import Environment
 from understudy.space.model.robot import Sphere
@@ -375,7 +383,9 @@ class CollisionWatch:
         """Sweeps the next stretch of the path."""
         state, plan, first = self._state, self._mover.plan, self._mover.first
         start = Place(state.swept.piece - first, state.swept.s)
-        path, end = next_stretch(plan.path if self._mover.held else to_be_run(plan), start)
+        most = HEAVY_FARTHEST if self._scene.is_heavy else math.inf
+        whole = plan.path if self._mover.held else to_be_run(plan)
+        path, end = next_stretch(whole, start, most)
         stretch = self._tracker.follow(path, start, tuple(state.beyond))
         moved = (replace(e, place=_shifted(e.place, first)) for e in stretch.events)
         state.ahead = [*state.ahead, *moved]
