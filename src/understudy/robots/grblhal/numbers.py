@@ -167,7 +167,7 @@ class HomingOption:
     ENABLED, SINGLE_AXIS, REQUIRED, ORIGIN_ZERO, TWO_SWITCHES, MANUAL, OVERRIDE_LOCKS = (
         1 << bit for bit in range(7)
     )
-    STARTUP_AFTER_HOMING = 1 << 10
+    KEEPS_HOMED, RATES_PER_AXIS, STARTUP_AFTER_HOMING = 1 << 7, 1 << 9, 1 << 10
 
 
 class HardLimitOption:

@@ -8,15 +8,13 @@ from understudy.errors import Refused
 from understudy.gcode.blocks import read_number
 from understudy.gcode.dialect import single
 from understudy.robots.grblhal.digits import read_whole
-from understudy.robots.grblhal.numbers import ErrorCode, SettingNumber
+from understudy.robots.grblhal.numbers import ErrorCode, HomingOption, SettingNumber
 from understudy.robots.grblhal.setting_table import SettingRow
 
 NEEDS_HOMING = Refused("soft limits need homing ($22)", ErrorCode.SOFT_LIMITS_NEED_HOMING)
 PER_AXIS = Refused("each axis has its own rates ($22)", ErrorCode.SETTING_NOT_AVAILABLE)
 DOOR_INPUT = 1 << 3
 """The only control input of the machine."""
-HOMING_ENABLED, TWO_SWITCHES, KEEPS_HOMED, RATES_PER_AXIS = 1, 1 << 4, 1 << 7, 1 << 9
-"""Bits of $22."""
 _LARGEST_INTEGER = 0xFFFF
 _MILLI = 1000.0
 
@@ -61,7 +59,7 @@ def _door_only(number: int, value: float, before: Values) -> Stored:
 
 
 def _needs_homing(number: int, value: float, before: Values) -> Stored:
-    homes = int(before[SettingNumber.HOMING_CYCLE]) & HOMING_ENABLED
+    homes = int(before[SettingNumber.HOMING_CYCLE]) & HomingOption.ENABLED
     return {number: value} if homes or not value else NEEDS_HOMING
 
 
@@ -70,21 +68,21 @@ def _homing(number: int, value: float, before: Values) -> Stored:
     forgets all bits but one."""
     bits, actions = int(value), int(before[SettingNumber.RESET_ACTIONS])
     off: dict[int, float] = {}
-    if not bits & HOMING_ENABLED:
-        bits = int(before[number]) & TWO_SWITCHES
+    if not bits & HomingOption.ENABLED:
+        bits = int(before[number]) & HomingOption.TWO_SWITCHES
         off = {SettingNumber.SOFT_LIMITS: 0.0, SettingNumber.JOG_LIMITS: 0.0}
-    forgets = 0 if bits & KEEPS_HOMED else 1
+    forgets = 0 if bits & HomingOption.KEEPS_HOMED else 1
     return {number: float(bits), SettingNumber.RESET_ACTIONS: float(actions & ~1 | forgets), **off}
 
 
 def _reset_actions(number: int, value: float, before: Values) -> Stored:
-    homing = int(before[SettingNumber.HOMING_CYCLE]) & ~KEEPS_HOMED
-    kept = 0 if int(value) & 1 else KEEPS_HOMED
+    homing = int(before[SettingNumber.HOMING_CYCLE]) & ~HomingOption.KEEPS_HOMED
+    kept = 0 if int(value) & 1 else HomingOption.KEEPS_HOMED
     return {number: value, SettingNumber.HOMING_CYCLE: float(homing | kept)}
 
 
 def _homing_rate(number: int, value: float, before: Values) -> Stored:
-    per_axis = int(before[SettingNumber.HOMING_CYCLE]) & RATES_PER_AXIS
+    per_axis = int(before[SettingNumber.HOMING_CYCLE]) & HomingOption.RATES_PER_AXIS
     return PER_AXIS if per_axis else {number: value}
 
 
