@@ -143,7 +143,7 @@ class SettingNumber:
     """Numbers of the settings that act; those per axis are the number of the first axis."""
 
     INVERT_LIMITS, INVERT_PROBE = 5, 6
-    PWM_OPTIONS, REPORT_OPTIONS = 9, 10
+    PWM_MODE, PWM_OPTIONS, REPORT_OPTIONS, INVERT_COOLANT = 7, 9, 10, 15
     JUNCTION_DEVIATION, ARC_TOLERANCE, REPORT_INCHES = 11, 12, 13
     CONTROL_INVERT, CONTROL_PULLUP = 14, 17
     SOFT_LIMITS, HARD_LIMITS = 20, 21

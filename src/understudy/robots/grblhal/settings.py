@@ -20,7 +20,7 @@ from understudy.robots.grblhal.numbers import (
     SettingNumber,
 )
 from understudy.robots.grblhal.setting_rules import read_value, stored
-from understudy.robots.grblhal.setting_table import SETTINGS
+from understudy.robots.grblhal.setting_table import BOOL, SETTINGS, SPINDLE, SettingRow
 from understudy.units import MINUTE
 
 REST_AT_OFFSETS = 1 << 8
@@ -30,6 +30,9 @@ PROBE_OVERRIDE = 1
 DEFAULTS: Mapping[int, float] = {number: row.default for number, row in SETTINGS.items()}
 
 _LINE = re.compile(r"\$(\d+)\s*=(.*)")
+PWM_MODE_ROW = SettingRow(SPINDLE, "Deprecated", "", BOOL, 0.0)
+RPM_CONTROLS_ENABLE = 1 << 1
+"""Bit of $9."""
 SMALLEST = 1e-3
 """Least value of a setting that the planner divides by; the firmware hangs at 0."""
 SLOWEST = 1.0
@@ -47,6 +50,8 @@ class Settings(Struct, frozen=True):
 
     def changed(self, number: int, text: str) -> "Settings | Refused":
         """The settings after `$number=text`; an unknown number is refused."""
+        if number == SettingNumber.PWM_MODE:
+            return self._pwm_mode(text)
         if number not in SETTINGS:
             return Refused(f"${number} is not available", ErrorCode.SETTING_NOT_AVAILABLE)
         value = read_value(SETTINGS[number], text)
@@ -56,6 +61,16 @@ class Settings(Struct, frozen=True):
                 return Settings({**self.given, **after}, self.others)
             value = after
         return Refused(f"${number}={text.strip()}: {value.reason}", value.code)
+
+    def _pwm_mode(self, text: str) -> "Settings | Refused":
+        """$7 can be written only; it is a bit of $9."""
+        value = read_value(PWM_MODE_ROW, text)
+        if isinstance(value, Refused):
+            return Refused(f"$7={text.strip()}: {value.reason}", value.code)
+        options = int(self[SettingNumber.PWM_OPTIONS])
+        if options:
+            options = options & ~RPM_CONTROLS_ENABLE | RPM_CONTROLS_ENABLE * int(value)
+        return Settings({**self.given, SettingNumber.PWM_OPTIONS: float(options)}, self.others)
 
     # ── axes ──
 

@@ -152,6 +152,7 @@ class Firmware:
             ("Q", state.single_block),
             ("P", core.contact(now)),
         )
+        flood, mist = core.coolant
         return FirmwareReading(
             state=reported(condition),
             alarm=core.alarm,
@@ -163,8 +164,8 @@ class Firmware:
             feed=core.speed(now),
             speed=core.rpm(),
             spindle=state.spindle,
-            flood=state.flood,
-            mist=state.mist,
+            flood=flood,
+            mist=mist,
             overrides=(state.feed, state.rapid, state.spindle_percent),
             tool=self.tool,
             changing=state.tool is not None,
@@ -310,6 +311,7 @@ class FirmwareLines:
 
     def set_coolant(self, step: requests.Coolant, now: int) -> Refused | None:
         self._core.state.mist, self._core.state.flood = step.mist, step.flood
+        self._core.note_coolant()
         self._core.changed(now, "coolant")
         return None
 

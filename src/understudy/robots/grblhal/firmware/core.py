@@ -119,7 +119,7 @@ class State(Struct):
     (Door:4, or at the end of a hold). `coolant_before`: flood and mist before the operator switched
     them in a hold. `tool` is the tool in the spindle while an M6 waits for the operator;
     `acknowledged`: lines are read meanwhile. `spindle_settings` are the values that the spindle was
-    set up with; None: those of the start.
+    set up with; None: those of the start. `coolant_inverted`: $15 when the coolant was set.
 
     `homing` is the homing cycle in progress, `homed` the mask of the homed axes, `home` the
     positions that homing has set. `origin`: where the axes stand on the machine when the firmware
@@ -175,6 +175,7 @@ class State(Struct):
     unchecked: list[str] = []
     acknowledged: bool = False
     spindle_settings: list[float] | None = None
+    coolant_inverted: int = 0
     resume_at: int | None = None
     inhibited: bool = False
 
@@ -425,7 +426,20 @@ class FirmwareCore:
     def switch_outputs(self, now: int) -> None:
         """Turn spindle and coolant on or off as in the state, for changes that no line has made."""
         state = self.state
+        self.note_coolant()
         self.axes.switch(state.spindle != "M5", state.flood or state.mist, now)
+
+    def note_coolant(self) -> None:
+        """The outputs of the coolant are set with the present $15."""
+        self.state.coolant_inverted = int(self.settings()[SettingNumber.INVERT_COOLANT])
+
+    @property
+    def coolant(self) -> tuple[bool, bool]:
+        """Flood and mist as the firmware reads them from its outputs: a change of $15 shows at
+        once, and acts when they are set again."""
+        state = self.state
+        other = int(self.settings()[SettingNumber.INVERT_COOLANT]) ^ state.coolant_inverted
+        return state.flood != bool(other & 1), state.mist != bool(other & 2)
 
     def wake_now(self, now: int) -> None:
         """Request a wake at once, so that waiting clients may continue."""
