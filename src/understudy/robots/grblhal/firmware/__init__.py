@@ -144,7 +144,7 @@ class Firmware:
         core, state, queue = self._core, self._core.state, self.runner.queue
         running = queue.line_at(now) if core.moving(now) else 0
         condition, modal = core.condition(now), self.modal
-        limits = core.limits(now)
+        limits, (flood, mist) = core.limits(now), core.coolant
         switches = (
             *((letter, limits >> axis & 1) for axis, letter in enumerate(AXIS_LETTERS)),
             ("L", state.block_delete),
@@ -152,7 +152,6 @@ class Firmware:
             ("Q", state.single_block),
             ("P", core.contact(now)),
         )
-        flood, mist = core.coolant
         return FirmwareReading(
             state=reported(condition),
             alarm=core.alarm,
