@@ -228,6 +228,9 @@ def select_tool(work: Work) -> Refused | None:
     if selected != work.old.selected:
         work.changes["selected"] = selected
         work.requests.append(ToolSelect(selected))
+        if not work.dialect.changes_tools:
+            work.changes["tool"] = selected
+            work.requests.append(ToolChange(selected, work.old.tool, physical=False))
     return None
 
 
@@ -314,7 +317,7 @@ def _wait_for_input(work: Work) -> Refused | None:
 
 def change_tool(work: Work) -> Refused | None:
     tool = work.changes.get("selected", work.old.selected)
-    if work.command("tool") == "M6" and tool != work.old.tool:
+    if work.command("tool") == "M6" and tool != work.old.tool and work.dialect.changes_tools:
         work.changes["tool"] = tool
         work.requests.append(ToolChange(tool, work.old.tool))
     return None

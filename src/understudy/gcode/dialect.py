@@ -54,6 +54,7 @@ class Dialect(Struct, frozen=True):
     M68. `feed_per_second`: F is per second instead of per minute. `chip_break_mm`: how far G73
     retracts. `accepted_only`: canned cycles that the controller accepts without any motion.
     `settings`: the numbers of the controller's settings.
+    Not `changes_tools`: M6 has no effect, and T sets the number of the tool in the spindle.
     """
 
     name: Literal["arm", "grblhal"]
@@ -68,6 +69,7 @@ class Dialect(Struct, frozen=True):
     analog_outputs: int = 8
     chip_break_mm: float = 0.1
     accepted_only: frozenset[str] = frozenset()
+    changes_tools: bool = True
     settings: frozenset[int] = frozenset()
 
     @property

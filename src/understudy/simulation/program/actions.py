@@ -173,7 +173,11 @@ def _waiting(program: Program, step: requests.Spindle | requests.Coolant) -> tup
 
 
 def change_tool(program: Program, step: requests.ToolChange, now: int) -> bool:
-    mover, state = program.mount(step.tool), program.state
+    state = program.state
+    if step.physical and (refused := program.options.tool_refusal()):
+        state.modal = replace(state.modal, tool=step.previous)
+        return program.refuse_if(refused, now)
+    mover = program.mount(step.tool)
     if isinstance(mover, Refused):
         mounted = step.previous
         state.modal = replace(state.modal, tool=mounted, selected=mounted)

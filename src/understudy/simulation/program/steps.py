@@ -223,7 +223,7 @@ class ControllerOptions:
     the rapid speed; ``deviation`` at corners. ``rests_at_offsets``: motion ends before the active
     zero shifts. ``process_wait``: M3 and M5 wait for the device that they switch.
     ``probes_overridden``: the feed override acts on probing moves, too. ``switch_seconds``: how
-    long the program waits for spindle or coolant.
+    long the program waits for spindle or coolant. ``tool_refusal``: why no M6 is possible now.
     """
 
     dialect: Dialect
@@ -236,6 +236,7 @@ class ControllerOptions:
     process_wait: bool = True
     probes_overridden: bool = False
     switch_seconds: Callable[[Spindle | Coolant], float] = lambda switch: 0.0
+    tool_refusal: Callable[[], Refused | None] = lambda: None
 
 
 class Mover(Protocol):

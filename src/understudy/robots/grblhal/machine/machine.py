@@ -49,6 +49,10 @@ from understudy.units import DEG, MM, nanoseconds
 
 FAULTS: Faults = {**EMERGENCY_STOP, **SENSOR_FAULTS}
 LINEAR_AXES = 3
+HOMED_FOR_TOUCH_OFF = {1: 0b100, 2: 0b111, 3: 0b111}
+"""Mask of the axes that have to be homed for M6, by the mode of $341."""
+IGNORED_TOOL_CHANGE = 4
+"""Value of $341: M6 has no effect."""
 TABLE_CODES = frozenset({"G43"})
 """Codes that the firmware has only with a tool table."""
 _SETTING_NUMBERS = frozenset(DEFAULTS)
@@ -285,6 +289,13 @@ class Machine:
         self._mover = TravelMover.of(Settings(self.firmware.storage.settings()), axes)
         self.firmware.runner.remount()
 
+    def _tool_refusal(self, settings: Settings) -> Refused | None:
+        """M6 with touch off ($341) needs homed axes: Z, or X Y Z if it goes to the tool setter."""
+        needed = HOMED_FOR_TOUCH_OFF.get(int(settings[SettingNumber.TOOL_CHANGE]), 0)
+        if not needed & ~self._homed:
+            return None
+        return Refused("home the machine before M6 ($341)", ErrorCode.HOMING_REQUIRED)
+
     def _rebuild(
         self, values: SettingValues, position: Floats, at: float
     ) -> tuple[ControllerOptions, Queue]:
@@ -301,6 +312,7 @@ class Machine:
             rests_at_offsets=settings.rests_at_offsets,
             probes_overridden=settings.probes_overridden,
             switch_seconds=settings.switch_seconds,
+            tool_refusal=lambda: self._tool_refusal(settings),
         )
         stream = Stream(
             position,
