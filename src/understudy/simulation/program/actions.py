@@ -231,9 +231,10 @@ def begin_probing(program: Program, step: requests.Probe, now: int) -> bool:
     if probe is None:
         return program.go_next(ProbeMove(step.move), Rest(), probed)
     program.state.axes = None
-    if probe.touches(q) == step.toward:
-        return program.go_next(replace(probed, early=True))
     path = program.mover.path(step.move, q, line=program.state.number, exact=False)
+    if probe.touches(q) == step.toward:
+        place = None if isinstance(path, Refused) else program.mover.axes(path.end[-1])
+        return program.go_next(replace(probed, early=True, place=place))
     until = None if isinstance(path, Refused) else probe.trigger_place(path, toward=step.toward)
     if until is None or isinstance(path, Refused):
         return program.go_next(ProbeMove(step.move), Rest(), probed)

@@ -44,6 +44,10 @@ class Wire(ABC):
     def _wait(self, end: float) -> bool:
         """Waits for bytes, until this time at most; false if none can come any more."""
 
+    def toggle(self, key: bytes) -> None:
+        """Toggles an input of the controller, named by a key."""
+        raise NotImplementedError
+
     def listen(self, seconds: float) -> list[str]:
         """All lines that come within this time."""
         self.run(seconds)

@@ -10,6 +10,8 @@ from tests.robots.grblhal.face.sessions import ANSWER, FULL_STATUS, Wire, same_l
 from tests.robots.grblhal.judge.partners import FirmwareHangsError
 
 Partner = Callable[[], AbstractContextManager[Wire]]
+TOGGLE = b"@"
+"""A step that toggles an input: `@` and the key of the firmware's PC program."""
 RESETS = (b"\x18", b"\x03")
 REPORTS = (b"?", b"\x05", b"\x80", FULL_STATUS)
 MOVING = ("Run", "Jog", "Home", "Hold:1", "Door:2", "Door:4")
@@ -82,7 +84,10 @@ def answers(wire: Wire, steps: Iterable[bytes]) -> Iterable[list[str]]:
     """The answers to each step; between two steps the machine comes to rest."""
     poll(wire)
     for step in steps:
-        wire.write(step)
+        if step.startswith(TOGGLE):
+            wire.toggle(step.removeprefix(TOGGLE))
+        else:
+            wire.write(step)
         yield [line for line in _answer(wire, step) if not DRIVER.match(line)]
 
 

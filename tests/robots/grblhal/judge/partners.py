@@ -8,11 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 from tests.robots.grblhal.face.sessions import CellWire, Wire
 
 from understudy.app.build import build_cell
 from understudy.config import load_config
+from understudy.units import nanoseconds
 from understudy.wire.exchange import InProcessCell
 
 BINARY = "UNDERSTUDY_GRBLHAL_SIM"
@@ -20,6 +22,8 @@ HERE = Path(__file__).parent
 CELL = HERE / "plain_machine.yaml"
 """The machine that the firmware's own PC program is: six axes, no inputs and outputs."""
 CONNECT_SECONDS = 10.0
+KEY_SECONDS = 0.2
+"""Wall time in which the program reads a key."""
 FASTER = 100
 """The program runs as fast as it can, many hundred times faster than real time."""
 DEADLINE_SECONDS = 10.0
@@ -33,9 +37,10 @@ class FirmwareHangsError(Exception):
 class FirmwareWire(Wire):
     """A client of the firmware; its time is wall time, its waits are short."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, keys: IO[bytes]) -> None:
         super().__init__()
         self._socket = connection
+        self._keys = keys
 
     @property
     def now(self) -> float:
@@ -43,6 +48,12 @@ class FirmwareWire(Wire):
 
     def write(self, data: bytes) -> None:
         self._socket.sendall(data)
+
+    def toggle(self, key: bytes) -> None:
+        """Toggle an input; the program reads its keys while it runs."""
+        self._keys.write(key)
+        self._keys.flush()
+        time.sleep(KEY_SECONDS)
 
     def run(self, seconds: float) -> None:
         while self._receive(seconds / FASTER):
@@ -66,6 +77,20 @@ class FirmwareWire(Wire):
         return True
 
 
+class MachineWire(CellWire):
+    """A client of our machine."""
+
+    _stuck = False
+
+    def toggle(self, key: bytes) -> None:
+        """Toggle an input: `p` is the probe."""
+        assert key == b"p"
+        self._stuck = not self._stuck
+        fault = "probe_stuck" if self._stuck else "sensors_repaired"
+        machine: Any = self._cell.timed_cell.parts["machine"]
+        machine.inject(fault, {}, nanoseconds(self.now))
+
+
 def binary() -> Path:
     """The firmware that the user built."""
     path = Path(os.environ.get(BINARY, ""))
@@ -83,12 +108,13 @@ def firmware(path: Path) -> Iterator[Wire]:
         command = [str(path), "-n", "-t", "0", "-p", str(port)]
         nothing = [arg for flag in "gbs" for arg in (f"-{flag}", os.devnull)]
         process = subprocess.Popen(
-            [*command, *nothing], cwd=folder, stdin=subprocess.DEVNULL,
+            [*command, *nothing], cwd=folder, stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         try:
             with _connection(port) as connection:
-                yield FirmwareWire(connection)
+                assert process.stdin is not None
+                yield FirmwareWire(connection, process.stdin)
         finally:
             process.kill()
             process.wait()
@@ -97,7 +123,7 @@ def firmware(path: Path) -> Iterator[Wire]:
 @contextmanager
 def our_machine() -> Iterator[Wire]:
     cell = InProcessCell(build_cell(load_config(str(CELL))))
-    yield CellWire(cell, cell.connect("machine.grblhal"))
+    yield MachineWire(cell, cell.connect("machine.grblhal"))
 
 
 @contextmanager

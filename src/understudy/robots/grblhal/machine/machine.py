@@ -26,8 +26,10 @@ from understudy.robots.grblhal.firmware import ControlledAxes, Firmware, Setting
 from understudy.robots.grblhal.firmware import State as SavedFirmware
 from understudy.robots.grblhal.machine.mover import TravelMover
 from understudy.robots.grblhal.machine.surface import (
+    PROBE_FAULTS,
     MachineProbe,
     ProbeConfig,
+    ProbeFault,
     Surfaces,
     check_boxes,
 )
@@ -40,7 +42,7 @@ from understudy.robots.grblhal.machine.switches import (
     axes_of,
     check_switches,
 )
-from understudy.robots.grblhal.numbers import AlarmCode, SettingNumber
+from understudy.robots.grblhal.numbers import AlarmCode, ErrorCode, SettingNumber
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import ControllerOptions, ProgramHooks
@@ -108,7 +110,7 @@ class Saved(Struct):
     program: SavedProgram
     odometer: OdometerState
     switch_faults: SwitchFaults = SwitchFaults()
-    probe_dead: bool = False
+    probe_fault: ProbeFault = ""
 
 
 class MachineSensors:
@@ -210,10 +212,10 @@ class Machine:
     def _change_sensors(self, fault: str, parameters: Mapping[str, float], now: int) -> None:
         """Let a switch or the probe fail, or all work again."""
         before = self.firmware.limits(now)
-        if fault == "probe_dead":
-            self._surfaces.dead = True
+        if fault in PROBE_FAULTS:
+            self._surfaces.fault = PROBE_FAULTS[fault]
         elif fault == "sensors_repaired":
-            self._surfaces.dead, self._switches.faults = False, SwitchFaults()
+            self._surfaces.fault, self._switches.faults = "", SwitchFaults()
         else:
             self._switches.fail(fault, int(parameters.get("axis", 0.0)))
         self.firmware.hard_limits.input_changed(before, now)
@@ -256,14 +258,14 @@ class Machine:
             self.firmware.runner.save(),
             self._odometer.state,
             self._switches.faults,
-            self._surfaces.dead,
+            self._surfaces.fault,
         )
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
         self.firmware.load(saved.firmware)
         self._switches.faults = saved.switch_faults
-        self._surfaces.dead = saved.probe_dead
+        self._surfaces.fault = saved.probe_fault
         self._homed = saved.firmware.homed
         settings = self.firmware.storage.settings()
         self.firmware.runner.adopt(*self._rebuild(settings, np.zeros(6), 0.0))
@@ -363,6 +365,7 @@ def dialect_of(config: Config, settings: Settings) -> Dialect:
         without=GRBLHAL_MACHINE.without - TABLE_CODES if config.tools else GRBLHAL_MACHINE.without,
         rotary=settings.rotary,
         chip_break_mm=settings.chip_break_mm,
+        changes_tools=settings[SettingNumber.TOOL_CHANGE] != IGNORED_TOOL_CHANGE,
         settings=_SETTING_NUMBERS,
     )
     return with_pins(

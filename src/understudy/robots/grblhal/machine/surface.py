@@ -6,7 +6,7 @@ spindle: below the axes by the length of the tool in the tool table, at the axes
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -18,6 +18,8 @@ from understudy.robots.grblhal.settings import Settings
 Millimetres3 = tuple[float, float, float]
 COMMITTED_S = 0.03
 """Seconds between the touch and the begin of the braking: step segments that the firmware keeps."""
+ProbeFault = Literal["", "dead", "stuck"]
+PROBE_FAULTS: dict[str, ProbeFault] = {"probe_dead": "dead", "probe_stuck": "stuck"}
 ON_SURFACE = 1e-6
 """Tolerance of a surface in mm."""
 
@@ -53,16 +55,17 @@ class ProbeConfig(Struct, frozen=True, forbid_unknown_fields=True):
 class Surfaces:
     """The solids that the probe can touch, and the level of the probe input.
 
-    ``dead``: a fault, the probe touches nothing.
+    ``fault``: the probe is dead and touches nothing, or stuck as if it always touched.
     """
 
     def __init__(self, config: ProbeConfig) -> None:
         self._config = config
-        self.dead = False
+        self.fault: ProbeFault = ""
 
     def level(self, tip: Floats) -> bool:
         """Level of the probe input with the tip at a position."""
-        return (not self.dead and self._touches(tip)) != self._config.normally_closed
+        touches = self._touches(tip) if not self.fault else self.fault == "stuck"
+        return touches != self._config.normally_closed
 
     def crossings(self, start: Floats, end: Floats) -> Iterator[float]:
         """Shares of a straight line at which its end may enter or leave a solid."""

@@ -45,6 +45,7 @@ SENSOR_FAULTS: Faults = {
     "limit_switch_stuck": Fault("brought", "a limit switch stays pressed; axis 0 … 5", _AXIS),
     "limit_switch_dead": Fault("brought", "a limit switch is never pressed; axis 0 … 5", _AXIS),
     "probe_dead": Fault("brought", "the probe touches nothing"),
+    "probe_stuck": Fault("brought", "the probe is on, as if it always touched"),
     "sensors_repaired": Fault("brought", "limit switches and probe work again"),
 }
 
