@@ -15,7 +15,7 @@ from tests.robots.grblhal.face.sessions import CellWire, Wire
 from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.units import nanoseconds
-from understudy.wire.exchange import InProcessCell
+from understudy.wire.exchange import Client, InProcessCell
 
 BINARY = "UNDERSTUDY_GRBLHAL_SIM"
 HERE = Path(__file__).parent
@@ -80,15 +80,17 @@ class FirmwareWire(Wire):
 class MachineWire(CellWire):
     """A client of our machine."""
 
-    _stuck = False
+    def __init__(self, cell: InProcessCell, client: Client, machine: Any) -> None:
+        super().__init__(cell, client)
+        self._machine = machine
+        self._stuck = False
 
     def toggle(self, key: bytes) -> None:
         """Toggle an input: `p` is the probe."""
         assert key == b"p"
         self._stuck = not self._stuck
         fault = "probe_stuck" if self._stuck else "sensors_repaired"
-        machine: Any = self._cell.timed_cell.parts["machine"]
-        machine.inject(fault, {}, nanoseconds(self.now))
+        self._machine.inject(fault, {}, nanoseconds(self.now))
 
 
 def binary() -> Path:
@@ -122,8 +124,9 @@ def firmware(path: Path) -> Iterator[Wire]:
 
 @contextmanager
 def our_machine() -> Iterator[Wire]:
-    cell = InProcessCell(build_cell(load_config(str(CELL))))
-    yield MachineWire(cell, cell.connect("machine.grblhal"))
+    built = build_cell(load_config(str(CELL)))
+    cell = InProcessCell(built)
+    yield MachineWire(cell, cell.connect("machine.grblhal"), built.parts["machine"])
 
 
 @contextmanager
