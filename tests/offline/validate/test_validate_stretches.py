@@ -27,7 +27,7 @@ from understudy.offline.validate import html_report, judge
 from understudy.offline.validate.report import Report
 from understudy.robots.arm import mover
 from understudy.robots.grblhal.machine import arcs as machine_arcs
-from understudy.robots.grblhal.machine import machine as machine_mover
+from understudy.robots.grblhal.machine import mover as machine_mover
 
 NEVER = 10**9
 
