@@ -233,10 +233,12 @@ def begin_probing(program: Program, step: requests.Probe, now: int) -> bool:
     program.state.axes = None
     path = program.mover.path(step.move, q, line=program.state.number, exact=False)
     if probe.touches(q) == step.toward:
-        place = None if isinstance(path, Refused) else program.mover.axes(path.end[-1])
-        return program.go_next(replace(probed, early=True, place=place))
-    until = None if isinstance(path, Refused) else probe.trigger_place(path, toward=step.toward)
-    if until is None or isinstance(path, Refused):
+        end = q if isinstance(path, Refused) or not len(path) else path.end[-1]
+        return program.go_next(replace(probed, early=True, place=program.mover.axes(end)))
+    if isinstance(path, Refused) or not len(path):  # not even one step of a motor
+        return program.go_next(ProbeMove(step.move), Rest(), probed)
+    until = probe.trigger_place(path, toward=step.toward)
+    if until is None:
         return program.go_next(ProbeMove(step.move), Rest(), probed)
     probed = replace(probed, touched=True, place=program.mover.axes(path.position(*until)))
     return program.go_next(ProbeMove(step.move, probe.rest_place(path, until)), Rest(), probed)
