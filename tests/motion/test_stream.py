@@ -395,3 +395,17 @@ def test_past_changes_are_dropped_and_the_motion_is_the_same(
     assert few < 2 * 1024 < many
     assert np.allclose(here, there, atol=1e-9)
     assert here[-1] > here[0]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_dwell_in_a_hold_is_restored(profile: Profile) -> None:
+    stream, restored = (Stream(ORIGIN, LIMITS, profile=profile) for _ in range(2))
+    stream.append(dwell_path(ORIGIN, 2.0), 0.0)
+    stream.hold(0.5)
+    restored.load(json.loads(json.dumps(stream.save())))
+    for each in (stream, restored):
+        each.resume(10.0)
+        assert each.plan.ends == pytest.approx(11.5)
+    beyond = stream.save() | {"next": [0, 2.1, 0.0, 0.0]}
+    with pytest.raises(msgspec.ValidationError, match="not on its piece"):
+        restored.load(beyond)

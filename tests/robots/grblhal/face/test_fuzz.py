@@ -125,6 +125,16 @@ def test_packets_make_no_difference(
     assert cut.wait(1.0) == whole.wait(1.0)
 
 
+def test_a_hold_directly_after_a_cycle_start_acts_in_any_packet() -> None:
+    """Coolant that was switched in the hold is restored without a delay ($673=0)."""
+    for packets in ([b"\xa0!\xa1~", b"!\n"], [b"\xa0!\xa1~!\n"]):
+        bench = Bench()
+        for packet in packets:
+            bench.say(packet)
+        assert bench.received() == ["[MSG:]"]
+        assert bench.state() == "Hold:0"
+
+
 BYTES = [bytes((byte,)) for byte in HARMLESS + HOLDING + FLUSHING]
 WHOLE_LINES = [line.encode("latin-1") + b"\n" for line in LINES]
 script = st.lists(st.tuples(st.sampled_from(WHOLE_LINES + BYTES), st.floats(0.0, 0.4)), max_size=10)

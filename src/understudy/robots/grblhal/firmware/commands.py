@@ -162,12 +162,12 @@ class FirmwareRealtime:
         """After a hold or a closed door: start the spindle, then the coolant, then the motion."""
         core, state = self._core, self._core.state
         held = state.condition != "Door:4"
-        delay = self._restore_spindle(now, held=held)
-        if delay is None:
-            delay = self._restore_coolant(now, held=held)
-        if delay is not None:
-            state.restores_at = now + nanoseconds(firmware_delay(core.settings()[delay]))
-            return
+        for restore in (self._restore_spindle, self._restore_coolant):
+            setting = restore(now, held=held)
+            delay = 0.0 if setting is None else firmware_delay(core.settings()[setting])
+            if delay > 0.0:
+                state.restores_at = now + nanoseconds(delay)
+                return
         state.restores_at = state.coolant_before = None
         if held:
             core.notify("resumed", now)
