@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -139,6 +140,7 @@ def test_nothing_else_is_replaced(put: Put, path: Path, terminal: str) -> None:
     assert str(path) in str(refused.value)
     assert path.lstat().st_ino == before.st_ino
     assert not path.is_file() or path.read_text() == "precious"
+    assert not path.with_name(".ttyGRBL.lock").exists()
 
 
 def test_a_link_that_was_replaced_meanwhile_is_not_removed(path: Path, terminal: str) -> None:
@@ -157,6 +159,31 @@ def test_a_lock_that_is_a_link_is_not_followed(path: Path, terminal: str) -> Non
         TerminalLink(path).make(terminal)
     assert (path.parent / "victim").read_text() == "precious"
     assert not path.is_symlink()
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_file_that_is_no_lock_of_a_cell_is_kept(path: Path, linked: bool) -> None:
+    """A hidden file of another program; or a file of the user behind a second name, which a lock
+    would overwrite."""
+    lock, victim = path.with_name(".ttyGRBL.lock"), path.with_name("victim")
+    victim.write_text("" if linked else "precious")
+    lock.hardlink_to(victim) if linked else victim.rename(lock)
+    with pytest.raises(ConfigError, match="no lock of yours"):
+        TerminalLink(path).make(DEAD)
+    assert lock.read_text() == ("" if linked else "precious")
+    assert not path.is_symlink()
+
+
+def test_a_full_disk_is_named_and_nothing_is_left(path: Path) -> None:
+    """A file may have no byte: what a full file system says to the record in the lock."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(ConfigError, match="cannot be made: File too large"):
+            TerminalLink(path).make(DEAD)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(path.parent.iterdir()) == []
 
 
 def test_a_folder_that_does_not_exist_is_named(path: Path) -> None:

@@ -19,6 +19,9 @@ from understudy.errors import ConfigError
 
 TERMINAL = re.compile(r"/dev/(?:pts/|ttys)[0-9]{1,7}")
 """Pseudo-terminals of Linux and of macOS."""
+RECORD = re.compile(rf"([0-9]+) ({TERMINAL.pattern})\n")
+"""What a lock holds: process id and terminal of a cell."""
+LONGEST_RECORD = 60
 LONGEST_PATH = 180
 """Characters of a path, which tables, ready files and senders show."""
 ALLOWED = (
@@ -55,6 +58,7 @@ class TerminalLink:
         try:
             self._lock = self._take_lock()
             self._remove_stale()
+            self._write_record(target)
             os.symlink(target, self.path)
         except OSError as problem:
             self.remove()
@@ -63,9 +67,6 @@ class TerminalLink:
         except ConfigError:
             self.remove()
             raise
-        self._target = target
-        os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, f"{os.getpid()} {target}\n".encode(), 0)
 
     def remove(self) -> None:
         """Removes the link, if it still is that of this cell, and gives up the path."""
@@ -75,7 +76,7 @@ class TerminalLink:
             if os.readlink(self.path) == self._target:
                 self.path.unlink()
         with contextlib.suppress(OSError):
-            if self._target:
+            if self._target or not os.fstat(self._lock).st_size:  # else it names a link that stays
                 self._lock_path.unlink()
         os.close(self._lock)
         self._lock = -1
@@ -87,7 +88,8 @@ class TerminalLink:
             lock = os.open(self._lock_path, flags, PRIVATE)
             try:
                 found = os.fstat(lock)
-                if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+                owned = stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid()
+                if not owned or found.st_nlink > 1 or not _is_record(lock):
                     raise ConfigError(
                         "this is no lock of yours", file=str(self._lock_path), allowed=ANOTHER_PATH
                     )
@@ -109,6 +111,12 @@ class TerminalLink:
                 file=str(self.path),
                 allowed=f"another path, --ephemeral, or end that cell: understudy stop {pid}",
             ) from None
+
+    def _write_record(self, target: str) -> None:
+        """Notes the terminal before the link is made, so that no link is left that nobody notes."""
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, f"{os.getpid()} {target}\n".encode(), 0)
+        self._target = target
 
     def _remove_stale(self) -> None:
         """Removes the link of a cell that has died; ConfigError for anything else at the path."""
@@ -142,7 +150,17 @@ def _is_at(found: os.stat_result, path: Path) -> bool:
     return (found.st_dev, found.st_ino) == (there.st_dev, there.st_ino)
 
 
+def _content(lock: int) -> str:
+    return os.pread(lock, LONGEST_RECORD + 1, 0).decode("ascii", "replace")
+
+
+def _is_record(lock: int) -> bool:
+    """Whether a cell wrote the file, or nobody yet."""
+    content = _content(lock)
+    return not content or (len(content) <= LONGEST_RECORD and RECORD.fullmatch(content) is not None)
+
+
 def _record(lock: int) -> tuple[str, str]:
     """Process id and terminal of the cell that wrote the file last; empty if there was none."""
-    words = os.pread(lock, 200, 0).decode("ascii", "replace").split()
-    return (words[0], words[1]) if len(words) == 2 else ("unknown", "")
+    found = RECORD.fullmatch(_content(lock))
+    return (found[1], found[2]) if found else ("unknown", "")
