@@ -113,7 +113,7 @@ class TerminalLink:
             ) from None
 
     def _write_record(self, target: str) -> None:
-        """Notes the terminal before the link is made, so that no link is left that nobody notes."""
+        """Notes the terminal; done before the link is made, so that a dead link is always noted."""
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, f"{os.getpid()} {target}\n".encode(), 0)
         self._target = target
@@ -155,7 +155,7 @@ def _content(lock: int) -> str:
 
 
 def _is_record(lock: int) -> bool:
-    """Whether a cell wrote the file, or nobody yet."""
+    """Whether the file is empty, or a cell wrote it."""
     content = _content(lock)
     return not content or (len(content) <= LONGEST_RECORD and RECORD.fullmatch(content) is not None)
 
