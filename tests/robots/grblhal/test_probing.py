@@ -44,6 +44,15 @@ def test_a_touch_is_reported_and_the_axes_overrun_it() -> None:
     assert "Pn" not in fields(bench.report())
 
 
+def test_the_position_after_a_touch_is_a_whole_number_of_steps() -> None:
+    """A work origin that is set there is the reported position, to the last digit."""
+    bench = bench_at()
+    touch(bench, "G38.2 X-20 Y-7 F333")
+    position = fields(bench.report())["MPos"]
+    assert bench.ask("G10 L20 P1 X0 Y0 Z0") == ["ok"]
+    assert f"[G54:{position}]" in bench.ask("$#")
+
+
 def test_the_touch_is_at_the_tip_of_the_tool() -> None:
     bench = bench_at("G0 Z10", "M61 Q1")
     assert touch(bench, "G38.2 Z-5 F60") == "[PRB:0.000,0.000,4.000,0.000,0.000,0.000:1]"

@@ -174,9 +174,13 @@ class Runner:
 
     def continue_from(self, position: Floats, now: int) -> None:
         """Continues from another position: something else has moved the joints."""
+        self.correct_position(position, now)
+        self.run(now)
+
+    def correct_position(self, position: Floats, now: int) -> None:
+        """Sets the position of the axes, which are at rest; the program may be in a step."""
         self.queue.set_position(position, now)
         self.state.axes = None
-        self.run(now)
 
     def remount(self) -> None:
         """Applies changed data of the mounted tool; called at rest."""

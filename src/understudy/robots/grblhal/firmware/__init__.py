@@ -320,6 +320,8 @@ class FirmwareLines:
     def probe_ended(self, step: Probed, now: int) -> Refused | None:
         core = self._core
         core.state.probe, core.state.touched = step.place or core.position(now), step.touched
+        if step.touched:
+            core.round_position(now)
         if step.early:
             core.lock("alarm", AlarmCode.PROBE_TOUCHES, now)
             return None

@@ -416,6 +416,10 @@ class FirmwareCore:
         """Let the program continue from the present position of the axes, counted in steps."""
         self.runner.continue_from(self.axes.on_steps(self._where(now)), now)
 
+    def round_position(self, now: int) -> None:
+        """Round the position of the axes, which are at rest, to whole steps."""
+        self.runner.correct_position(self.axes.on_steps(self._where(now)), now)
+
     def switch_off(self, now: int) -> None:
         """Turn spindle and coolant off."""
         state = self.state
