@@ -115,6 +115,9 @@ class ArmHooks:
             return PROBE_TOUCHES
         return PROBE_FAILED if step.required and not step.touched else None
 
+    def may_pause(self, now: int) -> bool:
+        return self.wire is None or self.wire.may_pause(now)
+
     def report(self, step: Step, now: int) -> None:
         if isinstance(step, ToolChange):
             self.tool_changed(now)

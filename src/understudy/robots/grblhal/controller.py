@@ -122,6 +122,14 @@ class LineInput(Protocol):
         """Whether the next line may be sent; in Hold, Door and Tool lines wait unread."""
         ...
 
+    def runs(self, now: int) -> bool:
+        """Whether lines move the axes."""
+        ...
+
+    def call_at_rest(self, now: int) -> None:
+        """Send the notice `settled` when the motion in progress has ended."""
+        ...
+
     def waits_for_operator(self, now: int) -> bool:
         """Whether the program waits in Hold, Door or Tool until an operator continues it."""
         ...

@@ -125,8 +125,13 @@ def go_to_stored(program: Program, step: requests.GoHome, now: int) -> bool:
 
 
 def report_message(program: Program, message: requests.Message, now: int) -> bool:
-    """Reports a message at once, or when the motion of the same line begins."""
-    if any(isinstance(step, MOVES) for step in program.state.todo):
+    """Reports a message at once, before a tool change, or when the motion of the same line
+    begins."""
+    todo = program.state.todo
+    changes_tool = any(isinstance(step, requests.ToolChange) and step.physical for step in todo)
+    if changes_tool and not program.queue.at_rest(now):
+        return program.go_next(Rest(), message)
+    if not changes_tool and any(isinstance(step, MOVES) for step in todo):
         program.state.start_actions.append(StartAction(program.state.number, message))
     else:
         program.hooks.report(message, now)
@@ -192,7 +197,7 @@ def pause(program: Program, step: requests.ProgramPause, now: int) -> bool:
     wanted = program.state.optional_stop
     if isinstance(line, GcodeLine) and over_a_wire(line):
         wanted = line.optional
-    if step.name == "M1" and not wanted:
+    if (step.name == "M1" and not wanted) or not program.hooks.may_pause(now):
         return True
     program.state.paused = True
     return program.go_next(Paused())

@@ -277,6 +277,10 @@ class ProgramHooks(Protocol):
 
     def probe_ended(self, step: Probed, now: int) -> Refused | None: ...
 
+    def may_pause(self, now: int) -> bool:
+        """Whether the program can pause now; in an alarm, for instance, it does not."""
+        ...
+
     def report(self, step: Step, now: int) -> None:
         """A step was carried out."""
         ...

@@ -87,6 +87,7 @@ class Saved(Struct):
     stalled: bool = False
     report_due: bool = False
     asked_in_silence: bool = False
+    postponed: bool = False
 
 
 class Connection:
@@ -134,7 +135,9 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
     ``_working``: a line was passed to the controller and is not answered yet; ``_asker`` is its
     client. ``_sticky`` is the error number that every G-code line gets after an error.
     ``_stalled``: lines wait because the client does not take its answers. ``_asked_in_silence``: a
-    report was requested while the controller sends none (homing).
+    report was requested while the controller sends none (homing). ``_reading`` is
+    the line in execution, if the machine stood when lines were read; ``_postponed``: it waits
+    until the machine is at rest.
     """
 
     def __init__(
@@ -160,8 +163,9 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         )
         self._sticky = 0
         self._working = False
-        self._report_due = self._stalled = self._asked_in_silence = False
+        self._report_due = self._stalled = self._asked_in_silence = self._postponed = False
         self._next_report: int | None = None
+        self._reading: FirmwareLine | None = None
         self._now = 0
         controller.listen(self._on_notice)
 
@@ -211,6 +215,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             stalled=self._stalled,
             report_due=self._report_due,
             asked_in_silence=self._asked_in_silence,
+            postponed=self._postponed,
         )
 
     def load(self, state: Any) -> None:
@@ -226,7 +231,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         self._sticky, self._working, self._asker = saved.sticky, saved.working, saved.asker
         self._next_report = saved.next_report
         self._now, self._stalled, self._report_due = saved.now, saved.stalled, saved.report_due
-        self._asked_in_silence = saved.asked_in_silence
+        self._asked_in_silence, self._postponed = saved.asked_in_silence, saved.postponed
 
     # ── for the connections ──
 
@@ -271,9 +276,10 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
 
     def _serve(self, now: int) -> None:
         """Pass lines to the controller as long as it accepts them."""
+        ran = self._controller.lines.runs(now)
         while not self._working and self._controller.lines.accepts_line(now):
             self._stalled = self._full()
-            if self._stalled:
+            if self._stalled or self._awaits_rest(now):
                 break
             if self._buffer.take_cancel():
                 self._sticky = 0
@@ -282,13 +288,32 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             if line is None:
                 return
             self._working, self._asker = True, next(reversed(self._sessions), "")
+            self._reading = None if ran else line
             code = self._execute(line, now)
             if code is not None:
-                self._answer(code)
+                self._conclude(code, now)
+            self._reading = None
             after, self._dollar.after = self._dollar.after, None
             if after is not None:
                 after(now)
         self._send_due_report(now)
+
+    def _conclude(self, code: int, now: int) -> None:
+        """Answer, or try the line again when the machine is at rest: motion of lines that waited
+        together with it would not have begun yet in the firmware, which reads all of them first."""
+        line = self._reading
+        if code == ErrorCode.NOT_IDLE and line is not None and self._controller.lines.runs(now):
+            self._buffer.put_back(line)
+            self._working, self._postponed = False, True
+        else:
+            self._answer(code)
+
+    def _awaits_rest(self, now: int) -> bool:
+        """Whether a postponed line has to wait."""
+        self._postponed = self._postponed and self._controller.lines.runs(now)
+        if self._postponed:
+            self._controller.lines.call_at_rest(now)
+        return self._postponed
 
     def _send_due_report(self, now: int) -> None:
         """Send the report that the controller requested; it is sent when the next line is read."""
@@ -321,7 +346,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
 
     def _answer_line(self, notice: Notice, now: int) -> None:
         if self._working:
-            self._answer(notice.code)
+            self._conclude(notice.code, now)
 
     def _answer(self, code: int) -> None:
         self._working = False
@@ -426,6 +451,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
 
     def _flush(self) -> None:
         """Discard the bytes that were received and not yet executed, of every client."""
+        self._postponed = False
         for session in self._sessions.values():
             session.buffer.flush()
 

@@ -80,6 +80,10 @@ class ReceiveBuffer:
     def put(self, text: bytes) -> None:
         self._unread += text
 
+    def put_back(self, line: FirmwareLine) -> None:
+        """Read this line, the last one that was returned, once more."""
+        self._unread[self._at : self._at] = line.text.encode("latin-1") + self._last_end
+
     def flush(self) -> None:
         """Discard all bytes that ``next_line`` has not returned.
 

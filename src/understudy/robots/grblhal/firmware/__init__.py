@@ -12,6 +12,7 @@ from understudy.gcode import Modal, requests
 from understudy.gcode.blocks import normalized
 from understudy.gcode.modal import work_offset
 from understudy.motion.path import Floats
+from understudy.motion.stream import whole_ns
 from understudy.robots.grblhal.controller import FirmwareReading, Notice
 from understudy.robots.grblhal.firmware.commands import (
     FirmwareRealtime,
@@ -235,13 +236,10 @@ class FirmwareLines:
             self._core.answer(ErrorCode.TOOL_CHANGE_PENDING, now)
             return
         number = self._next_number()
+        line = self._line(number, text)
         if state.condition == "Check":
-            self._submit(GcodeLine(number, text, "check"), now)
-        else:
-            single = state.single_block and normalized(text) not in ("", "%")
-            if single:  # the program pauses where it would end
-                text = _END.sub("", text)
-            self._submit(GcodeLine(number, text, "wire", single, state.optional_stop), now)
+            line = GcodeLine(number, line.text, "check")
+        self._submit(line, now)
 
     def jog(self, text: str, now: int) -> None:
         if not self._core.permits("jog", now):
@@ -279,10 +277,17 @@ class FirmwareLines:
         while state.storing is not None and state.storing[0] == 0:
             number, (_, index, text) = self._next_number(), state.storing
             state.storing = (number, index, text)
-            self._submit(GcodeLine(number, state.unchecked.pop(0), "wire"), now)
+            self._submit(self._line(number, state.unchecked.pop(0)), now)
 
     def gcode_refusal(self, now: int) -> Refused | None:
         return IN_ALARM if self._core.condition(now) in NO_GCODE else None
+
+    def runs(self, now: int) -> bool:
+        return self._core.condition(now) == "Run"
+
+    def call_at_rest(self, now: int) -> None:
+        state, ends = self._core.state, whole_ns(self._core.runner.queue.plan.ends)
+        state.resume_at = max(now, ends) if state.resume_at is None else state.resume_at
 
     def waits_for_operator(self, now: int) -> bool:
         return self._core.condition(now) in ("Hold:0", "Door:0", "Tool")
@@ -329,6 +334,12 @@ class FirmwareLines:
             core.lock("alarm", AlarmCode.PROBE_FAILED, now)
         core.emit(Notice("probe"), now)
         return None
+
+    def may_pause(self, now: int) -> bool:
+        """A pause is a feed hold, which has no effect in an alarm, in a tool change and after
+        `M53 P0`."""
+        state = self._core.state
+        return state.hold_allowed and state.tool is None and state.condition == "Idle"
 
     def report(self, step: Step, now: int) -> None:
         core = self._core
@@ -378,6 +389,15 @@ class FirmwareLines:
         self._conclude(entry.number, code, now)
 
     # ── inside ──
+
+    def _line(self, number: int, text: str) -> GcodeLine:
+        """A line over the wire; in single block the program pauses after it, also where it would
+        end."""
+        state = self._core.state
+        single = state.single_block and normalized(text) not in ("", "%")
+        if single:
+            text = _END.sub("", text)
+        return GcodeLine(number, text, "wire", single, state.optional_stop)
 
     def _next_number(self) -> int:
         self._core.state.lines += 1
