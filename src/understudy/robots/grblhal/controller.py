@@ -99,7 +99,7 @@ class FirmwareReading(Struct, frozen=True):
     silent: bool = False
 
 
-class LineInput(Protocol):
+class LineExecution(Protocol):
     """Executes one line after the other; the answer comes as a notice, now or later."""
 
     def execute(self, text: str, now: int) -> None:
@@ -113,6 +113,10 @@ class LineInput(Protocol):
     def home(self, axes: str, now: int) -> None:
         """Home the axes with these letters; all axes if there are none."""
         ...
+
+
+class LinePermission(Protocol):
+    """When lines may be executed."""
 
     def gcode_refusal(self, now: int) -> Refused | None:
         """Why no G-code is accepted now; None if it is."""
@@ -133,6 +137,10 @@ class LineInput(Protocol):
     def waits_for_operator(self, now: int) -> bool:
         """Whether the program waits in Hold, Door or Tool until an operator continues it."""
         ...
+
+
+class LineInput(LineExecution, LinePermission, Protocol):
+    """The lines of a client."""
 
 
 class RealtimeCommands(Protocol):
