@@ -264,8 +264,8 @@ class Probe(Protocol):
         ...
 
 
-class ProgramHooks(Protocol):
-    """The controller around a program: spindle, coolant, and reports of what was carried out."""
+class Switches(Protocol):
+    """Spindle and coolant of a controller."""
 
     def set_spindle(self, step: Spindle, now: int) -> Refused | None: ...
 
@@ -274,6 +274,10 @@ class ProgramHooks(Protocol):
     def switch_off(self, now: int) -> None:
         """Switches spindle and coolant off: the program has ended or was cut off."""
         ...
+
+
+class ProgramHooks(Switches, Protocol):
+    """The controller around a program: spindle, coolant, and reports of what was carried out."""
 
     def probe_ended(self, step: Probed, now: int) -> Refused | None: ...
 
