@@ -6,6 +6,7 @@ group of commands is in the block (see `interpreter.STEPS`). The numbers of refu
 and so is the order of the checks.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -29,6 +30,9 @@ from understudy.gcode.requests import (
     ToolSelect,
     WaitInput,
 )
+
+FARTHEST = 1e12
+"""Coordinate of a target, mm or deg: far beyond the step counters of a firmware."""
 
 
 class Position(Protocol):
@@ -110,6 +114,12 @@ class Work:
     def scaling(self) -> Scaling:
         scaling: Scaling = self.changes.get("scaling", self.old.scaling)
         return scaling
+
+    def too_far(self, *places: Iterable[float]) -> Refused | None:
+        """Refuses a motion to or around a place that is farther away than any machine is long."""
+        if all(abs(value) <= FARTHEST for place in places for value in place):
+            return None
+        return self.refuse(error_numbers.RANGE, self.motion, f"goes beyond {FARTHEST:g} mm")
 
     @property
     def unit(self) -> float:

@@ -35,9 +35,8 @@ def drill(work: Work) -> Refused | None:
             return refused
     cycle = _cycle(work)
     repeats = work.byte("L", 1.0)
-    if plunges(cycle, drilling_axis(work.plane)) * repeats > MOST_PLUNGES:
-        message = f"has more than {MOST_PLUNGES} plunges; a larger Q or fewer holes are needed"
-        return work.refuse(error_numbers.RANGE, work.motion, message)
+    if refused := _check_plunges(work, cycle, repeats):
+        return refused
     work.reached, work.reached_frame = work.target, work.frame
     if work.motion in work.dialect.accepted_only:
         work.accepted_only = work.motion
@@ -157,6 +156,20 @@ def _peck(work: Work, cycle: DrillCycle) -> Refused | None:
         return work.missing(work.motion, "Q")
     work.keep(cycle=replace(cycle, peck=peck, dwell_s=PECK_DWELL_S))
     return None
+
+
+def _check_plunges(work: Work, cycle: DrillCycle, repeats: int) -> Refused | None:
+    """Plunges are few, and each is a step that the numbers of the controller can express: the
+    firmware itself hangs if a plunge does not change the position."""
+    axis = drilling_axis(work.plane)
+    farthest = max(abs(cycle.retract), abs(cycle.words[axis]))
+    if cycle.peck > 0.0 and work.exact(farthest + cycle.peck / 2.0) == farthest:
+        message = f"has plunges of {cycle.peck:g} mm, too small for numbers such as {farthest:g}"
+    elif plunges(cycle, axis) * repeats > MOST_PLUNGES:
+        message = f"has more than {MOST_PLUNGES} plunges; a larger Q or fewer holes are needed"
+    else:
+        return None
+    return work.refuse(error_numbers.RANGE, work.motion, message)
 
 
 # ── motion ──────────────────────────────────────────────────────────────────────────────────────

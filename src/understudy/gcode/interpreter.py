@@ -301,7 +301,7 @@ def aim(work: Work) -> Refused | None:
             shift = 0.0 if absolute else work.offset(axis)
         target[axis] = work.exact(value + shift) if shift else value
     work.target = six(target)
-    return None
+    return work.too_far(target[axis] for axis in work.named)
 
 
 def go_home(work: Work) -> Refused | None:

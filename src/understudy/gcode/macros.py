@@ -19,6 +19,8 @@ BUILT_IN = range(1, 8)
 VALUES = frozenset("ABCDEFHIJKQRSTUVWXYZ")
 """Letters whose values a macro gets; all other words of the line belong to the line."""
 LAST_PARAMETER = 5000
+MOST_CALLS = 100
+"""Calls of G66 that are active at once: as many as the memory of a controller holds, about."""
 CHECKED_GROUPS = (
     "macro", "nonmodal", "motion", "plane", "distance", "feed mode", "units", "scaling", "tool",
 )  # fmt: skip
@@ -43,6 +45,9 @@ def check_call(work: Work) -> Refused | None:
             return work.missing(name, "P")
         if work.value("P") > LAST_NUMBER:
             return work.refuse(error_numbers.RANGE, "P", f"macros are numbered 0 to {LAST_NUMBER}")
+    if given in ("G66", "G66.1") and len(work.old.calls) >= MOST_CALLS:
+        message = f"{MOST_CALLS} macros are active: end one with G67"
+        return work.refuse(error_numbers.CALL_STACK, given, message)
     work.use("LP")
     if name == "G67":
         work.changes["calls"] = work.old.calls[:-1]

@@ -35,6 +35,8 @@ def follow_spline(work: Work) -> Refused | None:
     if work.dialect.two_frames and not work.named:
         return work.refuse(error_numbers.NO_AXIS_WORDS, work.motion, "needs X or Y")
     number: Number = single_number if work.dialect.spelling.single else float
+    if refused := work.too_far(*bends):
+        return refused
     curve = ((work.here[0], work.here[1]), *bends, (work.target[0], work.target[1]))
     place = list(work.here)
     for x, y in cut(curve, number):

@@ -16,8 +16,8 @@ from understudy.motion.plan import Plan, TimeLaw
 
 Index = Annotated[int, Meta(ge=0, lt=1 << 31)]
 Count = Annotated[int, Meta(ge=-(1 << 62), lt=1 << 62)]
-LONGEST = 1e10
-"""Seconds: no plan of a cell lasts longer."""
+LONGEST = 1e18
+"""Seconds: no plan of a cell lasts longer, however far and slow its moves are."""
 SLACK = 1e-6
 """Rounding of distances and speeds."""
 LARGEST = 1e15

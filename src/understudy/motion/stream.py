@@ -31,6 +31,8 @@ FIRMWARE_COMMIT = 0.09
 
 REMEMBERED = 1.0
 """Seconds of past motion that can still be sampled."""
+LATEST = 1 << 62
+"""Nanoseconds, 146 years: a plan may last longer, but no cell does."""
 MANY = 1024
 """Number of finished pieces or segments above which they are removed."""
 
@@ -505,8 +507,8 @@ def _next_after(now: int, moments: Floats) -> list[int]:
 
 
 def whole_ns(t: float) -> int:
-    """The first whole nanosecond that is not before t, within the rounding of t."""
-    return math.ceil(t * NS_PER_SECOND - 1e-3)
+    """The first whole nanosecond not before t, within the rounding of t; at most `LATEST`."""
+    return min(math.ceil(t * NS_PER_SECOND - 1e-3), LATEST)
 
 
 def time_in(plan: Plan, now: int) -> float:
