@@ -21,6 +21,22 @@ def test_a_block_has_commands_by_group_and_values_by_letter() -> None:
     assert parsed.axis == "motion"
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("G0 X", "X needs a number"),
+        ("G0 X-", "X needs a number"),
+        ("G0 X2000000000000", "the number is too large; allowed: at most 10^12"),
+        ("G43 H1", "is not supported without a tool table: `tools` of a machine in the cell file"),
+        ("G64", "is not supported by this controller"),
+    ],
+)
+def test_the_message_says_what_is_wrong(line: str, message: str) -> None:
+    problem = parse(line, GRBLHAL_MACHINE)
+    assert isinstance(problem, Problem)
+    assert problem.message == message
+
+
 def test_codes_may_have_zeros_in_front() -> None:
     assert block("G00 M03").commands == {"motion": "G0", "spindle": "M3"}
 

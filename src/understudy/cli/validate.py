@@ -150,8 +150,8 @@ def _show_all(reports: Iterable["Report"], *, on_stderr: bool) -> None:
 def _show(console: Console, report: "Report") -> None:
     verdict = "[green]pass[/green]" if report.passed else "[red]fail[/red]"
     console.print(f"{escape(report.program)} on {report.cell} ({report.robot}): {verdict}")
-    _show_findings(console, report.violations, "red")
-    _show_findings(console, report.warnings, "yellow")
+    _show_findings(console, report.violations, color="red")
+    _show_findings(console, report.warnings, color="yellow", label="warning: ")
     if report.omitted:
         console.print(f"  and {report.omitted} more")
     for note in report.notes:
@@ -162,11 +162,14 @@ def _show(console: Console, report: "Report") -> None:
     console.print(_proof(report))
 
 
-def _show_findings(console: Console, found: Sequence["Finding"], color: str) -> None:
+def _show_findings(
+    console: Console, found: Sequence["Finding"], *, color: str, label: str = ""
+) -> None:
     for each in found[:SHOWN]:
-        console.print(f"  [{color}]{each.kind}[/{color}] {escape(each.message)}", soft_wrap=True)
+        kind = f"[{color}]{label}{each.kind}[/{color}]"
+        console.print(f"  {kind} {escape(each.message)}", soft_wrap=True)
     if len(found) > SHOWN:
-        console.print(f"  and {len(found) - SHOWN} more: --json has them all")
+        console.print(f"  {label}{len(found) - SHOWN} more: --json has them all")
 
 
 def _times(report: "Report") -> str:

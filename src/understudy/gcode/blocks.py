@@ -173,7 +173,9 @@ def _words(
             return words, Problem(error_numbers.BAD_LETTER, message, letter, column, line)
         reading = _number(kept, at + 1, spelling.single)
         if math.isnan(reading.value):
-            message = f"{letter} needs a number"
+            has_digits = any("0" <= each <= "9" for each, _ in kept[at + 1 : reading.stop])
+            too_large = "the number is too large; allowed: at most 10^12"
+            message = too_large if has_digits else f"{letter} needs a number"
             return words, Problem(error_numbers.BAD_NUMBER, message, letter, column, line)
         words.append(Word(letter, reading.value, column))
         at = reading.stop
@@ -337,6 +339,9 @@ _PLAIN_WORDS = {
     error_numbers.MODAL_CONFLICT: "cannot be in one line with {other}",
     error_numbers.AXIS_CONFLICT: "and {other} both use the axis words of this line",
 }
+_TOOL_TABLE = "is not supported without a tool table: `tools` of a machine in the cell file"
+_NEEDS = {(error_numbers.UNSUPPORTED, "G43"): _TOOL_TABLE}
+"""Messages of codes that a controller may be given."""
 
 
 class Block(Struct, frozen=True, eq=False, gc=False):
@@ -407,8 +412,8 @@ def build(line_of_words: LineWords, dialect: Dialect, *, line: int = 0) -> Block
         code = _conflict(command, word, axis, commands)
         if code or isinstance(command, int):
             other = _opponent(code, command, axis, commands)
-            message = _PLAIN_WORDS[code].format(other=other)
-            return Problem(code, message, str(word), column, line)
+            text = _NEEDS.get((code, str(word)), _PLAIN_WORDS[code])
+            return Problem(code, text.format(other=other), str(word), column, line)
         if command.name in TAKES_M_WORDS:
             taken = _drop_m_words(commands)
         commands[command.group] = command.name
