@@ -168,10 +168,15 @@ def first_difference(chat: Chat, ours: Partner) -> Difference | None:
             expected = _comparable(step, masks.whole_lines(expected))
             actual = _comparable(step, actual)
             same = len(expected) == len(actual) and all(map(same_line, expected, actual))
-            if not same and masks.remains(chat.steps[:index], expected):
+            if same:
+                continue
+            in_report = all(map(same_line, expected[:-1], actual[:-1]))
+            played = masks.Played(
+                chat.steps[:index], chat.answers[:index], in_report and len(expected) == len(actual)
+            )
+            if masks.remains(played):
                 return None
-            if not same:
-                return Difference(tuple(chat.steps[:index]), tuple(expected), tuple(actual))
+            return Difference(tuple(chat.steps[:index]), tuple(expected), tuple(actual))
     return None
 
 

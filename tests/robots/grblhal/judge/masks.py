@@ -5,10 +5,26 @@ A session is not compared any further after one of them.
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+
+class Played(NamedTuple):
+    """The steps up to a difference with the firmware's answers; `in_report`: only the report at the
+    end of the last answer differs."""
+
+    steps: Sequence[bytes]
+    answers: Sequence[Sequence[str]]
+    in_report: bool
+
+    @property
+    def report(self) -> str:
+        return self.answers[-1][-1]
+
 
 DOOR_INPUT = re.compile(r"\|Pn:[A-Z]*D")
 INCHES = re.compile(r"\|MPos:-?\d+\.\d{4},")
 RESTARTS = re.compile(r"GrblHAL |<Check")
+DOOR, STARTS = b"\x84", (b"~", b"\x81")
 LOST = {"k": "ok", "[S:iabe]": "[MSG:Disabled]"}
 """Lines of which the firmware's PC program loses characters: it resets itself while it sends."""
 
@@ -18,26 +34,35 @@ def whole_lines(lines: Sequence[str]) -> list[str]:
     return [LOST.get(line, line) for line in lines]
 
 
-def remains(steps: Sequence[bytes], expected: Sequence[str]) -> bool:
+def remains(played: Played) -> bool:
     """Whether the answer to the last step differs for a known reason."""
-    return any(mask(steps, expected) for mask in MASKS)
+    return any(mask(played) for mask in MASKS)
 
 
-def _inverts_door(steps: Sequence[bytes], expected: Sequence[str]) -> bool:
+def _inverts_door(played: Played) -> bool:
     """$14 inverts the input of the door, which is then on; no machine of ours has this input."""
-    return DOOR_INPUT.search(expected[-1]) is not None
+    return DOOR_INPUT.search(played.report) is not None
 
 
-def _keeps_inches(steps: Sequence[bytes], expected: Sequence[str]) -> bool:
+def _keeps_inches(played: Played) -> bool:
     """After `$RST` the firmware goes on with reports in inches although $13 is 0."""
-    restored = _last(steps, rb"(?i)\$RST=[$*]")
-    return INCHES.search(expected[-1]) is not None and restored > _last(steps, rb"\$13=[01]\s")
+    restored = _last(played.steps, rb"(?i)\$RST=[$*]")
+    return INCHES.search(played.report) is not None and restored > _last(
+        played.steps, rb"\$13=[01]\s"
+    )
 
 
-def _drops_motion(steps: Sequence[bytes], expected: Sequence[str]) -> bool:
+def _drops_motion(played: Played) -> bool:
     """Of lines that waited in a hold or a tool change, `$RST` and `$C` act in the firmware before
     the motion of the others has begun, which is lost; the machine carries it out first."""
-    return steps[-1] in (b"~", b"\x81") and any(map(RESTARTS.match, expected))
+    starts = played.in_report and played.steps[-1] in STARTS
+    return starts and any(map(RESTARTS.match, played.answers[-1]))
+
+
+def _loses_tool_change(played: Played) -> bool:
+    """A door that is opened during an M6 leaves the firmware without an ear for lines."""
+    changing = [answer[-1].startswith("<Tool") for answer in played.answers]
+    return (DOOR, True) in zip(played.steps[1:], changing, strict=False)
 
 
 def _last(steps: Sequence[bytes], pattern: bytes) -> int:
@@ -45,8 +70,9 @@ def _last(steps: Sequence[bytes], pattern: bytes) -> int:
     return max((n for n, step in enumerate(steps, 1) if re.match(pattern, step)), default=0)
 
 
-MASKS: tuple[Callable[[Sequence[bytes], Sequence[str]], bool], ...] = (
+MASKS: tuple[Callable[[Played], bool], ...] = (
     _inverts_door,
     _keeps_inches,
     _drops_motion,
+    _loses_tool_change,
 )
