@@ -74,6 +74,8 @@ def _centre_by_radius(work: Work, plane: tuple[int, int]) -> tuple[float, float]
     """
     work.use("R")
     x, y = _chord(work, plane)
+    if x == y == work.value("R") == 0 and work.dialect.spelling.single and work.target != work.here:
+        return 0.0, 0.0  # no circle: the firmware goes straight to a target above or below
     if x == y == 0:
         return work.refuse(
             error_numbers.BAD_TARGET, work.motion, "with R cannot end where it begins"

@@ -69,6 +69,7 @@ class FirmwareReading(Struct, frozen=True):
     is the mask of the engaged limit inputs, `limit_event` that of the last hard limit alarm.
     `homed` is the value of the H field, empty if there is none; `homed_axes` is the mask of the
     homed axes, `home` the positions that homing set. `silent`: no status report is sent now.
+    `pause`: the word (M0, M1, M60) at which the program waits.
     """
 
     state: str
@@ -97,6 +98,7 @@ class FirmwareReading(Struct, frozen=True):
     homed_axes: int = 0
     home: Axes = ZERO
     silent: bool = False
+    pause: str = ""
 
 
 class LineExecution(Protocol):

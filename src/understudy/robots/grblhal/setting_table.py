@@ -273,3 +273,16 @@ GROUPS = {
     **{AXIS + axis: f"{letter}-axis" for axis, letter in enumerate(AXIS_LETTERS)},
 }
 """The parent of a group is `Root`; that of a single axis is `AXES`."""
+
+
+def row_of(number: int, settings: Mapping[int, float]) -> SettingRow:
+    """The row of a setting; an axis that is not rotary ($376) counts mm."""
+    row = SETTINGS[number]
+    rotary = int(settings.get(SettingNumber.ROTARY_AXES, _ALL_ROTARY)) << _FIRST_ROTARY
+    if "deg" not in row.unit or rotary >> (row.group - AXIS) & 1:
+        return row
+    return row._replace(unit=row.unit.replace("deg", "mm"))
+
+
+_FIRST_ROTARY, _ALL_ROTARY = 3, 7
+"""Index of the A axis, and $376 with A, B and C."""

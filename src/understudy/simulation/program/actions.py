@@ -131,7 +131,7 @@ def report_message(program: Program, message: requests.Message, now: int) -> boo
     changes_tool = any(isinstance(step, requests.ToolChange) and step.physical for step in todo)
     if changes_tool and not program.queue.at_rest(now):
         return program.go_next(Rest(), message)
-    if not changes_tool and any(isinstance(step, MOVES) for step in todo):
+    if not changes_tool and any(isinstance(step, (*MOVES, requests.Probe)) for step in todo):
         program.state.start_actions.append(StartAction(program.state.number, message))
     else:
         program.hooks.report(message, now)
@@ -200,7 +200,7 @@ def pause(program: Program, step: requests.ProgramPause, now: int) -> bool:
     if (step.name == "M1" and not wanted) or not program.hooks.may_pause(now):
         return True
     program.state.paused = True
-    return program.go_next(Paused())
+    return program.go_next(Paused(step.name))
 
 
 def end_program(program: Program, step: requests.ProgramEnd, now: int) -> bool:
@@ -235,9 +235,9 @@ def begin_probing(program: Program, step: requests.Probe, now: int) -> bool:
     probed = Probed(step.required, over_a_wire(program.state.current))
     if probe is None:
         return program.go_next(ProbeMove(step.move), Rest(), probed)
-    program.state.axes = None
     path = program.mover.path(step.move, q, line=program.state.number, exact=False)
     if probe.touches(q) == step.toward:
+        program.state.axes = None
         end = q if isinstance(path, Refused) or not len(path) else path.end[-1]
         return program.go_next(replace(probed, early=True, place=program.mover.axes(end)))
     if isinstance(path, Refused) or not len(path):  # not even one step of a motor
@@ -245,6 +245,7 @@ def begin_probing(program: Program, step: requests.Probe, now: int) -> bool:
     until = probe.trigger_place(path, toward=step.toward)
     if until is None:
         return program.go_next(ProbeMove(step.move), Rest(), probed)
+    program.state.axes = None
     probed = replace(probed, touched=True, place=program.mover.axes(path.position(*until)))
     return program.go_next(ProbeMove(step.move, probe.rest_place(path, until)), Rest(), probed)
 

@@ -45,6 +45,7 @@ from understudy.simulation.program.steps import (
     HomingMove,
     LineRefused,
     Mover,
+    Paused,
     Probe,
     ProbeMove,
     ProgramHooks,
@@ -172,6 +173,13 @@ class Runner:
         self.state.modal = structs.replace(modal, path=self.options.modal.path)
         self.state.exact, self.state.error = False, None
 
+    def skip_pauses(self) -> None:
+        """The rest of the current line waits for no operator: an alarm was raised in it."""
+        todo = self.state.todo
+        self.state.todo = [
+            *todo[:1], *(each for each in todo[1:] if not isinstance(each, requests.ProgramPause)),
+        ]  # fmt: skip
+
     def continue_from(self, position: Floats, now: int) -> None:
         """Continues from another position: something else has moved the joints."""
         self.correct_position(position, now)
@@ -209,6 +217,12 @@ class Runner:
         """Whether a program runs, even if it waits for something now."""
         waits = bool(self.state.todo or self._waiting) and not self.queue.held
         return not self.state.paused and (self.state.wake is not None or waits)
+
+    @property
+    def pause(self) -> str:
+        """The word at which the program waits for the operator; empty if there is none."""
+        step = self.state.todo[0] if self.state.todo else None
+        return step.name if isinstance(step, Paused) else ""
 
     def next_wake(self) -> int | None:
         return self.state.wake
@@ -294,12 +308,14 @@ class Runner:
         if "coordinates" in block.commands and (refusal is None or refusal.executed):
             rests = system_word_rests(block, at_offsets=self.options.rests_at_offsets)
             state.todo += (*((Rest(),) if rests else ()), SystemChosen())
+        pauses = [each for each in found.requests if isinstance(each, requests.ProgramPause)]
         single = entry.single and refusal is None and not found.ends_early
         for request in found.requests:
-            if not (single and isinstance(request, requests.ProgramPause)):
+            if not (single and request in pauses):
                 state.todo += self._steps(request, before)
         if single:
-            state.todo += (Rest(), requests.ProgramPause("M0"))
+            names = [each.name for each in pauses if each.name != "M1" or entry.optional]
+            state.todo += (Rest(), requests.ProgramPause("".join(names)))
         if refusal is not None and (refusal.in_check or entry.how != "check"):
             state.todo += (LineRefused(refusal.refused.reason, refusal.refused.code),)
 

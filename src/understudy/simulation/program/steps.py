@@ -39,7 +39,9 @@ class Rest(Struct, frozen=True, tag=True):
 
 
 class Paused(Struct, frozen=True, tag=True):
-    """Wait for the operator."""
+    """Wait for the operator; `name` is the word that asks for it, empty after a single line."""
+
+    name: str = ""
 
 
 class HomingMove(Struct, frozen=True, tag=True):

@@ -99,15 +99,12 @@ class DollarCommands:
                 return code
             if number not in self._settings():
                 return ErrorCode.SETTING_NOT_AVAILABLE
-            return self._list(listings.setting_details(number))
+            return self._list(listings.setting_details(number, self._settings()))
         if self._controller.reading(now).state.partition(":")[0] in ("Run", "Hold"):
             return ErrorCode.NOT_IDLE
-        for number in self._numbers():
+        for number in sorted(self._settings()):
             self._print_setting(number)
         return 0
-
-    def _numbers(self) -> list[int]:
-        return sorted(self._settings())
 
     def _print_setting(self, number: int) -> None:
         self._say(f"${number}={SETTINGS[number].text(self._settings()[number])}")
@@ -123,7 +120,8 @@ class DollarCommands:
         reading = self._controller.reading(now)
         text = modes_report(replace(reading.modal, tool=reading.tool))
         spindle = f" {reading.modal.spindle} "
-        self._say(text.replace(spindle, f"{spindle}M6 ", 1) if reading.changing else text)
+        pause, change = f" {reading.pause}".rstrip(), "M6 " if reading.changing else ""
+        self._say(text.replace(spindle, f"{pause}{spindle}{change}", 1))
 
     def _modes(self, argument: str | None, now: int) -> int:
         self.modes(now)
@@ -170,7 +168,8 @@ class DollarCommands:
         return f"[VER:1.1f.{BUILD}:{self._controller.storage.label()}]"
 
     def _sizes(self, now: int) -> str:
-        return f"OPT:VNML+,{self._controller.reading(now).window},{RX_SIZE}"
+        letters = listings.options_text(self._controller.storage.settings())
+        return f"OPT:{letters},{self._controller.reading(now).window},{RX_SIZE}"
 
     def _full_info(self, argument: str | None, now: int) -> int:
         """Print what `$I+` shows; a firmware that calls itself Grbl has no tool change."""
@@ -179,7 +178,7 @@ class DollarCommands:
         for line in (
             f"{self._sizes(now)},6,0",
             "AXS:6:XYZABC",
-            f"NEWOPT:ENUMS,RT+,{'HOME,' if self._homes() else ''}{'' if grbl else 'TC,'}SED",
+            f"NEWOPT:ENUMS,{','.join(self._new_options())}",
             "FIRMWARE:grblHAL",
             "SIGNALS:D",
             "NVS STORAGE:*Snapshot",
@@ -190,6 +189,13 @@ class DollarCommands:
         ):
             self._say(f"[{line}]")
         return 0
+
+    def _new_options(self) -> list[str]:
+        """Abilities that Grbl does not know."""
+        legacy = self._controller.storage.settings()[SettingNumber.LEGACY_REALTIME]
+        homing = ["HOME"] if self._homes() else []
+        tools = ["TC"] if self._edition == "GrblHAL" else []
+        return ["RT+" if legacy else "RT-", *homing, *tools, "SED"]
 
     def _homes(self) -> bool:
         options = int(self._controller.storage.settings()[SettingNumber.HOMING_CYCLE])
@@ -217,7 +223,7 @@ class DollarCommands:
         self._list(listings.alarms())
         self._list(listings.errors())
         self._list(listings.groups())
-        return self._list(listings.setting_rows(self._numbers()))
+        return self._list(listings.setting_rows(self._settings()))
 
     def _describe(self, argument: str | None, now: int) -> int:
         number, code = _number(argument or "")
@@ -245,7 +251,7 @@ class DollarCommands:
     def _help(self, topic: str) -> int:
         if not topic:
             return self._list(listings.help_topics())
-        return self._list(listings.help_on(topic, self._numbers()))
+        return self._list(listings.help_on(topic, self._settings()))
 
     # ── actions ──
 
@@ -333,9 +339,9 @@ COMMANDS: dict[str, Command] = {
     "EE": Command(lambda d, a, now: d._list(listings.errors())),
     "EEG": Command(lambda d, a, now: d._list(listings.errors_csv())),
     "EG": Command(lambda d, a, now: d._list(listings.groups())),
-    "ES": Command(lambda d, a, now: d._list(listings.setting_rows(d._numbers()))),
-    "ESG": Command(lambda d, a, now: d._list(listings.settings_csv(d._numbers()))),
-    "ESH": Command(lambda d, a, now: d._list(listings.settings_table(d._numbers()))),
+    "ES": Command(lambda d, a, now: d._list(listings.setting_rows(d._settings()))),
+    "ESG": Command(lambda d, a, now: d._list(listings.settings_csv(d._settings()))),
+    "ESH": Command(lambda d, a, now: d._list(listings.settings_table(d._settings()))),
     "E*": Command(DollarCommands._everything),
     "SED": Command(DollarCommands._describe, takes=True),
     "SPINDLES": Command(DollarCommands._spindles),

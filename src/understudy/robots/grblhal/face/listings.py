@@ -1,8 +1,9 @@
 """Lists that `$` commands print: alarms, errors, settings with their details, help."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from understudy.robots.grblhal.numbers import HomingOption, SettingNumber
 from understudy.robots.grblhal.setting_descriptions import description
 from understudy.robots.grblhal.setting_table import (
     AXES,
@@ -12,13 +13,18 @@ from understudy.robots.grblhal.setting_table import (
     DECIMAL,
     GROUPS,
     MASK,
-    SETTINGS,
     SWITCHED_BITS,
     WHOLE,
     SettingRow,
+    row_of,
 )
+from understudy.robots.grblhal.settings import PROBE_OVERRIDE, REST_AT_OFFSETS
 from understudy.robots.grblhal.texts import ALARMS, ERRORS
 
+SPEED_ENABLES = 1 << 1
+"""Bit of $9: the speed switches the spindle."""
+Settings = Mapping[int, float]
+"""Values by number."""
 KIND_NAMES = {
     BOOL: "bool", BITS: "bitfield", SWITCHED_BITS: "xbitfield", CHOICE: "radiobuttons",
     MASK: "bitfield", WHOLE: "integer", DECIMAL: "float",
@@ -109,30 +115,55 @@ def _csv(texts: Mapping[int, str]) -> Iterator[str]:
 # ── settings ──
 
 
+def options_text(settings: Settings) -> str:
+    """The letters of `[OPT:…]` in `$I`: abilities of the controller, some of them settings."""
+    homing, probing, report, pwm = (
+        int(settings.get(number, 0))
+        for number in (
+            SettingNumber.HOMING_CYCLE,
+            SettingNumber.PROBING_OPTIONS,
+            SettingNumber.REPORT_OPTIONS,
+            SettingNumber.PWM_OPTIONS,
+        )
+    )
+    letters = {
+        "VNM": True,
+        "Z": homing & HomingOption.ORIGIN_ZERO,
+        "H": homing & HomingOption.SINGLE_AXIS,
+        "T": homing & HomingOption.TWO_SWITCHES,
+        "A": probing & PROBE_OVERRIDE,
+        "0": pwm & SPEED_ENABLES,
+        "L": not homing & HomingOption.REQUIRED,
+        "+": True,
+        "W": not report & REST_AT_OFFSETS,
+    }
+    return "".join(letter for letter, shown in letters.items() if shown)
+
+
 def groups() -> Iterator[str]:
     for number, name in GROUPS.items():
         yield f"[SETTINGGROUP:{number}|{AXES if number > AXES else 0}|{name}]"
 
 
-def setting_rows(numbers: Iterable[int]) -> Iterator[str]:
-    for number in numbers:
-        row = SETTINGS[number]
+def setting_rows(settings: Settings) -> Iterator[str]:
+    for number in sorted(settings):
+        row = row_of(number, settings)
         parts = (row.group, row.name, row.unit, row.kind, row.shape, row.lowest, row.highest)
         yield f"[SETTING:{number}|{'|'.join(map(str, parts))}|{_flags(row, '|')}]"
 
 
-def settings_csv(numbers: Iterable[int]) -> Iterator[str]:
+def settings_csv(settings: Settings) -> Iterator[str]:
     yield '"$-Code"," Setting"," Units"," Setting Description"'
-    for number in numbers:
-        row = SETTINGS[number]
+    for number in sorted(settings):
+        row = row_of(number, settings)
         yield f'"{number}","{row.name}","{row.unit}","{description(number)}",'
 
 
-def settings_table(numbers: Iterable[int]) -> Iterator[str]:
+def settings_table(settings: Settings) -> Iterator[str]:
     """`$ESH`: columns with tabs between them."""
     yield "$-Code\tSetting\tUnits\tDatatype\tData format\tSetting Description\tMin\tMax"
-    for number in numbers:
-        row = SETTINGS[number]
+    for number in sorted(settings):
+        row = row_of(number, settings)
         unit = row.unit or UNIT_NAMES.get(row.kind, "")
         shape = "axes" if row.kind == MASK else row.shape
         cells = (number, row.name, unit, KIND_NAMES[row.kind], shape, description(number))
@@ -144,9 +175,9 @@ def _flags(row: SettingRow, between: str) -> str:
     return f"{int(row.reboot)}{between}{int(row.zero)}"
 
 
-def setting_details(number: int) -> Iterator[str]:
+def setting_details(number: int, settings: Settings) -> Iterator[str]:
     """`$$=n`: the name, the unit and the range of a setting, or the names of its bits."""
-    row = SETTINGS[number]
+    row = row_of(number, settings)
     yield ""
     kinds = {
         BOOL: " as boolean",
@@ -182,24 +213,24 @@ def help_topics() -> Iterator[str]:
     yield from (f" {name}" for name in sorted(GROUPS.values()) if name != "Root")
 
 
-def help_on(topic: str, numbers: Iterable[int]) -> Iterator[str]:
+def help_on(topic: str, settings: Settings) -> Iterator[str]:
     """Help on the commands, on all settings, or on the settings of the first group that fits."""
     pattern = topic.upper()
     if _fits(pattern, "COMMANDS"):
         yield from (f"${name} - {text}" for name, text in COMMAND_HELP)
         return
     if _fits(pattern, "SETTINGS"):
-        for number in numbers:
-            yield from setting_details(number)
+        for number in sorted(settings):
+            yield from setting_details(number, settings)
         return
     found = next((n for n, name in ALL_GROUPS.items() if _fits(pattern, _plain(name))), None)
     if found is None:
         yield from ("", "N/A")
         return
     yield from ("", f"---- {ALL_GROUPS[found]}:")
-    for number in numbers:
-        if found == 0 or SETTINGS[number].group == found:
-            yield from setting_details(number)
+    for number in sorted(settings):
+        if found == 0 or row_of(number, settings).group == found:
+            yield from setting_details(number, settings)
 
 
 def _plain(name: str) -> str:

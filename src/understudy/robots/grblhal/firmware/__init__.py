@@ -180,6 +180,7 @@ class Firmware:
             homed_axes=self._homed_axes(),
             home=state.home,
             silent=state.homing is not None and state.homing.silent,
+            pause=self.runner.pause,
         )
 
     def _homed_axes(self) -> int:
@@ -329,9 +330,11 @@ class FirmwareLines:
             core.round_position(now)
         if step.early:
             core.lock("alarm", AlarmCode.PROBE_TOUCHES, now)
+            core.runner.skip_pauses()
             return None
         if step.required and not step.touched:
             core.lock("alarm", AlarmCode.PROBE_FAILED, now)
+            core.runner.skip_pauses()
         core.emit(Notice("probe"), now)
         return None
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from understudy.errors import Refused
 from understudy.gcode import Modal
 from understudy.gcode.blocks import normalized
-from understudy.gcode.dialect import firmware_delay
+from understudy.gcode.dialect import ZERO, Axes, firmware_delay
 from understudy.gcode.modal import work_offset
 from understudy.motion.path import Floats
 from understudy.robots.grblhal.controller import Event, Notice, Override, Restored, Toggle
@@ -274,6 +274,7 @@ class FirmwareRealtime:
         self._drop_tool_change()
         state.coolant_before = None
         state.result = state.storing = state.restores_at = None
+        state.probe, state.touched = ZERO, False
         if state.position_lost and int(core.settings()[SettingNumber.RESET_ACTIONS]) & FORGET_HOME:
             core.set_homed(0)
         state.position_lost = False
@@ -293,10 +294,11 @@ class FirmwareRealtime:
         core, state = self._core, self._core.state
         core.runner.reset(stopped=True)
         core.switch_off(now)
-        core.apply("stop", now)
         self._drop_tool_change()
         state.restores_at = state.coolant_before = None
-        core.notify("stop", now)
+        if core.alarm not in START_ALARMS:
+            core.apply("stop", now)
+            core.notify("stop", now)
 
 
 class FirmwareSwitches:
@@ -418,7 +420,9 @@ class FirmwareStorage:
         changed = core.axes.change(settings, number, text)
         if isinstance(changed, Refused):
             return changed
-        self._adopt(changed, now, self._rescaled(settings, changed))
+        here = np.array(core.runner.queue.end, dtype=float)
+        self._adopt(changed, now, rescaled(here, settings, changed))
+        self._rescale_marks(settings, changed)
         self._set_up_spindle(number, now)
         if number == SettingNumber.REPORT_INCHES:
             core.changed(now, "offset")
@@ -502,14 +506,11 @@ class FirmwareStorage:
             core.changed(now, "spindle")
             core.switch_outputs(now)
 
-    def _rescaled(self, before: Mapping[int, float], after: Mapping[int, float]) -> Floats:
-        """The position after a change of steps per unit; a part of a step is lost."""
-        here = np.array(self._core.runner.queue.end, dtype=float)
-        for axis in range(len(here)):
-            old, new = (v[SettingNumber.STEPS_PER_UNIT + axis] for v in (before, after))
-            if old != new and old > 0.0:
-                here[axis] = np.trunc(np.round(here[axis] * old) * new / old) / (new or 1.0)
-        return here
+    def _rescale_marks(self, before: Mapping[int, float], after: Mapping[int, float]) -> None:
+        """The firmware multiplies the places of the last touch and of home as the position."""
+        state = self._core.state
+        state.probe = _axes(rescaled(np.array(state.probe), before, after))
+        state.home = _axes(np.array(state.home) * _ratios(before, after))
 
     def _adopt(self, settings: Mapping[int, float], now: int, here: Floats | None = None) -> None:
         core = self._core
@@ -519,3 +520,24 @@ class FirmwareStorage:
             here = core.runner.queue.end if here is None else here
             core.runner.adopt(*core.axes.build(core.settings(), here, seconds(now)))
             core.apply_overrides(now)
+
+
+def rescaled(place: Floats, before: Mapping[int, float], after: Mapping[int, float]) -> Floats:
+    """A place that is counted in steps after a change of steps per unit; a part of a step is
+    lost."""
+    ratios, place = _ratios(before, after), place.copy()
+    for axis in np.flatnonzero(ratios != 1.0):
+        old, new = (v[SettingNumber.STEPS_PER_UNIT + int(axis)] for v in (before, after))
+        place[axis] = np.trunc(np.round(place[axis] * old) * ratios[axis]) / (new or 1.0)
+    return place
+
+
+def _ratios(before: Mapping[int, float], after: Mapping[int, float]) -> Floats:
+    """New steps per unit by old ones, for each axis."""
+    numbers = range(SettingNumber.STEPS_PER_UNIT, SettingNumber.STEPS_PER_UNIT + len(AXIS_LETTERS))
+    return np.array([after[n] / before[n] if before[n] > 0.0 else 1.0 for n in numbers])
+
+
+def _axes(values: Floats) -> Axes:
+    x, y, z, a, b, c = values.tolist()
+    return x, y, z, a, b, c
