@@ -173,13 +173,6 @@ class Runner:
         self.state.modal = structs.replace(modal, path=self.options.modal.path)
         self.state.exact, self.state.error = False, None
 
-    def skip_pauses(self) -> None:
-        """The rest of the current line waits for no operator: an alarm was raised in it."""
-        todo = self.state.todo
-        self.state.todo = [
-            *todo[:1], *(each for each in todo[1:] if not isinstance(each, requests.ProgramPause)),
-        ]  # fmt: skip
-
     def continue_from(self, position: Floats, now: int) -> None:
         """Continues from another position: something else has moved the joints."""
         self.correct_position(position, now)
@@ -296,7 +289,7 @@ class Runner:
             self.refuse_if(found, now, in_place=True)
             return
         if entry.how == "check":
-            found = self._checked(found, now)
+            found = self._checked(block, found, now)
         self._queue_steps(entry, block, found)
 
     def _queue_steps(self, entry: GcodeLine, block: Block, found: Interpretation) -> None:
@@ -319,11 +312,12 @@ class Runner:
         if refusal is not None and (refusal.in_check or entry.how != "check"):
             state.todo += (LineRefused(refusal.refused.reason, refusal.refused.code),)
 
-    def _checked(self, found: Interpretation, now: int) -> Interpretation:
+    def _checked(self, block: Block, found: Interpretation, now: int) -> Interpretation:
         """What a line does in check mode; the tool stays, and a spindle that is on in the modal
-        state gets a new speed, as in the firmware."""
+        state gets a new speed, as in the firmware, but not that which M72 restores."""
         before, after = self.state.modal, found.modal
-        if after.speed != before.speed and before.spindle != "M5":
+        restores = before.saved is not None and block.commands.get("modal state") == "M72"
+        if after.speed != before.speed and before.spindle != "M5" and not restores:
             self.hooks.set_spindle(requests.Spindle(before.spindle, after.speed), now)
         carried_out = tuple(each for each in found.requests if isinstance(each, EXECUTED_IN_CHECK))
         kept = structs.replace(after, tool=before.tool)

@@ -311,6 +311,7 @@ class FirmwareLines:
 
     def set_spindle(self, step: requests.Spindle, now: int) -> Refused | None:
         self._core.state.spindle = step.direction
+        self._core.state.checked_speed = step.speed
         self._core.changed(now, "spindle")
         return None
 
@@ -330,11 +331,9 @@ class FirmwareLines:
             core.round_position(now)
         if step.early:
             core.lock("alarm", AlarmCode.PROBE_TOUCHES, now)
-            core.runner.skip_pauses()
             return None
         if step.required and not step.touched:
             core.lock("alarm", AlarmCode.PROBE_FAILED, now)
-            core.runner.skip_pauses()
         core.emit(Notice("probe"), now)
         return None
 

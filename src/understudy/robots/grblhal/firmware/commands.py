@@ -350,6 +350,7 @@ class FirmwareSwitches:
             return None
         if not core.apply("check", now):
             return NOT_IDLE
+        core.state.checked_speed = core.runner.state.modal.speed
         core.notify("enabled", now)
         return None
 

@@ -120,6 +120,7 @@ class State(Struct):
     them in a hold. `tool` is the tool in the spindle while an M6 waits for the operator;
     `acknowledged`: lines are read meanwhile. `spindle_settings` are the values that the spindle was
     set up with; None: those of the start. `coolant_inverted`: $15 when the coolant was set.
+    `checked_speed` is the speed of the spindle in check mode.
 
     `homing` is the homing cycle in progress, `homed` the mask of the homed axes, `home` the
     positions that homing has set. `origin`: where the axes stand on the machine when the firmware
@@ -176,6 +177,7 @@ class State(Struct):
     acknowledged: bool = False
     spindle_settings: list[float] | None = None
     coolant_inverted: int = 0
+    checked_speed: float = 0.0
     resume_at: int | None = None
     inhibited: bool = False
 
@@ -292,6 +294,7 @@ class FirmwareCore:
     def rpm(self) -> float:
         """Speed of the spindle."""
         state, speed = self.state, self.runner.state.modal.speed
+        speed = state.checked_speed if state.condition == "Check" else speed
         if state.spindle == "M5" or speed == 0.0:
             return 0.0
         settings = self.settings()
