@@ -298,6 +298,7 @@ def test_a_hard_limit_stops_at_the_switch() -> None:
     bench = machine("$22=1", "$21=1")
     bench.ask("G1 X30 F600")
     assert bench.wait(4.0) == ["ALARM:1", "[MSG:Reset to continue]"]
+    assert fields(bench.report())["Bf"].startswith("99,")  # the block that was cut off
     report = fields(bench.report())
     assert (report["State"], report["Pn"]) == ("Alarm", "X")
     assert report["MPos"] == "20.000,0.000,0.000,0.000,0.000,0.000"

@@ -44,6 +44,16 @@ def test_a_touch_is_reported_and_the_axes_overrun_it() -> None:
     assert "Pn" not in fields(bench.report())
 
 
+def test_a_probe_that_is_to_leave_contact_is_reported_inverted_while_it_moves() -> None:
+    bench = bench_at()
+    touch(bench, "G38.2 Z-5 F600")
+    bench.say(b"G38.4 Z1 F60\n")
+    bench.wait(0.2)
+    report = bench.report()
+    assert report.startswith("<Run")
+    assert "Pn" not in fields(report)
+
+
 def test_the_position_after_a_touch_is_a_whole_number_of_steps() -> None:
     """A work origin that is set there is the reported position, to the last digit."""
     bench = bench_at()

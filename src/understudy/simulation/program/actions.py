@@ -232,7 +232,8 @@ def note_home(program: Program, step: Homed, now: int) -> bool:
 def begin_probing(program: Program, step: requests.Probe, now: int) -> bool:
     """Finds the contact before the move begins; without a probe the move runs to its target."""
     probe, q = program.probe, program.queue.end
-    probed = Probed(step.required, over_a_wire(program.state.current))
+    over_wire, away = over_a_wire(program.state.current), not step.toward
+    probed = Probed(step.required, over_wire, away=away)
     if probe is None:
         return program.go_next(ProbeMove(step.move), Rest(), probed)
     path = program.mover.path(step.move, q, line=program.state.number, exact=False)

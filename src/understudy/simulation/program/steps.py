@@ -71,14 +71,15 @@ class Probed(Struct, frozen=True, tag=True):
     """The result of a probing move.
 
     `touched`: the probe reached or left contact as required. `required`: otherwise it is an alarm.
-    `early`: the probe was in that state before the move. `place`: the axes at the touch; the
-    target if the move did not begin.
+    `early`: the probe was in that state before the move. `away`: it was to leave contact.
+    `place`: the axes at the touch; the target if the move did not begin.
     """
 
     required: bool
     over_wire: bool = False
     touched: bool = False
     early: bool = False
+    away: bool = False
     place: Axes | None = None
 
 

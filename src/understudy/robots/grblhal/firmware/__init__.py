@@ -146,19 +146,12 @@ class Firmware:
         running = queue.line_at(now) if core.moving(now) else 0
         condition, modal = core.condition(now), self.modal
         limits, (flood, mist) = core.limits(now), core.coolant
-        switches = (
-            *((letter, limits >> axis & 1) for axis, letter in enumerate(AXIS_LETTERS)),
-            ("L", state.block_delete),
-            ("T", not state.optional_stop),
-            ("Q", state.single_block),
-            ("P", core.contact(now)),
-        )
         return FirmwareReading(
             state=reported(condition),
             alarm=core.alarm,
             critical=condition in CRITICAL or condition in SLEEP,
             position=core.position(now),
-            free=queue.window if self._dwells() else queue.room(now),
+            free=queue.window if self._dwells() else queue.room(now) - state.cut_blocks,
             window=queue.window,
             line=dict(state.numbered).get(running, 0) if running else modal.line,
             feed=core.speed(now),
@@ -171,7 +164,7 @@ class Firmware:
             changing=state.tool is not None,
             homed=self._homed_field(),
             input=state.result,
-            switches="".join(letter for letter, on in switches if on),
+            switches=self._switches(limits, now),
             modal=modal,
             probe=state.probe,
             touched=state.touched,
@@ -182,6 +175,19 @@ class Firmware:
             silent=state.homing is not None and state.homing.silent,
             pause=self.runner.pause,
         )
+
+    def _switches(self, limits: int, now: int) -> str:
+        """Letters of the switches and inputs that are on; G38.4 and G38.5 invert the probe."""
+        state = self._core.state
+        inverted = any(isinstance(step, Probed) and step.away for step in self.runner.state.todo)
+        switches = (
+            *((letter, limits >> axis & 1) for axis, letter in enumerate(AXIS_LETTERS)),
+            ("L", state.block_delete),
+            ("T", not state.optional_stop),
+            ("Q", state.single_block),
+            ("P", self._core.contact(now) != inverted),
+        )
+        return "".join(letter for letter, on in switches if on)
 
     def _homed_axes(self) -> int:
         if self._core.axes.sensors is not None:

@@ -274,7 +274,7 @@ class FirmwareRealtime:
         self._drop_tool_change()
         state.coolant_before = None
         state.result = state.storing = state.restores_at = None
-        state.probe, state.touched = ZERO, False
+        state.probe, state.touched, state.cut_blocks = ZERO, False, 0
         if state.position_lost and int(core.settings()[SettingNumber.RESET_ACTIONS]) & FORGET_HOME:
             core.set_homed(0)
         state.position_lost = False

@@ -125,8 +125,9 @@ class State(Struct):
     `homing` is the homing cycle in progress, `homed` the mask of the homed axes, `home` the
     positions that homing has set. `origin`: where the axes stand on the machine when the firmware
     counts zero. `position_lost`: the motion was cut off, so that a reset clears `homed`.
-    `limit_event`: the limit inputs that raised the last hard limit alarm. Hard limits act on motion
-    after the time `limits_from`.
+    `limit_event`: the limit inputs that raised the last hard limit alarm; `cut_blocks`: the blocks
+    of the planner that it cut off, which are counted until a reset. Hard limits act on motion after
+    the time `limits_from`.
 
     M48 … M53 set the fields `…_allowed`; an override that is not allowed is kept and acts again
     later. `system` and `shift` are the coordinate system and work offset of the last notice.
@@ -150,6 +151,7 @@ class State(Struct):
     origin: list[float] = field(default_factory=lambda: list(ZERO))
     position_lost: bool = False
     limit_event: int = 0
+    cut_blocks: int = 0
     limits_from: int = 0
     tool: int | None = None
     feed_allowed: bool = True

@@ -59,6 +59,7 @@ class HardLimits:
         core, state = self._core, self._core.state
         state.limit_event, state.limits_from = core.limits(now), now
         state.position_lost |= core.under_way(now)
+        state.cut_blocks = core.runner.queue.used(now)
         core.axes.halt(now)
         core.runner.halt(now)
         core.sync(now)
