@@ -7,6 +7,8 @@ DEG = math.pi / 180.0
 MINUTE = 60.0
 NS_PER_SECOND = 1_000_000_000
 NS_PER_MS = 1_000_000
+LATEST = 1 << 62
+"""Nanoseconds, 146 years: a plan may last longer, but no cell does."""
 MAX_DIGITS = 9
 
 
@@ -23,8 +25,11 @@ def duration_ns(seconds: float) -> int:
 
 
 def whole_ns(seconds: float) -> int:
-    """Converts seconds to nanoseconds, rounded up; a picosecond of rounding error is ignored."""
-    return math.ceil(seconds * NS_PER_SECOND - 1e-3)
+    """Converts seconds to nanoseconds, rounded up; a picosecond of rounding error is ignored.
+
+    At most `LATEST`.
+    """
+    return math.ceil(min(seconds * NS_PER_SECOND, LATEST) - 1e-3)
 
 
 def seconds(ns: int) -> float:

@@ -7,7 +7,6 @@ drives and cannot be changed: 0 in process, 0.09 for grblHAL with its nine segme
 Appends at the same instant are planned together, when the plan is read or time advances.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,15 +23,13 @@ from understudy.motion.path import Floats, GrowingPath, Limits, Path, empty_path
 from understudy.motion.plan import Motion, PathPosition, Plan, TimeLaw, empty_law
 from understudy.motion.profile import Profile, Stop, brake, trapezoid
 from understudy.motion.saved import SavedStream, plan_from, position_from
-from understudy.units import NS_PER_SECOND, seconds
+from understudy.units import NS_PER_SECOND, seconds, whole_ns
 
 FIRMWARE_COMMIT = 0.09
 """Seconds of motion in grblHAL's step segments."""
 
 REMEMBERED = 1.0
 """Seconds of past motion that can still be sampled."""
-LATEST = 1 << 62
-"""Nanoseconds, 146 years: a plan may last longer, but no cell does."""
 MANY = 1024
 """Number of finished pieces or segments above which they are removed."""
 
@@ -504,11 +501,6 @@ def _next_after(now: int, moments: Floats) -> list[int]:
         if whole_ns(moment) > now:
             return [whole_ns(moment)]
     return []
-
-
-def whole_ns(t: float) -> int:
-    """The first whole nanosecond not before t, within the rounding of t; at most `LATEST`."""
-    return min(math.ceil(t * NS_PER_SECOND - 1e-3), LATEST)
 
 
 def time_in(plan: Plan, now: int) -> float:

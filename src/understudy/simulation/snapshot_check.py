@@ -14,6 +14,8 @@ from understudy.errors import ConfigError
 from understudy.ports import Part, TimedPart
 
 LARGEST_INTEGER = 1 << 63
+LARGEST_NUMBER = 1e100
+"""Numbers of a cell are smaller: beyond it, products of two are infinite."""
 DEEPEST = 64
 Place = tuple[str | int, ...]
 
@@ -29,7 +31,7 @@ def check_names(parts: Mapping[str, Any], allowed: Mapping[str, Any]) -> None:
 
 
 def check_numbers(parts: Mapping[str, Any]) -> None:
-    """Numbers are finite and fit into 64 bits."""
+    """Numbers are finite and of a possible size; integers fit into 64 bits."""
     for name, state in parts.items():
         for place, problem in wrong_numbers(state):
             raise damaged(name, f"{written(place)}: {problem}")
@@ -47,6 +49,8 @@ def wrong_numbers(value: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
                 yield from wrong_numbers(item, (*place, number))
     elif isinstance(value, float) and not math.isfinite(value):
         yield place, f"{value} is not a finite number"
+    elif isinstance(value, float) and abs(value) > LARGEST_NUMBER:
+        yield place, f"{value:g} is beyond {LARGEST_NUMBER:g}"
     elif isinstance(value, int) and not -LARGEST_INTEGER <= value < LARGEST_INTEGER:
         yield place, "an integer beyond 64 bits"
 

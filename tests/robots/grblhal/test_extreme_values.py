@@ -1,11 +1,13 @@
 """Lines with extreme values: work is bounded, and every state can be saved and restored."""
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
 from tests.robots.grblhal.face.bench import Bench
 
+from understudy.errors import ConfigError
 from understudy.gcode.macros import MOST_CALLS
 from understudy.ports import Snapshot
 
@@ -62,6 +64,66 @@ def test_a_target_beyond_every_machine_is_refused(name: str) -> None:
     *before, last = BEYOND[name]
     assert [bench.ask(line) for line in before] == [["ok"]] * len(before)
     assert bench.ask(last) == ["error:39"]
+
+
+def homing(*settings: str) -> tuple[Bench, Any]:
+    """A machine in its first homing motion, and its snapshot."""
+    bench = Bench("grblhal_6axis")
+    assert [bench.ask(setting) for setting in settings] == [["ok"]] * len(settings)
+    bench.say(b"$H\n")
+    bench.wait(1.0)
+    return bench, json.loads(msgspec.json.encode(bench.virtual_cell.snapshot()))
+
+
+def test_the_slowest_homing_is_restored() -> None:
+    bench, saved = homing("$25=0.0000000000000001")
+    bench.virtual_cell.restore(msgspec.convert(saved, Snapshot))
+    bench.wait(86_400.0)
+    bench.say(b"\x18")
+    assert bench.received()[0] == "ALARM:6"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("groups", []),
+        ("groups", [[6]]),
+        ("phase", "settle"),
+        ("leg", None),
+        ("legs_done", -1),
+        ("here", [0.0]),
+    ],
+)
+def test_a_homing_cycle_that_cannot_be_is_refused(key: str, value: Any) -> None:
+    bench, saved = homing()
+    saved["parts"]["machine"]["firmware"]["homing"][key] = value
+    with pytest.raises(ConfigError, match=r"machine: firmware\.homing"):
+        bench.virtual_cell.restore(msgspec.convert(saved, Snapshot))
+    assert bench.idle()[-1] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("share", [1e99] * 6),
+        ("speed", 0.0),
+        ("start", [0.0]),
+        ("length", -1.0),
+    ],
+)
+def test_a_leg_that_cannot_be_is_refused(key: str, value: Any) -> None:
+    bench, saved = homing()
+    saved["parts"]["machine"]["firmware"]["homing"]["leg"][key] = value
+    with pytest.raises(ConfigError, match=r"machine: firmware\.homing\.leg"):
+        bench.virtual_cell.restore(msgspec.convert(saved, Snapshot))
+    assert bench.idle()[-1] == "ok"
+
+
+def test_a_number_that_no_cell_has_is_refused() -> None:
+    bench, saved = homing()
+    saved["parts"]["machine"]["firmware"]["origin"][0] = 1e300
+    with pytest.raises(ConfigError, match=r"machine: firmware\.origin\.0: 1e\+300 is beyond"):
+        bench.virtual_cell.restore(msgspec.convert(saved, Snapshot))
 
 
 def test_calls_of_g66_are_bounded_as_by_the_memory_of_a_controller() -> None:

@@ -23,7 +23,7 @@ from understudy.motion.path import Floats
 from understudy.motion.plan import Motion, Plan
 from understudy.motion.profile import Profile
 from understudy.motion.saved import plan_from, position_from
-from understudy.motion.stream import Queue, Stream, time_in, whole_ns
+from understudy.motion.stream import Queue, Stream, time_in
 from understudy.ports import ControllerStatus
 from understudy.ports.hmi import Pins, RobotView
 from understudy.ports.refusals import BUSY
@@ -44,7 +44,7 @@ from understudy.simulation.program.steps import (
 from understudy.space.kinematics.chain import Frames
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
-from understudy.units import MM, seconds
+from understudy.units import MM, seconds, whole_ns
 
 
 def tool_row(number: int, length_mm: float) -> Tool:

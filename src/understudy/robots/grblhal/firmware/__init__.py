@@ -12,7 +12,6 @@ from understudy.gcode import Modal, requests
 from understudy.gcode.blocks import normalized
 from understudy.gcode.modal import work_offset
 from understudy.motion.path import Floats
-from understudy.motion.stream import whole_ns
 from understudy.robots.grblhal.controller import FirmwareReading, Notice
 from understudy.robots.grblhal.firmware.commands import (
     FirmwareRealtime,
@@ -48,6 +47,7 @@ from understudy.simulation.program.steps import (
     SystemChosen,
     over_a_wire,
 )
+from understudy.units import whole_ns
 
 __all__ = ["IN_ALARM", "ControlledAxes", "Firmware", "SettingValues", "State"]
 
@@ -216,7 +216,10 @@ class Firmware:
         return msgspec.convert(msgspec.to_builtins(self._core.state), State)
 
     def load(self, state: Any) -> None:
-        self._core.state = msgspec.convert(state, State)
+        loaded = msgspec.convert(state, State)
+        if loaded.homing is not None:
+            loaded.homing.check()
+        self._core.state = loaded
 
 
 class FirmwareLines:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from understudy.errors import Refused
 from understudy.gcode.dialect import ZERO, Axes
 from understudy.motion.path import TOOL, Floats
-from understudy.motion.stream import Queue, time_in, whole_ns
+from understudy.motion.stream import Queue, time_in
 from understudy.robots.grblhal import controller
 from understudy.robots.grblhal.controller import Field, Listener, Notice
 from understudy.robots.grblhal.firmware.conditions import (
@@ -35,7 +35,7 @@ from understudy.robots.grblhal.numbers import (
 )
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import ControllerOptions, Homing
-from understudy.units import MINUTE, MM, seconds
+from understudy.units import MINUTE, MM, seconds, whole_ns
 
 NOT_IDLE = Refused("allowed only while nothing moves and nothing waits", ErrorCode.NOT_IDLE)
 IN_ALARM = Refused("no G-code in alarm or while jogging", ErrorCode.LOCKED)

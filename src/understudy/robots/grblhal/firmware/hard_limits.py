@@ -10,10 +10,9 @@ import numpy as np
 
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
-from understudy.motion.stream import whole_ns
 from understudy.robots.grblhal.firmware.core import FirmwareCore
 from understudy.robots.grblhal.numbers import AXIS_LETTERS, AlarmCode
-from understudy.units import seconds
+from understudy.units import seconds, whole_ns
 
 HALVINGS = 40
 

@@ -134,7 +134,7 @@ class FirmwareHoming:
         passes = int(settings[SettingNumber.HOMING_PASSES])
         if not settings[SettingNumber.HOMING_FEED_RATE]:
             passes = 0  # the firmware skips the locate moves, and sets no position
-        if run.legs_done == 2 * passes + 2:
+        if run.legs_done >= 2 * passes + 2:
             self._finish_group(run, now, sets_position=passes > 0)
         if not run.groups:
             self._finish(run, now)

@@ -10,11 +10,14 @@ import math
 from typing import Literal
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, ValidationError
 
 from understudy.motion.path import Floats, Limits
-from understudy.units import nanoseconds, seconds
+from understudy.motion.saved import LARGEST
+from understudy.robots.grblhal.numbers import AXIS_LETTERS
+from understudy.units import LATEST, nanoseconds, seconds
 
+AXIS_COUNT = len(AXIS_LETTERS)
 LegKind = Literal["seek", "pull off", "locate"]
 
 
@@ -48,7 +51,17 @@ class Leg(Struct, frozen=True):
     @property
     def ends(self) -> int:
         """When the last axis has stopped."""
-        return self.begins + nanoseconds(self._time(min(max(self.stops), self.length)))
+        duration = self._time(min(max(self.stops), self.length))
+        return min(self.begins + nanoseconds(min(duration, seconds(LATEST))), LATEST)
+
+    def check(self) -> None:
+        """Raises ValidationError unless it can be the leg of a snapshot."""
+        columns = (self.start, self.share, self.stops)
+        law = (self.length, self.speed, self.acceleration)
+        if any(len(column) != AXIS_COUNT for column in columns) or min(law) <= 0.0:
+            raise ValidationError("firmware.homing.leg: not a motion of the axes")
+        if max(map(abs, (*law, *self.start, *self.share, *self.stops))) > LARGEST:
+            raise ValidationError(f"firmware.homing.leg: a number beyond {LARGEST:g}")
 
     def _law(self) -> tuple[float, float, float]:
         """Greatest speed, seconds until it is reached, and seconds of the whole line."""
@@ -126,6 +139,18 @@ class HomingRun(Struct):
     leg: Leg | None = None
     found: bool = False
     silent: bool = False
+
+    def check(self) -> None:
+        """Raises ValidationError unless it can be the cycle of a snapshot."""
+        axes = [axis for group in self.groups for axis in group]
+        if not all(0 <= axis < AXIS_COUNT for axis in axes) or len(self.here) != AXIS_COUNT:
+            raise ValidationError("firmware.homing: axes that the machine does not have")
+        if not self.groups and (self.leg is not None or self.legs_done):
+            raise ValidationError("firmware.homing.groups: none, in the middle of a group")
+        if (self.phase == "move") != (self.leg is not None) or self.legs_done < 0:
+            raise ValidationError("firmware.homing.phase: does not fit the leg")
+        if self.leg is not None:
+            self.leg.check()
 
     def position(self, now: int) -> Floats:
         return np.array(self.here) if self.leg is None else self.leg.position(now)
