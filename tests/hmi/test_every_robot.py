@@ -78,7 +78,21 @@ def test_a_machine_is_drawn_as_a_tool_and_its_pins_have_numbers(
     )
     screen.until(lambda: screen.page.locator('[data-pin="DI7"]').is_visible(), "its pins")
     figures = screen.page.locator("#readout")
-    screen.until(lambda: figures.inner_text().startswith("J1\n30.0 mm"), "its figures")
+    screen.until(lambda: figures.inner_text().startswith("X\n30.000 mm"), "its figures")
+    names = screen.page.locator("#readout b").all_inner_texts()
+    assert names == ["X", "Y", "Z", "A", "B", "C"]
+    rows = "new Set([...document.querySelectorAll('#readout div')].map((e) => e.offsetTop)).size"
+    assert screen.page.evaluate(rows) == 2  # three in a row have room for three decimals
+
+
+def test_the_axes_of_a_machine_are_jogged_by_their_letters(
+    screen: Screen, cell: RunningCell
+) -> None:
+    screen.page.goto(f"{cell.url}/program")
+    screen.built()
+    choose(screen, "machine")
+    names = screen.page.locator(".u-axis-name")
+    screen.until(lambda: names.all_inner_texts() == ["X", "Y", "Z", "A", "B", "C"], "its letters")
 
 
 def test_the_browser_remembers_its_robot(screen: Screen) -> None:

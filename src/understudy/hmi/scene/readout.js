@@ -1,16 +1,25 @@
-// Figures below the scene: joints and tool pose of the chosen robot.
+// Figures below the scene: joints and tool pose of the chosen robot, or the axes of a machine.
 
 const POSE = ["X", "Y", "Z", "RX", "RY", "RZ"];
 
 const round = (value, digits) => value.toFixed(digits).replace(/^-(0\.0+)$/, "$1");
-const figure = (value, angle) =>
-  angle ? `${round((value * 180) / Math.PI, 2)}°` : `${round(value * 1000, 1)} mm`;
+const figure = (value, angle, digits = angle ? 2 : 1) =>
+  angle ? `${round((value * 180) / Math.PI, digits)}°` : `${round(value * 1000, digits)} mm`;
+
+const jointFigures = ({ q, tcp }, joints) => [
+  ...q.map((value, n) => [`J${n + 1}`, figure(value, joints[n]?.type !== "prismatic")]),
+  ...POSE.map((name, n) => [name, figure(tcp[n] ?? 0, n > 2)]),
+];
+// Controllers of machines report thousandths.
+const axisFigures = ({ q }, joints) =>
+  joints.map(({ name, type }, n) => [name, figure(q[n] ?? 0, type !== "prismatic", 3)]);
 
 // `robot`: from a state frame; `joints`: from the scene, with their types.
 export function show(element, robot, joints) {
   if (!element || !robot) return;
-  const lines = robot.q.map((value, n) => [`J${n + 1}`, figure(value, joints[n]?.type !== "prismatic")]);
-  POSE.forEach((name, n) => lines.push([name, figure(robot.tcp[n] ?? 0, n > 2)]));
+  const isMachine = joints.some(({ name }) => name === "X");
+  element.classList.toggle("u-six-axes", isMachine);
+  const lines = (isMachine ? axisFigures : jointFigures)(robot, joints);
   while (element.children.length > lines.length) element.lastChild.remove();
   lines.forEach(([name, value], n) => {
     const cell = element.children[n] || element.appendChild(document.createElement("div"));

@@ -74,7 +74,7 @@ whenReady("#axes", (element) => {
     for (const cell of element.querySelectorAll("[data-figure]")) {
       const axis = Number(cell.dataset.figure);
       const linear = joint ? (robot.linear || []).includes(axis) : axis < 3;
-      cell.textContent = linear ? `${figure(values[axis] * 1000, 1)} mm` : `${figure((values[axis] * 180) / Math.PI, 2)}°`;
+      cell.textContent = linear ? `${figure(values[axis] * 1000, joint ? 3 : 1)} mm` : `${figure((values[axis] * 180) / Math.PI, 2)}°`;
     }
   });
 

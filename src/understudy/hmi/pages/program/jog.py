@@ -19,6 +19,7 @@ TIMEOUT_SECONDS = 0.5
 """Dead-man timeout of a held jog. A real robot's own timeout is shorter; the cell checks it."""
 FEED_PERCENT, RAPID_PERCENT = (10, 200), (5, 100)
 POSE = ("X", "Y", "Z", "RX", "RY", "RZ")
+MACHINE_AXES = ("X", "Y", "Z", "A", "B", "C")
 KEYS = {1: "QWERTYUI", -1: "ASDFGHJK"}
 """Letters that jog axis 0, 1, … in a direction while they and Shift are held: two rows of keys."""
 
@@ -257,8 +258,10 @@ class JogSpeed:
 def _axis_names(browser: Browser, frame: str | None) -> list[str]:
     if frame is None:
         return []
+    if frame != "joint":
+        return list(POSE)
     joints = [joint["name"] for joint in browser.facts.get("joints", ())]
-    return joints if frame == "joint" and joints else list(POSE)
+    return joints or list(MACHINE_AXES)
 
 
 def _axis_row(axis: int, name: str) -> None:
