@@ -83,12 +83,13 @@ def _shown(value: object) -> str:
 def unknown(kind: str, value: str, known: Iterable[str], *, key: str = "") -> ConfigError:
     """ConfigError for an unknown name, with all known names and the most similar one."""
     names = list(known)
+    same = [name for name in names if name.casefold() == value.casefold()]
     return ConfigError(
         f"unknown {kind}",
         key=key,
         value=value,
         allowed=", ".join(names) or "none",
-        nearest=next(iter(get_close_matches(value, names, n=1, cutoff=0.5)), ""),
+        nearest=next(iter(same or get_close_matches(value, names, n=1, cutoff=0.5)), ""),
     )
 
 

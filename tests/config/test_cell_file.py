@@ -85,6 +85,13 @@ BROKEN = {
         "program, start_mm_deg, home_mm_deg, move_abs_ms, move_rel_ms, home_ms, envelope_mm, "
         "load_percent, temperature_c, io, welder; did you mean 'move_abs_ms'?",
     ),
+    "key in capitals": (
+        ("seed: 4", "SEED: 4"),
+        ":2: SEED: unknown key (got 'SEED'); allowed: robots, include, description, seed, "
+        "controller, poll_step_ms, token, control, state, hmi, scenario, environment, devices, "
+        "simulation, collision, visualization, virtual_io; "
+        "did you mean 'seed'?",
+    ),
     "unknown key of a face": (
         ("port: 5001", "prot: 5001"),
         ":8: robots.bench.faces.text_tcp.prot: unknown key (got 'prot'); allowed: host, port, "

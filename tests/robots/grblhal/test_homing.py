@@ -362,9 +362,16 @@ def test_soft_limits_have_no_effect_before_homing() -> None:
 # ── cell files ──
 
 
-def test_switches_must_leave_room() -> None:
-    config = Config(limit_switches={"Y": SwitchConfig(min=5.0, max=5.0)})
-    with pytest.raises(ConfigError, match=r"limit_switches\.Y"):
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (SwitchConfig(min=5.0, max=5.0), "the switches leave the axis no room"),
+        (SwitchConfig(), "the axis has no switch; allowed: min, max or both"),
+    ],
+)
+def test_switches_must_exist_and_leave_room(row: SwitchConfig, problem: str) -> None:
+    config = Config(limit_switches={"Y": row})
+    with pytest.raises(ConfigError, match=rf"limit_switches\.Y: {problem}"):
         build("machine", config, None)  # type: ignore[arg-type]
 
 

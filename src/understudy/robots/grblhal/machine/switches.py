@@ -80,8 +80,14 @@ class LimitSwitches:
 
 
 def check_switches(config: Mapping[AxisLetter, SwitchConfig]) -> None:
-    """Refuse switches that leave an axis no room."""
+    """Refuse a row without a switch, and switches that leave an axis no room."""
     for letter, row in config.items():
+        if row.min is None and row.max is None:
+            raise ConfigError(
+                "the axis has no switch",
+                key=f"limit_switches.{letter}",
+                allowed="min, max or both; leave the axis out if it has none",
+            )
         if row.min is not None and row.max is not None and not row.min < row.max:
             raise ConfigError(
                 "the switches leave the axis no room",
