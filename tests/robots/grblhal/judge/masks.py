@@ -25,6 +25,8 @@ DOOR_INPUT = re.compile(r"\|Pn:[A-Z]*D")
 INCHES = re.compile(r"\|MPos:-?\d+\.\d{4},")
 RESTARTS = re.compile(r"GrblHAL |<Check")
 DOOR, STARTS = b"\x84", (b"~", b"\x81")
+LONG_LIST = 100
+"""Lines; a list of all settings is longer."""
 LOST = {"k": "ok", "[S:iabe]": "[MSG:Disabled]"}
 """Lines of which the firmware's PC program loses characters: it resets itself while it sends."""
 
@@ -65,6 +67,12 @@ def _loses_tool_change(played: Played) -> bool:
     return (DOOR, True) in zip(played.steps[1:], changing, strict=False)
 
 
+def _ends_motion_in_list(played: Played) -> bool:
+    """The firmware waits while it sends a long list, and motion that has begun ends meanwhile; the
+    machine sends the list at once, and refuses the lines after it."""
+    return played.steps[-1] in STARTS and len(played.answers[-1]) > LONG_LIST
+
+
 def _last(steps: Sequence[bytes], pattern: bytes) -> int:
     """Number of the last step like this; 0 if there is none."""
     return max((n for n, step in enumerate(steps, 1) if re.match(pattern, step)), default=0)
@@ -75,4 +83,5 @@ MASKS: tuple[Callable[[Played], bool], ...] = (
     _keeps_inches,
     _drops_motion,
     _loses_tool_change,
+    _ends_motion_in_list,
 )
