@@ -24,7 +24,7 @@ class Played(NamedTuple):
 DOOR_INPUT = re.compile(r"\|Pn:[A-Z]*D")
 INCHES = re.compile(r"\|MPos:-?\d+\.\d{4},")
 RESTARTS = re.compile(r"GrblHAL |<Check")
-DOOR, STARTS = b"\x84", (b"~", b"\x81")
+DOOR, ACKNOWLEDGED, STARTS = b"\x84", b"\xa3", (b"~", b"\x81")
 LONG_LIST = 100
 """Lines; a list of all settings is longer."""
 LOST = {"k": "ok", "[S:iabe]": "[MSG:Disabled]"}
@@ -63,14 +63,24 @@ def _drops_motion(played: Played) -> bool:
 
 def _loses_tool_change(played: Played) -> bool:
     """A door that is opened during an M6 leaves the firmware without an ear for lines."""
-    changing = [answer[-1].startswith("<Tool") for answer in played.answers]
-    return (DOOR, True) in zip(played.steps[1:], changing, strict=False)
+    return _in_tool_change(played, DOOR)
+
+
+def _forgets_new_tool(played: Played) -> bool:
+    """After 0xA3 in a tool change and lines that were executed, the firmware keeps the old tool."""
+    return played.in_report and _in_tool_change(played, ACKNOWLEDGED)
 
 
 def _ends_motion_in_list(played: Played) -> bool:
     """The firmware waits while it sends a long list, and motion that has begun ends meanwhile; the
     machine sends the list at once, and refuses the lines after it."""
     return played.steps[-1] in STARTS and len(played.answers[-1]) > LONG_LIST
+
+
+def _in_tool_change(played: Played, step: bytes) -> bool:
+    """Whether this step came in a tool change."""
+    changing = [answer[-1].startswith("<Tool") for answer in played.answers]
+    return (step, True) in zip(played.steps[1:], changing, strict=False)
 
 
 def _last(steps: Sequence[bytes], pattern: bytes) -> int:
@@ -83,5 +93,6 @@ MASKS: tuple[Callable[[Played], bool], ...] = (
     _keeps_inches,
     _drops_motion,
     _loses_tool_change,
+    _forgets_new_tool,
     _ends_motion_in_list,
 )

@@ -19,6 +19,7 @@ from understudy.robots.grblhal.numbers import (
     AXIS_LETTERS,
     LONGEST_STORED,
     OVERRIDE_RANGES,
+    RESTORE_AFTER_HOLD,
     AlarmCode,
     ErrorCode,
     HomingOption,
@@ -162,6 +163,9 @@ class FirmwareRealtime:
         """After a hold or a closed door: start the spindle, then the coolant, then the motion."""
         core, state = self._core, self._core.state
         held = state.condition != "Door:4"
+        if held and not int(core.settings()[SettingNumber.HOLD_ACTIONS]) & RESTORE_AFTER_HOLD:
+            self._keep_outputs(now)
+            return
         for restore in (self._restore_spindle, self._restore_coolant):
             setting = restore(now, held=held)
             delay = 0.0 if setting is None else firmware_delay(core.settings()[setting])
@@ -173,6 +177,17 @@ class FirmwareRealtime:
             core.notify("resumed", now)
         else:
             core.apply("restored", now)
+        core.runner.cycle_start(now)
+        core.wake_now(now)
+
+    def _keep_outputs(self, now: int) -> None:
+        """Go on after a hold with spindle and coolant as they are."""
+        core, state = self._core, self._core.state
+        state.coolant_before = None
+        if state.spindle == "M5":
+            modal = core.runner.state.modal
+            core.runner.state.modal = replace(modal, spindle="M5", speed=0.0)
+            core.changed(now, "spindle")
         core.runner.cycle_start(now)
         core.wake_now(now)
 
@@ -281,8 +296,7 @@ class FirmwareRealtime:
         state.numbered, state.starting = [], []
         modal = core.runner.state.modal
         state.system, state.shift = modal.coordinates, work_offset(modal)
-        state.single_block = state.block_delete = False
-        state.optional_stop = True
+        core.reset_switches()
         state.feed_allowed = state.speed_allowed = state.hold_allowed = True
         cleared = int(core.settings()[SettingNumber.RESET_ACTIONS])
         state.feed = 100 if cleared & CLEAR_FEED_OVERRIDE else state.feed
@@ -429,6 +443,8 @@ class FirmwareStorage:
             core.changed(now, "offset")
         if number in (SettingNumber.HARD_LIMITS, SettingNumber.INVERT_LIMITS):
             core.state.limits_from = now
+        if number == SettingNumber.CONTROL_INVERT:
+            core.reset_switches()
         self._check_homed(number, before, now)
         return None
 

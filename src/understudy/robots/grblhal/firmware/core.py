@@ -425,6 +425,12 @@ class FirmwareCore:
         """Round the position of the axes, which are at rest, to whole steps."""
         self.runner.correct_position(self.axes.on_steps(self._where(now)), now)
 
+    def reset_switches(self) -> None:
+        """Turn single block and block delete off and optional stops on, as no input sets them."""
+        state = self.state
+        state.single_block = state.block_delete = False
+        state.optional_stop = True
+
     def switch_off(self, now: int) -> None:
         """Turn spindle and coolant off."""
         state = self.state
