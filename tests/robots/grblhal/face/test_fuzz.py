@@ -18,11 +18,14 @@ LINES = (
     "(MSG,hi)", "G0 X4 (MSG,on the way)", "N7 G0 Y1", "%", "/G0 X9", "X", "G0 X1 X2", "G12345",
     "Q1", "(", "hello", "=", "$", "$G", "$#", "$N", "$10", "$FOO", "$J=G91 X1 F6000", "$J=X", "$X",
     "$I", "$110=7000", "$110=abc", "$999=1", "$C", "$C", "$SLP", "$N0=", "$HX", "$H", "$B", "$S",
-    "x" * 300,
+    "x" * 300, "G81 X1 Z-1 R0.5 F6000", "G83 Z-2 R0 Q0.5 F6000 L3", "X2 L2", "G80", "G98", "G99",
+    "G5 I1 J2 P-1 Q-2 X3 Y3", "G5.1 I1 J1 X2 Y0", "G51 X2 Y-1", "G50", "M70", "M72", "M73", "G18",
+    "G17", "G66 P4", "G65 P4", "G67", "M98 P9", "$394=0.1", "$673=0.1", "$676=0", "M7", "M4 S50",
+    "G38.2 Z-1 F600", "G38.5 Z1 F600", "$21=1", "$20=0", "$N1=G21|G90", "$$=110", "$LIM", "$ESH",
 )  # fmt: skip
 HARMLESS = bytes((*b"?", 0x05, 0x80, 0x87, *range(0x90, 0x98), *range(0x99, 0x9E), 0xA0, 0xA1))
 HOLDING = bytes((*b"!~", 0x81, 0x82, 0x84))
-FLUSHING = bytes((0x18, 0x19, 0x85))
+FLUSHING = bytes((0x03, 0x18, 0x19, 0x85))
 
 said = st.lists(st.sampled_from(LINES), max_size=12)
 ends = st.sampled_from([b"\n", b"\r\n", b"\r"])
