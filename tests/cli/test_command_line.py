@@ -136,6 +136,13 @@ def test_new_with_an_unknown_robot_writes_nothing() -> None:
     assert not Path("mine.yaml").exists()
 
 
+def test_new_prints_a_command_that_can_be_pasted() -> None:
+    done = Done("new", "my mill", "--machine")
+    assert "Run it: understudy run 'my mill.yaml', open" in done.out
+    first = Path("my mill.yaml").read_text().splitlines()[0]
+    assert first == "# Run it:   understudy run 'my mill.yaml'"
+
+
 def test_new_writes_a_machine_that_is_checked_validated_and_run_as_it_is() -> None:
     done = Done("new", "mill", "--machine")
     assert (done.code, done.out.startswith("wrote mill.yaml. Run it:")) == (0, True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -49,15 +50,16 @@ def new(
     if not path.name.removesuffix(path.suffix or ".yaml").strip(". "):
         raise ConfigError("a cell needs a name", value=name, allowed="e.g. my_cell")
     text = _with_machine() if machine else _with_arm(robot or "g60", path)
+    word = shlex.quote(str(path))
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(f"# Run it:   understudy run {path}\n# Check it: understudy check {path}\n")
+            file.write(f"# Run it:   understudy run {word}\n# Check it: understudy check {word}\n")
             file.write(text)
     except FileExistsError:
         raise ConfigError("the file exists; choose another name", file=str(path)) from None
     except OSError as problem:
         raise ConfigError(f"cannot be written: {problem.strerror}", file=str(path)) from None
-    print(f"wrote {path}. Run it: understudy run {path}, open the page that it names, press Play")
+    print(f"wrote {path}. Run it: understudy run {word}, open the page that it names, press Play")
 
 
 def _with_machine() -> str:
