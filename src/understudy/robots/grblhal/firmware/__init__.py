@@ -434,9 +434,9 @@ class FirmwareLines:
                 state.storing = (0, index, text)
                 self._core.wake_now(now)
                 return
-            state.storing = None
             if not code:
-                state.startup = [*state.startup[:index], text, *state.startup[index + 1 :]]
+                self._core.store_startup()
+            state.storing = None
         self._answer(code, now)
 
     def _answer(self, code: int, now: int) -> None:

@@ -84,6 +84,7 @@ class FirmwareRealtime:
             core.lock("reset in motion", alarm, now)
         if not core.permits("reset", now):
             return
+        core.drop_startup()
         core.runner.halt(now)
         core.sync(now)
         core.runner.reset()
@@ -107,6 +108,7 @@ class FirmwareRealtime:
 
     def stop(self, now: int) -> None:
         if self._core.permits("stop", now):
+            self._core.drop_startup()
             self._core.state.at_rest = "stop"
             self._core.axes.brake(now)
             self._core.runner.stop(now)
@@ -288,7 +290,7 @@ class FirmwareRealtime:
         state.jogging, state.at_rest = False, ""
         self._drop_tool_change()
         state.coolant_before = None
-        state.result = state.storing = state.restores_at = None
+        state.result = state.restores_at = None
         state.probe, state.touched, state.cut_blocks = ZERO, False, 0
         if state.position_lost and int(core.settings()[SettingNumber.RESET_ACTIONS]) & FORGET_HOME:
             core.set_homed(0)

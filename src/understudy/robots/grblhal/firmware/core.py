@@ -425,6 +425,18 @@ class FirmwareCore:
         """Round the position of the axes, which are at rest, to whole steps."""
         self.runner.correct_position(self.axes.on_steps(self._where(now)), now)
 
+    def store_startup(self) -> None:
+        """Store the start-up line in execution."""
+        if self.state.storing is not None:
+            _, index, text = self.state.storing
+            self.state.startup[index] = text
+
+    def drop_startup(self) -> None:
+        """End the start-up line in execution; one that only pauses is stored."""
+        if self.runner.state.paused:
+            self.store_startup()
+        self.state.storing = None
+
     def reset_switches(self) -> None:
         """Turn single block and block delete off and optional stops on, as no input sets them."""
         state = self.state
