@@ -178,5 +178,7 @@ class HardLimitOption:
 
 RESTORE_AFTER_HOLD = 2
 """Bit of $63: `~` restores spindle and coolant."""
+REPORT_PROBE = 1 << 7
+"""Bit of $10: the place of a touch is reported."""
 REPORT_WHEN_HOMING = 1 << 12
 """Bit of $10: status reports are sent during a homing cycle, too."""

@@ -308,7 +308,7 @@ class Runner:
                 state.todo += self._steps(request, before)
         if single:
             names = [each.name for each in pauses if each.name != "M1" or entry.optional]
-            state.todo += (Rest(), requests.ProgramPause("".join(names)))
+            state.todo += (Rest(), requests.ProgramPause(entry.ends or "".join(names)))
         if refusal is not None and (refusal.in_check or entry.how != "check"):
             state.todo += (LineRefused(refusal.refused.reason, refusal.refused.code),)
 

@@ -127,8 +127,8 @@ class GcodeLine(Struct, frozen=True, tag=True):
     """A waiting line of G-code.
 
     `how`: a line of a `program`, a single line over a `wire`, a line to `check` only, or a `jog`
-    (the text after `$J=`). `single`: the program pauses after it; `optional`: M1 pauses (a program
-    reads that from its controller instead).
+    (the text after `$J=`). `single`: the program pauses after it; `ends`: the word that would have
+    ended it. `optional`: M1 pauses (a program reads that from its controller instead).
     """
 
     number: int
@@ -136,6 +136,7 @@ class GcodeLine(Struct, frozen=True, tag=True):
     how: Literal["program", "wire", "check", "jog"] = "program"
     single: bool = False
     optional: bool = True
+    ends: str = ""
 
 
 class Homing(Struct, frozen=True, tag=True):

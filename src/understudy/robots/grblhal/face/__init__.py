@@ -440,6 +440,11 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             self._sticky = 0
         self._say(f"[MSG:{numbers.EVENT_MESSAGES[notice.text]}]")
 
+    def _report_probe(self, notice: Notice, now: int) -> None:
+        settings = self._controller.storage.settings()
+        if int(settings[SettingNumber.REPORT_OPTIONS]) & numbers.REPORT_PROBE:
+            self._dollar.probe(now)
+
     def _note_report(self, notice: Notice, now: int) -> None:
         self._report_due = True
 
@@ -501,7 +506,7 @@ NOTICES: dict[str, Callable[[GrblHalFace, Notice, int], object]] = {
     "startup": lambda face, notice, now: face._say(
         f">{notice.text}:{f'error:{notice.code}' if notice.code else 'ok'}"
     ),
-    "probe": lambda face, notice, now: face._dollar.probe(now),
+    "probe": GrblHalFace._report_probe,
     "report": GrblHalFace._note_report,
     "status": GrblHalFace._report_now,
     "changed": lambda face, notice, now: face._reports.note(notice.text),

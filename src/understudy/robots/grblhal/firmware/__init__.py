@@ -406,9 +406,11 @@ class FirmwareLines:
         end."""
         state = self._core.state
         single = state.single_block and normalized(text) not in ("", "%")
-        if single:
-            text = _END.sub("", text)
-        return GcodeLine(number, text, "wire", single, state.optional_stop)
+        found = _END.search(text) if single else None
+        if found is None:
+            return GcodeLine(number, text, "wire", single, state.optional_stop)
+        paused = _END.sub("M0", text)
+        return GcodeLine(number, paused, "wire", single, state.optional_stop, f"M{found[1]}")
 
     def _next_number(self) -> int:
         self._core.state.lines += 1
