@@ -347,15 +347,17 @@ class Exchange:
         return fed
 
     def _send_all(self, connection: Connection) -> bool:
+        """True if something was sent, or the connection was closed: others may go on then."""
         sent = False
         while data := connection.session.take(self._room(connection)):
             sent |= self._send(connection, data)
         self._read_more(connection)
-        if connection.session.credit() == HANG_UP and self._is_open(connection):
+        was_open = self._is_open(connection)
+        if connection.session.credit() == HANG_UP and was_open:
             self._drop(connection)
             connection.sink.close()
         self._close_if_finished(connection)
-        return sent
+        return sent or was_open != self._is_open(connection)
 
     def _room(self, connection: Connection) -> int:
         if connection.delayed:

@@ -264,6 +264,17 @@ def test_the_newest_client_is_served_and_the_one_before_it_waits() -> None:
     assert answers(lines(first)) == ["ok"], "now it is read"
 
 
+def test_bytes_that_waited_are_read_when_the_newest_client_sends_no_more() -> None:
+    """A socket that is closed says first that nothing more comes; nothing else happens then."""
+    bench = Bench().fast()
+    first, second = bench.client, bench.virtual_cell.connect(bench.endpoint)
+    first.say(b"G91\n?")
+    second.end()
+    assert answers(lines(first)) == ["ok"]
+    first.say(b"$G\n")
+    assert "G91" in lines(first)[0], "its next bytes are read, too"
+
+
 def test_a_part_of_a_line_is_dropped_with_its_connection() -> None:
     bench = Bench().fast()
     bench.say(b"G0 X1")
