@@ -16,7 +16,7 @@ from understudy.gcode.modal import ModalCall
 
 LAST_NUMBER = 65535
 BUILT_IN = range(1, 8)
-VALUES = frozenset("ABCDEFHIJKQRSTUVWXYZ")
+VALUES = frozenset("ABCEFHIJKQRSTUVWXYZ")
 """Letters whose values a macro gets; all other words of the line belong to the line."""
 LAST_PARAMETER = 5000
 MOST_CALLS = 100

@@ -24,10 +24,14 @@ def main() -> int:
                 file.write(f"{chat.as_json()}\n")
         return 0
     kinds: Counter[str] = Counter()
+    documented: Counter[str] = Counter()
     chats = _recorded_chats(given) if given.against else _firmware_chats(given)
     for number, chat in enumerate(chats, given.first):
         found = first_difference(chat, our_machine)
         if found is None or given.only not in found.kind:
+            continue
+        if found.documented:
+            documented[found.documented] += 1
             continue
         if found.kind not in kinds:
             if given.shrink:
@@ -37,6 +41,9 @@ def main() -> int:
     print(f"\n{given.sessions} sessions of {given.steps} steps: {sum(kinds.values())} differ")
     for kind, count in kinds.most_common():
         print(f"{count:6} {kind}")
+    print(f"{documented.total()} end at a difference that remains on purpose")
+    for reason, count in documented.most_common():
+        print(f"{count:6} {reason}")
     return 1 if kinds else 0
 
 

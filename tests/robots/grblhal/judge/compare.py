@@ -42,7 +42,7 @@ LISTED = re.compile(r"[\"$<]|ok$|\d+\t|\[SETTINGDESCR:")
 AUTOMATIC = "|AR:"
 """The field of a report that tells of automatic reports."""
 RPM_LIMITS = re.compile(rb"\$3[01]=")
-SPINDLE_SPEED = re.compile(r"(?<=FS:)[\d.,]+|(?<=spindle\|)[\d.,]+(?=])")
+SPINDLE_SPEED = re.compile(r"(?<=FS:)(\d+),\d+|(?<=spindle\|)[\d.,]+(?=])")
 """The firmware's PC program never learns the limits of the spindle ($30, $31); boards do."""
 
 
@@ -64,11 +64,13 @@ class Chat(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The firmware's answer to a step, ours, and the steps up to it."""
+    """The firmware's answer to a step, ours, and the steps up to it; ``documented``: the reason,
+    if the difference is one that remains on purpose."""
 
     steps: tuple[bytes, ...]
     expected: tuple[str, ...]
     actual: tuple[str, ...]
+    documented: str = ""
 
     @property
     def kind(self) -> str:
@@ -183,9 +185,9 @@ def first_difference(chat: Chat, ours: Partner) -> Difference | None:
             played = masks.Played(
                 chat.steps[:index], chat.answers[:index], in_report and len(expected) == len(actual)
             )
-            if masks.remains(played):
-                return None
-            return Difference(tuple(chat.steps[:index]), tuple(expected), tuple(actual))
+            return Difference(
+                tuple(chat.steps[:index]), tuple(expected), tuple(actual), masks.reason(played)
+            )
     return None
 
 
@@ -194,7 +196,7 @@ def _comparable(step: bytes, lines: Sequence[str], limited: bool = False) -> lis
     automatic reports ($481) come depends on wall time. ``limited``: the limits of the spindle were
     changed, and its speed is left out."""
     if limited:
-        lines = [SPINDLE_SPEED.sub("", line) for line in lines]
+        lines = [SPINDLE_SPEED.sub(r"\1", line) for line in lines]
     if step not in REPORTS and (step not in RESETS or AUTOMATIC in lines[-1]):
         lines = [*(line for line in lines[:-1] if not line.startswith("<")), *lines[-1:]]
     if any(map(DESCRIPTIONS.search, lines)):

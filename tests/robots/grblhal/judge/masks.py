@@ -36,9 +36,9 @@ def whole_lines(lines: Sequence[str]) -> list[str]:
     return [LOST.get(line, line) for line in lines]
 
 
-def remains(played: Played) -> bool:
-    """Whether the answer to the last step differs for a known reason."""
-    return any(mask(played) for mask in MASKS)
+def reason(played: Played) -> str:
+    """The known reason why the answer to the last step differs; empty if there is none."""
+    return next((text for text, holds in MASKS.items() if holds(played)), "")
 
 
 def _inverts_door(played: Played) -> bool:
@@ -88,11 +88,11 @@ def _last(steps: Sequence[bytes], pattern: bytes) -> int:
     return max((n for n, step in enumerate(steps, 1) if re.match(pattern, step)), default=0)
 
 
-MASKS: tuple[Callable[[Played], bool], ...] = (
-    _inverts_door,
-    _keeps_inches,
-    _drops_motion,
-    _loses_tool_change,
-    _forgets_new_tool,
-    _ends_motion_in_list,
-)
+MASKS: dict[str, Callable[[Played], bool]] = {
+    "$14 inverts the input of the door": _inverts_door,
+    "reports in inches after $RST": _keeps_inches,
+    "$RST or $C among lines that waited": _drops_motion,
+    "a door in a tool change": _loses_tool_change,
+    "0xA3 in a tool change": _forgets_new_tool,
+    "a long list among lines that waited": _ends_motion_in_list,
+}
