@@ -7,9 +7,12 @@ compiler or for a busy machine.
 Results that a cell keeps on disk go to a folder of this run, never to the user's own.
 
 A kind that a test registers is gone after that test, so that the order of tests does not matter.
+
+The commands that tests start end at SIGHUP, also if the tests themselves run under `nohup`.
 """
 
 import os
+import signal
 import tempfile
 
 import pytest
@@ -29,6 +32,7 @@ settings.register_profile(
 )
 settings.load_profile("house")
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.environ["UNDERSTUDY_CACHE_DIR"] = tempfile.mkdtemp(prefix="understudy-tests-")
 
 
