@@ -111,8 +111,12 @@ def interpret(
         return _step(work, _changed(modal, work.changes))
     late = macros.run(work, last)
     step = replace(_step(work, _changed(modal, work.changes)), ends_early=True)
-    in_check = last.name != "M98"
-    return replace(step, refusal=LateRefusal(late, in_check=in_check)) if late else step
+    if late is None:
+        return step
+    if work.axis != "motion":  # only a motion prints the message of a line that ends so
+        requests = tuple(each for each in step.requests if not isinstance(each, Message))
+        step = replace(step, requests=requests)
+    return replace(step, refusal=LateRefusal(late, in_check=last.name != "M98"))
 
 
 def _after_refusal(work: Work, refused: Refused) -> Interpretation | Refused:

@@ -77,6 +77,12 @@ def _ends_motion_in_list(played: Played) -> bool:
     return played.steps[-1] in STARTS and len(played.answers[-1]) > LONG_LIST
 
 
+def _has_no_answer(played: Played) -> bool:
+    """An arc with R whose end is straight above its start is never answered."""
+    arc = re.search(rb"(?i)R-?[\d.]", played.steps[-1]) is not None
+    return arc and played.report.startswith("<Idle") and len(played.answers[-1]) == 1
+
+
 def _in_tool_change(played: Played, step: bytes) -> bool:
     """Whether this step came in a tool change."""
     changing = [answer[-1].startswith("<Tool") for answer in played.answers]
@@ -95,4 +101,5 @@ MASKS: dict[str, Callable[[Played], bool]] = {
     "a door in a tool change": _loses_tool_change,
     "0xA3 in a tool change": _forgets_new_tool,
     "a long list among lines that waited": _ends_motion_in_list,
+    "an arc with R that is never answered": _has_no_answer,
 }

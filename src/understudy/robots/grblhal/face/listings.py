@@ -217,7 +217,7 @@ def help_on(topic: str, settings: Settings) -> Iterator[str]:
     """Help on the commands, on all settings, or on the settings of the first group that fits."""
     pattern = topic.upper()
     if _fits(pattern, "COMMANDS"):
-        yield from (f"${name} - {text}" for name, text in COMMAND_HELP)
+        yield from _command_help(int(settings[SettingNumber.HOMING_CYCLE]))
         return
     if _fits(pattern, "SETTINGS"):
         for number in sorted(settings):
@@ -231,6 +231,16 @@ def help_on(topic: str, settings: Settings) -> Iterator[str]:
     for number in sorted(settings):
         if found == 0 or row_of(number, settings).group == found:
             yield from setting_details(number, settings)
+
+
+def _command_help(homing: int) -> Iterator[str]:
+    """``homing``: $22; the commands of homing stand before that of its switches."""
+    for name, text in COMMAND_HELP:
+        if name == "HSS" and homing & HomingOption.ENABLED:
+            yield "$H - home configured axes."
+        if name == "HSS" and homing & HomingOption.SINGLE_AXIS:
+            yield "$H<axisletter> - home single axis."
+        yield f"${name} - {text}"
 
 
 def _plain(name: str) -> str:
