@@ -1,6 +1,6 @@
 """robot_config.json: one mobile robot, REAL or MOCK, with the keys and units of its own document.
 
-Lengths are in millimetres and speeds in the unit that stands beside them; `Limits.si` converts.
+Dimensions are in millimetres; a limit of a motor has its own unit, and `Limits.si` converts it.
 """
 
 from typing import Annotated, Any, Literal

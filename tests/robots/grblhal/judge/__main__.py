@@ -15,6 +15,9 @@ from tests.robots.grblhal.judge.compare import Chat, Difference, first_differenc
 from tests.robots.grblhal.judge.grammar import SESSION, numbered_session
 from tests.robots.grblhal.judge.partners import binary, firmware, our_machine
 
+LAST_STEPS = 40
+"""Steps that are printed of a session that differs."""
+
 
 def main() -> int:
     given = _arguments()
@@ -79,8 +82,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--against", type=Path, help="compare with the answers of this file")
     return parser.parse_args()
 
-
-LAST_STEPS = 40
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -98,12 +98,12 @@ class ReceiveBuffer:
         self._begin()
 
     def cancel(self) -> None:
-        """Discard all bytes, and leave one behind that says so."""
+        """Discard all bytes. The firmware puts a CAN byte into the buffer, which counts in `Bf`."""
         self.flush()
         self._cancelled = True
 
     def take_cancel(self) -> bool:
-        """Read the byte of `cancel`; whether there was one."""
+        """Read the CAN byte of `cancel`; true if there was one."""
         cancelled, self._cancelled = self._cancelled, False
         return cancelled
 

@@ -353,26 +353,8 @@ class FirmwareLines:
         return state.hold_allowed and state.tool is None and state.condition == "Idle"
 
     def report(self, step: Step, now: int) -> None:
-        core = self._core
-        if isinstance(step, requests.Message):
-            core.emit(Notice("message", text=step.text), now)
-        elif isinstance(step, requests.ProgramEnd):
-            core.changed(now, "offset", "spindle", "coolant")
-            core.state.feed_allowed = core.state.speed_allowed = True
-            core.notify("program end", now)
-        elif isinstance(step, requests.OffsetsChanged | SystemChosen):
-            self._offsets_changed(isinstance(step, SystemChosen), now)
-        elif isinstance(step, requests.WaitInput):
-            core.state.result = core.runner.state.result
-            core.changed(now, "input")
-        elif isinstance(step, requests.Overrides):
-            self._allow_overrides(step, now)
-        elif isinstance(step, requests.ToolSelect):
-            core.changed(now, "tool")
-        elif isinstance(step, requests.ScalingChanged):
-            core.changed(now, "scaling")
-        elif isinstance(step, requests.ToolChange):
-            self._change_tool(step, now)
+        if note := _NOTES.get(type(step)):
+            note(self, step, now)
 
     def finished(self, entry: Entry, refused: Refused | None, now: int) -> None:
         if not over_a_wire(entry):
@@ -456,9 +438,22 @@ class FirmwareLines:
         if number:
             state.numbered.append((entry.number, number))
 
-    def _offsets_changed(self, chosen: bool, now: int) -> None:
+    def _print_message(self, step: requests.Message, now: int) -> None:
+        self._core.emit(Notice("message", text=step.text), now)
+
+    def _end_program(self, step: requests.ProgramEnd, now: int) -> None:
+        core = self._core
+        core.changed(now, "offset", "spindle", "coolant")
+        core.state.feed_allowed = core.state.speed_allowed = True
+        core.notify("program end", now)
+
+    def _note_input(self, step: requests.WaitInput, now: int) -> None:
+        self._core.state.result = self._core.runner.state.result
+        self._core.changed(now, "input")
+
+    def _offsets_changed(self, step: requests.OffsetsChanged | SystemChosen, now: int) -> None:
         state, modal = self._core.state, self._core.runner.state.modal
-        if chosen or modal.coordinates != state.system:
+        if isinstance(step, SystemChosen) or modal.coordinates != state.system:
             self._core.changed(now, "system", "offset")
         elif work_offset(modal) != state.shift:
             self._core.changed(now, "offset")
@@ -495,3 +490,16 @@ def _moves(text: str) -> bool:
 _MOTION = re.compile(r"G0*([01235]|5\.1|33|38\.\d|73|76|8\d)(?![\d.])")
 _END = re.compile(r"(?i)M\s*0*(2|30)(?![\d.])")
 _AXES_ONLY = re.compile(r"G(0*10|92|28\.1|30\.1|43\.1)(?![\d.])")
+
+_NOTES: dict[type, Callable[[FirmwareLines, Any, int], None]] = {
+    requests.Message: FirmwareLines._print_message,
+    requests.ProgramEnd: FirmwareLines._end_program,
+    requests.OffsetsChanged: FirmwareLines._offsets_changed,
+    SystemChosen: FirmwareLines._offsets_changed,
+    requests.WaitInput: FirmwareLines._note_input,
+    requests.Overrides: FirmwareLines._allow_overrides,
+    requests.ToolSelect: lambda lines, step, now: lines._core.changed(now, "tool"),
+    requests.ScalingChanged: lambda lines, step, now: lines._core.changed(now, "scaling"),
+    requests.ToolChange: FirmwareLines._change_tool,
+}
+"""What the firmware notes or prints after each step of a line."""
