@@ -2,7 +2,8 @@
 
 The firmware is a program that the user has built (UNDERSTUDY_GRBLHAL_SIM). Random sessions are
 played to both; of each kind of difference the first is printed, with as few lines as show it.
-`--record` keeps the firmware's answers in a file, `--against` compares with such a file.
+`--record` keeps the firmware's answers in a file, `--against` compares with such a file, `--replay`
+plays the sessions of such a file to both once more.
 """
 
 import argparse
@@ -28,8 +29,10 @@ def main() -> int:
         return 0
     kinds: Counter[str] = Counter()
     documented: Counter[str] = Counter()
-    chats = _recorded_chats(given) if given.against else _firmware_chats(given)
+    sessions = steps = 0
+    chats = _recorded_chats(given.against, given) if given.against else _firmware_chats(given)
     for number, chat in enumerate(chats, given.first):
+        sessions, steps = sessions + 1, steps + len(chat.steps)
         found = first_difference(chat, our_machine)
         if found is None or given.only not in found.kind:
             continue
@@ -41,7 +44,7 @@ def main() -> int:
                 found = shrunk(found, partial(firmware, binary()), our_machine)
             _show(number, found)
         kinds[found.kind] += 1
-    print(f"\n{given.sessions} sessions of {given.steps} steps: {sum(kinds.values())} differ")
+    print(f"\n{sessions} sessions, {steps} steps: {kinds.total()} sessions differ")
     for kind, count in kinds.most_common():
         print(f"{count:6} {kind}")
     print(f"{documented.total()} end at a difference that remains on purpose")
@@ -51,13 +54,18 @@ def main() -> int:
 
 
 def _firmware_chats(given: argparse.Namespace) -> Iterator[Chat]:
+    """Plays random sessions to the firmware, or the recorded ones of a file once more."""
     judge = partial(firmware, binary())
+    if given.replay:
+        for chat in _recorded_chats(given.replay, given):
+            yield play(chat.steps, judge)
+        return
     for number in range(given.first, given.first + given.sessions):
         yield play(numbered_session(number, given.steps), judge)
 
 
-def _recorded_chats(given: argparse.Namespace) -> Iterator[Chat]:
-    with given.against.open() as file:
+def _recorded_chats(recording: Path, given: argparse.Namespace) -> Iterator[Chat]:
+    with recording.open() as file:
         for number, line in enumerate(file):
             if given.first <= number < given.first + given.sessions:
                 yield Chat.from_json(line)
@@ -72,7 +80,7 @@ def _show(number: int, found: Difference) -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--sessions", type=int, default=5000)
     parser.add_argument("--steps", type=int, default=SESSION)
     parser.add_argument("--first", type=int, default=0, help="number of the first session")
@@ -80,6 +88,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="only kinds that contain this text")
     parser.add_argument("--record", type=Path, help="append the firmware's answers to this file")
     parser.add_argument("--against", type=Path, help="compare with the answers of this file")
+    parser.add_argument("--replay", type=Path, help="play the sessions of this file to both")
     return parser.parse_args()
 
 
