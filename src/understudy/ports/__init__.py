@@ -137,6 +137,8 @@ class WireMessage(Struct, frozen=True):
 
 SUBSCRIBE, UNSUBSCRIBE = b"subscribe", b"unsubscribe"
 """Payloads with which a publishing wire reports a subscription; the address is the topic."""
+CONFIRMED = "$confirmed"
+"""Address with which a wire reports that the broker has stored a message; `reply_to` is its id."""
 
 
 @runtime_checkable
