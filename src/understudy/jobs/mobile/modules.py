@@ -1,0 +1,98 @@
+"""Communication modules of a robot, and what they can do with it.
+
+RobotCore, Settings, TaskComm, TrafficComm and RouteComm are modules: each handles some kinds of
+messages, and acts at every tick. A module that is not in `capabilities.supportedModules` is not
+made; its messages are answered as unsupported.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from understudy.config.mobile.profile import CommandType
+from understudy.config.mobile.robot_file import RobotFile
+from understudy.errors import Refused
+from understudy.jobs.mobile.messages import Pose, Received, RobotStatus, StopReason
+from understudy.ports import State
+
+
+class RobotContext(Protocol):
+    """One robot as its modules use it."""
+
+    @property
+    def file(self) -> RobotFile: ...
+
+    @property
+    def pose(self) -> Pose:
+        """Where the robot believes to be."""
+        ...
+
+    @property
+    def speed(self) -> float:
+        """m/s, forwards."""
+        ...
+
+    @property
+    def status(self) -> RobotStatus: ...
+
+    @property
+    def stop_reason(self) -> StopReason | None: ...
+
+    def publish(
+        self, kind: str, payload: Struct, now: int, correlation_id: str | None = None
+    ) -> None:
+        """Sends a message of one of the kinds in `FROM_ROBOT`."""
+        ...
+
+    def event(self, type_: str, details: Mapping[str, Any], now: int) -> None: ...
+
+    def command(
+        self, command_type: CommandType, parameters: Mapping[str, Any], tag: str, now: int
+    ) -> Refused | None:
+        """Queues a command of the robot itself (a step of a task), with the checks of one from the
+        backend and without its acks. Its end is reported to `Module.ended` with the same tag."""
+        ...
+
+    def cancel_own(self, now: int) -> None:
+        """Ends the running and the queued commands of `command`."""
+        ...
+
+    def set_hold(self, reason: StopReason | None, now: int) -> None:
+        """A hold (TRAFFIC_HOLD, MANUAL_HOLD) stops the robot like a safety stop; None releases it.
+
+        Unlike other safety stops it does not fail the running MOVE_TO_POSE or MOVE_VELOCITY of
+        `command`: the robot goes on when the hold is released.
+        """
+        ...
+
+    def limit_speed(self, fastest: float | None, now: int) -> None:
+        """The largest speed that traffic control allows, m/s; None: no limit of its own."""
+        ...
+
+
+class Module(Protocol):
+    """A communication module of one robot."""
+
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of `TO_ROBOT` that it handles."""
+        ...
+
+    def handle(self, message: Received, now: int) -> None: ...
+
+    def advance(self, now: int) -> None:
+        """Acts at a tick."""
+        ...
+
+    def ended(self, tag: str, outcome: Refused | None, now: int) -> None:
+        """A command of `RobotContext.command` has ended: None, or why it failed or was canceled.
+        Tags of other modules are not meant."""
+        ...
+
+    def connected(self, now: int) -> None:
+        """NATS is connected (again)."""
+        ...
+
+    def save(self) -> State: ...
+
+    def load(self, state: State) -> None: ...

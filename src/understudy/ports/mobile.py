@@ -1,0 +1,183 @@
+"""The hardware of mobile robots as their runtime uses it, REAL or MOCK.
+
+All motors, inputs, outputs and sensors of a process are rows of tables; `config.mobile.layout` has
+their numbers. A driver serves some rows: `read(rows)` gives arrays with one entry for each of these
+rows, in the same order, and `write(rows, values)` takes such arrays. No call waits: a REAL driver
+gives what it heard last and sends what it was given as soon as it can.
+
+A tick of the runtime: `Hardware.begin`, writes, `Hardware.step`, reads.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from understudy.errors import Refused
+from understudy.ports import State
+
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+# ── motors ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class MotorOutputs(NamedTuple):
+    """What motors shall do, in SI units; one entry for each row.
+
+    `speed`: of the circumference of a wheel, for DRIVE motors. `target` and `tolerance`: position
+    of a FUNCTIONAL motor; it goes there while `moving`, and brakes and stays when not.
+    """
+
+    speed: Floats
+    target: Floats
+    tolerance: Floats
+    moving: Bools
+
+
+class MotorLimits(NamedTuple):
+    """Limits that settings may lower, in SI units."""
+
+    speed: Floats
+    acceleration: Floats
+    deceleration: Floats
+
+
+class MotorReadings(NamedTuple):
+    """What motors report. `position` of a wheel: metres rolled. `faulty`: see `MotorDriver.fault`.
+    `homing`: it looks for its reference."""
+
+    position: Floats
+    velocity: Floats
+    connected: Bools
+    faulty: Bools
+    homing: Bools
+
+
+class MotorFault(Struct, frozen=True):
+    code: str
+    message: str
+
+
+class MotorDriver(Protocol):
+    """Motors; rows are those of the table of motors."""
+
+    def write(self, rows: Rows, outputs: MotorOutputs) -> None: ...
+
+    def set_limits(self, rows: Rows, limits: MotorLimits) -> None: ...
+
+    def read(self, rows: Rows) -> MotorReadings: ...
+
+    def fault(self, row: int) -> MotorFault | None: ...
+
+    def reset(self, row: int, now: int) -> Refused | None:
+        """Clears the fault of a motor; refused while its cooldown lasts or if it is not allowed."""
+        ...
+
+
+# ── inputs and outputs ──────────────────────────────────────────────────────────────────────────
+
+
+class IoDriver(Protocol):
+    """Digital inputs and outputs, each with its own table of rows. A value is what the signal
+    means: `inverted` is the driver's business."""
+
+    def read_inputs(self, rows: Rows) -> Bools: ...
+
+    def inputs_connected(self, rows: Rows) -> Bools: ...
+
+    def read_outputs(self, rows: Rows) -> Bools: ...
+
+    def write_outputs(self, rows: Rows, values: Bools) -> None: ...
+
+
+# ── sensors ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class LidarReadings(NamedTuple):
+    """What lidars report, in metres; infinite where nothing is seen.
+
+    `nearest`: from the lidar to the nearest obstacle. `ahead`: how far the robot can go on as it
+    is commanded now (`SensorDriver.set_motion`) until its outline touches something: what the
+    protective field of a safety scanner watches. While it turns on the spot: metres that the
+    farthest corner of its outline moves.
+    """
+
+    nearest: Floats
+    ahead: Floats
+    connected: Bools
+
+
+class Scan(Struct, frozen=True):
+    """A code that a scanner has read. `row`: of the device. `marker`: where the marker is (x, y and
+    yaw, which may be unknown), if the scanner corrects the pose."""
+
+    row: int
+    code: str
+    type: str | None
+    marker: tuple[float, float, float | None] | None
+
+
+class SensorDriver(Protocol):
+    """Lidars and scanners; rows are those of the table of devices."""
+
+    def set_motion(self, rows: Rows, velocity: Floats) -> None:
+        """Tells lidars where their robots are going: forward, sideways (m/s) and turning (rad/s);
+        one line of three for each row. At 0 the last motion counts."""
+        ...
+
+    def read_lidars(self, rows: Rows) -> LidarReadings: ...
+
+    def ranges(self, row: int) -> Floats:
+        """The full scan of a lidar: a distance for each ray."""
+        ...
+
+    def take_scans(self) -> Sequence[Scan]:
+        """Removes and returns what the scanners have read."""
+        ...
+
+    def connected(self, rows: Rows) -> Bools: ...
+
+
+# ── all of a robot ──────────────────────────────────────────────────────────────────────────────
+
+
+class RobotReadings(NamedTuple):
+    """What robots report of themselves; rows are those of robots."""
+
+    battery_percent: Floats
+
+
+class Hardware(Protocol):
+    """All drivers of a table of robots: `build_driver_graph` makes it."""
+
+    @property
+    def motors(self) -> MotorDriver: ...
+
+    @property
+    def io(self) -> IoDriver: ...
+
+    @property
+    def sensors(self) -> SensorDriver: ...
+
+    def begin(self, now: int) -> None:
+        """A tick begins: scripts and faults that are due happen."""
+        ...
+
+    def command_started(self, robot: int, command_type: str, now: int) -> None:
+        """The runtime carries out a command: faults may come with it."""
+        ...
+
+    def step(self, rows: Rows, seconds: float) -> None:
+        """Moves the simulated robots of these rows on; a REAL driver exchanges data."""
+        ...
+
+    def read_robots(self, rows: Rows) -> RobotReadings: ...
+
+    def save(self) -> State: ...
+
+    def load(self, state: State) -> None: ...
