@@ -5,7 +5,7 @@ their numbers. A driver serves some rows: `read(rows)` gives arrays with one ent
 rows, in the same order, and `write(rows, values)` takes such arrays. No call waits: a REAL driver
 gives what it heard last and sends what it was given as soon as it can.
 
-A tick of the runtime: `Hardware.begin`, writes, `Hardware.step`, reads.
+A tick of the runtime: `TimedHardware.begin`, writes, `step`, reads.
 """
 
 from collections.abc import Sequence
@@ -153,7 +153,7 @@ class RobotReadings(NamedTuple):
 
 
 class Hardware(Protocol):
-    """All drivers of a table of robots: `build_driver_graph` makes it."""
+    """All drivers of a table of robots."""
 
     @property
     def motors(self) -> MotorDriver: ...
@@ -163,6 +163,10 @@ class Hardware(Protocol):
 
     @property
     def sensors(self) -> SensorDriver: ...
+
+
+class TimedHardware(Hardware, Protocol):
+    """The hardware on its time axis, as `build_driver_graph` makes it and the runtime uses it."""
 
     def begin(self, now: int) -> None:
         """A tick begins: scripts and faults that are due happen."""

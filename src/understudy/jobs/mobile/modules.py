@@ -17,8 +17,8 @@ from understudy.jobs.mobile.messages import Pose, Received, RobotStatus, StopRea
 from understudy.ports import State
 
 
-class RobotContext(Protocol):
-    """One robot as its modules use it."""
+class RobotFacts(Protocol):
+    """What the modules of a robot know of it."""
 
     @property
     def file(self) -> RobotFile: ...
@@ -38,6 +38,10 @@ class RobotContext(Protocol):
 
     @property
     def stop_reason(self) -> StopReason | None: ...
+
+
+class RobotOrders(Protocol):
+    """What the modules of a robot can make it do."""
 
     def publish(
         self, kind: str, payload: Struct, now: int, correlation_id: str | None = None
@@ -69,6 +73,10 @@ class RobotContext(Protocol):
     def limit_speed(self, fastest: float | None, now: int) -> None:
         """The largest speed that traffic control allows, m/s; None: no limit of its own."""
         ...
+
+
+class RobotContext(RobotFacts, RobotOrders, Protocol):
+    """One robot as its modules use it."""
 
 
 class Module(Protocol):
