@@ -79,7 +79,15 @@ class RobotContext(RobotFacts, RobotOrders, Protocol):
     """One robot as its modules use it."""
 
 
-class Module(Protocol):
+class Saved(Protocol):
+    """Something whose state is in a snapshot."""
+
+    def save(self) -> State: ...
+
+    def load(self, state: State) -> None: ...
+
+
+class Module(Saved, Protocol):
     """A communication module of one robot."""
 
     def kinds(self) -> tuple[str, ...]:
@@ -100,7 +108,3 @@ class Module(Protocol):
     def connected(self, now: int) -> None:
         """NATS is connected (again)."""
         ...
-
-    def save(self) -> State: ...
-
-    def load(self, state: State) -> None: ...
