@@ -143,6 +143,26 @@ class SensorDriver(Protocol):
     def connected(self, rows: Rows) -> Bools: ...
 
 
+# ── the map ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Obstacles(NamedTuple):
+    """What stands in the way of a robot, in metres; the four sides of a box are lines."""
+
+    circles: Floats
+    """Rows of x, y, radius."""
+    lines: Floats
+    """Rows of x1, y1, x2, y2."""
+
+
+class KnowsMap(Protocol):
+    """What the planner of routes knows of the surroundings of robots."""
+
+    def obstacles(self, robot: int) -> Obstacles:
+        """All obstacles of the world of a robot, where they are now."""
+        ...
+
+
 # ── all of a robot ──────────────────────────────────────────────────────────────────────────────
 
 

@@ -182,10 +182,15 @@ class RouteRequest(Message, frozen=True):
 
 
 class TaskProgress(Message, frozen=True):
+    """`step` of `steps` are done. On a route also its id and the seconds that are left of its
+    etaSecondsTotal."""
+
     task_id: str
     step: int
     steps: int
     progress: float
+    route_id: str | UnsetType = UNSET
+    eta_seconds: float | UnsetType = UNSET
 
 
 class TaskDone(Message, frozen=True):
@@ -228,14 +233,17 @@ class SettingsDesired(Message, frozen=True):
 
 
 class TrafficControl(Message, frozen=True):
+    """A speed that is left out stays as it is; null removes the limit."""
+
     hold_at_node_id: Identifier | None = None
     release_hold: bool = False
-    max_speed_mps: NotNegative | None = None
-    target_speed_mps: NotNegative | None = None
+    max_speed_mps: NotNegative | UnsetType | None = UNSET
+    target_speed_mps: NotNegative | UnsetType | None = UNSET
 
 
 class RouteStep(Message, frozen=True):
-    """MOVE and TURN go to a pose, WAIT waits, ARRIVE_ACTIONS moves functional motors."""
+    """MOVE goes to x, y (and yaw), TURN turns to yaw, WAIT waits for seconds, ARRIVE_ACTIONS moves
+    functional motors: each of `actions` has the parameters of EXECUTE_ACTION."""
 
     type: Literal["MOVE", "TURN", "WAIT", "ARRIVE_ACTIONS"]
     x: Finite | None = None

@@ -1,12 +1,12 @@
 """Communication modules of a robot, and what they can do with it.
 
 RobotCore, Settings, TaskComm, TrafficComm and RouteComm are modules: each handles some kinds of
-messages, and acts at every tick. A module that is not in `capabilities.supportedModules` is not
-made; its messages are answered as unsupported.
+messages, and acts at the ticks for which it asked. A module that is not in
+`capabilities.supportedModules` is not made; its messages are answered as unsupported.
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -15,6 +15,11 @@ from understudy.config.mobile.robot_file import RobotFile
 from understudy.errors import Refused
 from understudy.jobs.mobile.messages import Pose, Received, RobotStatus, StopReason
 from understudy.ports import State
+
+Occurrence = Literal["connected", "stopped"]
+"""What modules are informed of: NATS is connected (again); a STOP command was carried out."""
+CANCELED = "CANCELED"
+"""Why a command of `RobotOrders.command` ended, if another command (STOP) ended it."""
 
 
 class RobotFacts(Protocol):
@@ -45,8 +50,8 @@ class RobotOrders(Protocol):
 
     def publish(
         self, kind: str, payload: Struct, now: int, correlation_id: str | None = None
-    ) -> None:
-        """Sends a message of one of the kinds in `FROM_ROBOT`."""
+    ) -> str:
+        """Sends a message of one of the kinds in `FROM_ROBOT`; returns its messageId."""
         ...
 
     def event(self, type_: str, details: Mapping[str, Any], now: int) -> None: ...
@@ -97,7 +102,15 @@ class Module(Saved, Protocol):
     def handle(self, message: Received, now: int) -> None: ...
 
     def advance(self, now: int) -> None:
-        """Acts at a tick."""
+        """Acts at a tick; called at every tick from `next_wake` on."""
+        ...
+
+    def next_wake(self) -> int | None:
+        """From when on `advance` is called at every tick; None: not until something happens.
+
+        It changes only while a module of the same robot is called, so that the runtime reads it
+        then and asks nothing at the ticks in between.
+        """
         ...
 
     def ended(self, tag: str, outcome: Refused | None, now: int) -> None:
@@ -105,6 +118,18 @@ class Module(Saved, Protocol):
         Tags of other modules are not meant."""
         ...
 
-    def connected(self, now: int) -> None:
-        """NATS is connected (again)."""
+    def occurred(self, what: Occurrence, now: int) -> None: ...
+
+
+class RouteProgress(Protocol):
+    """Where a robot is on its route, for traffic.state."""
+
+    @property
+    def route_id(self) -> str | None:
+        """The route on which it drives."""
+        ...
+
+    @property
+    def node_id(self) -> str | None:
+        """The node that it reached last."""
         ...
