@@ -9,14 +9,14 @@ A tick of the runtime: `TimedHardware.begin`, writes, `step`, reads.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from understudy.errors import Refused
-from understudy.ports import State
+from understudy.ports import State, WireMessage
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -205,3 +205,56 @@ class TimedHardware(Hardware, Protocol):
     def save(self) -> State: ...
 
     def load(self, state: State) -> None: ...
+
+
+@runtime_checkable
+class Rests(Protocol):
+    """Hardware that changes nothing by itself between scripted events while all motors stand: the
+    runtime may leave out ticks, and `TimedHardware.step` is called once with the whole time."""
+
+    def next_change(self) -> int | None:
+        """When a script or a fault acts next; None: never. A time that has passed means now."""
+        ...
+
+
+# ── the fleet as its message face uses it ───────────────────────────────────────────────────────
+
+
+class FleetInput(Protocol):
+    """What comes from the broker."""
+
+    def set_connected(self, connected: bool, now: int) -> None: ...
+
+    def receive(self, message: WireMessage, now: int) -> None:
+        """A message for a robot; it is handled at the robot's next tick, see `take_handled`."""
+        ...
+
+    def confirmed(self, message_id: str, now: int) -> None:
+        """The broker has stored the message with this id."""
+        ...
+
+    def credit(self) -> int:
+        """Number of messages that can be received now."""
+        ...
+
+
+class FleetOutput(Protocol):
+    """What goes to the broker."""
+
+    def take(self, room: int) -> WireMessage | None:
+        """Removes and returns the next message. `reply_to`: its id, if the broker must store and
+        confirm it; empty: it is sent once."""
+        ...
+
+    def take_handled(self) -> Sequence[str]:
+        """Removes and returns `reply_to` of the messages that were handled: they can be
+        acknowledged."""
+        ...
+
+    def waiting(self) -> bool:
+        """Whether one of the two has something to give."""
+        ...
+
+
+class FleetLink(FleetInput, FleetOutput, Protocol):
+    """The robots of a process as the broker's face uses them."""

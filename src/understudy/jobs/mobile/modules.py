@@ -6,7 +6,7 @@ messages, and acts at the ticks for which it asked. A module that is not in
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -121,6 +121,7 @@ class Module(Saved, Protocol):
     def occurred(self, what: Occurrence, now: int) -> None: ...
 
 
+@runtime_checkable
 class RouteProgress(Protocol):
     """Where a robot is on its route, for traffic.state."""
 
