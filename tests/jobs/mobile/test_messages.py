@@ -101,3 +101,9 @@ def test_subjects() -> None:
     assert messages.kind_of("robot.robot-1.command.ack") == ("robot-1", "command.ack")
     assert messages.kind_of("robot.robot-1") == ("", "")
     assert messages.kind_of("cell.x.y") == ("", "")
+
+
+def test_the_details_of_an_event_stand_beside_its_type() -> None:
+    event = messages.Event("simulation.started", {"profileName": "aisle", "seed": 7})
+    sent = json.loads(encoded("m", "r", "R", "t", event))
+    assert sent["payload"] == {"type": "simulation.started", "profileName": "aisle", "seed": 7}

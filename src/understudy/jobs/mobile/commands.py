@@ -45,10 +45,14 @@ class Stop(Message, frozen=True):
 
 
 class ResetMotor(Message, frozen=True):
+    """Clears the fault of a motor."""
+
     motor_id: Identifier
 
 
 class SetSpeedLimit(Message, frozen=True):
+    """The largest speed of the following motions, m/s."""
+
     max_speed_mps: Positive
 
 

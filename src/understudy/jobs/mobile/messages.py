@@ -77,6 +77,8 @@ StopReason = Literal["ESTOP", "OBSTACLE", "INTERNAL_FAULT", "TRAFFIC_HOLD", "MAN
 
 
 class State(Whole, frozen=True):
+    """Pose, status and health: at `streams.stateHz`, and at once when the status changes."""
+
     pose: Pose
     velocity: Velocity
     battery_percent: float
@@ -93,6 +95,8 @@ class State(Whole, frozen=True):
 
 
 class Heartbeat(Whole, frozen=True):
+    """Sign of life, at `streams.heartbeatHz`. `bootId` is new at every start."""
+
     boot_id: str
     firmware_version: str
     status: RobotStatus
@@ -129,6 +133,8 @@ class StateMarker(Whole, frozen=True):
 
 
 class Telemetry(Whole, frozen=True):
+    """Readings of battery, motors and sensors, at `streams.telemetryHz`."""
+
     battery: Battery
     motors: dict[str, MotorState]
     lidar: LidarReading
@@ -138,16 +144,37 @@ class Telemetry(Whole, frozen=True):
 
 
 class Event(Message, frozen=True):
-    """`type` says what happened; `details` has the rest."""
+    """Something has happened: `type` says what. On the wire the details stand beside the type."""
 
     type: str
     details: dict[str, Any] = field(default_factory=dict)
+
+    def on_the_wire(self) -> dict[str, Any]:
+        return {"type": self.type} | self.details | {"type": self.type}
+
+
+EVENTS: Mapping[str, str] = {
+    "simulation.started": "a robot in MOCK mode has started",
+    "simulation.stopped": "it ends",
+    "safety.estop.pressed": "the emergency stop is pressed",
+    "safety.estop.cleared": "it is released",
+    "safety.obstacle.detected": "an obstacle is in the way: the robot stops",
+    "safety.obstacle.cleared": "the way is free again",
+    "motor.fault": "a motor has a fault or is not connected",
+    "motor.recovered": "it is healthy again",
+    "barcode.scanned": "a scanner has read a code",
+    "command.<status>": "a command was acked, rejected, … (in small letters)",
+    "message.malformed": "a message could not be read; it is acknowledged and dropped",
+}
+"""The types of events and what they mean."""
 
 
 CommandStatus = Literal["ACKED", "REJECTED", "RUNNING", "DONE", "FAILED", "CANCELED"]
 
 
 class CommandAck(Message, frozen=True):
+    """What became of a command; the envelope has the `correlationId` of its request."""
+
     command_type: str
     status: CommandStatus
     reason: str | UnsetType = UNSET
@@ -162,12 +189,16 @@ class EffectiveMotor(Whole, frozen=True):
 
 
 class SettingsReported(Message, frozen=True):
+    """The settings that hold: at every connection, and after a settings.desired."""
+
     effective_motors: dict[str, EffectiveMotor]
     effective_io: dict[str, Any]
     applied_from_correlation_id: str | UnsetType = UNSET
 
 
 class TrafficState(Message, frozen=True):
+    """For traffic control, at `streams.trafficHz`."""
+
     pose: Pose
     velocity_mps: float
     braking_distance_meters: float
@@ -176,6 +207,8 @@ class TrafficState(Message, frozen=True):
 
 
 class RouteRequest(Message, frozen=True):
+    """The robot asks for a route; the answer is a route.response."""
+
     start: Pose
     destination: Pose
     task_id: str | UnsetType = UNSET
@@ -194,10 +227,14 @@ class TaskProgress(Message, frozen=True):
 
 
 class TaskDone(Message, frozen=True):
+    """The task is finished."""
+
     task_id: str
 
 
 class TaskFailed(Message, frozen=True):
+    """The task has ended without success, or was refused."""
+
     task_id: str
     error_code: str
     error_message: str | UnsetType = UNSET
@@ -207,7 +244,7 @@ class TaskFailed(Message, frozen=True):
 
 
 class CommandRequest(Message, frozen=True):
-    """`commandType` is a text here: an unknown one is rejected, it is not malformed."""
+    """A command. An unknown `commandType` is rejected, it is not malformed."""
 
     command_type: Text
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -227,13 +264,16 @@ class DesiredSafety(Message, frozen=True):
 
 
 class SettingsDesired(Message, frozen=True):
+    """Settings that shall hold; what is left out stays as it is."""
+
     motors: dict[str, DesiredMotor] = field(default_factory=dict)
     io: dict[str, bool] = field(default_factory=dict)
     safety: DesiredSafety | None = None
 
 
 class TrafficControl(Message, frozen=True):
-    """A speed that is left out stays as it is; null removes the limit."""
+    """Holds a robot, releases it, or limits its speed. A speed that is left out stays as it is; null
+    removes the limit."""
 
     hold_at_node_id: Identifier | None = None
     release_hold: bool = False
@@ -255,6 +295,8 @@ class RouteStep(Message, frozen=True):
 
 
 class RouteResponse(Message, frozen=True):
+    """The steps of a route; `taskId` is that of the request."""
+
     route_id: Identifier
     steps: Annotated[list[RouteStep], Meta(max_length=10_000)]
     task_id: Identifier | None = None
@@ -273,6 +315,8 @@ class Mission(Message, frozen=True):
 
 
 class TaskAssign(Message, frozen=True):
+    """A task: `moveToPoint` for MOVE_TO_POINT, `mission` for MISSION."""
+
     task_id: Identifier
     task_type: Literal["MOVE_TO_POINT", "MISSION", "CUSTOM"]
     priority: int = 0
@@ -281,6 +325,8 @@ class TaskAssign(Message, frozen=True):
 
 
 class TaskCancel(Message, frozen=True):
+    """Ends a task that is under way or waits."""
+
     task_id: Identifier
 
 
@@ -334,7 +380,7 @@ class Received(Struct, frozen=True):
     payload: Any
 
 
-class _Sent(Whole, frozen=True, omit_defaults=True):
+class Sent(Whole, frozen=True, omit_defaults=True):
     """What surrounds every payload. `messageId` is also the Nats-Msg-Id."""
 
     payload_version: int
@@ -346,7 +392,7 @@ class _Sent(Whole, frozen=True, omit_defaults=True):
     correlation_id: str | UnsetType = UNSET
 
 
-class _Incoming(Message, frozen=True):
+class Incoming(Message, frozen=True):
     """Only what the robot needs; the sender may leave out the rest."""
 
     message_id: Identifier
@@ -356,7 +402,7 @@ class _Incoming(Message, frozen=True):
     correlation_id: Identifier | None = None
 
 
-_ENVELOPES = msgspec.json.Decoder(_Incoming)
+_ENVELOPES = msgspec.json.Decoder(Incoming)
 _PAYLOADS = {kind: msgspec.json.Decoder(payload) for kind, payload in TO_ROBOT.items()}
 _ENCODER = msgspec.json.Encoder()
 
@@ -367,8 +413,9 @@ def encoded(
 ) -> bytes:  # fmt: skip
     """A message of a robot as JSON."""
     caused_by = UNSET if correlation_id is None else correlation_id
+    content = payload.on_the_wire() if isinstance(payload, Event) else payload
     return _ENCODER.encode(
-        _Sent(PAYLOAD_VERSION, message_id, robot_id, robot_code, ts, payload, caused_by)
+        Sent(PAYLOAD_VERSION, message_id, robot_id, robot_code, ts, content, caused_by)
     )
 
 
