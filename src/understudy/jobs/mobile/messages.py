@@ -272,8 +272,8 @@ class SettingsDesired(Message, frozen=True):
 
 
 class TrafficControl(Message, frozen=True):
-    """Holds a robot, releases it, or limits its speed. A speed that is left out stays as it is; null
-    removes the limit."""
+    """Holds a robot, releases it, or limits its speed. A speed that is left out stays as it is;
+    null removes the limit."""
 
     hold_at_node_id: Identifier | None = None
     release_hold: bool = False
