@@ -226,6 +226,10 @@ class ScannerConfig(Camel, frozen=True):
     odometry_drift_percent: Annotated[float, Meta(ge=0, le=50)] = 0.0
 
 
+class BatteryConfig(Camel, frozen=True):
+    """Reports the charge of a REAL robot's battery; a robot in MOCK mode needs no sensor for it."""
+
+
 class Mount(Camel, frozen=True):
     """A place on the robot, seen from its centre."""
 
@@ -234,10 +238,11 @@ class Mount(Camel, frozen=True):
     yaw_deg: Annotated[float, Meta(ge=-360, le=360)] = 0.0
 
 
-DeviceType = Literal["LIDAR", "BARCODE_SCANNER"]
+DeviceType = Literal["LIDAR", "BARCODE_SCANNER", "BATTERY"]
 DEVICE_CONFIGS: dict[DeviceType, type[Camel]] = {
     "LIDAR": LidarConfig,
     "BARCODE_SCANNER": ScannerConfig,
+    "BATTERY": BatteryConfig,
 }
 
 
