@@ -114,12 +114,14 @@ class LidarReadings(NamedTuple):
 
 class Scan(Struct, frozen=True):
     """A code that a scanner has read. `row`: of the device. `marker`: where the marker is (x, y and
-    yaw, which may be unknown), if the scanner corrects the pose."""
+    yaw, which may be unknown), if the scanner corrects the pose. `seen`: the same marker from the
+    robot: x, y in its frame, and the yaw of the marker minus that of the robot (0 if unknown)."""
 
     row: int
     code: str
     type: str | None
     marker: tuple[float, float, float | None] | None
+    seen: tuple[float, float, float] | None = None
 
 
 class SensorDriver(Protocol):

@@ -1,0 +1,227 @@
+"""What stands around robots: obstacles of the cell, and those of each robot's profile.
+
+The obstacles of all robots are rows of two tables, circles and lines, as the kernels of the sensors
+read them; a robot sees a span of rows of each. Robots with the same obstacles share their rows; a
+robot whose profile has a timeline of obstacles has rows of its own. The tables are built again when
+an obstacle appears or is taken away; a moving obstacle changes its rows in place.
+
+An obstacle moves in closed form: its place is a function of the time.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from understudy.config.mobile.profile import Obstacle, ObstacleChange, SimulationProfile
+from understudy.ports import State
+from understudy.units import nanoseconds
+
+Floats = NDArray[np.float64]
+Point = tuple[float, float]
+CircleRow = tuple[float, float, float]
+LineRow = tuple[float, float, float, float]
+
+
+class Circle(Struct, frozen=True):
+    """A round obstacle of the cell."""
+
+    name: str
+    x: float
+    y: float
+    radius: float
+
+
+class Polygon(Struct, frozen=True):
+    """An obstacle of the cell with straight sides; the last corner is joined to the first one."""
+
+    name: str
+    corners: tuple[Point, ...]
+
+
+Solid = Circle | Polygon
+
+
+class Place(Struct, frozen=True):
+    """Where an obstacle of a profile is: on the way from one point to another, between two times
+    (nanoseconds)."""
+
+    obstacle: Obstacle
+    start: Point
+    goal: Point
+    begins: int = 0
+    ends: int = 0
+
+    def at(self, now: int) -> Point:
+        if now >= self.ends:
+            return self.goal
+        share = (now - self.begins) / (self.ends - self.begins)
+        (x1, y1), (x2, y2) = self.start, self.goal
+        return x1 + (x2 - x1) * share, y1 + (y2 - y1) * share
+
+
+class Rows:
+    """Circles and lines that are being collected."""
+
+    def __init__(self) -> None:
+        self.circles: list[CircleRow] = []
+        self.lines: list[LineRow] = []
+
+    def add_solid(self, solid: Solid) -> None:
+        if isinstance(solid, Circle):
+            self.circles.append((solid.x, solid.y, solid.radius))
+        else:
+            self.add_ring(solid.corners)
+
+    def add_ring(self, corners: Sequence[Point]) -> None:
+        closed = [*corners, corners[0]] if len(corners) > 2 else corners
+        self.lines += [(*one, *other) for one, other in pairwise(closed)]
+
+    def add_obstacle(self, obstacle: Obstacle, x: float, y: float) -> None:
+        if obstacle.shape == "circle":
+            self.circles.append((x, y, obstacle.radius_meters or 0.0))
+        elif obstacle.shape == "box":
+            self.add_ring(_box(obstacle, x, y))
+        else:
+            dx, dy = (obstacle.x2 or 0.0) - obstacle.x, (obstacle.y2 or 0.0) - obstacle.y
+            self.lines.append((x, y, x + dx, y + dy))
+
+
+def _box(obstacle: Obstacle, x: float, y: float) -> list[Point]:
+    along, across = (obstacle.length_meters or 0.0) / 2.0, (obstacle.width_meters or 0.0) / 2.0
+    c, s = math.cos(obstacle.yaw), math.sin(obstacle.yaw)
+    corners = (along, across), (-along, across), (-along, -across), (along, -across)
+    return [(x + a * c - b * s, y + a * s + b * c) for a, b in corners]
+
+
+class Scene:
+    """The obstacles of one robot, or of several that share them."""
+
+    def __init__(self, solids: Sequence[Solid], profile: SimulationProfile) -> None:
+        self._fixed = Rows()
+        for solid in solids:
+            self._fixed.add_solid(solid)
+        for wall in profile.world.boundaries:
+            self._fixed.add_ring(wall)
+        self.places: dict[str, Place] = {}
+        for obstacle in profile.world.obstacles:
+            self._put(obstacle)
+        self.scripted = bool(profile.scripts.obstacles)
+        self.robots: list[int] = []
+        self.moves_until = 0
+
+    def change(self, change: ObstacleChange, at: int) -> None:
+        """``at``: the time of the change, in nanoseconds."""
+        if change.action == "spawn" and change.obstacle is not None:
+            self._put(change.obstacle)
+        elif change.action == "remove":
+            self.places.pop(change.id or "", None)
+        elif place := self.places.get(change.id or ""):
+            ends = at + nanoseconds(change.over_seconds)
+            goal = change.x or 0.0, change.y or 0.0
+            self.places[place.obstacle.id] = Place(place.obstacle, place.at(at), goal, at, ends)
+            self.moves_until = max(self.moves_until, ends)
+
+    def rows_at(self, now: int) -> tuple[Floats, Floats]:
+        """Circles and lines at a time."""
+        moving = Rows()
+        for place in self.places.values():
+            moving.add_obstacle(place.obstacle, *place.at(now))
+        circles = self._fixed.circles + moving.circles
+        lines = self._fixed.lines + moving.lines
+        return (
+            np.array(circles, dtype=np.float64).reshape(-1, 3),
+            np.array(lines, dtype=np.float64).reshape(-1, 4),
+        )
+
+    def _put(self, obstacle: Obstacle) -> None:
+        here = obstacle.x, obstacle.y
+        self.places[obstacle.id] = Place(obstacle, here, here)
+
+
+class Worlds:
+    """The obstacles of all robots. ``solids``: those of the cell that each robot can meet."""
+
+    def __init__(
+        self, solids: Sequence[Sequence[Solid]], profiles: Sequence[SimulationProfile]
+    ) -> None:
+        shared: dict[object, Scene] = {}
+        self._scenes: list[Scene] = []
+        for robot, (around, profile) in enumerate(zip(solids, profiles, strict=True)):
+            world = profile.world
+            key = (tuple(around), world.obstacles, world.boundaries,
+                   robot if profile.scripts.obstacles else None)  # fmt: skip
+            scene = shared.get(key) or shared.setdefault(key, Scene(around, profile))
+            scene.robots.append(robot)
+            self._scenes.append(scene)
+        self._distinct = list(shared.values())
+        self.circle_spans = np.zeros((len(self._scenes), 2), dtype=np.int64)
+        self.line_spans = np.zeros((len(self._scenes), 2), dtype=np.int64)
+        self._moving: list[Scene] = []
+        self._stale = False
+        self.build(0)
+
+    def change(self, robot: int, change: ObstacleChange, at: int) -> None:
+        """An obstacle appears, begins to move or is taken away."""
+        scene = self._scenes[robot]
+        scene.change(change, at)
+        if change.action == "move":
+            if scene not in self._moving:
+                self._moving.append(scene)
+        else:
+            self._stale = True
+
+    def refresh(self, now: int) -> None:
+        """Brings the rows up to date."""
+        if self._stale:
+            self.build(now)
+        for scene in self._moving:
+            robot = scene.robots[0]
+            circles, lines = scene.rows_at(now)
+            self.circles[slice(*self.circle_spans[robot])] = circles
+            self.lines[slice(*self.line_spans[robot])] = lines
+        if self._moving:
+            self._moving = [scene for scene in self._moving if now < scene.moves_until]
+
+    def build(self, now: int) -> None:
+        """Makes the tables anew."""
+        parts = [scene.rows_at(now) for scene in self._distinct]
+        self.circles = np.concatenate([np.zeros((0, 3)), *(part[0] for part in parts)])
+        self.lines = np.concatenate([np.zeros((0, 4)), *(part[1] for part in parts)])
+        circle = line = 0
+        for scene, (circles, lines) in zip(self._distinct, parts, strict=True):
+            self.circle_spans[scene.robots] = circle, circle + len(circles)
+            self.line_spans[scene.robots] = line, line + len(lines)
+            circle, line = circle + len(circles), line + len(lines)
+        self._stale = False
+
+    def around(self, robot: int) -> tuple[Floats, Floats]:
+        """The circles and lines that a robot sees."""
+        return (
+            self.circles[slice(*self.circle_spans[robot])].copy(),
+            self.lines[slice(*self.line_spans[robot])].copy(),
+        )
+
+    # ── snapshot ──
+
+    def save(self) -> State:
+        """The places of the obstacles of robots with a timeline, by the row of the robot."""
+        return {str(scene.robots[0]): list(scene.places.values()) for scene in self._scripted()}
+
+    def load(self, state: State, now: int) -> None:
+        found = msgspec.convert(state, dict[str, list[Place]])
+        self._moving = []
+        for scene in self._scripted():
+            places = found[str(scene.robots[0])]
+            scene.places = {place.obstacle.id: place for place in places}
+            scene.moves_until = max((place.ends for place in scene.places.values()), default=0)
+            if now < scene.moves_until:
+                self._moving.append(scene)
+        self.build(now)
+
+    def _scripted(self) -> list[Scene]:
+        return [scene for scene in self._distinct if scene.scripted]
