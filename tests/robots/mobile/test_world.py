@@ -80,7 +80,15 @@ def run(worlds: Worlds, made: SimulationProfile, start: float, end: float) -> No
 
 @pytest.mark.parametrize(
     ("at", "expected"),
-    [(0.5, []), (1.0, [0, 0]), (3.0, [1, 0.5]), (4.0, [2, 1]), (4.5, [2, 3]), (6.0, [2, 5]), (9, [])],
+    [
+        (0.5, []),
+        (1.0, [0, 0]),
+        (3.0, [1, 0.5]),
+        (4.0, [2, 1]),
+        (4.5, [2, 3]),
+        (6.0, [2, 5]),
+        (9, []),
+    ],
 )
 def test_an_obstacle_comes_moves_in_closed_form_and_goes(at: float, expected: list[float]) -> None:
     worlds, made = scripted()
