@@ -33,7 +33,7 @@ class Driven:
 
     def run(self, seconds: float) -> float:
         """Drives until the goal is reached; returns the seconds it took."""
-        positions, reach = np.zeros((1, drive.WHEELS)), REACH[int(self.model[0])]
+        reach, rows = REACH[int(self.model[0])], np.arange(1)
         turning = SPEED / reach, ACCELERATION / reach
         limits = np.array([(SPEED, ACCELERATION, DECELERATION, *turning)])
         for tick in range(math.ceil(seconds / TICK)):
@@ -46,7 +46,7 @@ class Driven:
                 return tick * TICK
             self.command[:, [0, 2]] = self.orders
             drive.step_drives(
-                self.model, self.figures, self.command, self.state, self.wheels, positions, TICK
+                rows, self.model, self.figures, self.command, self.state, self.wheels, TICK
             )
         raise AssertionError(f"not there after {seconds} s: {self.state[0]}, goal {self.goal[0]}")
 

@@ -25,17 +25,16 @@ class Rows:
         self.command = np.zeros((count, 3))
         self.state = np.zeros((count, 7))
         self.wheels = np.zeros((count, drive.WHEELS))
-        self.positions = np.zeros((count, drive.WHEELS))
 
     def run(self, ticks: int, tick: float = TICK) -> "Rows":
         for _ in range(ticks):
             drive.step_drives(
+                np.arange(self.model.size),
                 self.model,
                 self.figures,
                 self.command,
                 self.state,
                 self.wheels,
-                self.positions,
                 tick,
             )
         return self
@@ -96,6 +95,24 @@ def test_an_ackermann_drive_keeps_its_steering_angle_and_cannot_turn_on_the_spot
     rows = one(drive.ACKERMANN, 0.5, 0.0, 5.0).run(300)
     radius = rows.state[0, FORWARD] / rows.state[0, TURNING]
     assert radius == pytest.approx(0.52 / math.tan(drive.LARGEST_STEERING))
+
+
+def test_an_ackermann_drive_brakes_on_its_curve() -> None:
+    rows = one(drive.ACKERMANN, 0.8, 0.0, 0.5).run(200)
+    angle = rows.wheels[0, drive.STEERING]
+    rows.command[0] = 0.0
+    rows.run(100)
+    assert rows.state[0, FORWARD] == 0.0
+    assert rows.wheels[0, drive.STEERING] == angle
+
+
+def test_only_the_given_rows_move() -> None:
+    rows = Rows([drive.DIFFERENTIAL] * 3)
+    rows.command[:, 0] = 1.0
+    drive.step_drives(
+        np.array([2, 0]), rows.model, rows.figures, rows.command, rows.state, rows.wheels, TICK
+    )
+    assert (rows.state[:, FORWARD] > 0.0).tolist() == [True, False, True]
 
 
 def test_a_body_without_wheels_follows_the_command() -> None:

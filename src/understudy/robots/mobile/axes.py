@@ -18,6 +18,7 @@ MAX_SPEED, MAX_ACCELERATION, MAX_DECELERATION, LOWEST, HIGHEST = range(5)
 
 @compiled
 def step_axes(
+    rows: NDArray[np.int64],
     limits: Floats,
     target: Floats,
     tolerance: Floats,
@@ -25,8 +26,8 @@ def step_axes(
     state: Floats,
     seconds: float,
 ) -> None:
-    """Moves all axes on by one tick. An axis that is not ``moving`` brakes and stays."""
-    for row in range(moving.size):
+    """Moves the axes of these rows on by one tick. One that is not ``moving`` brakes and stays."""
+    for row in rows:
         position, speed = state[row, POSITION], state[row, SPEED]
         away = target[row] - position
         wanted = 0.0

@@ -29,8 +29,10 @@ MODELS: Mapping[DriveModel, int] = {
 X, Y, YAW, FORWARD, SIDEWAYS, TURNING, TRAVELLED = range(7)
 """Columns of the state; `TRAVELLED`: metres driven, backwards counts too."""
 WHEELS = 4
-"""Columns of wheel speeds and wheel positions: two for a differential drive, four for mecanum;
-ACKERMANN has the rear wheels' speed and the steering angle."""
+"""Columns of wheel speeds: two for a differential drive, four for mecanum; ACKERMANN has the rear
+wheels' speed and the steering angle."""
+STEERING = 1
+"""The column of the steering angle."""
 TRACK, BASE, MAX_SPEED, MAX_ACCELERATION, MAX_DECELERATION = range(5)
 """Columns of the figures of a robot, in SI units."""
 LARGEST_STEERING = math.radians(35.0)
@@ -42,16 +44,16 @@ STRAIGHT = 1e-9
 
 @compiled
 def step_drives(
+    rows: NDArray[np.int64],
     model: NDArray[np.int8],
     figures: Floats,
     command: Floats,
     state: Floats,
     wheels: Floats,
-    positions: Floats,
     seconds: float,
 ) -> None:
-    """Moves all robots on by one tick."""
-    for row in range(model.size):
+    """Moves the robots of these rows on by one tick."""
+    for row in rows:
         before = state[row, FORWARD], state[row, SIDEWAYS], state[row, TURNING]
         if model[row] == ACKERMANN:
             _steer(figures[row], command[row], state[row], wheels[row], seconds)
@@ -59,8 +61,6 @@ def step_drives(
             _follow(figures[row], command[row], state[row], seconds)
         else:
             _drive_wheels(model[row], figures[row], command[row], state[row], wheels[row], seconds)
-        for wheel in range(WHEELS):
-            positions[row, wheel] += wheels[row, wheel] * seconds
         _move(state[row], before, seconds)
 
 
@@ -120,20 +120,20 @@ def _largest_change(speed: float, change: float, figures: Floats) -> float:
 @compiled
 def _steer(figures: Floats, command: Floats, state: Floats, wheels: Floats, seconds: float) -> None:
     """Ackermann: wheels 0 and 1 are the rear speed and the steering angle; it cannot turn on the
-    spot."""
+    spot, and brakes with the angle that it has."""
     speed = wheels[0]
     wanted = min(max(command[0], -figures[MAX_SPEED]), figures[MAX_SPEED])
     most = _largest_change(speed, wanted - speed, figures) * seconds
     speed += min(max(wanted - speed, -most), most)
-    angle = 0.0
-    if command[2] != 0.0 and command[0] != 0.0:
+    angle = wheels[STEERING]
+    if command[0] != 0.0:
         angle = math.atan(command[2] * figures[BASE] / command[0])
     angle = min(max(angle, -LARGEST_STEERING), LARGEST_STEERING)
     turn = STEERING_RATE * seconds
-    wheels[1] += min(max(angle - wheels[1], -turn), turn)
+    wheels[STEERING] += min(max(angle - wheels[STEERING], -turn), turn)
     wheels[0] = speed
     state[FORWARD] = speed
-    state[TURNING] = speed * math.tan(wheels[1]) / figures[BASE]
+    state[TURNING] = speed * math.tan(wheels[STEERING]) / figures[BASE]
 
 
 @compiled
