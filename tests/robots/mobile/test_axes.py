@@ -27,7 +27,13 @@ class Axis:
     def run(self, ticks: int) -> None:
         for _ in range(ticks):
             axes.step_axes(
-                np.arange(1), self.limits, self.target, self.tolerance, self.moving, self.state, TICK
+                np.arange(1),
+                self.limits,
+                self.target,
+                self.tolerance,
+                self.moving,
+                self.state,
+                TICK,
             )
             self.path.append((float(self.state[0, 0]), float(self.state[0, 1])))
 
