@@ -1,0 +1,287 @@
+"""The protective field: how far robots can go on as commanded until their outlines touch something.
+
+Obstacles stand in two tables, circles and lines, as in `lidar`. The outline of a robot is a
+rectangle. All distances are exact: a post too thin for the rays of a lidar counts as well.
+
+A robot goes on with constant speeds, so its path is a line or an arc. The kernel goes along it in
+steps, each so long that no point of the outline can reach the obstacle sooner (conservative
+advancement); the result is never too large. The field is wider than the outline: by a margin, and
+by a little more with each metre ahead, since a robot does not follow the predicted path exactly.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.motion.wheels import moved_on_arc, pace
+from understudy.robots.mobile.lidar import Spans
+from understudy.space.compiled import compiled
+
+Floats = NDArray[np.float64]
+
+HALF_LENGTH, HALF_WIDTH, AHEAD = range(3)
+"""Columns of an outline: half of its sides, and how far its centre is ahead of the pose."""
+MARGIN = 0.005
+"""Metres by which the field is wider than the outline. An obstacle nearer than twice the margin
+narrows it to half of the distance, so that a robot can leave."""
+WIDENING = 0.03
+"""Metres by which the field widens with each metre ahead."""
+TOUCH = 1e-4
+"""Metres at which the field touches."""
+STEPS = 200
+"""Most steps along a path for an obstacle; a path that needs more ends there."""
+
+
+@compiled
+def free_travel(
+    poses: Floats,
+    outlines: Floats,
+    speeds: Floats,
+    longest: float,
+    margin: float,
+    widening: float,
+    circles: Floats,
+    circle_spans: Spans,
+    lines: Floats,
+    line_spans: Spans,
+    free: Floats,
+) -> None:
+    """Fills ``free``: metres, measured with `pace`; infinite if the robot stands still, or nothing
+    comes within ``longest`` metres or a full turn on the spot."""
+    for row in range(poses.shape[0]):
+        forward, sideways, turning = speeds[row, 0], speeds[row, 1], speeds[row, 2]
+        metres = pace(forward, sideways, turning, corner_radius(outlines[row]))
+        free[row] = math.inf
+        if metres <= 0.0:
+            continue
+        horizon = longest / metres
+        if forward == 0.0 and sideways == 0.0:
+            horizon = min(horizon, 2.0 * math.pi / abs(turning))
+        first = horizon
+        for n in range(circle_spans[row, 0], circle_spans[row, 1]):
+            x, y, radius = circles[n, 0], circles[n, 1], circles[n, 2]
+            first = _until_touch(
+                poses[row], outlines[row], speeds[row], first, margin, widening * metres,
+                x, y, x, y, radius,
+            )  # fmt: skip
+        for n in range(line_spans[row, 0], line_spans[row, 1]):
+            first = _until_touch(
+                poses[row], outlines[row], speeds[row], first, margin, widening * metres,
+                lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3], 0.0,
+            )  # fmt: skip
+        if first < horizon:
+            free[row] = first * metres
+
+
+@compiled
+def _until_touch(
+    pose: Floats,
+    outline: Floats,
+    speeds: Floats,
+    horizon: float,
+    margin: float,
+    growth: float,
+    x1: float,
+    y1: float,
+    x2: float,
+    y2: float,
+    radius: float,
+) -> float:
+    """Seconds until the field touches a line with round ends (a circle: a line without length), at
+    most ``horizon``. ``growth``: m/s by which the field widens."""
+    fastest = _closing_speed(outline, speeds, 0.0, 0.0)
+    near = distance_to_line(pose[0], pose[1], x1, y1, x2, y2) - radius - corner_radius(outline)
+    if near - margin > (fastest + growth) * horizon:
+        return horizon
+    distance, nx, ny = _gap(outline, pose[0], pose[1], pose[2], x1, y1, x2, y2, radius)
+    narrow = min(margin, distance / 2.0)
+    left = distance - narrow
+    if left <= 0.0:
+        return 0.0
+    touch = min(TOUCH, left / 10.0)
+    seconds = 0.0
+    for _ in range(STEPS):
+        closing = _closing_speed(outline, speeds, nx, ny) + growth
+        seconds += _surely_free(left, closing, abs(speeds[2]) * fastest)
+        if seconds >= horizon:
+            return horizon
+        x, y, yaw = moved_on_arc(
+            pose[0], pose[1], pose[2],
+            speeds[0] * seconds, speeds[1] * seconds, speeds[2] * seconds,
+        )  # fmt: skip
+        distance, nx, ny = _gap(outline, x, y, yaw, x1, y1, x2, y2, radius)
+        left = distance - narrow - growth * seconds
+        if left <= touch:
+            break
+    return seconds
+
+
+@compiled
+def _surely_free(left: float, closing: float, bending: float) -> float:
+    """Seconds in which no point covers the distance ``left`` that closes with ``closing`` m/s now
+    and with ``bending`` m/s2 more at most, since points on arcs change their direction."""
+    if bending <= 0.0:
+        return left / closing if closing > 0.0 else math.inf
+    root = math.sqrt(closing * closing + 2.0 * bending * left)
+    return 2.0 * left / (closing + root) if closing > 0.0 else (root - closing) / bending
+
+
+@compiled
+def _closing_speed(outline: Floats, speeds: Floats, nx: float, ny: float) -> float:
+    """The largest speed of any point of the outline in a direction of the body; without a
+    direction: in any. It is that of a corner."""
+    fastest = -math.inf
+    for end in (outline[AHEAD] - outline[HALF_LENGTH], outline[AHEAD] + outline[HALF_LENGTH]):
+        for side in (-outline[HALF_WIDTH], outline[HALF_WIDTH]):
+            forward, sideways = speeds[0] - speeds[2] * side, speeds[1] + speeds[2] * end
+            if nx == 0.0 and ny == 0.0:
+                fastest = max(fastest, math.hypot(forward, sideways))
+            else:
+                fastest = max(fastest, forward * nx + sideways * ny)
+    return fastest
+
+
+@compiled
+def corner_radius(outline: Floats) -> float:
+    """Distance of the farthest corner from the pose."""
+    return math.hypot(abs(outline[AHEAD]) + outline[HALF_LENGTH], outline[HALF_WIDTH])
+
+
+@compiled
+def outline_clearances(
+    poses: Floats,
+    outlines: Floats,
+    circles: Floats,
+    circle_spans: Spans,
+    lines: Floats,
+    line_spans: Spans,
+    clearances: Floats,
+) -> None:
+    """Fills ``clearances``: metres between the outline of a robot and the nearest obstacle; below 0
+    if they overlap, infinite in an empty world."""
+    for row in range(poses.shape[0]):
+        x, y, yaw = poses[row, 0], poses[row, 1], poses[row, 2]
+        least = math.inf
+        for n in range(circle_spans[row, 0], circle_spans[row, 1]):
+            at, beside, radius = circles[n, 0], circles[n, 1], circles[n, 2]
+            least = min(least, _gap(outlines[row], x, y, yaw, at, beside, at, beside, radius)[0])
+        for n in range(line_spans[row, 0], line_spans[row, 1]):
+            x1, y1, x2, y2 = lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3]
+            least = min(least, _gap(outlines[row], x, y, yaw, x1, y1, x2, y2, 0.0)[0])
+        clearances[row] = least
+
+
+@compiled
+def nearest_obstacles(
+    eyes: Floats,
+    longest: float,
+    circles: Floats,
+    circle_spans: Spans,
+    lines: Floats,
+    line_spans: Spans,
+    distances: Floats,
+) -> None:
+    """Fills ``distances``: metres from a point (x, y) to the nearest obstacle, 0 inside a circle,
+    infinite if it is farther than ``longest``."""
+    for row in range(eyes.shape[0]):
+        x, y = eyes[row, 0], eyes[row, 1]
+        least = math.inf
+        for n in range(circle_spans[row, 0], circle_spans[row, 1]):
+            away = math.hypot(circles[n, 0] - x, circles[n, 1] - y) - circles[n, 2]
+            least = min(least, max(away, 0.0))
+        for n in range(line_spans[row, 0], line_spans[row, 1]):
+            least = min(
+                least, distance_to_line(x, y, lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3])
+            )
+        distances[row] = least if least <= longest else math.inf
+
+
+@compiled
+def distance_to_line(x: float, y: float, x1: float, y1: float, x2: float, y2: float) -> float:
+    """Distance of a point from the line between two points."""
+    at, beside = _nearest_of_line(x, y, x1, y1, x2, y2)
+    return math.hypot(at - x, beside - y)
+
+
+@compiled
+def _nearest_of_line(
+    x: float, y: float, x1: float, y1: float, x2: float, y2: float
+) -> tuple[float, float]:
+    dx, dy = x2 - x1, y2 - y1
+    square = dx * dx + dy * dy
+    share = ((x - x1) * dx + (y - y1) * dy) / square if square > 0.0 else 0.0
+    share = min(max(share, 0.0), 1.0)
+    return x1 + share * dx, y1 + share * dy
+
+
+@compiled
+def _gap(
+    outline: Floats,
+    x: float,
+    y: float,
+    yaw: float,
+    x1: float,
+    y1: float,
+    x2: float,
+    y2: float,
+    radius: float,
+) -> tuple[float, float, float]:
+    """Distance of the outline of a robot at a pose from a line with round ends, and its direction
+    in the body; below 0: they overlap."""
+    along, across = math.cos(yaw), math.sin(yaw)
+    distance, nx, ny = _to_rectangle(
+        outline[HALF_LENGTH],
+        outline[HALF_WIDTH],
+        (x1 - x) * along + (y1 - y) * across - outline[AHEAD],
+        (y1 - y) * along - (x1 - x) * across,
+        (x2 - x) * along + (y2 - y) * across - outline[AHEAD],
+        (y2 - y) * along - (x2 - x) * across,
+    )
+    return distance - radius, nx, ny
+
+
+@compiled
+def _to_rectangle(
+    half_length: float, half_width: float, x1: float, y1: float, x2: float, y2: float
+) -> tuple[float, float, float]:
+    """Distance of a line from a rectangle around the origin, and the direction to its nearest
+    point; below 0 and without a direction: the depth of the middle of the part inside."""
+    inside = _depth(half_length, half_width, x1, y1, x2, y2)
+    if inside > 0.0:
+        return -inside, 0.0, 0.0
+    least, dx, dy = math.inf, 0.0, 0.0
+    for x, y in ((x1, y1), (x2, y2)):
+        ex, ey = max(abs(x) - half_length, 0.0), max(abs(y) - half_width, 0.0)
+        away = math.hypot(ex, ey)
+        if away < least:
+            least, dx, dy = away, math.copysign(ex, x), math.copysign(ey, y)
+    for x in (-half_length, half_length):
+        for y in (-half_width, half_width):
+            at, beside = _nearest_of_line(x, y, x1, y1, x2, y2)
+            away = math.hypot(at - x, beside - y)
+            if away < least:
+                least, dx, dy = away, at - x, beside - y
+    if least > 0.0:
+        dx, dy = dx / least, dy / least
+    return least, dx, dy
+
+
+@compiled
+def _depth(
+    half_length: float, half_width: float, x1: float, y1: float, x2: float, y2: float
+) -> float:
+    """How deep the middle of the part of a line that is inside a rectangle lies; 0: no part is."""
+    begin, end = 0.0, 1.0
+    for start, change, half in ((x1, x2 - x1, half_length), (y1, y2 - y1, half_width)):
+        if change == 0.0:
+            if abs(start) >= half:
+                end = -1.0
+        else:
+            low, high = (-half - start) / change, (half - start) / change
+            begin, end = max(begin, min(low, high)), min(end, max(low, high))
+    if begin >= end:
+        return 0.0
+    middle = (begin + end) / 2.0
+    x, y = abs(x1 + middle * (x2 - x1)), abs(y1 + middle * (y2 - y1))
+    return min(half_length - x, half_width - y)
