@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from understudy.motion.wheels import moved_on_arc, pace
 from understudy.robots.mobile import field
+from understudy.robots.mobile.lidar import Spans
 
 Pose = tuple[float, float, float]
 Circle = tuple[float, float, float]
@@ -18,7 +19,9 @@ SHIFTED = (0.45, 0.325, 0.3)
 FREE = math.inf
 
 
-def tables(circles: list[Circle], lines: list[Line]) -> tuple[field.Floats, ...]:
+def tables(
+    circles: list[Circle], lines: list[Line]
+) -> tuple[field.Floats, Spans, field.Floats, Spans]:
     return (
         np.array(circles, dtype=float).reshape(-1, 3), np.array([[0, len(circles)]]),
         np.array(lines, dtype=float).reshape(-1, 4), np.array([[0, len(lines)]]),
@@ -123,7 +126,8 @@ def rim(pose: Pose, outline: Pose) -> field.Floats:
     turn = np.array(
         [[math.cos(pose[2]), -math.sin(pose[2])], [math.sin(pose[2]), math.cos(pose[2])]]
     )
-    return points @ turn.T + np.array(pose[:2])
+    turned: field.Floats = points @ turn.T + np.array(pose[:2])
+    return turned
 
 
 def plain_clearance(circles: list[Circle], lines: list[Line], pose: Pose, outline: Pose) -> float:
