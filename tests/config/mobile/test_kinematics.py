@@ -1,7 +1,7 @@
 """Wheels and outlines of robots, from their files."""
 
 import pytest
-from tests.config.mobile.test_robot_file import EXAMPLE, changed
+from tests.config.mobile.test_robot_file import changed
 
 from understudy.config.mobile.kinematics import outlines_of, wheel_rows, wheels_of
 from understudy.config.mobile.layout import Layout

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from understudy.config.mobile.layout import Layout
 from understudy.config.mobile.profile import DriveModel
 from understudy.config.mobile.robot_file import RobotFile
-from understudy.motion.wheels import Wheels, WheelMotor, WheelSet, join_wheels, wheel_set
+from understudy.motion.wheels import WheelMotor, Wheels, WheelSet, join_wheels, wheel_set
 from understudy.units import MM
 
 Floats = NDArray[np.float64]
