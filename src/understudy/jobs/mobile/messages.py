@@ -43,6 +43,14 @@ class Pose(Whole, frozen=True):
     yaw: Finite = 0.0
 
 
+class MoveToPoint(Message, frozen=True):
+    """A place to go to, in metres; without `yaw` (radians) in any direction."""
+
+    x: Finite
+    y: Finite
+    yaw: Finite | None = None
+
+
 class Velocity(Whole, frozen=True):
     """m/s and rad/s."""
 
@@ -210,7 +218,7 @@ class RouteRequest(Message, frozen=True):
     """The robot asks for a route; the answer is a route.response."""
 
     start: Pose
-    destination: Pose
+    destination: MoveToPoint
     task_id: str | UnsetType = UNSET
 
 
@@ -302,12 +310,6 @@ class RouteResponse(Message, frozen=True):
     task_id: Identifier | None = None
     segments: list[dict[str, Any]] = field(default_factory=list)
     eta_seconds_total: NotNegative | None = None
-
-
-class MoveToPoint(Message, frozen=True):
-    x: Finite
-    y: Finite
-    yaw: Finite | None = None
 
 
 class Mission(Message, frozen=True):

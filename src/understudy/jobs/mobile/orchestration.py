@@ -1,0 +1,34 @@
+"""The modules of a robot that carry out tasks: TaskComm, TrafficComm and RouteComm."""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from understudy.config.mobile.robot_file import Module as ModuleName
+from understudy.jobs.mobile.modules import Module, RobotContext, RouteProgress
+from understudy.jobs.mobile.routes import Planner, RouteComm
+from understudy.jobs.mobile.tasks import TaskComm
+from understudy.jobs.mobile.traffic import NodeHold, TrafficComm
+
+
+class Orchestration(NamedTuple):
+    modules: Mapping[ModuleName, Module]
+    """In the order in which they act at a tick."""
+    progress: RouteProgress
+
+
+def build_orchestration(
+    context: RobotContext, supported: Collection[ModuleName], planner: Planner | None
+) -> Orchestration:
+    """The supported modules of one robot. ``planner``: of all robots; None: routes come from the
+    backend alone."""
+    hold = NodeHold(context)
+    routes = RouteComm(context, planner)
+    tasks = TaskComm(context, hold, routes if "RouteComm" in supported else None)
+    traffic = TrafficComm(context, hold, tasks.steps)
+    modules: dict[ModuleName, Module] = {
+        "RouteComm": routes,
+        "TaskComm": tasks,
+        "TrafficComm": traffic,
+    }
+    chosen = {name: module for name, module in modules.items() if name in supported}
+    return Orchestration(chosen, tasks.steps)

@@ -1,0 +1,214 @@
+"""RouteComm: asks the backend for a route, and waits for the answer.
+
+The request is repeated once; then the wait is over. If the cell has a planner and no backend
+answers within its grace time, the planner answers; as soon as a backend has answered once, the
+planner is silent until the next start.
+"""
+
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from understudy.errors import Refused
+from understudy.jobs.mobile.handled import HandledIds
+from understudy.jobs.mobile.messages import (
+    MoveToPoint,
+    Pose,
+    Received,
+    RouteRequest,
+    RouteResponse,
+)
+from understudy.jobs.mobile.modules import Occurrence, RobotContext
+from understudy.units import NS_PER_SECOND
+
+DEADLINE_NS = 10 * NS_PER_SECOND
+"""The time for an answer to each request."""
+REQUESTS = 2
+ROUTE_TIMEOUT = Refused("ROUTE_TIMEOUT")
+
+
+class Planner(Protocol):
+    """Finds routes in the place of a backend; one for all robots."""
+
+    @property
+    def grace_ns(self) -> int:
+        """How long a backend may take."""
+        ...
+
+    @property
+    def silent(self) -> bool: ...
+
+    def silence(self) -> None:
+        """A backend has answered."""
+        ...
+
+    def plan(
+        self, robot_id: str, start: Pose, destination: MoveToPoint, now: int
+    ) -> RouteResponse | Refused | None:
+        """A route; `Refused`: there is none. None: not at this tick, other robots had routes."""
+        ...
+
+
+class Pending(Struct):
+    """A request that waits for an answer. ``references``: what a response may have as its
+    correlationId."""
+
+    task_id: str
+    start: Pose
+    destination: MoveToPoint
+    asked: int
+    references: list[str]
+    requests: int = 1
+
+
+class RoutesSaved(Struct):
+    """Snapshot."""
+
+    pending: Pending | None = None
+    route: RouteResponse | None = None
+    problem: str | None = None
+    backend_answers: bool = False
+    handled: list[str] = field(default_factory=list)
+
+
+class RouteComm:
+    """The module of one robot; TaskComm asks it for routes, one at a time."""
+
+    def __init__(self, context: RobotContext, planner: Planner | None) -> None:
+        self._context = context
+        self._planner = planner
+        self._pending: Pending | None = None
+        self._answer: RouteResponse | Refused | None = None
+        self._backend_answers = False
+        self._handled = HandledIds()
+
+    # ── for TaskComm ──
+
+    def ask(self, task_id: str, destination: MoveToPoint, reference: str, now: int) -> None:
+        """Requests a route from where the robot is; the answer is there later."""
+        self._answer = None
+        self._pending = Pending(task_id, self._context.pose, destination, now, [reference])
+        self._request(self._pending, now)
+
+    def withdraw(self) -> None:
+        """The route is not needed any more."""
+        self._pending = self._answer = None
+
+    @property
+    def answered(self) -> bool:
+        return self._answer is not None
+
+    def take_answer(self) -> RouteResponse | Refused | None:
+        answer, self._answer = self._answer, None
+        return answer
+
+    # ── Module ──
+
+    def kinds(self) -> tuple[str, ...]:
+        return ("route.response",)
+
+    def handle(self, message: Received, now: int) -> None:
+        if not self._handled.is_new(message.message_id):
+            return
+        self._backend_answers = True
+        if self._planner is not None:
+            self._planner.silence()
+        response: RouteResponse = message.payload
+        problem = self._problem(message)
+        if problem is None:
+            self._settle(response)
+            return
+        about = {"routeId": response.route_id, "reason": problem}
+        if response.task_id is not None:
+            about["taskId"] = response.task_id
+        self._context.event("route.ignored", about, now)
+
+    def advance(self, now: int) -> None:
+        pending = self._pending
+        if pending is None:
+            return
+        if self._plans_at(pending, now) and self._plan(pending, now):
+            return
+        if now < pending.asked + pending.requests * DEADLINE_NS:
+            return
+        if pending.requests < REQUESTS:
+            pending.requests += 1
+            self._request(pending, now)
+        else:
+            self._settle(ROUTE_TIMEOUT)
+
+    def next_wake(self) -> int | None:
+        if self._pending is None:
+            return None
+        deadline = self._pending.asked + self._pending.requests * DEADLINE_NS
+        if self._planner is None or self._planner.silent:
+            return deadline
+        return min(deadline, self._pending.asked + self._planner.grace_ns)
+
+    def ended(self, tag: str, outcome: Refused | None, now: int) -> None:
+        """It has no commands."""
+
+    def occurred(self, what: Occurrence, now: int) -> None:
+        """Requests wait in the outbox while NATS is away; TaskComm withdraws after a STOP."""
+
+    # ── snapshot ──
+
+    def save(self) -> RoutesSaved:
+        pending, answer = self._pending, self._answer
+        return RoutesSaved(
+            None if pending is None else replace(pending, references=list(pending.references)),
+            answer if isinstance(answer, RouteResponse) else None,
+            answer.reason if isinstance(answer, Refused) else None,
+            self._backend_answers,
+            self._handled.save(),
+        )
+
+    def load(self, state: Any) -> None:
+        saved = msgspec.convert(state, RoutesSaved)
+        self._pending = saved.pending
+        self._answer = Refused(saved.problem) if saved.problem is not None else saved.route
+        self._backend_answers = saved.backend_answers
+        self._handled = HandledIds(saved.handled)
+        if self._planner is not None and saved.backend_answers:
+            self._planner.silence()
+
+    # ── inside ──
+
+    def _request(self, pending: Pending, now: int) -> None:
+        asked = RouteRequest(pending.start, pending.destination, pending.task_id)
+        sent = self._context.publish("route.request", asked, now, pending.references[0])
+        pending.references.append(sent)
+
+    def _problem(self, message: Received) -> str | None:
+        """Why a response is not the answer to the request."""
+        pending, response = self._pending, message.payload
+        if pending is None:
+            return "NOT_REQUESTED"
+        if response.task_id is not None:
+            return None if response.task_id == pending.task_id else "OTHER_TASK"
+        known = message.correlation_id is None or message.correlation_id in pending.references
+        return None if known else "OTHER_REQUEST"
+
+    def _settle(self, answer: RouteResponse | Refused) -> None:
+        self._pending, self._answer = None, answer
+
+    def _plans_at(self, pending: Pending, now: int) -> bool:
+        planner = self._planner
+        return (
+            planner is not None and not planner.silent and now >= pending.asked + planner.grace_ns
+        )
+
+    def _plan(self, pending: Pending, now: int) -> bool:
+        assert self._planner is not None
+        robot_id = self._context.file.identity.robot_id
+        found = self._planner.plan(robot_id, pending.start, pending.destination, now)
+        if found is None:
+            return False
+        if isinstance(found, RouteResponse):
+            found = replace(found, task_id=pending.task_id)
+            about = msgspec.to_builtins(found)
+            self._context.event("route.planned", about, now)
+        self._settle(found)
+        return True
