@@ -38,7 +38,7 @@ SENT: dict[str, Struct] = {
     "task.done": messages.TaskDone("t"),
     "task.failed": messages.TaskFailed("t", "CANCELED"),
     "traffic.state": messages.TrafficState(POSE, 0.5, 0.2),
-    "route.request": messages.RouteRequest(POSE, POSE, "t"),
+    "route.request": messages.RouteRequest(POSE, messages.MoveToPoint(1.0, 2.0), "t"),
 }  # fmt: skip
 PARAMETERS: dict[str, dict[str, Any]] = {
     "MOVE_VELOCITY": {"linear": 0.5, "angular": 0.1, "durationSeconds": 2},

@@ -172,6 +172,14 @@ EVENTS: Mapping[str, str] = {
     "motor.recovered": "it is healthy again",
     "barcode.scanned": "a scanner has read a code",
     "command.<status>": "a command was acked, rejected, … (in small letters)",
+    "task.accepted": "a task waits; `ahead` is the number of tasks before it",
+    "task.ignored": "a task.assign (KNOWN_TASK) or task.cancel (ENDED_TASK, UNKNOWN_TASK) had no "
+    "effect",
+    "route.planned": "the built-in planner has answered, because no backend did: its route",
+    "route.ignored": "a route.response (NOT_REQUESTED, OTHER_TASK, OTHER_REQUEST) had no effect",
+    "traffic.hold.pending": "the robot will be held at a node",
+    "traffic.hold.active": "it is held there",
+    "traffic.hold.released": "the hold is released",
     "message.malformed": "a message could not be read; it is acknowledged and dropped",
 }
 """The types of events and what they mean."""
@@ -317,7 +325,7 @@ class Mission(Message, frozen=True):
 
 
 class TaskAssign(Message, frozen=True):
-    """A task: `moveToPoint` for MOVE_TO_POINT, `mission` for MISSION."""
+    """A task: `moveToPoint` for MOVE_TO_POINT, `mission` for MISSION and CUSTOM."""
 
     task_id: Identifier
     task_type: Literal["MOVE_TO_POINT", "MISSION", "CUSTOM"]
