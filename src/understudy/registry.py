@@ -38,6 +38,7 @@ FACES = {
     "text_tcp": "understudy.robots.text_robot.face",
 }
 WIRES = {
+    "nats": "understudy.wire.nats",
     "pty": "understudy.wire.pty",
     "tcp": "understudy.wire.tcp",
     "tcp_client": "understudy.wire.tcp_client",

@@ -58,7 +58,7 @@ from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
 from understudy.wire.chat import Event
 from understudy.wire.exchange import Exchange
-from understudy.wire.interface import AsksPassword, PeerEvents, Server
+from understudy.wire.interface import AsksPassword, KeepsFiles, PeerEvents, Server
 from understudy.wire.pump import Pump
 
 log = logging.getLogger(__name__)
@@ -269,6 +269,8 @@ class Live:
             placed = options.wires.get(endpoint) or wire.placed(
                 options.ports.get(endpoint), ephemeral=options.ephemeral
             )
+            if isinstance(placed, KeepsFiles) and options.rate in ("max", "step"):
+                placed = placed.without_files()
             events: PeerEvents = self._door_pump if endpoint in doors else self._pump
             server = placed.server(endpoint, events)
             if endpoint in doors and isinstance(server, AsksPassword) and not _is_local(wire):

@@ -12,7 +12,7 @@ from understudy.errors import ConfigError
 from understudy.ports import Locked, MessageSession, Session, Snapshot, WireMessage
 from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.inbox import ByteInbox, MessageInbox
-from understudy.wire.interface import Sink
+from understudy.wire.interface import BrokerSink, Sink
 from understudy.wire.message_faults import Data, size_of
 from understudy.wire.turns import pieces_of
 
@@ -42,8 +42,11 @@ class Connection:
     end_unheard: bool = False
     """The end of the peer's bytes waits for its turn."""
     first: FirstBytes = field(default_factory=FirstBytes)
+    broker: BrokerSink | None = None
+    """The sink, if it leads to a broker."""
 
     def __post_init__(self) -> None:
+        self.broker = self.sink if isinstance(self.sink, BrokerSink) else None
         self.join(self.session)
 
     def is_admitted(self) -> bool:

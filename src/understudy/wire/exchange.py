@@ -165,8 +165,12 @@ class Exchange:
         return self.turns.next_moment() is not None
 
     def detached(self) -> bool:
-        """No peer is connected that could send something."""
-        return all(isinstance(c.sink, DetachedSink) for c in self._connections.values())
+        """No peer is connected that could send something; a broker says nothing about that."""
+        return all(isinstance(c.sink, DetachedSink) or c.broker for c in self._connections.values())
+
+    def behind(self) -> bool:
+        """A broker has not taken what was sent to it."""
+        return any(c.broker is not None and c.broker.behind() for c in self._connections.values())
 
     def deliver(self, asking: Connection | None = None) -> bool:
         """Carries data both ways until nothing more happens at this instant; true if ``asking`` was

@@ -102,6 +102,28 @@ class AsksPassword(Protocol):
     passwords: tuple[str, ...]
 
 
+@runtime_checkable
+class BrokerSink(Protocol):
+    """A `Sink` that leads to a broker: it is there whether or not anyone sends something.
+
+    In lock-step time waits while it is behind, so that no message is dropped for lack of room; it
+    calls `PeerEvents.drained` or `receive` when it is not any more.
+    """
+
+    def behind(self) -> bool:
+        """Much waits to be sent, or a message that was sent is not confirmed yet."""
+        ...
+
+
+@runtime_checkable
+class KeepsFiles(Protocol):
+    """A `Wire` whose server keeps files from one run of the cell to the next."""
+
+    def without_files(self) -> Wire:
+        """The settings for a run that begins with no files, as one in lock-step does."""
+        ...
+
+
 # ── connections without a peer or without a face ────────────────────────────────────────────────
 
 

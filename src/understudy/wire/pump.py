@@ -167,6 +167,7 @@ class Pump:
         self._turns_for_bytes = 0
         self._put_off = 0
         self._owed_work = 0
+        self._broker_behind = False
         exchange.turns = Turns(self._turn_step)
         self._problem: Exception | None = None
         state.on_change(self._rate_changed)
@@ -328,6 +329,7 @@ class Pump:
                 self._leap_to(self._timed_cell.now + self._poll_step)
 
     def _schedule(self) -> None:
+        self._release()
         if self._timer is not None:
             if self._timer.when() <= self._loop.time():
                 most = MOST_TURNS_FOR_BYTES if self._clock.lock_step else 0
@@ -359,8 +361,18 @@ class Pump:
         return min(moments, default=None)
 
     def _waits(self) -> bool:
-        """Whether time waits for a command, in lock-step."""
-        return self._owed_work > 0 and self._clock.lock_step
+        """Whether time waits for a command or for a broker; in lock-step, or when it runs ahead."""
+        if not self._clock.lock_step and not self._ahead:
+            return False
+        self._broker_behind = self._broker_behind or self._exchange.behind()
+        return self._broker_behind or (self._owed_work > 0 and self._clock.lock_step)
+
+    def _release(self) -> None:
+        """Time goes on from where it waited for a broker."""
+        if self._broker_behind and not self._exchange.behind():
+            self._broker_behind = False
+            if self._clock.lock_step:
+                self._clock.set_now(self._timed_cell.now)
 
     def _runs_free(self) -> bool:
         """In lock-step time runs now, as fast as it can."""

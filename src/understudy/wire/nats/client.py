@@ -1,0 +1,177 @@
+"""One connection to a NATS server: nats-py without its reconnecting, and with firm ends.
+
+nats-py serves one connection here. It ends a lost one with a wait for a peer that may take no more
+bytes, and a subject that is not UTF-8 ends its reading without a word: both are replaced. `lost` is
+the reason as soon as the connection is of no use.
+"""
+
+import asyncio
+import contextlib
+import ssl
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from nats.aio.client import PING_PROTO, Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+
+from understudy.errors import ConfigError
+from understudy.wire.nats.config import Config, Tls
+
+NEVER = 10**9
+"""Seconds between the pings of nats-py: `answered` pings instead."""
+LARGEST_BUFFER = 8 << 20
+CLOSE_SECONDS = 1.0
+PERMISSIONS = "permissions violation"
+
+
+class NatsClient(Client):
+    """A client of nats-py for one connection."""
+
+    def __init__(self, *, needs_tls: bool) -> None:
+        super().__init__()
+        self._needs_tls = needs_tls
+        self.problem = ""
+        """The last error that was not the end of the connection."""
+        self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def give_up(self, reason: str) -> None:
+        """The connection is of no use any more."""
+        if not self.lost.done():
+            self.lost.set_result(reason)
+
+    async def answered(self, timeout: float) -> None:
+        """Returns when the server has read everything that was sent; `lost` if it does not."""
+        pong: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._pongs.append(pong)
+        await self._send_command(PING_PROTO)
+        await self._flush_pending()
+        either: set[asyncio.Future[Any]] = {pong, self.lost}
+        done, _ = await asyncio.wait(either, timeout=timeout, return_when="FIRST_COMPLETED")
+        if not done:
+            self.give_up(f"no answer within {timeout:g} s")
+        if self.lost.done():
+            raise ConnectionError(self.lost.result())
+
+    async def end(self) -> None:
+        """Closes the connection without waiting for the peer to read."""
+        self._pending.clear()
+        self._pending_data_size = 0
+        writer: Any = getattr(self._transport, "_io_writer", None)
+        if writer is not None:
+            writer.transport.abort()
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(self.close(), CLOSE_SECONDS)
+        self.give_up("closed")
+
+    async def note(self, problem: Exception) -> None:
+        """`error_cb` of nats-py."""
+        self.problem = str(problem) or type(problem).__name__
+
+    # ── replaced parts of nats-py ──
+
+    async def _process_op_err(self, e: Exception) -> None:
+        self.give_up(str(e) or type(e).__name__)
+
+    async def _process_err(self, err_msg: str) -> None:
+        self.problem = err_msg.strip("' ")
+        if PERMISSIONS not in self.problem.lower():
+            self.give_up(self.problem)
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        """The secret is sent after this: never to a server without TLS where TLS is wanted."""
+        if initial_connection and self._needs_tls and not info.get("tls_required"):
+            raise NatsError("the server offers no TLS")
+        await super()._process_info(info, initial_connection)
+
+    def _build_message(
+        self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: dict[str, str] | None
+    ) -> Msg:
+        return Msg(
+            _client=self, subject=subject.decode("utf-8", "replace"),
+            reply=reply.decode("utf-8", "replace"), data=data, headers=headers, _sid=sid,
+        )  # fmt: skip
+
+
+async def connect(config: Config, address: str) -> NatsClient:
+    """A client that is connected to this address; `ConnectionError` with the reason if it cannot.
+
+    ConfigError: a file of the credentials cannot be used.
+    """
+    scheme_tls = address.startswith("tls://")
+    client = NatsClient(needs_tls=config.tls is not None or scheme_tls)
+    secrets = _secrets(config)
+    try:
+        await asyncio.wait_for(
+            client.connect(
+                servers=[address], error_cb=client.note, name=f"understudy {config.durable}",
+                allow_reconnect=False, max_reconnect_attempts=1, reconnect_time_wait=0,
+                connect_timeout=config.connect_timeout_s,  # type: ignore[arg-type]
+                ping_interval=NEVER, pending_size=LARGEST_BUFFER,
+                flush_timeout=config.answer_timeout_s, **secrets,
+            ),
+            2 * config.connect_timeout_s,
+        )  # fmt: skip
+    except (NatsError, OSError, TimeoutError, ValueError) as problem:
+        reason = client.problem or str(problem) or type(problem).__name__
+        await client.end()
+        raise ConnectionError(reason.removeprefix("nats: ")) from None
+    except BaseException:
+        await client.end()
+        raise
+    assert client._reading_task is not None
+    client._reading_task.add_done_callback(lambda task: client.give_up(_end_of(task)))
+    return client
+
+
+def shown(address: str) -> str:
+    """An address without the user and password that it may have."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _end_of(task: asyncio.Task[None]) -> str:
+    if task.cancelled() or task.exception() is None:
+        return "the connection was closed"
+    return str(task.exception())
+
+
+def _secrets(config: Config) -> dict[str, Any]:
+    """The keyword arguments of nats-py that carry credentials and TLS."""
+    found: dict[str, Any] = {}
+    if config.creds_file:
+        found["user_credentials"] = _readable(config.creds_file, "creds_file")
+    if config.nkey_file:
+        found["nkeys_seed"] = _readable(config.nkey_file, "nkey_file")
+    if config.token:
+        found["token"] = config.token
+    if config.tls is not None:
+        found["tls"] = _context(config.tls)
+        if config.tls.hostname:
+            found["tls_hostname"] = config.tls.hostname
+    return found
+
+
+def _readable(file: str, key: str) -> str:
+    try:
+        Path(file).read_bytes()
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise ConfigError(
+            f"the file cannot be read: {reason}", key=f"nats.{key}", value=file
+        ) from None
+    return file
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    for key in ("ca_file", "cert_file", "key_file"):
+        if file := getattr(tls, key):
+            _readable(file, f"tls.{key}")
+    try:
+        context = ssl.create_default_context(cafile=tls.ca_file or None)
+        if tls.cert_file:
+            context.load_cert_chain(tls.cert_file, tls.key_file or None)
+    except (OSError, ValueError) as problem:
+        raise ConfigError(f"the certificates cannot be used: {problem}", key="nats.tls") from None
+    return context

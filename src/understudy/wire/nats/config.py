@@ -1,0 +1,117 @@
+"""The keys of `nats:` in a cell file."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from understudy.ports.access import check_reachable
+from understudy.wire.interface import PeerEvents, Port, Server, Wire
+
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+Address = Annotated[str, Meta(pattern=r"^(nats|tls)://[^/\s]+$", max_length=512)]
+Seconds = Annotated[float, Meta(gt=0, le=3600)]
+
+DUPLICATE_WINDOW_S = 600
+"""The server drops a message whose id it has stored within this time."""
+DEFAULT_MAX_AGE_S = 86_400
+DEFAULT_MAX_MB = 256
+ONE_SECRET = ("creds_file", "nkey_file", "token")
+
+
+class Tls(Struct, frozen=True, forbid_unknown_fields=True):
+    """TLS to a given server: without `ca_file` the system's certificates are trusted. `cert_file`
+    and `key_file`: the client's own. `hostname`: the name in the server's certificate."""
+
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    hostname: str = ""
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """The NATS server of a cell.
+
+    Without `servers` the cell has a server of its own at `host` and `port` (0: any free one), which
+    ends with the cell. Its files are in the folder `store`, which stays; without one they are in a
+    temporary folder, which is removed. `max_memory_mb` and `max_file_mb` bound what JetStream
+    stores. `sync`: `always` writes every message to the disk before it is confirmed, `interval`
+    every two minutes; a killed server loses nothing either way, a power cut may.
+
+    `servers`: addresses of a given server, `nats://host:port` or `tls://host:port`; with
+    `creds_file` (JWT and nkey), `nkey_file` (a seed) or `token`, and `tls`. The own server wants
+    `token` too if it is set; it must be set if other machines can reach `host`.
+
+    `durable`: name of the cell's consumer; cells that share a server need different ones. `deliver`
+    says where a consumer that is new to the server begins: at messages that are sent from now on,
+    or at all that are stored. Once it exists, it goes on where it ended.
+
+    `max_age_s` and `max_mb`: bounds of each stream. A stream that exists is never changed: it must
+    have these bounds if they are given here.
+    """
+
+    host: str = "127.0.0.1"
+    port: Port = 4222
+    store: str = ""
+    max_memory_mb: Annotated[int, Meta(ge=1, le=1 << 20)] = 64
+    max_file_mb: Annotated[int, Meta(ge=16, le=1 << 20)] = 1024
+    sync: Literal["interval", "always"] = "interval"
+    servers: Annotated[tuple[Address, ...], Meta(max_length=16)] = ()
+    creds_file: str = ""
+    nkey_file: str = ""
+    token: Annotated[str, Meta(max_length=512)] = ""
+    tls: Tls | None = None
+    durable: Name = "understudy"
+    deliver: Literal["new", "all"] = "new"
+    stream_in: Name = "ROBOT_IN"
+    stream_out: Name = "ROBOT_OUT"
+    max_age_s: Annotated[int, Meta(ge=DUPLICATE_WINDOW_S, le=10**9)] | None = None
+    max_mb: Annotated[int, Meta(ge=1, le=1 << 20)] | None = None
+    ack_wait_s: Seconds = 30.0
+    max_ack_pending: Annotated[int, Meta(ge=1, le=100_000)] = 1000
+    connect_timeout_s: Seconds = 2.0
+    reconnect_wait_s: Seconds = 1.0
+    answer_timeout_s: Seconds = 5.0
+    ping_interval_s: Seconds = 5.0
+
+    def __post_init__(self) -> None:
+        if len([name for name in ONE_SECRET if getattr(self, name)]) > 1:
+            raise ValueError(f"only one of {', '.join(ONE_SECRET)} can be given")
+        own = [name for name in ("creds_file", "nkey_file", "tls") if getattr(self, name)]
+        if own and not self.servers:
+            raise ValueError(f"{own[0]} is for given servers; the cell's own server takes a token")
+        if self.store and self.servers:
+            raise ValueError("store is for the cell's own server, not for given servers")
+        if not self.servers and 2 * self.stream_mb > self.max_file_mb:
+            raise ValueError(
+                f"two streams of {self.stream_mb} MB (max_mb) do not fit into max_file_mb: "
+                f"{self.max_file_mb}"
+            )
+        if self.stream_in == self.stream_out:
+            raise ValueError("stream_in and stream_out are two streams")
+
+    @property
+    def stream_mb(self) -> int:
+        """The bound of a stream that is made."""
+        if self.max_mb is not None:
+            return self.max_mb
+        return DEFAULT_MAX_MB if self.servers else min(DEFAULT_MAX_MB, self.max_file_mb // 2)
+
+    def placed(self, port: int | None, *, ephemeral: bool) -> Wire:
+        """An ephemeral cell has a store of its own: no other cell can use it then."""
+        free = 0 if ephemeral else self.port
+        store = "" if ephemeral else self.store
+        return msgspec.structs.replace(self, port=free if port is None else port, store=store)
+
+    def without_files(self) -> Wire:
+        return msgspec.structs.replace(self, store="")
+
+    def listens_on(self) -> tuple[str, int] | None:
+        return None if self.servers else (self.host, self.port)
+
+    def server(self, endpoint: str, events: PeerEvents) -> Server:
+        from understudy.wire.nats.endpoint import NatsEndpoint
+
+        if not self.servers:
+            check_reachable(endpoint, self.host, self.token, set_by="nats: {token: …}")
+        return NatsEndpoint(endpoint, self, events)

@@ -1,0 +1,161 @@
+"""The endpoint of a cell at a NATS server: connects, and connects again when it is lost."""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from understudy.errors import ConfigError, NotInstalledError, install_command
+from understudy.wire.interface import PeerEvents
+from understudy.wire.nats.config import Config
+from understudy.wire.nats.server import OwnServer
+
+if TYPE_CHECKING:
+    from understudy.wire.nats.client import NatsClient
+    from understudy.wire.nats.link import NatsLink
+
+log = logging.getLogger(__name__)
+
+PACKAGES = ("nats-py", "nkeys")
+LAST_MESSAGES_SECONDS = 2.0
+"""Wall time for the last messages when the cell ends."""
+
+
+class NatsEndpoint:
+    """`Server` of the wire."""
+
+    def __init__(self, endpoint: str, config: Config, events: PeerEvents) -> None:
+        self.endpoint = endpoint
+        self._config = config
+        self._events = events
+        self.own_server: OwnServer | None = None
+        self._link: NatsLink | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._tried: asyncio.Future[None] | None = None
+        """Done when the first attempt has succeeded or failed."""
+        self._addresses: Iterator[str] = itertools.cycle(config.servers)
+        self._said = ""
+
+    async def start(self) -> str:
+        """Starts the own server, and tries to connect once; later attempts come by themselves.
+
+        ConfigError: the server cannot start, or its streams are not as the cell needs them.
+        """
+        for package, module in zip(PACKAGES, ("nats", "nkeys"), strict=True):
+            if find_spec(module) is None:
+                raise NotInstalledError(
+                    f"needs the package {package}: {install_command(*PACKAGES)}"
+                )
+        if not self._config.servers:
+            self.own_server = OwnServer(self.endpoint, self._config)
+            await self.own_server.start()
+            self._addresses = itertools.cycle([self.own_server.address])
+        self._tried = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._run())
+        try:
+            await self._tried
+        except ConfigError:
+            await self.stop()
+            raise
+        return self._where()
+
+    async def stop(self) -> None:
+        """Sends the last messages, disconnects, and ends the own server."""
+        if self._link is not None and self._task is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._sent(self._link), LAST_MESSAGES_SECONDS)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self.own_server is not None:
+            await self.own_server.stop()
+
+    # ── inside ──
+
+    def _where(self) -> str:
+        from understudy.wire.nats.client import shown
+
+        addresses = [self.own_server.address] if self.own_server else self._config.servers
+        return ",".join(map(shown, addresses))
+
+    async def _sent(self, link: "NatsLink") -> None:
+        while link is self._link and not link.is_idle():
+            await asyncio.sleep(0.01)
+
+    async def _run(self) -> None:
+        """Connects again and again; only a ConfigError of the first attempt ends it."""
+        assert self._tried is not None
+        while True:
+            try:
+                await self._serve()
+            except ConfigError as problem:
+                if not self._tried.done():
+                    self._tried.set_exception(problem)
+                    return
+                self._say(str(problem))
+            except OSError as problem:
+                self._say(str(problem))
+            if not self._tried.done():
+                self._tried.set_result(None)
+            await asyncio.sleep(self._config.reconnect_wait_s if self.own_server is None else 0.05)
+            if self.own_server is not None:
+                await self.own_server.ready()
+
+    async def _serve(self) -> None:
+        """One connection from its begin to its end."""
+        from understudy.wire.nats.client import connect, shown
+
+        address = next(self._addresses)
+        try:
+            client = await connect(self._config, address)
+        except ConnectionError as problem:
+            raise ConnectionError(f"no connection to {shown(address)}: {problem}") from None
+        try:
+            reason = await self._use(client, shown(address))
+        finally:
+            await client.end()
+        self._said = ""
+        raise ConnectionError(f"the connection to {shown(address)} is lost: {reason}")
+
+    async def _use(self, client: "NatsClient", address: str) -> str:
+        from understudy.wire.nats.link import NatsLink
+        from understudy.wire.nats.streams import (
+            StreamDiffersError,
+            ensure_consumer,
+            ensure_streams,
+        )
+
+        assert self._tried is not None
+        problems = await ensure_streams(client, self._config)
+        if problems:
+            text = f"{self.endpoint}: {address}: {'; '.join(problems)}"
+            if not self._tried.done():
+                raise StreamDiffersError(f"{text}. Change or remove the stream, or the cell file")
+            self._say(text)
+        addresses = self._events.addresses(self.endpoint)
+        if addresses and await ensure_consumer(client, self._config, addresses):
+            log.warning(
+                "%s: another process takes messages from the consumer %s: give each cell a name "
+                "of its own with nats: {durable: NAME}",
+                self.endpoint, self._config.durable,
+            )  # fmt: skip
+        log.info("%s: connected to %s", self.endpoint, address)
+        self._said = ""
+        self._link = NatsLink(self.endpoint, client, self._config, self._events)
+        try:
+            await self._link.open()
+            if not self._tried.done():
+                self._tried.set_result(None)
+            return await self._link.run(pulls=bool(addresses))
+        finally:
+            self._link = None
+
+    def _say(self, text: str) -> None:
+        """Logs a problem once, not at every attempt."""
+        if text != self._said:
+            wait = self._config.reconnect_wait_s
+            log.warning("%s: %s; trying again every %g s", self.endpoint, text, wait)
+            self._said = text

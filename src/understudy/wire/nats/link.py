@@ -1,0 +1,267 @@
+"""The session behind the server: what it sends, what is confirmed, what it receives."""
+
+import asyncio
+import itertools
+import logging
+from collections import deque
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+
+from understudy.ports import CONFIRMED, UNLIMITED, WireMessage
+from understudy.units import NS_PER_SECOND
+from understudy.wire.connection import Connection
+from understudy.wire.interface import PeerEvents
+from understudy.wire.nats.client import NatsClient
+from understudy.wire.nats.config import Config
+from understudy.wire.nats.streams import API
+
+log = logging.getLogger(__name__)
+
+LARGEST_PENDING = 16 << 20
+"""Bytes that may wait to be sent, or were sent and not yet read by the server."""
+BEHIND = 256 * 1024
+"""With more bytes than these the wire is behind: in lock-step time waits."""
+BATCH = 1 << 20
+"""Bytes that are sent before the server has to say that it has read them."""
+OVERHEAD = 256
+"""Bytes that a message costs beside its subject and payload."""
+PULL = 64
+"""Messages that are asked for at a time."""
+PULL_SECONDS = 5.0
+"""Time for which the server keeps a request for messages."""
+LARGEST_PULL = 4 << 20
+"""Bytes of the messages of one request."""
+MOST_UNCONFIRMED = 10_000
+ENDS_OF_PULL = {"404", "408", "409"}
+CONSUMER_GONE = ("consumer deleted", "consumer is push based")
+PEER = "nats"
+
+
+class PubAck(Struct):
+    """JetStream's answer to a message that it stores."""
+
+    error: dict[str, object] | None = None
+    stream: str = ""
+
+
+class NatsLink:
+    """`Sink` of the one session behind the server."""
+
+    def __init__(
+        self, endpoint: str, client: NatsClient, config: Config, events: PeerEvents
+    ) -> None:
+        self.endpoint = endpoint
+        self._client = client
+        self._config = config
+        self._events = events
+        self._connection: Connection | None = None
+        self._queue: deque[WireMessage] = deque()
+        self._pending = 0
+        self._sendable = asyncio.Event()
+        self._readable = asyncio.Event()
+        self._readable.set()
+        self._asked = 0
+        """Messages that the server still may send for the last request."""
+        self._pull_ended = asyncio.Event()
+        self._confirmations = client.new_inbox()
+        self._pulls = client.new_inbox()
+        self._numbers = itertools.count(1)
+        self._unconfirmed: dict[str, tuple[str, float]] = {}
+        """Reply address → message id, and the time when no confirmation is expected any more."""
+        self._said = ""
+
+    # ── sink ──
+
+    def room(self) -> int:
+        return UNLIMITED if self._pending == 0 else max(0, LARGEST_PENDING - self._pending)
+
+    def send(self, message: WireMessage) -> None:
+        self._queue.append(message)
+        self._pending += _size(message)
+        self._sendable.set()
+
+    def read_more(self, wanted: bool) -> None:
+        if wanted:
+            self._readable.set()
+        else:
+            self._readable.clear()
+
+    def close(self) -> None:
+        self._client.give_up("the cell closed the connection")
+
+    def behind(self) -> bool:
+        return self._pending > BEHIND or bool(self._unconfirmed)
+
+    def is_idle(self) -> bool:
+        """Everything was sent, and what needs a confirmation has it."""
+        return self._pending == 0 and not self._unconfirmed
+
+    # ── operation ──
+
+    async def open(self) -> None:
+        """Opens the session."""
+        await self._client.subscribe(f"{self._confirmations}.*", cb=self._confirmed)
+        await self._client.subscribe(self._pulls, cb=self._pulled)
+        self._connection = self._events.open(self.endpoint, self, PEER)
+
+    async def run(self, *, pulls: bool) -> str:
+        """Carries messages both ways until the connection is lost; returns the reason."""
+        assert self._connection is not None
+        work = [self._send(), self._watch(), *([self._pull()] if pulls else [])]
+        tasks = [asyncio.create_task(each) for each in work]
+        try:
+            ends: set[asyncio.Future[Any]] = {*tasks, self._client.lost}
+            await asyncio.wait(ends, return_when="FIRST_COMPLETED")
+            for task in tasks:
+                if task.done() and not task.cancelled() and (problem := task.exception()):
+                    if not isinstance(problem, OSError | NatsError):
+                        log.error("%s: a bug", self.endpoint, exc_info=problem)
+                    self._client.give_up(str(problem) or type(problem).__name__)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._unconfirmed.clear()
+            self._queue.clear()
+            self._pending = 0
+            self._events.closed(self._connection)
+        return self._client.lost.result()
+
+    # ── robot to backend ──
+
+    async def _send(self) -> None:
+        while True:
+            await self._sendable.wait()
+            self._sendable.clear()
+            while self._queue:
+                size = 0
+                while self._queue and size < BATCH:
+                    message = self._queue.popleft()
+                    size += _size(message)
+                    await self._publish(message)
+                await self._client.answered(self._config.answer_timeout_s)
+                self._pending -= size
+                self._drained()
+
+    async def _publish(self, message: WireMessage) -> None:
+        reply, headers = "", None
+        if message.reply_to:
+            reply = f"{self._confirmations}.{next(self._numbers)}"
+            headers = {"Nats-Msg-Id": message.reply_to}
+        try:
+            await self._client.publish(message.address, message.payload, reply, headers)
+        except (NatsError, ValueError) as problem:
+            reason = str(problem) or type(problem).__name__
+            self._say(f"a message to {message.address[:100]!r} cannot be sent: {reason}")
+            return
+        if reply:
+            until = asyncio.get_running_loop().time() + self._config.answer_timeout_s
+            self._unconfirmed[reply] = (message.reply_to, until)
+            while len(self._unconfirmed) > MOST_UNCONFIRMED:
+                del self._unconfirmed[next(iter(self._unconfirmed))]
+
+    async def _confirmed(self, message: Msg) -> None:
+        message_id, _ = self._unconfirmed.pop(message.subject, ("", 0.0))
+        if not message_id or self._connection is None:
+            return
+        if problem := _refusal(message):
+            self._say(f"JetStream does not store a message: {problem}")
+            self._drained()
+        else:
+            self._said = ""
+            self._events.receive(self._connection, WireMessage(CONFIRMED, b"", message_id))
+
+    async def _watch(self) -> None:
+        """Notices a server that does not answer, and confirmations that do not come."""
+        loop = asyncio.get_running_loop()
+        pinged = loop.time()
+        while True:
+            await asyncio.sleep(
+                min(self._config.ping_interval_s, self._config.answer_timeout_s) / 4
+            )
+            late = [key for key, (_, until) in self._unconfirmed.items() if until < loop.time()]
+            for key in late:
+                del self._unconfirmed[key]
+            if late:
+                self._say(f"{len(late)} messages were not confirmed by JetStream in time")
+                self._drained()
+            if loop.time() - pinged >= self._config.ping_interval_s:
+                await self._client.answered(self._config.answer_timeout_s)
+                pinged = loop.time()
+
+    def _drained(self) -> None:
+        if self._connection is not None:
+            self._events.drained(self._connection)
+
+    # ── backend to robot ──
+
+    async def _pull(self) -> None:
+        """Asks for as many messages as the session accepts, one request at a time."""
+        subject = f"{API}.CONSUMER.MSG.NEXT.{self._config.stream_out}.{self._config.durable}"
+        size = max(LARGEST_PULL, 2 * self._client.max_payload)
+        while True:
+            await self._readable.wait()
+            assert self._connection is not None
+            batch = min(PULL, self._connection.session.credit())
+            if batch <= 0:  # it reads again when `read_more` says so
+                self._readable.clear()
+                continue
+            request = {
+                "batch": batch, "max_bytes": size, "expires": round(PULL_SECONDS * NS_PER_SECOND)
+            }  # fmt: skip
+            self._asked = batch
+            self._pull_ended.clear()
+            await self._client.publish(subject, msgspec.json.encode(request), self._pulls)
+            try:
+                await asyncio.wait_for(self._pull_ended.wait(), 2 * PULL_SECONDS)
+            except TimeoutError:
+                self._client.give_up("the server does not end requests for messages")
+
+    async def _pulled(self, message: Msg) -> None:
+        if message.subject == self._pulls:
+            self._pull_status(message.headers or {})
+            return
+        if self._connection is None:
+            return
+        self._asked -= 1
+        self._events.receive(
+            self._connection, WireMessage(message.subject, message.data, message.reply)
+        )
+        if self._asked <= 0:
+            self._pull_ended.set()
+
+    def _pull_status(self, headers: dict[str, str]) -> None:
+        status, reason = headers.get("Status", ""), headers.get("Description", "")
+        if status == "503" or any(text in reason.lower() for text in CONSUMER_GONE):
+            self._client.give_up(f"the consumer {self._config.durable} is gone")
+        elif status in ENDS_OF_PULL:
+            self._pull_ended.set()
+
+    # ── log ──
+
+    def _say(self, text: str) -> None:
+        """Logs a problem once, not for every message."""
+        if text != self._said:
+            log.warning("%s: %s", self.endpoint, text)
+            self._said = text
+
+
+def _size(message: WireMessage) -> int:
+    return len(message.payload) + len(message.address) + OVERHEAD
+
+
+def _refusal(message: Msg) -> str:
+    """Why JetStream has not stored a message; empty if it has."""
+    if (message.headers or {}).get("Status") == "503":
+        return "no stream has its subject"
+    try:
+        answer = msgspec.json.decode(message.data, type=PubAck)
+    except msgspec.MsgspecError:
+        return "its answer cannot be read"
+    if answer.error is not None:
+        return str(answer.error.get("description", answer.error))
+    return "" if answer.stream else "its answer names no stream"

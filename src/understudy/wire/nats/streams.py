@@ -1,0 +1,194 @@
+"""The streams and the consumer of a cell: made if they are missing; a stream is never changed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from nats.errors import Error as NatsError
+from nats.errors import NoRespondersError
+
+from understudy.errors import ConfigError
+from understudy.units import NS_PER_SECOND
+from understudy.wire.nats.client import NatsClient
+from understudy.wire.nats.config import DEFAULT_MAX_AGE_S, DUPLICATE_WINDOW_S, Config
+
+FROM_ROBOTS = (
+    "heartbeat", "state", "telemetry", "events", "settings.reported", "command.ack",
+    "task.progress", "task.done", "task.failed", "traffic.state", "route.request",
+)  # fmt: skip
+TO_ROBOTS = (
+    "command.request", "settings.desired", "task.assign", "task.cancel", "traffic.control",
+    "route.response",
+)  # fmt: skip
+"""Subjects after `robot.{robotId}.`: listed one by one, since two streams must not overlap."""
+
+MAX_CONSUMERS = 1000
+MAX_PULLS = 16
+"""Requests for messages that wait at the server: of one cell, and of one that has just ended."""
+API = "$JS.API"
+STREAM_NOT_FOUND, CONSUMER_NOT_FOUND = 10059, 10014
+
+
+class ApiError(Struct):
+    """What JetStream refuses, and why."""
+
+    err_code: int = 0
+    description: str = ""
+
+
+class Answer(Struct):
+    """An answer of JetStream: the settings that an object has now, or an error."""
+
+    config: dict[str, Any] = {}
+    error: ApiError | None = None
+    num_waiting: int = 0
+
+
+class JetStreamError(ConnectionError):
+    """JetStream refuses or does not answer; the connection is made anew later."""
+
+
+class StreamDiffersError(ConfigError):
+    """A stream of the server is not as the cell needs it."""
+
+
+async def ask(client: NatsClient, subject: str, request: Any, timeout: float) -> Answer:
+    """Sends a request to JetStream's API."""
+    try:
+        reply = await client.request(f"{API}.{subject}", msgspec.json.encode(request), timeout)
+        return msgspec.json.decode(reply.data, type=Answer)
+    except TimeoutError:
+        raise JetStreamError(f"JetStream gave no answer to {subject} in {timeout:g} s") from None
+    except msgspec.MsgspecError as problem:
+        raise JetStreamError(f"the answer of JetStream to {subject}: {problem}") from None
+    except NoRespondersError:
+        raise JetStreamError("the server has no JetStream") from None
+    except NatsError as problem:
+        raise JetStreamError(str(problem) or type(problem).__name__) from None
+
+
+# ── streams ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def wanted_streams(config: Config) -> list[dict[str, Any]]:
+    """The settings of both streams, as they are made."""
+    both = ((config.stream_in, FROM_ROBOTS), (config.stream_out, TO_ROBOTS))
+    return [
+        {
+            "name": name,
+            "subjects": [f"robot.*.{subject}" for subject in subjects],
+            "retention": "limits",
+            "storage": "file",
+            "discard": "old",
+            "max_age": (config.max_age_s or DEFAULT_MAX_AGE_S) * NS_PER_SECOND,
+            "max_bytes": config.stream_mb << 20,
+            "max_msgs": -1,
+            "max_consumers": MAX_CONSUMERS,
+            "duplicate_window": DUPLICATE_WINDOW_S * NS_PER_SECOND,
+            "num_replicas": 1,
+        }
+        for name, subjects in both
+    ]
+
+
+async def ensure_streams(client: NatsClient, config: Config) -> list[str]:
+    """Makes the streams that are missing; returns how those that exist differ."""
+    problems: list[str] = []
+    for wanted in wanted_streams(config):
+        name, timeout = wanted["name"], config.answer_timeout_s
+        answer = await ask(client, f"STREAM.INFO.{name}", {}, timeout)
+        if answer.error is not None and answer.error.err_code == STREAM_NOT_FOUND:
+            answer = await ask(client, f"STREAM.CREATE.{name}", wanted, timeout)
+            if answer.error is not None:
+                problems.append(f"stream {name} cannot be made: {answer.error.description}")
+            continue
+        if answer.error is not None:
+            raise JetStreamError(f"stream {name}: {answer.error.description}")
+        found = differences(wanted, answer.config, config)
+        problems += [f"stream {name}: {difference}" for difference in found]
+    return problems
+
+
+def differences(wanted: dict[str, Any], found: dict[str, Any], config: Config) -> list[str]:
+    """What delivery needs and the cell file gives, but the stream has not; in plain words."""
+    problems = []
+    subjects = found.get("subjects") or []
+    missing = [s for s in wanted["subjects"] if not any(covers(each, s) for each in subjects)]
+    if missing:
+        problems.append(f"it has no subject {', '.join(missing)}")
+    if found.get("retention", "limits") != "limits":
+        problems.append(f"retention is {found['retention']}, needed is limits")
+    window = found.get("duplicate_window", 0)
+    if window < wanted["duplicate_window"]:
+        problems.append(
+            f"duplicate_window is {window / NS_PER_SECOND:g} s, needed are {DUPLICATE_WINDOW_S} s"
+        )
+    if config.max_age_s is not None and found.get("max_age", 0) != wanted["max_age"]:
+        age = found.get("max_age", 0) / NS_PER_SECOND
+        problems.append(f"max_age is {age:g} s, the cell file says {config.max_age_s} s")
+    if config.max_mb is not None and found.get("max_bytes", -1) != wanted["max_bytes"]:
+        size = found.get("max_bytes", -1)
+        problems.append(f"max_bytes is {size}, the cell file says {wanted['max_bytes']}")
+    return problems
+
+
+def covers(pattern: str, subject: str) -> bool:
+    """Whether every message to ``subject`` fits ``pattern``; both may have wildcards."""
+    parts, tokens = pattern.split("."), subject.split(".")
+    for place, part in enumerate(parts):
+        if part == ">":
+            return len(tokens) > place
+        if place >= len(tokens) or tokens[place] == ">":
+            return False
+        if part not in ("*", tokens[place]):
+            return False
+    return len(parts) == len(tokens)
+
+
+# ── the consumer ────────────────────────────────────────────────────────────────────────────────
+
+
+async def ensure_consumer(client: NatsClient, config: Config, addresses: Sequence[str]) -> bool:
+    """Makes the cell's consumer, or sets its addresses and bounds anew; true if another process
+    takes messages from it."""
+    where = f"{config.stream_out}.{config.durable}"
+    timeout = config.answer_timeout_s
+    wanted = {
+        "filter_subjects": list(addresses),
+        "ack_wait": round(config.ack_wait_s * NS_PER_SECOND),
+        "max_ack_pending": config.max_ack_pending,
+        "max_waiting": MAX_PULLS,
+    }
+    found = await ask(client, f"CONSUMER.INFO.{where}", {}, timeout)
+    if found.error is None:
+        has = found.config | {"filter_subjects": _filters(found.config)}
+        if all(has.get(key) == value for key, value in wanted.items()):
+            return found.num_waiting > 0
+        has.pop("filter_subject", None)
+        settings, action = has | wanted, "update"
+    elif found.error.err_code == CONSUMER_NOT_FOUND:
+        settings, action = _fresh(config) | wanted, "create"
+    else:
+        raise JetStreamError(f"consumer {where}: {found.error.description}")
+    request = {"stream_name": config.stream_out, "config": settings, "action": action}
+    answer = await ask(client, f"CONSUMER.CREATE.{where}", request, timeout)
+    if answer.error is not None:
+        raise JetStreamError(f"consumer {where} cannot be made: {answer.error.description}")
+    return found.num_waiting > 0
+
+
+def _filters(settings: dict[str, Any]) -> list[str]:
+    one = settings.get("filter_subject")
+    return [one] if one else settings.get("filter_subjects") or []
+
+
+def _fresh(config: Config) -> dict[str, Any]:
+    return {
+        "name": config.durable,
+        "durable_name": config.durable,
+        "deliver_policy": config.deliver,
+        "ack_policy": "explicit",
+        "replay_policy": "instant",
+        "max_deliver": -1,
+    }
