@@ -50,8 +50,8 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv --without-pip $(VENV)
 
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@echo "set-up 2 of 3: installing packages (about 170 MB with their dependencies)"
-	@$(PIP) -e '.[mesh,hmi,serial]'
+	@echo "set-up 2 of 3: installing packages (about 195 MB with their dependencies)"
+	@$(PIP) -e '.[mesh,hmi,serial,nats]'
 	@echo "set-up 3 of 3: compiling kernels, once"
 	@$(VENV)/bin/understudy warm
 	@touch $@

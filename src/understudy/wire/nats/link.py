@@ -72,6 +72,7 @@ class NatsLink:
         self._numbers = itertools.count(1)
         self._unconfirmed: dict[str, tuple[str, float]] = {}
         """Reply address → message id, and the time when no confirmation is expected any more."""
+        self._progress = asyncio.Event()
         self._said = ""
 
     # ── sink ──
@@ -96,9 +97,11 @@ class NatsLink:
     def behind(self) -> bool:
         return self._pending > BEHIND or bool(self._unconfirmed)
 
-    def is_idle(self) -> bool:
-        """Everything was sent, and what needs a confirmation has it."""
-        return self._pending == 0 and not self._unconfirmed
+    async def sent(self) -> None:
+        """Returns when everything was sent, and what needs a confirmation has it."""
+        while self._pending or self._unconfirmed:
+            self._progress.clear()
+            await self._progress.wait()
 
     # ── operation ──
 
@@ -128,6 +131,7 @@ class NatsLink:
             self._unconfirmed.clear()
             self._queue.clear()
             self._pending = 0
+            self._progress.set()
             self._events.closed(self._connection)
         return self._client.lost.result()
 
@@ -173,6 +177,7 @@ class NatsLink:
             self._drained()
         else:
             self._said = ""
+            self._progress.set()
             self._events.receive(self._connection, WireMessage(CONFIRMED, b"", message_id))
 
     async def _watch(self) -> None:
@@ -194,6 +199,7 @@ class NatsLink:
                 pinged = loop.time()
 
     def _drained(self) -> None:
+        self._progress.set()
         if self._connection is not None:
             self._events.drained(self._connection)
 

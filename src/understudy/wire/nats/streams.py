@@ -53,13 +53,13 @@ class StreamDiffersError(ConfigError):
     """A stream of the server is not as the cell needs it."""
 
 
-async def ask(client: NatsClient, subject: str, request: Any, timeout: float) -> Answer:
+async def ask(client: NatsClient, subject: str, request: Any, within: float) -> Answer:
     """Sends a request to JetStream's API."""
     try:
-        reply = await client.request(f"{API}.{subject}", msgspec.json.encode(request), timeout)
+        reply = await client.request(f"{API}.{subject}", msgspec.json.encode(request), within)
         return msgspec.json.decode(reply.data, type=Answer)
     except TimeoutError:
-        raise JetStreamError(f"JetStream gave no answer to {subject} in {timeout:g} s") from None
+        raise JetStreamError(f"JetStream gave no answer to {subject} in {within:g} s") from None
     except msgspec.MsgspecError as problem:
         raise JetStreamError(f"the answer of JetStream to {subject}: {problem}") from None
     except NoRespondersError:

@@ -1,0 +1,56 @@
+"""The NATS wire against the real server, seen by an independent client."""
+
+import os
+import signal
+from collections import Counter
+
+from tests.wire.nats.bench import RobotFace, client_of, eventually, run, running, stored, until
+
+
+def test_messages_go_both_ways() -> None:
+    async def test() -> None:
+        face = RobotFace(events=20, states_per_tick=1)
+        async with running(face) as bench, client_of(bench.address) as client:
+            assert bench.is_connected()
+            js = client.jetstream()
+            await js.publish("robot.r1.command.request", b"go")
+            await until(lambda: face.confirmed == 20 and len(face.received) == 1)
+            assert face.received[0].address == "robot.r1.command.request"
+            assert face.received[0].payload == b"go"
+            found = await stored(client, "robot.r1.events")
+            assert [each.headers["Nats-Msg-Id"] for each in found] == face.put_ids
+            assert b"handled go" in [each.data for each in found]
+            assert len(await stored(client, "robot.r1.state")) > 0
+
+            async def acknowledged() -> bool:
+                info = await js.consumer_info("ROBOT_OUT", "understudy")
+                return (info.num_ack_pending, info.num_pending) == (0, 0)
+
+            await eventually(acknowledged)
+
+    run(test())
+
+
+async def kills(events: int, times: int, per_tick: int) -> None:
+    """Kills the server while events are sent: each is put, stored and consumed once."""
+    face = RobotFace(events=events, per_tick=per_tick)
+    async with running(face) as bench, client_of(bench.address) as client:
+        for number in range(times):
+            await until(lambda n=number: face.confirmed >= events * (n + 1) // (times + 1))  # type: ignore[misc]
+            killed = bench.server_pid
+            os.kill(killed, signal.SIGKILL)
+            await until(lambda n=killed: bench.server_pid not in (0, n) and bench.is_connected())  # type: ignore[misc]
+        await until(lambda: len(face.put_ids) == events and len(face.outbox) == 0)
+        assert face.outbox.given_up == 0
+        assert (face.openings, face.closings) == (times + 1, times)
+        assert bench.server.own_server is not None
+        assert bench.server.own_server.restarts == times
+        found = Counter(
+            [each.headers["Nats-Msg-Id"] for each in await stored(client, "robot.r1.events")]
+        )
+        assert found == Counter(face.put_ids)
+        assert len(found) == events
+
+
+def test_a_server_that_is_killed_loses_no_event() -> None:
+    run(kills(500, 2, per_tick=5))
