@@ -29,7 +29,8 @@ def test_an_entry_point_adds_a_kind(
     table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As an installed package has it: a module, and a dist-info folder that names it."""
-    declared = "".join(f"{name} = None\n" for name in registry.REQUIRED.get(table, ()))
+    names = (name.partition("|")[0] for name in registry.REQUIRED.get(table, ()))
+    declared = "".join(f"{name} = None\n" for name in names)
     (tmp_path / f"outside_{table}.py").write_text(f"TABLE = {table!r}\n{declared}")
     info = tmp_path / "outside-1.0.dist-info"
     info.mkdir()

@@ -60,13 +60,13 @@ TABLES = {
     "pages": PAGES,
 }
 REQUIRED = {
-    "robots": ("Config", "build"),
+    "robots": ("Config", "build|build_group"),
     "devices": ("Config", "build"),
     "faces": ("Config", "ENDPOINTS"),
     "wires": ("Config",),
     "pages": ("PAGE",),
 }
-"""Names that a module of each table must declare."""
+"""Names that a module of each table must declare; `a|b`: one of them."""
 _registered: dict[str, dict[str, str]] = {table: {} for table in TABLES}
 
 RENAMED: Mapping[str, Mapping[str, str]] = {
@@ -121,8 +121,11 @@ def module_of(table: str, kind: str) -> ModuleType:
         text = f"the {noun} {kind} cannot be imported: {type(problem).__name__}: {problem}"
         raise ConfigError(text, value=rows[kind]) from problem
     for name in REQUIRED.get(table, ()):
-        if not hasattr(module, name):
-            raise ConfigError(f"the module of the {noun} {kind} has no {name}", value=rows[kind])
+        if not any(hasattr(module, each) for each in name.split("|")):
+            raise ConfigError(
+                f"the module of the {noun} {kind} has no {name.replace('|', ' or ')}",
+                value=rows[kind],
+            )
     return module
 
 

@@ -76,7 +76,7 @@ BROKEN = {
         ("seed: 4", "sede: 4"),
         ":2: sede: unknown key (got 'sede'); allowed: robots, include, description, seed, "
         "controller, poll_step_ms, token, control, state, hmi, scenario, environment, devices, "
-        "simulation, collision, visualization, virtual_io; "
+        "simulation, collision, visualization, virtual_io, nats, epoch; "
         "did you mean 'seed'?",
     ),
     "unknown key of a robot": (
@@ -89,7 +89,7 @@ BROKEN = {
         ("seed: 4", "SEED: 4"),
         ":2: SEED: unknown key (got 'SEED'); allowed: robots, include, description, seed, "
         "controller, poll_step_ms, token, control, state, hmi, scenario, environment, devices, "
-        "simulation, collision, visualization, virtual_io; "
+        "simulation, collision, visualization, virtual_io, nats, epoch; "
         "did you mean 'seed'?",
     ),
     "unknown key of a face": (
@@ -393,3 +393,19 @@ def test_a_device_kind_cannot_take_over_a_key_of_a_robot(monkeypatch: pytest.Mon
     monkeypatch.setitem(registry._registered["devices"], "faces", "understudy.devices.welder")
     config = read_config("robots:\n  a: {kind: text_robot, faces: {text_tcp: {}}}\n", "cell.yaml")
     assert list(config.robots["a"].faces) == ["text_tcp"]
+
+
+# ── time of day ──
+
+
+def test_simulated_time_begins_at_the_epoch_of_the_cell() -> None:
+    text = "robots: {a: {kind: text_robot}}\nepoch: "
+    assert read_config(text + "1970-01-01T00:00:01.5Z", "c.yaml").epoch_ns == 1_500_000_000
+    assert read_config(text + "1970-01-01T02:00:00+02:00", "c.yaml").epoch_ns == 0
+    assert read_config("robots: {a: {kind: text_robot}}", "c.yaml").epoch_ns is None
+
+
+@pytest.mark.parametrize("wrong", ["2026-01-01T00:00:00", "noon", "2026-13-01T00:00:00Z"])
+def test_an_epoch_needs_a_date_and_a_time_zone(wrong: str) -> None:
+    with pytest.raises(ConfigError, match=r"^c.yaml:2: epoch: .*2026-01-01T00:00:00Z"):
+        read_config(f"robots: {{a: {{kind: text_robot}}}}\nepoch: {wrong}", "c.yaml")

@@ -9,8 +9,8 @@ import pytest
 import trimesh
 
 from understudy.config import load_config, read_config
-from understudy.config.cell import read_environment, read_rules
 from understudy.config.files import read_model
+from understudy.config.include import read_environment, read_rules
 from understudy.config.limits import LARGEST_YAML, MOST_ROBOTS, MOST_VALUES
 from understudy.errors import ConfigError
 from understudy.simulation.scenario import MOST_RULES
@@ -36,7 +36,7 @@ def many(count: int, row: str) -> str:
 @pytest.mark.parametrize(
     ("read", "text", "limit"),
     [
-        (read_config, "robots:\n" + many(MOST_ROBOTS + 1, " r{}:\n"), MOST_ROBOTS),
+        (read_config, "robots:\n" + many(MOST_ROBOTS + 1, " r{}: {{kind: arm}}\n"), MOST_ROBOTS),
         (read_config, "robots: {}\ndevices:\n" + many(MOST_ROBOTS + 1, " r{}:\n"), MOST_ROBOTS),
         (read_config, f"robots: {{{'a' * 65}: {{kind: arm}}}}\n", 64),
         (read_rules, "rules:\n" + many(MOST_RULES + 1, " r{}:\n"), MOST_RULES),

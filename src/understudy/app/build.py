@@ -1,15 +1,25 @@
 """The composition root: configuration → parts → faces → cell."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from understudy.app.self_pairs import keep_pairs_on_disk
 from understudy.config import CellConfig, RobotConfig, endpoint_name, load_config
 from understudy.config.files import append_line
+from understudy.config.groups import grouped
 from understudy.devices.mount import mount_devices
 from understudy.errors import ConfigError, located_at
-from understudy.ports import AnyFace, Deps, Injectable, Part
+from understudy.ports import (
+    DEFAULT_EPOCH_NS,
+    AnyFace,
+    Deps,
+    FaultSource,
+    Group,
+    Injectable,
+    Part,
+    Run,
+)
 from understudy.ports.device import Mount
 from understudy.ports.operation import parts_of
 from understudy.registry import FACES, module_of, modules
@@ -24,10 +34,11 @@ from understudy.wire.exchange import InProcessCell
 log = logging.getLogger(__name__)
 
 
-def build_cell(config: CellConfig) -> Cell:
+def build_cell(config: CellConfig, run: Run | None = None) -> Cell:
+    """``run``: of a live cell; without one it follows from the seed."""
     keep_pairs_on_disk()
     try:
-        return _build(config)
+        return _build(config, run or repeatable_run(config))
     except ConfigError as problem:
         raise config.document.error((), problem) from None
 
@@ -37,15 +48,23 @@ def load_cell(name: str, *, seed: int | None = None) -> InProcessCell:
     return InProcessCell(build_cell(load_config(name, seed=seed)))
 
 
-def _build(config: CellConfig) -> Cell:
+def repeatable_run(config: CellConfig) -> Run:
+    """The same for every run of a configuration with this seed."""
+    epoch = DEFAULT_EPOCH_NS if config.epoch_ns is None else config.epoch_ns
+    return Run(f"seed {config.head.seed}", epoch, config.head.seed, config.seed_given)
+
+
+def _build(config: CellConfig, run: Run) -> Cell:
     fault_source = scenario.build(config.head.scenario, config.head.seed)
     clock_state = ClockState()
-    deps = Deps(fault_source, config.read_file, clock_state, log.info, append_line)
+    deps = Deps(fault_source, config.read_file, clock_state, log.info, append_line, run)
+    groups = _groups(config, deps)
+    in_group = {name: part for group in groups for name, part in group.robots.items()}
     parts: dict[str, Part] = {}
     faces: dict[str, AnyFace] = {}
     for name, robot in config.robots.items():
         with located_at(f"robots.{name}"):
-            built = module_of("robots", robot.kind).build(name, robot.config, deps)
+            built: Any = in_group.get(name) or _one(name, robot, deps)
             mounted = mount_devices(name, built, robot.devices, fault_source)
         own_faces = _faces(name, robot, built, deps)
         parts[name] = built
@@ -54,10 +73,10 @@ def _build(config: CellConfig) -> Cell:
         parts |= own_faces
         parts |= _operator_parts(name, robot.kind, built)
         faces |= own_faces
-    for name, device in config.devices.items():
-        with located_at(f"devices.{name}"):
-            module = module_of("devices", device.kind)
-            parts[name] = module.build(name, device.config, Mount(fault_source))
+    parts |= _devices(config, fault_source)
+    for group in groups:
+        parts |= _shared(group, parts)
+        faces |= group.faces
     places = {name: part for name, part in parts.items() if isinstance(part, Injectable)}
     parts["environment"] = environment = CellEnvironment(config.environment())
     environment.join(parts)
@@ -73,6 +92,37 @@ def _build(config: CellConfig) -> Cell:
         clock_state=clock_state,
         disturbed=dict.fromkeys(fault_source.disturbs(), fault_source),
     )
+
+
+def _one(name: str, robot: RobotConfig, deps: Deps) -> Any:
+    return module_of("robots", robot.kind).build(name, robot.config, deps)
+
+
+def _groups(config: CellConfig, deps: Deps) -> list[Group]:
+    """The robots of the kinds that are built in one call."""
+    return [
+        module_of("robots", kind).build_group(robots, config.head, deps)
+        for kind, robots in grouped(config.robots).items()
+    ]
+
+
+def _shared(group: Group, others: Collection[str]) -> dict[str, Part]:
+    """What the robots of a group share; a robot or device cannot have the name of such a part."""
+    shared = {**group.parts, **group.faces}
+    for name in shared:
+        if name in others:
+            raise ConfigError("another part of the cell has this name; choose another", value=name)
+    return shared
+
+
+def _devices(config: CellConfig, fault_source: FaultSource) -> dict[str, Part]:
+    """The devices that stand in the cell by themselves."""
+    parts: dict[str, Part] = {}
+    for name, device in config.devices.items():
+        with located_at(f"devices.{name}"):
+            module = module_of("devices", device.kind)
+            parts[name] = module.build(name, device.config, Mount(fault_source))
+    return parts
 
 
 def _faces(name: str, robot: RobotConfig, built: Any, deps: Deps) -> dict[str, AnyFace]:

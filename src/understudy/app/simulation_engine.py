@@ -6,8 +6,8 @@ from understudy.app.at_now import AtNow
 from understudy.app.build import build_cell
 from understudy.app.virtual_controller import VirtualController
 from understudy.config import load_config
-from understudy.config.cell import read_environment
 from understudy.config.files import read_model, read_text
+from understudy.config.include import read_environment
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports import Snapshot
 from understudy.ports.device import Device

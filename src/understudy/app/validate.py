@@ -13,8 +13,8 @@ from msgspec import Struct, structs
 from understudy.app.build import build_cell
 from understudy.app.self_pairs import keep_pairs_on_disk
 from understudy.config import CellConfig, load_config
-from understudy.config.cell import read_environment, read_rules
 from understudy.config.files import read_program, read_text
+from understudy.config.include import read_environment, read_rules
 from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
 from understudy.offline.cycle_time import CycleTime, cycle_time_of

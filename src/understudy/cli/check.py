@@ -9,8 +9,8 @@ import typer
 from understudy.app.live import Live, Options
 from understudy.cli.hmi import Keys, missing_extra
 from understudy.config import CellConfig, Hmi, Wire, load_config
-from understudy.config.cell import read_included
 from understudy.config.files import read_text
+from understudy.config.include import read_included
 from understudy.config.mobile import is_robot_file, read_robot_file
 from understudy.errors import ConfigError
 

@@ -8,9 +8,9 @@ from understudy.config.cell import (
     endpoint_name,
     load_config,
     read_config,
-    read_wire,
 )
 from understudy.config.files import shipped_cells
+from understudy.config.wires import read_wire
 from understudy.wire.interface import Wire
 
 __all__ = [

@@ -36,8 +36,9 @@ def _named(config: Any) -> Iterator[str]:
     elif isinstance(config, FixtureConfig):
         yield config.urdf
     elif isinstance(config, Struct):
-        if isinstance(model := getattr(config, "model", None), str):
-            yield model
+        for key in ("model", "file"):
+            if isinstance(name := getattr(config, key, None), str):
+                yield name
         for key in config.__struct_fields__:
             yield from _named(getattr(config, key))
     elif isinstance(config, dict | list | tuple):

@@ -1,6 +1,7 @@
 """YAML text as plain values, with the line number of every key."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +83,13 @@ class Document:
             (self.lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.lines), 0
         )
         return problem.within(".".join(keys), file=self.file, line=line)
+
+    def at(self, keys: Keys, reader: Callable[..., Any], *arguments: Any) -> Any:
+        """Runs a reader; its ConfigError gets file, line and key path."""
+        try:
+            return reader(*arguments)
+        except ConfigError as problem:
+            raise self.error(keys, problem) from None
 
 
 def parse(text: str, file: str) -> Document:

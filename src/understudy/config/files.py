@@ -31,6 +31,7 @@ SHIPPED = ".yaml (shipped)"
 YAML_FILES = (".yaml", ".yml")
 PROGRAM_FILES = (".gcode", ".nc", ".ngc", ".tap", ".cnc", ".txt")
 URDF_FILES = (".urdf", ".xml")
+ROBOT_FILES = (".json",)
 MODEL_FILES = (*URDF_FILES, ".stl", ".obj", ".ply", ".dae", ".glb")
 
 
@@ -40,6 +41,25 @@ def shipped_cells() -> dict[str, Traversable]:
 
 def shipped_robots() -> dict[str, Traversable]:
     return _shipped("robots", ".urdf")
+
+
+def shipped_robot_files() -> dict[str, Traversable]:
+    """The shipped robot_config.json files by name, without the ending."""
+    return _shipped("robots", ".json")
+
+
+def find_robot_file(name: str, *, beside: str) -> tuple[str, str]:
+    """The name and text of a robot_config.json that a cell file names: a file beside it, or a
+    shipped one."""
+    shipped = shipped_robot_files().get(name.removesuffix(".json"))
+    path = Path(beside).parent / name
+    own = not beside.endswith(SHIPPED) and os.path.exists(path)  # never raises
+    if shipped is not None and not own:
+        return f"{shipped.name} (shipped)", shipped.read_text(encoding="utf-8")
+    if path.suffix.lower() not in ROBOT_FILES:
+        kind = "robot file (neither shipped nor the path of a file that ends in .json)"
+        raise unknown(kind, name, shipped_robot_files(), key="file")
+    return str(path), read_text(path)
 
 
 def shipped_programs() -> dict[str, Traversable]:
@@ -84,13 +104,16 @@ def find_program(name: str, *, beside: str) -> ProgramFile:
 
 
 def read_model(name: str, *, beside: str) -> bytes:
-    """The description of a robot (a shipped one by name, or a file beside the cell file) or a mesh.
+    """The description of a robot (a shipped one by name, or a file beside the cell file) or a mesh;
+    also a robot_config.json.
 
     xacro files are expanded; the meshes of a URDF get names that this function reads.
     """
     shipped = shipped_robots()
     if name in shipped:
         return shipped[name].read_bytes()
+    if Path(name).suffix.lower() in ROBOT_FILES:
+        return find_robot_file(name, beside=beside)[1].encode()
     folder = Path(beside).parent
     path = folder / name
     if not is_xacro(name) and path.suffix.lower() not in MODEL_FILES:

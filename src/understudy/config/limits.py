@@ -8,6 +8,8 @@ MOST_VALUES = 200_000
 """Values of such a file, those that it repeats by aliases included."""
 MOST_ROBOTS = 500
 """Robots of a cell, and devices that stand in it by themselves."""
+MOST_ROWS = 20_000
+"""Robots of a cell whose kind computes all of them together, as rows of one table."""
 LARGEST_URDF = 8 * MEGABYTE
 """Bytes of a URDF or xacro file, and of the URDF that a xacro file expands to."""
 LARGEST_MESH = 64 * MEGABYTE

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from understudy.config.cell import CellConfig, endpoint_name, read_wire
+from understudy.config.cell import CellConfig, endpoint_name
+from understudy.config.wires import read_wire
 from understudy.ports import Endpoint
 from understudy.registry import module_of
 from understudy.wire.interface import Wire

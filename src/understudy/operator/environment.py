@@ -13,8 +13,8 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.config import CellConfig, read_config
-from understudy.config.cell import read_environment
 from understudy.config.files import YAML_FILES, read_client_model, read_text
+from understudy.config.include import read_environment
 from understudy.config.limits import LARGEST_YAML
 from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, Refused, unknown

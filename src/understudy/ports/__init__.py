@@ -416,6 +416,22 @@ class RunningClock(Protocol):
     def on_change(self, listener: Callable[[], None]) -> None: ...
 
 
+DEFAULT_EPOCH_NS = 1_767_225_600_000_000_000
+"""2026-01-01T00:00:00Z, the start of simulated time where nothing else is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a cell. `id`: differs from that of every other live run; on virtual time it
+    follows from the seed. `epoch_ns`: the time of day (since 1970) at which simulated time begins.
+    `seed`: of the cell; `seed_given`: it counts before the seeds of robot files."""
+
+    id: str = "0"
+    epoch_ns: int = DEFAULT_EPOCH_NS
+    seed: int = 0
+    seed_given: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Deps:
     """What every robot is built with.
@@ -429,6 +445,24 @@ class Deps:
     clock_state: ClockState
     log: Callable[[str], None] = lambda message: None
     append: Callable[[str, str], None] = lambda file, line: None
+    run: Run = Run()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """All robots of a kind, built in one call. `robots`: by name. `parts`: what they share, by the
+    name in the cell. `faces`: by endpoint."""
+
+    robots: Mapping[str, Part]
+    parts: Mapping[str, Part]
+    faces: Mapping[str, AnyFace]
+
+
+@runtime_checkable
+class EndsRun(Protocol):
+    """A part that says goodbye to its peers before the wires of a live cell close."""
+
+    def shut_down(self, now: int) -> None: ...
 
 
 # ── the cell as wires and doors use it ──────────────────────────────────────────────────────────

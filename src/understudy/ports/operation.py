@@ -12,6 +12,10 @@ names; without the others the robot is part of the cell and can be stopped and r
     NO_REAL_CLIENT                       why there is none, for the message that refuses `real`
     offline_robot(config, name)          the robot without a running cell, for `validate`
     sender()                             `Sender`: how `understudy send` streams a program to it
+    build_group(robots, head, deps)      instead of `build`: all robots of the kind in one call, a
+                                         `ports.Group`; ``head``: the keys of the cell file
+    group_wires(robots, head, find)      the wires of its endpoints; ``find(name)``: path and text
+                                         of a file beside the cell file
     FACES                                the faces that fit; without it every face is accepted
     SIMULATION_SECTIONS                  the sections of simulation.yaml that apply to it
 

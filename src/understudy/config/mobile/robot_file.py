@@ -29,6 +29,8 @@ MODULES: tuple[Module, ...] = ("RobotCore", "Settings", "TaskComm", "TrafficComm
 Millimetres = Annotated[float, Meta(gt=0, le=1e6)]
 Hertz = Annotated[float, Meta(ge=0, le=100)]
 Timeout = Annotated[float, Meta(gt=0, le=3600)]
+RobotId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*\Z", max_length=64)]
+"""One word of a NATS subject: no dot, blank, `*` or `>`."""
 Subject = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+\Z", max_length=64)]
 Unit = Literal[
     "m", "mm", "rad", "deg", "m/s", "mm/s", "rad/s", "deg/s", "m/s2", "mm/s2", "rad/s2", "deg/s2"
@@ -61,7 +63,7 @@ class Quantity(Camel, frozen=True):
 class Identity(Camel, frozen=True):
     """`robotId` is part of every subject."""
 
-    robot_id: Identifier
+    robot_id: RobotId
     robot_code: Text
     name: Text
     vendor: Text | None = None

@@ -1,0 +1,147 @@
+"""The files that a cell file includes, by their own keys and units."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from understudy.config.document import Document, parse
+from understudy.config.files import find_robot_file, found_beside, read_text
+from understudy.config.limits import MOST_ROWS
+from understudy.config.mobile.robot_file import read_robot_file
+from understudy.config.simulation_file import SimulationFile, read_simulation
+from understudy.config.typed import read
+from understudy.errors import ConfigError
+from understudy.simulation.scenario import Config as Scenario
+from understudy.space.model.environment import EnvironmentConfig
+
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z", max_length=64)]
+"""The name of a robot, a face or a device in a cell file."""
+FileName = Annotated[str, Meta(min_length=1, max_length=1024)]
+MOBILE = "mobile"
+"""The kind of the robots that have a robot_config.json."""
+
+
+class Include(Struct, frozen=True, forbid_unknown_fields=True):
+    """Files with their own keys and units, by path beside the cell file. `robots`: files of mobile
+    robots; in the cell a robot has its robotId as name."""
+
+    simulation: str | None = None
+    scenario: str | None = None
+    environment: str | None = None
+    robots: Annotated[tuple[FileName, ...], Meta(max_length=MOST_ROWS)] = ()
+
+
+INCLUDED: dict[str, type[Struct]] = {
+    "simulation": SimulationFile,
+    "scenario": Scenario,
+    "environment": EnvironmentConfig,
+}
+"""The files that a cell file can include, by the key of `include`."""
+
+
+def included_kind(document: Document) -> str:
+    """The kind of included file that has all these keys; empty for a cell file."""
+    keys = set(document.value) if isinstance(document.value, dict) else set()
+    if not keys or keys & {"robots", "include"}:
+        return ""
+    fits = (k for k, config in INCLUDED.items() if keys <= set(config.__struct_fields__))
+    return next(fits, "")
+
+
+def read_included(text: str, file: str) -> tuple[str, Struct] | None:
+    """The kind and content of a file that cell files include; None if it is a cell file."""
+    document = parse(text, file)
+    kind = included_kind(document)
+    return (kind, document.at((), read, document.value, INCLUDED[kind])) if kind else None
+
+
+def _included_text(document: Document, key: str, name: str) -> tuple[str, str]:
+    """The text and path of an included file; the error of a missing one names the cell file."""
+    try:
+        path = found_beside(document.file, name)
+        return read_text(path), str(path)
+    except ConfigError as problem:
+        lacking = ConfigError(f"{problem.file or name}: {problem.problem}")
+        raise document.error(("include", key), lacking) from None
+
+
+def simulation_sections(
+    document: Document, include: Include, own: Mapping[str, dict[str, Any]]
+) -> SimulationFile:
+    """The sections of the included simulation.yaml, with the cell's own keys over them."""
+    from_file: dict[str, Any] = {}
+    if include.simulation is not None:
+        text, path = _included_text(document, "simulation", include.simulation)
+        read_simulation(text, path)
+        from_file = parse(text, path).value
+    sections: dict[str, Any] = {}
+    for name, keys in own.items():
+        document.at((name,), read, keys, SimulationFile.__annotations__[name])
+        sections[name] = {**(from_file.get(name) or {}), **keys}
+    found: SimulationFile = read(sections, SimulationFile)
+    return found
+
+
+def all_rules(document: Document, include: Include, own: Scenario) -> Scenario:
+    """The cell's own rules, and those of the scenario file it includes."""
+    if include.scenario is None:
+        return own
+    text, path = _included_text(document, "scenario", include.scenario)
+    file, found = parse(text, path), read_rules(text, path)
+    for name in found.rules:
+        if name in own.rules:
+            problem = ConfigError("the cell file has a rule of this name too", value=name)
+            raise file.error(("rules", name), problem)
+    return Scenario({**own.rules, **found.rules})
+
+
+def read_rules(text: str, file: str) -> Scenario:
+    """The rules of a scenario file."""
+    document = parse(text, file)
+    found: Scenario = document.at((), read, document.value, Scenario)
+    return found
+
+
+def all_objects(document: Document, include: Include, own: EnvironmentConfig) -> EnvironmentConfig:
+    """The cell's own objects, and those of the environment file it includes."""
+    if include.environment is None:
+        return own
+    found = read_environment(*_included_text(document, "environment", include.environment))
+    return EnvironmentConfig(
+        own.objects + found.objects, own.fixtures + found.fixtures, own.zones + found.zones
+    )
+
+
+def read_environment(text: str, file: str) -> EnvironmentConfig:
+    document = parse(text, file)
+    found: EnvironmentConfig = document.at((), read, document.value, EnvironmentConfig)
+    return found
+
+
+# ── robots ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def with_robots_key(value: Any) -> Any:
+    """The content of a cell file; the key `robots` may be missing if it includes robots."""
+    included = isinstance(value, dict) and isinstance(value.get("include"), dict)
+    return {"robots": {}} | value if included and value["include"].get("robots") else value
+
+
+def all_robots(
+    document: Document, include: Include, own: Mapping[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """The cell's own robots, and those of the robot files it includes."""
+    robots = dict(own)
+    for number, name in enumerate(include.robots):
+        robot = document.at(("include", "robots", str(number)), _robot_id, document.file, name)
+        if robot in robots:
+            problem = ConfigError("the cell has a robot of this name already", value=robot)
+            raise document.error(("include", "robots", str(number)), problem)
+        robots[robot] = {"kind": MOBILE, "file": name}
+    return robots
+
+
+def _robot_id(cell_file: str, name: str) -> str:
+    path, text = find_robot_file(name, beside=cell_file)
+    return read_robot_file(text, path).identity.robot_id
