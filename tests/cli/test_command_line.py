@@ -27,7 +27,7 @@ from understudy.errors import ConfigError
 PATIENCE = 60.0
 ROBOT_FILE = Path(__file__).parents[1] / "config" / "mobile" / "robot_config.json"
 COMMANDS = ["run", "cells", "faces", "faults", "doctor", "check", "new", "record", "replay"]
-COMMANDS += ["status", "stop", "warm"]
+COMMANDS += ["status", "stop", "warm", "fleet"]
 RECORD = ["record", "--to", ":1", "--out", "x.chat"]
 
 

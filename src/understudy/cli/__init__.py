@@ -79,6 +79,11 @@ COMMANDS = {
         "Send a program to a virtual or real robot.",
         "send grblhal part.nc --to /dev/ttyACM0",
     ),
+    "fleet": Command(
+        "fleet",
+        "Send commands and tasks to mobile robots, and watch them.",
+        "fleet send robot-1 MOVE_TO_POSE x=2 y=1",
+    ),
     "warm": Command("warm", "Compile the kernels once, at set-up.", "warm"),
 }
 
@@ -142,6 +147,10 @@ def load(name: str) -> Any:
     """The command of this name, with its parameters and its help."""
     row = COMMANDS[name]
     function = getattr(import_module(f"understudy.cli.{row.module}"), name.replace("-", "_"))
+    if isinstance(function, typer.Typer):  # it has commands of its own
+        group = get_command(function)
+        group.name, group.epilog = name, f"Example: understudy {row.example}"
+        return group
     alone = typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
     )

@@ -69,7 +69,7 @@ def _request(words: list[str]) -> dict[str, Any]:
         if rest:
             raise ConfigError("nothing may follow a JSON object", value=rest[0])
         return _object(first)
-    return {"do": first} | dict(_parameter(word) for word in rest)
+    return {"do": first} | dict(parameter(word) for word in rest)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -80,7 +80,8 @@ def _object(text: str) -> dict[str, Any]:
     return found
 
 
-def _parameter(word: str) -> tuple[str, Any]:
+def parameter(word: str) -> tuple[str, Any]:
+    """A key and its value, which is JSON or else a text."""
     key, equals, text = word.partition("=")
     if not equals or not key:
         raise ConfigError("not a parameter", value=word, allowed="KEY=VALUE, e.g. seconds=3")

@@ -1,0 +1,264 @@
+"""Client of a fleet on NATS, for commands and tests: no call waits without a deadline.
+
+The connection is kept by a thread of its own, so that the caller needs no asyncio. A lost
+connection is not opened again: the next call raises `NoAnswerError`.
+"""
+
+import asyncio
+import contextlib
+import json
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Collection, Coroutine, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from understudy.errors import ConfigError, install_command
+from understudy.jobs.mobile.messages import PAYLOAD_VERSION, kind_of, subject
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+
+TIMEOUT_S = 5.0
+ALL = "*"
+MESSAGE_ID = "Nats-Msg-Id"
+Result = TypeVar("Result")
+
+
+class NoAnswerError(ConfigError):
+    """The server or a robot does not answer."""
+
+
+class FleetMessage(NamedTuple):
+    """A message of a robot; ``text`` is the whole of it as it came."""
+
+    robot: str
+    kind: str
+    correlation_id: str
+    payload: dict[str, Any]
+    text: str
+
+
+class Inbox:
+    """Messages of robots in the order in which they came, from the moment it was made."""
+
+    def __init__(self) -> None:
+        self._messages: queue.SimpleQueue[FleetMessage | None] = queue.SimpleQueue()
+        self._lost = False
+
+    def put(self, message: FleetMessage | None) -> None:
+        """None: the connection is lost."""
+        self._messages.put(message)
+
+    def take(self, timeout_s: float) -> FleetMessage | None:
+        """The next message; None if there is none in time."""
+        if self._lost:
+            raise NoAnswerError("the connection to the NATS server is lost")
+        try:
+            found = self._messages.get(timeout=max(0.0, timeout_s))
+        except queue.Empty:
+            return None
+        if found is None:
+            self._lost = True
+            return self.take(0.0)
+        return found
+
+    def expect(
+        self, kind: str, timeout_s: float = TIMEOUT_S, *, robot: str = "", **payload: Any
+    ) -> FleetMessage:
+        """The next message of this kind whose payload has these values; others are passed over."""
+        deadline = time.monotonic() + timeout_s
+        seen: list[str] = []
+        while True:
+            found = self.take(deadline - time.monotonic())
+            if found is None:
+                last = "; ".join(seen[-5:]) or "none"
+                raise NoAnswerError(f"no {kind} with {payload} in {timeout_s:g} s; came: {last}")
+            fits = all(found.payload.get(key) == value for key, value in payload.items())
+            if found.kind == kind and robot in ("", found.robot) and fits:
+                return found
+            seen.append(f"{found.robot} {found.kind} {json.dumps(found.payload)[:120]}")
+
+
+class FleetClient:
+    """A backend's side of the messages; use it in a `with` statement.
+
+    ``server``: `nats://host:port`, also `nats://token@host:port` or `nats://user:password@host`.
+    """
+
+    def __init__(
+        self, server: str, *, creds: Path | None = None, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        if find_spec("nats") is None:
+            raise ConfigError("needs the package nats-py", allowed=install_command("nats-py"))
+        self.server = server
+        self._creds = creds
+        self._timeout = timeout_s
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="fleet client", daemon=True
+        )
+        self._nats: Client | None = None
+        self._problem = ""
+        """What nats-py has reported last."""
+        self._inboxes: list[Inbox] = []
+
+    # ── start and end ──
+
+    def __enter__(self) -> "FleetClient":
+        self._thread.start()
+        try:
+            self._nats = self._call(self._connected())
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._nats is not None:
+            with contextlib.suppress(NoAnswerError):
+                self._call(self._nats.close())
+        self._end()
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(self._timeout)
+        self._loop.close()
+
+    async def _connected(self) -> "Client":
+        from nats.aio.client import Client
+
+        client = Client()
+        try:
+            await client.connect(
+                self.server,
+                name="understudy fleet",
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
+                connect_timeout=max(1, round(self._timeout)),
+                error_cb=self._failed,
+                disconnected_cb=self._lost,
+                closed_cb=self._lost,
+                user_credentials=None if self._creds is None else str(self._creds),
+            )
+        except BaseException:
+            await client.close()
+            raise
+        return client
+
+    async def _failed(self, problem: Exception) -> None:
+        self._problem = str(problem) or type(problem).__name__
+
+    async def _lost(self) -> None:
+        for inbox in self._inboxes:
+            inbox.put(None)
+
+    def _call(self, action: Coroutine[Any, Any, Result]) -> Result:
+        """The result of an action of the thread; `NoAnswerError` says why there is none."""
+        from nats.errors import Error
+        from nats.js.errors import NoStreamResponseError
+
+        waiting = asyncio.run_coroutine_threadsafe(
+            asyncio.wait_for(action, self._timeout), self._loop
+        )
+        try:
+            return waiting.result(2 * self._timeout)
+        except NoStreamResponseError:
+            raise NoAnswerError(
+                f"{self.server}: no stream takes this message: no cell with mobile robots uses "
+                "this server"
+            ) from None
+        except TimeoutError:
+            raise NoAnswerError(f"{self.server}: no answer in {self._timeout:g} s") from None
+        except (Error, OSError, ValueError) as problem:
+            said = self._problem or str(problem) or type(problem).__name__
+            raise NoAnswerError(f"NATS server {self.server}: {said}") from None
+
+    def _connection(self) -> "Client":
+        if self._nats is None:
+            raise RuntimeError("use the client in a `with` statement")
+        return self._nats
+
+    # ── messages ──
+
+    def listen(self, *kinds: str, robot: str = ALL) -> Inbox:
+        """Receives messages of a robot or of all from now on; without kinds: of all kinds."""
+        inbox = Inbox()
+
+        async def received(message: "Msg") -> None:
+            if (found := _read(message, kinds)) is not None:
+                inbox.put(found)
+
+        async def subscribe() -> None:
+            connection = self._connection()
+            # One subscription: messages of several ones would not come in their order.
+            kind = kinds[0] if len(kinds) == 1 else ">"
+            await connection.subscribe(subject(robot, kind), cb=received)
+            await connection.flush(max(1, round(self._timeout)))
+
+        self._call(subscribe())
+        self._inboxes.append(inbox)
+        return inbox
+
+    def send(
+        self,
+        robot: str,
+        kind: str,
+        payload: Mapping[str, Any],
+        *,
+        message_id: str = "",
+        correlation_id: str = "",
+    ) -> str:
+        """Sends a message to a robot; when it is stored, returns its id. The answers of the robot
+        have it as their correlation id unless another is given."""
+        name = message_id or str(uuid.uuid4())
+        envelope = {
+            "payloadVersion": PAYLOAD_VERSION,
+            "messageId": name,
+            "robotId": robot,
+            "correlationId": correlation_id or name,
+            "payload": payload,
+        }
+        data = json.dumps(envelope).encode()
+
+        async def publish() -> None:
+            stream = self._connection().jetstream(timeout=self._timeout)
+            await stream.publish(subject(robot, kind), data, headers={MESSAGE_ID: name})
+
+        self._call(publish())
+        return name
+
+    def robots(self) -> list[str]:
+        """The robots that have sent their state to this server, by name."""
+        from nats.js.errors import NotFoundError
+
+        async def ask() -> list[str]:
+            found = self._connection().jetstream(timeout=self._timeout)
+            states = subject(ALL, "state")
+            try:
+                stream = await found.find_stream_name_by_subject(states)
+            except NotFoundError:
+                return []
+            about = await found.stream_info(stream, subjects_filter=states)
+            return sorted(kind_of(each)[0] for each in about.state.subjects or {})
+
+        return self._call(ask())
+
+
+def _read(message: "Msg", kinds: Collection[str]) -> FleetMessage | None:
+    """A message of a robot of one of these kinds; None if it is something else."""
+    robot, kind = kind_of(message.subject)
+    if kinds and kind not in kinds:
+        return None
+    try:
+        content = json.loads(message.data)
+        cause = content.get("correlationId") or ""
+        found = FleetMessage(robot, kind, str(cause), content["payload"], message.data.decode())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return found if isinstance(found.payload, dict) else None
