@@ -22,6 +22,11 @@ Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Model = Literal["differential", "ackermann", "mecanum"]
 
+DIFFERENTIAL, ACKERMANN, MECANUM = range(3)
+"""Codes of drives in tables."""
+LARGEST_STEERING = math.radians(35.0)
+STEERING_RATE = math.radians(60.0)
+"""Of an Ackermann drive, per second."""
 FORWARD, SIDEWAYS, TURNING = range(3)
 """Columns of body speeds, of the coefficients of a wheel and of a displacement."""
 STRAIGHT = 1e-9
@@ -91,6 +96,18 @@ def wheel_set(model: Model, motors: Sequence[WheelMotor], *, track: float, base:
         base=base,
         turns_by_steering=bool(steers.any() and not coefficients[:, TURNING].any()),
     )
+
+
+def drive_code(model: Model, wheels: WheelSet) -> int:
+    """How the robot can move: a mecanum drive without four wheels does not go sideways."""
+    if model == "ackermann":
+        return ACKERMANN
+    return MECANUM if wheels.coefficients[:, SIDEWAYS].any() else DIFFERENTIAL
+
+
+def smallest_radius(base: float) -> float:
+    """Of the turns of an Ackermann drive."""
+    return base / math.tan(LARGEST_STEERING)
 
 
 def _places(motors: Sequence[WheelMotor], words: dict[str, float], order: list[float]) -> Floats:

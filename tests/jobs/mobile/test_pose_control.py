@@ -8,7 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from understudy.jobs.mobile import pose_control
-from understudy.jobs.mobile.pose_control import DONE, DRIVE
+from understudy.jobs.mobile.pose_control import DONE, START
+from understudy.motion.wheels import smallest_radius
 from understudy.robots.mobile import drive
 
 TICK = 0.02
@@ -20,34 +21,49 @@ REACH = {drive.DIFFERENTIAL: TRACK / 2, drive.MECANUM: (TRACK + BASE) / 2}
 class Driven:
     """A simulated robot that is steered to a goal, and its way."""
 
-    def __init__(self, model: int, goal: tuple[float, float, float | None]) -> None:
+    def __init__(
+        self,
+        model: int,
+        goal: tuple[float, float, float | None],
+        *,
+        speed: float = SPEED,
+        tick: float = TICK,
+    ) -> None:
         x, y, yaw = goal
         self.goal = np.array([[x, y, yaw or 0.0, float(yaw is not None), 0.02]])
-        self.phase = np.array([DRIVE], dtype=np.int8)
+        self.phase = np.array([START], dtype=np.int8)
         self.command = np.zeros((1, 3))
-        self.orders = np.zeros((1, 2))
+        self.route = np.zeros((1, pose_control.ROUTE))
         self.state = np.zeros((1, 7))
         self.wheels = np.zeros((1, drive.WHEELS))
         self.model = np.array([model], dtype=np.int8)
-        self.figures = np.array([[TRACK, BASE, SPEED, ACCELERATION, DECELERATION]])
+        self.figures = np.array([[TRACK, BASE, speed, ACCELERATION, DECELERATION]])
+        reach, radius = REACH.get(model, TRACK / 2), 0.0
+        if model == drive.ACKERMANN:
+            radius = smallest_radius(BASE)
+        turning = speed / reach, ACCELERATION / reach
+        self.limits = np.array([(speed, ACCELERATION, DECELERATION, *turning, radius)])
+        self.tick = tick
+
+    def step(self) -> None:
+        pose = np.ascontiguousarray(self.state[:, :3])
+        speeds = np.ascontiguousarray(self.state[:, drive.FORWARD : drive.TURNING + 1])
+        pose_control.steer_to_goals(
+            self.model, pose, speeds, self.goal, self.limits, self.phase, self.route,
+            self.command, self.tick,
+        )  # fmt: skip
+        if self.phase[0] != DONE:
+            drive.step_drives(
+                np.zeros(1, dtype=np.int64), self.model, self.figures, self.command, self.state,
+                self.wheels, self.tick,
+            )  # fmt: skip
 
     def run(self, seconds: float) -> float:
         """Drives until the goal is reached; returns the seconds it took."""
-        reach, rows = REACH[int(self.model[0])], np.arange(1)
-        turning = SPEED / reach, ACCELERATION / reach
-        limits = np.array([(SPEED, ACCELERATION, DECELERATION, *turning)])
-        for tick in range(math.ceil(seconds / TICK)):
-            pose = np.ascontiguousarray(self.state[:, :3])
-            speeds = np.ascontiguousarray(self.state[:, [drive.FORWARD, drive.TURNING]])
-            pose_control.steer_to_goals(
-                pose, speeds, self.goal, limits, self.phase, self.orders, TICK
-            )
+        for tick in range(math.ceil(seconds / self.tick)):
+            self.step()
             if self.phase[0] == DONE:
-                return tick * TICK
-            self.command[:, [0, 2]] = self.orders
-            drive.step_drives(
-                rows, self.model, self.figures, self.command, self.state, self.wheels, TICK
-            )
+                return tick * self.tick
         raise AssertionError(f"not there after {seconds} s: {self.state[0]}, goal {self.goal[0]}")
 
 

@@ -191,3 +191,18 @@ def test_the_kernel_agrees_with_a_plain_robot(given_commands: list[tuple[float, 
     assert rows.state[0, [X, Y]] == pytest.approx(plain.pose[:2], abs=1e-6)
     assert math.cos(rows.state[0, YAW] - plain.pose[2]) == pytest.approx(1.0)
     assert rows.state[0, [FORWARD, TURNING]] == pytest.approx(plain.speeds(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model", [drive.DIFFERENTIAL, drive.ACKERMANN, drive.MECANUM, drive.DIRECT]
+)
+def test_every_drive_brakes_on_its_curve(model: int) -> None:
+    rows = one(model, 0.6, 0.0, 0.4).run(300)
+    centre = rows.state[0, FORWARD] / rows.state[0, TURNING]
+    x = rows.state[0, X] - centre * math.sin(rows.state[0, YAW])
+    y = rows.state[0, Y] + centre * math.cos(rows.state[0, YAW])
+    rows.command[0] = 0.0
+    while rows.state[0, FORWARD] != 0.0:
+        rows.run(1)
+        radius = math.dist(rows.state[0, [X, Y]], (x, y))
+        assert radius == pytest.approx(abs(centre), abs=1e-9)

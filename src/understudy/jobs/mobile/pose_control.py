@@ -1,7 +1,11 @@
-"""MOVE_TO_POSE for robots that can turn on the spot: turn towards the goal, drive there, turn.
+"""MOVE_TO_POSE: robots drive to their goals, in the way that suits their drives.
+
+- differential: turn towards the goal, drive there, turn;
+- mecanum: a straight line, and turning on the way if a yaw is given;
+- Ackermann: see `car_control`.
 
 All robots are rows of arrays. A step looks at the pose and the speeds of a robot and gives the
-speed to command; it keeps nothing but the phase.
+speeds to command; it keeps nothing but the phase and the route.
 """
 
 import math
@@ -10,18 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.motion.ticks import fastest_within, wrapped
+from understudy.motion.wheels import FORWARD, MECANUM, SIDEWAYS, TURNING
 from understudy.space.compiled import compiled
 
 Floats = NDArray[np.float64]
 
-REST, DRIVE, TURN, DONE = range(4)
-"""Phases: no goal; on the way to the place; turning to the final yaw; there."""
+REST, START, DRIVE, TURN, DONE = range(5)
+"""Phases: no goal; a new goal; on the way to the place; turning to the final yaw; there."""
 X, Y, YAW, HAS_YAW, TOLERANCE = range(5)
 """Columns of the goal."""
-MAX_SPEED, ACCELERATION, DECELERATION, MAX_TURNING, TURNING_ACCELERATION = range(5)
-"""Columns of the limits, of the body: m/s, m/s2, m/s2, rad/s, rad/s2."""
-FORWARD, TURNING = range(2)
-"""Columns of speeds and commands."""
+MAX_SPEED, ACCELERATION, DECELERATION, MAX_TURNING, TURNING_ACCELERATION, SMALLEST_RADIUS = range(6)
+"""Columns of the limits, of the body: m/s, m/s2, m/s2, rad/s, rad/s2, m (0: turns on the spot)."""
+ROUTE = 18
+"""Columns of the route, which `car_control` keeps; they begin with 0."""
 ASTRAY = math.radians(30.0)
 """A robot that drives stops and turns again if the goal lies this far aside."""
 YAW_TOLERANCE = math.radians(0.5)
@@ -29,29 +34,43 @@ STILL_SPEED, STILL_TURNING = 1e-3, 1e-3
 """m/s and rad/s below which a robot has stopped."""
 CORRECTION = 2.0
 """rad/s of turning for each rad of deviation, while driving."""
+RESERVE = 0.5
+"""The part of the acceleration with which a mecanum drive plans: it needs the rest to change the
+direction of its wheels while it turns."""
 
 
 @compiled
 def steer_to_goals(
+    drive: NDArray[np.int8],
     pose: Floats,
     speeds: Floats,
     goal: Floats,
     limits: Floats,
     phase: NDArray[np.int8],
+    route: Floats,
     command: Floats,
     seconds: float,
 ) -> None:
-    """Fills ``command`` and changes ``phase`` of the robots that have a goal."""
+    """Fills ``command`` and changes ``phase`` of the robots that have a goal.
+
+    ``drive``: codes of `motion.wheels`. ``speeds`` and ``command``: forward, sideways, turning. A
+    new goal begins with the phase START.
+    """
     for row in range(phase.size):
+        if phase[row] == START:
+            phase[row] = DRIVE
         if phase[row] == DRIVE:
-            _drive(pose[row], speeds[row], goal[row], limits[row], command[row], seconds)
+            if drive[row] == MECANUM:
+                _glide(pose[row], speeds[row], goal[row], limits[row], command[row], seconds)
+            else:
+                _drive(pose[row], speeds[row], goal[row], limits[row], command[row], seconds)
             away = math.hypot(goal[row, X] - pose[row, X], goal[row, Y] - pose[row, Y])
-            stopped = abs(speeds[row, FORWARD]) < STILL_SPEED
+            stopped = math.hypot(speeds[row, FORWARD], speeds[row, SIDEWAYS]) < STILL_SPEED
             if away <= goal[row, TOLERANCE] / 2.0 and stopped:
                 phase[row] = TURN
         elif phase[row] == TURN:
             turn = wrapped(goal[row, YAW] - pose[row, YAW]) if goal[row, HAS_YAW] > 0.0 else 0.0
-            command[row, FORWARD] = 0.0
+            command[row, FORWARD] = command[row, SIDEWAYS] = 0.0
             command[row, TURNING] = turning_towards(turn, speeds[row], limits[row], seconds)
             if abs(turn) <= YAW_TOLERANCE and abs(speeds[row, TURNING]) < STILL_TURNING:
                 command[row, TURNING] = 0.0
@@ -62,19 +81,18 @@ def steer_to_goals(
 def _drive(
     pose: Floats, speeds: Floats, goal: Floats, limits: Floats, command: Floats, seconds: float
 ) -> None:
+    """Turns towards the goal and drives there."""
     dx, dy = goal[X] - pose[X], goal[Y] - pose[Y]
     away = math.hypot(dx, dy)
     aside = wrapped(math.atan2(dy, dx) - pose[YAW])
+    command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
     if away <= goal[TOLERANCE] / 2.0:  # near enough: stop, do not turn after a point underfoot
-        command[FORWARD] = command[TURNING] = 0.0
         return
     standing = abs(speeds[FORWARD]) < STILL_SPEED
     if standing and (abs(aside) > YAW_TOLERANCE or abs(speeds[TURNING]) > STILL_TURNING):
-        command[FORWARD] = 0.0
         command[TURNING] = turning_towards(aside, speeds, limits, seconds)
         return
     if abs(aside) > ASTRAY and away > goal[TOLERANCE]:
-        command[FORWARD] = command[TURNING] = 0.0
         return
     ahead = away * math.cos(aside)
     fastest = fastest_within(
@@ -84,6 +102,33 @@ def _drive(
     straight = aside if ahead > 0.0 else wrapped(aside + math.pi)
     turning = CORRECTION * straight
     command[TURNING] = min(max(turning, -limits[MAX_TURNING]), limits[MAX_TURNING])
+
+
+@compiled
+def _glide(
+    pose: Floats, speeds: Floats, goal: Floats, limits: Floats, command: Floats, seconds: float
+) -> None:
+    """Drives straight to the goal, in any direction of the body, and turns on the way."""
+    dx, dy = goal[X] - pose[X], goal[Y] - pose[Y]
+    away = math.hypot(dx, dy)
+    command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
+    turn = wrapped(goal[YAW] - pose[YAW]) if goal[HAS_YAW] > 0.0 else 0.0
+    if away > goal[TOLERANCE] / 2.0:
+        aside = math.atan2(dy, dx) - pose[YAW]
+        along, across = math.cos(aside), math.sin(aside)
+        wheel = abs(along) + abs(across)  # m/s of the fastest wheel at 1 m/s of the body
+        closing = speeds[FORWARD] * along + speeds[SIDEWAYS] * across
+        fastest = fastest_within(
+            away, closing, limits[DECELERATION] * RESERVE / wheel, limits[MAX_SPEED] / wheel,
+            seconds,
+        )  # fmt: skip
+        command[FORWARD], command[SIDEWAYS] = fastest * along, fastest * across
+    speed = math.hypot(speeds[FORWARD], speeds[SIDEWAYS])
+    turning = turning_towards(turn, speeds, limits, seconds)
+    if speed > 0.0:  # the faster, the more acceleration a turn needs
+        most = RESERVE / 2.0 * limits[ACCELERATION] / speed
+        turning = min(max(turning, -most), most)
+    command[TURNING] = turning
 
 
 @compiled

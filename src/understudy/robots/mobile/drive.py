@@ -15,12 +15,20 @@ from numpy.typing import NDArray
 
 from understudy.config.mobile.profile import DriveModel
 from understudy.motion.ticks import wrapped
+from understudy.motion.wheels import (
+    ACKERMANN,
+    DIFFERENTIAL,
+    LARGEST_STEERING,
+    MECANUM,
+    STEERING_RATE,
+    moved_on_arc,
+)
 from understudy.space.compiled import compiled
 
 Floats = NDArray[np.float64]
 
-DIFFERENTIAL, ACKERMANN, MECANUM, DIRECT = 0, 1, 2, 3
-"""DIRECT: a robot without trackWidthMm. Its body follows the command, without wheels."""
+DIRECT = 3
+"""A robot without trackWidthMm. Its body follows the command, without wheels."""
 MODELS: Mapping[DriveModel, int] = {
     "differential": DIFFERENTIAL,
     "ackermann": ACKERMANN,
@@ -35,11 +43,6 @@ STEERING = 1
 """The column of the steering angle."""
 TRACK, BASE, MAX_SPEED, MAX_ACCELERATION, MAX_DECELERATION = range(5)
 """Columns of the figures of a robot, in SI units."""
-LARGEST_STEERING = math.radians(35.0)
-STEERING_RATE = math.radians(60.0)
-"""Per second."""
-STRAIGHT = 1e-9
-"""Radians turned in a tick below which an arc is computed as a line."""
 
 
 @compiled
@@ -138,12 +141,17 @@ def _steer(figures: Floats, command: Floats, state: Floats, wheels: Floats, seco
 
 @compiled
 def _follow(figures: Floats, command: Floats, state: Floats, seconds: float) -> None:
-    """A body without wheels: the forward speed keeps the limits, the turning is as commanded."""
+    """A body without wheels: the forward speed keeps the limits, the turning is as commanded. It
+    brakes on its curve."""
+    before = state[FORWARD]
     wanted = min(max(command[0], -figures[MAX_SPEED]), figures[MAX_SPEED])
-    change = wanted - state[FORWARD]
-    most = _largest_change(state[FORWARD], change, figures) * seconds
+    change = wanted - before
+    most = _largest_change(before, change, figures) * seconds
     state[FORWARD] += min(max(change, -most), most)
-    state[TURNING] = command[2]
+    if command[0] == 0.0 and command[2] == 0.0 and before != 0.0:
+        state[TURNING] *= state[FORWARD] / before
+    else:
+        state[TURNING] = command[2]
 
 
 @compiled
@@ -152,10 +160,8 @@ def _move(state: Floats, before: tuple[float, float, float], seconds: float) -> 
     forward = (before[0] + state[FORWARD]) / 2.0 * seconds
     sideways = (before[1] + state[SIDEWAYS]) / 2.0 * seconds
     turned = (before[2] + state[TURNING]) / 2.0 * seconds
-    chord = math.sin(turned / 2.0) / (turned / 2.0) if abs(turned) > STRAIGHT else 1.0
-    middle = state[YAW] + turned / 2.0
-    along, across = math.cos(middle), math.sin(middle)
-    state[X] += chord * (forward * along - sideways * across)
-    state[Y] += chord * (forward * across + sideways * along)
-    state[YAW] = wrapped(state[YAW] + turned)
+    state[X], state[Y], yaw = moved_on_arc(
+        state[X], state[Y], state[YAW], forward, sideways, turned
+    )
+    state[YAW] = wrapped(yaw)
     state[TRAVELLED] += math.hypot(forward, sideways)
