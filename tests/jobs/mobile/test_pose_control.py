@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from understudy.jobs.mobile import pose_control
 from understudy.jobs.mobile.pose_control import DONE, START
+from understudy.motion import wheels
 from understudy.motion.wheels import smallest_radius
 from understudy.robots.mobile import drive
 
 TICK = 0.02
 TRACK, BASE, SPEED, ACCELERATION, DECELERATION = 0.48, 0.52, 1.2, 0.8, 1.0
-REACH = {drive.DIFFERENTIAL: TRACK / 2, drive.MECANUM: (TRACK + BASE) / 2}
+REACH = {wheels.DIFFERENTIAL: TRACK / 2, wheels.MECANUM: (TRACK + BASE) / 2}
 """Metres from the centre at which a wheel moves when the robot turns."""
 
 
@@ -39,7 +40,7 @@ class Driven:
         self.model = np.array([model], dtype=np.int8)
         self.figures = np.array([[TRACK, BASE, speed, ACCELERATION, DECELERATION]])
         reach, radius = REACH.get(model, TRACK / 2), 0.0
-        if model == drive.ACKERMANN:
+        if model == wheels.ACKERMANN:
             radius = smallest_radius(BASE)
         turning = speed / reach, ACCELERATION / reach
         self.limits = np.array([(speed, ACCELERATION, DECELERATION, *turning, radius)])
@@ -77,7 +78,7 @@ yaws = st.none() | st.floats(-math.pi, math.pi)
 @example(-3.0, 0.0, 3.1)
 @example(0.0, 0.03, None)
 @given(places, places, yaws)
-@pytest.mark.parametrize("model", [drive.DIFFERENTIAL, drive.MECANUM])
+@pytest.mark.parametrize("model", [wheels.DIFFERENTIAL, wheels.MECANUM])
 def test_every_pose_is_reached_exactly_and_without_detour(
     model: int, x: float, y: float, yaw: float | None
 ) -> None:
@@ -93,7 +94,7 @@ def test_every_pose_is_reached_exactly_and_without_detour(
 
 
 def test_a_straight_way_takes_the_ideal_time() -> None:
-    taken = Driven(drive.DIFFERENTIAL, (5.0, 0.0, None)).run(20.0)
+    taken = Driven(wheels.DIFFERENTIAL, (5.0, 0.0, None)).run(20.0)
     ramps = SPEED**2 / 2 * (1 / ACCELERATION + 1 / DECELERATION)
     ideal = SPEED / ACCELERATION + SPEED / DECELERATION + (5.0 - ramps) / SPEED
     assert ideal <= taken <= ideal + 0.5

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.motion import wheels
 from understudy.robots.mobile import drive
 from understudy.robots.mobile.drive import FORWARD, SIDEWAYS, TRAVELLED, TURNING, YAW, X, Y
 
@@ -47,7 +48,7 @@ def one(model: int, forward: float, sideways: float, turning: float) -> Rows:
 
 
 def test_it_accelerates_and_brakes_within_its_limits() -> None:
-    rows = one(drive.DIFFERENTIAL, 5.0, 0.0, 0.0)
+    rows = one(wheels.DIFFERENTIAL, 5.0, 0.0, 0.0)
     speeds = [rows.run(1).state[0, FORWARD] for _ in range(100)]
     assert max(np.diff([0.0, *speeds])) <= 0.8 * TICK + 1e-12
     assert speeds[-1] == pytest.approx(1.2)
@@ -60,14 +61,14 @@ def test_it_accelerates_and_brakes_within_its_limits() -> None:
 
 
 def test_a_command_too_fast_for_one_wheel_is_made_slower_on_the_same_curve() -> None:
-    rows = one(drive.DIFFERENTIAL, 1.2, 0.0, 2.0).run(500)
+    rows = one(wheels.DIFFERENTIAL, 1.2, 0.0, 2.0).run(500)
     assert max(abs(rows.wheels[0])) == pytest.approx(1.2)
     assert rows.state[0, TURNING] / rows.state[0, FORWARD] == pytest.approx(2.0 / 1.2)
 
 
 def test_a_circle_closes_exactly() -> None:
     turning = 2.0 * math.pi / 10.0
-    rows = one(drive.DIFFERENTIAL, 0.5, 0.0, turning)
+    rows = one(wheels.DIFFERENTIAL, 0.5, 0.0, turning)
     rows.wheels[0, :2] = 0.5 - turning * 0.24, 0.5 + turning * 0.24
     rows.state[0, [FORWARD, TURNING]] = 0.5, turning
     rows.run(500)
@@ -77,28 +78,28 @@ def test_a_circle_closes_exactly() -> None:
 
 
 def test_a_differential_drive_turns_on_the_spot_and_never_sideways() -> None:
-    rows = one(drive.DIFFERENTIAL, 0.0, 1.0, 1.0).run(100)
+    rows = one(wheels.DIFFERENTIAL, 0.0, 1.0, 1.0).run(100)
     assert rows.state[0, [X, Y, SIDEWAYS]].tolist() == [0.0, 0.0, 0.0]
     assert rows.state[0, YAW] > 1.0
 
 
 def test_a_mecanum_drive_moves_sideways() -> None:
-    rows = one(drive.MECANUM, 0.0, 0.5, 0.0).run(200)
+    rows = one(wheels.MECANUM, 0.0, 0.5, 0.0).run(200)
     assert rows.state[0, SIDEWAYS] == pytest.approx(0.5)
     assert rows.state[0, Y] > 1.0
     assert rows.state[0, X] == 0.0
 
 
 def test_an_ackermann_drive_keeps_its_steering_angle_and_cannot_turn_on_the_spot() -> None:
-    rows = one(drive.ACKERMANN, 0.0, 0.0, 1.0).run(100)
+    rows = one(wheels.ACKERMANN, 0.0, 0.0, 1.0).run(100)
     assert rows.state[0, [X, Y, YAW]].tolist() == [0.0, 0.0, 0.0]
-    rows = one(drive.ACKERMANN, 0.5, 0.0, 5.0).run(300)
+    rows = one(wheels.ACKERMANN, 0.5, 0.0, 5.0).run(300)
     radius = rows.state[0, FORWARD] / rows.state[0, TURNING]
-    assert radius == pytest.approx(0.52 / math.tan(drive.LARGEST_STEERING))
+    assert radius == pytest.approx(0.52 / math.tan(wheels.LARGEST_STEERING))
 
 
 def test_an_ackermann_drive_brakes_on_its_curve() -> None:
-    rows = one(drive.ACKERMANN, 0.8, 0.0, 0.5).run(200)
+    rows = one(wheels.ACKERMANN, 0.8, 0.0, 0.5).run(200)
     angle = rows.wheels[0, drive.STEERING]
     rows.command[0] = 0.0
     rows.run(100)
@@ -107,7 +108,7 @@ def test_an_ackermann_drive_brakes_on_its_curve() -> None:
 
 
 def test_only_the_given_rows_move() -> None:
-    rows = Rows([drive.DIFFERENTIAL] * 3)
+    rows = Rows([wheels.DIFFERENTIAL] * 3)
     rows.command[:, 0] = 1.0
     drive.step_drives(
         np.array([2, 0]), rows.model, rows.figures, rows.command, rows.state, rows.wheels, TICK
@@ -122,7 +123,7 @@ def test_a_body_without_wheels_follows_the_command() -> None:
 
 
 def test_other_robots_in_the_table_change_nothing() -> None:
-    alone = one(drive.MECANUM, 0.4, 0.2, 0.3).run(200)
+    alone = one(wheels.MECANUM, 0.4, 0.2, 0.3).run(200)
     many = Rows([0, 1, 2, 3, 2])
     many.command[:] = (0.4, 0.2, 0.3)
     many.run(200)
@@ -182,7 +183,7 @@ commands = st.lists(st.tuples(st.floats(-2, 2), st.floats(-3, 3)), min_size=1, m
 @settings(max_examples=50, deadline=None)
 @given(commands)
 def test_the_kernel_agrees_with_a_plain_robot(given_commands: list[tuple[float, float]]) -> None:
-    rows, plain = Rows([drive.DIFFERENTIAL]), PlainRobot()
+    rows, plain = Rows([wheels.DIFFERENTIAL]), PlainRobot()
     for forward, turning in given_commands:
         rows.command[0] = forward, 0.0, turning
         for _ in range(20):
@@ -194,7 +195,7 @@ def test_the_kernel_agrees_with_a_plain_robot(given_commands: list[tuple[float, 
 
 
 @pytest.mark.parametrize(
-    "model", [drive.DIFFERENTIAL, drive.ACKERMANN, drive.MECANUM, drive.DIRECT]
+    "model", [wheels.DIFFERENTIAL, wheels.ACKERMANN, wheels.MECANUM, drive.DIRECT]
 )
 def test_every_drive_brakes_on_its_curve(model: int) -> None:
     rows = one(model, 0.6, 0.0, 0.4).run(300)
