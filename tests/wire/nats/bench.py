@@ -21,14 +21,14 @@ from understudy.wire.nats.config import Config
 from understudy.wire.nats.endpoint import NatsEndpoint
 from understudy.wire.pump import Pump
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 TICK = 10 * NS_PER_MS
 SUBJECT = "robot.r1.{}"
 
 
-def run(test: Coroutine[Any, Any, None]) -> None:
+def run(test: Coroutine[Any, Any, None], patience: float = PATIENCE) -> None:
     """Runs a test on an event loop of its own, not for ever."""
-    asyncio.run(asyncio.wait_for(test, PATIENCE))
+    asyncio.run(asyncio.wait_for(test, patience))
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -193,6 +193,11 @@ async def client_of(address: str, **options: Any) -> AsyncIterator[NatsPy]:
         yield client
     finally:
         await client.close()
+
+
+async def has_stored(client: NatsPy, count: int, stream: str = "ROBOT_IN") -> bool:
+    info = await client.jetstream().stream_info(stream)
+    return bool(info.state.messages >= count)
 
 
 async def stored(client: NatsPy, subject: str, stream: str = "ROBOT_IN") -> list[Any]:

@@ -4,6 +4,7 @@ import os
 import signal
 from collections import Counter
 
+import pytest
 from tests.wire.nats.bench import RobotFace, client_of, eventually, run, running, stored, until
 
 
@@ -54,3 +55,8 @@ async def kills(events: int, times: int, per_tick: int) -> None:
 
 def test_a_server_that_is_killed_loses_no_event() -> None:
     run(kills(500, 2, per_tick=5))
+
+
+@pytest.mark.soak
+def test_a_server_that_is_killed_twenty_times_loses_no_event() -> None:
+    run(kills(10_000, 20, per_tick=20), patience=300.0)

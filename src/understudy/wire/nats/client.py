@@ -23,6 +23,7 @@ NEVER = 10**9
 """Seconds between the pings of nats-py: `answered` pings instead."""
 LARGEST_BUFFER = 8 << 20
 CLOSE_SECONDS = 1.0
+__all__ = ["NatsClient", "NatsError", "connect", "shown"]
 PERMISSIONS = "permissions violation"
 
 

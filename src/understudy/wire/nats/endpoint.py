@@ -99,6 +99,8 @@ class NatsEndpoint:
                 self._say(str(problem))
             except OSError as problem:
                 self._say(str(problem))
+            except Exception:
+                log.exception("%s: a bug; the connection is made anew", self.endpoint)
             if not self._tried.done():
                 self._tried.set_result(None)
             await asyncio.sleep(self._config.reconnect_wait_s if self.own_server is None else 0.05)
@@ -107,7 +109,7 @@ class NatsEndpoint:
 
     async def _serve(self) -> None:
         """One connection from its begin to its end."""
-        from understudy.wire.nats.client import connect, shown
+        from understudy.wire.nats.client import NatsError, connect, shown
 
         address = next(self._addresses)
         try:
@@ -116,6 +118,8 @@ class NatsEndpoint:
             raise ConnectionError(f"no connection to {shown(address)}: {problem}") from None
         try:
             reason = await self._use(client, shown(address))
+        except NatsError as problem:
+            reason = str(problem) or type(problem).__name__
         finally:
             await client.end()
         self._said = ""
@@ -135,7 +139,7 @@ class NatsEndpoint:
             text = f"{self.endpoint}: {address}: {'; '.join(problems)}"
             if not self._tried.done():
                 raise StreamDiffersError(f"{text}. Change or remove the stream, or the cell file")
-            self._say(text)
+            log.warning("%s", text)
         addresses = self._events.addresses(self.endpoint)
         if addresses and await ensure_consumer(client, self._config, addresses):
             log.warning(

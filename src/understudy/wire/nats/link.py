@@ -59,7 +59,8 @@ class NatsLink:
         self._config = config
         self._events = events
         self._connection: Connection | None = None
-        self._queue: deque[WireMessage] = deque()
+        self._queue: deque[tuple[WireMessage, str]] = deque()
+        """Messages, and where JetStream confirms them."""
         self._pending = 0
         self._sendable = asyncio.Event()
         self._readable = asyncio.Event()
@@ -81,7 +82,14 @@ class NatsLink:
         return UNLIMITED if self._pending == 0 else max(0, LARGEST_PENDING - self._pending)
 
     def send(self, message: WireMessage) -> None:
-        self._queue.append(message)
+        reply = ""
+        if message.reply_to:
+            reply = f"{self._confirmations}.{next(self._numbers)}"
+            until = asyncio.get_running_loop().time() + self._config.answer_timeout_s
+            self._unconfirmed[reply] = (message.reply_to, until)
+            while len(self._unconfirmed) > MOST_UNCONFIRMED:
+                del self._unconfirmed[next(iter(self._unconfirmed))]
+        self._queue.append((message, reply))
         self._pending += _size(message)
         self._sendable.set()
 
@@ -144,29 +152,21 @@ class NatsLink:
             while self._queue:
                 size = 0
                 while self._queue and size < BATCH:
-                    message = self._queue.popleft()
+                    message, reply = self._queue.popleft()
                     size += _size(message)
-                    await self._publish(message)
+                    await self._publish(message, reply)
                 await self._client.answered(self._config.answer_timeout_s)
                 self._pending -= size
                 self._drained()
 
-    async def _publish(self, message: WireMessage) -> None:
-        reply, headers = "", None
-        if message.reply_to:
-            reply = f"{self._confirmations}.{next(self._numbers)}"
-            headers = {"Nats-Msg-Id": message.reply_to}
+    async def _publish(self, message: WireMessage, reply: str) -> None:
+        headers = {"Nats-Msg-Id": message.reply_to} if reply else None
         try:
             await self._client.publish(message.address, message.payload, reply, headers)
         except (NatsError, ValueError) as problem:
             reason = str(problem) or type(problem).__name__
             self._say(f"a message to {message.address[:100]!r} cannot be sent: {reason}")
-            return
-        if reply:
-            until = asyncio.get_running_loop().time() + self._config.answer_timeout_s
-            self._unconfirmed[reply] = (message.reply_to, until)
-            while len(self._unconfirmed) > MOST_UNCONFIRMED:
-                del self._unconfirmed[next(iter(self._unconfirmed))]
+            self._unconfirmed.pop(reply, None)
 
     async def _confirmed(self, message: Msg) -> None:
         message_id, _ = self._unconfirmed.pop(message.subject, ("", 0.0))

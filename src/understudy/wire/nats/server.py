@@ -34,9 +34,9 @@ READY_SECONDS = 20.0
 POLL_SECONDS = 0.01
 STOP_SECONDS = 5.0
 """Time from SIGTERM to SIGKILL."""
-FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
+FIRST_WAIT, LONGEST_WAIT = 0.1, 2.0
 """Seconds before a server that died is started again: doubled each time that it dies soon."""
-STEADY_SECONDS = 30.0
+STEADY_SECONDS = 10.0
 """A server that ran for so long is started again at once."""
 MAX_PAYLOAD = 1 << 20
 LOG_BYTES = 4 << 20
@@ -91,8 +91,10 @@ class OwnServer:
             if self._config.store:
                 self._store = take_given(Path(self._config.store))
             await self._launch()
-        except BaseException:
+        except BaseException as problem:
             await self.stop()
+            if isinstance(problem, OSError):
+                raise self._cannot_start(str(problem)) from None
             raise
         self._supervision = asyncio.create_task(self._supervise())
 
@@ -136,7 +138,7 @@ class OwnServer:
             wait = min(2 * wait, LONGEST_WAIT)
             try:
                 await self._launch()
-            except ConfigError as problem:
+            except (ConfigError, OSError) as problem:
                 log.warning("%s; next attempt in %.1f s", problem, wait)
                 continue
             self.restarts += 1
@@ -186,6 +188,9 @@ class OwnServer:
         if IN_USE in reason:
             busy = OSError(errno.EADDRINUSE, IN_USE)
             return cannot_listen(self._endpoint, self._config.host, self._port, busy)
+        return self._cannot_start(reason)
+
+    def _cannot_start(self, reason: str) -> ConfigError:
         return ConfigError(f"{self._endpoint}: the NATS server cannot start: {reason}")
 
     def _settings(self) -> dict[str, Any]:
