@@ -20,6 +20,7 @@ from understudy.units import MM
 from understudy.wire.dial import Destination, Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
+from understudy.wire.tcp import stop_accepting
 
 Outcome = TypeVar("Outcome")
 PATIENCE_SECONDS = 60.0
@@ -159,10 +160,9 @@ def test_a_driver_disconnects_from_a_peer_of_another_protocol() -> None:
 
         async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 400 Bad Request\n" * 1000)
-            with contextlib.suppress(ConnectionError):
+            with contextlib.closing(writer), contextlib.suppress(ConnectionError):
                 while await reader.read(4096):
                     pass
-            writer.close()
             calls.append(True)
 
         server = await asyncio.start_server(babble, "127.0.0.1", 0)
@@ -170,8 +170,7 @@ def test_a_driver_disconnects_from_a_peer_of_another_protocol() -> None:
         async with Station(port) as station:
             await station.until(lambda: len(calls) >= 2)
             assert "HTTP/1.1 400" in station.trouble
-        server.close()
-        await server.wait_closed()
+        await stop_accepting(server)
 
     run(test)
 
@@ -181,10 +180,9 @@ def test_a_driver_disconnects_from_a_peer_that_never_answers() -> None:
         gone = asyncio.Event()
 
         async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with contextlib.suppress(ConnectionError):
+            with contextlib.closing(writer), contextlib.suppress(ConnectionError):
                 while await reader.read(4096):
                     pass
-            writer.close()
             gone.set()
 
         server = await asyncio.start_server(listen, "127.0.0.1", 0)
@@ -193,8 +191,7 @@ def test_a_driver_disconnects_from_a_peer_that_never_answers() -> None:
         async with Station(port, config) as station:
             await gone.wait()
             await station.until(lambda: "no answer to GET_POS within 20 ms" in station.trouble)
-        server.close()
-        await server.wait_closed()
+        await stop_accepting(server)
 
     run(test)
 

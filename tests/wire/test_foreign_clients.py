@@ -1,9 +1,10 @@
 """Web pages that post to the ports of a cell: nothing moves, and the connection is closed."""
 
 import asyncio
+import contextlib
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,7 @@ from understudy.wire.dial import Destination
 from understudy.wire.exchange import Client, InProcessCell
 from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.record import Recorder, parse_address
+from understudy.wire.tcp import stop_accepting
 
 PATIENCE_S = 60.0
 KUKA_RECORD = COMMAND.pack(1, 1, 700, 0, 900, 0, 90, 0, 100, 0, 127)
@@ -249,6 +251,38 @@ def test_a_face_that_speaks_http_gets_such_clients() -> None:
 # ── the proxy in front of a REAL controller ──
 
 
+@contextlib.asynccontextmanager
+async def recorder_of(port: int) -> AsyncIterator[tuple[str, int]]:
+    """A recorder in front of a controller at this port; yields where its clients connect."""
+    to, listens = Destination("127.0.0.1", port), asyncio.Event()
+    recorder = Recorder(parse_address(":0"), to, face="text_tcp")
+    running = asyncio.create_task(recorder.run(lambda text: None, lambda text: listens.set()))
+    await listens.wait()
+    host, _, listening = recorder.place.rpartition(":")
+    yield host, int(listening)
+    recorder.finished.set()
+    await running
+
+
+@pytest.mark.parametrize("turns", range(10))
+def test_a_client_that_connects_while_a_recording_ends_is_closed(turns: int) -> None:
+    """In every phase: at the door, being accepted, while the controller is called."""
+
+    async def connect_and_end(controller: int) -> socket.socket:
+        async with recorder_of(controller) as place:
+            client = socket.create_connection(place, PATIENCE_S)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        return client
+
+    with socket.create_server(("127.0.0.1", 0)) as never_answers:
+        ended = asyncio.wait_for(connect_and_end(never_answers.getsockname()[1]), PATIENCE_S)
+        with asyncio.run(ended) as client:
+            client.setblocking(False)
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(1) == b"", "closed, and not open without anybody there"
+
+
 def test_a_web_page_does_not_reach_a_robot_through_the_recorder() -> None:
     async def scene() -> tuple[bytes, bytes]:
         heard: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -258,18 +292,12 @@ def test_a_web_page_does_not_reach_a_robot_through_the_recorder() -> None:
             writer.close()
 
         server = await asyncio.start_server(robot, "127.0.0.1", 0)
-        to = Destination("127.0.0.1", server.sockets[0].getsockname()[1])
-        recorder, listens = Recorder(parse_address(":0"), to, face="text_tcp"), asyncio.Event()
-        running = asyncio.create_task(recorder.run(lambda text: None, lambda text: listens.set()))
-        await listens.wait()
-        host, _, port = recorder.place.rpartition(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(post(ORDERS))
-        answer = await reader.read()
-        writer.close()
-        recorder.finished.set()
-        await running
-        server.close()
+        async with recorder_of(server.sockets[0].getsockname()[1]) as place:
+            reader, writer = await asyncio.open_connection(*place)
+            writer.write(post(ORDERS))
+            answer = await reader.read()
+            writer.close()
+        await stop_accepting(server)
         return await heard, answer
 
     heard, answer = asyncio.run(asyncio.wait_for(scene(), PATIENCE_S))

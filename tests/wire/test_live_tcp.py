@@ -305,6 +305,25 @@ def test_stop_aborts_a_client_that_does_not_read(monkeypatch: pytest.MonkeyPatch
         robot._live = None
 
 
+@pytest.mark.parametrize("turns", range(8))
+def test_a_client_that_connects_while_the_server_stops_is_closed(turns: int) -> None:
+    """A client at the door, one being accepted, one just open: none is left when `stop` ends."""
+
+    async def connect_and_stop() -> None:
+        live = Live(load_config("text_robot"), Options(ephemeral=True))
+        await live.start()
+        host, _, port = live.endpoints["bench.text_tcp"].removeprefix("tcp://").rpartition(":")
+        with socket.create_connection((host, int(port)), 10) as client:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await live.stop()
+            client.setblocking(False)
+            with suppress(ConnectionResetError):
+                assert client.recv(1) == b"", "closed, and not open without anybody there"
+
+    asyncio.run(connect_and_stop())
+
+
 def test_a_closed_connection_is_freed_without_garbage_collection() -> None:
     """Many short connections would keep the garbage collector busy."""
 

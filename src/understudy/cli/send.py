@@ -25,6 +25,7 @@ from understudy.wire.dial import Destination, Dial, Place, parse_place, words_of
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
 from understudy.wire.record import on_signals
+from understudy.wire.tcp import stop_accepting
 
 LOOK_SECONDS = 0.05
 """Period in which the state of the driver is looked at."""
@@ -246,7 +247,8 @@ async def telemetry_read(
         host, port = source.place.host, source.place.port
         try:
             if source.calls:
-                stack.callback((await asyncio.start_server(begin, host, port)).close)
+                server = await asyncio.start_server(begin, host, port)
+                stack.push_async_callback(stop_accepting, server)
             else:
                 begin(*await asyncio.open_connection(host, port))
             await asyncio.wait_for(first.wait(), timeout)

@@ -315,6 +315,7 @@ class Dial:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(call.ended.wait(), CLOSING_SECONDS)
         call.drop()
+        await call.ended.wait()
 
     def look(self) -> None:
         """Makes or drops the connection as the driver wants it, and sends what it has queued."""

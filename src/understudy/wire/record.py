@@ -10,7 +10,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from understudy.wire.dial import Destination, Device, open_device, words_of
 from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.play import CABLE
 from understudy.wire.pty import Streams, make_terminal, streams_over
+from understudy.wire.tcp import stop_accepting
 from understudy.wire.terminal_link import TerminalLink, link_path
 
 log = logging.getLogger(__name__)
@@ -125,11 +126,11 @@ class Recorder:
             listening(f"recording {self.place} → {where}; Ctrl-C ends it")
             await self.finished.wait()
         finally:
-            close()  # open connections are not waited for
+            await close()  # open connections are not waited for
             for line in self._writer.rest():
                 write(line)
 
-    async def _begin(self) -> Callable[[], None]:
+    async def _begin(self) -> Callable[[], Awaitable[None]]:
         """Listens; returns the function that ends it."""
         if isinstance(self._listen, Terminal):
             self.place = self._listen.open()
@@ -140,9 +141,9 @@ class Recorder:
         except OSError as problem:
             raise ConfigError(f"cannot listen on {listen}: {problem.strerror}") from None
         self.place = str(TcpAddress(*server.sockets[0].getsockname()[:2]))
-        return server.close
+        return lambda: stop_accepting(server)
 
-    async def _serve_terminal(self, terminal: Terminal) -> Callable[[], None]:
+    async def _serve_terminal(self, terminal: Terminal) -> Callable[[], Awaitable[None]]:
         """Serves the terminal's one client until the controller closes."""
         client = await streams_over(terminal.ends[0])
         try:
@@ -153,7 +154,7 @@ class Recorder:
         task = asyncio.ensure_future(self._between(client, controller))
         task.add_done_callback(lambda done: self.finished.set())
 
-        def close() -> None:
+        async def close() -> None:
             task.cancel()
             for _, writer in (client, controller):
                 writer.close()
@@ -162,14 +163,13 @@ class Recorder:
         return close
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            controller = await self._reach()
-        except (OSError, TimeoutError) as problem:
-            log.warning("%s does not answer: %s", self._to, problem)
-            writer.close()
-            return
         # The end of the recording cancels this task; asyncio would print that as an error.
-        with contextlib.suppress(asyncio.CancelledError):
+        with contextlib.closing(writer), contextlib.suppress(asyncio.CancelledError):
+            try:
+                controller = await self._reach()
+            except (OSError, TimeoutError) as problem:
+                log.warning("%s does not answer: %s", self._to, problem)
+                return
             await self._between((reader, writer), controller)
 
     async def _reach(self) -> Streams:
@@ -179,8 +179,9 @@ class Recorder:
                 return await streams_over(port.fileno())
             finally:
                 port.close()
-        dial = asyncio.open_connection(self._to.host, self._to.port)
-        return await asyncio.wait_for(dial, CONNECT_SECONDS)
+        # `wait_for` would lose the end of the recording at the moment when the connection is made.
+        async with asyncio.timeout(CONNECT_SECONDS):
+            return await asyncio.open_connection(self._to.host, self._to.port)
 
     async def _between(self, client: Streams, controller: Streams) -> None:
         self._opened += 1

@@ -95,6 +95,20 @@ class ReadBudget:
 ACCEPTED_AT_ONCE, BACKLOG = 2, 1024
 """Connections that are accepted in one turn, and that wait for it. asyncio uses one number for
 both: a crowd that arrives at once would take every descriptor before the first is turned away."""
+ACCEPTING_TURNS = 4
+"""Turns of the event loop from the accept of a connection until it is made, refused and closed."""
+
+
+async def stop_accepting(server: asyncio.Server) -> None:
+    """Closes a server when the connections that it has accepted are made: asyncio loses one that
+    is accepted but not made yet, and its socket stays open."""
+    loop = asyncio.get_running_loop()
+    for listener in server.sockets:
+        loop.remove_reader(listener.fileno())
+    for _ in range(ACCEPTING_TURNS):
+        await asyncio.sleep(0)
+    server.close()
+
 
 # ── connections ─────────────────────────────────────────────────────────────────────────────────
 
@@ -247,6 +261,7 @@ class TcpServer:
         self._empty = asyncio.Event()
         self._empty.set()
         self._server: asyncio.Server | None = None
+        self._stopped = False
 
     @property
     def stalled_after_s(self) -> float:
@@ -273,15 +288,18 @@ class TcpServer:
         return f"tcp://{f'[{host}]' if ':' in host else host}:{port}"
 
     async def stop(self) -> None:
-        """Closes all connections; aborts those that have not sent their bytes within a second."""
+        """Closes all connections; aborts those that have not sent their bytes within a second.
+        Afterwards none is open, and none opens any more."""
+        self._stopped = True
         if self._server is not None:
-            self._server.close()
+            await stop_accepting(self._server)
         for connection in list(self._connections):
             connection.close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._empty.wait(), CLOSING_SECONDS)
         for connection in list(self._connections):
             connection.transport.abort()
+        await self._empty.wait()
 
     def limit_clients(self, most: int) -> None:
         """Lowers the number of clients, for instance to its share of the descriptors."""
@@ -294,6 +312,8 @@ class TcpServer:
             )  # fmt: skip
 
     def opened(self, connection: TcpConnection) -> bool:
+        if self._stopped:
+            return False
         if self._limits.is_full():
             self._close_idle()
         address = str((connection.transport.get_extra_info("peername") or ("",))[0])

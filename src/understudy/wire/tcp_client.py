@@ -71,6 +71,7 @@ class TcpClient:
                 await asyncio.wait_for(self._free.wait(), CLOSING_SECONDS)
         if self._connection is not None:
             self._connection.transport.abort()
+        await self._free.wait()
 
     def opened(self, connection: TcpConnection) -> bool:
         self._connection = connection
