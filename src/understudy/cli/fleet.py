@@ -138,9 +138,9 @@ def hold(
     server: ServerOption = "",
     creds: CredsOption = None,
 ) -> None:
-    """Stop a robot by traffic control; it goes on after `release`."""
+    """Stop a robot by traffic control (a speed of 0); it goes on after `release`."""
     with _client(cell, ready_file, server, creds) as client:
-        _control(client, robot, {"holdAtNodeId": "HERE"}, "TRAFFIC_HOLD")
+        _control(client, robot, {"maxSpeedMps": 0}, "TRAFFIC_HOLD")
 
 
 @fleet.command(epilog=example("release robot-1"))
@@ -151,9 +151,10 @@ def release(
     server: ServerOption = "",
     creds: CredsOption = None,
 ) -> None:
-    """Let a robot go on that was stopped by `hold`."""
+    """Let a robot go on that traffic control has stopped; its speed is not limited any more."""
+    free = {"releaseHold": True, "maxSpeedMps": None, "targetSpeedMps": None}
     with _client(cell, ready_file, server, creds) as client:
-        _control(client, robot, {"releaseHold": True}, None)
+        _control(client, robot, free, None)
 
 
 @fleet.command(epilog=example("watch --once"))

@@ -112,3 +112,30 @@ def test_speeds_stay_until_they_change() -> None:
     control(robot, targetSpeedMps=None)
     control(robot, maxSpeedMps=0.0)
     assert robot.limits == [0.5, 0.3, 0.5, 0.8, None, 0.0]
+
+
+def test_a_speed_of_0_holds_the_robot_where_it_is() -> None:
+    robot = on_a_route()
+    control(robot, maxSpeedMps=0)
+    assert is_held(robot)
+    assert len(robot.commands) == 1, "the step goes on when the hold is released"
+    control(robot, releaseHold=True)
+    assert is_held(robot), "no node is released"
+    control(robot, maxSpeedMps=0.3)
+    assert not is_held(robot)
+
+
+def test_a_robot_is_held_as_long_as_one_of_two_reasons_is_left() -> None:
+    robot = on_a_route()
+    robot.finish()
+    control(robot, maxSpeedMps=0)
+    control(robot, holdAtNodeId="a")
+    control(robot, maxSpeedMps=None)
+    assert is_held(robot)
+    control(robot, maxSpeedMps=0)
+    control(robot, releaseHold=True)
+    assert is_held(robot)
+    control(robot, targetSpeedMps=0, maxSpeedMps=None)
+    assert is_held(robot)
+    control(robot, targetSpeedMps=None)
+    assert not is_held(robot)

@@ -2,7 +2,8 @@
 
 A hold is for a node of the route: the robot stops when it has reached that node, or at once if that
 is the node that it reached last. A hold for a node that is not on the route stays until the robot
-reaches that node or the hold is released.
+reaches that node or the hold is released. A speed of 0 holds the robot where it is, until another
+speed is allowed.
 """
 
 from typing import Any
@@ -18,10 +19,12 @@ from understudy.jobs.mobile.modules import Occurrence, RobotContext, RouteProgre
 
 
 class HoldState(Struct):
-    """Snapshot. ``node_id``: where the robot shall be held; ``active``: it is held there."""
+    """Snapshot. ``node_id``: where the robot shall be held; ``active``: it is held there.
+    ``standing``: the speed that it may have is 0."""
 
     node_id: str | None = None
     active: bool = False
+    standing: bool = False
 
 
 class NodeHold:
@@ -36,7 +39,7 @@ class NodeHold:
         if self.state.active and self.state.node_id == node_id:
             return
         self.release(now)
-        self.state = HoldState(node_id)
+        self.state.node_id = node_id
         if node_id == current:
             self.reached(node_id, now)
         else:
@@ -44,17 +47,29 @@ class NodeHold:
 
     def reached(self, node_id: str, now: int) -> None:
         if node_id == self.state.node_id and not self.state.active:
-            self.state.active = True
-            self._context.set_hold("TRAFFIC_HOLD", now)
+            self._set(active=True, standing=self.state.standing, now=now)
             self._context.event("traffic.hold.active", {"nodeId": node_id}, now)
 
     def release(self, now: int) -> None:
-        if self.state.node_id is None:
+        """Of a node; a robot whose speed is 0 stays."""
+        node_id = self.state.node_id
+        if node_id is None:
             return
-        released, self.state = self.state, HoldState()
-        if released.active:
-            self._context.set_hold(None, now)
-        self._context.event("traffic.hold.released", {"nodeId": released.node_id}, now)
+        self.state.node_id = None
+        self._set(active=False, standing=self.state.standing, now=now)
+        self._context.event("traffic.hold.released", {"nodeId": node_id}, now)
+
+    def stand(self, standing: bool, now: int) -> None:
+        """Holds the robot where it is, or not any more."""
+        if standing != self.state.standing:
+            self._set(active=self.state.active, standing=standing, now=now)
+            self._context.event(f"traffic.hold.{'active' if standing else 'released'}", {}, now)
+
+    def _set(self, *, active: bool, standing: bool, now: int) -> None:
+        before = self.state.active or self.state.standing
+        self.state.active, self.state.standing = active, standing
+        if before != (active or standing):
+            self._context.set_hold(None if before else "TRAFFIC_HOLD", now)
 
 
 class TrafficSaved(Struct):
@@ -125,7 +140,9 @@ class TrafficComm:
         limits = self._max_speed, self._target_speed
         if limits != before:
             given = [limit for limit in limits if limit is not None]
-            self._context.limit_speed(min(given, default=None), now)
+            fastest = min(given, default=None)
+            self._context.limit_speed(fastest, now)
+            self._hold.stand(fastest == 0, now)
 
 
 def _changed(before: float | None, asked: float | UnsetType | None) -> float | None:
