@@ -1,0 +1,1 @@
+"""Campaigns: one cell, many runs with other seeds and other values, and what came of them."""

@@ -1,0 +1,215 @@
+"""One run of a campaign: the cell on virtual time, its programs and script, and what came of it."""
+
+import time
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from understudy.app.build import build_cell
+from understudy.campaign.plan import LONGEST_S, Plan, PlanFile, RunSpec, Words
+from understudy.config import CellConfig
+from understudy.config.files import ProgramFile, find_program
+from understudy.errors import ConfigError, Refused
+from understudy.ports import WireMessage
+from understudy.ports.operation import skills
+from understudy.ports.program import ProgramControl
+from understudy.registry import module_of
+from understudy.simulation.cell import Cell, write_snapshot
+from understudy.simulation.engine import SimulationEngine
+from understudy.units import nanoseconds, seconds
+from understudy.wire.exchange import Client, InProcessCell
+
+SLICE_S = 1.0
+"""Simulated time between two looks whether all programs have ended."""
+
+
+class Outcome(Struct, frozen=True):
+    """What came of a run. `problem`: why it failed, empty if it passed. `figures`: the numbers and
+    texts that the plan asks for, and those that every run has. `digest`: of the final state.
+    `cpu_s`: the only value that is not the same in every repetition."""
+
+    number: int
+    seed: int
+    point: dict[str, Any]
+    problem: str
+    figures: dict[str, float | str | bool | None]
+    digest: str
+    robots: int
+    cpu_s: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return not self.problem
+
+    def without_cost(self) -> "Outcome":
+        return msgspec.structs.replace(self, cpu_s=0.0)
+
+
+def run_one(planned: PlanFile, spec: RunSpec) -> Outcome:
+    """Carries out a run from start to end."""
+    began = time.process_time()
+    config = planned.config(spec)
+    run = Run(planned.plan, config, build_cell(config))
+    problem = run.play()
+    figures = run.figures()
+    problem = problem or run.broken(figures)
+    digest = sha256(write_snapshot(run.cell.snapshot())).hexdigest()[:16]
+    cpu = time.process_time() - began
+    return Outcome(
+        spec.number, spec.seed, spec.point, problem, figures, digest, len(config.robots), cpu
+    )
+
+
+class Run:
+    """A cell with its programs and clients."""
+
+    def __init__(self, plan: Plan, config: CellConfig, timed_cell: Cell) -> None:
+        self._plan = plan
+        self._config = config
+        self._cell = timed_cell
+        self.cell = InProcessCell(timed_cell)
+        engine = timed_cell.parts["engine"]
+        assert isinstance(engine, SimulationEngine)
+        self._engine = engine
+        self._texts = dict(self._programs(config))
+        self._programs_of = {robot: self._control(robot) for robot in self._texts}
+        self._clients: dict[str, Client] = {}
+        self._problems: list[str] = []
+
+    # ── playing ──
+
+    def play(self) -> str:
+        """Starts the programs, plays the script, and runs to the end; returns what went wrong."""
+        for robot, program in self._texts.items():
+            self._start(robot, program)
+        script = sorted(self._plan.script, key=lambda words: words.at_s)
+        for words in script:
+            self._advance_to(words.at_s)
+            self._say(words)
+        self._advance_to(self._plan.for_s or LONGEST_S)
+        return "; ".join(self._problems + self._unfinished())
+
+    def _start(self, robot: str, program: ProgramFile) -> None:
+        control = self._programs_of[robot]
+        reading = control.prepare(program.text)
+        self._enable(robot)
+        refused = _returned(reading)
+        refused = refused or control.load_prepared(program.name)
+        refused = refused or control.run(self._cell.now)
+        if refused is not None:
+            self._problems.append(f"{robot}: {refused.reason}")
+
+    def _enable(self, robot: str) -> None:
+        """Switches the drives on, as an operator does before the first motion."""
+        kind = module_of("robots", self._config.robots[robot].kind)
+        actions: Any = kind.operator_actions(self._cell.parts[robot])
+        if "drives" in skills(actions):
+            actions.enable(self._cell.now)
+
+    def _advance_to(self, end_s: float) -> None:
+        """To a time, or to the end of all programs if the plan has no time of its own."""
+        while self.cell.now < end_s and not (self._plan.for_s is None and self._all_ended()):
+            step = min(SLICE_S, end_s - self.cell.now)
+            self.cell.advance_to(self._cell.now + nanoseconds(step))
+
+    def _all_ended(self) -> bool:
+        last = max((words.at_s for words in self._plan.script), default=0.0)
+        under_way = any(control.under_way() for control in self._programs_of.values())
+        return not under_way and self.cell.now >= last
+
+    def _say(self, words: Words) -> None:
+        if words.to not in self._clients:
+            self._clients[words.to] = self.cell.connect(words.to)
+        if words.text is not None:
+            self._clients[words.to].say(words.text.encode())
+            return
+        payload = msgspec.json.encode(words.message)
+        self._clients[words.to].say(WireMessage(words.address or "", payload))
+
+    # ── what came of it ──
+
+    def _unfinished(self) -> list[str]:
+        if self._plan.programs_may_fail:
+            return []
+        found = []
+        for robot, control in self._programs_of.items():
+            reading = control.reading(self._cell.now)
+            if reading.state == "failed" or (reading.state != "done" and self._plan.for_s is None):
+                why = reading.error or f"{reading.state} at line {reading.line}"
+                found.append(f"{robot}: {why}")
+        return found
+
+    def figures(self) -> dict[str, float | str | bool | None]:
+        """Those of every run, and those that the plan names."""
+        now = self._cell.now
+        metrics = self._engine.metrics(now)
+        ends = [control.reading(now).elapsed_s for control in self._programs_of.values()]
+        found: dict[str, float | str | bool | None] = {
+            "simulated_s": round(seconds(now), 9),
+            "program_s": round(max(ends, default=0.0), 9),
+            "collisions": metrics.collisions_detected,
+            "distance_mm": round(metrics.total_distance_mm, 6),
+            "state": self._engine.state(now),
+        }
+        if self._plan.figures:
+            status = msgspec.to_builtins(self._cell.status())
+            found |= {name: _at(status, key) for name, key in self._plan.figures.items()}
+        return found
+
+    def broken(self, figures: Mapping[str, float | str | bool | None]) -> str:
+        """The first check that does not hold, in words."""
+        if figures["collisions"] and not self._plan.may_collide:
+            return f"collisions: {figures['collisions']}"
+        for name, check in self._plan.checks.items():
+            if name not in figures:
+                raise ConfigError("no such figure", key=f"checks.{name}", value=name,
+                                  allowed=", ".join(figures))  # fmt: skip
+            if problem := check.problem(name, figures[name]):
+                return problem
+        return ""
+
+    # ── inside ──
+
+    def _programs(self, config: CellConfig) -> Iterator[tuple[str, ProgramFile]]:
+        for robot, name in self._plan.programs.items():
+            yield robot, find_program(name, beside=config.document.file)
+        for robot, own in config.robots.items():
+            if own.program is not None and not self._plan.programs:
+                yield robot, own.program
+
+    def _control(self, robot: str) -> ProgramControl:
+        control: Any = self._cell.parts.get(f"{robot}.program")
+        if control is None:
+            raise ConfigError("this robot runs no programs", key=f"programs.{robot}", value=robot)
+        found: ProgramControl = control
+        return found
+
+
+def _returned(work: Any) -> Refused | None:
+    """Runs a generator to its end, and returns what it returns."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            value: Refused | None = end.value
+            return value
+
+
+def _at(status: Any, key: str) -> float | str | bool | None:
+    """A value in the status of the cell: `g60.welder.seam_length_mm`; names of parts have dots."""
+    parts = sorted((name for name in status if key.startswith(f"{name}.")), key=len)
+    if not parts:
+        raise ConfigError("no such part", key="figures", value=key, allowed=", ".join(status))
+    found = status[parts[-1]]
+    for name in key[len(parts[-1]) + 1 :].split("."):
+        if isinstance(found, list) and name.isdigit() and int(name) < len(found):
+            found = found[int(name)]
+        elif isinstance(found, dict) and name in found:
+            found = found[name]
+        else:
+            allowed = ", ".join(map(str, found)) if isinstance(found, dict) else "a number"
+            raise ConfigError("no such value", key="figures", value=key, allowed=allowed)
+    return found if isinstance(found, int | float | str | bool | None) else str(found)

@@ -1,0 +1,136 @@
+"""`understudy campaign`: a cell with many seeds and values, and how often it succeeds."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+from understudy.campaign.engines import ENGINES
+from understudy.campaign.journal import Journal
+from understudy.campaign.one_run import Outcome, run_one
+from understudy.campaign.page import page
+from understudy.campaign.plan import PlanFile, RunSpec, read_plan, replaced
+from understudy.campaign.report import Report, as_csv, as_json, report_of
+from understudy.campaign.shrink import smallest_failures
+from understudy.config.files import read_text
+from understudy.errors import ConfigError, unknown
+
+JOURNAL = "runs.jsonl"
+
+
+def campaign(
+    file: Annotated[Path, typer.Argument(help="campaign file")],
+    runs: Annotated[int | None, typer.Option(min=1, help="runs for each point")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="first seed")] = None,
+    engine: Annotated[str, typer.Option(help="local: this machine; ray: a Ray cluster")] = "local",
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="processes; default: one for each core")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder of journal and reports; default: FILE.runs")
+    ] = None,
+    fresh: Annotated[bool, typer.Option(help="begin again, instead of going on")] = False,
+    json: Annotated[Path | None, typer.Option(help="write the report here, too")] = None,
+    only: Annotated[int | None, typer.Option(min=0, help="carry out one seed and show it")] = None,
+    point: Annotated[list[str] | None, typer.Option(help="with --only: KEY=VALUE")] = None,
+    without: Annotated[list[str] | None, typer.Option(help="with --only: leave a rule out")] = None,
+) -> int:
+    """Run a cell with many seeds and values. Exit code 0 if every run passed, else 1."""
+    planned = read_plan(str(file), read_text(file))
+    planned = PlanFile(replaced(planned.plan, runs=runs, seed=seed), planned.file)
+    if only is not None:
+        return _replay(
+            planned, RunSpec(0, only, _point(planned, point or []), tuple(without or ()))
+        )
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
+    folder = out or file.with_suffix(".runs")
+    if fresh and (folder / JOURNAL).exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with Journal(folder / JOURNAL, planned) as journal:
+        _carry_out(planned, journal, engine, workers or os.cpu_count() or 1)
+        outcomes = list(journal.outcomes.values())
+    failures = smallest_failures(planned, outcomes, lambda spec: run_one(planned, spec))
+    report = report_of(planned.plan, outcomes, failures)
+    _write(planned, report, outcomes, folder, json)
+    _tell(report, folder)
+    return 0 if report.passed == report.runs else 1
+
+
+def _carry_out(planned: PlanFile, journal: Journal, engine: str, workers: int) -> None:
+    left = [spec for spec in planned.plan.specs() if spec.number not in journal.outcomes]
+    total = len(left) + len(journal.outcomes)
+    if journal.outcomes:
+        print(f"{len(journal.outcomes):,} of {total:,} runs are done already", file=sys.stderr)
+    bar = Progress(
+        "{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        console=Console(stderr=True), disable=not sys.stderr.isatty(),
+    )  # fmt: skip
+    with bar:
+        shown = bar.add_task("runs", total=total, completed=len(journal.outcomes))
+        for outcome in ENGINES[engine](planned, left, workers):
+            journal.add(outcome)
+            bar.advance(shown)
+
+
+def _write(
+    planned: PlanFile, report: Report, outcomes: list[Outcome], folder: Path, json: Path | None
+) -> None:
+    (folder / "report.json").write_bytes(as_json(report))
+    (folder / "runs.csv").write_text(as_csv(planned.plan, outcomes), encoding="utf-8")
+    (folder / "report.html").write_text(page(report, outcomes), encoding="utf-8")
+    if json is not None:
+        json.write_bytes(as_json(report))
+
+
+def _tell(report: Report, folder: Path) -> None:
+    low, high = report.between
+    print(
+        f"{report.passed:,} of {report.runs:,} runs passed: {report.pass_rate:.2%} "
+        f"(95 %: {low:.2%} … {high:.2%})"
+    )
+    for failure in report.failures:
+        print(f"  seed {failure.seed}: {failure.problem}\n    {failure.command}")
+    print(
+        f"digest {report.digest}, {report.robot_hours_per_core_day:,.0f} robot-hours for each core "
+        f"and day\n{folder / 'report.html'}"
+    )
+
+
+# ── one run again ───────────────────────────────────────────────────────────────────────────────
+
+
+def _point(planned: PlanFile, given: list[str]) -> dict[str, Any]:
+    point: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError("--point needs KEY=VALUE", value=text)
+        if key not in planned.plan.grid:
+            raise unknown("key of the grid", key, planned.plan.grid)
+        try:
+            point[key] = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            point[key] = value
+    return point
+
+
+def _replay(planned: PlanFile, spec: RunSpec) -> int:
+    rules = planned.config(spec).head.scenario.rules
+    known = planned.config(msgspec.structs.replace(spec, without=())).head.scenario.rules
+    for name in spec.without:
+        if name not in known:
+            raise unknown("rule", name, known)
+    outcome = run_one(planned, spec)
+    print(f"seed {spec.seed}, rules: {', '.join(rules) or 'none'}")
+    for name, value in outcome.figures.items():
+        print(f"  {name}: {value}")
+    print(f"digest {outcome.digest}\n{'passed' if outcome.passed else outcome.problem}")
+    return 0 if outcome.passed else 1
