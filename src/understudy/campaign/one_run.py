@@ -26,6 +26,9 @@ SLICE_S = 1.0
 """Simulated time between two looks whether all programs have ended."""
 
 
+Figure = int | float | str | bool | None
+
+
 class Outcome(Struct, frozen=True):
     """What came of a run. `problem`: why it failed, empty if it passed. `figures`: the numbers and
     texts that the plan asks for, and those that every run has. `digest`: of the final state.
@@ -35,7 +38,7 @@ class Outcome(Struct, frozen=True):
     seed: int
     point: dict[str, Any]
     problem: str
-    figures: dict[str, float | str | bool | None]
+    figures: dict[str, Figure]
     digest: str
     robots: int
     cpu_s: float = 0.0
@@ -142,12 +145,12 @@ class Run:
                 found.append(f"{robot}: {why}")
         return found
 
-    def figures(self) -> dict[str, float | str | bool | None]:
+    def figures(self) -> dict[str, Figure]:
         """Those of every run, and those that the plan names."""
         now = self._cell.now
         metrics = self._engine.metrics(now)
         ends = [control.reading(now).elapsed_s for control in self._programs_of.values()]
-        found: dict[str, float | str | bool | None] = {
+        found: dict[str, Figure] = {
             "simulated_s": round(seconds(now), 9),
             "program_s": round(max(ends, default=0.0), 9),
             "collisions": metrics.collisions_detected,
@@ -159,7 +162,7 @@ class Run:
             found |= {name: _at(status, key) for name, key in self._plan.figures.items()}
         return found
 
-    def broken(self, figures: Mapping[str, float | str | bool | None]) -> str:
+    def broken(self, figures: Mapping[str, Figure]) -> str:
         """The first check that does not hold, in words."""
         if figures["collisions"] and not self._plan.may_collide:
             return f"collisions: {figures['collisions']}"
@@ -174,10 +177,12 @@ class Run:
     # ── inside ──
 
     def _programs(self, config: CellConfig) -> Iterator[tuple[str, ProgramFile]]:
-        for robot, name in self._plan.programs.items():
-            yield robot, find_program(name, beside=config.document.file)
+        if self._plan.programs is not None:
+            for robot, name in self._plan.programs.items():
+                yield robot, find_program(name, beside=config.document.file)
+            return
         for robot, own in config.robots.items():
-            if own.program is not None and not self._plan.programs:
+            if own.program is not None:
                 yield robot, own.program
 
     def _control(self, robot: str) -> ProgramControl:
@@ -198,18 +203,18 @@ def _returned(work: Any) -> Refused | None:
             return value
 
 
-def _at(status: Any, key: str) -> float | str | bool | None:
+def _at(status: Any, key: str) -> Figure:
     """A value in the status of the cell: `g60.welder.seam_length_mm`; names of parts have dots."""
     parts = sorted((name for name in status if key.startswith(f"{name}.")), key=len)
     if not parts:
         raise ConfigError("no such part", key="figures", value=key, allowed=", ".join(status))
     found = status[parts[-1]]
     for name in key[len(parts[-1]) + 1 :].split("."):
-        if isinstance(found, list) and name.isdigit() and int(name) < len(found):
+        if isinstance(found, list | tuple) and name.isdigit() and int(name) < len(found):
             found = found[int(name)]
         elif isinstance(found, dict) and name in found:
             found = found[name]
         else:
             allowed = ", ".join(map(str, found)) if isinstance(found, dict) else "a number"
             raise ConfigError("no such value", key="figures", value=key, allowed=allowed)
-    return found if isinstance(found, int | float | str | bool | None) else str(found)
+    return found if isinstance(found, int | Figure) else str(found)

@@ -12,17 +12,21 @@ import msgspec
 import yaml
 from msgspec import Meta, Struct, structs
 
+from understudy.app.build import build_cell
 from understudy.config import CellConfig, read_config
 from understudy.config.document import parse
 from understudy.config.files import find_cell, found_beside, read_text
 from understudy.config.typed import read
-from understudy.errors import ConfigError
+from understudy.errors import ConfigError, unknown
+from understudy.simulation.cell import Cell
 from understudy.simulation.scenario import Config as Rules
 
 MOST_RUNS = 10_000_000
 """Runs of a campaign, all points together."""
 LONGEST_S = 3600.0
 """Simulated seconds after which a run without `for_s` has failed."""
+POINTS_BUILT = 20
+"""Points whose cell is built before the first run, to find mistakes early."""
 Seconds = Annotated[float, Meta(gt=0, le=1e7)]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 61)]
 Text = Annotated[str, Meta(max_length=100_000)]
@@ -62,7 +66,7 @@ class Words(Struct, frozen=True, forbid_unknown_fields=True):
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     """A campaign file.
 
-    `programs`: robot → program; without it those that the cell file names. `rules`: scenario rules
+    `programs`: robot → program, `{}`: none; without the key those that the cell file names. `rules`: scenario rules
     beside those of the cell. `grid`: key of the cell file → values. `figures`: name → key in the
     status of the cell. `checks`: what must hold of figures; that all programs end well, and without
     a collision, is checked always unless `programs_may_fail` or `may_collide` says otherwise.
@@ -72,10 +76,10 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     runs: Annotated[int, Meta(ge=1, le=MOST_RUNS)] = 20
     seed: Seed = 0
     for_s: Seconds | None = None
-    programs: dict[str, str] = {}
+    programs: dict[str, str] | None = None
     scenario: str | None = None
     rules: dict[str, dict[str, Any]] = {}
-    grid: dict[str, Annotated[list[Any], Meta(min_length=1, max_length=1000)]] = {}
+    grid: dict[str, Annotated[list[Any], Meta(max_length=1000)]] = {}
     script: Annotated[list[Words], Meta(max_length=10_000)] = []
     figures: dict[str, str] = {}
     checks: dict[str, Check] = {}
@@ -144,14 +148,15 @@ class PlanFile(Struct, frozen=True):
 
 
 def read_plan(file: str, text: str) -> PlanFile:
-    """A checked campaign: its cell is read once for every point."""
+    """A checked campaign: its cell is built once for each of the first points."""
     document = parse(text, file)
     try:
         plan: Plan = read(document.value, Plan)
         _check(plan)
         planned = PlanFile(plan, file)
-        for number, point in enumerate(plan.points()):
-            _check_names(plan, planned.config(RunSpec(number, plan.seed, point)))
+        for number, point in enumerate(plan.points()[:POINTS_BUILT]):
+            config = planned.config(RunSpec(number, plan.seed, point))
+            _check_names(plan, config, build_cell(config))
     except ConfigError as problem:
         if problem.file:
             raise
@@ -161,7 +166,9 @@ def read_plan(file: str, text: str) -> PlanFile:
 
 def _check(plan: Plan) -> None:
     count = plan.runs
-    for values in plan.grid.values():
+    for key, values in plan.grid.items():
+        if not values:
+            raise ConfigError("no values", key=f"grid.{key}", allowed="one or more")
         count *= len(values)
     if count > MOST_RUNS:
         raise ConfigError("too many runs", key="grid", value=count, allowed=f"up to {MOST_RUNS}")
@@ -170,11 +177,13 @@ def _check(plan: Plan) -> None:
             raise ConfigError("give text or message", key=f"script.{number}")
 
 
-def _check_names(plan: Plan, config: CellConfig) -> None:
-    for robot in plan.programs:
+def _check_names(plan: Plan, config: CellConfig, cell: Cell) -> None:
+    for number, words in enumerate(plan.script):
+        if words.to not in cell.faces:
+            raise unknown("endpoint", words.to, cell.faces, key=f"script.{number}.to")
+    for robot in plan.programs or ():
         if robot not in config.robots:
-            raise ConfigError("no such robot", key=f"programs.{robot}", value=robot,
-                              allowed=", ".join(config.robots))  # fmt: skip
+            raise unknown("robot", robot, config.robots, key=f"programs.{robot}")
 
 
 def _with_values(text: str, file: str, point: dict[str, Any]) -> str:

@@ -83,6 +83,7 @@ COMMANDS = {
         "fleet",
         "Send commands and tasks to mobile robots, and watch them.",
         "fleet send robot-1 MOVE_TO_POSE x=2 y=1",
+    ),
     "campaign": Command(
         "campaign",
         "Run a cell with many seeds and values: pass rate, distributions, smallest failures.",

@@ -40,14 +40,13 @@ def campaign(
     only: Annotated[int | None, typer.Option(min=0, help="carry out one seed and show it")] = None,
     point: Annotated[list[str] | None, typer.Option(help="with --only: KEY=VALUE")] = None,
     without: Annotated[list[str] | None, typer.Option(help="with --only: leave a rule out")] = None,
-) -> int:
+) -> None:
     """Run a cell with many seeds and values. Exit code 0 if every run passed, else 1."""
     planned = read_plan(str(file), read_text(file))
     planned = PlanFile(replaced(planned.plan, runs=runs, seed=seed), planned.file)
     if only is not None:
-        return _replay(
-            planned, RunSpec(0, only, _point(planned, point or []), tuple(without or ()))
-        )
+        spec = RunSpec(0, only, _point(planned, point or []), tuple(without or ()))
+        raise typer.Exit(_replay(planned, spec))
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
     folder = out or file.with_suffix(".runs")
@@ -61,7 +60,7 @@ def campaign(
     report = report_of(planned.plan, outcomes, failures)
     _write(planned, report, outcomes, folder, json)
     _tell(report, folder)
-    return 0 if report.passed == report.runs else 1
+    raise typer.Exit(0 if report.passed == report.runs else 1)
 
 
 def _carry_out(planned: PlanFile, journal: Journal, engine: str, workers: int) -> None:

@@ -1,0 +1,300 @@
+"""Campaigns from start to end: the same outcomes on every way, also after a crash."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from understudy.campaign.engines import ENGINES, local
+from understudy.campaign.journal import Journal
+from understudy.campaign.one_run import Outcome, run_one
+from understudy.campaign.page import histogram, page
+from understudy.campaign.plan import PlanFile, RunSpec, read_plan
+from understudy.campaign.report import as_csv, digest_of, interval, quantile, report_of, spread
+from understudy.campaign.shrink import replay_command, smallest_failures
+from understudy.errors import ConfigError
+
+DEADLINE_SECONDS = 120
+TEXT = """
+cell: text_robot
+runs: 8
+programs: {bench: text_square}
+rules:
+  heat: {fault: overheat, on: bench, probability: 0.5, at_s: 1}
+  shaking: {fault: position_noise, on: bench}
+grid:
+  robots.bench.move_abs_ms: [300, 600]
+checks:
+  program_s: {at_most: 60}
+"""
+
+
+@pytest.fixture
+def planned(tmp_path: Path) -> PlanFile:
+    file = tmp_path / "campaign.yaml"
+    file.write_text(TEXT)
+    return read_plan(str(file), TEXT)
+
+
+@pytest.fixture
+def outcomes(planned: PlanFile) -> list[Outcome]:
+    return [run_one(planned, spec) for spec in planned.plan.specs()]
+
+
+# ── outcomes ──
+
+
+def test_a_run_is_the_same_every_time_and_differs_by_its_seed(planned: PlanFile) -> None:
+    spec = next(planned.plan.specs())
+    first, again = run_one(planned, spec), run_one(planned, spec)
+    assert first.without_cost() == again.without_cost()
+    other = run_one(planned, msgspec.structs.replace(spec, seed=spec.seed + 1))
+    assert other.digest != first.digest
+
+
+def test_some_runs_pass_and_the_others_say_why_not(outcomes: list[Outcome]) -> None:
+    problems = {outcome.problem for outcome in outcomes}
+    assert "" in problems
+    assert any("bench" in problem for problem in problems)
+    passed = [outcome for outcome in outcomes if outcome.passed]
+    assert all(outcome.figures["program_s"] for outcome in passed)
+
+
+def test_values_of_the_grid_change_the_figures(outcomes: list[Outcome]) -> None:
+    times = {
+        outcome.point["robots.bench.move_abs_ms"]: outcome.figures["program_s"]
+        for outcome in outcomes
+        if outcome.passed
+    }
+    assert float(str(times[600])) > float(str(times[300]))
+
+
+def test_a_script_speaks_to_the_cell_at_its_times(tmp_path: Path) -> None:
+    text = """
+        cell: text_robot
+        runs: 1
+        for_s: 3
+        programs: {}
+        script:
+          - {at_s: 1, to: bench.text_tcp, text: "MOVE_ABS 100,0,100,0,0,0\\n"}
+        figures: {x_m: bench.pose.0}
+        checks: {x_m: {at_least: 0.09, at_most: 0.11}}
+    """
+    planned = read_plan(str(tmp_path / "c.yaml"), text)
+    config = planned.config(RunSpec(0, 0, {}, ("lost_commands",)))
+    assert "lost_commands" not in config.head.scenario.rules
+    outcome = run_one(planned, RunSpec(0, 0, {}, ("lost_commands", "noisy_position")))
+    assert outcome.problem == ""
+    assert outcome.figures["simulated_s"] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("checks: {speed: {at_most: 1}}", "no such figure"),
+        ("figures: {x: bench.pos}", "no such value"),
+        ("figures: {x: bank.pose}", "no such part"),
+    ],
+)
+def test_a_figure_that_does_not_exist_is_named(more: str, says: str, tmp_path: Path) -> None:
+    planned = read_plan(str(tmp_path / "c.yaml"), f"cell: text_robot\nfor_s: 1\n{more}")
+    with pytest.raises(ConfigError) as problem:
+        run_one(planned, RunSpec(0, 0, {}))
+    assert says in str(problem.value)
+
+
+# ── engines ──
+
+
+def test_other_processes_give_the_same_outcomes(planned: PlanFile, outcomes: list[Outcome]) -> None:
+    found = list(local(planned, planned.plan.specs(), 2))
+    assert digest_of(found) == digest_of(outcomes)
+
+
+def test_a_worker_that_dies_changes_nothing(
+    planned: PlanFile, outcomes: list[Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("understudy.campaign.engines.run_one", die_once)
+    monkeypatch.setenv("DIE_ONCE", str(tmp_path / "died"))
+    found = list(local(planned, planned.plan.specs(), 2))
+    assert (tmp_path / "died").exists()
+    assert digest_of(found) == digest_of(outcomes)
+
+
+def die_once(planned: PlanFile, spec: RunSpec) -> Outcome:
+    """Kills its own process in the middle of the campaign, once."""
+    mark = Path(os.environ["DIE_ONCE"])
+    if spec.number == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run_one(planned, spec)
+
+
+def test_a_ray_cluster_gives_the_same_outcomes(
+    planned: PlanFile, outcomes: list[Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    found = list(ENGINES["ray"](planned, planned.plan.specs(), 2))
+    assert digest_of(found) == digest_of(outcomes)
+
+
+# ── the journal ──
+
+
+def test_a_journal_goes_on_where_it_was_cut(
+    planned: PlanFile, outcomes: list[Outcome], tmp_path: Path
+) -> None:
+    path = tmp_path / "runs.jsonl"
+    with Journal(path, planned) as journal:
+        for outcome in outcomes[:5]:
+            journal.add(outcome)
+    path.write_bytes(path.read_bytes()[:-20])
+    with Journal(path, planned) as journal:
+        assert sorted(journal.outcomes) == [0, 1, 2, 3]
+        for outcome in outcomes:
+            journal.add(outcome)
+    with Journal(path, planned) as journal:
+        assert digest_of(journal.outcomes.values()) == digest_of(outcomes)
+
+
+def test_a_journal_of_another_campaign_is_refused(planned: PlanFile, tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    with Journal(path, planned):
+        pass
+    other = read_plan(planned.file, TEXT.replace("0.5", "0.6"))
+    with pytest.raises(ConfigError, match="another campaign"):
+        Journal(path, other)
+    path.write_text("hello\n")
+    with pytest.raises(ConfigError, match="not the journal"):
+        Journal(path, planned)
+
+
+# ── the smallest failure ──
+
+
+def test_the_smallest_failure_needs_only_its_rule(
+    planned: PlanFile, outcomes: list[Outcome]
+) -> None:
+    failures = smallest_failures(planned, outcomes, lambda spec: run_one(planned, spec))
+    assert len(failures) == 2, "one for each point"
+    for failure in failures:
+        seeds = [o.seed for o in outcomes if o.point == failure.point and not o.passed]
+        assert failure.seed == min(seeds)
+        assert failure.needed == ("heat",)
+
+
+def test_the_command_of_a_failure_can_be_pasted() -> None:
+    command = replay_command("my file.yaml", 7, {"robots.a.tool": 2, "x": "y z"}, ["noise"])
+    assert command == (
+        "understudy campaign 'my file.yaml' --only 7 --point robots.a.tool=2 "
+        "--point 'x=\"y z\"' --without noise"
+    )
+
+
+# ── the report ──
+
+
+def test_the_interval_is_wilsons() -> None:
+    low, high = interval(8, 10)
+    assert (round(low, 4), round(high, 4)) == (0.4902, 0.9433)
+    assert interval(0, 0) == (0.0, 1.0)
+    assert interval(20, 20)[1] == 1.0
+
+
+def test_quantiles_lie_between_their_neighbours() -> None:
+    assert quantile([1.0, 2.0, 3.0, 4.0], 0.5) == 2.5
+    assert quantile([7.0], 0.95) == 7.0
+    assert spread([3.0, 1.0, 2.0]).mean == 2.0
+
+
+def test_a_histogram_counts_every_value() -> None:
+    low, high, counts = histogram([0.0, 0.1, 0.5, 1.0], 10)
+    assert (low, high, sum(counts), counts[-1]) == (0.0, 1.0, 4, 1)
+    assert histogram([2.0, 2.0]) == (2.0, 2.0, [2])
+
+
+def test_the_table_has_a_row_for_each_run(planned: PlanFile, outcomes: list[Outcome]) -> None:
+    rows = list(csv.DictReader(io.StringIO(as_csv(planned.plan, outcomes))))
+    assert len(rows) == len(outcomes) == 16
+    assert rows[8]["robots.bench.move_abs_ms"] == "600"
+
+
+def test_the_page_has_plots_and_no_markup_of_others(
+    planned: PlanFile, outcomes: list[Outcome]
+) -> None:
+    evil = [msgspec.structs.replace(o, problem="<script>x</script>") for o in outcomes]
+    text = page(report_of(planned.plan, evil, []), evil)
+    assert "<svg" in text
+    assert "<script>x" not in text
+    assert "0.00%" in text
+
+
+# ── the command line ──
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "understudy", "campaign", *words]
+
+
+@pytest.fixture
+def running(planned: PlanFile) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        command(planned.file, "--workers", "1"),
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    yield process
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=DEADLINE_SECONDS)
+
+
+def test_a_killed_campaign_is_resumed(
+    running: subprocess.Popen[bytes], planned: PlanFile, outcomes: list[Outcome]
+) -> None:
+    journal = Path(planned.file).with_suffix(".runs") / "runs.jsonl"
+    end = time.monotonic() + DEADLINE_SECONDS
+    while not journal.exists() or journal.read_bytes().count(b"\n") < 4:
+        assert time.monotonic() < end
+        assert running.poll() is None, "it ended before it was killed"
+        time.sleep(0.01)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait(DEADLINE_SECONDS)
+    again = subprocess.run(
+        command(planned.file), capture_output=True, text=True, timeout=DEADLINE_SECONDS
+    )
+    assert again.returncode == 1, again.stderr
+    assert "runs are done already" in again.stderr
+    report = json.loads((journal.parent / "report.json").read_text())
+    assert report["digest"] == digest_of(outcomes)
+    assert "--only" in again.stdout
+    assert (journal.parent / "report.html").exists()
+
+
+def test_one_run_can_be_replayed(planned: PlanFile, outcomes: list[Outcome]) -> None:
+    failed = next(outcome for outcome in outcomes if not outcome.passed)
+    value = failed.point["robots.bench.move_abs_ms"]
+    words = ("--only", str(failed.seed), "--point", f"robots.bench.move_abs_ms={value}")
+    shown = subprocess.run(
+        command(planned.file, *words), capture_output=True, text=True, timeout=DEADLINE_SECONDS
+    )
+    assert shown.returncode == 1
+    assert failed.digest in shown.stdout
+    assert failed.problem in shown.stdout
+
+
+def test_an_unknown_engine_is_named(planned: PlanFile) -> None:
+    asked = subprocess.run(
+        command(planned.file, "--engine", "rai"),
+        capture_output=True, text=True, timeout=DEADLINE_SECONDS,
+    )  # fmt: skip
+    assert asked.returncode == 2
+    assert "did you mean 'ray'" in asked.stderr
