@@ -298,3 +298,13 @@ def test_an_unknown_engine_is_named(planned: PlanFile) -> None:
     )  # fmt: skip
     assert asked.returncode == 2
     assert "did you mean 'ray'" in asked.stderr
+
+
+def test_the_example_runs(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples/weld_campaign.yaml"
+    done = subprocess.run(
+        command(str(example), "--runs", "2", "--out", str(tmp_path)),
+        capture_output=True, text=True, timeout=DEADLINE_SECONDS,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    assert "of 4 runs passed" in done.stdout

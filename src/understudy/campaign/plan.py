@@ -16,6 +16,7 @@ from understudy.app.build import build_cell
 from understudy.config import CellConfig, read_config
 from understudy.config.document import parse
 from understudy.config.files import find_cell, found_beside, read_text
+from understudy.config.include import read_rules
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.simulation.cell import Cell
@@ -66,10 +67,11 @@ class Words(Struct, frozen=True, forbid_unknown_fields=True):
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     """A campaign file.
 
-    `programs`: robot → program, `{}`: none; without the key those that the cell file names. `rules`: scenario rules
-    beside those of the cell. `grid`: key of the cell file → values. `figures`: name → key in the
-    status of the cell. `checks`: what must hold of figures; that all programs end well, and without
-    a collision, is checked always unless `programs_may_fail` or `may_collide` says otherwise.
+    `programs`: robot → program, `{}`: none; without the key those that the cell file names.
+    `rules`: scenario rules beside those of the cell. `grid`: key of the cell file → values.
+    `figures`: name → key in the status of the cell. `checks`: what must hold of figures. That all
+    programs end well, and without a collision, is checked always unless `programs_may_fail` or
+    `may_collide` says otherwise.
     """
 
     cell: str
@@ -128,23 +130,24 @@ class PlanFile(Struct, frozen=True):
             return find_cell(self.plan.cell)
 
     def config(self, spec: RunSpec) -> CellConfig:
-        """The cell of a run."""
+        """The cell of a run: its file with the campaign's rules and the values of the point."""
         file, text = self.cell_text()
-        if spec.point:
-            text = _with_values(text, file, spec.point)
+        rules = {f"scenario.rules.{name}": rule for name, rule in self.rules().items()}
+        if rules or spec.point:
+            text = _with_values(text, file, rules | spec.point)
         config = read_config(text, file).with_seed(spec.seed)
-        rules = {**config.head.scenario.rules, **self.rules()}
-        for name in spec.without:
-            rules.pop(name, None)
-        return config.with_rules(Rules(rules))
+        left = {n: r for n, r in config.head.scenario.rules.items() if n not in spec.without}
+        return config.with_rules(Rules(left))
 
     def rules(self) -> dict[str, Any]:
-        """The rules of the campaign itself."""
+        """The rules of the campaign itself, as they are written."""
         found = dict(self.plan.rules)
         if self.plan.scenario is not None:
             path = found_beside(self.file, self.plan.scenario)
-            found = {**parse(read_text(path), str(path)).value.get("rules", {}), **found}
-        return dict(read({"rules": found}, Rules).rules)
+            text = read_text(path)
+            read_rules(text, str(path))
+            found = {**parse(text, str(path)).value["rules"], **found}
+        return found
 
 
 def read_plan(file: str, text: str) -> PlanFile:
