@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from nats.aio.client import PING_PROTO, Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from understudy.errors import ConfigError
@@ -54,6 +55,12 @@ class NatsClient(Client):
             self.give_up(f"no answer within {within:g} s")
         if self.lost.done():
             raise ConnectionError(self.lost.result())
+
+    async def leave(self, subscription: Subscription, within: float) -> None:
+        """Ends a subscription; returns when all its messages have been given to their listener."""
+        await self._send_unsubscribe(subscription._id)
+        await self.answered(within)
+        await asyncio.wait_for(subscription._pending_queue.join(), within)
 
     async def end(self) -> None:
         """Closes the connection without waiting for the peer to read."""

@@ -67,7 +67,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     stream_out: Name = "ROBOT_OUT"
     max_age_s: Annotated[int, Meta(ge=DUPLICATE_WINDOW_S, le=10**9)] | None = None
     max_mb: Annotated[int, Meta(ge=1, le=1 << 20)] | None = None
-    ack_wait_s: Seconds = 30.0
+    ack_wait_s: Seconds = 10.0
     max_ack_pending: Annotated[int, Meta(ge=1, le=100_000)] = 1000
     connect_timeout_s: Seconds = 2.0
     reconnect_wait_s: Seconds = 1.0

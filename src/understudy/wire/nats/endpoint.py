@@ -38,6 +38,7 @@ class NatsEndpoint:
         self._tried: asyncio.Future[None] | None = None
         """Done when the first attempt has succeeded or failed."""
         self._addresses: Iterator[str] = itertools.cycle(config.servers)
+        self._unhandled: dict[str, None] = {}
         self._said = ""
 
     async def start(self) -> str:
@@ -62,8 +63,8 @@ class NatsEndpoint:
     async def stop(self) -> None:
         """Sends the last messages, disconnects, and ends the own server."""
         if self._link is not None and self._task is not None:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._link.sent(), LAST_MESSAGES_SECONDS)
+            with contextlib.suppress(TimeoutError, OSError):
+                await asyncio.wait_for(self._link.finish(), LAST_MESSAGES_SECONDS)
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -149,7 +150,7 @@ class NatsEndpoint:
             )  # fmt: skip
         log.info("%s: connected to %s", self.endpoint, address)
         self._said = ""
-        self._link = NatsLink(self.endpoint, client, self._config, self._events)
+        self._link = NatsLink(self.endpoint, client, self._config, self._events, self._unhandled)
         try:
             await self._link.open()
             if not self._tried.done():

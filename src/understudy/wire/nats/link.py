@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from understudy.ports import CONFIRMED, UNLIMITED, WireMessage
@@ -38,6 +39,7 @@ LARGEST_PULL = 4 << 20
 MOST_UNCONFIRMED = 10_000
 ENDS_OF_PULL = {"404", "408", "409"}
 CONSUMER_GONE = ("consumer deleted", "consumer is push based")
+NAK = b"-NAK"
 PEER = "nats"
 
 
@@ -52,8 +54,15 @@ class NatsLink:
     """`Sink` of the one session behind the server."""
 
     def __init__(
-        self, endpoint: str, client: NatsClient, config: Config, events: PeerEvents
+        self,
+        endpoint: str,
+        client: NatsClient,
+        config: Config,
+        events: PeerEvents,
+        unhandled: dict[str, None],
     ) -> None:
+        """``unhandled``: addresses of acknowledgements that were not sent yet; those of the last
+        connection are given back to the server."""
         self.endpoint = endpoint
         self._client = client
         self._config = config
@@ -73,6 +82,9 @@ class NatsLink:
         self._numbers = itertools.count(1)
         self._unconfirmed: dict[str, tuple[str, float]] = {}
         """Reply address → message id, and the time when no confirmation is expected any more."""
+        self._unhandled = unhandled
+        self._finishing = False
+        self._pull_subscription: Subscription | None = None
         self._progress = asyncio.Event()
         self._said = ""
 
@@ -82,6 +94,7 @@ class NatsLink:
         return UNLIMITED if self._pending == 0 else max(0, LARGEST_PENDING - self._pending)
 
     def send(self, message: WireMessage) -> None:
+        self._unhandled.pop(message.address, None)
         reply = ""
         if message.reply_to:
             reply = f"{self._confirmations}.{next(self._numbers)}"
@@ -105,18 +118,31 @@ class NatsLink:
     def behind(self) -> bool:
         return self._pending > BEHIND or bool(self._unconfirmed)
 
-    async def sent(self) -> None:
-        """Returns when everything was sent, and what needs a confirmation has it."""
+    async def give_back(self) -> None:
+        """Lets the server deliver again, at once, what was received and not acknowledged."""
+        for address in self._unhandled:
+            await self._client.publish(address, NAK)
+        self._unhandled.clear()
+        await self._client.answered(self._config.answer_timeout_s)
+
+    async def finish(self) -> None:
+        """Takes no more messages, and returns when everything was sent, and what needs a
+        confirmation has it."""
+        self._finishing = True
+        if self._pull_subscription is not None:
+            await self._client.leave(self._pull_subscription, self._config.answer_timeout_s)
         while self._pending or self._unconfirmed:
             self._progress.clear()
             await self._progress.wait()
+        await self.give_back()
 
     # ── operation ──
 
     async def open(self) -> None:
         """Opens the session."""
         await self._client.subscribe(f"{self._confirmations}.*", cb=self._confirmed)
-        await self._client.subscribe(self._pulls, cb=self._pulled)
+        self._pull_subscription = await self._client.subscribe(self._pulls, cb=self._pulled)
+        await self.give_back()
         self._connection = self._events.open(self.endpoint, self, PEER)
 
     async def run(self, *, pulls: bool) -> str:
@@ -231,7 +257,8 @@ class NatsLink:
         if message.subject == self._pulls:
             self._pull_status(message.headers or {})
             return
-        if self._connection is None:
+        self._unhandled[message.reply] = None
+        if self._connection is None or self._finishing:
             return
         self._asked -= 1
         self._events.receive(
