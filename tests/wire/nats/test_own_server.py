@@ -67,6 +67,7 @@ def test_it_ends_with_the_cell_and_leaves_nothing(temporary: Path) -> None:
 
 def test_a_server_that_hangs_is_killed_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "STOP_SECONDS", 0.1)
+    monkeypatch.setattr(endpoint, "LAST_MESSAGES_SECONDS", 0.1)
 
     async def test() -> None:
         async with running(RobotFace()) as bench:
