@@ -1,0 +1,1 @@
+"""The built-in planner: routes for robots without a backend, on a grid or on a graph."""
