@@ -24,10 +24,12 @@ INVALID = "INVALID_PARAMETERS"
 
 
 class MoveVelocity(Message, frozen=True):
-    """m/s and rad/s; without a duration until the next command."""
+    """m/s and rad/s; without a duration until the next command. `lateral`: to the left, for drives
+    that can move sideways."""
 
     linear: Finite
     angular: Finite = 0.0
+    lateral: Finite = 0.0
     duration_seconds: Seconds | None = None
 
 
@@ -70,11 +72,12 @@ Parameters = MoveVelocity | MoveToPose | Stop | ResetMotor | SetSpeedLimit | Exe
 
 
 class CommandKind(Struct, frozen=True):
-    """``drives``: it needs the DRIVE motors. ``always``: it is accepted whatever the status is.
-    ``stops``: it is carried out at once and in a safety stop."""
+    """``drives``: it needs the DRIVE motors. ``acts``: it needs a FUNCTIONAL motor. ``always``: it
+    is accepted whatever the status is. ``stops``: it is carried out at once and in a safety stop."""
 
     parameters: type[Struct]
     drives: bool = False
+    acts: bool = False
     always: bool = False
     stops: bool = False
 
@@ -85,7 +88,7 @@ COMMANDS: Mapping[CommandType, CommandKind] = {
     "STOP": CommandKind(Stop, always=True, stops=True),
     "RESET_MOTOR": CommandKind(ResetMotor, always=True),
     "SET_SPEED_LIMIT": CommandKind(SetSpeedLimit),
-    "EXECUTE_ACTION": CommandKind(ExecuteAction),
+    "EXECUTE_ACTION": CommandKind(ExecuteAction, acts=True),
 }
 
 

@@ -1,15 +1,16 @@
-"""Carries out the commands of one robot: one after the other, each message once.
+"""Carries out the commands of one robot, one after the other.
 
 A command is rejected, or it is ACKED, then RUNNING, and at last DONE, FAILED or CANCELED. STOP ends
 the running command and cancels the queued ones. A MOVE_VELOCITY without a duration ends when the
-next command begins.
+next command begins. Commands of the robot itself (steps of a task) stand in the same queue; they
+have a tag and no acks.
 """
 
-from collections import OrderedDict, deque
-from collections.abc import Callable, Collection
-from typing import Any, Protocol
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+from typing import Annotated, Any, Protocol
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Meta, Struct, to_builtins
 
 from understudy.config.mobile.profile import CommandType
 from understudy.errors import Refused
@@ -33,18 +34,31 @@ from understudy.jobs.mobile.messages import (
     Received,
     RobotStatus,
 )
+from understudy.jobs.mobile.modules import CANCELED
 
 QUEUE = 100
 """Commands that may wait; another one is rejected."""
-REMEMBERED = 10_000
-"""Ids of handled messages that are kept, to carry out each message once."""
 FULL = Refused("QUEUE_FULL")
 TAKE_TIME = (MoveVelocity, MoveToPose, ExecuteAction)
 """Parameters of commands that end later; all others end when they begin."""
+OUTCOMES: Mapping[CommandStatus, Callable[[Refused | None], Refused | None]] = {
+    "DONE": lambda reason: None,
+    "FAILED": lambda reason: reason,
+    "CANCELED": lambda reason: Refused(CANCELED),
+}
+"""Ends of a command, as the robot itself is informed of them."""
 
 
 class Body(Protocol):
     """What the commands of a robot act on; REAL and MOCK alike."""
+
+    def problem(self, parameters: Any) -> Refused | None:
+        """Why a command can never be carried out by this robot."""
+        ...
+
+    def started(self, command_type: CommandType, now: int) -> None:
+        """A command is RUNNING."""
+        ...
 
     def begin(self, parameters: Any, now: int) -> Refused | None:
         """Starts a command, or says why it cannot be carried out."""
@@ -63,54 +77,87 @@ class Body(Protocol):
         ...
 
 
-class Command(Struct, frozen=True):
-    """A command that was accepted."""
+class Readiness(Struct, frozen=True):
+    """What decides whether a robot takes a command. `stopped`: for safety. `held`: by traffic
+    control or an operator. `may_drive`, `may_act`: its policies allow it in this status."""
 
-    message_id: str
+    status: RobotStatus = "RUNNING"
+    stopped: bool = False
+    held: bool = False
+    may_drive: bool = True
+    may_act: bool = True
+
+
+class Command(Struct, frozen=True):
+    """A command that was accepted. `tag`: of one of the robot's own commands, else empty."""
+
     correlation_id: str | None
     command_type: CommandType
     parameters: Any
+    tag: str = ""
+
+
+class SavedCommand(Struct, frozen=True, forbid_unknown_fields=True):
+    correlation_id: str | None
+    command_type: CommandType
+    parameters: dict[str, Any]
+    tag: str
+
+    def command(self) -> Command | Refused:
+        parameters = read_parameters(COMMANDS[self.command_type], self.parameters)
+        if isinstance(parameters, Refused):
+            return parameters
+        return Command(self.correlation_id, self.command_type, parameters, self.tag)
+
+
+class SavedExecutor(Struct, forbid_unknown_fields=True):
+    active: SavedCommand | None
+    queue: Annotated[list[SavedCommand], Meta(max_length=QUEUE)]
 
 
 Acknowledge = Callable[[CommandAck, str | None, int], None]
 """Called with an ack, the correlation id of its request and the time."""
+Ended = Callable[[str, Refused | None, int], None]
+"""Called at the end of one of the robot's own commands: its tag, None or why it failed, the time.
+It must not call the executor."""
 
 
 class Executor:
     """The command queue of one robot."""
 
     def __init__(
-        self, body: Body, supported: Collection[CommandType], acknowledge: Acknowledge
+        self, body: Body, supported: Collection[CommandType], acknowledge: Acknowledge, ended: Ended
     ) -> None:
         self._body = body
         self._supported = frozenset(supported)
         self._acknowledge = acknowledge
+        self._ended = ended
         self._queue: deque[Command] = deque()
         self._active: Command | None = None
-        self._handled: OrderedDict[str, None] = OrderedDict()
 
     @property
     def active(self) -> Command | None:
         return self._active
 
-    def request(self, message: Received, status: RobotStatus, now: int, *, stopped: bool) -> None:
-        """A command from the backend. ``stopped``: the robot is stopped for safety."""
-        if message.message_id in self._handled:
-            return
-        self._remember(message.message_id)
+    def request(self, message: Received, ready: Readiness, now: int) -> None:
+        """A command from the backend."""
         asked: CommandRequest = message.payload
         cause = message.correlation_id or message.message_id
-        found = self._examined(asked, status, stopped=stopped)
+        found = self._examined(asked.command_type, asked.parameters, ready, ready.held)
         if isinstance(found, Refused):
             self._say(asked.command_type, cause, "REJECTED", now, found)
             return
-        command = Command(message.message_id, cause, *found)
-        self._tell(command, "ACKED", now)
-        if COMMANDS[command.command_type].stops:
-            self._stop(command, now)
-            return
-        self._queue.append(command)
-        self._begin_next(now)
+        self._accept(Command(cause, *found), now)
+
+    def request_own(
+        self, name: CommandType, parameters: Mapping[str, Any], tag: str, ready: Readiness, now: int
+    ) -> Refused | None:
+        """A command of the robot itself. While the robot is held it waits."""
+        found = self._examined(name, parameters, ready, held=False)
+        if isinstance(found, Refused):
+            return found
+        self._accept(Command(None, *found, tag), now)
+        return None
 
     def finished(self, outcome: Refused | None, now: int) -> None:
         """The running command has ended: well, or for a reason."""
@@ -119,32 +166,53 @@ class Executor:
             self._tell(command, "FAILED" if outcome else "DONE", now, outcome)
         self._begin_next(now)
 
-    def cut_off(self, now: int) -> None:
-        """A safety stop: the running command fails, the queued ones are canceled."""
-        self._cancel_queued(now)
-        if self._active is not None:
+    def cut_off(self, now: int, reason: Refused = CUT_OFF, *, keep_own: bool = False) -> None:
+        """The running command fails, the queued ones are canceled. ``keep_own``: those of the robot
+        itself stay, and wait until it may go on."""
+        kept = [each for each in self._queue if keep_own and each.tag]
+        for command in list(self._queue):
+            if command not in kept:
+                self._tell(command, "CANCELED", now)
+        self._queue = deque(kept)
+        if self._active is not None and not (keep_own and self._active.tag):
             self._body.halt(now)
-            self.finished(CUT_OFF, now)
+            self.finished(reason, now)
+
+    def cancel_own(self, now: int) -> None:
+        """Ends the robot's own commands, the running one and the queued ones."""
+        for command in [each for each in self._queue if each.tag]:
+            self._queue.remove(command)
+            self._tell(command, "CANCELED", now)
+        if self._active is not None and self._active.tag:
+            command, self._active = self._active, None
+            self._body.halt(now)
+            self._tell(command, "CANCELED", now)
+        self._begin_next(now)
 
     # ── inside ──
 
     def _examined(
-        self, asked: CommandRequest, status: RobotStatus, *, stopped: bool
+        self, command_type: str, given: Mapping[str, Any], ready: Readiness, held: bool
     ) -> tuple[CommandType, Any] | Refused:
         """The checks in the order of the contract."""
-        name = next((each for each in COMMANDS if each == asked.command_type), None)
+        name = next((each for each in COMMANDS if each == command_type), None)
         if name is None or name not in self._supported:
             return UNSUPPORTED
         kind = COMMANDS[name]
-        if not kind.always and status in ("ERROR", "OFFLINE"):
+        if not kind.always and ready.status in ("ERROR", "OFFLINE"):
             return NOT_READY
-        parameters = read_parameters(kind, asked.parameters)
+        if (kind.drives and not ready.may_drive) or (kind.acts and not ready.may_act):
+            return NOT_READY
+        parameters = read_parameters(kind, given)
         if isinstance(parameters, Refused):
             return parameters
         if not self._has_motors(kind, parameters):
             return MOTOR_DOWN
-        if stopped and not kind.stops:
+        if (ready.stopped or held) and not kind.stops:
             return STOPPED
+        problem = self._body.problem(parameters)
+        if problem is not None:
+            return problem
         return FULL if len(self._queue) >= QUEUE else (name, parameters)
 
     def _has_motors(self, kind: CommandKind, parameters: Any) -> bool:
@@ -152,39 +220,46 @@ class Executor:
             return self._body.is_up(self._body.motor_of(parameters))
         return not kind.drives or self._body.is_up(None)
 
+    def _accept(self, command: Command, now: int) -> None:
+        self._tell(command, "ACKED", now)
+        if COMMANDS[command.command_type].stops:
+            self._stop(command, now)
+            return
+        self._queue.append(command)
+        self._begin_next(now)
+
     def _begin_next(self, now: int) -> None:
         while self._queue and (self._active is None or _is_endless(self._active)):
             if self._active is not None:
                 self._tell(self._active, "DONE", now)
             command = self._active = self._queue.popleft()
-            self._tell(command, "RUNNING", now)
+            self._start(command, now)
             problem = self._body.begin(command.parameters, now)
             if problem is not None or not isinstance(command.parameters, TAKE_TIME):
                 self._active = None
                 self._tell(command, "FAILED" if problem else "DONE", now, problem)
 
     def _stop(self, stop: Command, now: int) -> None:
-        self._cancel_queued(now)
-        self._tell(stop, "RUNNING", now)
+        while self._queue:
+            self._tell(self._queue.popleft(), "CANCELED", now)
+        self._start(stop, now)
         running, self._active = self._active, None
         self._body.halt(now)
         if running is not None:
             self._tell(running, "CANCELED", now)
         self._tell(stop, "DONE", now)
 
-    def _cancel_queued(self, now: int) -> None:
-        while self._queue:
-            self._tell(self._queue.popleft(), "CANCELED", now)
-
-    def _remember(self, message_id: str) -> None:
-        self._handled[message_id] = None
-        if len(self._handled) > REMEMBERED:
-            self._handled.popitem(last=False)
+    def _start(self, command: Command, now: int) -> None:
+        self._tell(command, "RUNNING", now)
+        self._body.started(command.command_type, now)
 
     def _tell(
         self, command: Command, status: CommandStatus, now: int, reason: Refused | None = None
     ) -> None:
-        self._say(command.command_type, command.correlation_id, status, now, reason)
+        if not command.tag:
+            self._say(command.command_type, command.correlation_id, status, now, reason)
+        elif status in OUTCOMES:
+            self._ended(command.tag, OUTCOMES[status](reason), now)
 
     def _say(
         self, name: str, cause: str | None, status: CommandStatus, now: int,
@@ -192,6 +267,23 @@ class Executor:
     ) -> None:  # fmt: skip
         why = UNSET if reason is None else reason.reason
         self._acknowledge(CommandAck(name, status, reason=why), cause, now)
+
+    # ── snapshot ──
+
+    def save(self) -> SavedExecutor:
+        active = None if self._active is None else _saved(self._active)
+        return SavedExecutor(active, [_saved(each) for each in self._queue])
+
+    def load(self, saved: SavedExecutor) -> None:
+        commands = [each.command() for each in saved.queue]
+        self._queue = deque(each for each in commands if isinstance(each, Command))
+        active = saved.active.command() if saved.active is not None else None
+        self._active = active if isinstance(active, Command) else None
+
+
+def _saved(command: Command) -> SavedCommand:
+    parameters = to_builtins(command.parameters)
+    return SavedCommand(command.correlation_id, command.command_type, parameters, command.tag)
 
 
 def _is_endless(command: Command) -> bool:

@@ -129,8 +129,12 @@ class LocalizationReading(Whole, frozen=True):
 
 
 class Health(Whole, frozen=True):
+    """`messagesGivenUp`: how many messages of all robots of the process were dropped because too
+    many waited for the server."""
+
     nats_connected: bool
     simulated_hardware_ok: bool
+    messages_given_up: int = 0
 
 
 class StateMarker(Whole, frozen=True):
@@ -204,12 +208,21 @@ class EffectiveMotor(Whole, frozen=True):
     max_acceleration: float
 
 
+class EffectiveSafety(Whole, frozen=True):
+    stop_on_obstacle: bool
+    obstacle_stop_distance_meters: float
+    obstacle_warn_distance_meters: float
+
+
 class SettingsReported(Message, frozen=True):
-    """The settings that hold: at every connection, and after a settings.desired."""
+    """The settings that hold: at every connection, and after a settings.desired. `ignored`: what
+    was asked and cannot be applied."""
 
     effective_motors: dict[str, EffectiveMotor]
     effective_io: dict[str, Any]
+    effective_safety: EffectiveSafety
     applied_from_correlation_id: str | UnsetType = UNSET
+    ignored: list[str] | UnsetType = UNSET
 
 
 class TrafficState(Message, frozen=True):

@@ -1,0 +1,129 @@
+"""Messages between robots and the broker: what was received, and what waits to be sent."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from understudy.jobs.mobile.ids import timestamp, uuid_text
+from understudy.jobs.mobile.messages import NEWEST_COUNTS, encoded, subject
+from understudy.jobs.mobile.outbox import CAPACITY, Entry, Outbox, SavedOutbox
+from understudy.ports import WireMessage
+
+PER_ROBOT = 32
+"""Messages of streams that may wait for each robot, if the wire is slow; older ones are dropped."""
+LEAST = 4096
+
+
+class SavedPost(Struct, forbid_unknown_fields=True):
+    outbox: SavedOutbox
+    ready: list[WireMessage]
+    connected: bool
+
+
+class Post:
+    """What all robots of a process send. ``epoch``: nanoseconds since 1970 at the time 0."""
+
+    def __init__(
+        self, robots: int, *, run_id: str, epoch: int, log: Callable[[str], None]
+    ) -> None:
+        self.run_id = run_id
+        self.connected = False
+        self._epoch = epoch
+        self._log = log
+        self._outbox = Outbox(max(CAPACITY, PER_ROBOT * robots))
+        self._ready: deque[WireMessage] = deque(maxlen=max(LEAST, PER_ROBOT * robots))
+        """What the wire may take; a full queue drops the oldest. Those of the outbox stay there."""
+        self._stamp = (-1, "")
+
+    @property
+    def given_up(self) -> int:
+        return self._outbox.given_up
+
+    @property
+    def waiting(self) -> int:
+        """Messages that the broker has not confirmed."""
+        return len(self._outbox)
+
+    def has_ready(self) -> bool:
+        return bool(self._ready)
+
+    def take(self, room: int) -> WireMessage | None:
+        if not self._ready or len(self._ready[0].payload) > room:
+            return None
+        return self._ready.popleft()
+
+    def timestamp(self, now: int) -> str:
+        if self._stamp[0] != now:
+            self._stamp = now, timestamp(self._epoch, now)
+        return self._stamp[1]
+
+    def send(self, kind: str, address: str, message_id: str, data: bytes) -> None:
+        """Queues a message. Those of which only the newest counts are dropped while there is no
+        connection."""
+        if kind not in NEWEST_COUNTS:
+            lost = self._outbox.given_up
+            self._outbox.put(Entry(message_id, address, data))
+            if self._outbox.given_up > lost:
+                self._log(f"nats: outbox full, the oldest message is dropped ({lost + 1} in all)")
+        elif self.connected:
+            self._ready.append(WireMessage(address, data))
+
+    def flush(self, now: int) -> None:
+        """Makes ready what the outbox shall send now."""
+        if self.connected:
+            for entry in self._outbox.take_due(now):
+                self._ready.append(WireMessage(entry.subject, entry.data, entry.message_id))
+
+    def confirmed(self, message_id: str) -> None:
+        self._outbox.confirm(message_id)
+
+    def set_connected(self, connected: bool) -> None:
+        """What was not taken from a lost connection is not sent over the next one, unless it
+        stands in the outbox."""
+        self.connected = connected
+        self._ready.clear()
+        self._outbox.connection_lost()
+
+    # ── snapshot ──
+
+    def save(self) -> SavedPost:
+        return SavedPost(self._outbox.save(), list(self._ready), self.connected)
+
+    def load(self, saved: SavedPost) -> None:
+        self._outbox.load(saved.outbox)
+        self._ready.clear()
+        self._ready.extend(saved.ready)
+        self.connected = saved.connected
+
+
+Count = Annotated[int, Meta(ge=0, lt=1 << 62)]
+
+
+class Sender:
+    """Messages of one robot: numbers them and gives them their envelope."""
+
+    def __init__(self, post: Post, robot_id: str, robot_code: str) -> None:
+        self.post = post
+        self.robot_id = robot_id
+        self.robot_code = robot_code
+        self.boot_id = uuid_text(post.run_id, robot_id, "boot")
+        self.count = 0
+        self._subjects: dict[str, str] = {}
+
+    def publish(
+        self, kind: str, payload: Struct, now: int, correlation_id: str | None = None
+    ) -> str:
+        """Sends a payload; returns its messageId."""
+        self.count += 1
+        message_id = uuid_text(self.post.run_id, self.robot_id, self.count)
+        address = self._subjects.get(kind)
+        if address is None:
+            address = self._subjects[kind] = subject(self.robot_id, kind)
+        data = encoded(
+            message_id, self.robot_id, self.robot_code, self.post.timestamp(now), payload,
+            correlation_id,
+        )  # fmt: skip
+        self.post.send(kind, address, message_id, data)
+        return message_id

@@ -1,0 +1,198 @@
+"""The robots with one tick rate as rows of arrays: what their runtime knows of them at a tick.
+
+A column has one entry for each robot, or for each motor, of the table. Motors, inputs and devices
+are kept with their row numbers in the hardware.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.config.mobile.kinematics import outlines_of, wheels_of
+from understudy.config.mobile.layout import Layout
+from understudy.ports.mobile import Rows
+from understudy.units import LATEST, NS_PER_SECOND
+
+Floats = NDArray[np.float64]
+Times = NDArray[np.int64]
+Codes = NDArray[np.int8]
+Flags = NDArray[np.bool_]
+
+HEARTBEAT, STATE, TELEMETRY, TRAFFIC = range(4)
+"""Columns of streams."""
+UNLIMITED = 1e9
+"""m/s: no limit of speed but that of the motors."""
+
+
+def rows_of(numbers: Sequence[int]) -> Rows:
+    return np.array(numbers, dtype=np.int64)
+
+
+class Table:
+    """``robots``: rows of the layout; all have the same tickHz."""
+
+    SAVED: ClassVar[tuple[str, ...]] = (
+        "pose", "speeds", "command", "velocity", "until", "mode", "phase", "goal",
+        "speed_limit", "traffic_limit", "since_correction", "blocked", "nearest", "ahead",
+        "lidar_up", "estop", "io_hold", "traffic_hold", "manual_hold", "operator_hold", "inputs_up",
+        "stop", "status", "drive_down", "function_down", "bootstrapped", "stop_on_obstacle",
+        "stop_distance", "warn_distance", "position", "rolling", "connected", "faulty", "homing",
+        "target", "tolerance", "moving", "deadline", "max_speed", "max_acceleration", "due",
+    )  # fmt: skip
+    """Columns of a snapshot; the others follow from the robot files or are filled at each tick."""
+
+    def __init__(self, layout: Layout, robots: Sequence[int]) -> None:
+        self.robots = rows_of(robots)
+        self.files = [layout.robots[row] for row in robots]
+        place = {row: number for number, row in enumerate(robots)}
+        self._add_motors(layout, place)
+        self._add_io(layout, place)
+        self._add_robots()
+        self._add_policies()
+        self.update_limits(range(len(robots)))
+
+    @property
+    def size(self) -> int:
+        return self.robots.size
+
+    # ── columns ──
+
+    def _add_motors(self, layout: Layout, place: dict[int, int]) -> None:
+        found = [(n, *each) for n, each in enumerate(layout.motors) if each.robot in place]
+        self.motors = rows_of([n for n, _, _ in found])
+        self.motor_robot = rows_of([place[robot] for _, robot, _ in found])
+        self.is_drive = np.array([motor.role == "DRIVE" for _, _, motor in found], dtype=np.bool_)
+        self.drives = np.flatnonzero(self.is_drive)
+        """Places of the DRIVE motors among the motors."""
+        ends = np.cumsum([len(file.motors) for file in self.files], dtype=np.int64)
+        self.motor_spans = np.column_stack([np.concatenate([[0], ends[:-1]]), ends])
+        limits = [motor.limits.si for _, _, motor in found]
+        self.file_speed = np.array([each.max_speed for each in limits])
+        self.file_acceleration = np.array([each.max_acceleration for each in limits])
+        self.deceleration = np.array([each.max_deceleration for each in limits])
+        self.max_speed, self.max_acceleration = (
+            self.file_speed.copy(),
+            self.file_acceleration.copy(),
+        )
+        count = len(found)
+        self.position, self.rolling = np.zeros(count), np.zeros(count)
+        """What the motors report; `rolling`: m/s or rad/s."""
+        self.connected = np.ones(count, dtype=np.bool_)
+        self.faulty, self.homing, self.moving = (np.zeros(count, dtype=np.bool_) for _ in range(3))
+        self.set_speed, self.target, self.tolerance = (np.zeros(count) for _ in range(3))
+        self.deadline = np.full(count, LATEST, dtype=np.int64)
+        self.wheels = wheels_of(Layout(self.files))
+        wheels = [self.wheels.coefficients[first:end] for first, end in self.wheels.spans]
+        self.reach = np.array([np.abs(each[:, 2]).max(initial=0.0) for each in wheels])
+        """Metres: the speed of the fastest wheel at 1 rad/s of turning."""
+        self.goes_sideways = np.array([bool(each[:, 1].any()) for each in wheels])
+
+    def _add_io(self, layout: Layout, place: dict[int, int]) -> None:
+        inputs = [(n, *each) for n, each in enumerate(layout.inputs) if each.robot in place]
+        estops = [(n, place[robot]) for n, robot, point in inputs if point.role == "ESTOP"]
+        holds = [(n, place[robot]) for n, robot, point in inputs if point.role == "TRAFFIC_HOLD"]
+        self.estop_inputs, self.estop_robot = _pairs(estops)
+        self.hold_inputs, self.hold_robot = _pairs(holds)
+        devices = [(n, *each) for n, each in enumerate(layout.devices) if each.robot in place]
+        lidars = [(n, place[robot]) for n, robot, device in devices if device.type == "LIDAR"]
+        self.lidars, self.lidar_robot = _pairs(lidars)
+        self.outputs: list[list[int]] = [[] for _ in place]
+        self.devices: list[list[int]] = [[] for _ in place]
+        """Rows of the outputs and the devices of each robot."""
+        for n, output in enumerate(layout.outputs):
+            if output.robot in place:
+                self.outputs[place[output.robot]].append(n)
+        for n, robot, _ in devices:
+            self.devices[place[robot]].append(n)
+
+    def _add_robots(self) -> None:
+        count = len(self.files)
+        self.pose, self.speeds, self.command, self.velocity = (
+            np.zeros((count, 3)) for _ in range(4)
+        )
+        self.moved = np.zeros((count, 3))
+        for row, file in enumerate(self.files):
+            profile = file.runtime.simulation_profile
+            if profile is not None:
+                start = profile.initial_state.pose
+                self.pose[row] = start.x, start.y, start.yaw
+        self.until = np.full(count, LATEST, dtype=np.int64)
+        self.mode, self.phase, self.stop = (np.zeros(count, dtype=np.int8) for _ in range(3))
+        self.status = np.full(count, -1, dtype=np.int8)
+        self.goal, self.limits = np.zeros((count, 5)), np.zeros((count, 5))
+        self.body_limits = np.zeros((count, 5))
+        self.speed_limit, self.traffic_limit = np.full(count, UNLIMITED), np.full(count, UNLIMITED)
+        self.since_correction = np.zeros(count)
+        self.nearest, self.ahead = np.full(count, UNLIMITED), np.full(count, UNLIMITED)
+        self.blocked, self.estop, self.io_hold, self.traffic_hold, self.manual_hold = (
+            np.zeros(count, dtype=np.bool_) for _ in range(5)
+        )
+        self.operator_hold, self.drive_down, self.function_down = (
+            np.zeros(count, dtype=np.bool_) for _ in range(3)
+        )
+        self.lidar_up, self.inputs_up = (np.ones(count, dtype=np.bool_) for _ in range(2))
+        self.lidar_motion = np.zeros((self.lidars.size, 3))
+        self.changes = np.zeros(count, dtype=np.int8)
+
+    def _add_policies(self) -> None:
+        files = self.files
+        policies = [file.runtime.health_policy for file in files]
+        self.needs_nats = np.array([each.require_nats_for_motion for each in policies])
+        self.drives_in_warning = np.array([each.allow_drive_in_warning for each in policies])
+        modes = [file.runtime.startup_policy.settings_bootstrap_mode for file in files]
+        self.bootstrapped = np.array([mode == "LOCAL" for mode in modes])
+        self.stop_on_estop = np.array([file.safety.stop_on_estop for file in files])
+        self.stop_on_obstacle = np.array([file.safety.stop_on_obstacle for file in files])
+        self.stop_distance = np.array([f.safety.obstacle_stop_distance_meters for f in files])
+        self.warn_distance = np.array([f.safety.obstacle_warn_distance_meters for f in files])
+        outlines = outlines_of(Layout(files))
+        self.radius = np.hypot(outlines[:, 0] + outlines[:, 2], outlines[:, 1])
+        """Metres from the pose of a robot to the farthest corner of its outline."""
+        streams = [file.streams for file in files]
+        rates = [(s.heartbeat_hz, s.state_hz, s.telemetry_hz, s.traffic_hz) for s in streams]
+        self.periods = np.array(
+            [[round(NS_PER_SECOND / hz) if hz else LATEST for hz in row] for row in rates],
+            dtype=np.int64,
+        )
+        self.due = np.where(self.periods == LATEST, LATEST, 0)
+
+    # ── limits ──
+
+    def update_limits(self, robots: Sequence[int] | range) -> None:
+        """Computes what the limits of the motors mean for the body of a robot."""
+        for row in robots:
+            first, end = self.motor_spans[row]
+            wheels = [n for n in range(first, end) if self.is_drive[n]]
+            steers = self.wheels.steers[self.wheels.spans[row, 0] : self.wheels.spans[row, 1]]
+            rolling = [n for n, steering in zip(wheels, steers, strict=True) if not steering]
+            if not rolling:
+                continue
+            speed = min(self.max_speed[rolling])
+            faster = min(self.max_acceleration[rolling])
+            slower = min(self.deceleration[rolling])
+            reach = self.reach[row] or self.radius[row]
+            self.body_limits[row] = speed, faster, slower, speed / reach, min(faster, slower) / reach
+
+    # ── snapshot ──
+
+    def save(self) -> dict[str, Any]:
+        return {name: getattr(self, name).tolist() for name in self.SAVED}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        for name in self.SAVED:
+            column = getattr(self, name)
+            try:
+                values = np.array(saved[name], dtype=column.dtype).reshape(column.shape)
+            except (KeyError, TypeError, ValueError) as problem:
+                raise msgspec.ValidationError(f"{name}: {problem}") from None
+            if column.dtype == np.float64 and not np.isfinite(values).all():
+                raise msgspec.ValidationError(f"{name}: a value is not finite")
+            column[...] = values
+        self.update_limits(range(self.size))
+
+
+def _pairs(pairs: Sequence[tuple[int, int]]) -> tuple[Rows, Rows]:
+    return rows_of([row for row, _ in pairs]), rows_of([robot for _, robot in pairs])

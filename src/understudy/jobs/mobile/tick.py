@@ -1,0 +1,326 @@
+"""What happens to all robots of a table at each tick, as compiled loops over rows.
+
+Speeds of wheels and of bodies are related by `motion.wheels`; travel is measured with its `pace`.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.jobs.mobile.messages import RobotStatus, StopReason
+from understudy.jobs.mobile.pose_control import (
+    DECELERATION,
+    MAX_SPEED,
+    MAX_TURNING,
+)
+from understudy.motion.ticks import fastest_within
+from understudy.motion.wheels import Wheels, pace
+from understudy.space.compiled import compiled
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Codes = NDArray[np.int8]
+Times = NDArray[np.int64]
+Rows = NDArray[np.int64]
+
+STATUSES: tuple[RobotStatus, ...] = ("OFFLINE", "ERROR", "PAUSED", "WARNING", "RUNNING")
+"""Statuses by code, in their precedence."""
+OFFLINE, ERROR, PAUSED, WARNING, RUNNING = range(5)
+STOPS: tuple[StopReason | None, ...] = (
+    None, "ESTOP", "OBSTACLE", "INTERNAL_FAULT", "TRAFFIC_HOLD", "MANUAL_HOLD",
+)  # fmt: skip
+"""Reasons of a stop by code; the first that applies counts."""
+NO_STOP, ESTOP, OBSTACLE, INTERNAL_FAULT, TRAFFIC_HOLD, MANUAL_HOLD = range(6)
+REST, VELOCITY, POSE = range(3)
+"""Modes of a drive: no command; MOVE_VELOCITY; MOVE_TO_POSE."""
+GAP = 0.02
+"""Metres that are left in front of an obstacle after braking."""
+HYSTERESIS = 0.05
+"""Metres by which an obstacle must be farther away than at a stop until the stop ends."""
+STATUS_CHANGED, ESTOP_CHANGED, OBSTACLE_CHANGED, STOP_CHANGED = 1, 2, 4, 8
+"""Bits of `changes`."""
+
+
+class Figures(NamedTuple):
+    """Of robots: limits of the motors and distances, as the settings have them now."""
+
+    body_limits: Floats
+    speed_limit: Floats
+    traffic_limit: Floats
+    reach: Floats
+    radius: Floats
+    stop_distance: Floats
+    warn_distance: Floats
+    stop_on_obstacle: Flags
+
+
+@compiled
+def fastest_wheel(wheels: Wheels, row: int, body: Floats) -> float:
+    """The speed of the fastest wheel of a robot at these speeds of its body."""
+    fastest = 0.0
+    for n in range(wheels.spans[row, 0], wheels.spans[row, 1]):
+        speed = (
+            wheels.coefficients[n, 0] * body[0]
+            + wheels.coefficients[n, 1] * body[1]
+            + wheels.coefficients[n, 2] * body[2]
+        )
+        fastest = max(fastest, abs(speed))
+    return fastest
+
+
+@compiled
+def pace_of_wheels(wheels: Wheels, row: int, body: Floats, radius: float) -> float:
+    """Metres that a robot travels in this motion while its fastest wheel rolls one metre."""
+    wheel = fastest_wheel(wheels, row, body)
+    if wheel <= 0.0:
+        return 1.0
+    return pace(body[0], body[1], body[2], radius) / wheel
+
+
+@compiled
+def update_limits(
+    figures: Figures, wheels: Wheels, speeds: Floats, command: Floats, ahead: Floats,
+    limits: Floats, seconds: float,
+) -> None:  # fmt: skip
+    """Fills ``limits`` of the bodies for this tick: those of the motors, of commands, of traffic
+    control, and such that the robot can stop in front of an obstacle within the warning distance.
+    """
+    for row in range(limits.shape[0]):
+        for column in range(limits.shape[1]):
+            limits[row, column] = figures.body_limits[row, column]
+        fastest = min(
+            limits[row, MAX_SPEED], figures.speed_limit[row], figures.traffic_limit[row]
+        )
+        if figures.stop_on_obstacle[row] and ahead[row] <= figures.warn_distance[row]:
+            rate = pace_of_wheels(wheels, row, command[row], figures.radius[row])
+            present = fastest_wheel(wheels, row, speeds[row]) * rate
+            safe = fastest_within(
+                max(ahead[row] - GAP, 0.0), present, limits[row, DECELERATION] * rate,
+                fastest * rate, seconds,
+            )  # fmt: skip
+            fastest = min(fastest, safe / rate)
+        limits[row, MAX_SPEED] = fastest
+        if figures.reach[row] > 0.0:
+            limits[row, MAX_TURNING] = min(limits[row, MAX_TURNING], fastest / figures.reach[row])
+
+
+@compiled
+def choose_commands(
+    mode: Codes, stop: Codes, may_drive: Flags, velocity: Floats, steered: Floats, wheels: Wheels,
+    limits: Floats, command: Floats,
+) -> None:  # fmt: skip
+    """Fills ``command``: the speeds of the bodies for this tick, within the limits."""
+    for row in range(mode.size):
+        stands = mode[row] == REST or stop[row] != NO_STOP or not may_drive[row]
+        for column in range(3):
+            wanted = velocity[row, column] if mode[row] == VELOCITY else steered[row, column]
+            command[row, column] = 0.0 if stands else wanted
+        wheel = fastest_wheel(wheels, row, command[row])
+        if wheel > limits[row, MAX_SPEED]:
+            for column in range(3):
+                command[row, column] *= limits[row, MAX_SPEED] / wheel
+
+
+@compiled
+def extend_held(mode: Codes, stop: Codes, until: Times, passed: int) -> None:
+    """The time of a MOVE_VELOCITY stands still while its robot is held."""
+    for row in range(mode.size):
+        if mode[row] == VELOCITY and stop[row] >= TRAFFIC_HOLD:
+            until[row] += passed
+
+
+@compiled
+def braking_distance(
+    wheels: Wheels, row: int, speeds: Floats, motion: Floats, radius: float, limits: Floats,
+    spare: float,
+) -> float:  # fmt: skip
+    """Metres until the robot stands: after ``spare`` seconds with the present speed, in which it
+    may still get faster, it brakes with its limit. ``motion``: where it goes."""
+    rate = pace_of_wheels(wheels, row, motion, radius)
+    wheel = fastest_wheel(wheels, row, speeds) + limits[1] * spare
+    return rate * (wheel * spare + wheel * wheel / (2.0 * limits[DECELERATION]))
+
+
+@compiled
+def watch_obstacles(
+    figures: Figures, wheels: Wheels, speeds: Floats, command: Floats, ahead: Floats,
+    blocked: Flags, seconds: float,
+) -> None:  # fmt: skip
+    """Sets ``blocked`` of robots that must stop for an obstacle, and clears it when the way in
+    their last direction is free again."""
+    for row in range(blocked.size):
+        if not figures.stop_on_obstacle[row]:
+            blocked[row] = False
+            continue
+        nearest = max(figures.stop_distance[row], GAP)
+        moves = command[row, 0] != 0.0 or command[row, 1] != 0.0 or command[row, 2] != 0.0
+        if moves:
+            needed = GAP + braking_distance(
+                wheels, row, speeds[row], command[row], figures.radius[row],
+                figures.body_limits[row], seconds,
+            )  # fmt: skip
+            if ahead[row] <= max(nearest, needed):
+                blocked[row] = True
+        elif ahead[row] > nearest + HYSTERESIS:
+            blocked[row] = False
+
+
+class Conditions(NamedTuple):
+    """Of robots: what their stop and their status follow from."""
+
+    estop: Flags
+    stop_on_estop: Flags
+    blocked: Flags
+    inputs_up: Flags
+    lidar_up: Flags
+    stop_on_obstacle: Flags
+    io_hold: Flags
+    traffic_hold: Flags
+    manual_hold: Flags
+    operator_hold: Flags
+    needs_nats: Flags
+    drive_down: Flags
+    function_down: Flags
+
+
+@compiled
+def stop_code(of: Conditions, row: int) -> int:
+    """Why a robot is stopped for safety; the first reason counts."""
+    if of.estop[row] and of.stop_on_estop[row]:
+        return ESTOP
+    if of.blocked[row]:
+        return OBSTACLE
+    blind = of.stop_on_obstacle[row] and not of.lidar_up[row]
+    deaf = of.stop_on_estop[row] and not of.inputs_up[row]
+    if blind or deaf:
+        return INTERNAL_FAULT
+    if of.traffic_hold[row] or of.io_hold[row]:
+        return TRAFFIC_HOLD
+    if of.manual_hold[row] or of.operator_hold[row]:
+        return MANUAL_HOLD
+    return NO_STOP
+
+
+@compiled
+def status_code(of: Conditions, row: int, stop: int, connected: bool) -> int:
+    """As `status.PRECEDENCE`."""
+    if of.needs_nats[row] and not connected:
+        return OFFLINE
+    if of.drive_down[row]:
+        return ERROR
+    if stop != NO_STOP:
+        return PAUSED
+    return WARNING if of.function_down[row] else RUNNING
+
+
+@compiled
+def update_statuses(
+    of: Conditions, connected: bool, before: Codes, stop: Codes, status: Codes, changes: Codes
+) -> int:
+    """Fills ``stop``, ``status`` and the bits of ``changes``; returns how many robots changed.
+
+    ``before``: bits of the last tick, ESTOP_CHANGED if it was pressed and OBSTACLE_CHANGED if it
+    was blocked; they are replaced.
+    """
+    changed = 0
+    for row in range(stop.size):
+        seen = (ESTOP_CHANGED if of.estop[row] else 0) | (OBSTACLE_CHANGED if of.blocked[row] else 0)
+        bits = seen ^ before[row]
+        before[row] = seen
+        why = stop_code(of, row)
+        what = status_code(of, row, why, connected)
+        bits |= STOP_CHANGED if why != stop[row] else 0
+        bits |= STATUS_CHANGED if what != status[row] else 0
+        stop[row], status[row], changes[row] = why, what, bits
+        changed += 1 if bits else 0
+    return changed
+
+
+@compiled
+def update_motors(
+    motor_robot: Rows, is_drive: Flags, connected: Flags, faulty: Flags, drive_down: Flags,
+    function_down: Flags,
+) -> None:  # fmt: skip
+    """Fills ``drive_down`` and ``function_down`` of the robots: a motor is faulty or silent."""
+    drive_down[:] = False
+    function_down[:] = False
+    for n in range(motor_robot.size):
+        if faulty[n] or not connected[n]:
+            if is_drive[n]:
+                drive_down[motor_robot[n]] = True
+            else:
+                function_down[motor_robot[n]] = True
+
+
+@compiled
+def merge_inputs(
+    robot: Rows, values: Flags, connected: Flags, robot_on: Flags, robot_up: Flags
+) -> None:
+    """``robot_on``: one of the inputs of a robot is on; ``robot_up``: all are connected."""
+    robot_on[:] = False
+    robot_up[:] = True
+    for n in range(robot.size):
+        robot_on[robot[n]] |= values[n]
+        robot_up[robot[n]] &= connected[n]
+
+
+@compiled
+def merge_lidars(
+    robot: Rows, nearest: Floats, ahead: Floats, connected: Flags, most: float,
+    robot_nearest: Floats, robot_ahead: Floats, robot_up: Flags,
+) -> None:  # fmt: skip
+    """The readings of all lidars of each robot as one; ``most`` stands for infinite."""
+    robot_nearest[:] = most
+    robot_ahead[:] = most
+    robot_up[:] = True
+    for n in range(robot.size):
+        if connected[n]:
+            robot_nearest[robot[n]] = min(robot_nearest[robot[n]], nearest[n])
+            robot_ahead[robot[n]] = min(robot_ahead[robot[n]], ahead[n])
+        else:
+            robot_up[robot[n]] = False
+
+
+@compiled
+def find_due(due: Times, periods: Times, now: int, found: Rows) -> int:
+    """Puts the streams that are due into ``found`` (row · columns + column), and sets their next
+    times, start + n · period; returns how many there are."""
+    count = 0
+    columns = due.shape[1]
+    for row in range(due.shape[0]):
+        for column in range(columns):
+            if due[row, column] <= now:
+                passed = (now - due[row, column]) // periods[row, column] + 1
+                due[row, column] += passed * periods[row, column]
+                found[count] = row * columns + column
+                count += 1
+    return count
+
+
+@compiled
+def find_ended(
+    moving: Flags, position: Floats, rolling: Floats, target: Floats, tolerance: Floats,
+    slowest: Floats, deadline: Times, now: int, ended: Codes,
+) -> int:  # fmt: skip
+    """Fills ``ended`` of functional motors that shall move: 1 at the target, 2 too late, else 0;
+    returns how many ended. ``slowest``: m/s at which a motor counts as standing."""
+    count = 0
+    for n in range(moving.size):
+        ended[n] = 0
+        if not moving[n]:
+            continue
+        if abs(position[n] - target[n]) <= tolerance[n] and abs(rolling[n]) <= slowest[n]:
+            ended[n] = 1
+        elif now >= deadline[n]:
+            ended[n] = 2
+        count += 1 if ended[n] else 0
+    return count
+
+
+@compiled
+def add_travel(moved: Floats, travelled: Floats) -> None:
+    """Adds the travel of a tick."""
+    for row in range(moved.shape[0]):
+        travelled[row] += math.hypot(moved[row, 0], moved[row, 1])
