@@ -26,3 +26,12 @@ def fastest_within(
 def wrapped(angle: float) -> float:
     """The angle in (-π, π]."""
     return -((math.pi - angle) % (2.0 * math.pi) - math.pi)
+
+
+def ideal_seconds(distance: float, speed: float, acceleration: float, deceleration: float) -> float:
+    """The shortest time from rest to rest."""
+    ramps = speed * speed / 2.0 * (1.0 / acceleration + 1.0 / deceleration)
+    if ramps <= distance:
+        return speed / acceleration + speed / deceleration + (distance - ramps) / speed
+    peak = math.sqrt(2.0 * distance / (1.0 / acceleration + 1.0 / deceleration))
+    return peak / acceleration + peak / deceleration

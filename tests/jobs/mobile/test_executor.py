@@ -2,12 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from understudy.config.mobile.profile import CommandType
 from understudy.errors import Refused
 from understudy.jobs.mobile.commands import COMMANDS, ExecuteAction
-from understudy.jobs.mobile.executor import QUEUE, REMEMBERED, Executor
+from understudy.jobs.mobile.executor import QUEUE, Executor, Readiness, SavedExecutor
 from understudy.jobs.mobile.messages import CommandAck, CommandRequest, Received, RobotStatus
 
 POSE = {"x": 1.0, "y": 2.0}
@@ -21,11 +22,19 @@ class RecordedBody:
         self.begun: list[Any] = []
         self.halts = 0
         self.down: set[str | None] = set()
-        self.problem: Refused | None = None
+        self.refused: Refused | None = None
+        self.unfit: Refused | None = None
+        self.started_types: list[str] = []
+
+    def problem(self, parameters: Any) -> Refused | None:
+        return self.unfit
+
+    def started(self, command_type: CommandType, now: int) -> None:
+        self.started_types.append(command_type)
 
     def begin(self, parameters: Any, now: int) -> Refused | None:
         self.begun.append(parameters)
-        return self.problem
+        return self.refused
 
     def halt(self, now: int) -> None:
         self.halts += 1
@@ -44,8 +53,12 @@ class Robot:
         self.body = RecordedBody()
         self.acks: list[str] = []
         self.causes: list[str | None] = []
-        self.executor = Executor(self.body, supported, self._note)
+        self.ended: list[tuple[str, str | None]] = []
+        self.executor = Executor(self.body, supported, self._note, self._end)
         self.sent = 0
+
+    def _end(self, tag: str, outcome: Refused | None, now: int) -> None:
+        self.ended.append((tag, outcome.reason if outcome else None))
 
     def _note(self, ack: CommandAck, cause: str | None, now: int) -> None:
         reason = f":{ack.reason}" if isinstance(ack.reason, str) else ""
@@ -53,15 +66,15 @@ class Robot:
         self.causes.append(cause)
 
     def ask(
-        self, name: str, parameters: dict[str, Any] | None = None, *, message_id: str = "",
+        self, name: str, parameters: dict[str, Any] | None = None, *,
         status: RobotStatus = "RUNNING", stopped: bool = False,
     ) -> list[str]:  # fmt: skip
         """Sends a command; returns the acks that it caused."""
         self.sent += 1
         before = len(self.acks)
         request = CommandRequest(name, parameters or {})
-        message = Received("command.request", message_id or f"m-{self.sent}", "c-1", request)
-        self.executor.request(message, status, 0, stopped=stopped)
+        message = Received("command.request", f"m-{self.sent}", "c-1", request)
+        self.executor.request(message, Readiness(status, stopped=stopped), 0)
         return self.acks[before:]
 
 
@@ -79,21 +92,6 @@ def test_commands_run_one_after_the_other() -> None:
     assert robot.ask("EXECUTE_ACTION", GRIP) == ["EXECUTE_ACTION:ACKED"]
     robot.executor.finished(None, 5)
     assert robot.acks[-2:] == ["MOVE_TO_POSE:DONE", "EXECUTE_ACTION:RUNNING"]
-
-
-def test_the_same_message_is_carried_out_once() -> None:
-    robot = Robot()
-    robot.ask("MOVE_TO_POSE", POSE, message_id="same")
-    assert robot.ask("MOVE_TO_POSE", POSE, message_id="same") == []
-    assert len(robot.body.begun) == 1
-
-
-def test_the_memory_of_messages_has_a_bound() -> None:
-    robot = Robot()
-    for number in range(REMEMBERED + 1):
-        robot.ask("SET_SPEED_LIMIT", {"maxSpeedMps": 1.0}, message_id=f"id-{number}")
-    assert robot.ask("SET_SPEED_LIMIT", {"maxSpeedMps": 1.0}, message_id=f"id-{REMEMBERED}") == []
-    assert robot.ask("SET_SPEED_LIMIT", {"maxSpeedMps": 1.0}, message_id="id-0") != []
 
 
 @pytest.mark.parametrize("status", ["ERROR", "OFFLINE"])
@@ -184,7 +182,7 @@ def test_a_velocity_without_duration_ends_when_the_next_command_begins() -> None
 
 def test_a_command_that_the_body_cannot_begin_fails() -> None:
     robot = Robot()
-    robot.body.problem = Refused("COOLDOWN")
+    robot.body.refused = Refused("COOLDOWN")
     assert robot.ask("RESET_MOTOR", {"motorId": "act_1"})[-1] == "RESET_MOTOR:FAILED:COOLDOWN"
     assert robot.executor.active is None
 
@@ -194,3 +192,85 @@ def test_a_full_queue_rejects() -> None:
     for _ in range(QUEUE + 1):
         assert robot.ask("MOVE_TO_POSE", POSE)[0] == "MOVE_TO_POSE:ACKED"
     assert robot.ask("MOVE_TO_POSE", POSE) == ["MOVE_TO_POSE:REJECTED:QUEUE_FULL"]
+
+
+# ── the robot's own commands ──
+
+
+def test_own_commands_have_no_acks_and_report_their_end() -> None:
+    robot = Robot()
+    ready = Readiness()
+    assert robot.executor.request_own("MOVE_TO_POSE", POSE, "step-1", ready, 0) is None
+    assert robot.executor.request_own("MOVE_TO_POSE", POSE, "step-2", ready, 0) is None
+    robot.executor.finished(None, 5)
+    robot.ask("STOP")
+    assert robot.ended == [("step-1", None), ("step-2", "CANCELED")]
+    assert all(ack.startswith("STOP") for ack in robot.acks)
+
+
+def test_own_commands_stand_in_the_same_queue() -> None:
+    robot = Robot()
+    robot.ask("MOVE_TO_POSE", POSE)
+    robot.executor.request_own("EXECUTE_ACTION", GRIP, "step", Readiness(), 0)
+    assert len(robot.body.begun) == 1
+    robot.executor.finished(None, 5)
+    assert isinstance(robot.body.begun[-1], ExecuteAction)
+
+
+def test_canceling_own_commands_leaves_those_of_the_backend() -> None:
+    robot = Robot()
+    robot.executor.request_own("MOVE_TO_POSE", POSE, "step", Readiness(), 0)
+    robot.executor.request_own("MOVE_TO_POSE", POSE, "next", Readiness(), 0)
+    robot.ask("MOVE_TO_POSE", POSE)
+    robot.executor.cancel_own(1)
+    assert robot.ended == [("next", "CANCELED"), ("step", "CANCELED")]
+    assert robot.acks[-1] == "MOVE_TO_POSE:RUNNING"
+
+
+def test_in_a_hold_own_commands_wait_and_others_fail() -> None:
+    robot = Robot()
+    robot.executor.request_own("MOVE_TO_POSE", POSE, "step", Readiness(), 0)
+    robot.ask("MOVE_TO_POSE", POSE)
+    robot.executor.cut_off(1, keep_own=True)
+    assert robot.acks[-1] == "MOVE_TO_POSE:CANCELED"
+    assert robot.ended == []
+    held = Readiness("PAUSED", held=True)
+    assert robot.executor.request_own("MOVE_TO_POSE", POSE, "next", held, 2) is None
+    robot.executor.cut_off(3)
+    assert robot.ended == [("next", "CANCELED"), ("step", "SAFETY_STOP")]
+
+
+def test_policies_keep_a_robot_from_moving() -> None:
+    robot = Robot()
+    for ready in (Readiness(may_drive=False), Readiness(may_act=False)):
+        drive = robot.executor.request_own("MOVE_TO_POSE", POSE, "a", ready, 0)
+        act = robot.executor.request_own("EXECUTE_ACTION", GRIP, "b", ready, 0)
+        refused = [each.reason for each in (drive, act) if each is not None]
+        assert refused == ["ROBOT_NOT_READY"]
+
+
+def test_what_a_robot_can_never_do_is_rejected() -> None:
+    robot = Robot()
+    robot.body.unfit = Refused("INVALID_PARAMETERS: targetPosition 0.1; allowed: 0 … 0.08")
+    assert robot.ask("EXECUTE_ACTION", GRIP)[0].startswith("EXECUTE_ACTION:REJECTED:INVALID")
+
+
+def test_every_command_that_runs_is_reported_to_the_hardware() -> None:
+    robot = Robot()
+    robot.ask("MOVE_TO_POSE", POSE)
+    robot.executor.request_own("EXECUTE_ACTION", GRIP, "step", Readiness(), 0)
+    robot.ask("STOP")
+    assert robot.body.started_types == ["MOVE_TO_POSE", "STOP"]
+
+
+def test_a_snapshot_has_the_running_and_the_queued_commands() -> None:
+    robot, restored = Robot(), Robot()
+    robot.ask("MOVE_TO_POSE", POSE)
+    robot.executor.request_own("EXECUTE_ACTION", GRIP, "step", Readiness(), 0)
+    data = msgspec.json.encode(robot.executor.save())
+    restored.executor.load(msgspec.json.decode(data, type=SavedExecutor))
+    assert restored.executor.save() == robot.executor.save()
+    restored.executor.finished(None, 5)
+    restored.executor.finished(None, 6)
+    assert restored.acks == ["MOVE_TO_POSE:DONE"]
+    assert restored.ended == [("step", None)]

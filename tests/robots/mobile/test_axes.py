@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.motion.ticks import ideal_seconds
 from understudy.robots.mobile import axes
 
 TICK = 0.02
@@ -41,7 +42,7 @@ class Axis:
 def test_an_axis_takes_the_ideal_time_and_a_few_ticks() -> None:
     axis = Axis()
     axis.target[0] = 0.06
-    ideal = axes.ideal_seconds(0.06, *GRIPPER[:3])
+    ideal = ideal_seconds(0.06, *GRIPPER[:3])
     axis.run(math.ceil(ideal / TICK) + 10)
     assert axis.state[0, 1] == 0.0
     assert axis.state[0, 0] == pytest.approx(0.06, abs=1e-4)
@@ -76,7 +77,7 @@ def test_every_target_is_reached_without_passing_it(
 ) -> None:
     axis = Axis((*figures, -math.inf, math.inf))
     axis.target[0] = target
-    axis.run(math.ceil(axes.ideal_seconds(abs(target), *figures) / TICK) + 40)
+    axis.run(math.ceil(ideal_seconds(abs(target), *figures) / TICK) + 40)
     assert axis.state[0, 1] == 0.0
     assert axis.state[0, 0] == pytest.approx(target, abs=1e-4)
     assert all(abs(position) <= abs(target) + 1e-4 for position, _ in axis.path)

@@ -6,7 +6,14 @@ from numpy.typing import NDArray
 from understudy.config.mobile.layout import Layout
 from understudy.config.mobile.profile import DriveModel
 from understudy.config.mobile.robot_file import RobotFile
-from understudy.motion.wheels import WheelMotor, Wheels, WheelSet, join_wheels, wheel_set
+from understudy.motion.wheels import (
+    WheelMotor,
+    Wheels,
+    WheelSet,
+    drive_code,
+    join_wheels,
+    wheel_set,
+)
 from understudy.units import MM
 
 Floats = NDArray[np.float64]
@@ -33,6 +40,12 @@ def base_of(robot: RobotFile) -> float:
 def wheels_of(layout: Layout) -> Wheels:
     """The wheels of all robots; `wheel_rows` has their motors."""
     return join_wheels([_wheel_set(robot) for robot in layout.robots])
+
+
+def drives_of(layout: Layout) -> NDArray[np.int8]:
+    """The code of the drive of each robot, see `motion.wheels`."""
+    codes = [drive_code(drive_model(robot), _wheel_set(robot)) for robot in layout.robots]
+    return np.array(codes, dtype=np.int8)
 
 
 def _wheel_set(robot: RobotFile) -> WheelSet:

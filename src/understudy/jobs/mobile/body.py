@@ -20,6 +20,7 @@ from understudy.jobs.mobile.commands import (
 from understudy.jobs.mobile.table import Table
 from understudy.jobs.mobile.tick import POSE, REST, VELOCITY
 from understudy.motion.ticks import ideal_seconds
+from understudy.motion.wheels import MECANUM
 from understudy.ports.mobile import TimedHardware
 from understudy.units import LATEST, nanoseconds
 
@@ -80,7 +81,7 @@ class RowBody:
     # ── checks ──
 
     def _check_velocity(self, move: MoveVelocity) -> Refused | None:
-        if move.lateral != 0.0 and not self._table.goes_sideways[self._row]:
+        if move.lateral != 0.0 and self._table.drive[self._row] != MECANUM:
             return Refused(f"{INVALID}: lateral: this drive cannot move sideways")
         return None
 
@@ -95,7 +96,9 @@ class RowBody:
         low, high = limits.lowest, limits.highest
         target = action.target_position
         if (low is not None and target < low) or (high is not None and target > high):
-            allowed = f"{'-∞' if low is None else f'{low:g}'} … {'∞' if high is None else f'{high:g}'}"
+            allowed = (
+                f"{'-∞' if low is None else f'{low:g}'} … {'∞' if high is None else f'{high:g}'}"
+            )
             return Refused(f"{INVALID}: targetPosition {target:g}; allowed: {allowed}")
         return None
 
@@ -116,7 +119,8 @@ class RowBody:
         yaw = goal.yaw if goal.yaw is not None else 0.0
         has_yaw = 1.0 if goal.yaw is not None else 0.0
         table.goal[row] = goal.x, goal.y, yaw, has_yaw, goal.tolerance
-        table.phase[row] = pose_control.DRIVE
+        table.phase[row] = pose_control.START
+        table.route[row] = 0.0
         table.mode[row] = POSE
 
     def _reset(self, reset: ResetMotor, now: int) -> Refused | None:

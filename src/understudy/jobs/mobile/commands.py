@@ -72,8 +72,8 @@ Parameters = MoveVelocity | MoveToPose | Stop | ResetMotor | SetSpeedLimit | Exe
 
 
 class CommandKind(Struct, frozen=True):
-    """``drives``: it needs the DRIVE motors. ``acts``: it needs a FUNCTIONAL motor. ``always``: it
-    is accepted whatever the status is. ``stops``: it is carried out at once and in a safety stop."""
+    """``drives``: it needs the DRIVE motors, ``acts``: a FUNCTIONAL motor. ``always``: it is
+    accepted whatever the status is. ``stops``: it is carried out at once and in a safety stop."""
 
     parameters: type[Struct]
     drives: bool = False

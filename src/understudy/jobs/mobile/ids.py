@@ -13,9 +13,7 @@ def uuid_text(run_id: str, robot_id: str, number: int | str) -> str:
     name = f"{run_id}/{robot_id}/{number}"
     digest = sha1(name.encode(), usedforsecurity=False).hexdigest()
     variant = "89ab"[int(digest[16], 16) & 3]
-    return (
-        f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
-    )
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 
 
 def timestamp(epoch: int, now: int) -> str:

@@ -185,6 +185,7 @@ EVENTS: Mapping[str, str] = {
     "traffic.hold.active": "it is held there",
     "traffic.hold.released": "the hold is released",
     "message.malformed": "a message could not be read; it is acknowledged and dropped",
+    "message.unsupported": "no module of the robot handles a message of this kind",
 }
 """The types of events and what they mean."""
 
@@ -220,8 +221,8 @@ class SettingsReported(Message, frozen=True):
 
     effective_motors: dict[str, EffectiveMotor]
     effective_io: dict[str, Any]
-    effective_safety: EffectiveSafety
     applied_from_correlation_id: str | UnsetType = UNSET
+    effective_safety: EffectiveSafety | UnsetType = UNSET
     ignored: list[str] | UnsetType = UNSET
 
 

@@ -19,15 +19,14 @@ LEAST = 4096
 class SavedPost(Struct, forbid_unknown_fields=True):
     outbox: SavedOutbox
     ready: list[WireMessage]
+    handled: list[str]
     connected: bool
 
 
 class Post:
     """What all robots of a process send. ``epoch``: nanoseconds since 1970 at the time 0."""
 
-    def __init__(
-        self, robots: int, *, run_id: str, epoch: int, log: Callable[[str], None]
-    ) -> None:
+    def __init__(self, robots: int, *, run_id: str, epoch: int, log: Callable[[str], None]) -> None:
         self.run_id = run_id
         self.connected = False
         self._epoch = epoch
@@ -35,6 +34,7 @@ class Post:
         self._outbox = Outbox(max(CAPACITY, PER_ROBOT * robots))
         self._ready: deque[WireMessage] = deque(maxlen=max(LEAST, PER_ROBOT * robots))
         """What the wire may take; a full queue drops the oldest. Those of the outbox stay there."""
+        self._handled: list[str] = []
         self._stamp = (-1, "")
 
     @property
@@ -47,7 +47,15 @@ class Post:
         return len(self._outbox)
 
     def has_ready(self) -> bool:
-        return bool(self._ready)
+        return bool(self._ready or self._handled)
+
+    def note_handled(self, reply_to: str) -> None:
+        if reply_to:
+            self._handled.append(reply_to)
+
+    def take_handled(self) -> list[str]:
+        handled, self._handled = self._handled, []
+        return handled
 
     def take(self, room: int) -> WireMessage | None:
         if not self._ready or len(self._ready[0].payload) > room:
@@ -84,17 +92,21 @@ class Post:
         stands in the outbox."""
         self.connected = connected
         self._ready.clear()
+        self._handled.clear()
         self._outbox.connection_lost()
 
     # ── snapshot ──
 
     def save(self) -> SavedPost:
-        return SavedPost(self._outbox.save(), list(self._ready), self.connected)
+        return SavedPost(
+            self._outbox.save(), list(self._ready), list(self._handled), self.connected
+        )
 
     def load(self, saved: SavedPost) -> None:
         self._outbox.load(saved.outbox)
         self._ready.clear()
         self._ready.extend(saved.ready)
+        self._handled = list(saved.handled)
         self.connected = saved.connected
 
 

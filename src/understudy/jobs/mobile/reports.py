@@ -68,7 +68,7 @@ class Reports:
 
     @property
     def status(self) -> RobotStatus:
-        return STATUSES[self._table.status[self._row]]
+        return STATUSES[int(self._table.status[self._row])]
 
     @property
     def battery(self) -> float:
@@ -134,7 +134,7 @@ class Reports:
         table, row = self._table, self._row
         level, faults = self.faults()
         forward, _, turning = table.speeds[row].tolist()
-        stop = STOPS[table.stop[row]]
+        stop = STOPS[int(table.stop[row])]
         return State(
             pose=self.pose,
             velocity=Velocity(forward, turning),

@@ -1,7 +1,8 @@
 """One mobile robot of a fleet: its messages, its commands, its modules."""
 
+import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -13,6 +14,7 @@ from understudy.errors import Refused
 from understudy.jobs.mobile.body import RowBody
 from understudy.jobs.mobile.commands import COMMANDS, MOTOR_DOWN, NOT_READY
 from understudy.jobs.mobile.executor import Executor, Readiness, SavedExecutor
+from understudy.jobs.mobile.handled import REMEMBERED, HandledIds
 from understudy.jobs.mobile.messages import (
     CommandAck,
     Event,
@@ -21,10 +23,11 @@ from understudy.jobs.mobile.messages import (
     StopReason,
     decoded,
 )
-from understudy.jobs.mobile.modules import Module, RobotContext, RouteProgress
+from understudy.jobs.mobile.modules import Module
+from understudy.jobs.mobile.orchestration import build_orchestration
 from understudy.jobs.mobile.post import Post, Sender
 from understudy.jobs.mobile.reports import Link, Reports
-from understudy.jobs.mobile.seen import REMEMBERED, SeenIds
+from understudy.jobs.mobile.routes import Planner
 from understudy.jobs.mobile.settings import Settings
 from understudy.jobs.mobile.table import HEARTBEAT, STATE, TELEMETRY, TRAFFIC, UNLIMITED, Table
 from understudy.jobs.mobile.tick import (
@@ -40,11 +43,10 @@ from understudy.jobs.mobile.tick import (
     TRAFFIC_HOLD,
     WARNING,
 )
+from understudy.motion.ticks import wrapped
 from understudy.ports.mobile import Scan, TimedHardware
 from understudy.units import LATEST, seconds
 
-MakeModules = Callable[[RobotContext], Sequence[Module]]
-"""The modules of a robot beside Settings; only those in `supportedModules` of its file."""
 LONGEST_SHOWN = 200
 Count = Annotated[int, Meta(ge=0, lt=1 << 62)]
 
@@ -61,7 +63,7 @@ class Robot:
     """`modules.RobotContext` of a row of a table."""
 
     def __init__(
-        self, table: Table, row: int, hardware: TimedHardware, post: Post, make_modules: MakeModules
+        self, table: Table, row: int, hardware: TimedHardware, post: Post, planner: Planner | None
     ) -> None:
         self._table = table
         self._row = row
@@ -80,11 +82,13 @@ class Robot:
         )
         self._ended: deque[tuple[str, Refused | None]] = deque()
         self._was_stopped = False
-        self._seen = SeenIds()
+        self._seen = HandledIds()
         self._beats = 0
         self.settings = Settings(self, table, row, self.body, hardware)
         own = [self.settings] if "Settings" in supported else []
-        self._modules: list[Module] = [*own, *make_modules(self)]
+        orchestration = build_orchestration(self, supported, planner)
+        self._route = orchestration.progress
+        self._modules: list[Module] = [*own, *orchestration.modules.values()]
         self._by_kind = {kind: module for module in self._modules for kind in module.kinds()}
         self.wake_at = LATEST
         """From when on its modules want to act."""
@@ -105,11 +109,11 @@ class Robot:
 
     @property
     def status(self) -> RobotStatus:
-        return STATUSES[self._table.status[self._row]]
+        return self.reports.status
 
     @property
     def stop_reason(self) -> StopReason | None:
-        return STOPS[self._table.stop[self._row]]
+        return STOPS[int(self._table.stop[self._row])]
 
     def publish(
         self, kind: str, payload: Struct, now: int, correlation_id: str | None = None
@@ -171,7 +175,7 @@ class Robot:
 
     def _readiness(self) -> Readiness:
         table, row = self._table, self._row
-        stop, status = table.stop[row], table.status[row]
+        stop, status = int(table.stop[row]), int(table.status[row])
         ready = bool(table.bootstrapped[row])
         slow = status == WARNING and not table.drives_in_warning[row]
         return Readiness(
@@ -224,9 +228,9 @@ class Robot:
         if bits & STATUS_CHANGED and status in (ERROR, OFFLINE):
             self.executor.cut_off(now, NOT_READY if status == OFFLINE else MOTOR_DOWN)
         active = self.executor.active
-        if active is not None and COMMANDS[active.command_type].drives:
-            if not self._readiness().may_drive:
-                self.finished(NOT_READY, now)
+        drives = active is not None and COMMANDS[active.command_type].drives
+        if drives and not self._readiness().may_drive:
+            self.finished(NOT_READY, now)
         self.settle(now)
         self.publish("state", self.reports.state(), now)
 
@@ -260,6 +264,21 @@ class Robot:
         if scan.type is not None:
             details["codeType"] = scan.type
         self.event("barcode.scanned", details, now)
+        if scan.marker is not None and scan.seen is not None:
+            self._correct(scan.marker, scan.seen)
+
+    def _correct(
+        self, marker: tuple[float, float, float | None], seen: tuple[float, float, float]
+    ) -> None:
+        """Puts the pose where the marker must be seen from."""
+        table, row = self._table, self._row
+        x, y, yaw = marker
+        own = table.pose[row, 2] if yaw is None else wrapped(yaw - seen[2])
+        along, across = math.cos(own), math.sin(own)
+        table.pose[row] = (
+            x - along * seen[0] + across * seen[1], y - across * seen[0] - along * seen[1], own,
+        )  # fmt: skip
+        table.since_correction[row] = 0.0
 
     # ── streams ──
 
@@ -280,10 +299,8 @@ class Robot:
         self.publish("telemetry", self.reports.telemetry(link), now)
 
     def _traffic(self, now: int) -> None:
-        places = [each for each in self._modules if isinstance(each, RouteProgress)]
-        node = next((each.node_id for each in places if each.node_id is not None), None)
-        route = next((each.route_id for each in places if each.route_id is not None), None)
-        self.publish("traffic.state", self.reports.traffic(node, route), now)
+        place = self.reports.traffic(self._route.node_id, self._route.route_id)
+        self.publish("traffic.state", place, now)
 
     def started(self, seed: int | None, now: int) -> None:
         if self.reports.profile_name is not None:
@@ -321,7 +338,7 @@ class Robot:
         if len(saved.modules) != len(self._modules):
             raise msgspec.ValidationError(f"modules: {len(self._modules)} are needed")
         self._sender.count, self._beats = saved.sent, saved.beats
-        self._seen.load(saved.seen)
+        self._seen = HandledIds(saved.seen)
         self.executor.load(saved.executor)
         for module, state in zip(self._modules, saved.modules, strict=True):
             module.load(state)

@@ -125,16 +125,18 @@ class Settings:
             for name, n in self._body.motors.items()
         }
         values = self._hardware.io.read_outputs(rows_of(list(self._outputs.values()))).tolist()
+        safety = EffectiveSafety(
+            bool(table.stop_on_obstacle[row]),
+            float(table.stop_distance[row]),
+            float(table.warn_distance[row]),
+        )
         reported = SettingsReported(
             motors,
             dict(zip(self._outputs, values, strict=True)),
-            EffectiveSafety(
-                bool(table.stop_on_obstacle[row]), float(table.stop_distance[row]),
-                float(table.warn_distance[row]),
-            ),
             UNSET if self._applied is None else self._applied,
+            safety,
             ignored or UNSET,
-        )  # fmt: skip
+        )
         self._orders.publish("settings.reported", reported, now, self._applied)
 
     # ── snapshot ──

@@ -11,8 +11,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.config.mobile.kinematics import outlines_of, wheels_of
+from understudy.config.mobile.kinematics import drives_of, outlines_of, wheels_of
 from understudy.config.mobile.layout import Layout
+from understudy.jobs.mobile.pose_control import ROUTE
+from understudy.motion.wheels import ACKERMANN, smallest_radius
 from understudy.ports.mobile import Rows
 from understudy.units import LATEST, NS_PER_SECOND
 
@@ -35,7 +37,7 @@ class Table:
     """``robots``: rows of the layout; all have the same tickHz."""
 
     SAVED: ClassVar[tuple[str, ...]] = (
-        "pose", "speeds", "command", "velocity", "until", "mode", "phase", "goal",
+        "pose", "speeds", "command", "velocity", "until", "mode", "phase", "goal", "route", "seen",
         "speed_limit", "traffic_limit", "since_correction", "blocked", "nearest", "ahead",
         "lidar_up", "estop", "io_hold", "traffic_hold", "manual_hold", "operator_hold", "inputs_up",
         "stop", "status", "drive_down", "function_down", "bootstrapped", "stop_on_obstacle",
@@ -88,7 +90,7 @@ class Table:
         wheels = [self.wheels.coefficients[first:end] for first, end in self.wheels.spans]
         self.reach = np.array([np.abs(each[:, 2]).max(initial=0.0) for each in wheels])
         """Metres: the speed of the fastest wheel at 1 rad/s of turning."""
-        self.goes_sideways = np.array([bool(each[:, 1].any()) for each in wheels])
+        self.drive = drives_of(Layout(self.files))
 
     def _add_io(self, layout: Layout, place: dict[int, int]) -> None:
         inputs = [(n, *each) for n, each in enumerate(layout.inputs) if each.robot in place]
@@ -122,8 +124,9 @@ class Table:
         self.until = np.full(count, LATEST, dtype=np.int64)
         self.mode, self.phase, self.stop = (np.zeros(count, dtype=np.int8) for _ in range(3))
         self.status = np.full(count, -1, dtype=np.int8)
-        self.goal, self.limits = np.zeros((count, 5)), np.zeros((count, 5))
-        self.body_limits = np.zeros((count, 5))
+        self.goal, self.route = np.zeros((count, 5)), np.zeros((count, ROUTE))
+        self.steered = np.zeros((count, 3))
+        self.body_limits, self.limits = np.zeros((count, 6)), np.zeros((count, 6))
         self.speed_limit, self.traffic_limit = np.full(count, UNLIMITED), np.full(count, UNLIMITED)
         self.since_correction = np.zeros(count)
         self.nearest, self.ahead = np.full(count, UNLIMITED), np.full(count, UNLIMITED)
@@ -135,7 +138,8 @@ class Table:
         )
         self.lidar_up, self.inputs_up = (np.ones(count, dtype=np.bool_) for _ in range(2))
         self.lidar_motion = np.zeros((self.lidars.size, 3))
-        self.changes = np.zeros(count, dtype=np.int8)
+        self.changes, self.seen = (np.zeros(count, dtype=np.int8) for _ in range(2))
+        """Bits of `tick.update_statuses`."""
 
     def _add_policies(self) -> None:
         files = self.files
@@ -174,7 +178,12 @@ class Table:
             faster = min(self.max_acceleration[rolling])
             slower = min(self.deceleration[rolling])
             reach = self.reach[row] or self.radius[row]
-            self.body_limits[row] = speed, faster, slower, speed / reach, min(faster, slower) / reach
+            turning = min(faster, slower) / reach
+            radius = smallest_radius(self.wheels.base[row])
+            self.body_limits[row] = (
+                speed, faster, slower, speed / reach, turning,
+                radius if self.drive[row] == ACKERMANN else 0.0,
+            )  # fmt: skip
 
     # ── snapshot ──
 

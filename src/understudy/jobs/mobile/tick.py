@@ -90,9 +90,7 @@ def update_limits(
     for row in range(limits.shape[0]):
         for column in range(limits.shape[1]):
             limits[row, column] = figures.body_limits[row, column]
-        fastest = min(
-            limits[row, MAX_SPEED], figures.speed_limit[row], figures.traffic_limit[row]
-        )
+        fastest = min(limits[row, MAX_SPEED], figures.speed_limit[row], figures.traffic_limit[row])
         if figures.stop_on_obstacle[row] and ahead[row] <= figures.warn_distance[row]:
             rate = pace_of_wheels(wheels, row, command[row], figures.radius[row])
             present = fastest_wheel(wheels, row, speeds[row]) * rate
@@ -140,7 +138,8 @@ def braking_distance(
     may still get faster, it brakes with its limit. ``motion``: where it goes."""
     rate = pace_of_wheels(wheels, row, motion, radius)
     wheel = fastest_wheel(wheels, row, speeds) + limits[1] * spare
-    return rate * (wheel * spare + wheel * wheel / (2.0 * limits[DECELERATION]))
+    distance: float = rate * (wheel * spare + wheel * wheel / (2.0 * limits[DECELERATION]))
+    return distance
 
 
 @compiled
@@ -226,7 +225,9 @@ def update_statuses(
     """
     changed = 0
     for row in range(stop.size):
-        seen = (ESTOP_CHANGED if of.estop[row] else 0) | (OBSTACLE_CHANGED if of.blocked[row] else 0)
+        seen = (ESTOP_CHANGED if of.estop[row] else 0) | (
+            OBSTACLE_CHANGED if of.blocked[row] else 0
+        )
         bits = seen ^ before[row]
         before[row] = seen
         why = stop_code(of, row)

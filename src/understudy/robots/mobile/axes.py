@@ -50,12 +50,3 @@ def step_axes(
         reached = position + (speed + after) / 2.0 * seconds
         state[row, POSITION] = min(max(reached, limits[row, LOWEST]), limits[row, HIGHEST])
         state[row, SPEED] = after if state[row, POSITION] == reached else 0.0
-
-
-def ideal_seconds(distance: float, speed: float, acceleration: float, deceleration: float) -> float:
-    """The shortest time from rest to rest."""
-    ramps = speed * speed / 2.0 * (1.0 / acceleration + 1.0 / deceleration)
-    if ramps <= distance:
-        return speed / acceleration + speed / deceleration + (distance - ramps) / speed
-    peak = math.sqrt(2.0 * distance / (1.0 / acceleration + 1.0 / deceleration))
-    return peak / acceleration + peak / deceleration

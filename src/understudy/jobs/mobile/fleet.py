@@ -1,0 +1,198 @@
+"""The runtime of all mobile robots of a process, REAL or MOCK: one timed part."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Struct
+
+from understudy.config.mobile.layout import Layout
+from understudy.jobs.mobile.messages import TO_ROBOT, kind_of
+from understudy.jobs.mobile.post import Post, SavedPost
+from understudy.jobs.mobile.robot import Robot
+from understudy.jobs.mobile.routes import Planner
+from understudy.jobs.mobile.ticker import Delivery, SavedTicker, Ticker
+from understudy.ports import State, WireMessage
+from understudy.ports.mobile import Rests, TimedHardware
+from understudy.units import LATEST
+
+INBOX = 1024
+"""Messages that may wait for the next tick; twice as many as robots, if these are more."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetStatus:
+    """`waiting`: messages that the broker has not confirmed; `given_up`: too many waited."""
+
+    robots: int
+    connected: bool
+    waiting: int
+    given_up: int
+
+
+class SavedFleet(Struct, forbid_unknown_fields=True):
+    post: SavedPost
+    tickers: list[SavedTicker]
+    ended: bool
+
+
+class Fleet:
+    """`ports.TimedPart` and `ports.mobile.FleetLink`.
+
+    ``run_id`` and ``epoch`` (nanoseconds since 1970 at the time 0) are part of every message;
+    ``seeds``: of the robots, for `simulation.started`; ``planner``: finds routes if no backend
+    does.
+    """
+
+    def __init__(
+        self, layout: Layout, hardware: TimedHardware, *, run_id: str, epoch: int,
+        seeds: Sequence[int | None] = (), planner: Planner | None = None,
+        log: Callable[[str], None] = lambda line: None,
+    ) -> None:  # fmt: skip
+        count = len(layout.robots)
+        self._layout = layout
+        self._hardware = hardware
+        self._post = Post(count, run_id=run_id, epoch=epoch, log=log)
+        self._seeds = seeds or (None,) * count
+        rates = sorted({robot.runtime.tick_hz for robot in layout.robots})
+        groups = [
+            [row for row, robot in enumerate(layout.robots) if robot.runtime.tick_hz == rate]
+            for rate in rates
+        ]
+        self._tickers = [
+            Ticker(layout, rows, hardware, self._post, planner, self._take_scans) for rows in groups
+        ]
+        self._places = {
+            row: (ticker, place)
+            for ticker, rows in zip(self._tickers, groups, strict=True)
+            for place, row in enumerate(rows)
+        }
+        self._capacity = max(INBOX, 2 * count)
+        self._ended = False
+
+    @property
+    def layout(self) -> Layout:
+        return self._layout
+
+    def robot(self, row: int) -> Robot:
+        """A robot by its row in the layout."""
+        ticker, place = self._places[row]
+        return ticker.robots[place]
+
+    def hold(self, row: int, held: bool, now: int) -> None:
+        """An operator stops a robot (MANUAL_HOLD), or releases it."""
+        ticker, place = self._places[row]
+        ticker.table.operator_hold[place] = held
+        ticker.poked = now
+
+    def poke(self, row: int, now: int) -> None:
+        """Something outside of the hardware's scripts has changed (an operator, a test): the robot
+        looks at its hardware at the next tick."""
+        self._places[row][0].poked = now
+
+    # ── time ──
+
+    def next_wake(self) -> int | None:
+        if self._ended:
+            return None
+        wakes = [wake for each in self._tickers if (wake := self._next_tick(each)) is not None]
+        return min(wakes, default=None)
+
+    def _next_tick(self, ticker: Ticker) -> int | None:
+        """The next tick. While robots stand and messages cannot be sent, ticks that change nothing
+        are left out."""
+        hardware = self._hardware
+        if ticker.ticks < 0:
+            return 0
+        if self._post.connected or not isinstance(hardware, Rests) or not ticker.at_rest():
+            return ticker.next_tick()
+        due = [ticker.tick_from(ticker.next_module_wake())]
+        change = hardware.next_change()
+        if change is not None:
+            due.append(ticker.tick_from(change))
+        if ticker.poked >= ticker.time_of(ticker.ticks):
+            due.append(ticker.tick_after(ticker.poked))
+        first = min(due)
+        return first if first < LATEST else None
+
+    def wake(self, now: int) -> None:
+        for ticker in self._tickers:
+            at = self._next_tick(ticker)
+            if at is None or at > now:
+                continue
+            if ticker.ticks < 0:
+                ticker.start([self._seeds[row] for row in ticker.table.robots], now)
+            else:
+                ticker.tick(now)
+        self._post.flush(now)
+
+    def busy(self) -> bool:
+        """Whether a command is under way."""
+        return any(ticker.busy() for ticker in self._tickers)
+
+    def status(self, now: int) -> FleetStatus:
+        post = self._post
+        return FleetStatus(len(self._places), post.connected, post.waiting, post.given_up)
+
+    def shut_down(self, now: int) -> None:
+        """The last messages of all robots; afterwards nothing moves."""
+        for row in range(len(self._places)):
+            self.robot(row).shut_down(now)
+        self._post.flush(now)
+        self._ended = True
+
+    def _take_scans(self, now: int) -> None:
+        for scan in self._hardware.sensors.take_scans():
+            self.robot(self._layout.devices[scan.row].robot).scanned(scan, now)
+
+    # ── the broker ──
+
+    def set_connected(self, connected: bool, now: int) -> None:
+        """The messages of a new connection are sent at the next tick."""
+        self._post.set_connected(connected)
+        for ticker in self._tickers:
+            ticker.poked = now
+            ticker.greets = connected
+
+    def receive(self, message: WireMessage, now: int) -> None:
+        robot_id, kind = kind_of(message.address)
+        row = self._layout.robot_rows.get(robot_id)
+        if row is None:
+            self._post.note_handled(message.reply_to)
+            return
+        ticker, place = self._places[row]
+        ticker.inbox.append(Delivery(place, kind, message.payload, message.reply_to))
+        ticker.poked = now
+
+    def confirmed(self, message_id: str, now: int) -> None:
+        self._post.confirmed(message_id)
+
+    def credit(self) -> int:
+        return max(self._capacity - sum(len(ticker.inbox) for ticker in self._tickers), 0)
+
+    def take(self, room: int) -> WireMessage | None:
+        return self._post.take(room)
+
+    def take_handled(self) -> Sequence[str]:
+        return self._post.take_handled()
+
+    def waiting(self) -> bool:
+        return self._post.has_ready()
+
+    def subjects(self) -> Sequence[str]:
+        """What the robots listen to."""
+        return [f"robot.*.{kind}" for kind in TO_ROBOT]
+
+    # ── snapshot ──
+
+    def save(self) -> State:
+        return SavedFleet(self._post.save(), [each.save() for each in self._tickers], self._ended)
+
+    def load(self, state: State) -> None:
+        saved = msgspec.convert(state, SavedFleet)
+        if len(saved.tickers) != len(self._tickers):
+            raise msgspec.ValidationError(f"tickers: {len(self._tickers)} are needed")
+        self._post.load(saved.post)
+        for ticker, part in zip(self._tickers, saved.tickers, strict=True):
+            ticker.load(part)
+        self._ended = saved.ended

@@ -1,0 +1,330 @@
+"""The tick of the robots with one tick rate, in the order of the design document.
+
+Scripts, inbox, commands, motors, inputs and devices, safety, odometry, status, streams. What holds
+for all robots at every tick is done by the kernels of `tick`; a `Robot` acts only when something
+happens to it.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from msgspec import Meta, Struct
+
+from understudy.config.mobile.layout import Layout
+from understudy.jobs.mobile import tick
+from understudy.jobs.mobile.commands import TIMEOUT
+from understudy.jobs.mobile.pose_control import DONE, steer_to_goals
+from understudy.jobs.mobile.post import Post
+from understudy.jobs.mobile.robot import Robot, SavedRobot
+from understudy.jobs.mobile.routes import Planner
+from understudy.jobs.mobile.table import UNLIMITED, Table, rows_of
+from understudy.motion.wheels import body_speeds, displacements, move_on_arcs, set_wheel_speeds
+from understudy.ports.mobile import MotorLimits, MotorOutputs, TimedHardware
+from understudy.units import NS_PER_SECOND
+
+
+class Delivery(NamedTuple):
+    """A message in the inbox. `robot`: its place in the table."""
+
+    robot: int
+    kind: str
+    data: bytes
+    reply_to: str
+
+
+class SavedTicker(Struct, forbid_unknown_fields=True):
+    ticks: Annotated[int, Meta(ge=-1, lt=1 << 62)]
+    poked: Annotated[int, Meta(ge=-1, lt=1 << 62)]
+    greets: bool
+    table: dict[str, Any]
+    robots: list[SavedRobot]
+    inbox: list[Delivery]
+
+
+class Ticker:
+    """``rows``: of the layout, robots with the same tickHz."""
+
+    def __init__(
+        self, layout: Layout, rows: Sequence[int], hardware: TimedHardware, post: Post,
+        planner: Planner | None, take_scans: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        self.table = table = Table(layout, rows)
+        self.hardware = hardware
+        self.hz = table.files[0].runtime.tick_hz
+        self.post = post
+        self.robots = [Robot(table, row, hardware, post, planner) for row in range(table.size)]
+        self.inbox: deque[Delivery] = deque()
+        self.ticks = -1
+        """Number of the last tick since the time 0; -1 before the start."""
+        self.poked = -1
+        """When something last came from outside."""
+        self.greets = False
+        """There is a new connection."""
+        self._take_scans = take_scans
+        self._ended = np.zeros(table.motors.size, dtype=np.int8)
+        self._due = np.zeros(table.due.size, dtype=np.int64)
+        self._wakes = np.zeros(table.size, dtype=np.int64)
+        self._may_drive = np.ones(table.size, dtype=np.bool_)
+        self._figures = tick.Figures(
+            table.body_limits, table.speed_limit, table.traffic_limit, table.reach, table.radius,
+            table.stop_distance, table.warn_distance, table.stop_on_obstacle,
+        )  # fmt: skip
+        self._conditions = tick.Conditions(
+            table.estop, table.stop_on_estop, table.blocked, table.inputs_up, table.lidar_up,
+            table.stop_on_obstacle, table.io_hold, table.traffic_hold, table.manual_hold,
+            table.operator_hold, table.needs_nats, table.drive_down, table.function_down,
+        )  # fmt: skip
+        self._note_wakes()
+
+    # ── time ──
+
+    def time_of(self, number: int) -> int:
+        """The time of a tick: the first nanosecond at or after it."""
+        return -(-number * NS_PER_SECOND // self.hz)
+
+    def next_tick(self) -> int:
+        return self.time_of(self.ticks + 1)
+
+    def tick_after(self, time: int) -> int:
+        """The time of the first tick after a time."""
+        return self.time_of(max(time * self.hz // NS_PER_SECOND, self.ticks) + 1)
+
+    def tick_from(self, time: int) -> int:
+        """The time of the first tick at or after a time."""
+        return self.time_of(max(-(-time * self.hz // NS_PER_SECOND), self.ticks + 1))
+
+    def at_rest(self) -> bool:
+        """Whether nothing happens by itself: all motors stand, no message waits, no command runs
+        and no module wants to act."""
+        table = self.table
+        return (
+            not self.inbox
+            and not table.command.any()
+            and not table.speeds.any()
+            and not table.rolling.any()
+            and not table.moving.any()
+            and not table.mode.any()
+        )
+
+    def next_module_wake(self) -> int:
+        return int(self._wakes.min())
+
+    def busy(self) -> bool:
+        return any(robot.executor.active is not None for robot in self.robots)
+
+    # ── start ──
+
+    def start(self, seeds: Sequence[int | None], now: int) -> None:
+        """The first tick: limits and outputs are written, nothing moves yet."""
+        table, hardware = self.table, self.hardware
+        self.ticks = now * self.hz // NS_PER_SECOND
+        hardware.begin(now)
+        limits = MotorLimits(table.max_speed, table.max_acceleration, table.deceleration)
+        hardware.motors.set_limits(table.motors, limits)
+        enables = [
+            row
+            for file, rows in zip(table.files, table.outputs, strict=True)
+            for point, row in zip(file.io.digital_outputs, rows, strict=True)
+            if point.role == "MOTOR_ENABLE"
+        ]
+        hardware.io.write_outputs(rows_of(enables), np.ones(len(enables), dtype=np.bool_))
+        for robot, seed in zip(self.robots, seeds, strict=True):
+            robot.started(seed, now)
+        self._read(now)
+        self._update_statuses(now)
+        self._publish_due(now)
+
+    # ── one tick ──
+
+    def tick(self, now: int) -> None:
+        number = now * self.hz // NS_PER_SECOND
+        seconds = (number - self.ticks) / self.hz
+        passed = now - self.time_of(self.ticks)
+        self.ticks = number
+        self.hardware.begin(now)
+        if self.greets:
+            self._greet(now)
+        self._drain_inbox(now)
+        self._advance_modules(now)
+        self._steer(now, seconds, passed)
+        self._finish(now, seconds)
+        self._write()
+        self.hardware.step(self.table.robots, seconds)
+        self._read(now)
+        self._watch(seconds)
+        self._locate(now)
+        self._update_statuses(now)
+        self._publish_due(now)
+
+    def _drain_inbox(self, now: int) -> None:
+        while self.inbox:
+            delivery = self.inbox.popleft()
+            self.robots[delivery.robot].handle(delivery.kind, delivery.data, now)
+            self.post.note_handled(delivery.reply_to)
+            self._wakes[delivery.robot] = self.robots[delivery.robot].wake_at
+
+    def _advance_modules(self, now: int) -> None:
+        for row in np.flatnonzero(self._wakes <= now).tolist():
+            self.robots[row].advance(now)
+            self._wakes[row] = self.robots[row].wake_at
+
+    def _note_wakes(self) -> None:
+        for row, robot in enumerate(self.robots):
+            self._wakes[row] = robot.wake_at
+
+    def _steer(self, now: int, seconds: float, passed: int) -> None:
+        """The limits of this tick, and the speeds towards goals."""
+        table = self.table
+        tick.extend_held(table.mode, table.stop, table.until, passed)
+        tick.update_limits(
+            self._figures, table.wheels, table.speeds, table.command, table.ahead, table.limits,
+            seconds,
+        )  # fmt: skip
+        steer_to_goals(
+            table.drive, table.pose, table.speeds, table.goal, table.limits, table.phase,
+            table.route, table.steered, seconds,
+        )  # fmt: skip
+
+    def _finish(self, now: int, seconds: float) -> None:
+        """Commands that have ended."""
+        table = self.table
+        over = (table.mode == tick.VELOCITY) & (table.until <= now)
+        over |= (table.mode == tick.POSE) & (table.phase == DONE) & (table.stop == tick.NO_STOP)
+        if over.any():
+            for row in np.flatnonzero(over).tolist():
+                self._end(row, None, now)
+        if table.moving.any():
+            slowest = table.deceleration * seconds
+            count = tick.find_ended(
+                table.moving, table.position, table.rolling, table.target, table.tolerance, slowest,
+                table.deadline, now, self._ended,
+            )  # fmt: skip
+            for place in np.flatnonzero(self._ended).tolist() if count else ():
+                outcome = None if self._ended[place] == 1 else TIMEOUT
+                self._end(int(table.motor_robot[place]), outcome, now)
+
+    def _end(self, row: int, outcome: Any, now: int) -> None:
+        self.robots[row].finished(outcome, now)
+        self._wakes[row] = self.robots[row].wake_at
+
+    def _write(self) -> None:
+        table, motors = self.table, self.hardware.motors
+        tick.choose_commands(
+            table.mode, table.stop, self._may_drive, table.velocity, table.steered, table.wheels,
+            table.limits, table.command,
+        )  # fmt: skip
+        if table.drives.size:
+            speeds = table.set_speed[table.drives]
+            set_wheel_speeds(table.wheels, table.command, speeds)
+            table.set_speed[table.drives] = speeds
+        motors.write(
+            table.motors,
+            MotorOutputs(table.set_speed, table.target, table.tolerance, table.moving),
+        )
+        if table.lidars.size:
+            self.hardware.sensors.set_motion(table.lidars, table.command[table.lidar_robot])
+
+    def _read(self, now: int) -> None:
+        """Motors, inputs and lidars; motors that fail or recover."""
+        table, hardware = self.table, self.hardware
+        before = table.position[table.drives]
+        found = hardware.motors.read(table.motors)
+        changed = (found.faulty != table.faulty) | (found.connected != table.connected)
+        table.position[:], table.rolling[:] = found.position, found.velocity
+        table.connected[:], table.faulty[:] = found.connected, found.faulty
+        table.homing[:] = found.homing
+        self._read_wheels(before)
+        if changed.any():
+            tick.update_motors(
+                table.motor_robot, table.is_drive, table.connected, table.faulty, table.drive_down,
+                table.function_down,
+            )  # fmt: skip
+            for place in np.flatnonzero(changed).tolist():
+                row = int(table.motor_robot[place])
+                self.robots[row].motor_changed(place, now)
+                self._wakes[row] = self.robots[row].wake_at
+        self._read_inputs()
+        if table.lidars.size:
+            seen = hardware.sensors.read_lidars(table.lidars)
+            tick.merge_lidars(
+                table.lidar_robot, seen.nearest, seen.ahead, seen.connected, UNLIMITED,
+                table.nearest, table.ahead, table.lidar_up,
+            )  # fmt: skip
+
+    def _read_wheels(self, before: Any) -> None:
+        table = self.table
+        after, rolling = table.position[table.drives], table.rolling[table.drives]
+        displacements(table.wheels, before, after, table.moved)
+        rolling[table.wheels.steers] = after[table.wheels.steers]
+        body_speeds(table.wheels, rolling, table.speeds)
+
+    def _read_inputs(self) -> None:
+        table, io = self.table, self.hardware.io
+        if table.estop_inputs.size:
+            tick.merge_inputs(
+                table.estop_robot, io.read_inputs(table.estop_inputs),
+                io.inputs_connected(table.estop_inputs), table.estop, table.inputs_up,
+            )  # fmt: skip
+        if table.hold_inputs.size:
+            up = np.ones(table.size, dtype=np.bool_)
+            held = io.read_inputs(table.hold_inputs)
+            tick.merge_inputs(table.hold_robot, held, held, table.io_hold, up)
+
+    def _watch(self, seconds: float) -> None:
+        table = self.table
+        tick.watch_obstacles(
+            self._figures, table.wheels, table.speeds, table.command, table.ahead, table.blocked,
+            seconds,
+        )  # fmt: skip
+
+    def _locate(self, now: int) -> None:
+        """Odometry: an exact arc from the positions of the wheels; markers correct it."""
+        table = self.table
+        move_on_arcs(table.moved, table.pose)
+        tick.add_travel(table.moved, table.since_correction)
+        self._take_scans(now)
+
+    def _update_statuses(self, now: int) -> None:
+        table = self.table
+        count = tick.update_statuses(
+            self._conditions, self.post.connected, table.seen, table.stop, table.status,
+            table.changes,
+        )  # fmt: skip
+        for row in np.flatnonzero(table.changes).tolist() if count else ():
+            self.robots[row].changed(int(table.changes[row]), now)
+            self._wakes[row] = self.robots[row].wake_at
+
+    def _publish_due(self, now: int) -> None:
+        table = self.table
+        count = tick.find_due(table.due, table.periods, now, self._due)
+        if not self.post.connected:
+            return
+        columns = table.due.shape[1]
+        for number in self._due[:count].tolist():
+            row, stream = divmod(number, columns)
+            self.robots[row].report(stream, now)
+
+    def _greet(self, now: int) -> None:
+        """The first messages of all robots over a new connection."""
+        self.greets = False
+        for row, robot in enumerate(self.robots):
+            robot.connected(now)
+            self._wakes[row] = robot.wake_at
+
+    # ── snapshot ──
+
+    def save(self) -> SavedTicker:
+        robots = [robot.save() for robot in self.robots]
+        return SavedTicker(
+            self.ticks, self.poked, self.greets, self.table.save(), robots, list(self.inbox)
+        )
+
+    def load(self, saved: SavedTicker) -> None:
+        self.ticks, self.poked, self.greets = saved.ticks, saved.poked, saved.greets
+        self.table.load(saved.table)
+        for robot, state in zip(self.robots, saved.robots, strict=True):
+            robot.load(state)
+        self.inbox = deque(each for each in saved.inbox if each.robot < self.table.size)
+        self._note_wakes()
