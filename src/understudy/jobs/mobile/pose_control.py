@@ -13,8 +13,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.jobs.mobile.car_control import follow_route, plan_route
 from understudy.motion.ticks import fastest_within, wrapped
-from understudy.motion.wheels import FORWARD, MECANUM, SIDEWAYS, TURNING
+from understudy.motion.wheels import ACKERMANN, FORWARD, MECANUM, SIDEWAYS, TURNING
 from understudy.space.compiled import compiled
 
 Floats = NDArray[np.float64]
@@ -25,11 +26,10 @@ X, Y, YAW, HAS_YAW, TOLERANCE = range(5)
 """Columns of the goal."""
 MAX_SPEED, ACCELERATION, DECELERATION, MAX_TURNING, TURNING_ACCELERATION, SMALLEST_RADIUS = range(6)
 """Columns of the limits, of the body: m/s, m/s2, m/s2, rad/s, rad/s2, m (0: turns on the spot)."""
-ROUTE = 18
-"""Columns of the route, which `car_control` keeps; they begin with 0."""
 ASTRAY = math.radians(30.0)
 """A robot that drives stops and turns again if the goal lies this far aside."""
 YAW_TOLERANCE = math.radians(0.5)
+CAR_YAW_TOLERANCE = math.radians(1.0)
 STILL_SPEED, STILL_TURNING = 1e-3, 1e-3
 """m/s and rad/s below which a robot has stopped."""
 CORRECTION = 2.0
@@ -37,6 +37,8 @@ CORRECTION = 2.0
 RESERVE = 0.5
 """The part of the acceleration with which a mecanum drive plans: it needs the rest to change the
 direction of its wheels while it turns."""
+SOON = 0.3
+"""Seconds."""
 
 
 @compiled
@@ -54,9 +56,16 @@ def steer_to_goals(
     """Fills ``command`` and changes ``phase`` of the robots that have a goal.
 
     ``drive``: codes of `motion.wheels`. ``speeds`` and ``command``: forward, sideways, turning. A
-    new goal begins with the phase START.
+    new goal begins with the phase START. ``route``: as `car_control` has it.
     """
     for row in range(phase.size):
+        if drive[row] == ACKERMANN:
+            if phase[row] == START or phase[row] == DRIVE:
+                phase[row] = _follow(
+                    phase[row], pose[row], speeds[row], goal[row], limits[row], route[row],
+                    command[row], seconds,
+                )  # fmt: skip
+            continue
         if phase[row] == START:
             phase[row] = DRIVE
         if phase[row] == DRIVE:
@@ -113,6 +122,7 @@ def _glide(
     away = math.hypot(dx, dy)
     command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
     turn = wrapped(goal[YAW] - pose[YAW]) if goal[HAS_YAW] > 0.0 else 0.0
+    fastest = 0.0
     if away > goal[TOLERANCE] / 2.0:
         aside = math.atan2(dy, dx) - pose[YAW]
         along, across = math.cos(aside), math.sin(aside)
@@ -123,12 +133,43 @@ def _glide(
             seconds,
         )  # fmt: skip
         command[FORWARD], command[SIDEWAYS] = fastest * along, fastest * across
-    speed = math.hypot(speeds[FORWARD], speeds[SIDEWAYS])
     turning = turning_towards(turn, speeds, limits, seconds)
-    if speed > 0.0:  # the faster, the more acceleration a turn needs
+    # The faster it drives soon, the more acceleration a turn needs.
+    present = math.hypot(speeds[FORWARD], speeds[SIDEWAYS])
+    speed = max(present, min(fastest, present + limits[ACCELERATION] * SOON))
+    if speed > 0.0:
         most = RESERVE / 2.0 * limits[ACCELERATION] / speed
         turning = min(max(turning, -most), most)
     command[TURNING] = turning
+
+
+@compiled
+def _follow(
+    phase: int,
+    pose: Floats,
+    speeds: Floats,
+    goal: Floats,
+    limits: Floats,
+    route: Floats,
+    command: Floats,
+    seconds: float,
+) -> int:
+    """Drives like a car. Returns the next phase."""
+    if phase == DRIVE:
+        ended = follow_route(
+            pose, speeds, limits[MAX_SPEED], limits[DECELERATION], limits[SMALLEST_RADIUS], route,
+            command, seconds,
+        )  # fmt: skip
+        return START if ended else DRIVE
+    command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
+    if abs(speeds[FORWARD]) >= STILL_SPEED:
+        return START
+    away = math.hypot(goal[X] - pose[X], goal[Y] - pose[Y])
+    turn = wrapped(goal[YAW] - pose[YAW]) if goal[HAS_YAW] > 0.0 else 0.0
+    if away <= goal[TOLERANCE] / 2.0 and abs(turn) <= CAR_YAW_TOLERANCE:
+        return DONE
+    plan_route(pose, goal, limits[SMALLEST_RADIUS], route)
+    return DRIVE
 
 
 @compiled
