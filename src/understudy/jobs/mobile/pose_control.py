@@ -59,31 +59,47 @@ def steer_to_goals(
     new goal begins with the phase START. ``route``: as `car_control` has it.
     """
     for row in range(phase.size):
-        if drive[row] == ACKERMANN:
-            if phase[row] == START or phase[row] == DRIVE:
-                phase[row] = _follow(
-                    phase[row], pose[row], speeds[row], goal[row], limits[row], route[row],
-                    command[row], seconds,
-                )  # fmt: skip
+        if phase[row] == REST or phase[row] == DONE:
             continue
-        if phase[row] == START:
-            phase[row] = DRIVE
-        if phase[row] == DRIVE:
-            if drive[row] == MECANUM:
-                _glide(pose[row], speeds[row], goal[row], limits[row], command[row], seconds)
-            else:
-                _drive(pose[row], speeds[row], goal[row], limits[row], command[row], seconds)
-            away = math.hypot(goal[row, X] - pose[row, X], goal[row, Y] - pose[row, Y])
-            stopped = math.hypot(speeds[row, FORWARD], speeds[row, SIDEWAYS]) < STILL_SPEED
-            if away <= goal[row, TOLERANCE] / 2.0 and stopped:
-                phase[row] = TURN
-        elif phase[row] == TURN:
-            turn = wrapped(goal[row, YAW] - pose[row, YAW]) if goal[row, HAS_YAW] > 0.0 else 0.0
-            command[row, FORWARD] = command[row, SIDEWAYS] = 0.0
-            command[row, TURNING] = turning_towards(turn, speeds[row], limits[row], seconds)
-            if abs(turn) <= YAW_TOLERANCE and abs(speeds[row, TURNING]) < STILL_TURNING:
-                command[row, TURNING] = 0.0
-                phase[row] = DONE
+        if drive[row] == ACKERMANN:
+            phase[row] = _follow(
+                phase[row], pose[row], speeds[row], goal[row], limits[row], route[row],
+                command[row], seconds,
+            )  # fmt: skip
+        else:
+            phase[row] = _drive_and_turn(
+                phase[row], drive[row] == MECANUM, pose[row], speeds[row], goal[row], limits[row],
+                command[row], seconds,
+            )  # fmt: skip
+
+
+@compiled
+def _drive_and_turn(
+    phase: int,
+    sideways: bool,
+    pose: Floats,
+    speeds: Floats,
+    goal: Floats,
+    limits: Floats,
+    command: Floats,
+    seconds: float,
+) -> int:
+    """Drives to the place, then turns to the final yaw. Returns the next phase."""
+    if phase == TURN:
+        turn = wrapped(goal[YAW] - pose[YAW]) if goal[HAS_YAW] > 0.0 else 0.0
+        command[FORWARD] = command[SIDEWAYS] = 0.0
+        command[TURNING] = turning_towards(turn, speeds, limits, seconds)
+        if abs(turn) > YAW_TOLERANCE or abs(speeds[TURNING]) >= STILL_TURNING:
+            return TURN
+        command[TURNING] = 0.0
+        return DONE
+    if sideways:
+        _glide(pose, speeds, goal, limits, command, seconds)
+    else:
+        _drive(pose, speeds, goal, limits, command, seconds)
+    away = math.hypot(goal[X] - pose[X], goal[Y] - pose[Y])
+    stopped = math.hypot(speeds[FORWARD], speeds[SIDEWAYS]) < STILL_SPEED
+    return TURN if away <= goal[TOLERANCE] / 2.0 and stopped else DRIVE
 
 
 @compiled
