@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.config.mobile.kinematics import drives_of, outlines_of, wheels_of
 from understudy.config.mobile.layout import Layout
-from understudy.jobs.mobile.pose_control import ROUTE
+from understudy.jobs.mobile.car_control import ROUTE
 from understudy.motion.wheels import ACKERMANN, smallest_radius
 from understudy.ports.mobile import Rows
 from understudy.units import LATEST, NS_PER_SECOND
