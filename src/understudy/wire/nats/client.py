@@ -7,6 +7,7 @@ the reason as soon as the connection is of no use.
 
 import asyncio
 import contextlib
+import re
 import ssl
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ NEVER = 10**9
 LARGEST_BUFFER = 8 << 20
 CLOSE_SECONDS = 1.0
 __all__ = ["NatsClient", "NatsError", "connect", "shown"]
+CREDENTIALS = (b"BEGIN NATS USER JWT", b"BEGIN USER NKEY SEED")
+SEED = re.compile(rb"SU[A-Z2-7]{56}")
 PERMISSIONS = "permissions violation"
 
 
@@ -149,9 +152,14 @@ def _secrets(config: Config) -> dict[str, Any]:
     """The keyword arguments of nats-py that carry credentials and TLS."""
     found: dict[str, Any] = {}
     if config.creds_file:
-        found["user_credentials"] = _readable(config.creds_file, "creds_file")
+        text = _content(config.creds_file, "creds_file")
+        if any(part not in text for part in CREDENTIALS):
+            raise _unusable(config.creds_file, "creds_file", "a file with a user's JWT and seed")
+        found["user_credentials"] = config.creds_file
     if config.nkey_file:
-        found["nkeys_seed"] = _readable(config.nkey_file, "nkey_file")
+        if not SEED.fullmatch(_content(config.nkey_file, "nkey_file").strip()):
+            raise _unusable(config.nkey_file, "nkey_file", "a file with a user's seed, SU…")
+        found["nkeys_seed"] = config.nkey_file
     if config.token:
         found["token"] = config.token
     if config.tls is not None:
@@ -161,21 +169,26 @@ def _secrets(config: Config) -> dict[str, Any]:
     return found
 
 
-def _readable(file: str, key: str) -> str:
+def _content(file: str, key: str) -> bytes:
     try:
-        Path(file).read_bytes()
+        return Path(file).read_bytes()
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise ConfigError(
             f"the file cannot be read: {reason}", key=f"nats.{key}", value=file
         ) from None
-    return file
+
+
+def _unusable(file: str, key: str, allowed: str) -> ConfigError:
+    return ConfigError(
+        "the file has no credentials", key=f"nats.{key}", value=file, allowed=allowed
+    )
 
 
 def _context(tls: Tls) -> ssl.SSLContext:
     for key in ("ca_file", "cert_file", "key_file"):
         if file := getattr(tls, key):
-            _readable(file, f"tls.{key}")
+            _content(file, f"tls.{key}")
     try:
         context = ssl.create_default_context(cafile=tls.ca_file or None)
         if tls.cert_file:
