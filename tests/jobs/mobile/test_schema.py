@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from understudy.jobs.mobile import messages
 from understudy.jobs.mobile.catalogue import catalogue
-from understudy.jobs.mobile.commands import COMMANDS, read_parameters
+from understudy.jobs.mobile.commands import COMMANDS, REASONS, read_parameters
 from understudy.jobs.mobile.messages import EVENTS, FROM_ROBOT, TO_ROBOT, Received, decoded, encoded
 from understudy.jobs.mobile.schema import asyncapi, schema_files
+from understudy.jobs.mobile.tasks import ERRORS
 
 ROOT = Path(__file__).parents[3]
 FILES = schema_files()
@@ -173,5 +174,15 @@ def test_the_page_names_every_message_command_and_event() -> None:
         assert f"\n## {kind}\n" in page
     for command in COMMANDS:
         assert f"\n### {command}\n" in page
-    for event in EVENTS:
-        assert f"| `{event}` |" in page
+    for name in (*EVENTS, *REASONS, *ERRORS):
+        assert f"| `{name}` |" in page
+
+
+def test_every_event_of_the_runtime_is_in_the_table() -> None:
+    sources = (ROOT / "src/understudy/jobs/mobile").rglob("*.py")
+    texts = "\n".join(path.read_text() for path in sources)
+    sent = re.findall(r"\.event\(\s*(f?)\"(.*?)\",", texts)
+    assert len(sent) > 5
+    for dynamic, name in sent:
+        pattern = re.sub(r"{.*?}", ".*", name) if dynamic else re.escape(name)
+        assert [each for each in EVENTS if re.fullmatch(pattern, each)], name

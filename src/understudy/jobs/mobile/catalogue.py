@@ -1,9 +1,9 @@
 """The catalogue of messages as a page in Markdown, made from their types."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from understudy.jobs.mobile.commands import COMMANDS
+from understudy.jobs.mobile.commands import COMMANDS, REASONS
 from understudy.jobs.mobile.messages import (
     EVENTS,
     FROM_ROBOT,
@@ -22,6 +22,7 @@ from understudy.jobs.mobile.schema import (
     meaning,
     message_title,
 )
+from understudy.jobs.mobile.tasks import ERRORS
 
 UNLIMITED = 1e9
 """A limit that only keeps out absurd figures; it is not shown."""
@@ -46,7 +47,12 @@ def catalogue() -> str:
         _section(f"### {name}", found[command.parameters.__name__])
         for name, command in COMMANDS.items()
     ]
-    parts += [_events(), "## Parts\n\nObjects inside of payloads.\n"]
+    parts += [
+        _meanings("Types of events", "type", EVENTS),
+        _meanings("Reasons of command.ack", "reason", REASONS),
+        _meanings("Codes of task.failed", "errorCode", ERRORS),
+        "## Parts\n\nObjects inside of payloads.\n",
+    ]
     parts += [_section(f"### {name}", found[name]) for name in _parts(found)]
     return "\n".join(parts)
 
@@ -135,6 +141,6 @@ def _limits(value: Schema) -> Iterator[str]:
             yield f"{sign} {value[key]:g}"
 
 
-def _events() -> str:
-    rows = [f"| `{name}` | {said} |" for name, said in EVENTS.items()]
-    return "\n".join(["## Types of events", "", "| type | |", "|---|---|", *rows]) + "\n"
+def _meanings(title: str, key: str, meanings: Mapping[str, str]) -> str:
+    rows = [f"| `{name}` | {said} |" for name, said in meanings.items()]
+    return "\n".join([f"## {title}", "", f"| {key} | |", "|---|---|", *rows]) + "\n"

@@ -103,3 +103,16 @@ def read_parameters(kind: CommandKind, parameters: Mapping[str, Any]) -> Any | R
     ):
         return Refused(f"{INVALID}: give motorId or functionKey")
     return found
+
+
+REASONS: Mapping[str, str] = {
+    UNSUPPORTED.reason: "the robot does not know the command, or does not support it",
+    NOT_READY.reason: "the status is ERROR or OFFLINE, or the robot waits for its settings",
+    INVALID: "a parameter is missing or wrong; the rest of the text names it",
+    MOTOR_DOWN.reason: "a motor that the command needs is faulty or not connected",
+    STOPPED.reason: "the robot is stopped for safety or held; STOP is accepted",
+    "QUEUE_FULL": "100 commands wait already",
+    CUT_OFF.reason: "a safety stop ended the command",
+    TIMEOUT.reason: "the action took longer than its timeoutSeconds",
+}
+"""Reasons of REJECTED (in the order of the checks) and FAILED, and what they mean."""

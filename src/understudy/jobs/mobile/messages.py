@@ -166,26 +166,28 @@ class Event(Message, frozen=True):
 
 
 EVENTS: Mapping[str, str] = {
-    "simulation.started": "a robot in MOCK mode has started",
+    "simulation.started": "a robot in MOCK mode has started: `profileName`, `seed`",
     "simulation.stopped": "it ends",
     "safety.estop.pressed": "the emergency stop is pressed",
     "safety.estop.cleared": "it is released",
-    "safety.obstacle.detected": "an obstacle is in the way: the robot stops",
+    "safety.obstacle.detected": "an obstacle is in the way, the robot stops: `aheadMeters`, "
+    "`nearestObstacleMeters`",
     "safety.obstacle.cleared": "the way is free again",
-    "motor.fault": "a motor has a fault or is not connected",
-    "motor.recovered": "it is healthy again",
-    "barcode.scanned": "a scanner has read a code",
-    "command.<status>": "a command was acked, rejected, … (in small letters)",
-    "task.accepted": "a task waits; `ahead` is the number of tasks before it",
-    "task.ignored": "a task.assign (KNOWN_TASK) or task.cancel (ENDED_TASK, UNKNOWN_TASK) had no "
-    "effect",
-    "route.planned": "the built-in planner has answered, because no backend did: its route",
-    "route.ignored": "a route.response (NOT_REQUESTED, OTHER_TASK, OTHER_REQUEST) had no effect",
-    "traffic.hold.pending": "the robot will be held at a node",
-    "traffic.hold.active": "it is held there",
-    "traffic.hold.released": "the hold is released",
-    "message.malformed": "a message could not be read; it is acknowledged and dropped",
-    "message.unsupported": "no module of the robot handles a message of this kind",
+    "motor.fault": "a motor has a fault or is not connected: `motorId`, `faultCode`",
+    "motor.recovered": "it is healthy again: `motorId`",
+    "barcode.scanned": "a scanner has read a code: `code`, `codeType`, `pose`",
+    "command.<status>": "a command was acked, rejected, running, done, failed or canceled: "
+    "`commandType`, `reason`",
+    "task.accepted": "a task waits: `taskId`, `ahead` (tasks before it)",
+    "task.ignored": "the task was known already, or the task to cancel is not there: `reason`",
+    "route.planned": "the built-in planner has found a route: `routeId`, `steps`",
+    "route.ignored": "a route.response that answers no request: `routeId`, `reason`",
+    "traffic.hold.pending": "the robot will be held at a node: `nodeId`",
+    "traffic.hold.active": "it is held by traffic control",
+    "traffic.hold.released": "it is released",
+    "message.malformed": "a message could not be read; it is acknowledged and dropped: `kind`, "
+    "`reason`",
+    "message.unsupported": "no module of this robot handles this kind of message: `kind`",
 }
 """The types of events and what they mean."""
 
