@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from understudy.config.mobile.profile import SimulationProfile
-from understudy.robots.mobile.world import Circle, Polygon, Worlds
+from understudy.robots.mobile.world import Circle, Places, Polygon, Worlds
 from understudy.units import NS_PER_SECOND
 
 POST = {"id": "post", "shape": "circle", "x": 5.0, "y": 0.0, "radiusMeters": 0.3}
@@ -112,7 +112,7 @@ def test_the_time_between_two_looks_changes_nothing() -> None:
 def test_a_snapshot_in_a_move_goes_on_as_before() -> None:
     worlds, made = scripted()
     run(worlds, made, 0.0, 3.3)
-    state = msgspec.json.decode(msgspec.json.encode(worlds.save()))
+    state = msgspec.json.decode(msgspec.json.encode(worlds.save()), type=Places)
     other, _ = scripted()
     other.load(state, seconds(3.3))
     for each in (worlds, other):

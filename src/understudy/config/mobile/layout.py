@@ -6,6 +6,7 @@ robot 1, and so on. Inputs, outputs and devices are numbered in the same way.
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -60,6 +61,12 @@ class Layout:
         return tuple(MotorRow(n, each) for n, robot in self._rows() for each in robot.motors)
 
     @cached_property
+    def motor_spans(self) -> tuple[range, ...]:
+        """The rows of the motors of each robot."""
+        ends = list(accumulate((len(robot.motors) for robot in self.robots), initial=0))
+        return tuple(range(begin, end) for begin, end in pairwise(ends))
+
+    @cached_property
     def inputs(self) -> tuple[InputRow, ...]:
         return tuple(
             InputRow(n, each) for n, robot in self._rows() for each in robot.io.digital_inputs
@@ -77,22 +84,14 @@ class Layout:
 
     def motor_rows(self, robot: int, role: MotorRole | None = None) -> Rows:
         """The motors of a robot, those of a role or all."""
+        rows = self.motor_spans[robot]
         return np.array(
-            [
-                row
-                for row, (of, motor) in enumerate(self.motors)
-                if of == robot and role in (None, motor.role)
-            ],
-            dtype=np.int64,
+            [row for row in rows if role in (None, self.motors[row].motor.role)], dtype=np.int64
         )
 
     def motor_row(self, robot: int, motor_id: str) -> int | None:
-        found = (
-            row
-            for row, (of, motor) in enumerate(self.motors)
-            if of == robot and motor.motor_id == motor_id
-        )
-        return next(found, None)
+        rows = self.motor_spans[robot]
+        return next((row for row in rows if self.motors[row].motor.motor_id == motor_id), None)
 
     def _rows(self) -> list[tuple[int, RobotFile]]:
         return list(enumerate(self.robots))

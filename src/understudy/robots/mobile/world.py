@@ -12,13 +12,11 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-import msgspec
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from understudy.config.mobile.profile import Obstacle, ObstacleChange, SimulationProfile
-from understudy.ports import State
 from understudy.units import nanoseconds
 
 Floats = NDArray[np.float64]
@@ -62,6 +60,10 @@ class Place(Struct, frozen=True):
         share = (now - self.begins) / (self.ends - self.begins)
         (x1, y1), (x2, y2) = self.start, self.goal
         return x1 + (x2 - x1) * share, y1 + (y2 - y1) * share
+
+
+Places = dict[str, list[Place]]
+"""Places of obstacles by the row of their robot."""
 
 
 class Rows:
@@ -199,6 +201,10 @@ class Worlds:
             circle, line = circle + len(circles), line + len(lines)
         self._stale = False
 
+    def moving(self) -> bool:
+        """Whether an obstacle moves."""
+        return bool(self._moving)
+
     def around(self, robot: int) -> tuple[Floats, Floats]:
         """The circles and lines that a robot sees."""
         return (
@@ -208,15 +214,14 @@ class Worlds:
 
     # ── snapshot ──
 
-    def save(self) -> State:
+    def save(self) -> Places:
         """The places of the obstacles of robots with a timeline, by the row of the robot."""
         return {str(scene.robots[0]): list(scene.places.values()) for scene in self._scripted()}
 
-    def load(self, state: State, now: int) -> None:
-        found = msgspec.convert(state, dict[str, list[Place]])
+    def load(self, found: Places, now: int) -> None:
         self._moving = []
         for scene in self._scripted():
-            places = found[str(scene.robots[0])]
+            places = found.get(str(scene.robots[0]), [])
             scene.places = {place.obstacle.id: place for place in places}
             scene.moves_until = max((place.ends for place in scene.places.values()), default=0)
             if now < scene.moves_until:

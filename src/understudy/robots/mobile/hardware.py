@@ -1,0 +1,250 @@
+"""The hardware of robots in MOCK mode: motors, inputs, outputs, sensors and battery, simulated.
+
+`MockHardware` is the `TimedHardware` of all MOCK robots of a layout; it keeps where each robot
+really is. The runtime estimates this from the wheels, as on a real robot.
+
+Battery: it drains with the time and with the metres driven. A robot with an empty battery has no
+connected motors; it brakes and stands.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from understudy.chance import draw
+from understudy.config.mobile.layout import Layout
+from understudy.config.mobile.robot_file import RobotFile, ScannerConfig
+from understudy.errors import Refused
+from understudy.ports import State
+from understudy.ports.mobile import Floats, MotorFault, Obstacles, RobotReadings, Rows
+from understudy.robots.mobile import drive, motors, scenario, sensors
+from understudy.robots.mobile.field import AHEAD, HALF_LENGTH, HALF_WIDTH, outline_clearances
+from understudy.robots.mobile.io import MockIo
+from understudy.robots.mobile.motors import MockMotors, Pose
+from understudy.robots.mobile.scenario import Faults, Scenario, profile_of
+from understudy.robots.mobile.sensors import MockSensors
+from understudy.robots.mobile.tables import Columns
+from understudy.robots.mobile.world import Places, Solid, Worlds
+from understudy.units import LATEST, NS_PER_SECOND
+
+PERCENT_PER_SECOND = 4.0 / 3600.0
+"""Computer and sensors: a full battery lasts 25 hours of standing."""
+PERCENT_PER_METRE = 0.004
+"""Driving: a full battery lasts 25 km."""
+
+
+class Surroundings(Struct, frozen=True):
+    """Where a robot is put. `pose`: instead of that in its profile. `solids`: obstacles of the cell
+    that it can meet. `seed`: of its random numbers, see `config.mobile.seeds`."""
+
+    pose: Pose | None = None
+    solids: tuple[Solid, ...] = ()
+    seed: int = 0
+
+
+class Group(NamedTuple):
+    """Robots that tick together, and what belongs to them."""
+
+    axes: Rows
+    limits: Rows
+    lidars: Rows
+    scanners: Rows
+
+
+class Saved(Struct, frozen=True):
+    """State of the hardware of all robots."""
+
+    now: int
+    motors: motors.Saved
+    io: Columns
+    sensors: sensors.Saved
+    scenario: scenario.Saved
+    battery: list[float]
+    world: Places
+
+
+class MockHardware:
+    """`TimedHardware` of robots in MOCK mode. ``robots``: their rows in the layout; rows of other
+    robots stay as they are."""
+
+    def __init__(
+        self, layout: Layout, surroundings: Sequence[Surroundings], robots: Sequence[int]
+    ) -> None:
+        self._layout = layout
+        profiles = [profile_of(layout, row) for row in range(len(layout.robots))]
+        seeds = [each.seed for each in surroundings]
+        poses = [_pose(layout, row, each) for row, each in enumerate(surroundings)]
+        self._now = 0
+        self._worlds = Worlds([each.solids for each in surroundings], profiles)
+        self.motors = MockMotors(layout, poses, _odometry_scales(layout, seeds))
+        self.io = MockIo(layout, seeds)
+        self.sensors = MockSensors(layout, self._worlds)
+        self.faults = Faults(layout, self.motors, self.io, self.sensors)
+        self._scenario = Scenario(layout, robots, seeds, self.faults)
+        for robot in robots:
+            self._scenario.add_scripts(robot, self._worlds, self.io, self.sensors)
+        self._scenario.begin()
+        self._charge = np.array([each.initial_state.battery_percent for each in profiles])
+        """Percent at the time 0; `set_battery` changes it as if the robot had started with more."""
+        self._groups: dict[bytes, Group] = {}
+
+    # ── TimedHardware ──
+
+    def begin(self, now: int) -> None:
+        self._now = now
+        self._scenario.advance(now)
+        self._worlds.refresh(now)
+
+    def command_started(self, robot: int, command_type: str, now: int) -> None:
+        self._scenario.command_started(robot, command_type, now)
+
+    def step(self, rows: Rows, seconds: float) -> None:
+        group = self._groups.get(rows.tobytes()) or self._group(rows)
+        self.motors.powered = self.io.enabled
+        self.motors.connected[rows] = self._battery(rows) > 0.0
+        self.motors.step(rows, group.axes, seconds)
+        self.io.step(group.limits, self.motors.state, self.motors.limits, self._now)
+        self.sensors.step(rows, group.lidars, group.scanners, self.motors.body, self._now)
+
+    def read_robots(self, rows: Rows) -> RobotReadings:
+        return RobotReadings(battery_percent=self._battery(rows))
+
+    def next_change(self) -> int | None:
+        """`Rests`: when something acts although all motors stand."""
+        if self._worlds.moving():
+            return self._now
+        left = self._battery(np.arange(len(self._charge)))
+        empty = self._now + np.ceil(left[left > 0.0] / PERCENT_PER_SECOND * NS_PER_SECOND)
+        found = min(
+            self._scenario.next_entry(), self.io.next_change(self._now),
+            self.sensors.next_change(self._now), int(empty.min(initial=LATEST)),
+        )  # fmt: skip
+        return None if found >= LATEST else found
+
+    # ── what tests and operators do ──
+
+    def press_estop(self, robot: int, pressed: bool) -> None:
+        self.io.press_estop(robot, pressed)
+
+    def set_input(self, robot: int, io_id: str, value: bool) -> Refused | None:
+        """Sets an input that no axis drives."""
+        for row, (of, point) in enumerate(self._layout.inputs):
+            if (of, point.io_id) == (robot, io_id) and row not in self.io.limit_rows:
+                self.io.set_input(row, value)
+                return None
+        return Refused(f"robot {robot} has no input {io_id} that can be set")
+
+    def set_battery(self, robot: int, percent: float) -> None:
+        self._charge[robot] += percent - float(self._battery(np.array([robot]))[0])
+
+    def inject_fault(self, robot: int, target: str, code: str) -> None:
+        fault = MotorFault(code, "simulated fault")
+        self.faults.inject(robot, target, fault, self._now)
+
+    # ── ground truth ──
+
+    def pose(self, robot: int) -> Pose:
+        """Where a robot really is."""
+        x, y, yaw = self.motors.body[robot, : drive.FORWARD].tolist()
+        return x, y, yaw
+
+    def velocity(self, robot: int) -> Pose:
+        """Forward, sideways (m/s) and turning (rad/s)."""
+        forward, sideways, turning = self.motors.body[
+            robot, drive.FORWARD : drive.TURNING + 1
+        ].tolist()
+        return forward, sideways, turning
+
+    def outline(self, robot: int) -> Floats:
+        """The four corners of a robot in the world."""
+        x, y, yaw = self.pose(robot)
+        half, side, ahead = self.sensors.outlines[robot, [HALF_LENGTH, HALF_WIDTH, AHEAD]]
+        corners = [(half, side), (-half, side), (-half, -side), (half, -side)]
+        c, s = math.cos(yaw), math.sin(yaw)
+        return np.array(
+            [(x + (a + ahead) * c - b * s, y + (a + ahead) * s + b * c) for a, b in corners]
+        )
+
+    def clearance(self, robot: int) -> float:
+        """Metres between the outline of a robot and the nearest obstacle; below 0: they overlap."""
+        one, found, worlds = slice(robot, robot + 1), np.empty(1), self._worlds
+        outline_clearances(
+            np.ascontiguousarray(self.motors.body[one, : drive.FORWARD]),
+            self.sensors.outlines[one], worlds.circles, worlds.circle_spans[one], worlds.lines,
+            worlds.line_spans[one], found,
+        )  # fmt: skip
+        return float(found[0])
+
+    def obstacles(self, robot: int) -> Obstacles:
+        return Obstacles(*self._worlds.around(robot))
+
+    # ── snapshot ──
+
+    def save(self) -> State:
+        return Saved(
+            self._now, self.motors.save(), self.io.save(), self.sensors.save(),
+            self._scenario.save(), self._charge.tolist(), self._worlds.save(),
+        )  # fmt: skip
+
+    def load(self, state: State) -> None:
+        saved = msgspec.convert(state, Saved, from_attributes=True)
+        if len(saved.battery) != len(self._charge):
+            raise msgspec.ValidationError("the snapshot has another number of robots")
+        self._now = saved.now
+        self.motors.load(saved.motors)
+        self.io.load(saved.io)
+        self._worlds.load(saved.world, saved.now)
+        self.sensors.load(saved.sensors, self.motors.body)
+        self._scenario.load(saved.scenario)
+        self._charge[:] = saved.battery
+
+    # ── inside ──
+
+    def _battery(self, rows: Rows) -> Floats:
+        driven = self.motors.body[rows, drive.TRAVELLED]
+        used = self._now / NS_PER_SECOND * PERCENT_PER_SECOND + driven * PERCENT_PER_METRE
+        left: Floats = np.maximum(self._charge[rows] - used, 0.0)
+        return left
+
+    def _group(self, rows: Rows) -> Group:
+        chosen, layout = set(rows.tolist()), self._layout
+        axes = [
+            row
+            for row, (robot, motor) in enumerate(layout.motors)
+            if motor.role == "FUNCTIONAL" and robot in chosen
+        ]
+        limits = [row for row in self.io.limit_rows if layout.inputs[row].robot in chosen]
+        lidars = [row for row in self.sensors.lidar_rows if layout.devices[row].robot in chosen]
+        scanners = [row for row in self.sensors.scanner_rows if layout.devices[row].robot in chosen]
+        found = Group(
+            *(np.array(each, dtype=np.int64) for each in (axes, limits, lidars, scanners))
+        )
+        self._groups[rows.tobytes()] = found
+        return found
+
+
+def _pose(layout: Layout, row: int, around: Surroundings) -> Pose:
+    start = profile_of(layout, row).initial_state.pose
+    return around.pose or (start.x, start.y, start.yaw)
+
+
+def _odometry_scales(layout: Layout, seeds: Sequence[int]) -> Floats:
+    """What each wheel reports of a metre that it rolls: `odometryDriftPercent` more or less."""
+    scales = np.ones(len(layout.motors))
+    drifts = [_drift(robot) for robot in layout.robots]
+    for row, (robot, motor) in enumerate(layout.motors):
+        if motor.role == "DRIVE" and drifts[robot] > 0.0:
+            name = f"{layout.robots[robot].identity.robot_id}.odometry.{motor.motor_id}"
+            scales[row] += drifts[robot] / 100.0 * (2.0 * draw(seeds[robot], name, 0) - 1.0)
+    return scales
+
+
+def _drift(robot: RobotFile) -> float:
+    """The largest drift, in percent, of the robot's scanners."""
+    settings = [device.settings for device in robot.io.devices]
+    drifts = [each.odometry_drift_percent for each in settings if isinstance(each, ScannerConfig)]
+    return max(drifts, default=0.0)

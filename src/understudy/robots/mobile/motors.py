@@ -1,0 +1,276 @@
+"""Motors of robots in MOCK mode: the wheels that carry their bodies, and functional axes.
+
+Set speeds of wheels become a command of the body, `drive` moves the body within the limits of the
+wheels, and the wheels report how far they have rolled. A motor that is faulty, not connected or not
+enabled brakes with its deceleration limit and stays.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from understudy.config.mobile.kinematics import (
+    base_of,
+    drive_model,
+    track_of,
+    wheel_rows,
+    wheels_of,
+)
+from understudy.config.mobile.layout import Layout
+from understudy.config.mobile.robot_file import RobotFile
+from understudy.errors import Refused
+from understudy.motion.wheels import Wheels
+from understudy.ports.mobile import (
+    Bools,
+    Floats,
+    MotorFault,
+    MotorLimits,
+    MotorOutputs,
+    MotorReadings,
+    Rows,
+)
+from understudy.robots.mobile import axes, drive
+from understudy.robots.mobile.drive import STEERING
+from understudy.robots.mobile.tables import Columns, columns, restore
+from understudy.space.compiled import compiled
+from understudy.units import nanoseconds, seconds
+
+Pose = tuple[float, float, float]
+
+NOT_ALLOWED = Refused("RESET_NOT_ALLOWED")
+COOLDOWN = "RESET_COOLDOWN"
+POSITION, SPEED = axes.POSITION, axes.SPEED
+
+
+class Fault(Struct, frozen=True):
+    """A fault of a motor, and when it came (nanoseconds)."""
+
+    fault: MotorFault
+    at: int
+
+
+class Saved(Struct, frozen=True):
+    """The state of all motors and bodies."""
+
+    columns: Columns
+    faults: dict[str, Fault]
+
+
+class MockMotors:
+    """`MotorDriver` of all motors of a layout. ``scales``: what a motor reports of the distance
+    that it has moved, 1 = all."""
+
+    def __init__(self, layout: Layout, poses: Sequence[Pose], scales: Floats) -> None:
+        self._layout = layout
+        motors, robots = len(layout.motors), len(layout.robots)
+        self.robot = np.array([row.robot for row in layout.motors], dtype=np.int64)
+        self._scales = scales
+        self._speed, self._target, self._tolerance = np.zeros((3, motors))
+        self._moving = np.zeros(motors, dtype=np.bool_)
+        self._faulty = np.zeros(motors, dtype=np.bool_)
+        self._faults: dict[int, Fault] = {}
+        self.limits = _limits(layout)
+        self.state = np.zeros((motors, 2))
+        """Position and speed as the motor reports them."""
+        self.state[:, POSITION] = np.clip(
+            0.0, self.limits[:, axes.LOWEST], self.limits[:, axes.HIGHEST]
+        )
+        self.powered = np.ones(robots, dtype=np.bool_)
+        self.connected = np.ones(robots, dtype=np.bool_)
+        self.body = np.zeros((robots, 7))
+        self.body[:, : drive.FORWARD] = np.array(poses).reshape(-1, 3)
+        self.command = np.zeros((robots, 3))
+        self._wheels = wheels_of(layout)
+        self._wheel_motors = wheel_rows(layout)
+        self._wheel_speeds = np.zeros((robots, drive.WHEELS))
+        self._model = np.array([_model(robot) for robot in layout.robots], dtype=np.int8)
+        self._figures = np.zeros((robots, 5))
+        self._figures[:, drive.TRACK] = [track_of(robot) for robot in layout.robots]
+        self._figures[:, drive.BASE] = [base_of(robot) for robot in layout.robots]
+        self._limit_bodies(range(robots))
+
+    # ── MotorDriver ──
+
+    def write(self, rows: Rows, outputs: MotorOutputs) -> None:
+        self._speed[rows] = outputs.speed
+        self._target[rows] = outputs.target
+        self._tolerance[rows] = outputs.tolerance
+        self._moving[rows] = outputs.moving
+
+    def set_limits(self, rows: Rows, limits: MotorLimits) -> None:
+        self.limits[rows, axes.MAX_SPEED] = limits.speed
+        self.limits[rows, axes.MAX_ACCELERATION] = limits.acceleration
+        self.limits[rows, axes.MAX_DECELERATION] = limits.deceleration
+        self._limit_bodies(sorted(set(self.robot[rows].tolist())))
+
+    def read(self, rows: Rows) -> MotorReadings:
+        return MotorReadings(
+            position=self.state[rows, POSITION],
+            velocity=self.state[rows, SPEED],
+            connected=self.connected[self.robot[rows]],
+            faulty=self._faulty[rows],
+            homing=np.zeros(rows.size, dtype=np.bool_),
+        )
+
+    def fault(self, row: int) -> MotorFault | None:
+        found = self._faults.get(row)
+        return found.fault if found else None
+
+    def reset(self, row: int, now: int) -> Refused | None:
+        found = self._faults.get(row)
+        policy = self._layout.motors[row].motor.reset_policy
+        if found is None:
+            return None
+        if not policy.allow_reset:
+            return NOT_ALLOWED
+        left = found.at + nanoseconds(policy.cooldown_seconds) - now
+        if left > 0:
+            return Refused(f"{COOLDOWN}: {seconds(left):.2f} s left")
+        self.clear(row)
+        return None
+
+    # ── what happens to them ──
+
+    def fail(self, row: int, fault: MotorFault, at: int) -> None:
+        """A fault comes; one that is there already stays."""
+        if row not in self._faults:
+            self._faults[row] = Fault(fault, at)
+            self._faulty[row] = True
+
+    def clear(self, row: int) -> None:
+        self._faults.pop(row, None)
+        self._faulty[row] = False
+
+    def step(self, rows: Rows, axis_rows: Rows, duration: float) -> None:
+        """Moves robots and their functional axes on. ``rows``: of robots."""
+        running = (self.powered & self.connected)[self.robot] & ~self._faulty
+        before = self.body[:, drive.FORWARD : drive.TURNING + 1].copy()
+        command_bodies(
+            rows, self._wheels, self._wheel_motors, self._speed, running, self._wheel_speeds,
+            self.command,
+        )  # fmt: skip
+        drive.step_drives(
+            rows, self._model, self._figures, self.command, self.body, self._wheel_speeds, duration
+        )
+        roll_wheels(
+            rows, self._wheels, self._wheel_motors, before, self.body, self._wheel_speeds,
+            self._scales, self.state, duration,
+        )  # fmt: skip
+        axes.step_axes(
+            axis_rows, self.limits, self._target, self._tolerance, self._moving & running,
+            self.state, duration,
+        )  # fmt: skip
+
+    # ── snapshot ──
+
+    def save(self) -> Saved:
+        faults = {str(row): fault for row, fault in sorted(self._faults.items())}
+        return Saved(columns(self._saved()), faults)
+
+    def load(self, state: Saved) -> None:
+        restore(self._saved(), state.columns)
+        self._faults = {int(row): fault for row, fault in state.faults.items()}
+        self._faulty[:] = False
+        self._faulty[list(self._faults)] = True
+        self._limit_bodies(range(len(self._layout.robots)))
+
+    def _saved(self) -> dict[str, NDArray[np.float64] | NDArray[np.bool_]]:
+        return {
+            "speed": self._speed, "target": self._target, "tolerance": self._tolerance,
+            "moving": self._moving, "limits": self.limits[:, : axes.LOWEST], "state": self.state,
+            "body": self.body, "wheel_speeds": self._wheel_speeds, "command": self.command,
+        }  # fmt: skip
+
+    def _limit_bodies(self, robots: Sequence[int] | range) -> None:
+        """A body is limited by the weakest of the wheels that roll."""
+        rolling = ~self._wheels.steers
+        for robot in robots:
+            begin, end = self._wheels.spans[robot]
+            rows = self._wheel_motors[begin:end][rolling[begin:end]]
+            if rows.size:
+                self._figures[robot, drive.MAX_SPEED :] = self.limits[rows, : axes.LOWEST].min(0)
+
+
+def _model(robot: RobotFile) -> int:
+    """A differential drive whose track is not known follows the command."""
+    name = drive_model(robot)
+    if name == "differential" and robot.dimensions.track_width_mm is None:
+        return drive.DIRECT
+    return drive.MODELS[name]
+
+
+def _limits(layout: Layout) -> Floats:
+    limits = [row.motor.limits.si for row in layout.motors]
+    rows = [
+        (
+            each.max_speed, each.max_acceleration, each.max_deceleration,
+            -math.inf if each.lowest is None else each.lowest,
+            math.inf if each.highest is None else each.highest,
+        )
+        for each in limits
+    ]  # fmt: skip
+    return np.array(rows, dtype=np.float64).reshape(-1, 5)
+
+
+# ── kernels ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@compiled
+def command_bodies(
+    rows: Rows,
+    wheels: Wheels,
+    motors: Rows,
+    speed: Floats,
+    running: Bools,
+    wheel_speeds: Floats,
+    command: Floats,
+) -> None:
+    """Fills ``command`` of these robots with the body speeds that fit the set speeds of their
+    wheels best. ``motors``: of the wheels; one that is not running shall stand."""
+    for row in rows:
+        begin, end = wheels.spans[row, 0], wheels.spans[row, 1]
+        command[row, :] = 0.0
+        for n in range(begin, end):
+            if running[motors[n]]:
+                for column in range(3):
+                    command[row, column] += wheels.inverse[n, column] * speed[motors[n]]
+        if wheels.turns_by_steering[row]:
+            for n in range(begin, end):
+                if wheels.steers[n]:
+                    kept = wheel_speeds[row, STEERING]
+                    angle = speed[motors[n]] if running[motors[n]] else kept
+                    command[row, 2] = command[row, 0] * math.tan(angle) / wheels.base[row]
+
+
+@compiled
+def roll_wheels(
+    rows: Rows,
+    wheels: Wheels,
+    motors: Rows,
+    before: Floats,
+    body: Floats,
+    wheel_speeds: Floats,
+    scales: Floats,
+    state: Floats,
+    seconds: float,
+) -> None:
+    """Moves the wheels of these robots on as their bodies have moved; ``before``: the speeds of the
+    bodies before the tick."""
+    for row in rows:
+        for n in range(wheels.spans[row, 0], wheels.spans[row, 1]):
+            motor = motors[n]
+            if wheels.steers[n]:
+                angle = wheel_speeds[row, STEERING]
+                state[motor, SPEED] = (angle - state[motor, POSITION]) / seconds
+                state[motor, POSITION] = angle
+                continue
+            rolled = after = 0.0
+            for column in range(3):
+                speed = body[row, drive.FORWARD + column]
+                after += wheels.coefficients[n, column] * speed
+                rolled += wheels.coefficients[n, column] * (before[row, column] + speed) / 2.0
+            state[motor, SPEED] = after * scales[motor]
+            state[motor, POSITION] += rolled * scales[motor] * seconds

@@ -1,0 +1,357 @@
+"""Lidars and barcode scanners of robots in MOCK mode.
+
+A lidar reports the exact distance of the nearest obstacle in its field of view `scanHz` times a
+second. Its protective field (`ahead`) is evaluated at every tick: obstacles count that the outline
+of the robot would touch on its way, in every direction. The full scan by rays is computed when it
+is asked for.
+
+A scanner reads a marker once each time that the marker comes within its range.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from understudy.config.mobile.kinematics import centre_ahead, outlines_of
+from understudy.config.mobile.layout import DeviceRow, Layout
+from understudy.config.mobile.profile import BarcodeMarker, BarcodeScan
+from understudy.config.mobile.robot_file import LidarConfig, RobotFile, ScannerConfig
+from understudy.motion.ticks import wrapped
+from understudy.ports.mobile import Bools, Floats, LidarReadings, Rows, Scan
+from understudy.robots.mobile import drive
+from understudy.robots.mobile.field import MARGIN, WIDENING, free_travel
+from understudy.robots.mobile.lidar import look, scan
+from understudy.robots.mobile.tables import Columns, columns, restore
+from understudy.robots.mobile.world import Worlds
+from understudy.space.compiled import compiled
+from understudy.units import DEG, LATEST, MM, NS_PER_SECOND
+
+NOTHING = -1.0
+"""Stands for an infinite distance in the tables: JSON has no infinite number."""
+MORE_AHEAD = 1.0
+"""Metres by which the protective field reaches farther than the safety distances and the braking
+distance."""
+
+
+class Saved(Struct, frozen=True):
+    """State of the sensors. `waiting`: scripted scans of robots that have not ticked since."""
+
+    columns: Columns
+    inside: list[int]
+    waiting: list[Scan]
+    scans: list[Scan]
+
+
+class MockSensors:
+    """`SensorDriver` of all devices of a layout."""
+
+    def __init__(self, layout: Layout, worlds: Worlds) -> None:
+        self._layout = layout
+        self._worlds = worlds
+        devices = len(layout.devices)
+        self._robot = np.array([row.robot for row in layout.devices], dtype=np.int64)
+        self._mounts = np.array([_mount(layout, row) for row in layout.devices]).reshape(-1, 3)
+        self._connected = np.ones(devices, dtype=np.bool_)
+        self.outlines = outlines_of(layout)
+        self.lidar_rows = _of_type(layout, "LIDAR")
+        self._views, self._longest, self._hz = np.zeros((3, devices))
+        self._farthest = np.zeros(devices)
+        for row in self.lidar_rows:
+            config = _lidar(layout, row)
+            self._views[row] = config.field_of_view_deg * DEG / 2.0
+            self._longest[row] = config.max_range_meters
+            self._hz[row] = config.scan_hz
+            self._farthest[row] = _needed_ahead(layout.robots[self._robot[row]])
+        self._nearest, self._ahead = np.full((2, devices), NOTHING)
+        self._scanned = np.full(devices, -1, dtype=np.int64)
+        """Number of the last scan since the time 0."""
+        self._scan_poses = np.full((devices, 3), np.nan)
+        self._motion = np.zeros((devices, 3))
+        self._body = np.zeros((len(layout.robots), 7))
+        self._markers = Markers(layout)
+        self._waiting: list[Scan] = []
+        self._scans: list[Scan] = []
+
+    @property
+    def scanner_rows(self) -> Rows:
+        return self._markers.scanners
+
+    # ── SensorDriver ──
+
+    def set_motion(self, rows: Rows, velocity: Floats) -> None:
+        moving = velocity.any(axis=1)
+        self._motion[rows[moving]] = velocity[moving]
+
+    def read_lidars(self, rows: Rows) -> LidarReadings:
+        connected = self._connected[rows]
+        return LidarReadings(
+            nearest=_distances(self._nearest[rows], connected),
+            ahead=_distances(self._ahead[rows], connected),
+            connected=connected,
+        )
+
+    def ranges(self, row: int) -> Floats:
+        config = _lidar(self._layout, row)
+        if not self._connected[row]:
+            return np.full(config.rays, np.inf)
+        robot = slice(self._robot[row], self._robot[row] + 1)
+        found: Floats = np.zeros((1, config.rays))
+        worlds = self._worlds
+        scan(
+            self._eyes(np.array([row])), ray_angles(config), config.max_range_meters,
+            worlds.circles, worlds.circle_spans[robot], worlds.lines, worlds.line_spans[robot],
+            found,
+        )  # fmt: skip
+        found[found >= config.max_range_meters] = np.inf
+        return found.ravel()
+
+    def take_scans(self) -> Sequence[Scan]:
+        taken, self._scans = self._scans, []
+        return taken
+
+    def connected(self, rows: Rows) -> Bools:
+        return self._connected[rows]
+
+    # ── what happens to them ──
+
+    def connect(self, row: int, connected: bool) -> None:
+        self._connected[row] = connected
+
+    def read_code(self, robot: int, code: BarcodeScan) -> None:
+        """The first scanner of a robot that is connected reads a code of the script."""
+        rows = self.scanner_rows
+        for row in rows[(self._robot[rows] == robot) & self._connected[rows]][:1]:
+            self._waiting.append(Scan(int(row), code.code, code.type, None))
+
+    def step(self, rows: Rows, lidars: Rows, scanners: Rows, body: Floats, now: int) -> None:
+        """Looks around; ``rows``: of the robots that moved, ``body``: of all robots."""
+        self._body = body
+        self._look(lidars, now)
+        self._look_ahead(lidars)
+        if self._waiting:
+            stepped = set(rows.tolist())
+            due = [scan for scan in self._waiting if self._robot[scan.row] in stepped]
+            self._waiting = [scan for scan in self._waiting if scan not in due]
+            self._scans += due
+        if scanners.size:
+            active = scanners[self._connected[scanners]]
+            self._scans += self._markers.read(active, self._eyes(active), self._mounts)
+
+    def _look(self, rows: Rows, now: int) -> None:
+        number = np.floor(now * (self._hz[rows] / NS_PER_SECOND)).astype(np.int64)
+        due = rows[(number > self._scanned[rows]) & self._connected[rows]]
+        self._scanned[rows] = number
+        if not due.size:
+            return
+        robots, worlds = self._robot[due], self._worlds
+        eyes, found = self._eyes(due), np.empty(due.size)
+        look(
+            eyes, self._views[due], self._longest[due], worlds.circles,
+            worlds.circle_spans[robots], worlds.lines, worlds.line_spans[robots], found,
+        )  # fmt: skip
+        self._nearest[due] = np.where(np.isfinite(found), found, NOTHING)
+        self._scan_poses[due] = self._body[robots, : drive.FORWARD]
+
+    def _look_ahead(self, rows: Rows) -> None:
+        if not rows.size:
+            return
+        robots, worlds = self._robot[rows], self._worlds
+        free = np.empty(rows.size)
+        free_travel(
+            np.ascontiguousarray(self._body[robots, : drive.FORWARD]), self.outlines[robots],
+            self._motion[rows], float(self._farthest[rows].max()), MARGIN, WIDENING,
+            worlds.circles, worlds.circle_spans[robots], worlds.lines, worlds.line_spans[robots],
+            free,
+        )  # fmt: skip
+        seen = free <= np.minimum(self._farthest[rows], self._longest[rows])
+        self._ahead[rows] = np.where(seen, free, NOTHING)
+
+    def _eyes(self, rows: Rows) -> Floats:
+        """Where sensors are in the world: x, y, yaw."""
+        pose, mount = self._body[self._robot[rows], : drive.FORWARD], self._mounts[rows]
+        eyes = np.empty((rows.size, 3))
+        place(pose, mount, eyes)
+        return eyes
+
+    def next_change(self, now: int) -> int:
+        """When a lidar has something new to report although its robot stands."""
+        rows = self.lidar_rows
+        stale = (self._scan_poses[rows] != self._body[self._robot[rows], : drive.FORWARD]).any(1)
+        if self._waiting:
+            return now
+        late = rows[stale & self._connected[rows]]
+        if not late.size:
+            return LATEST
+        return int(np.ceil((self._scanned[late] + 1) / self._hz[late] * NS_PER_SECOND).min())
+
+    # ── snapshot ──
+
+    def save(self) -> Saved:
+        return Saved(columns(self._saved()), self._markers.save(), self._waiting, self._scans)
+
+    def load(self, state: Saved, body: Floats) -> None:
+        restore(self._saved(), state.columns)
+        self._markers.load(state.inside)
+        self._waiting, self._scans = list(state.waiting), list(state.scans)
+        self._body = body
+        self._scan_poses[:] = np.nan
+
+    def _saved(self) -> dict[str, NDArray[Any]]:
+        return {
+            "connected": self._connected, "nearest": self._nearest, "ahead": self._ahead,
+            "scanned": self._scanned, "motion": self._motion,
+        }  # fmt: skip
+
+
+# ── markers ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Markers:
+    """The markers of all scanners as rows: each scanner has those of its robot's world."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.scanners = _of_type(layout, "BARCODE_SCANNER")
+        self._markers: list[BarcodeMarker] = []
+        self._corrects = np.zeros(len(layout.devices), dtype=np.bool_)
+        self._ranges = np.zeros(len(layout.devices))
+        self._spans = np.zeros((len(layout.devices), 2), dtype=np.int64)
+        for row in self.scanners:
+            robot, device = layout.devices[row]
+            config = device.settings
+            assert isinstance(config, ScannerConfig)
+            profile = layout.robots[robot].runtime.simulation_profile
+            markers = profile.world.barcode_markers if profile else ()
+            self._ranges[row], self._corrects[row] = config.range_meters, config.corrects_pose
+            self._spans[row] = len(self._markers), len(self._markers) + len(markers)
+            self._markers += markers
+        self._places = np.array([(each.x, each.y) for each in self._markers]).reshape(-1, 2)
+        self._inside = np.zeros(len(self._markers), dtype=np.bool_)
+        self._checked = np.zeros((len(layout.devices), 3))
+        """Where a scanner looked at all its markers, and how far from there nothing changes."""
+        self._hits = np.zeros((len(self._markers), 2), dtype=np.int64)
+
+    def read(self, rows: Rows, eyes: Floats, mounts: Floats) -> list[Scan]:
+        """The markers that have come within range."""
+        count = find_markers(
+            rows, eyes, self._ranges, self._spans, self._places, self._checked, self._inside,
+            self._hits,
+        )  # fmt: skip
+        return [
+            self._scan(row, marker, eyes[int(np.flatnonzero(rows == row)[0])], mounts[row])
+            for row, marker in self._hits[:count].tolist()
+        ]
+
+    def _scan(self, row: int, marker: int, eye: Floats, mount: Floats) -> Scan:
+        found = self._markers[marker]
+        if not self._corrects[row]:
+            return Scan(row, found.code, found.type, None)
+        x, y, yaw = eye.tolist()
+        along, across, turned = mount.tolist()
+        heading = yaw - turned
+        c, s = math.cos(yaw), math.sin(yaw)
+        ahead, left = (found.x - x) * c + (found.y - y) * s, (found.y - y) * c - (found.x - x) * s
+        c, s = math.cos(turned), math.sin(turned)
+        seen = along + ahead * c - left * s, across + ahead * s + left * c
+        facing = 0.0 if found.yaw is None else wrapped(found.yaw - heading)
+        return Scan(row, found.code, found.type, (found.x, found.y, found.yaw), (*seen, facing))
+
+    def save(self) -> list[int]:
+        return list(np.flatnonzero(self._inside).tolist())
+
+    def load(self, inside: list[int]) -> None:
+        self._inside[:] = False
+        self._inside[inside] = True
+        self._checked[:] = 0.0
+
+
+@compiled
+def find_markers(
+    rows: Rows,
+    eyes: Floats,
+    ranges: Floats,
+    spans: Rows,
+    places: Floats,
+    checked: Floats,
+    inside: Bools,
+    hits: Rows,
+) -> int:
+    """Fills ``hits`` with scanner and marker of those that have come within range; returns their
+    number. A scanner that has moved less than the distance to the nearest border of a range since
+    it last looked at all its markers need not look."""
+    count = 0
+    for n in range(rows.size):
+        row = rows[n]
+        x, y = eyes[n, 0], eyes[n, 1]
+        if math.hypot(x - checked[row, 0], y - checked[row, 1]) < checked[row, 2]:
+            continue
+        quiet = math.inf
+        for marker in range(spans[row, 0], spans[row, 1]):
+            beyond = math.hypot(places[marker, 0] - x, places[marker, 1] - y) - ranges[row]
+            quiet = min(quiet, abs(beyond))
+            if beyond > 0.0:
+                inside[marker] = False
+            elif not inside[marker]:
+                inside[marker] = True
+                hits[count] = row, marker
+                count += 1
+        checked[row] = x, y, quiet * (1.0 - 1e-6) - 1e-9
+    return count
+
+
+@compiled
+def place(pose: Floats, mount: Floats, eyes: Floats) -> None:
+    """Fills ``eyes`` with the places of sensors in the world."""
+    for row in range(eyes.shape[0]):
+        c, s = math.cos(pose[row, 2]), math.sin(pose[row, 2])
+        eyes[row, 0] = pose[row, 0] + mount[row, 0] * c - mount[row, 1] * s
+        eyes[row, 1] = pose[row, 1] + mount[row, 0] * s + mount[row, 1] * c
+        eyes[row, 2] = pose[row, 2] + mount[row, 2]
+
+
+# ── from the files ──────────────────────────────────────────────────────────────────────────────
+
+
+def _of_type(layout: Layout, type_: str) -> Rows:
+    rows = [row for row, (_, device) in enumerate(layout.devices) if device.type == type_]
+    return np.array(rows, dtype=np.int64)
+
+
+def _mount(layout: Layout, row: DeviceRow) -> tuple[float, float, float]:
+    """Seen from the pose of the robot."""
+    mount, ahead = row.device.mount, centre_ahead(layout.robots[row.robot])
+    return ahead + mount.x_mm * MM, mount.y_mm * MM, mount.yaw_deg * DEG
+
+
+def _lidar(layout: Layout, row: int) -> LidarConfig:
+    config = layout.devices[row].device.settings
+    assert isinstance(config, LidarConfig)
+    return config
+
+
+def ray_angles(config: LidarConfig) -> Floats:
+    """Rays are spread evenly over the field of view, from right to left; a full circle has no ray
+    twice."""
+    view, rays = config.field_of_view_deg * DEG, config.rays
+    if rays == 1:
+        return np.zeros(1)
+    step = view / rays if config.field_of_view_deg >= 360.0 else view / (rays - 1)
+    return np.arange(rays, dtype=np.float64) * step - view / 2.0
+
+
+def _needed_ahead(robot: RobotFile) -> float:
+    """Metres ahead that safety looks at: its distances, and the longest way of braking."""
+    safety = robot.safety
+    limits = [motor.limits.si for motor in robot.motors if motor.role == "DRIVE"]
+    braking = [each.max_speed**2 / 2.0 / each.max_deceleration for each in limits]
+    reach = max(
+        safety.obstacle_warn_distance_meters, safety.obstacle_stop_distance_meters, *braking
+    )
+    return reach + MORE_AHEAD
+
+
+def _distances(values: Floats, connected: Bools) -> Floats:
+    return np.where(connected & (values >= 0.0), values, np.inf)
