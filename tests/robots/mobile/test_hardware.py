@@ -461,6 +461,6 @@ def test_a_robot_without_scripts_rests_until_its_battery_is_empty() -> None:
     made = rig().run(0.2)
     due = made.hardware.next_change()
     assert due == pytest.approx(80.0 / PERCENT_PER_SECOND * 1e9, rel=1e-9)
-    made.hardware.begin(due)
+    made.hardware.begin(due or 0)
     made.hardware.step(made.rows, 0.02)
     assert not made.hardware.motors.read(made.motors).connected.any()
