@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 
 from understudy.config.mobile.kinematics import (
     base_of,
-    drive_model,
+    drives_of,
     track_of,
     wheel_rows,
     wheels_of,
 )
 from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.robot_file import RobotFile
 from understudy.errors import Refused
-from understudy.motion.wheels import Wheels
+from understudy.motion.wheels import DIFFERENTIAL, Wheels
 from understudy.ports.mobile import (
     Bools,
     Floats,
@@ -86,7 +85,7 @@ class MockMotors:
         self._wheels = wheels_of(layout)
         self._wheel_motors = wheel_rows(layout)
         self._wheel_speeds = np.zeros((robots, drive.WHEELS))
-        self._model = np.array([_model(robot) for robot in layout.robots], dtype=np.int8)
+        self._model = _models(layout)
         self._figures = np.zeros((robots, 5))
         self._figures[:, drive.TRACK] = [track_of(robot) for robot in layout.robots]
         self._figures[:, drive.BASE] = [base_of(robot) for robot in layout.robots]
@@ -194,12 +193,13 @@ class MockMotors:
                 self._figures[robot, drive.MAX_SPEED :] = self.limits[rows, : axes.LOWEST].min(0)
 
 
-def _model(robot: RobotFile) -> int:
+def _models(layout: Layout) -> NDArray[np.int8]:
     """A differential drive whose track is not known follows the command."""
-    name = drive_model(robot)
-    if name == "differential" and robot.dimensions.track_width_mm is None:
-        return drive.DIRECT
-    return drive.MODELS[name]
+    models = drives_of(layout)
+    for row, robot in enumerate(layout.robots):
+        if models[row] == DIFFERENTIAL and robot.dimensions.track_width_mm is None:
+            models[row] = drive.DIRECT
+    return models
 
 
 def _limits(layout: Layout) -> Floats:
