@@ -63,12 +63,12 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python browser
 	@$(VENV)/bin/understudy warm
 	@touch $@ $(VENV)/.runtime
 
-# The browser tests need Debian's chromium; a root user gets it, anyone else is told how.
+# The tests need Debian's chromium and mosquitto; a root user gets them, anyone else is told how.
 .PHONY: browser
 browser:
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && \
-	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }; } || \
-	  { echo "The browser tests need chromium: apt install chromium"; exit 2; }
+	@{ command -v chromium && PATH=$$PATH:/usr/sbin command -v mosquitto; } >/dev/null || { [ "$$(id -u)" = 0 ] && \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium mosquitto >/dev/null; }; } || \
+	  { echo "The tests need chromium and mosquitto: apt install chromium mosquitto"; exit 2; }
 
 ## constraints: pin what is installed now
 constraints: $(VENV)/.dev

@@ -38,6 +38,7 @@ FACES = {
     "text_tcp": "understudy.robots.text_robot.face",
 }
 WIRES = {
+    "mqtt": "understudy.wire.mqtt",
     "nats": "understudy.wire.nats",
     "pty": "understudy.wire.pty",
     "tcp": "understudy.wire.tcp",

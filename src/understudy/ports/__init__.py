@@ -139,6 +139,8 @@ SUBSCRIBE, UNSUBSCRIBE = b"subscribe", b"unsubscribe"
 """Payloads with which a publishing wire reports a subscription; the address is the topic."""
 CONFIRMED = "$confirmed"
 """Address with which a wire reports that the broker has stored a message; `reply_to` is its id."""
+RETAINED = "$retained"
+"""`reply_to` of a message that a broker keeps for later subscribers of its address."""
 
 
 @runtime_checkable
@@ -179,6 +181,15 @@ class MessageFace(TimedPart, Protocol):
 
 
 AnyFace = Face | MessageFace
+
+
+@runtime_checkable
+class LeavesWill(Protocol):
+    """A message face whose broker says something in its place when the connection is lost."""
+
+    def last_will(self) -> WireMessage:
+        """What the broker then publishes, and keeps."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

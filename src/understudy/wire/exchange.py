@@ -36,6 +36,7 @@ from understudy.wire.connection import (
     check_sessions,
     read_connections,
 )
+from understudy.wire.face_facts import CellFaces
 from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.interface import ClosedSession, DetachedSink, Sink
 from understudy.wire.message_faults import Data, MessageFaults, size_of
@@ -53,13 +54,13 @@ LONGEST_RUN = 3600 * NS_PER_SECOND
 # ── the exchange ────────────────────────────────────────────────────────────────────────────────
 
 
-class Exchange:
+class Exchange(CellFaces):
     """All connections of a cell; ``note`` is called for everything that passes."""
 
     def __init__(
         self, timed_cell: TimedCell, note: Callable[[Event], None] = lambda event: None
     ) -> None:
-        self.timed_cell = timed_cell
+        super().__init__(timed_cell)
         self._note = note
         self._opened = dict.fromkeys(timed_cell.faces, 0)
         self._connections: dict[tuple[str, str], Connection] = {}
@@ -124,11 +125,6 @@ class Exchange:
         if self._is_open(connection):
             self._send_all(connection)
             self.deliver()
-
-    def addresses(self, endpoint: str) -> list[str]:
-        """Addresses that the message face of this endpoint wants to receive."""
-        face: Any = self.timed_cell.faces[endpoint]
-        return list(face.addresses())
 
     def close(self, endpoints: Iterable[str], reason: str) -> None:
         """Closes all connections of these endpoints and refuses new ones; no reason: opens them."""

@@ -42,7 +42,19 @@ class Sink(Protocol[D_contra]):
     def close(self) -> None: ...
 
 
-class PeerEvents(Protocol):
+class FaceFacts(Protocol):
+    """What a wire with a broker or a bus asks about the message face of an endpoint."""
+
+    def addresses(self, endpoint: str) -> list[str]:
+        """Subjects, topics or ids that the message face of this endpoint wants to receive."""
+        ...
+
+    def last_will(self, endpoint: str) -> WireMessage | None:
+        """What a broker publishes when it loses the connection, if the face has a last will."""
+        ...
+
+
+class PeerEvents(FaceFacts, Protocol):
     """What wires call: a `Pump` for the faces of a cell, another one for the doors beside it."""
 
     def open(self, endpoint: str, sink: Sink[Any], peer: str = "") -> "Connection":
@@ -59,10 +71,6 @@ class PeerEvents(Protocol):
 
     def drained(self, connection: "Connection") -> None:
         """All bytes for this peer have been sent."""
-        ...
-
-    def addresses(self, endpoint: str) -> list[str]:
-        """Subjects, topics or ids that the message face of this endpoint wants to receive."""
         ...
 
 

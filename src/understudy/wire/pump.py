@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar
 
 from understudy.errors import Refused
-from understudy.ports import Rate, RunningClock, Snapshot
+from understudy.ports import Rate, RunningClock, Snapshot, WireMessage
 from understudy.ports.hmi import Later
 from understudy.units import NS_PER_SECOND
 from understudy.wire.connection import Connection
@@ -205,6 +205,9 @@ class Pump:
 
     def addresses(self, endpoint: str) -> list[str]:
         return self._exchange.addresses(endpoint)
+
+    def last_will(self, endpoint: str) -> WireMessage | None:
+        return self._exchange.last_will(endpoint)
 
     def record(self, recorder: Recorder) -> None:
         """From now on the recorder reads the cell on its way."""

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import Any, Protocol
 
-from understudy.ports import UNLIMITED
+from understudy.ports import UNLIMITED, WireMessage
 from understudy.wire import tcp
 from understudy.wire.interface import Sink
 from understudy.wire.zmtp import PasswordCheck, ZmtpError, ZmtpReader
@@ -138,6 +138,9 @@ class ZmtpServer:
 
     def addresses(self, endpoint: str) -> list[str]:
         return []
+
+    def last_will(self, endpoint: str) -> WireMessage | None:
+        return None
 
     # ── inside ──
 
