@@ -160,7 +160,7 @@ class Reports:
     def telemetry(self, link: Link) -> Telemetry:
         table, row = self._table, self._row
         nearest = float(table.nearest[row])
-        near = nearest <= table.warn_distance[row] or bool(table.blocked[row])
+        near = bool(nearest <= table.warn_distance[row] or table.blocked[row])
         return Telemetry(
             battery=Battery(self.battery),
             motors=self.motors(),

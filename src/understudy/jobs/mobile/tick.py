@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.jobs.mobile.messages import RobotStatus, StopReason
 from understudy.jobs.mobile.pose_control import (
+    ACCELERATION,
     DECELERATION,
     MAX_SPEED,
     MAX_TURNING,
@@ -37,6 +38,9 @@ REST, VELOCITY, POSE = range(3)
 """Modes of a drive: no command; MOVE_VELOCITY; MOVE_TO_POSE."""
 GAP = 0.02
 """Metres that are left in front of an obstacle after braking."""
+CRAWL = 0.05
+"""m/s of the wheels that is allowed in front of every obstacle: so the robot comes so near that it
+stops for it, and does not creep up to it for ever."""
 HYSTERESIS = 0.05
 """Metres by which an obstacle must be farther away than at a stop until the stop ends."""
 STATUS_CHANGED, ESTOP_CHANGED, OBSTACLE_CHANGED, STOP_CHANGED = 1, 2, 4, 8
@@ -94,11 +98,13 @@ def update_limits(
         if figures.stop_on_obstacle[row] and ahead[row] <= figures.warn_distance[row]:
             rate = pace_of_wheels(wheels, row, command[row], figures.radius[row])
             present = fastest_wheel(wheels, row, speeds[row]) * rate
+            faster = limits[row, ACCELERATION] / limits[row, DECELERATION]
+            spare = 2.0 * GAP + (2.0 + faster) * present * seconds
             safe = fastest_within(
-                max(ahead[row] - GAP, 0.0), present, limits[row, DECELERATION] * rate,
+                max(ahead[row] - spare, 0.0), present, limits[row, DECELERATION] * rate,
                 fastest * rate, seconds,
             )  # fmt: skip
-            fastest = min(fastest, safe / rate)
+            fastest = min(fastest, max(safe / rate, CRAWL))
         limits[row, MAX_SPEED] = fastest
         if figures.reach[row] > 0.0:
             limits[row, MAX_TURNING] = min(limits[row, MAX_TURNING], fastest / figures.reach[row])
@@ -106,12 +112,12 @@ def update_limits(
 
 @compiled
 def choose_commands(
-    mode: Codes, stop: Codes, may_drive: Flags, velocity: Floats, steered: Floats, wheels: Wheels,
-    limits: Floats, command: Floats,
+    mode: Codes, stop: Codes, velocity: Floats, steered: Floats, wheels: Wheels, limits: Floats,
+    command: Floats,
 ) -> None:  # fmt: skip
     """Fills ``command``: the speeds of the bodies for this tick, within the limits."""
     for row in range(mode.size):
-        stands = mode[row] == REST or stop[row] != NO_STOP or not may_drive[row]
+        stands = mode[row] == REST or stop[row] != NO_STOP
         for column in range(3):
             wanted = velocity[row, column] if mode[row] == VELOCITY else steered[row, column]
             command[row, column] = 0.0 if stands else wanted
@@ -137,7 +143,7 @@ def braking_distance(
     """Metres until the robot stands: after ``spare`` seconds with the present speed, in which it
     may still get faster, it brakes with its limit. ``motion``: where it goes."""
     rate = pace_of_wheels(wheels, row, motion, radius)
-    wheel = fastest_wheel(wheels, row, speeds) + limits[1] * spare
+    wheel = fastest_wheel(wheels, row, speeds) + limits[ACCELERATION] * spare
     distance: float = rate * (wheel * spare + wheel * wheel / (2.0 * limits[DECELERATION]))
     return distance
 

@@ -66,7 +66,6 @@ class Ticker:
         self._ended = np.zeros(table.motors.size, dtype=np.int8)
         self._due = np.zeros(table.due.size, dtype=np.int64)
         self._wakes = np.zeros(table.size, dtype=np.int64)
-        self._may_drive = np.ones(table.size, dtype=np.bool_)
         self._figures = tick.Figures(
             table.body_limits, table.speed_limit, table.traffic_limit, table.reach, table.radius,
             table.stop_distance, table.warn_distance, table.stop_on_obstacle,
@@ -212,8 +211,8 @@ class Ticker:
     def _write(self) -> None:
         table, motors = self.table, self.hardware.motors
         tick.choose_commands(
-            table.mode, table.stop, self._may_drive, table.velocity, table.steered, table.wheels,
-            table.limits, table.command,
+            table.mode, table.stop, table.velocity, table.steered, table.wheels, table.limits,
+            table.command,
         )  # fmt: skip
         if table.drives.size:
             speeds = table.set_speed[table.drives]
