@@ -1,7 +1,7 @@
 """A fleet on virtual time with a backend that speaks and listens as a broker would."""
 
 import json
-from typing import Any
+from typing import Any, Self
 
 from tests.config.mobile.test_robot_file import EXAMPLE
 
@@ -53,7 +53,7 @@ class DrivenFleet:
     def connect(self, connected: bool = True) -> None:
         self.fleet.set_connected(connected, self.now)
 
-    def run(self, seconds: float, slices: int = 1) -> "DrivenFleet":
+    def run(self, seconds: float, slices: int = 1) -> Self:
         begin = self.now
         for n in range(1, slices + 1):
             self.now = begin + round(seconds * NS_PER_SECOND * n / slices)
