@@ -144,11 +144,16 @@ class Screen:
         self.at(mark).click()
 
     def built(self) -> None:
-        """Waits until the scripts of the page have built everything."""
+        """Waits until the scripts of the page have built everything. After a click on a tab
+        `open_tab` is needed: this would find the page before it."""
         self.page.locator(".u-page").wait_for()
-        for selector, ready in READY.items():
-            if self.page.locator(selector).count():
-                self.page.wait_for_function(ready)
+        self.page.wait_for_function(ALL_READY)
+
+    def open_tab(self, name: str) -> None:
+        """Opens another page by its tab, and waits until its scripts have built it."""
+        self.page.locator(f'[data-tab="{name}"]').click()
+        self.page.locator(f'[data-page="{name}"] > *').first.wait_for()
+        self.built()
 
     def reads(self, mark: str, text: str) -> None:
         """Waits until the element contains the text."""
@@ -185,6 +190,10 @@ READY = {
     "#log-page": "window.log?.report()",
 }
 """Element of a page → expression that is true when its script is ready."""
+ALL_READY = " && ".join(
+    f"(!document.querySelector('{selector}') || ({ready}))" for selector, ready in READY.items()
+)
+"""In one expression: an element that is there when it is asked for may be gone a moment later."""
 
 
 @pytest.fixture(scope="module")

@@ -55,9 +55,7 @@ def test_a_deleted_point_comes_back_and_coordinates_are_typed(
 ) -> None:
     cell.ask("rate", rate=1.0)
     cell.ask("teach_point", robot="g60", name="P1")
-    screen.page.locator('[data-tab="program"]').click()
-    screen.page.locator("#program-page").wait_for()
-    screen.built()
+    screen.open_tab("program")
     screen.press("tab-points")
     screen.page.locator('[data-point="P1"]').click()
     taught = points(cell)

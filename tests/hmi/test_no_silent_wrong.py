@@ -123,8 +123,7 @@ def test_a_collision_is_an_alarm_until_it_is_cleared_across_page_changes(
     assert ", line 2" in collided.text("alarm"), "the line of the file"
     assert "jog away slowly" in collided.text("alarm")
     for page in ("log", "plots", "cell"):
-        collided.page.locator(f"[data-tab={page}]").click()
-        collided.built()
+        collided.open_tab(page)
         assert "u-on" in collided.at("alarm").get_attribute("class")
         assert "collides with post" in collided.text("alarm")
     collided.until(lambda: "post" in collided.scene["red"], "red on a page opened later")
@@ -137,19 +136,16 @@ def test_a_collision_is_an_alarm_until_it_is_cleared_across_page_changes(
     collided.press("alarm-reset")
     collided.until(lambda: collided.text("alarm") == "no alarm", "cleared")
     collided.until(lambda: collided.scene["red"] == [], "nothing red")
-    collided.page.locator("[data-tab=program]").click()
-    collided.built()
+    collided.open_tab("program")
 
 
 def test_the_log_has_the_collision_with_advice_and_clears_it(collided: Screen) -> None:
-    collided.page.locator("[data-tab=log]").click()
-    collided.built()
+    collided.open_tab("log")
     card = collided.at("alarms").locator(".u-alarm-card")
     collided.until(lambda: "jog away slowly" in card.first.inner_text(), "what to do")
     card.first.get_by_text("Reset").click()
     collided.reads("alarms", "no alarm")
-    collided.page.locator("[data-tab=program]").click()
-    collided.built()
+    collided.open_tab("program")
 
 
 # ── paused time ──

@@ -22,13 +22,6 @@ def screen(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
     return screen
 
 
-def go(screen: Screen, tab: str) -> None:
-    """Opens a page by its tab, and waits until its scripts have built it."""
-    screen.page.locator(f'[data-tab="{tab}"]').click()
-    screen.page.locator(f'[data-page="{tab}"] > *').first.wait_for()
-    screen.built()
-
-
 def loaded_once(screen: Screen) -> bool:
     return bool(screen.page.evaluate("window.loadedOnce === true"))
 
@@ -36,7 +29,7 @@ def loaded_once(screen: Screen) -> bool:
 def test_all_pages_are_opened_without_loading_the_frame_again(screen: Screen) -> None:
     frame = screen.page.locator(".u-header").element_handle()
     for tab in ("program", "plots", "log", "cell", "program"):
-        go(screen, tab)
+        screen.open_tab(tab)
         assert screen.page.locator(f'[data-tab="{tab}"].u-chosen').count() == 1
         assert screen.page.locator(".u-tab.u-chosen").count() == 1
     assert screen.page.url.endswith("/program")
@@ -50,9 +43,9 @@ def test_the_scene_survives_with_its_camera_and_layers(screen: Screen) -> None:
     screen.page.locator('[data-view="top"]').click()
     screen.page.locator('[data-layer="frames"]').click()
     canvas = screen.page.locator("#scene canvas").element_handle()
-    go(screen, "log")
+    screen.open_tab("log")
     assert not canvas.evaluate("(element) => element.isConnected")
-    go(screen, "program")
+    screen.open_tab("program")
     assert canvas.evaluate("(element) => element.closest('#scene') !== null")
     assert screen.page.evaluate("window.firstScene === window.understudy.scene")
     assert screen.scene["view"] == "top"
@@ -61,7 +54,7 @@ def test_the_scene_survives_with_its_camera_and_layers(screen: Screen) -> None:
 
 
 def test_objects_that_were_added_meanwhile_are_drawn(screen: Screen, cell: RunningCell) -> None:
-    go(screen, "log")
+    screen.open_tab("log")
     box = {
         "name": "crate",
         "type": "box",
@@ -69,14 +62,14 @@ def test_objects_that_were_added_meanwhile_are_drawn(screen: Screen, cell: Runni
         "position_mm": [0, 900, 50],
     }
     cell.ask("add_object", object=box)
-    go(screen, "cell")
+    screen.open_tab("cell")
     screen.until(lambda: "crate" in screen.scene["objects"], "the crate in the scene")
     cell.ask("remove_object", name="crate")
 
 
 def test_back_and_forward_change_pages(screen: Screen) -> None:
-    go(screen, "plots")
-    go(screen, "log")
+    screen.open_tab("plots")
+    screen.open_tab("log")
     screen.page.go_back()
     screen.page.locator('[data-page="plots"] #plots-page').wait_for()
     screen.page.go_forward()
@@ -89,9 +82,9 @@ def polls(screen: Screen, address: str) -> int:
 
 
 def test_a_page_that_was_left_requests_nothing(screen: Screen) -> None:
-    go(screen, "plots")
+    screen.open_tab("plots")
     screen.until(lambda: polls(screen, "/api/sample") > 2, "rows of the plots")
-    go(screen, "log")
+    screen.open_tab("log")
     screen.page.wait_for_timeout(500)  # a request under way ends
     asked = polls(screen, "/api/sample")
     logged = polls(screen, "/api/events")
@@ -102,7 +95,7 @@ def test_a_page_that_was_left_requests_nothing(screen: Screen) -> None:
 def test_updates_of_pages_that_were_left_end(screen: Screen, cell: RunningCell) -> None:
     """Every visit registers its updates again; each state of the program reaches the page once."""
     for tab in ("program", "cell", "program", "cell", "program"):
-        go(screen, tab)
+        screen.open_tab(tab)
     count = """() => {
         const update = window.program.update.bind(window.program);
         window.updates = [];
@@ -125,13 +118,13 @@ def test_a_page_change_takes_less_time_than_loading_everything(
     screen: Screen, cell: RunningCell
 ) -> None:
     """As a ratio: pages that were opened before, against a full load of the same page."""
-    go(screen, "program")
+    screen.open_tab("program")
     clock = "performance.now()"
     changes = []
     for _ in range(3):  # the fastest counts: other work on the machine only makes them slower
-        go(screen, "cell")
+        screen.open_tab("cell")
         start = screen.page.evaluate(clock)
-        go(screen, "program")
+        screen.open_tab("program")
         changes.append(screen.page.evaluate(clock) - start)
     screen.page.reload()
     screen.built()
@@ -149,7 +142,7 @@ def test_an_unknown_address_shows_the_frame_and_leads_back(
     assert "no page at this address" in screen.text("missing")
     assert screen.text("state")
     screen.page.evaluate("window.loadedOnce = true")
-    go(screen, "log")
+    screen.open_tab("log")
     assert loaded_once(screen)
     screen.page.go_back()
     screen.at("missing").wait_for()
