@@ -25,7 +25,7 @@ def fastest_within(
 @compiled
 def wrapped(angle: float) -> float:
     """The angle in (-π, π]."""
-    return -((math.pi - angle) % (2.0 * math.pi) - math.pi)
+    return math.pi - (math.pi - angle) % (2.0 * math.pi)
 
 
 def ideal_seconds(distance: float, speed: float, acceleration: float, deceleration: float) -> float:

@@ -120,3 +120,16 @@ def test_a_snapshot_in_a_move_goes_on_as_before() -> None:
     assert np.array_equal(worlds.circles, other.circles)
     assert worlds.circles.tobytes() == other.circles.tobytes()
     assert worlds.lines.tobytes() == other.lines.tobytes()
+
+
+def test_other_objects_of_the_cell_leave_the_obstacles_of_the_profile_where_they_are() -> None:
+    worlds, made = scripted()
+    run(worlds, made, 0.0, 3.0)
+    pillar = Circle("pillar", 8.0, 8.0, 0.5)
+    worlds.set_solids([(pillar,), (pillar,)], seconds(3.0))
+    assert worlds.around(0)[0].tolist() == [[8.0, 8.0, 0.5]]
+    assert worlds.around(1)[0].tolist() == [[8.0, 8.0, 0.5], [1.0, 0.5, 0.3]]
+    run(worlds, made, 3.0, 4.0)
+    assert worlds.around(1)[0][1].tolist() == pytest.approx([2.0, 1.0, 0.3])
+    worlds.set_solids([(), ()], seconds(4.0))
+    assert len(worlds.around(0)[0]) == 0

@@ -91,13 +91,16 @@ class MockHardware:
         self._charge = np.array([each.initial_state.battery_percent for each in profiles])
         """Percent at the time 0; `set_battery` changes it as if the robot had started with more."""
         self._groups: dict[bytes, Group] = {}
+        self.io.step(self.io.limit_rows, self.motors.state, self.motors.limits, 0)
+        self.sensors.start(self.motors.body)
 
     # ── TimedHardware ──
 
     def begin(self, now: int) -> None:
         self._now = now
         self._scenario.advance(now)
-        self._worlds.refresh(now)
+        if self._worlds.refresh(now):
+            self.sensors.note_change()
 
     def command_started(self, robot: int, command_type: str, now: int) -> None:
         self._scenario.command_started(robot, command_type, now)
@@ -137,6 +140,13 @@ class MockHardware:
                 self.io.set_input(row, value)
                 return None
         return Refused(f"robot {robot} has no input {io_id} that can be set")
+
+    def set_solids(self, solids: Sequence[Sequence[Solid]]) -> None:
+        """The cell has other objects. ``solids``: those that each robot can meet."""
+        self._worlds.set_solids(solids, self._now)
+        self.sensors.note_change()
+        if self._now == 0:
+            self.sensors.start(self.motors.body)
 
     def set_battery(self, robot: int, percent: float) -> None:
         self._charge[robot] += percent - float(self._battery(np.array([robot]))[0])

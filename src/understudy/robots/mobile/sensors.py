@@ -69,7 +69,9 @@ class MockSensors:
         self._nearest, self._ahead = np.full((2, devices), NOTHING)
         self._scanned = np.full(devices, -1, dtype=np.int64)
         """Number of the last scan since the time 0."""
-        self._scan_poses = np.full((devices, 3), np.nan)
+        self._scan_poses = np.zeros((devices, 3))
+        self._is_fresh = np.zeros(devices, dtype=np.bool_)
+        """Whether nothing in the world has changed since the last scan."""
         self._motion = np.zeros((devices, 3))
         self._body = np.zeros((len(layout.robots), 7))
         self._markers = Markers(layout)
@@ -127,6 +129,16 @@ class MockSensors:
         for row in rows[(self._robot[rows] == robot) & self._connected[rows]][:1]:
             self._waiting.append(Scan(int(row), code.code, code.type, None))
 
+    def note_change(self) -> None:
+        """The world has changed."""
+        self._is_fresh[:] = False
+
+    def start(self, body: Floats) -> None:
+        """What lidars report before the first tick."""
+        self._body = body
+        self._scanned[:] = -1
+        self._look(self.lidar_rows, 0)
+
     def step(self, rows: Rows, lidars: Rows, scanners: Rows, body: Floats, now: int) -> None:
         """Looks around; ``rows``: of the robots that moved, ``body``: of all robots."""
         self._body = body
@@ -155,6 +167,7 @@ class MockSensors:
         )  # fmt: skip
         self._nearest[due] = np.where(np.isfinite(found), found, NOTHING)
         self._scan_poses[due] = self._body[robots, : drive.FORWARD]
+        self._is_fresh[due] = True
 
     def _look_ahead(self, rows: Rows) -> None:
         if not rows.size:
@@ -180,10 +193,10 @@ class MockSensors:
     def next_change(self, now: int) -> int:
         """When a lidar has something new to report although its robot stands."""
         rows = self.lidar_rows
-        stale = (self._scan_poses[rows] != self._body[self._robot[rows], : drive.FORWARD]).any(1)
         if self._waiting:
             return now
-        late = rows[stale & self._connected[rows]]
+        moved = (self._scan_poses[rows] != self._body[self._robot[rows], : drive.FORWARD]).any(1)
+        late = rows[(moved | ~self._is_fresh[rows]) & self._connected[rows]]
         if not late.size:
             return LATEST
         return int(np.ceil((self._scanned[late] + 1) / self._hz[late] * NS_PER_SECOND).min())
@@ -198,12 +211,12 @@ class MockSensors:
         self._markers.load(state.inside)
         self._waiting, self._scans = list(state.waiting), list(state.scans)
         self._body = body
-        self._scan_poses[:] = np.nan
 
     def _saved(self) -> dict[str, NDArray[Any]]:
         return {
             "connected": self._connected, "nearest": self._nearest, "ahead": self._ahead,
-            "scanned": self._scanned, "motion": self._motion,
+            "scanned": self._scanned, "motion": self._motion, "is_fresh": self._is_fresh,
+            "scan_poses": self._scan_poses,
         }  # fmt: skip
 
 

@@ -151,9 +151,17 @@ class Worlds:
     def __init__(
         self, solids: Sequence[Sequence[Solid]], profiles: Sequence[SimulationProfile]
     ) -> None:
+        self._profiles = profiles
+        self.circle_spans = np.zeros((len(profiles), 2), dtype=np.int64)
+        self.line_spans = np.zeros((len(profiles), 2), dtype=np.int64)
+        self._arrange(solids)
+        self._build(0)
+
+    def _arrange(self, solids: Sequence[Sequence[Solid]]) -> None:
+        """The obstacles as they are at the start."""
         shared: dict[object, Scene] = {}
         self._scenes: list[Scene] = []
-        for robot, (around, profile) in enumerate(zip(solids, profiles, strict=True)):
+        for robot, (around, profile) in enumerate(zip(solids, self._profiles, strict=True)):
             world = profile.world
             key = (tuple(around), world.obstacles, world.boundaries,
                    robot if profile.scripts.obstacles else None)  # fmt: skip
@@ -161,11 +169,14 @@ class Worlds:
             scene.robots.append(robot)
             self._scenes.append(scene)
         self._distinct = list(shared.values())
-        self.circle_spans = np.zeros((len(self._scenes), 2), dtype=np.int64)
-        self.line_spans = np.zeros((len(self._scenes), 2), dtype=np.int64)
         self._moving: list[Scene] = []
         self._stale = False
-        self.build(0)
+
+    def set_solids(self, solids: Sequence[Sequence[Solid]], now: int) -> None:
+        """The cell has other objects."""
+        places = self.save()
+        self._arrange(solids)
+        self.load(places, now)
 
     def change(self, robot: int, change: ObstacleChange, at: int) -> None:
         """An obstacle appears, begins to move or is taken away."""
@@ -177,10 +188,11 @@ class Worlds:
         else:
             self._stale = True
 
-    def refresh(self, now: int) -> None:
-        """Brings the rows up to date."""
+    def refresh(self, now: int) -> bool:
+        """Brings the rows up to date; returns whether something has changed."""
+        changed = self._stale or bool(self._moving)
         if self._stale:
-            self.build(now)
+            self._build(now)
         for scene in self._moving:
             robot = scene.robots[0]
             circles, lines = scene.rows_at(now)
@@ -188,8 +200,9 @@ class Worlds:
             self.lines[slice(*self.line_spans[robot])] = lines
         if self._moving:
             self._moving = [scene for scene in self._moving if now < scene.moves_until]
+        return changed
 
-    def build(self, now: int) -> None:
+    def _build(self, now: int) -> None:
         """Makes the tables anew."""
         parts = [scene.rows_at(now) for scene in self._distinct]
         self.circles = np.concatenate([np.zeros((0, 3)), *(part[0] for part in parts)])
@@ -226,7 +239,7 @@ class Worlds:
             scene.moves_until = max((place.ends for place in scene.places.values()), default=0)
             if now < scene.moves_until:
                 self._moving.append(scene)
-        self.build(now)
+        self._build(now)
 
     def _scripted(self) -> list[Scene]:
         return [scene for scene in self._distinct if scene.scripted]
