@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from tests.jobs.mobile.recorded_robot import TICK, RecordedRobot
 
@@ -424,3 +425,29 @@ def lines(restart_after: int | None) -> list[str]:
 @pytest.mark.parametrize("part", range(16))
 def test_a_snapshot_changes_nothing(part: int) -> None:
     assert lines(part) == lines(None)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["steps", "done"], 9),
+        (["steps", "order"], -1),
+        (["steps", "steps"], [{"type": "MOVE"}]),
+        (["steps", "until"], -5),
+        (["queue"], [{}]),
+        (["phase"], "other"),
+        (["more"], 1),
+    ],
+)
+def test_a_snapshot_that_makes_no_sense_is_refused(path: list[str], value: Any) -> None:
+    robot = RecordedRobot()
+    robot.receive("task.assign", mission("t", STEPS))
+    module = robot.orchestration.modules["TaskComm"]
+    state = msgspec.to_builtins(module.save())
+    module.load(state)
+    place = state
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(msgspec.ValidationError):
+        module.load(state)

@@ -2,8 +2,12 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from typing import Annotated
+
+from msgspec import Meta
 
 REMEMBERED = 1000
+Ids = Annotated[list[str], Meta(max_length=REMEMBERED)]
 
 
 class HandledIds:
@@ -21,5 +25,5 @@ class HandledIds:
             self._ids.popitem(last=False)
         return True
 
-    def save(self) -> list[str]:
+    def save(self) -> Ids:
         return list(self._ids)

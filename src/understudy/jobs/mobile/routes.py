@@ -5,14 +5,14 @@ answers within its grace time, the planner answers; as soon as a backend has ans
 planner is silent until the next start.
 """
 
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.jobs.mobile.handled import HandledIds
+from understudy.jobs.mobile.handled import HandledIds, Ids
 from understudy.jobs.mobile.messages import (
     MoveToPoint,
     Pose,
@@ -21,6 +21,7 @@ from understudy.jobs.mobile.messages import (
     RouteResponse,
 )
 from understudy.jobs.mobile.modules import Occurrence, RobotContext
+from understudy.jobs.mobile.outbox import Time
 from understudy.units import NS_PER_SECOND
 
 DEADLINE_NS = 10 * NS_PER_SECOND
@@ -51,26 +52,26 @@ class Planner(Protocol):
         ...
 
 
-class Pending(Struct):
+class Pending(Struct, forbid_unknown_fields=True):
     """A request that waits for an answer. ``references``: what a response may have as its
     correlationId."""
 
     task_id: str
     start: Pose
     destination: MoveToPoint
-    asked: int
-    references: list[str]
-    requests: int = 1
+    asked: Time
+    references: Annotated[list[str], Meta(min_length=1, max_length=REQUESTS + 1)]
+    requests: Annotated[int, Meta(ge=1, le=REQUESTS)] = 1
 
 
-class RoutesSaved(Struct):
+class RoutesSaved(Struct, forbid_unknown_fields=True):
     """Snapshot."""
 
     pending: Pending | None = None
     route: RouteResponse | None = None
     problem: str | None = None
     backend_answers: bool = False
-    handled: list[str] = field(default_factory=list)
+    handled: Ids = field(default_factory=list)
 
 
 class RouteComm:

@@ -6,22 +6,24 @@ another safety stop refuses the next command and so ends the work.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from understudy.config.mobile.profile import CommandType
 from understudy.errors import Refused
 from understudy.jobs.mobile.commands import COMMANDS, read_parameters
-from understudy.jobs.mobile.messages import Pose, RouteStep
+from understudy.jobs.mobile.messages import NotNegative, Pose, RouteStep
 from understudy.jobs.mobile.modules import RobotContext
+from understudy.jobs.mobile.outbox import Time
 from understudy.jobs.mobile.traffic import NodeHold
 from understudy.units import nanoseconds, seconds
 
 STEPS_AT_ONCE = 10
 """Steps that end at one tick; those that take no time go on at the next tick."""
+Count = Annotated[int, Meta(ge=0, lt=1 << 62)]
 HOLDS = ("TRAFFIC_HOLD", "MANUAL_HOLD")
 NEEDED: Mapping[str, tuple[str, ...]] = {
     "MOVE": ("x", "y"),
@@ -62,23 +64,28 @@ def orders_of(step: RouteStep, pose: Pose) -> list[Order]:
     return [Order("MOVE_TO_POSE", {"x": x, "y": y} | yaw)]
 
 
-class StepsState(Struct):
+class StepsState(Struct, forbid_unknown_fields=True):
     """Snapshot. ``done``: steps that are done. ``order``: commands of the step that are done.
     ``tag``: of the command under way; ``over``: it has ended, with ``problem``."""
 
     steps: list[RouteStep] = field(default_factory=list)
     route_id: str | None = None
-    eta_seconds: float | None = None
-    began: int = 0
-    done: int = 0
-    order: int = 0
+    eta_seconds: NotNegative | None = None
+    began: Time = 0
+    done: Count = 0
+    order: Count = 0
     tag: str = ""
     over: bool = False
     problem: str | None = None
-    until: int | None = None
+    until: Time | None = None
     """When the WAIT ends that has begun."""
     node_id: str | None = None
-    serial: int = 0
+    serial: Count = 0
+
+    def __post_init__(self) -> None:
+        wrong = check_steps(self.steps)
+        if wrong is not None or self.done > len(self.steps):
+            raise ValueError(wrong.reason if wrong else f"done: {self.done} of {len(self.steps)}")
 
 
 class Steps:

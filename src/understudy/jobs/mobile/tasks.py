@@ -9,10 +9,10 @@ task is not interrupted by one with a higher priority.
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Struct, field
+from msgspec import UNSET, Meta, Struct, field
 
 from understudy.errors import Refused
 from understudy.jobs.mobile.messages import (
@@ -60,7 +60,7 @@ ERRORS: Mapping[str, str] = {
 """`errorCode` of task.failed, and what it means."""
 
 
-class Task(Struct, frozen=True):
+class Task(Struct, frozen=True, forbid_unknown_fields=True):
     """A task that was accepted: it goes to a destination, or it has steps."""
 
     task_id: str
@@ -70,14 +70,21 @@ class Task(Struct, frozen=True):
     destination: MoveToPoint | None
     steps: Sequence[RouteStep]
 
+    def __post_init__(self) -> None:
+        wrong = check_steps(self.steps)
+        if wrong is not None:
+            raise ValueError(wrong.reason)
 
-class TasksSaved(Struct):
+
+class TasksSaved(Struct, forbid_unknown_fields=True):
     """Snapshot."""
 
-    queue: list[Task] = field(default_factory=list)
+    queue: Annotated[list[Task], Meta(max_length=QUEUE)] = field(default_factory=list)
     active: Task | None = None
     phase: Literal["route", "steps"] = "steps"
-    ended: list[tuple[str, str]] = field(default_factory=list)
+    ended: Annotated[list[tuple[str, str]], Meta(max_length=REMEMBERED)] = field(
+        default_factory=list
+    )
     steps: StepsState = field(default_factory=StepsState)
 
 
@@ -249,8 +256,8 @@ class TaskComm:
 
     def _route_outcome(self, now: int) -> Refused | bool | None:
         """Begins the steps of a route that has come; the outcome of the task if it has none."""
-        assert self._routes is not None
-        assert self._active is not None
+        if self._routes is None or self._active is None:
+            return Refused("ROUTE_UNAVAILABLE")
         route = self._routes.take_answer()
         if route is None or isinstance(route, Refused):
             return route

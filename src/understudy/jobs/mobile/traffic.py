@@ -13,12 +13,12 @@ from msgspec import Struct, UnsetType, field
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.jobs.mobile.handled import HandledIds
-from understudy.jobs.mobile.messages import Received, TrafficControl
+from understudy.jobs.mobile.handled import HandledIds, Ids
+from understudy.jobs.mobile.messages import NotNegative, Received, TrafficControl
 from understudy.jobs.mobile.modules import Occurrence, RobotContext, RouteProgress
 
 
-class HoldState(Struct):
+class HoldState(Struct, forbid_unknown_fields=True):
     """Snapshot. ``node_id``: where the robot shall be held; ``active``: it is held there.
     ``standing``: the speed that it may have is 0."""
 
@@ -72,13 +72,13 @@ class NodeHold:
             self._context.set_hold(None if before else "TRAFFIC_HOLD", now)
 
 
-class TrafficSaved(Struct):
+class TrafficSaved(Struct, forbid_unknown_fields=True):
     """Snapshot."""
 
-    max_speed: float | None = None
-    target_speed: float | None = None
+    max_speed: NotNegative | None = None
+    target_speed: NotNegative | None = None
     hold: HoldState = field(default_factory=HoldState)
-    handled: list[str] = field(default_factory=list)
+    handled: Ids = field(default_factory=list)
 
 
 class TrafficComm:
