@@ -11,6 +11,7 @@ from msgspec import Struct
 from understudy.config.mobile.profile import CommandType
 from understudy.config.mobile.robot_file import MODULES, RobotFile, read_robot_file
 from understudy.errors import Refused
+from understudy.jobs.mobile.handled import HandledIds
 from understudy.jobs.mobile.messages import Pose, RobotStatus, StopReason, decoded
 from understudy.jobs.mobile.modules import Module, Occurrence
 from understudy.jobs.mobile.orchestration import Orchestration, build_orchestration
@@ -39,6 +40,8 @@ class RecordedRobot:
         self.limits: list[float | None] = []
         self.now = 0
         self.received = 0
+        self._hold: StopReason | None = None
+        self._handled = HandledIds()
         self.orchestration = build_orchestration(self, modules, planner)
 
     # ── the context ──
@@ -65,8 +68,7 @@ class RecordedRobot:
         self.running.clear()
 
     def set_hold(self, reason: StopReason | None, now: int) -> None:
-        self.stop_reason = reason
-        self.status = "PAUSED" if reason else "RUNNING"
+        self._hold = reason
 
     def limit_speed(self, fastest: float | None, now: int) -> None:
         self.limits.append(fastest)
@@ -84,7 +86,7 @@ class RecordedRobot:
         message = decoded(kind, json.dumps(whole).encode(), self.file.identity.robot_id)
         assert not isinstance(message, Refused), message
         for module in self.modules:
-            if kind in module.kinds():
+            if kind in module.kinds() and self._handled.is_new(message.message_id):
                 module.handle(message, self.now)
         self.tick()
 
@@ -95,6 +97,14 @@ class RecordedRobot:
                 wake = module.next_wake()
                 if wake is not None and wake <= self.now:
                     module.advance(self.now)
+            self._set_status()
+
+    def _set_status(self) -> None:
+        """A hold acts at the end of the tick, as in the runtime."""
+        if self._hold is not None:
+            self.stop_reason, self.status = self._hold, "PAUSED"
+        elif self.stop_reason == "TRAFFIC_HOLD":
+            self.stop_reason, self.status = None, "RUNNING"
 
     def wait(self, seconds: float) -> None:
         self.tick(round(seconds * NS_PER_SECOND / TICK))

@@ -40,6 +40,7 @@ def test_the_robot_is_held_at_a_node_ahead_until_it_is_released() -> None:
     assert robot.commands == []
     control(robot, releaseHold=True)
     assert not is_held(robot)
+    robot.tick()
     assert robot.commands == [("MOVE_TO_POSE", {"x": 3.0, "y": 0.0})]
     robot.finish()
     assert robot.last("task.done") == {"taskId": "t"}
@@ -65,6 +66,7 @@ def test_a_hold_moves_to_another_node() -> None:
     assert is_held(robot)
     control(robot, releaseHold=True, holdAtNodeId="c")
     assert not is_held(robot)
+    robot.tick()
     robot.finish()
     assert is_held(robot)
 

@@ -99,7 +99,9 @@ class Module(Saved, Protocol):
         """The kinds of `TO_ROBOT` that it handles."""
         ...
 
-    def handle(self, message: Received, now: int) -> None: ...
+    def handle(self, message: Received, now: int) -> None:
+        """A message; one that is delivered again does not come here."""
+        ...
 
     def advance(self, now: int) -> None:
         """Acts at a tick; called at every tick from `next_wake` on."""

@@ -8,11 +8,10 @@ planner is silent until the next start.
 from typing import Annotated, Any, Protocol
 
 import msgspec
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.jobs.mobile.handled import HandledIds, Ids
 from understudy.jobs.mobile.messages import (
     MoveToPoint,
     Pose,
@@ -71,7 +70,6 @@ class RoutesSaved(Struct, forbid_unknown_fields=True):
     route: RouteResponse | None = None
     problem: str | None = None
     backend_answers: bool = False
-    handled: Ids = field(default_factory=list)
 
 
 class RouteComm:
@@ -83,7 +81,6 @@ class RouteComm:
         self._pending: Pending | None = None
         self._answer: RouteResponse | Refused | None = None
         self._backend_answers = False
-        self._handled = HandledIds()
 
     # ── for TaskComm ──
 
@@ -111,8 +108,6 @@ class RouteComm:
         return ("route.response",)
 
     def handle(self, message: Received, now: int) -> None:
-        if not self._handled.is_new(message.message_id):
-            return
         self._backend_answers = True
         if self._planner is not None:
             self._planner.silence()
@@ -163,7 +158,6 @@ class RouteComm:
             answer if isinstance(answer, RouteResponse) else None,
             answer.reason if isinstance(answer, Refused) else None,
             self._backend_answers,
-            self._handled.save(),
         )
 
     def load(self, state: Any) -> None:
@@ -171,7 +165,6 @@ class RouteComm:
         self._pending = saved.pending
         self._answer = Refused(saved.problem) if saved.problem is not None else saved.route
         self._backend_answers = saved.backend_answers
-        self._handled = HandledIds(saved.handled)
         if self._planner is not None and saved.backend_answers:
             self._planner.silence()
 

@@ -13,7 +13,6 @@ from msgspec import Struct, UnsetType, field
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.jobs.mobile.handled import HandledIds, Ids
 from understudy.jobs.mobile.messages import NotNegative, Received, TrafficControl
 from understudy.jobs.mobile.modules import Occurrence, RobotContext, RouteProgress
 
@@ -78,7 +77,6 @@ class TrafficSaved(Struct, forbid_unknown_fields=True):
     max_speed: NotNegative | None = None
     target_speed: NotNegative | None = None
     hold: HoldState = field(default_factory=HoldState)
-    handled: Ids = field(default_factory=list)
 
 
 class TrafficComm:
@@ -91,14 +89,11 @@ class TrafficComm:
         self._progress = progress
         self._max_speed: float | None = None
         self._target_speed: float | None = None
-        self._handled = HandledIds()
 
     def kinds(self) -> tuple[str, ...]:
         return ("traffic.control",)
 
     def handle(self, message: Received, now: int) -> None:
-        if not self._handled.is_new(message.message_id):
-            return
         control: TrafficControl = message.payload
         if control.release_hold:
             self._hold.release(now)
@@ -121,15 +116,12 @@ class TrafficComm:
     # ── snapshot ──
 
     def save(self) -> TrafficSaved:
-        return TrafficSaved(
-            self._max_speed, self._target_speed, replace(self._hold.state), self._handled.save()
-        )
+        return TrafficSaved(self._max_speed, self._target_speed, replace(self._hold.state))
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, TrafficSaved)
         self._max_speed, self._target_speed = saved.max_speed, saved.target_speed
         self._hold.state = saved.hold
-        self._handled = HandledIds(saved.handled)
 
     # ── inside ──
 

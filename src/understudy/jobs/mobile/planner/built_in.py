@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from understudy.config.mobile.kinematics import centre_ahead, drive_model, track_of
+from understudy.config.mobile.kinematics import base_of, centre_ahead, drive_model, track_of
 from understudy.config.mobile.layout import Layout
 from understudy.config.mobile.planner import Graph, PlannerConfig
 from understudy.config.mobile.robot_file import RobotFile
@@ -20,6 +20,7 @@ from understudy.jobs.mobile.messages import MoveToPoint, Pose, RouteResponse, Ro
 from understudy.jobs.mobile.planner.graph import RoadMap
 from understudy.jobs.mobile.planner.grid import Body, Point, way_on_grid
 from understudy.motion.ticks import wrapped
+from understudy.motion.wheels import smallest_radius
 from understudy.ports.mobile import KnowsMap, Obstacles
 from understudy.units import MM, nanoseconds
 
@@ -122,7 +123,8 @@ def body_of(robot: RobotFile) -> Body:
     size, safety = robot.dimensions, robot.safety
     stop = safety.obstacle_stop_distance_meters if safety.stop_on_obstacle else 0.0
     front = size.length_mm * MM / 2.0 + centre_ahead(robot)
-    return Body(front, size.width_mm * MM / 2.0, stop)
+    swing = smallest_radius(base_of(robot)) if drive_model(robot) == "ackermann" else 0.0
+    return Body(front, size.width_mm * MM / 2.0, stop, swing)
 
 
 # ── how long it takes ───────────────────────────────────────────────────────────────────────────

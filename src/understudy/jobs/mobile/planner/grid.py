@@ -2,8 +2,8 @@
 
 The first search keeps so far away from obstacles that the robot never stops for one of them. If
 there is no such way, the second keeps only so far away that the robot can turn everywhere; there
-cells near obstacles are dearer. Near the start and near the goal the clearance of these counts, if
-it is less.
+cells near obstacles are dearer. A robot that cannot turn on the spot has a search before them, with
+room for its curves. Near the start and near the goal the clearance of these counts, if it is less.
 """
 
 import math
@@ -43,11 +43,17 @@ DEARER = 4.0
 
 class Body(NamedTuple):
     """What a robot needs, in metres. ``front``: from its pose to its farthest side; ``stop``: the
-    distance at which it stops for an obstacle."""
+    distance at which it stops for an obstacle; ``swing``: how far it leaves a line at a corner."""
 
     front: float
     half_width: float
     stop: float
+    swing: float = 0.0
+
+    @property
+    def clearances(self) -> list[float]:
+        """What is tried, one after the other."""
+        return sorted({self.wide + self.swing, self.wide, self.turning}, reverse=True)
 
     @property
     def turning(self) -> float:
@@ -132,7 +138,7 @@ def way_on_grid(
             return Refused(f"{said}; allowed: ≥ {body.half_width:.2f}")
     grid = _grid(start, goal, obstacles, body, resolution)
     dear = 1.0 + DEARER * np.clip(1.0 - grid.clearance / (body.wide + grid.size), 0.0, 1.0)
-    for needed in (body.wide, body.turning):
+    for needed in body.clearances:
         free = _free(grid, needed, ends)
         cells, _ = cheapest_way(free, dear, grid.cell(start), grid.cell(goal))
         if cells.size:
@@ -145,7 +151,7 @@ def way_on_grid(
 
 def _grid(start: Point, goal: Point, obstacles: Obstacles, body: Body, resolution: float) -> Grid:
     """A grid around start, goal and the obstacles near them; the start is a centre of a cell."""
-    edge = body.wide + 3.0 * resolution
+    edge = body.clearances[0] + 3.0 * resolution
     lows, highs = zip(*_extents(start, goal, obstacles), strict=True)
     sides = [high - low + 2.0 * edge for low, high in zip(lows, highs, strict=True)]
     size = max(resolution, math.sqrt(sides[0] * sides[1] / MOST_CELLS))
@@ -153,7 +159,7 @@ def _grid(start: Point, goal: Point, obstacles: Obstacles, body: Body, resolutio
     columns, rows = (math.ceil(side / size) + 2 for side in sides)
     x, y = start[0] - before[0] * size, start[1] - before[1] * size
     table = np.empty((rows, columns))
-    most = body.wide + 2.0 * size
+    most = body.clearances[0] + 2.0 * size
     grid_clearance(x, y, size, obstacles.circles, obstacles.lines, most, table)
     return Grid(x, y, size, table)
 
