@@ -23,6 +23,7 @@ from understudy.ports.mobile import (
     MotorLimits,
     MotorOutputs,
     MotorReadings,
+    Obstacles,
     Rests,
     RobotReadings,
     Rows,
@@ -203,6 +204,12 @@ class DriverGraph:
         if not rows.size:
             return RobotReadings(np.zeros(0))
         return RobotReadings(*self._parts.joined(rows, lambda each, own: each.read_robots(own)))
+
+    def obstacles(self, robot: int) -> Obstacles:
+        """`KnowsMap`: of a REAL robot no obstacle is known."""
+        if self.mock:
+            return self.mock.obstacles(robot)
+        return Obstacles(np.zeros((0, 3)), np.zeros((0, 4)))
 
     def next_change(self) -> int | None:
         """`Rests`: a REAL robot may change at any time."""
