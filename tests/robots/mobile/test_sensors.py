@@ -131,14 +131,11 @@ def test_look_finds_the_nearest_point_in_the_field_of_view(
     line = np.array([x1, y1]) + share[:, None] * np.array([x2 - x1, y2 - y1])
     around = 2.0 * np.pi * share
     circle = np.column_stack([x1 + radius * np.cos(around), y1 + radius * np.sin(around)])
-    nothing, none, one = np.zeros((0, 4)), np.array([[0, 0]]), np.array([[0, 1]])
-    for places, arguments in (
-        (line, (np.zeros((0, 3)), none, np.array([(x1, y1, x2, y2)]), one)),
-        (circle, (np.array([(x1, y1, radius)]), one, nothing, none)),
-    ):
-        found = np.zeros(1)
-        eye, longest = np.array([(0.0, 0.0, yaw)]), np.array([50.0])
-        look(eye, np.array([view]), longest, *arguments, found)
+    none, one = np.array([[0, 0]]), np.array([[0, 1]])
+    a_line, a_circle = np.array([(x1, y1, x2, y2)]), np.array([(x1, y1, radius)])
+    eye, longest, found = np.array([(0.0, 0.0, yaw)]), np.array([50.0]), np.zeros(1)
+    for places, circles, lines in ((line, none, one), (circle, one, none)):
+        look(eye, np.array([view]), longest, a_circle, circles, a_line, lines, found)
         if places is circle and math.hypot(x1, y1) <= radius:
             assert found[0] == 0.0
             continue
