@@ -17,7 +17,7 @@ def test_the_subjects_are_those_of_the_messages() -> None:
 
 def test_the_page_lists_all_keys_with_their_defaults() -> None:
     rows = re.findall(r"^\| (`.*?) \| (.*?) \|", PAGE.partition("## Streams")[0], re.M)
-    shown = {}
+    shown: dict[str, str] = {}
     for keys, defaults in rows:
         names = re.findall(r"`(\w+)`", keys)
         values = [value.strip("` ") for value in defaults.split(",")]
