@@ -1,0 +1,218 @@
+"""The messages of VDA 5050 2.1. Keys are written in camelCase; unknown keys are ignored."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+VERSION = "2.1.0"
+LONGEST_ID = 256
+Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
+Text = Annotated[str, Meta(max_length=4096)]
+Finite = Annotated[float, Meta(ge=-1e9, le=1e9)]
+NotNegative = Annotated[float, Meta(ge=0, le=1e9)]
+Angle = Annotated[float, Meta(ge=-3.14159265359, le=3.14159265359)]
+Sequence_ = Annotated[int, Meta(ge=0, lt=1 << 31)]
+BlockingType = Literal["NONE", "SOFT", "HARD"]
+ActionStatus = Literal["WAITING", "INITIALIZING", "RUNNING", "FINISHED", "FAILED"]
+ErrorLevel = Literal["WARNING", "FATAL"]
+EStop = Literal["AUTOACK", "MANUAL", "REMOTE", "NONE"]
+ConnectionState = Literal["ONLINE", "OFFLINE", "CONNECTIONBROKEN"]
+MOST_ELEMENTS = 1000
+"""Nodes or edges of an order, actions of a node."""
+
+
+class Message(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A message or a part of one; what is UNSET or has its default is left out."""
+
+
+class Whole(Struct, frozen=True, rename="camel"):
+    """A part of which every key is sent, but those that are UNSET."""
+
+
+# ── from the master control ─────────────────────────────────────────────────────────────────────
+
+
+class ActionParameter(Message, frozen=True):
+    key: Id
+    value: Any
+
+
+class Action(Message, frozen=True):
+    action_type: Id
+    action_id: Id
+    blocking_type: BlockingType
+    action_description: Text | UnsetType = UNSET
+    action_parameters: Annotated[list[ActionParameter], Meta(max_length=100)] = field(
+        default_factory=list
+    )
+
+    def parameters(self) -> dict[str, Any]:
+        return {each.key: each.value for each in self.action_parameters}
+
+
+Actions = Annotated[list[Action], Meta(max_length=MOST_ELEMENTS)]
+
+
+class NodePosition(Message, frozen=True):
+    x: Finite
+    y: Finite
+    map_id: Text
+    theta: Angle | UnsetType = UNSET
+    allowed_deviation_x_y: NotNegative | UnsetType = field(default=UNSET, name="allowedDeviationXY")
+    allowed_deviation_theta: Angle | UnsetType = UNSET
+
+
+class Node(Message, frozen=True):
+    node_id: Id
+    sequence_id: Sequence_
+    released: bool
+    actions: Actions
+    node_position: NodePosition | UnsetType = UNSET
+    node_description: Text | UnsetType = UNSET
+
+
+class Edge(Message, frozen=True):
+    edge_id: Id
+    sequence_id: Sequence_
+    released: bool
+    start_node_id: Id
+    end_node_id: Id
+    actions: Actions
+    max_speed: NotNegative | UnsetType = UNSET
+    edge_description: Text | UnsetType = UNSET
+
+
+class Header(Message, frozen=True):
+    header_id: int
+    timestamp: Text
+    version: Text
+    manufacturer: Text
+    serial_number: Text
+
+
+class Order(Header, frozen=True, kw_only=True):
+    order_id: Id
+    order_update_id: Annotated[int, Meta(ge=0, lt=1 << 53)]
+    nodes: Annotated[list[Node], Meta(min_length=1, max_length=MOST_ELEMENTS)]
+    edges: Annotated[list[Edge], Meta(max_length=MOST_ELEMENTS)]
+    zone_set_id: Text | UnsetType = UNSET
+
+
+class InstantActions(Header, frozen=True, kw_only=True):
+    actions: Actions
+
+
+# ── from the robot ──────────────────────────────────────────────────────────────────────────────
+
+
+class StatePosition(Message, frozen=True):
+    x: float
+    y: float
+    map_id: str
+    theta: float | UnsetType = UNSET
+
+
+class NodeState(Message, frozen=True):
+    node_id: str
+    sequence_id: int
+    released: bool
+    node_position: StatePosition | UnsetType = UNSET
+
+
+class EdgeState(Message, frozen=True):
+    edge_id: str
+    sequence_id: int
+    released: bool
+
+
+class ActionState(Message, frozen=True):
+    action_id: str
+    action_status: ActionStatus
+    action_type: str | UnsetType = UNSET
+    result_description: str | UnsetType = UNSET
+
+
+class Reference(Whole, frozen=True):
+    reference_key: str
+    reference_value: str
+
+
+class Error(Message, frozen=True):
+    error_type: str
+    error_level: ErrorLevel
+    error_references: list[Reference] = field(default_factory=list)
+    error_description: str | UnsetType = UNSET
+    error_hint: str | UnsetType = UNSET
+
+
+class AgvPosition(Whole, frozen=True):
+    x: float
+    y: float
+    theta: float
+    map_id: str
+    position_initialized: bool
+    localization_score: float
+
+
+class Velocity(Whole, frozen=True):
+    vx: float
+    omega: float
+
+
+class BatteryState(Whole, frozen=True):
+    battery_charge: float
+    charging: bool
+
+
+class SafetyState(Whole, frozen=True):
+    e_stop: EStop
+    field_violation: bool
+
+
+class Sent(Whole, frozen=True):
+    """The head of every message."""
+
+    header_id: int
+    timestamp: str
+    version: str
+    manufacturer: str
+    serial_number: str
+
+
+class State(Sent, frozen=True, kw_only=True):
+    order_id: str
+    order_update_id: int
+    last_node_id: str
+    last_node_sequence_id: int
+    driving: bool
+    paused: bool
+    new_base_request: bool
+    operating_mode: Literal["AUTOMATIC"]
+    node_states: list[NodeState]
+    edge_states: list[EdgeState]
+    agv_position: AgvPosition
+    velocity: Velocity
+    action_states: list[ActionState]
+    battery_state: BatteryState
+    errors: list[Error]
+    safety_state: SafetyState
+
+
+class Visualization(Sent, frozen=True, kw_only=True):
+    agv_position: AgvPosition
+    velocity: Velocity
+
+
+class Connection(Sent, frozen=True, kw_only=True):
+    connection_state: ConnectionState
+
+
+FROM_MASTER: dict[str, type[Struct]] = {"order": Order, "instantActions": InstantActions}
+"""Topics that the robot listens to."""
+_DECODERS = {topic: msgspec.json.Decoder(kind) for topic, kind in FROM_MASTER.items()}
+
+
+def decoded(topic: str, data: bytes) -> Any:
+    """A message of the master control; raises a `msgspec.DecodeError`."""
+    return _DECODERS[topic].decode(data)
