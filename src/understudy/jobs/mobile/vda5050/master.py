@@ -31,8 +31,8 @@ from understudy.jobs.mobile.vda5050.order_state import (
     is_repeated,
     refusal,
 )
-from understudy.jobs.mobile.vda5050.outgoing import Conditions, MasterPost, SavedPost
-from understudy.units import nanoseconds
+from understudy.jobs.mobile.vda5050.outgoing import MOVING, Conditions, MasterPost, SavedPost
+from understudy.units import NS_PER_SECOND, nanoseconds
 
 INBOX = 64
 """Messages that wait for the next tick."""
@@ -44,7 +44,13 @@ TIGHTEST, LOOSEST = 0.02, 10.0
 LATER = ("SAFETY_STOP_ACTIVE", "ROBOT_NOT_READY", "REQUIRED_MOTOR_UNAVAILABLE", "QUEUE_FULL")
 """Refusals after which a command is tried again."""
 LONGEST_WAIT_S = 86_400.0
+LOOK_PERIOD = NS_PER_SECOND // 10
+"""How often the robot's status is compared with what the last state said."""
 Time = Annotated[int, Meta(ge=0, lt=1 << 62)]
+
+
+Seen = tuple[str, str | None, bool]
+"""Status, reason of a stop, and whether the robot drives, in the last state."""
 
 
 class Saved(Struct, forbid_unknown_fields=True):
@@ -61,9 +67,9 @@ class Saved(Struct, forbid_unknown_fields=True):
     waits: dict[str, tuple[Time, Action]] = field(default_factory=dict)
     instant: list[ActionState] = field(default_factory=list)
     errors: list[Error] = field(default_factory=list)
-    said: str = ""
-    state_due: Time = 0
-    picture_due: Time = 0
+    changed: bool = False
+    seen: Seen = ("", None, False)
+    due: tuple[Time, Time, Time] = (0, 0, 0)
 
 
 class MasterControl:
@@ -89,9 +95,10 @@ class MasterControl:
         """`wait` actions under way, and when they end."""
         self._instant: deque[ActionState] = deque(maxlen=MOST_INSTANT)
         self._errors: deque[Error] = deque(maxlen=MOST_ERRORS)
-        self._said = ""
-        """What the last state said, to notice a change."""
-        self._state_due = self._picture_due = 0
+        self._changed = False
+        """The order, an action or an error is not as the last state said."""
+        self._seen: Seen = ("", None, False)
+        self._look_due = self._state_due = self._picture_due = 0
 
     # ── the broker ──
 
@@ -100,7 +107,7 @@ class MasterControl:
         if connected:
             self.post.connection("ONLINE", now)
             self.post.factsheet(now)
-            self._state_due = self._picture_due = now
+            self._look_due = self._state_due = self._picture_due = now
         else:
             self.post.drop_all()
 
@@ -124,8 +131,7 @@ class MasterControl:
             return 0
         if not self._connected:
             return None
-        due = [self._state_due, *([self._picture_due] if self._picture_period else [])]
-        return min(due)
+        return 0 if self._changed else self._look_due
 
     def advance(self, now: int) -> None:
         while self._inbox:
@@ -135,6 +141,7 @@ class MasterControl:
         self._report(now)
 
     def ended(self, tag: str, outcome: Refused | None, now: int) -> None:
+        self._changed = True
         if tag == self._moving:
             self._moving = ""
             if outcome is None:
@@ -150,6 +157,7 @@ class MasterControl:
     # ── messages ──
 
     def _hear(self, topic: str, data: bytes, now: int) -> None:
+        self._changed = True
         try:
             message = decoded(topic, data)
         except (msgspec.DecodeError, RecursionError) as problem:
@@ -260,6 +268,7 @@ class MasterControl:
         return False
 
     def _arrive(self, now: int) -> None:
+        self._changed = True
         progress = self._progress
         node = progress.nodes.pop(0)
         progress.edges = [e for e in progress.edges if e.sequence_id > node.sequence_id]
@@ -270,6 +279,7 @@ class MasterControl:
             self._context.limit_speed(None, now)
 
     def _drop_order(self, now: int) -> None:
+        self._changed = True
         progress = self._progress
         self._context.cancel_own(now)
         self._context.limit_speed(None, now)
@@ -291,6 +301,7 @@ class MasterControl:
 
     def _start(self, action: Action, now: int) -> bool:
         """Begins an action of a node or an edge; False if it has to be tried again."""
+        self._changed = True
         given = action.parameters()
         if action.action_type == "wait":
             length = given.get("seconds")
@@ -318,6 +329,7 @@ class MasterControl:
             self._finish(action, None)
 
     def _finish(self, action: Action, outcome: Refused | None) -> None:
+        self._changed = True
         if outcome is None:
             self._progress.set_action(action, "FINISHED")
             return
@@ -329,13 +341,11 @@ class MasterControl:
     def _report(self, now: int) -> None:
         if not self._connected:
             return
+        self._look_due = now + LOOK_PERIOD
         facts = self._context
-        said = repr((
-            self._progress, self._paused, list(self._instant), list(self._errors), facts.status,
-            facts.stop_reason, abs(facts.speed) > 1e-3,
-        ))  # fmt: skip
-        if said != self._said or now >= self._state_due:
-            self._said = said
+        seen = facts.status, facts.stop_reason, abs(facts.speed) > MOVING
+        if self._changed or seen != self._seen or now >= self._state_due:
+            self._changed, self._seen = False, seen
             self._state_due = now + self._state_period
             conditions = Conditions(self._paused, list(self._errors), list(self._instant))
             self.post.state(self._progress, conditions, now)
@@ -352,7 +362,8 @@ class MasterControl:
         return Saved(
             self._progress, self.post.save(), self._connected, self._paused, list(self._inbox),
             self._moving, self._moves, dict(self._acting), dict(self._waits), list(self._instant),
-            list(self._errors), self._said, self._state_due, self._picture_due,
+            list(self._errors), self._changed, self._seen,
+            (self._look_due, self._state_due, self._picture_due),
         )  # fmt: skip
 
     def load(self, state: Any) -> None:
@@ -365,8 +376,8 @@ class MasterControl:
         self._acting, self._waits = saved.acting, saved.waits
         self._instant = deque(saved.instant, maxlen=MOST_INSTANT)
         self._errors = deque(saved.errors, maxlen=MOST_ERRORS)
-        self._said, self._state_due = saved.said, saved.state_due
-        self._picture_due = saved.picture_due
+        self._changed, self._seen = saved.changed, saved.seen
+        self._look_due, self._state_due, self._picture_due = saved.due
 
 
 INSTANT: Mapping[str, Callable[[MasterControl, int], str]] = {

@@ -1,0 +1,72 @@
+"""The published schemas of VDA 5050, and orders that are written from them alone."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft7Validator, FormatChecker
+
+SCHEMAS = Path(__file__).parents[3] / "golden/vda5050"
+
+
+@cache
+def validator(topic: str) -> Draft7Validator:
+    schema = json.loads((SCHEMAS / f"{topic}.schema.json").read_text())
+    return Draft7Validator(schema, format_checker=FormatChecker())
+
+
+def check(topic: str, payload: bytes) -> Any:
+    """The message, if the schema accepts it."""
+    message = json.loads(payload)
+    validator(topic).validate(message)
+    return message
+
+
+def head(number: int = 0) -> dict[str, Any]:
+    return {
+        "headerId": number,
+        "timestamp": "2026-01-01T00:00:00.000Z",
+        "version": "2.1.0",
+        "manufacturer": "maker",
+        "serialNumber": "1",
+    }
+
+
+def node(
+    sequence: int, x: float, y: float, *, released: bool = True, actions: Any = (), **more: Any
+) -> dict[str, Any]:
+    position = {"x": x, "y": y, "mapId": "hall", **more}
+    return {
+        "nodeId": f"n{sequence}", "sequenceId": sequence, "released": released,
+        "nodePosition": position, "actions": list(actions),
+    }  # fmt: skip
+
+
+def edge(sequence: int, *, released: bool = True, actions: Any = (), **more: Any) -> dict[str, Any]:
+    return {
+        "edgeId": f"e{sequence}", "sequenceId": sequence, "released": released,
+        "startNodeId": f"n{sequence - 1}", "endNodeId": f"n{sequence + 1}",
+        "actions": list(actions), **more,
+    }  # fmt: skip
+
+
+def action(kind: str, name: str, blocking: str = "HARD", **parameters: Any) -> dict[str, Any]:
+    given = [{"key": key, "value": value} for key, value in parameters.items()]
+    return {
+        "actionType": kind, "actionId": name, "blockingType": blocking, "actionParameters": given
+    }  # fmt: skip
+
+
+def order(
+    nodes: list[dict[str, Any]], edges: list[dict[str, Any]], *, name: str = "o1", update: int = 0
+) -> dict[str, Any]:
+    message = head() | {"orderId": name, "orderUpdateId": update, "nodes": nodes, "edges": edges}
+    validator("order").validate(message)
+    return message
+
+
+def instant(*actions: dict[str, Any]) -> dict[str, Any]:
+    message = head() | {"actions": list(actions)}
+    validator("instantActions").validate(message)
+    return message
