@@ -144,12 +144,56 @@ def test_a_draft_is_marked_and_another_browser_keeps_in_step(
     assert shown(screen)["draft"]
     assert screen.page.locator("[data-program=banner]").is_visible()
     assert not shown(other)["draft"]
+    assert shown(screen)["text"].endswith("M2 ; last\n")
     press(screen, "load")
     other.until(lambda: shown(other)["text"].endswith("M2 ; last\n"), "the text loaded elsewhere")
     screen.until(lambda: not shown(screen)["draft"], "no draft any more")
     assert not screen.page.locator("[data-program=banner]").is_visible()
     assert other.errors == []
     other.page.context.close()
+
+
+NO_ANSWER = {"status": 504, "body": '{"code": 20, "message": "the cell gave no answer"}'}
+
+
+@pytest.mark.parametrize("failure", ["no answer", "no connection", "cut off"])
+def test_a_text_that_did_not_arrive_is_requested_again(
+    screen: Screen, cell: RunningCell, failure: str
+) -> None:
+    failed: list[Any] = []
+
+    def fail_once(route: Any) -> None:
+        if failed:
+            route.continue_()
+        elif failure == "no connection":
+            route.abort("connectionreset")
+        else:
+            route.fulfill(**NO_ANSWER | ({"body": '{"text": '} if failure == "cut off" else {}))
+        failed.append(route)
+
+    screen.page.route("**/api/program", fail_once)
+    cell.ask("load_program", robot="g60", text=SHORT, name="short.gcode")
+    screen.until(lambda: shown(screen)["text"] == SHORT, "the text, at the second attempt")
+    screen.page.unroute("**/api/program")
+    assert not shown(screen)["draft"]
+
+
+def test_of_two_texts_on_their_way_the_later_one_stays(screen: Screen, cell: RunningCell) -> None:
+    """The answer with the older text arrives last."""
+    held: list[Any] = []
+    screen.page.route("**/api/program", lambda route: held.append(route))
+    cell.ask("load_program", robot="g60", text=SHORT, name="short.gcode")
+    screen.until(lambda: len(held) == 1, "the request of the first text")
+    first = held[0].fetch()
+    cell.ask("load_program", robot="g60", text=SHORT + "M2\n", name="short.gcode")
+    screen.until(lambda: len(held) == 2, "the request of the second text")
+    held[1].continue_()
+    screen.until(lambda: shown(screen)["text"] == SHORT + "M2\n", "the second text")
+    with screen.page.expect_response("**/api/program"):
+        held[0].fulfill(response=first)
+    screen.page.unroute("**/api/program")
+    assert shown(screen)["text"] == SHORT + "M2\n"
+    assert not shown(screen)["draft"]
 
 
 def test_a_file_is_opened_and_downloaded(screen: Screen) -> None:

@@ -3,23 +3,31 @@
 const NOTICE_MS = 6000;
 const OFFER_MS = 15000;
 const POLL_MS = 250;
+const RETRY_MS = 1000;
+const TIMED_OUT = 408;
 const REVOKE_MS = 60000; // by then a slow browser has read the file
 const ENDED = ["failed", "cancelled"];
 
-export class NotDone extends Error {}
+// `refused`: the cell has answered; otherwise it was not reached, or did not answer in time.
+export class NotDone extends Error {
+  constructor(reason, refused = false) {
+    super(reason);
+    this.refused = refused;
+  }
+}
 
 // → the cell's answer; throws NotDone with the reason of a refusal
 export async function call(command, parameters = {}) {
-  let response;
+  let response, answer;
   try {
     response = await fetch(`/api/${command}`, {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(parameters),
     });
+    answer = await response.json();
   } catch {
     throw new NotDone(command);
   }
-  const answer = await response.json();
-  if (!response.ok) throw new NotDone(answer.message);
+  if (!response.ok) throw new NotDone(answer.message, response.status < 500 && response.status !== TIMED_OUT);
   return answer;
 }
 
@@ -32,6 +40,24 @@ export async function ask(command, parameters) {
     refused(problem.message);
     return null;
   }
+}
+
+// → the answer to a query that is asked again, as long as it is `wanted()`, until the cell answers;
+// null if it is refused, or not wanted any more
+export async function persist(query, parameters, wanted, onRefusal = refused) {
+  while (wanted()) {
+    try {
+      return await call(query, parameters);
+    } catch (problem) {
+      if (!(problem instanceof NotDone)) throw problem;
+      if (problem.refused) {
+        onRefusal(problem.message);
+        return null;
+      }
+    }
+    await new Promise((next) => setTimeout(next, RETRY_MS));
+  }
+  return null;
 }
 
 // → the result of a background run; throws NotDone if it fails. Calls `progress(run)` while it

@@ -2,7 +2,7 @@
 // it through `window.understudy`.
 
 import { THREE } from "../three/index.js";
-import { whenReady } from "../frame/api.js";
+import { persist, whenReady } from "../frame/api.js";
 import { expose } from "../frame/expose.js";
 import { feed, interpolate, interpolatePose } from "../frame/feed.js";
 import { Arc, boundary, cloud, preview, weldTrail } from "./marks.js";
@@ -53,6 +53,7 @@ class Scene {
     this.dismissed = []; // contacts that were cleared, but that older frames still contain
     this.userLayers = {}; // layer → the user's choice
     this.paths = new Map(); // robot → points of its program's path
+    this.previews = new Map(); // robot → the latest request of its program's path
     this.loads = 0;
     this.pinned = new Map(); // robot → joints of a ghost that the page shows
     this.time = null;
@@ -322,9 +323,13 @@ class Scene {
     this.viewport.changed = true;
   }
 
+  // Of the robot's program; the latest of several requests counts. A program without a path has none.
   async preview(robot) {
-    const path = await get(`/api/preview?robot=${encodeURIComponent(robot)}`);
-    if (path) this.showPreview(robot, path.tcp);
+    const request = {};
+    this.previews.set(robot, request);
+    const wanted = () => this.previews.get(robot) === request;
+    const path = await persist("preview", { robot }, wanted, () => {});
+    if (path && wanted()) this.showPreview(robot, path.tcp);
   }
 
   showPreview(robot, points) {

@@ -3,7 +3,7 @@
 // The program of a robot is the cell's: every browser shows it. Typed text is a draft until it is
 // loaded; a draft is kept in sessionStorage, as long as the browser window is open.
 
-import { ask, notice, save, text, whenReady } from "../../frame/api.js";
+import { ask, notice, persist, save, text, whenReady } from "../../frame/api.js";
 import { expose } from "../../frame/expose.js";
 import { feed } from "../../frame/feed.js";
 import { question } from "../../frame/question.js";
@@ -25,6 +25,7 @@ class Program {
     this.status = NO_STATE; // of the robot's program
     this.loaded = ""; // the robot's text
     this.checksum = null; // of the robot's text
+    this.request = null; // of the robot's text, the latest
     this.commands = 0; // sent
     this.name = element.querySelector("[data-program=name]");
     this.banner = element.querySelector("[data-program=banner]");
@@ -47,6 +48,7 @@ class Program {
   }
 
   close() {
+    this.request = null;
     this.endFrames();
     this.checks.close();
     this.preview.clear();
@@ -64,11 +66,14 @@ class Program {
     this.show();
   }
 
+  // Requests the robot's text until it is there. An answer that comes after a newer request, or after
+  // this browser has loaded a program, is ignored.
   async fetch(checksum) {
-    const robot = this.robot;
+    const { robot } = this;
+    const request = (this.request = {});
     this.checksum = checksum;
-    const program = await ask("program", { robot });
-    if (!program || robot !== this.robot) return;
+    const program = await persist("program", { robot }, () => request === this.request);
+    if (!program || request !== this.request) return;
     const untouched = this.editor.text === this.loaded;
     this.loaded = program.text;
     const draft = this.draft();
@@ -91,7 +96,7 @@ class Program {
   }
 
   setRobot(robot) {
-    Object.assign(this, { robot, status: NO_STATE, loaded: "", checksum: null });
+    Object.assign(this, { robot, status: NO_STATE, loaded: "", checksum: null, request: null });
     this.setText("", "");
     this.preview.clear();
     this.show();
@@ -245,7 +250,7 @@ class Program {
     const loaded = this.editor.text;
     const status = await this.send("load_program", { text: loaded, name: this.name.value });
     if (!status) return false;
-    Object.assign(this, { loaded, checksum: status.checksum, status });
+    Object.assign(this, { loaded, checksum: status.checksum, request: null, status });
     this.storeDraft();
     this.show();
     this.previewIfShort();
