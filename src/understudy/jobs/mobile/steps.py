@@ -173,7 +173,7 @@ class Steps:
     # ── inside ──
 
     def _give(self, order: Order, now: int) -> Refused | None:
-        if self._hold.state.active or self._context.stop_reason in HOLDS:
+        if self._hold.holds or self._context.stop_reason in HOLDS:
             return None
         self._state.serial += 1
         self._state.tag = f"step:{self._state.serial}"

@@ -33,6 +33,11 @@ class NodeHold:
         self._context = context
         self.state = HoldState()
 
+    @property
+    def holds(self) -> bool:
+        """Whether the robot is held, from this tick on."""
+        return self.state.active or self.state.standing
+
     def ask(self, node_id: str, current: str | None, now: int) -> None:
         """Holds the robot at a node; ``current``: the node that it reached last."""
         if self.state.active and self.state.node_id == node_id:
@@ -65,7 +70,7 @@ class NodeHold:
             self._context.event(f"traffic.hold.{'active' if standing else 'released'}", {}, now)
 
     def _set(self, *, active: bool, standing: bool, now: int) -> None:
-        before = self.state.active or self.state.standing
+        before = self.holds
         self.state.active, self.state.standing = active, standing
         if before != (active or standing):
             self._context.set_hold(None if before else "TRAFFIC_HOLD", now)
