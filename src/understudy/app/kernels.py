@@ -22,6 +22,7 @@ from understudy.motion import trace
 from understudy.motion import warm as motion
 from understudy.motion.dynamics import dynamics
 from understudy.motion.plan import motions_at
+from understudy.robots.mobile import drive
 from understudy.space import warm as space
 from understudy.space.collision.certify import certify
 from understudy.space.compiled import KERNELS
@@ -37,7 +38,10 @@ LINE_SECONDS = 5.0
 
 def is_warm() -> bool:
     """The cache holds the present version of a kernel of each package."""
-    probes = (program.split_lines, motions_at, trace.trace_lines, certify, flange_frames)
+    probes = (
+        program.split_lines, motions_at, trace.trace_lines, certify, flange_frames,
+        drive.step_drives,
+    )  # fmt: skip
     return all(map(_is_cached, probes))
 
 
@@ -64,7 +68,17 @@ def _compile_motion(arms: list[Chain]) -> None:
         motion.warm_tool_paths(arm)
 
 
-STAGES = {"collisions": _compile_collisions, "motion": _compile_motion}
+def _compile_mobile(arms: list[Chain]) -> None:
+    from understudy.robots.mobile import warm as mobile  # most cells do without
+
+    mobile.warm()
+
+
+STAGES = {
+    "collisions": _compile_collisions,
+    "motion": _compile_motion,
+    "mobile": _compile_mobile,
+}
 """Independent parts of the work, of about the same size."""
 
 

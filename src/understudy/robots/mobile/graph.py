@@ -5,13 +5,13 @@ files name. With both, a call for some rows goes to the drivers that serve these
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.config.mobile.layout import Layout
-from understudy.errors import Refused
+from understudy.errors import NotInstalledError, Refused, install_command
 from understudy.ports import State
 from understudy.ports.mobile import (
     Bools,
@@ -32,7 +32,9 @@ from understudy.ports.mobile import (
     TimedHardware,
 )
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
-from understudy.robots.mobile.plc import PlcHardware
+
+if TYPE_CHECKING:  # its package is optional
+    from understudy.robots.mobile.plc import PlcHardware
 
 Log = Callable[[str], None]
 
@@ -49,8 +51,17 @@ def build_driver_graph(
     mocks = [row for row, mode in enumerate(modes) if mode == "MOCK"]
     reals = [row for row, mode in enumerate(modes) if mode == "REAL"]
     mock = MockHardware(layout, surroundings, mocks) if mocks or not reals else None
-    plc = PlcHardware(layout, reals, log) if reals else None
+    plc = _plc_hardware(layout, reals, log) if reals else None
     return DriverGraph(layout, mock, plc, np.array([mode == "REAL" for mode in modes], np.int8))
+
+
+def _plc_hardware(layout: Layout, robots: Sequence[int], log: Log) -> "PlcHardware":
+    try:
+        from understudy.robots.mobile.plc import PlcHardware
+    except ModuleNotFoundError:
+        need = f"REAL robots need the package pymodbus: {install_command('pymodbus')}"
+        raise NotInstalledError(need) from None
+    return PlcHardware(layout, robots, log)
 
 
 class Parts(NamedTuple):
@@ -167,7 +178,7 @@ class DriverGraph:
         self,
         layout: Layout,
         mock: MockHardware | None,
-        plc: PlcHardware | None,
+        plc: "PlcHardware | None",
         real: NDArray[np.int8],
     ) -> None:
         self.mock = mock

@@ -1,0 +1,91 @@
+"""Compiles all kernels of mobile robots by letting some of them drive for a moment."""
+
+from typing import Any
+
+import msgspec
+
+from understudy.config.mobile.layout import Layout
+from understudy.config.mobile.planner import PlannerConfig
+from understudy.config.mobile.robot_file import RobotFile
+from understudy.jobs.mobile.fleet import Fleet
+from understudy.jobs.mobile.messages import MoveToPoint
+from understudy.jobs.mobile.messages import Pose as Place
+from understudy.jobs.mobile.planner.built_in import BuiltInPlanner
+from understudy.ports import WireMessage
+from understudy.robots.mobile.hardware import MockHardware, Surroundings
+from understudy.robots.mobile.world import Circle, Polygon
+from understudy.units import NS_PER_MS
+
+TICK_HZ = 50
+TICKS = 60
+LIMITS = {
+    "maxSpeed": {"unit": "m/s", "value": 1.0},
+    "maxAcceleration": {"unit": "m/s2", "value": 1.0},
+    "maxDeceleration": {"unit": "m/s2", "value": 1.0},
+}
+SIZES = {"lengthMm": 900, "widthMm": 600, "heightMm": 300, "wheelBaseMm": 500, "trackWidthMm": 500}
+INPUTS = [{"ioId": "estop", "role": "ESTOP"}, {"ioId": "hold", "role": "TRAFFIC_HOLD"}]
+DEVICES = [
+    {"deviceId": "lidar", "type": "LIDAR"},
+    {"deviceId": "scanner", "type": "BARCODE_SCANNER"},
+]
+MARKER = {"code": "M", "x": 0.0, "y": 0.0}
+LIFTED = {"motorId": "lift", "targetPosition": 0.1}
+SOLIDS = (Circle("post", 5.0, 5.0, 0.1), Polygon("wall", ((-9.0, -3.0), (9.0, -3.0))))
+
+
+def warm() -> None:
+    """Compiles the kernels of the hardware, the runtime and the planner."""
+    models = ("differential", "mecanum", "ackermann")
+    layout = Layout([_robot(model) for model in models])
+    around = [Surroundings((0.0, 0.0, 0.0), SOLIDS) for _ in models]
+    hardware = MockHardware(layout, around, range(len(models)))
+    planner = BuiltInPlanner(PlannerConfig(), layout, hardware, None)
+    fleet = Fleet(layout, hardware, run_id="warm", epoch=0, planner=planner)
+    fleet.set_connected(True, 0)
+    for tick in range(TICKS):
+        now = tick * 1000 * NS_PER_MS // TICK_HZ
+        fleet.wake(now)
+        if tick == 1:
+            for model in models:
+                _command(fleet, model, "MOVE_TO_POSE", {"x": 1.0, "y": 0.5}, now)
+        if tick == TICKS - 5:
+            hardware.inject_fault(0, "drive", "SIM_FAULT")
+        if tick == TICKS // 2:
+            for model in models:
+                _command(fleet, model, "STOP", {}, now)
+                _command(
+                    fleet, model, "EXECUTE_ACTION", {"motorId": "lift", "targetPosition": 0.1}, now
+                )
+    hardware.sensors.ranges(0)
+    hardware.clearance(0)
+    planner.plan(models[0], Place(0.0, 0.0, 0.0), MoveToPoint(x=7.0, y=7.0), TICKS)
+
+
+def _command(fleet: Fleet, robot: str, name: str, parameters: dict[str, Any], now: int) -> None:
+    payload = {"commandType": name, "parameters": parameters}
+    message = {"messageId": f"{name}-{robot}", "robotId": robot, "payload": payload}
+    subject = f"robot.{robot}.command.request"
+    fleet.receive(WireMessage(subject, msgspec.json.encode(message), ""), now)
+
+
+def _robot(model: str) -> RobotFile:
+    """A robot with everything that has a kernel."""
+    driver = {"type": "MOCK"}
+    motors = [
+        {"motorId": name, "role": "DRIVE", "functionKey": name, "driver": driver, "limits": LIMITS}
+        for name in ("front_left", "front_right", "rear_left", "rear_right")
+    ]
+    lift = {"motorId": "lift", "role": "FUNCTIONAL", "functionKey": "LIFT", "driver": driver}
+    document = {
+        "identity": {"robotId": model, "robotCode": model, "name": model},
+        "runtime": {
+            "mode": "MOCK",
+            "tickHz": TICK_HZ,
+            "simulationProfile": {"driveModel": model, "world": {"barcodeMarkers": [MARKER]}},
+        },
+        "dimensions": SIZES,
+        "motors": [*motors, {**lift, "limits": LIMITS}],
+        "io": {"digitalInputs": INPUTS, "devices": DEVICES},
+    }
+    return msgspec.convert(document, RobotFile)
