@@ -25,6 +25,7 @@ ROBOTS = {
     "arm": "understudy.robots.arm",
     "kuka": "understudy.robots.kuka",
     "machine": "understudy.robots.grblhal.machine",
+    "mobile": "understudy.robots.mobile",
     "text_robot": "understudy.robots.text_robot",
 }
 DEVICES = {
@@ -32,6 +33,7 @@ DEVICES = {
     "welder": "understudy.devices.welder",
 }
 FACES = {
+    "fleet": "understudy.robots.mobile.face",
     "grblhal": "understudy.robots.grblhal.face",
     "hmi_link": "understudy.operator.doors.hmi_link",
     "kuka_eki": "understudy.robots.kuka.face",

@@ -76,7 +76,7 @@ BROKEN = {
         ("seed: 4", "sede: 4"),
         ":2: sede: unknown key (got 'sede'); allowed: robots, include, description, seed, "
         "controller, poll_step_ms, token, control, state, hmi, scenario, environment, devices, "
-        "simulation, collision, visualization, virtual_io, nats, epoch; "
+        "simulation, collision, visualization, virtual_io, nats, fleet, epoch; "
         "did you mean 'seed'?",
     ),
     "unknown key of a robot": (
@@ -89,7 +89,7 @@ BROKEN = {
         ("seed: 4", "SEED: 4"),
         ":2: SEED: unknown key (got 'SEED'); allowed: robots, include, description, seed, "
         "controller, poll_step_ms, token, control, state, hmi, scenario, environment, devices, "
-        "simulation, collision, visualization, virtual_io, nats, epoch; "
+        "simulation, collision, visualization, virtual_io, nats, fleet, epoch; "
         "did you mean 'seed'?",
     ),
     "unknown key of a face": (

@@ -14,6 +14,7 @@ from understudy.ports import (
     DEFAULT_EPOCH_NS,
     AnyFace,
     Deps,
+    EndsRun,
     FaultSource,
     Group,
     Injectable,
@@ -52,6 +53,13 @@ def repeatable_run(config: CellConfig) -> Run:
     """The same for every run of a configuration with this seed."""
     epoch = DEFAULT_EPOCH_NS if config.epoch_ns is None else config.epoch_ns
     return Run(f"seed {config.head.seed}", epoch, config.head.seed, config.seed_given)
+
+
+def end_run(parts: Mapping[str, Part], now: int) -> None:
+    """Lets the parts that have peers behind a broker send their last messages."""
+    for part in parts.values():
+        if isinstance(part, EndsRun):
+            part.shut_down(now)
 
 
 def _build(config: CellConfig, run: Run) -> Cell:

@@ -7,12 +7,13 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
-from understudy.app.build import build_cell
+from understudy.app.build import build_cell, end_run, repeatable_run
 from understudy.app.self_pairs import Kept, unknown_bodies
 from understudy.config import CellConfig, Wire, endpoint_name, read_wire
 from understudy.config.files import SHIPPED, name_of_cell
@@ -46,7 +47,7 @@ from understudy.operator.slices import Slices
 from understudy.operator.table import Command, Commands
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
-from understudy.ports import AnyFace, Part, Rate
+from understudy.ports import AnyFace, EndsRun, Part, Rate, Run
 from understudy.ports.access import TOKEN_VARIABLE, check_reachable, is_loopback
 from understudy.ports.hmi import RobotView
 from understudy.ports.tokens import check_token
@@ -56,7 +57,7 @@ from understudy.simulation.clock_state import ClockState
 from understudy.space.collision.pair_store import keep
 from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
-from understudy.wire.chat import Event
+from understudy.wire.chat import ENDING, Event
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, KeepsFiles, PeerEvents, Server
 from understudy.wire.pump import Pump
@@ -65,6 +66,9 @@ log = logging.getLogger(__name__)
 
 REPORT_SECONDS = 0.05
 """Seconds between two reports of progress."""
+LOOK_SECONDS = 0.01
+LAST_MESSAGES_SECONDS = 2.0
+"""Wall time in which brokers take the last messages of a cell that ends."""
 TOKEN_KEYS = f"`token` at the top level of the cell file, or {TOKEN_VARIABLE}"
 PAGE_LINK = "hmi_link"
 """Kind of face through which the page commands a cell; also the endpoint, if no robot has one."""
@@ -75,7 +79,7 @@ class Options:
     """How a cell is run, as opposed to what it is. `hmi`: open the doors of the page. `secret`:
     what the clients of its doors must know. `files`: the folder for the files that clients name;
     None: that of the cell file, or the working directory for a shipped cell. `wires`: endpoints
-    that have another wire than in the cell file."""
+    that have another wire than in the cell file. `run`: None: a new one."""
 
     rate: Rate = 1.0
     ephemeral: bool = False
@@ -87,6 +91,7 @@ class Options:
     project: Path | None = None
     files: Path | None = None
     note: Callable[[Event], None] = lambda event: None
+    run: Run | None = None
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
 
@@ -107,12 +112,14 @@ class Live:
         self._real_allowed = options.real
         self.files = files_folder(config, options.files)
         self._project = options.project
-        self._cell = build_cell(config)
+        self._cell = build_cell(config, options.run or run_of(config, options.rate))
         self._cell.clock_state.set_rate(options.rate)
         self._cell.interruptible = True
         self._traffic = Traffic(self._cell.faces)
+        self._note = options.note
+        self._exchange = Exchange(self._cell, self._noted(options.note))
         self._pump = Pump(
-            Exchange(self._cell, self._noted(options.note)),
+            self._exchange,
             self._cell.clock_state,
             poll_step=nanoseconds(config.head.poll_step_ms / 1000.0),
             until=None if options.for_seconds is None else nanoseconds(options.for_seconds),
@@ -218,9 +225,21 @@ class Live:
 
     async def stop(self) -> None:
         await self.operator.stop()
+        await self._send_last_messages()
         self._pump.stop()
         self._door_pump.stop()
         await asyncio.gather(self._runs.stop(), *(server.stop() for server in self._servers))
+
+    async def _send_last_messages(self) -> None:
+        """Parts say goodbye; brokers have some time to take it."""
+        if not any(isinstance(part, EndsRun) for part in self._cell.parts.values()):
+            return
+        self._note(Event(self._pump.now(), "cell", "end", "!", ENDING))
+        self._pump.act(partial(end_run, self._cell.parts))
+        for _ in range(round(LAST_MESSAGES_SECONDS / LOOK_SECONDS)):
+            if not self._exchange.behind():
+                break
+            await asyncio.sleep(LOOK_SECONDS)
 
     def advance(self, duration: float) -> None:
         self._pump.advance(duration_ns(duration))
@@ -343,6 +362,16 @@ class Live:
         """Whether a command would command a REAL robot, or make a robot REAL."""
         real = bool(self.operator.robots.real())
         return self._real_allowed and self.commands.needs_secret(command, real=real)
+
+
+def run_of(config: CellConfig, rate: Rate) -> Run:
+    """A live run has an id and an epoch of its own, so that brokers do not take its messages for
+    those of the run before; in lock-step a run can be repeated."""
+    run = repeatable_run(config)
+    if isinstance(rate, str):
+        return run
+    epoch = time.time_ns() if config.epoch_ns is None else config.epoch_ns
+    return replace(run, id=secrets.token_hex(16), epoch_ns=epoch)
 
 
 def _is_local(wire: Wire) -> bool:

@@ -32,7 +32,7 @@ def check(
     config = load_config(cell)
     asyncio.run(_build_as_run(config))
     _check_ports(config)
-    faces = sum(len(robot.faces) for robot in config.robots.values())
+    faces = sum(len(robot.faces) for robot in config.robots.values()) + len(config.group_wires)
     print(f"{cell}: valid (robots: {len(config.robots)}, faces: {faces})")
 
 

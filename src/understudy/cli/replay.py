@@ -1,15 +1,20 @@
 """`understudy replay`: plays the client side of a transcript and names the first difference."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from understudy.app.build import build_cell
+from understudy.app.build import build_cell, end_run, repeatable_run
 from understudy.config import CellConfig, load_config, shipped_cells
 from understudy.config.files import read_text
+from understudy.config.groups import grouped
 from understudy.config.limits import LARGEST_CHAT
 from understudy.errors import ConfigError, unknown
+from understudy.ports import Run
 from understudy.registry import kinds, module_of
 from understudy.wire.chat import Chat, parse
 from understudy.wire.exchange import InProcessCell
@@ -35,18 +40,32 @@ def replay(
     config = _config_for(recording, cell, chat)
     if not (rules if rules is not None else "cell" in recording.facts):
         config = config.without_rules()
-    virtual_cell = InProcessCell(build_cell(config))
+    cell_ = build_cell(config, _run_of(recording, config))
+    virtual_cell = InProcessCell(cell_)
     kind = recording.facts.get("face") or _face_of(config, recording)
     difference = play(
         recording,
         virtual_cell,
         dialect=module_of("faces", kind),
         tolerance=Tolerance(tolerance, None),
+        end=partial(end_run, cell_.parts),
     )
     if difference is not None:
         print(f"{chat}: {difference}")
         raise typer.Exit(1)
     print(f"{chat}: {len(recording.events)} events, no difference")
+
+
+def _run_of(recording: Chat, config: CellConfig) -> Run:
+    """The run that was recorded, as far as the transcript says."""
+    run, facts = repeatable_run(config), recording.facts
+    epoch = facts.get("epoch_ns", "")
+    return replace(
+        run,
+        id=facts.get("run", run.id),
+        seed_given="seed_given" in facts,
+        epoch_ns=int(epoch) if epoch.isdecimal() else run.epoch_ns,
+    )
 
 
 def _config_for(recording: Chat, cell: str | None, chat: Path) -> CellConfig:
@@ -75,4 +94,8 @@ def _face_of(config: CellConfig, recording: Chat) -> str:
         robot, face = (*event.endpoint.split("."), "")[:2]
         if robot in config.robots and face in config.robots[robot].faces:
             return config.robots[robot].faces[face].kind
+    for kind in grouped(config.robots):
+        shared: Mapping[str, str] = module_of("robots", kind).GROUP_FACES
+        if found := [shared[e.endpoint] for e in recording.events if e.endpoint in shared]:
+            return found[0]
     raise unknown("face in the transcript", "", kinds("faces"))

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from understudy.app.live import Live, Options, files_folder
+from understudy.app.live import Live, Options, files_folder, run_of
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
 from understudy.cli.leaving import EndOnSignals
@@ -31,7 +31,7 @@ from understudy.config import CellConfig, Hmi, load_config
 from understudy.config.files import read_program
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.robots import Robot
-from understudy.ports import Rate
+from understudy.ports import Rate, Run
 from understudy.ports.hmi import Later
 from understudy.simulation.clock_state import parse_rate
 from understudy.wire import descriptors
@@ -114,10 +114,13 @@ def run(
     """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
     log_to_stderr()
     config = load_config(cell, seed=seed)
-    chat = _Log(log_file, _facts(cell, config)) if log_file else None
+    pace = _rate(rate) if rate else config.simulation.simulation.default_time_scale
+    this_run = run_of(config, pace)
+    chat = _Log(log_file, _facts(cell, config, this_run)) if log_file else None
     announce()
     options = Options(
-        rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
+        rate=pace,
+        run=this_run,
         ephemeral=ephemeral,
         ports=_ports(port or [], config),
         wires=terminals(pty or [], config, ephemeral=ephemeral),
@@ -357,9 +360,12 @@ def _ports(given: list[str], config: CellConfig) -> dict[str, int]:
     return ports
 
 
-def _facts(cell: str, config: CellConfig) -> dict[str, str]:
+def _facts(cell: str, config: CellConfig, this_run: Run) -> dict[str, str]:
     """Facts that `replay` needs to build the same cell."""
-    return {"cell": cell, "seed": str(config.head.seed)}
+    facts = {"cell": cell, "seed": str(config.head.seed)}
+    own = {"run": this_run.id, "epoch_ns": str(this_run.epoch_ns)}
+    own |= {"seed_given": "yes"} if this_run.seed_given else {}
+    return facts | (own if config.group_wires else {})
 
 
 class _Log:

@@ -25,6 +25,7 @@ from understudy.config.include import (
     with_robots_key,
 )
 from understudy.config.limits import MOST_ROBOTS, MOST_ROWS
+from understudy.config.mobile.fleet_keys import FleetKeys
 from understudy.config.simulation_file import SimulationFile
 from understudy.config.typed import read
 from understudy.config.wires import read_wire, wire_keys
@@ -150,6 +151,7 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     visualization: dict[str, Any] = {}
     virtual_io: dict[str, Any] = {}
     nats: dict[str, Any] | None = None
+    fleet: FleetKeys = FleetKeys()
     epoch: str | None = None
 
 
@@ -232,6 +234,7 @@ class CellConfig:
                 for name, robot in self.robots.items()
             },
             "devices": self.devices,
+            **({} if self.head.fleet == FleetKeys() else {"fleet": self.head.fleet}),
             "files": contents((self.head.environment, self.robots, self.devices), self.read_file),
         } | ({} if self.epoch_ns is None else {"epoch_ns": self.epoch_ns})
         plain = msgspec.to_builtins(parts, str_keys=True)

@@ -289,15 +289,17 @@ class Injectable(Protocol):
 
 
 Figures = Mapping[str, float | str]
-"""Parameters of a fault as rules and operators give them: a pin may have its name."""
+"""Parameters of a fault as rules and operators give them: those of NAMED may have a name."""
+NAMED = ("pin", "motor", "device")
 
 
 @runtime_checkable
 class NamesPins(Protocol):
-    """An `Injectable` whose pins have names."""
+    """An `Injectable` whose pins, motors or devices have names."""
 
     def fault_pin(self, fault: str, name: str) -> int | Refused:
-        """The number of the pin with this name, of the sort that the fault acts on."""
+        """The number of the pin, motor or device with this name, of the sort that the fault acts
+        on."""
         ...
 
 

@@ -15,7 +15,14 @@ from msgspec import Meta, Struct
 
 from understudy.chance import draw, symmetric_draws
 from understudy.errors import ConfigError, Refused, located_at, unknown
-from understudy.ports import ActiveFault, Figures, Injectable, NamesPins, ReportsCommands
+from understudy.ports import (
+    NAMED,
+    ActiveFault,
+    Figures,
+    Injectable,
+    NamesPins,
+    ReportsCommands,
+)
 from understudy.ports.faults import FACE_FAULTS, Fault, Faults
 from understudy.registry import modules
 from understudy.units import MM, NS_PER_MS, nanoseconds
@@ -245,7 +252,7 @@ class Scenario:
             if not isinstance(value, str):
                 continue
             number: int | Refused = Refused("is not a number")
-            if key == "pin" and isinstance(place, NamesPins):
+            if key in NAMED and isinstance(place, NamesPins):
                 number = place.fault_pin(name, value)
             if isinstance(number, Refused):
                 raise ConfigError(number.reason, key=f"parameters.{key}", value=value)

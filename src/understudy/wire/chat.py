@@ -7,6 +7,7 @@ The recorder writes them, the golden tests play them.
     > GET_POS\\n                      the client sent these bytes
     < OK 0.00,0.00,…\\n               the robot answered
     ! open                           the client connected (open), ended (eof), left (closed)
+    ! ending                         the cell ends: its parts send their last messages
     >> g60.move _INBOX.1 {"x": 1}    the client sent a message: address, reply address, payload
     << _INBOX.1 - {"ok": true}       the robot sent a message without a reply address
 
@@ -24,7 +25,8 @@ from understudy.units import NS_PER_SECOND
 
 Kind = Literal[">", "<", "!"]
 LONGEST_PIECE = 4096
-EVENTS = ("open", "eof", "closed")
+ENDING = b"ending"
+EVENTS = ("open", "eof", "closed", ENDING.decode())
 MESSAGE_MARKS: dict[str, Kind] = {">>": ">", "<<": "<"}
 EMPTY = "-"
 _ESCAPES = {0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t", 0x5C: "\\\\"}

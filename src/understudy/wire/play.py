@@ -1,7 +1,7 @@
 """Plays the client's side of a transcript and finds the first byte of the answers that differs."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Protocol
@@ -9,7 +9,7 @@ from typing import Protocol
 from understudy.errors import unknown
 from understudy.ports import WireMessage
 from understudy.units import nanoseconds, seconds
-from understudy.wire.chat import Chat, Event, escape
+from understudy.wire.chat import ENDING, Chat, Event, escape
 from understudy.wire.exchange import Client, InProcessCell
 
 _NUMBER = re.compile(rb"([+-]?\d+\.?\d*)")
@@ -63,12 +63,18 @@ class Difference:
 
 
 def play(
-    chat: Chat, cell: InProcessCell, *, dialect: Dialect, tolerance: Tolerance
+    chat: Chat,
+    cell: InProcessCell,
+    *,
+    dialect: Dialect,
+    tolerance: Tolerance,
+    end: Callable[[int], None] = lambda now: None,
 ) -> Difference | None:
-    """Sends what the clients sent, at the same times; returns the first different answer."""
+    """Sends what the clients sent, at the same times; returns the first different answer. ``end``:
+    called where the cell of the recording ended."""
     events = [_named(event, cell) for event in chat.events]
     cable = chat.facts.get("line") == CABLE
-    clients = _send_all(events, cell, greeted=not cable)
+    clients = _send_all(events, cell, greeted=not cable, end=end)
     for peer in dict.fromkeys((event.endpoint, event.peer) for event in events):
         expected = _answers(events, peer, dialect)
         here = (peer[0], clients[peer].peer if peer in clients else "")
@@ -95,7 +101,9 @@ def _without_greeting(transcript: list[Event], peer: Peer) -> list[Event]:
     return transcript[next(said, len(transcript)) :]
 
 
-def _send_all(events: Iterable[Event], cell: InProcessCell, *, greeted: bool) -> dict[Peer, Client]:
+def _send_all(
+    events: Iterable[Event], cell: InProcessCell, *, greeted: bool, end: Callable[[int], None]
+) -> dict[Peer, Client]:
     clients: dict[Peer, Client] = {}
     due: dict[Peer, int] = {}
     for event in events:
@@ -103,7 +111,12 @@ def _send_all(events: Iterable[Event], cell: InProcessCell, *, greeted: bool) ->
         if event.kind == "<":
             due[peer] = due.get(peer, 0) + len(event.data)
             continue
-        cell.advance_to(max(event.at, cell.timed_cell.now))
+        if event.at > cell.timed_cell.now:  # at the start nothing has happened yet
+            cell.advance_to(event.at)
+        if event.data == ENDING:
+            end(cell.timed_cell.now)
+            cell.exchange.deliver()
+            continue
         if event.endpoint not in cell.timed_cell.faces:
             raise unknown("endpoint", event.endpoint, cell.timed_cell.faces)
         if peer not in clients:

@@ -1,1 +1,70 @@
-"""Mobile robots in MOCK mode: the drive, the axes, the world and the sensors of many robots."""
+"""Mobile robots in MOCK mode: the drive, the axes, the world and the sensors of many robots.
+
+All mobile robots of a cell are rows of one table: they are built in one call and share the part
+`fleet` (their runtime) and the endpoint `nats`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, Struct
+
+from understudy.robots.mobile.faults import FAULTS
+
+if TYPE_CHECKING:
+    from understudy.ports import Deps, Group
+    from understudy.ports.operation import OperatorActions
+    from understudy.wire.interface import Wire
+
+__all__ = [
+    "FACES",
+    "FAULTS",
+    "GROUP_FACES",
+    "Config",
+    "build_group",
+    "group_wires",
+    "operator_actions",
+]
+
+GROUP_FACES = {"nats": "fleet"}
+FACES = ()
+"""None: the robots are reached through the endpoint that they share."""
+Metres = Annotated[float, Meta(ge=-1e6, le=1e6)]
+Degrees = Annotated[float, Meta(ge=-1e6, le=1e6)]
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """A mobile robot of a cell. Its name in the cell is its robotId.
+
+    `file`: its robot_config.json, beside the cell file or a shipped one (`amr.json`). `pose`: x and
+    y in metres and yaw in degrees, `battery_percent`: in place of the initial state of the file's
+    profile. `robot_code`: in place of the file's; without it a robot with another name than that in
+    the file has its name as code.
+    """
+
+    file: Annotated[str, Meta(min_length=1, max_length=1024)]
+    pose: tuple[Metres, Metres, Degrees] | None = None
+    battery_percent: Annotated[float, Meta(ge=0, le=100)] | None = None
+    robot_code: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+
+
+def build_group(robots: Mapping[str, Config], head: Any, deps: "Deps") -> "Group":
+    """All mobile robots of a cell, their runtime and their face."""
+    from understudy.robots.mobile.group import build
+
+    return build(robots, head, deps)
+
+
+def group_wires(
+    robots: Mapping[str, Config], head: Any, find: Callable[[str], tuple[str, str]]
+) -> "Mapping[str, Wire]":
+    """The wire of the endpoint `nats`."""
+    from understudy.robots.mobile.files import wire_of
+
+    return {"nats": wire_of(robots, head.nats, find)}
+
+
+def operator_actions(robot: Any) -> "OperatorActions":
+    from understudy.robots.mobile.operation import MobileActions
+
+    return MobileActions(robot)

@@ -1,0 +1,149 @@
+"""Mobile robots on NATS JetStream: all peers behind the broker are one session.
+
+    > robot.robot-1.command.request {…}     handled at the robot's next tick, then acknowledged
+    < robot.robot-1.command.ack {…}         stored by the broker, which confirms it
+    < robot.robot-1.state {…}               sent once, the newest counts
+
+A message is acknowledged after it was handled: if the cell ends before, the broker delivers it
+again, and the robot drops what it has already seen.
+"""
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from understudy.ports import CONFIRMED, Endpoint, WireMessage
+from understudy.ports.mobile import FleetLink
+from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
+
+ENDPOINTS = {"": Endpoint(wires=("nats",))}
+ACKNOWLEDGED = b"+ACK"
+"""Payload with which a JetStream consumer acknowledges a message."""
+PEER = "nats"
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """The face has no settings of its own: the server is the key `nats` of the cell file."""
+
+
+class SavedSession(Struct):
+    """Snapshot of the session: messages to acknowledge, and how many are not handled yet."""
+
+    handled: list[str]
+    unhandled: int
+
+
+class SavedFace(Struct):
+    """Snapshot of the face; no session: the broker is not connected."""
+
+    sessions: dict[str, SavedSession]
+
+
+class FleetSession:
+    """`MessageSession` of everybody behind the broker."""
+
+    def __init__(self, face: "FleetFace", saved: SavedSession | None = None) -> None:
+        was = saved or SavedSession([], 0)
+        self._face = face
+        self._link = face.link
+        self._handled = deque(was.handled)
+        self._unhandled = was.unhandled
+
+    def receive(self, message: WireMessage, now: int) -> None:
+        if message.address == CONFIRMED:
+            self._link.confirmed(message.reply_to, now)
+            return
+        self._unhandled += 1
+        self._link.receive(message, now)
+
+    def take(self, room: int) -> WireMessage | None:
+        self._collect()
+        if self._handled:
+            if room < len(ACKNOWLEDGED):
+                return None
+            return WireMessage(self._handled.popleft(), ACKNOWLEDGED)
+        return self._link.take(room)
+
+    def failed(self, message: WireMessage, now: int) -> None:
+        """Acknowledged: delivered again, the message would fail again."""
+        if message.address != CONFIRMED:
+            self._unhandled -= 1
+            self._acknowledge(message.reply_to)
+
+    def closed(self, now: int) -> None:
+        self._face.close(now)
+
+    def credit(self) -> int:
+        return self._link.credit()
+
+    def owed(self) -> bool:
+        """Messages wait for the next tick of their robots."""
+        self._collect()
+        return self._unhandled > 0
+
+    def waiting(self) -> bool:
+        """Whether there is something to take."""
+        return bool(self._handled) or self._link.waiting()
+
+    def save(self) -> SavedSession:
+        return SavedSession(list(self._handled), self._unhandled)
+
+    def _collect(self) -> None:
+        for reply_to in self._link.take_handled():
+            self._unhandled -= 1
+            self._acknowledge(reply_to)
+
+    def _acknowledge(self, reply_to: str) -> None:
+        if reply_to:
+            self._handled.append(reply_to)
+
+
+class FleetFace(SessionFace[FleetSession], NotInjectable):
+    """``subjects``: those on which the robots receive messages."""
+
+    def __init__(self, link: FleetLink, subjects: Sequence[str]) -> None:
+        self.link = link
+        self.ready = ReadyPeers()
+        self._subjects = tuple(subjects)
+        self._sessions: dict[str, FleetSession] = {}
+
+    def open(self, peer: str, now: int) -> FleetSession:
+        session = self._sessions[peer] = FleetSession(self)
+        self.link.set_connected(True, now)
+        return session
+
+    def close(self, now: int) -> None:
+        """The connection to the broker is lost."""
+        self._sessions.clear()
+        self.link.set_connected(False, now)
+
+    def ready_peers(self) -> list[str]:
+        return [peer for peer, session in self._sessions.items() if session.waiting()]
+
+    def addresses(self) -> Sequence[str]:
+        return self._subjects
+
+    def save(self) -> SavedFace:
+        return SavedFace({peer: session.save() for peer, session in self._sessions.items()})
+
+    def load(self, state: Any) -> None:
+        saved = msgspec.convert(state, SavedFace)
+        self._sessions = {peer: FleetSession(self, was) for peer, was in saved.sessions.items()}
+
+
+# ── transcripts ──
+
+
+def messages(stream: bytes) -> list[bytes]:
+    """A message is whole already."""
+    return [stream]
+
+
+def name_field(answer: bytes, byte: int) -> str:
+    """Name of the field of a message to which a byte belongs; used to compare transcripts."""
+    keys = re.findall(rb'"([A-Za-z]+)":', answer[: byte + 1])
+    return keys[-1].decode() if keys else "address"

@@ -1,0 +1,71 @@
+"""All mobile robots of a cell, built together: hardware, runtime, face, and a part for each robot."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from understudy.config.mobile.layout import Layout
+from understudy.config.mobile.seeds import seed_of
+from understudy.jobs.mobile.fleet import Fleet
+from understudy.ports import Deps, Group, State
+from understudy.robots.mobile import Config
+from understudy.robots.mobile.face import FleetFace
+from understudy.robots.mobile.files import robot_file, robot_of
+from understudy.robots.mobile.graph import DriverGraph, build_driver_graph
+from understudy.robots.mobile.hardware import Surroundings
+from understudy.robots.mobile.robot import MobileRobot
+from understudy.robots.mobile.surroundings import solids_for
+from understudy.robots.mobile.world import Solid
+from understudy.space.model.environment import Environment
+from understudy.units import MM
+
+
+def build(robots: Mapping[str, Config], head: Any, deps: Deps) -> Group:
+    """``head``: the keys of the cell file."""
+    markers = tuple(marker.built() for marker in head.fleet.markers)
+    files = {
+        name: robot_of(name, config, robot_file(config.file, deps.read(config.file).decode()), markers)
+        for name, config in robots.items()
+    }
+    layout, run = Layout(list(files.values())), deps.run
+    option = run.seed if run.seed_given else None
+    seeds = [seed_of(file, option, run.seed) for file in layout.robots]
+    graph = build_driver_graph(layout, [Surroundings(seed=seed) for seed in seeds], deps.log)
+    fleet = Fleet(layout, graph, run_id=run.id, epoch=run.epoch_ns, seeds=seeds, log=deps.log)
+    face = FleetFace(fleet, fleet.subjects())
+    parts = {
+        name: MobileRobot(layout, row, fleet, graph) for name, row in layout.robot_rows.items()
+    }
+    shared = {"fleet": fleet, "fleet.hardware": SimulatedHardware(layout, graph, fleet)}
+    return Group(parts, shared, {"nats": face})
+
+
+class SimulatedHardware:
+    """The hardware of all robots as a `Part` that `SeesEnvironment`: the objects of the cell are
+    obstacles of the simulated robots. The part `environment` saves these objects."""
+
+    def __init__(self, layout: Layout, graph: DriverGraph, fleet: Fleet) -> None:
+        self._heights = [robot.dimensions.height_mm * MM for robot in layout.robots]
+        self._graph = graph
+        self._fleet = fleet
+        self._count = 0
+
+    def surround(self, environment: Environment, now: int | None) -> None:
+        if self._graph.mock is None:
+            return
+        found: dict[float, tuple[Solid, ...]] = {
+            height: solids_for(environment, height) for height in dict.fromkeys(self._heights)
+        }
+        self._graph.mock.set_solids([found[height] for height in self._heights])
+        self._count = max((len(solids) for solids in found.values()), default=0)
+        if now is not None:
+            for row in range(len(self._heights)):
+                self._fleet.poke(row, now)
+
+    def status(self, now: int) -> dict[str, int]:
+        return {"obstacles": self._count}
+
+    def save(self) -> State:
+        return self._graph.save()
+
+    def load(self, state: State) -> None:
+        self._graph.load(state)

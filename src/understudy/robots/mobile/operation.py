@@ -1,0 +1,33 @@
+"""What an operator of the cell can do with a mobile robot: stop it, its emergency stop, reset."""
+
+from understudy.errors import Refused
+from understudy.ports.operation import AxisReading, Condition, Frame
+from understudy.robots.mobile.robot import MobileRobot
+from understudy.space.pose import Pose
+
+
+class MobileActions:
+    """`OperatorActions` of a mobile robot; it is commanded over NATS."""
+
+    frames: tuple[Frame, ...] = ()
+
+    def __init__(self, robot: MobileRobot) -> None:
+        self._robot = robot
+
+    def condition(self, now: int) -> Condition:
+        status = self._robot.status(now)
+        view = self._robot.view(now)
+        error = status.faults[0] if status.faults else ""
+        return Condition(state=status.state, moving=view.moving, error=error)
+
+    def axis_reading(self, now: int) -> AxisReading:
+        return AxisReading((), (), (), Pose(*self._robot.view(now).tcp))
+
+    def stop(self, now: int) -> None:
+        self._robot.stop(now)
+
+    def emergency_stop(self, now: int) -> Refused | None:
+        return self._robot.inject("emergency_stop", {}, now)
+
+    def reset(self, now: int) -> Refused | None:
+        return self._robot.reset(now)

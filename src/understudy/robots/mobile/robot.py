@@ -1,0 +1,160 @@
+"""A mobile robot as a part of the cell: its status, its faults, and how the engine stops it.
+
+Its state is saved with the part `fleet`; here is only which row it is.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from understudy.config.mobile.layout import Layout
+from understudy.errors import Refused
+from understudy.ports.faults import Faults
+from understudy.ports.hmi import RobotView
+from understudy.robots.mobile.faults import FAULTS
+
+if TYPE_CHECKING:
+    from understudy.jobs.mobile.fleet import Fleet
+    from understudy.robots.mobile.graph import DriverGraph
+    from understudy.robots.mobile.hardware import MockHardware
+
+FAULT_CODE = "SIM_FAULT"
+NO_HARDWARE = Refused("this robot is REAL: its hardware is not simulated")
+EMERGENCY = Refused("Robot in emergency stop state")
+ACTIONS: Mapping[str, Callable[["MockHardware", int, str], None]] = {
+    "emergency_stop": lambda mock, row, target: mock.press_estop(row, pressed=True),
+    "emergency_release": lambda mock, row, target: mock.press_estop(row, pressed=False),
+    "drive_fault": lambda mock, row, target: mock.inject_fault(row, target, FAULT_CODE),
+    "motor_fault": lambda mock, row, target: mock.inject_fault(row, target, FAULT_CODE),
+    "device_disconnected": lambda mock, row, target: mock.inject_fault(row, target, FAULT_CODE),
+    "device_connected": lambda mock, row, target: mock.faults.repair(row, target),
+}
+STILL = 1e-4
+"""m/s and rad/s below which a robot stands."""
+
+
+class Status(Struct, frozen=True):
+    """Metres, radians and seconds. `pose`: where the robot believes to be; `true_pose`: where it
+    is."""
+
+    state: str
+    pose: tuple[float, float, float]
+    true_pose: tuple[float, float, float] | None
+    velocity: tuple[float, float]
+    battery_percent: float
+    localization: str
+    stop_reason: str | None
+    estop_pressed: bool
+    command: str | None
+    faults: tuple[str, ...]
+
+
+class MobileRobot:
+    """`Part`, `Injectable`, `Supervised` and `Viewed`. ``row``: of the robot in the layout."""
+
+    def __init__(self, layout: Layout, row: int, fleet: "Fleet", graph: "DriverGraph") -> None:
+        self._file = layout.robots[row]
+        self._row = row
+        self._fleet = fleet
+        self._mock = graph.mock if self._file.runtime.mode == "MOCK" else None
+        io = self._file.io
+        self._known = {
+            "motor": [motor.motor_id for motor in self._file.motors],
+            "device": [device.device_id for device in io.devices],
+            "io": [point.io_id for point in (*io.digital_inputs, *io.digital_outputs)],
+        }
+
+    # ── part ──
+
+    def status(self, now: int) -> Status:
+        robot = self._fleet.robot(self._row)
+        state, active = robot.reports.state(), robot.executor.active
+        return Status(
+            state=state.status,
+            pose=(state.pose.x, state.pose.y, state.pose.yaw),
+            true_pose=self._mock.pose(self._row) if self._mock else None,
+            velocity=(state.velocity.linear, state.velocity.angular),
+            battery_percent=state.battery_percent,
+            localization=state.localization_status,
+            stop_reason=state.safety_stop_reason,
+            estop_pressed=state.estop_pressed,
+            command=active.command_type if active else None,
+            faults=tuple(f"{fault.code}: {fault.message}" for fault in state.faults),
+        )
+
+    def save(self) -> None:
+        return None
+
+    def load(self, state: Any) -> None:
+        return None
+
+    def busy(self) -> bool:
+        return self._fleet.robot(self._row).executor.active is not None
+
+    def view(self, now: int) -> RobotView:
+        """The robot at its true pose, if that is known."""
+        status = self.status(now)
+        x, y, yaw = status.true_pose or status.pose
+        moving = max(abs(speed) for speed in status.velocity) > STILL
+        return RobotView((), (x, y, 0.0, 0.0, 0.0, yaw), status.state, moving)
+
+    # ── faults ──
+
+    def faults(self) -> Faults:
+        return FAULTS
+
+    def fault_pin(self, fault: str, name: str) -> int | Refused:
+        """`NamesPins`: the number of a motor or device by its id."""
+        known = next(self._known[kind] for kind in FAULTS[fault].figures)
+        if name in known:
+            return known.index(name)
+        return Refused(f"the robot has no {name}; it has: {', '.join(known) or 'none'}")
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        if self._mock is None:
+            return NO_HARDWARE
+        target = self._target(parameters)
+        if isinstance(target, Refused):
+            return target
+        ACTIONS[fault](self._mock, self._row, target)
+        self._fleet.poke(self._row, now)
+        return None
+
+    def _target(self, parameters: Mapping[str, float]) -> str | Refused:
+        """What a fault acts on, in the words of a profile; without parameters the drive."""
+        for kind, number in parameters.items():
+            known = self._known[kind]
+            if not 0 <= number < len(known):
+                return Refused(f"the robot has no {kind} {number:g}; it has {len(known)}")
+            return f"{kind}:{known[int(number)]}"
+        return "drive"
+
+    # ── the engine ──
+
+    def inhibit_motion(self, now: int) -> None:
+        self._fleet.hold(self._row, held=True, now=now)
+
+    def permit_motion(self, now: int) -> None:
+        self._fleet.hold(self._row, held=False, now=now)
+
+    def stop(self, now: int) -> None:
+        """Ends the running command and drops those that wait, as the command STOP does."""
+        self._fleet.stop(self._row, now)
+
+    def reset(self, now: int) -> Refused | None:
+        """Releases the emergency stop, repairs motors, inputs and sensors."""
+        if self._mock is None:
+            return NO_HARDWARE
+        self._mock.press_estop(self._row, pressed=False)
+        for kind, names in self._known.items():
+            for name in names:
+                self._mock.faults.repair(self._row, f"{kind}:{name}")
+        self._fleet.poke(self._row, now)
+        return None
+
+    def fault(self, now: int) -> Refused | None:
+        status = self.status(now)
+        if status.estop_pressed:
+            return EMERGENCY
+        return Refused(status.faults[0]) if status.faults else None
