@@ -4,12 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from understudy.config.mobile.profile import (
-    MOST_OBSTACLES,
-    BarcodeMarker,
-    Metres,
-    Text,
-)
+from understudy.config.mobile.planner import Planner
+from understudy.config.mobile.profile import MOST_OBSTACLES, BarcodeMarker, Metres, Text
 from understudy.units import DEG
 
 Degrees = Annotated[float, Meta(ge=-1e6, le=1e6)]
@@ -30,6 +26,8 @@ class Marker(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FleetKeys(Struct, frozen=True, forbid_unknown_fields=True):
-    """`markers`: in addition to those of the robots' profiles."""
+    """`markers`: in addition to those of the robots' profiles. `planner`: finds routes if no backend
+    does."""
 
+    planner: Planner = "grid"
     markers: Annotated[tuple[Marker, ...], Meta(max_length=MOST_OBSTACLES)] = ()

@@ -140,7 +140,7 @@ class FleetFace(SessionFace[FleetSession], NotInjectable):
 
 def messages(stream: bytes) -> list[bytes]:
     """A message is whole already."""
-    return [stream]
+    return [stream] if stream else []
 
 
 def name_field(answer: bytes, byte: int) -> str:

@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from understudy.config.mobile.fleet_keys import FleetKeys
 from understudy.config.mobile.layout import Layout
+from understudy.config.mobile.planner import planner_config, read_graph
 from understudy.config.mobile.seeds import seed_of
+from understudy.errors import located_at
 from understudy.jobs.mobile.fleet import Fleet
-from understudy.ports import Deps, Group, State
+from understudy.jobs.mobile.planner.built_in import BuiltInPlanner
+from understudy.ports import Deps, Group, Part, State
 from understudy.robots.mobile import Config
 from understudy.robots.mobile.face import FleetFace
 from understudy.robots.mobile.files import robot_file, robot_of
@@ -30,13 +34,35 @@ def build(robots: Mapping[str, Config], head: Any, deps: Deps) -> Group:
     option = run.seed if run.seed_given else None
     seeds = [seed_of(file, option, run.seed) for file in layout.robots]
     graph = build_driver_graph(layout, [Surroundings(seed=seed) for seed in seeds], deps.log)
-    fleet = Fleet(layout, graph, run_id=run.id, epoch=run.epoch_ns, seeds=seeds, log=deps.log)
+    planner = _planner(head.fleet, layout, graph, deps)
+    fleet = Fleet(
+        layout, graph, run_id=run.id, epoch=run.epoch_ns, seeds=seeds, planner=planner,
+        log=deps.log,
+    )  # fmt: skip
     face = FleetFace(fleet, fleet.subjects())
     parts = {
         name: MobileRobot(layout, row, fleet, graph) for name, row in layout.robot_rows.items()
     }
-    shared = {"fleet": fleet, "fleet.hardware": SimulatedHardware(layout, graph, fleet)}
+    shared: dict[str, Part] = {
+        "fleet": fleet,
+        "fleet.hardware": SimulatedHardware(layout, graph, fleet),
+        **({} if planner is None else {"fleet.planner": planner}),
+    }
     return Group(parts, shared, {"nats": face})
+
+
+def _planner(
+    keys: FleetKeys, layout: Layout, graph: DriverGraph, deps: Deps
+) -> BuiltInPlanner | None:
+    with located_at("fleet.planner"):
+        config = planner_config(keys.planner)
+    if config.kind == "off":
+        return None
+    roads = None
+    if config.graph is not None:
+        with located_at("fleet.planner.graph"):
+            roads = read_graph(deps.read(config.graph).decode(), config.graph)
+    return BuiltInPlanner(config, layout, graph.mock, roads)
 
 
 class SimulatedHardware:

@@ -7,9 +7,11 @@ wait for the next ticks.
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
 from understudy.config.mobile.kinematics import base_of, centre_ahead, drive_model, track_of
 from understudy.config.mobile.layout import Layout
@@ -21,6 +23,7 @@ from understudy.jobs.mobile.planner.graph import RoadMap
 from understudy.jobs.mobile.planner.grid import Body, Point, way_on_grid
 from understudy.motion.ticks import wrapped
 from understudy.motion.wheels import smallest_radius
+from understudy.ports import State
 from understudy.ports.mobile import KnowsMap, Obstacles
 from understudy.units import MM, nanoseconds
 
@@ -37,6 +40,13 @@ class Corner(NamedTuple):
     x: float
     y: float
     yaw: float | None
+
+
+class SavedPlanner(Struct, frozen=True):
+    """`silent`: a backend answers. `planned`: the time of the last route; -1: none yet."""
+
+    silent: bool
+    planned: Annotated[int, Meta(ge=-1, lt=1 << 62)]
 
 
 class BuiltInPlanner:
@@ -82,6 +92,20 @@ class BuiltInPlanner:
             steps = [RouteStep("TURN", yaw=destination.yaw)]
         eta = travel_seconds(self._layout.robots[row], start, steps)
         return RouteResponse(f"planned-{robot_id}-{now}", steps, eta_seconds_total=eta)
+
+    # ── part ──
+
+    def status(self, now: int) -> "SavedPlanner":
+        return self.save()
+
+    def save(self) -> "SavedPlanner":
+        return SavedPlanner(self._silent, self._planned)
+
+    def load(self, state: State) -> None:
+        saved = msgspec.convert(state, SavedPlanner)
+        self._silent, self._planned = saved.silent, saved.planned
+
+    # ── ways ──
 
     def _corners(
         self, row: int, start: Pose, destination: MoveToPoint
