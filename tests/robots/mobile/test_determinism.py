@@ -152,7 +152,9 @@ def with_restore(folder: Path, seconds: int) -> tuple[str, dict[str, int]]:
 
 def check(folder: Path, seconds: int) -> None:
     digest, kinds = at_once(folder, seconds)
-    assert {"state", "heartbeat", "telemetry", "traffic.state", "events", "command.ack"} <= set(kinds)
+    assert {"state", "heartbeat", "telemetry", "traffic.state", "events", "command.ack"} <= set(
+        kinds
+    )
     assert kinds["heartbeat"] >= 3 * (seconds - 1)
     assert at_once(folder, seconds)[0] == digest
     assert in_slices(folder, seconds) == (digest, kinds)

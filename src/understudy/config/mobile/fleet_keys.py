@@ -26,8 +26,8 @@ class Marker(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FleetKeys(Struct, frozen=True, forbid_unknown_fields=True):
-    """`markers`: in addition to those of the robots' profiles. `planner`: finds routes if no backend
-    does."""
+    """`planner`: finds routes if no backend does. `markers`: in addition to those of the robots'
+    profiles."""
 
     planner: Planner = "grid"
     markers: Annotated[tuple[Marker, ...], Meta(max_length=MOST_OBSTACLES)] = ()

@@ -85,6 +85,13 @@ class Fleet:
         ticker.table.operator_hold[place] = held
         ticker.poked = now
 
+    def stop(self, row: int, now: int) -> None:
+        """An operator ends what a robot does: the running command fails, those that wait are
+        canceled."""
+        ticker, place = self._places[row]
+        ticker.cut_off(place, now)
+        ticker.poked = now
+
     def poke(self, row: int, now: int) -> None:
         """Something outside of the hardware's scripts has changed (an operator, a test): the robot
         looks at its hardware at the next tick."""
@@ -166,6 +173,8 @@ class Fleet:
 
     def confirmed(self, message_id: str, now: int) -> None:
         self._post.confirmed(message_id)
+        if self._ended:  # no tick comes that sends what is left
+            self._post.flush(now)
 
     def credit(self) -> int:
         return max(self._capacity - sum(len(ticker.inbox) for ticker in self._tickers), 0)

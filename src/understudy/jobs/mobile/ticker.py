@@ -312,6 +312,14 @@ class Ticker:
             robot.connected(now)
             self._wakes[row] = robot.wake_at
 
+    # ── an operator ──
+
+    def cut_off(self, row: int, now: int) -> None:
+        """Ends all commands of a robot."""
+        self.robots[row].executor.cut_off(now)
+        self.robots[row].settle(now)
+        self._wakes[row] = self.robots[row].wake_at
+
     # ── snapshot ──
 
     def save(self) -> SavedTicker:

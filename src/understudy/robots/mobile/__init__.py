@@ -59,9 +59,10 @@ def group_wires(
     robots: Mapping[str, Config], head: Any, find: Callable[[str], tuple[str, str]]
 ) -> "Mapping[str, Wire]":
     """The wire of the endpoint `nats`."""
-    from understudy.robots.mobile.files import wire_of
+    from understudy.config.mobile.server import wire_of
 
-    return {"nats": wire_of(robots, head.nats, find)}
+    files = {name: config.file for name, config in robots.items()}
+    return {"nats": wire_of(files, head.nats, find)}
 
 
 def operator_actions(robot: Any) -> "OperatorActions":

@@ -1,4 +1,4 @@
-"""All mobile robots of a cell, built together: hardware, runtime, face, and a part for each robot."""
+"""All mobile robots of a cell, built together: hardware, runtime, face, a part for each robot."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,13 +7,14 @@ from understudy.config.mobile.fleet_keys import FleetKeys
 from understudy.config.mobile.layout import Layout
 from understudy.config.mobile.planner import planner_config, read_graph
 from understudy.config.mobile.seeds import seed_of
+from understudy.config.mobile.server import robot_file
 from understudy.errors import located_at
 from understudy.jobs.mobile.fleet import Fleet
 from understudy.jobs.mobile.planner.built_in import BuiltInPlanner
 from understudy.ports import Deps, Group, Part, State
 from understudy.robots.mobile import Config
 from understudy.robots.mobile.face import FleetFace
-from understudy.robots.mobile.files import robot_file, robot_of
+from understudy.robots.mobile.files import robot_of
 from understudy.robots.mobile.graph import DriverGraph, build_driver_graph
 from understudy.robots.mobile.hardware import Surroundings
 from understudy.robots.mobile.robot import MobileRobot
@@ -27,7 +28,9 @@ def build(robots: Mapping[str, Config], head: Any, deps: Deps) -> Group:
     """``head``: the keys of the cell file."""
     markers = tuple(marker.built() for marker in head.fleet.markers)
     files = {
-        name: robot_of(name, config, robot_file(config.file, deps.read(config.file).decode()), markers)
+        name: robot_of(
+            name, config, robot_file(config.file, deps.read(config.file).decode()), markers
+        )
         for name, config in robots.items()
     }
     layout, run = Layout(list(files.values())), deps.run

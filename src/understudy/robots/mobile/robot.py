@@ -17,12 +17,11 @@ from understudy.robots.mobile.faults import FAULTS
 if TYPE_CHECKING:
     from understudy.jobs.mobile.fleet import Fleet
     from understudy.robots.mobile.graph import DriverGraph
-    from understudy.robots.mobile.hardware import MockHardware
 
 FAULT_CODE = "SIM_FAULT"
 NO_HARDWARE = Refused("this robot is REAL: its hardware is not simulated")
 EMERGENCY = Refused("Robot in emergency stop state")
-ACTIONS: Mapping[str, Callable[["MockHardware", int, str], None]] = {
+ACTIONS: Mapping[str, Callable[[Any, int, str], None]] = {
     "emergency_stop": lambda mock, row, target: mock.press_estop(row, pressed=True),
     "emergency_release": lambda mock, row, target: mock.press_estop(row, pressed=False),
     "drive_fault": lambda mock, row, target: mock.inject_fault(row, target, FAULT_CODE),
@@ -30,6 +29,7 @@ ACTIONS: Mapping[str, Callable[["MockHardware", int, str], None]] = {
     "device_disconnected": lambda mock, row, target: mock.inject_fault(row, target, FAULT_CODE),
     "device_connected": lambda mock, row, target: mock.faults.repair(row, target),
 }
+FULL = 100.0
 STILL = 1e-4
 """m/s and rad/s below which a robot stands."""
 
@@ -62,7 +62,10 @@ class MobileRobot:
         self._known = {
             "motor": [motor.motor_id for motor in self._file.motors],
             "device": [device.device_id for device in io.devices],
-            "io": [point.io_id for point in (*io.digital_inputs, *io.digital_outputs)],
+            "io": [
+                *(point.io_id for point in io.digital_inputs),
+                *(point.io_id for point in io.digital_outputs),
+            ],
         }
 
     # ── part ──
@@ -133,6 +136,7 @@ class MobileRobot:
     # ── the engine ──
 
     def inhibit_motion(self, now: int) -> None:
+        self._fleet.stop(self._row, now)
         self._fleet.hold(self._row, held=True, now=now)
 
     def permit_motion(self, now: int) -> None:
@@ -143,9 +147,12 @@ class MobileRobot:
         self._fleet.stop(self._row, now)
 
     def reset(self, now: int) -> Refused | None:
-        """Releases the emergency stop, repairs motors, inputs and sensors."""
+        """Releases the emergency stop, repairs motors, inputs and sensors, and charges an empty
+        battery."""
         if self._mock is None:
             return NO_HARDWARE
+        if self.status(now).battery_percent <= 0.0:
+            self._mock.set_battery(self._row, FULL)
         self._mock.press_estop(self._row, pressed=False)
         for kind, names in self._known.items():
             for name in names:
@@ -154,7 +161,9 @@ class MobileRobot:
         return None
 
     def fault(self, now: int) -> Refused | None:
+        """Not an empty battery: a cell that only waits is no faulty cell."""
         status = self.status(now)
         if status.estop_pressed:
             return EMERGENCY
-        return Refused(status.faults[0]) if status.faults else None
+        broken = status.faults if status.battery_percent > 0.0 else ()
+        return Refused(broken[0]) if broken else None
