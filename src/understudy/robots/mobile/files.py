@@ -11,7 +11,6 @@ from understudy.config.mobile.profile import (
     SimulationProfile,
 )
 from understudy.config.mobile.robot_file import RobotFile
-from understudy.config.mobile.server import robot_file
 from understudy.units import DEG
 
 if TYPE_CHECKING:
