@@ -19,6 +19,7 @@ from understudy.config import load_config
 from understudy.config.files import shipped_cells
 from understudy.operator.robots import Robot, Robots
 from understudy.ports.operation import Jog
+from understudy.robots.mobile.group import SimulatedHardware
 from understudy.simulation.cell import Cell
 from understudy.space.pose import pose_mm_deg
 from understudy.units import DEG, MM, NS_PER_SECOND
@@ -76,6 +77,7 @@ class Bench:
         self.cell = build_cell(config)
         self.wires = InProcessCell(self.cell)
         self._clients: list[Client] = []
+        _give_large_batteries(self.cell)
         self.robots = Robots(config, self.cell.parts, self)
         for robot in self.robots:
             if "drives" in robot.skills():
@@ -118,6 +120,14 @@ class Bench:
         with counted(self.cell) as calls:
             self.wires.advance_to(self.cell.now + duration)
         return calls["python calls"]
+
+
+def _give_large_batteries(cell: Cell) -> None:
+    """An empty battery of a mobile robot is an event that a month has and a minute has not."""
+    for part in cell.parts.values():
+        if isinstance(part, SimulatedHardware) and part.graph.mock is not None:
+            for row in range(len(part.heights)):
+                part.graph.mock.set_battery(row, 1e9)
 
 
 @contextmanager
@@ -183,8 +193,14 @@ def said(robot: Robot) -> None:
             bench.say(endpoint)
 
 
+def rests(robot: Robot) -> None:
+    """A mobile robot that nobody commands."""
+
+
 def motions(robot: Robot) -> list[list[Act]]:
     """Motions, each as acts between which the cell idles."""
+    if robot.kind == "mobile":
+        return [[rests]]
     found: list[list[Act]] = [[said], [jog(1.0)], [jog(-1.0)], [said]]
     if "gcode" in robot.skills():
         found += [[line], [line]]

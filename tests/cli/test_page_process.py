@@ -165,7 +165,8 @@ def test_a_run_that_ends_with_its_program_has_no_page(start: Start, tmp_path: Pa
 def test_every_shipped_cell_has_a_page_and_a_program_for_each_robot(name: str) -> None:
     config = load_config(name)
     assert config.head.hmi is not None
-    assert all(robot.program for robot in config.robots.values())
+    able = [robot for robot in config.robots.values() if robot.kind != "mobile"]
+    assert all(robot.program for robot in able)  # mobile robots are commanded over NATS
 
 
 def test_tokens_come_from_the_environment_and_are_on_no_command_line(start: Start) -> None:

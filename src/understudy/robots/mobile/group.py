@@ -73,28 +73,28 @@ class SimulatedHardware:
     obstacles of the simulated robots. The part `environment` saves these objects."""
 
     def __init__(self, layout: Layout, graph: DriverGraph, fleet: Fleet) -> None:
-        self._heights = [robot.dimensions.height_mm * MM for robot in layout.robots]
-        self._graph = graph
+        self.heights = [robot.dimensions.height_mm * MM for robot in layout.robots]
+        self.graph = graph
         self._fleet = fleet
         self._count = 0
 
     def surround(self, environment: Environment, now: int | None) -> None:
-        if self._graph.mock is None:
+        if self.graph.mock is None:
             return
         found: dict[float, tuple[Solid, ...]] = {
-            height: solids_for(environment, height) for height in dict.fromkeys(self._heights)
+            height: solids_for(environment, height) for height in dict.fromkeys(self.heights)
         }
-        self._graph.mock.set_solids([found[height] for height in self._heights])
+        self.graph.mock.set_solids([found[height] for height in self.heights])
         self._count = max((len(solids) for solids in found.values()), default=0)
         if now is not None:
-            for row in range(len(self._heights)):
+            for row in range(len(self.heights)):
                 self._fleet.poke(row, now)
 
     def status(self, now: int) -> dict[str, int]:
         return {"obstacles": self._count}
 
     def save(self) -> State:
-        return self._graph.save()
+        return self.graph.save()
 
     def load(self, state: State) -> None:
-        self._graph.load(state)
+        self.graph.load(state)
