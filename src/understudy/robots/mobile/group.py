@@ -77,6 +77,7 @@ class SimulatedHardware:
         self.graph = graph
         self._fleet = fleet
         self._count = 0
+        self._loaded: State = None
 
     def surround(self, environment: Environment, now: int | None) -> None:
         if self.graph.mock is None:
@@ -85,6 +86,8 @@ class SimulatedHardware:
             height: solids_for(environment, height) for height in dict.fromkeys(self.heights)
         }
         self.graph.mock.set_solids([found[height] for height in self.heights])
+        if now is None and self._loaded is not None:
+            self.graph.load(self._loaded)  # a snapshot: new objects are nothing new to the sensors
         self._count = max((len(solids) for solids in found.values()), default=0)
         if now is not None:
             for row in range(len(self.heights)):
@@ -98,3 +101,4 @@ class SimulatedHardware:
 
     def load(self, state: State) -> None:
         self.graph.load(state)
+        self._loaded = state
