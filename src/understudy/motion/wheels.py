@@ -22,8 +22,9 @@ Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Model = Literal["differential", "ackermann", "mecanum"]
 
-DIFFERENTIAL, ACKERMANN, MECANUM = range(3)
-"""Codes of drives in tables."""
+DIFFERENTIAL, ACKERMANN, MECANUM, DIRECT = range(4)
+"""Codes of drives in tables. DIRECT: simulated robots without a known track; their bodies turn as
+commanded, without wheels."""
 LARGEST_STEERING = math.radians(35.0)
 STEERING_RATE = math.radians(60.0)
 """Of an Ackermann drive, per second."""

@@ -129,7 +129,8 @@ class SensorDriver(Protocol):
 
     def set_motion(self, rows: Rows, velocity: Floats) -> None:
         """Tells lidars where their robots are going: forward, sideways (m/s) and turning (rad/s);
-        one line of three for each row. At 0 the last motion counts."""
+        one line of three for each row. At 0 the last motion counts. `read_lidars` then reports
+        `ahead` for this motion from where they are."""
         ...
 
     def read_lidars(self, rows: Rows) -> LidarReadings: ...

@@ -117,7 +117,7 @@ def test_only_the_given_rows_move() -> None:
 
 
 def test_a_body_without_wheels_follows_the_command() -> None:
-    rows = one(drive.DIRECT, 1.0, 0.0, 3.0).run(1)
+    rows = one(wheels.DIRECT, 1.0, 0.0, 3.0).run(1)
     assert rows.state[0, TURNING] == 3.0
     assert rows.state[0, FORWARD] == pytest.approx(0.8 * TICK)
 
@@ -195,7 +195,7 @@ def test_the_kernel_agrees_with_a_plain_robot(given_commands: list[tuple[float, 
 
 
 @pytest.mark.parametrize(
-    "model", [wheels.DIFFERENTIAL, wheels.ACKERMANN, wheels.MECANUM, drive.DIRECT]
+    "model", [wheels.DIFFERENTIAL, wheels.ACKERMANN, wheels.MECANUM, wheels.DIRECT]
 )
 def test_every_drive_brakes_on_its_curve(model: int) -> None:
     rows = one(model, 0.6, 0.0, 0.4).run(300)

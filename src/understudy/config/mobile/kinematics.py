@@ -7,6 +7,8 @@ from understudy.config.mobile.layout import Layout
 from understudy.config.mobile.profile import DriveModel
 from understudy.config.mobile.robot_file import RobotFile
 from understudy.motion.wheels import (
+    DIFFERENTIAL,
+    DIRECT,
     WheelMotor,
     Wheels,
     WheelSet,
@@ -44,8 +46,15 @@ def wheels_of(layout: Layout) -> Wheels:
 
 def drives_of(layout: Layout) -> NDArray[np.int8]:
     """The code of the drive of each robot, see `motion.wheels`."""
-    codes = [drive_code(drive_model(robot), _wheel_set(robot)) for robot in layout.robots]
-    return np.array(codes, dtype=np.int8)
+    return np.array([_drive(robot) for robot in layout.robots], dtype=np.int8)
+
+
+def _drive(robot: RobotFile) -> int:
+    code = drive_code(drive_model(robot), _wheel_set(robot))
+    simulated = robot.runtime.mode == "MOCK"
+    if code == DIFFERENTIAL and simulated and robot.dimensions.track_width_mm is None:
+        return DIRECT
+    return code
 
 
 def _wheel_set(robot: RobotFile) -> WheelSet:

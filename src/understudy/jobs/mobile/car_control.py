@@ -34,7 +34,7 @@ WIDER = 1.1
 """The smallest radius, times this, is that of the path: the rest is for corrections."""
 CHANGE = 0.5
 """Metres of a longer path that are better than one more segment: a stop costs time."""
-CREEP = 1e-6
+CREEP = 1e-9
 """m/s by which a standing robot is steered."""
 AT_END = 1e-3
 """Metres before the end of a segment at which it ends."""

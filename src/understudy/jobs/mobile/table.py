@@ -38,6 +38,7 @@ class Table:
 
     SAVED: ClassVar[tuple[str, ...]] = (
         "pose", "speeds", "command", "velocity", "until", "mode", "phase", "goal", "route", "seen",
+        "steering",
         "speed_limit", "traffic_limit", "since_correction", "blocked", "nearest", "ahead",
         "lidar_up", "estop", "io_hold", "traffic_hold", "manual_hold", "operator_hold", "inputs_up",
         "stop", "status", "drive_down", "function_down", "bootstrapped", "stop_on_obstacle",
@@ -137,7 +138,9 @@ class Table:
             np.zeros(count, dtype=np.bool_) for _ in range(3)
         )
         self.lidar_up, self.inputs_up = (np.ones(count, dtype=np.bool_) for _ in range(2))
-        self.lidar_motion = np.zeros((self.lidars.size, 3))
+        self.foreseen, self.motion = np.zeros((count, 3)), np.zeros((count, 3))
+        self.steering, self.next_steering = np.zeros(count), np.zeros(count)
+        """See `foresight`."""
         self.changes, self.seen = (np.zeros(count, dtype=np.int8) for _ in range(2))
         """Bits of `tick.update_statuses`."""
 

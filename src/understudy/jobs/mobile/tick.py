@@ -38,6 +38,8 @@ REST, VELOCITY, POSE = range(3)
 """Modes of a drive: no command; MOVE_VELOCITY; MOVE_TO_POSE."""
 GAP = 0.02
 """Metres that are left in front of an obstacle after braking."""
+STANDS = 1e-6
+"""m/s of the wheels below which a robot stands: its steering may move."""
 CRAWL = 0.05
 """m/s of the wheels that is allowed in front of every obstacle: so the robot comes so near that it
 stops for it, and does not creep up to it for ever."""
@@ -151,24 +153,24 @@ def braking_distance(
 @compiled
 def watch_obstacles(
     figures: Figures, wheels: Wheels, speeds: Floats, command: Floats, ahead: Floats,
-    blocked: Flags, seconds: float,
+    stop: Codes, blocked: Flags, seconds: float,
 ) -> None:  # fmt: skip
     """Sets ``blocked`` of robots that must stop for an obstacle, and clears it when the way in
-    their last direction is free again."""
+    their last direction is free again; not at the tick at which it was set (``stop`` shows it from
+    the next one on)."""
     for row in range(blocked.size):
         if not figures.stop_on_obstacle[row]:
             blocked[row] = False
             continue
         nearest = max(figures.stop_distance[row], GAP)
-        moves = command[row, 0] != 0.0 or command[row, 1] != 0.0 or command[row, 2] != 0.0
-        if moves:
-            needed = GAP + braking_distance(
-                wheels, row, speeds[row], command[row], figures.radius[row],
-                figures.body_limits[row], seconds,
-            )  # fmt: skip
-            if ahead[row] <= max(nearest, needed):
-                blocked[row] = True
-        elif ahead[row] > nearest + HYSTERESIS:
+        moves = fastest_wheel(wheels, row, command[row]) >= STANDS
+        needed = GAP + braking_distance(
+            wheels, row, speeds[row], speeds[row], figures.radius[row],
+            figures.body_limits[row], seconds if moves else 0.0,
+        )  # fmt: skip
+        if moves and ahead[row] <= max(nearest, needed):
+            blocked[row] = True
+        elif stop[row] != NO_STOP and not moves and ahead[row] > max(nearest, needed) + HYSTERESIS:
             blocked[row] = False
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.config.mobile.layout import Layout
-from understudy.jobs.mobile import tick
+from understudy.jobs.mobile import foresight, tick
 from understudy.jobs.mobile.commands import TIMEOUT
 from understudy.jobs.mobile.pose_control import DONE, steer_to_goals
 from understudy.jobs.mobile.post import Post
@@ -149,7 +149,7 @@ class Ticker:
         self._advance_modules(now)
         self._steer(now, seconds, passed)
         self._finish(now, seconds)
-        self._write()
+        self._write(seconds)
         self.hardware.step(self.table.robots, seconds)
         self._read(now)
         self._watch(seconds)
@@ -208,12 +208,13 @@ class Ticker:
         self.robots[row].finished(outcome, now)
         self._wakes[row] = self.robots[row].wake_at
 
-    def _write(self) -> None:
+    def _write(self, seconds: float) -> None:
         table, motors = self.table, self.hardware.motors
         tick.choose_commands(
             table.mode, table.stop, table.velocity, table.steered, table.wheels, table.limits,
             table.command,
         )  # fmt: skip
+        self._foresee(seconds)
         if table.drives.size:
             speeds = table.set_speed[table.drives]
             set_wheel_speeds(table.wheels, table.command, speeds)
@@ -222,8 +223,23 @@ class Ticker:
             table.motors,
             MotorOutputs(table.set_speed, table.target, table.tolerance, table.moving),
         )
+
+    def _foresee(self, seconds: float) -> None:
+        """Looks along the way of the next tick; robots whose way is not free stop."""
+        table = self.table
+        foresight.foresee(
+            table.drive, table.wheels, table.speeds, table.body_limits, table.command,
+            table.steering, table.next_steering, table.foreseen, seconds,
+        )  # fmt: skip
         if table.lidars.size:
-            self.hardware.sensors.set_motion(table.lidars, table.command[table.lidar_robot])
+            foresight.watched_motion(table.wheels, table.foreseen, table.motion)
+            self.hardware.sensors.set_motion(table.lidars, table.motion[table.lidar_robot])
+            self._read_lidars()
+            foresight.hold_back(
+                self._figures, table.wheels, table.speeds, table.foreseen, table.ahead,
+                table.command, table.blocked, seconds,
+            )  # fmt: skip
+        np.copyto(table.steering, table.next_steering, where=table.command[:, 0] != 0.0)
 
     def _read(self, now: int) -> None:
         """Motors, inputs and lidars; motors that fail or recover."""
@@ -246,11 +262,15 @@ class Ticker:
                 self._wakes[row] = self.robots[row].wake_at
         self._read_inputs()
         if table.lidars.size:
-            seen = hardware.sensors.read_lidars(table.lidars)
-            tick.merge_lidars(
-                table.lidar_robot, seen.nearest, seen.ahead, seen.connected, UNLIMITED,
-                table.nearest, table.ahead, table.lidar_up,
-            )  # fmt: skip
+            self._read_lidars()
+
+    def _read_lidars(self) -> None:
+        table = self.table
+        seen = self.hardware.sensors.read_lidars(table.lidars)
+        tick.merge_lidars(
+            table.lidar_robot, seen.nearest, seen.ahead, seen.connected, UNLIMITED,
+            table.nearest, table.ahead, table.lidar_up,
+        )  # fmt: skip
 
     def _read_wheels(self, before: Any) -> None:
         table = self.table
@@ -274,8 +294,8 @@ class Ticker:
     def _watch(self, seconds: float) -> None:
         table = self.table
         tick.watch_obstacles(
-            self._figures, table.wheels, table.speeds, table.command, table.ahead, table.blocked,
-            seconds,
+            self._figures, table.wheels, table.speeds, table.command, table.ahead, table.stop,
+            table.blocked, seconds,
         )  # fmt: skip
 
     def _locate(self, now: int) -> None:

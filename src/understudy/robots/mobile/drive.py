@@ -8,18 +8,16 @@ and after the tick.
 """
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.config.mobile.profile import DriveModel
 from understudy.motion.ticks import wrapped
 from understudy.motion.wheels import (
     ACKERMANN,
     DIFFERENTIAL,
+    DIRECT,
     LARGEST_STEERING,
-    MECANUM,
     STEERING_RATE,
     moved_on_arc,
 )
@@ -27,13 +25,6 @@ from understudy.space.compiled import compiled
 
 Floats = NDArray[np.float64]
 
-DIRECT = 3
-"""A robot without trackWidthMm. Its body follows the command, without wheels."""
-MODELS: Mapping[DriveModel, int] = {
-    "differential": DIFFERENTIAL,
-    "ackermann": ACKERMANN,
-    "mecanum": MECANUM,
-}
 X, Y, YAW, FORWARD, SIDEWAYS, TURNING, TRAVELLED = range(7)
 """Columns of the state; `TRAVELLED`: metres driven, backwards counts too."""
 WHEELS = 4
@@ -62,6 +53,8 @@ def step_drives(
             _steer(figures[row], command[row], state[row], wheels[row], seconds)
         elif model[row] == DIRECT:
             _follow(figures[row], command[row], state[row], seconds)
+            if command[row, 0] != 0.0 or command[row, 2] != 0.0:
+                before = before[0], before[1], state[row, TURNING]
         else:
             _drive_wheels(model[row], figures[row], command[row], state[row], wheels[row], seconds)
         _move(state[row], before, seconds)

@@ -51,24 +51,26 @@ def free_travel(
     comes within ``longest`` metres or a full turn on the spot."""
     for row in range(poses.shape[0]):
         forward, sideways, turning = speeds[row, 0], speeds[row, 1], speeds[row, 2]
-        metres = pace(forward, sideways, turning, corner_radius(outlines[row]))
+        around = corner_radius(outlines[row])
+        metres = pace(forward, sideways, turning, around)
         free[row] = math.inf
         if metres <= 0.0:
             continue
         horizon = longest / metres
         if forward == 0.0 and sideways == 0.0:
             horizon = min(horizon, 2.0 * math.pi / abs(turning))
+        fastest = _closing_speed(outlines[row], speeds[row], 0.0, 0.0)
         first = horizon
         for n in range(circle_spans[row, 0], circle_spans[row, 1]):
             x, y, radius = circles[n, 0], circles[n, 1], circles[n, 2]
             first = _until_touch(
                 poses[row], outlines[row], speeds[row], first, margin, widening * metres,
-                x, y, x, y, radius,
+                around, fastest, x, y, x, y, radius,
             )  # fmt: skip
         for n in range(line_spans[row, 0], line_spans[row, 1]):
             first = _until_touch(
                 poses[row], outlines[row], speeds[row], first, margin, widening * metres,
-                lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3], 0.0,
+                around, fastest, lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3], 0.0,
             )  # fmt: skip
         if first < horizon:
             free[row] = first * metres
@@ -82,6 +84,8 @@ def _until_touch(
     horizon: float,
     margin: float,
     growth: float,
+    around: float,
+    fastest: float,
     x1: float,
     y1: float,
     x2: float,
@@ -89,9 +93,9 @@ def _until_touch(
     radius: float,
 ) -> float:
     """Seconds until the field touches a line with round ends (a circle: a line without length), at
-    most ``horizon``. ``growth``: m/s by which the field widens."""
-    fastest = _closing_speed(outline, speeds, 0.0, 0.0)
-    near = distance_to_line(pose[0], pose[1], x1, y1, x2, y2) - radius - corner_radius(outline)
+    most ``horizon``. ``growth``: m/s by which the field widens; ``around``: radius of the corners,
+    ``fastest``: their largest speed."""
+    near = distance_to_line(pose[0], pose[1], x1, y1, x2, y2) - radius - around
     if near - margin > (fastest + growth) * horizon:
         return horizon
     distance, nx, ny = _gap(outline, pose[0], pose[1], pose[2], x1, y1, x2, y2, radius)

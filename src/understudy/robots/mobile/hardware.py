@@ -82,7 +82,7 @@ class MockHardware:
         self._worlds = Worlds([each.solids for each in surroundings], profiles)
         self.motors = MockMotors(layout, poses, _odometry_scales(layout, seeds))
         self.io = MockIo(layout, seeds)
-        self.sensors = MockSensors(layout, self._worlds)
+        self.sensors = MockSensors(layout, self._worlds, self.motors.body)
         self.faults = Faults(layout, self.motors, self.io, self.sensors)
         self._scenario = Scenario(layout, robots, seeds, self.faults)
         for robot in robots:

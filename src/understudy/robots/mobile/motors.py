@@ -21,7 +21,7 @@ from understudy.config.mobile.kinematics import (
 )
 from understudy.config.mobile.layout import Layout
 from understudy.errors import Refused
-from understudy.motion.wheels import DIFFERENTIAL, Wheels
+from understudy.motion.wheels import DIRECT, Wheels
 from understudy.ports.mobile import (
     Bools,
     Floats,
@@ -85,7 +85,8 @@ class MockMotors:
         self._wheels = wheels_of(layout)
         self._wheel_motors = wheel_rows(layout)
         self._wheel_speeds = np.zeros((robots, drive.WHEELS))
-        self._model = _models(layout)
+        self._model = drives_of(layout)
+        self._direct = self._model == DIRECT
         self._figures = np.zeros((robots, 5))
         self._figures[:, drive.TRACK] = [track_of(robot) for robot in layout.robots]
         self._figures[:, drive.BASE] = [base_of(robot) for robot in layout.robots]
@@ -154,6 +155,8 @@ class MockMotors:
         drive.step_drives(
             rows, self._model, self._figures, self.command, self.body, self._wheel_speeds, duration
         )
+        at_once = self._direct & self.command.any(axis=1)
+        before[at_once, 2] = self.body[at_once, drive.TURNING]
         roll_wheels(
             rows, self._wheels, self._wheel_motors, before, self.body, self._wheel_speeds,
             self._scales, self.state, duration,
@@ -191,15 +194,6 @@ class MockMotors:
             rows = self._wheel_motors[begin:end][rolling[begin:end]]
             if rows.size:
                 self._figures[robot, drive.MAX_SPEED :] = self.limits[rows, : axes.LOWEST].min(0)
-
-
-def _models(layout: Layout) -> NDArray[np.int8]:
-    """A differential drive whose track is not known follows the command."""
-    models = drives_of(layout)
-    for row, robot in enumerate(layout.robots):
-        if models[row] == DIFFERENTIAL and robot.dimensions.track_width_mm is None:
-            models[row] = drive.DIRECT
-    return models
 
 
 def _limits(layout: Layout) -> Floats:

@@ -47,9 +47,9 @@ class Saved(Struct, frozen=True):
 
 
 class MockSensors:
-    """`SensorDriver` of all devices of a layout."""
+    """`SensorDriver` of all devices of a layout. ``body``: of all robots, as in `drive`."""
 
-    def __init__(self, layout: Layout, worlds: Worlds) -> None:
+    def __init__(self, layout: Layout, worlds: Worlds, body: Floats) -> None:
         self._layout = layout
         self._worlds = worlds
         devices = len(layout.devices)
@@ -73,7 +73,7 @@ class MockSensors:
         self._is_fresh = np.zeros(devices, dtype=np.bool_)
         """Whether nothing in the world has changed since the last scan."""
         self._motion = np.zeros((devices, 3))
-        self._body = np.zeros((len(layout.robots), 7))
+        self._body = body
         self._markers = Markers(layout)
         self._waiting: list[Scan] = []
         self._scans: list[Scan] = []
@@ -87,6 +87,7 @@ class MockSensors:
     def set_motion(self, rows: Rows, velocity: Floats) -> None:
         moving = velocity.any(axis=1)
         self._motion[rows[moving]] = velocity[moving]
+        self._look_ahead(rows[moving])
 
     def read_lidars(self, rows: Rows) -> LidarReadings:
         connected = self._connected[rows]

@@ -1,0 +1,141 @@
+"""What robots will do within the next tick, and whether their way is free for it.
+
+A command is only given if the robot can stop after the tick before it touches something. The check
+is made along the path on which the robot would brake: with the speeds that it has after the tick.
+As every drive brakes on its curve, a robot that is not allowed to go on can always stop.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.jobs.mobile.pose_control import ACCELERATION, DECELERATION
+from understudy.jobs.mobile.tick import GAP, STANDS, Figures, fastest_wheel, pace_of_wheels
+from understudy.motion.wheels import (
+    ACKERMANN,
+    DIRECT,
+    FORWARD,
+    LARGEST_STEERING,
+    SIDEWAYS,
+    STEERING_RATE,
+    TURNING,
+    Wheels,
+)
+from understudy.space.compiled import compiled
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Codes = NDArray[np.int8]
+
+STEERED_BY_WHEELS = 0.01
+"""m/s of an Ackermann drive above which its speeds show how it is steered."""
+
+
+@compiled
+def foresee(
+    drive: Codes, wheels: Wheels, speeds: Floats, limits: Floats, command: Floats,
+    steering: Floats, next_steering: Floats, foreseen: Floats, seconds: float,
+) -> None:  # fmt: skip
+    """Fills ``foreseen``: the speeds of the bodies after the tick; ``next_steering``: steering
+    angles of Ackermann drives."""
+    for row in range(drive.size):
+        forward, turning = command[row, FORWARD], command[row, TURNING]
+        if drive[row] == ACKERMANN:
+            next_steering[row] = _steered(
+                steering[row], wheels.base[row], speeds[row], command[row], seconds
+            )
+            now = ramped(speeds[row, FORWARD], forward, limits[row], seconds)
+            foreseen[row, FORWARD], foreseen[row, SIDEWAYS] = now, 0.0
+            foreseen[row, TURNING] = now * math.tan(next_steering[row]) / wheels.base[row]
+        elif drive[row] == DIRECT and (forward != 0.0 or turning != 0.0):
+            foreseen[row, FORWARD] = ramped(speeds[row, FORWARD], forward, limits[row], seconds)
+            foreseen[row, SIDEWAYS], foreseen[row, TURNING] = 0.0, turning
+        else:
+            share = _share(wheels, row, speeds[row], limits[row], command[row], seconds)
+            for column in range(3):
+                change = command[row, column] - speeds[row, column]
+                foreseen[row, column] = speeds[row, column] + share * change
+
+
+@compiled
+def ramped(speed: float, wanted: float, limits: Floats, seconds: float) -> float:
+    """A speed after a tick."""
+    change = wanted - speed
+    most = limits[DECELERATION if speed * change < 0.0 else ACCELERATION] * seconds
+    result: float = speed + min(max(change, -most), most)
+    return result
+
+
+@compiled
+def _share(
+    wheels: Wheels, row: int, speeds: Floats, limits: Floats, command: Floats, seconds: float
+) -> float:
+    """The part of the wanted change that the wheels can make in a tick, all in proportion."""
+    share = 1.0
+    for n in range(wheels.spans[row, 0], wheels.spans[row, 1]):
+        speed = wanted = 0.0
+        for column in range(3):
+            speed += wheels.coefficients[n, column] * speeds[column]
+            wanted += wheels.coefficients[n, column] * command[column]
+        change = abs(ramped(speed, wanted, limits, seconds) - speed)
+        if change < abs(wanted - speed):
+            share = min(share, change / abs(wanted - speed))
+    return share
+
+
+@compiled
+def _steered(angle: float, base: float, speeds: Floats, command: Floats, seconds: float) -> float:
+    """The steering angle after a tick; it stays while the robot shall stand."""
+    if abs(speeds[FORWARD]) > STEERED_BY_WHEELS:
+        angle = math.atan(speeds[TURNING] * base / speeds[FORWARD])
+    if command[FORWARD] == 0.0:
+        return angle
+    wanted = math.atan(command[TURNING] * base / command[FORWARD])
+    wanted = min(max(wanted, -LARGEST_STEERING), LARGEST_STEERING)
+    most = STEERING_RATE * seconds
+    return angle + min(max(wanted - angle, -most), most)
+
+
+@compiled
+def watched_motion(wheels: Wheels, foreseen: Floats, motion: Floats) -> None:
+    """Fills ``motion`` with the speeds that the protective fields look at: 0 for robots that
+    stand."""
+    for row in range(motion.shape[0]):
+        stands = fastest_wheel(wheels, row, foreseen[row]) < STANDS
+        for column in range(3):
+            motion[row, column] = 0.0 if stands else foreseen[row, column]
+
+
+@compiled
+def hold_back(
+    figures: Figures, wheels: Wheels, speeds: Floats, foreseen: Floats, ahead: Floats,
+    command: Floats, blocked: Flags, seconds: float,
+) -> None:  # fmt: skip
+    """Stops robots that could not stop in time after this tick: ``command`` becomes 0 and
+    ``blocked`` is set."""
+    for row in range(blocked.size):
+        if not figures.stop_on_obstacle[row] or fastest_wheel(wheels, row, command[row]) < STANDS:
+            continue
+        needed = GAP + stopping_distance(
+            wheels, row, speeds[row], foreseen[row], figures.radius[row],
+            figures.body_limits[row, DECELERATION], seconds,
+        )  # fmt: skip
+        if ahead[row] <= max(needed, figures.stop_distance[row]):
+            blocked[row] = True
+            command[row, :] = 0.0
+
+
+@compiled
+def stopping_distance(
+    wheels: Wheels, row: int, speeds: Floats, foreseen: Floats, radius: float, braking: float,
+    seconds: float,
+) -> float:  # fmt: skip
+    """Metres of this tick and of braking after it. Braking ends with a whole tick."""
+    rate = pace_of_wheels(wheels, row, foreseen, radius)
+    after = fastest_wheel(wheels, row, foreseen)
+    within = max(fastest_wheel(wheels, row, speeds), after) * seconds
+    distance: float = rate * (
+        within + after * after / (2.0 * braking) + braking * seconds * seconds / 8.0
+    )
+    return distance
