@@ -98,27 +98,31 @@ def _until_touch(
     near = distance_to_line(pose[0], pose[1], x1, y1, x2, y2) - radius - around
     if near - margin > (fastest + growth) * horizon:
         return horizon
-    distance, nx, ny = _gap(outline, pose[0], pose[1], pose[2], x1, y1, x2, y2, radius)
-    narrow = min(margin, distance / 2.0)
-    left = distance - narrow
-    if left <= 0.0:
-        return 0.0
+    left, nx, ny = _gap(outline, pose[0], pose[1], pose[2], x1, y1, x2, y2, radius)
+    narrow = min(margin, left / 2.0)
+    left -= narrow
     touch = min(TOUCH, left / 10.0)
     seconds = 0.0
+    if left <= 0.0:
+        return seconds
     for _ in range(STEPS):
         closing = _closing_speed(outline, speeds, nx, ny) + growth
         seconds += _surely_free(left, closing, abs(speeds[2]) * fastest)
         if seconds >= horizon:
             return horizon
-        x, y, yaw = moved_on_arc(
-            pose[0], pose[1], pose[2],
-            speeds[0] * seconds, speeds[1] * seconds, speeds[2] * seconds,
-        )  # fmt: skip
-        distance, nx, ny = _gap(outline, x, y, yaw, x1, y1, x2, y2, radius)
-        left = distance - narrow - growth * seconds
+        x, y, yaw = _later(pose, speeds, seconds)
+        left, nx, ny = _gap(outline, x, y, yaw, x1, y1, x2, y2, radius)
+        left -= narrow + growth * seconds
         if left <= touch:
             break
     return seconds
+
+
+@compiled
+def _later(pose: Floats, speeds: Floats, seconds: float) -> tuple[float, float, float]:
+    return moved_on_arc(
+        pose[0], pose[1], pose[2], speeds[0] * seconds, speeds[1] * seconds, speeds[2] * seconds
+    )
 
 
 @compiled
