@@ -56,8 +56,8 @@ class DrivenFleet:
     def run(self, seconds: float, slices: int = 1) -> Self:
         begin = self.now
         for n in range(1, slices + 1):
-            self.now = begin + round(seconds * NS_PER_SECOND * n / slices)
-            advance([self.fleet], self.now, self._settled)
+            since, self.now = self.now, begin + round(seconds * NS_PER_SECOND * n / slices)
+            advance([self.fleet], self.now, self._settled, since=since)
         return self
 
     def _settled(self, now: int) -> None:

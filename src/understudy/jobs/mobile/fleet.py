@@ -111,16 +111,11 @@ class Fleet:
         hardware = self._hardware
         if ticker.ticks < 0:
             return 0
-        if self._post.connected or not isinstance(hardware, Rests) or not ticker.at_rest():
+        if self._post.connected or not isinstance(hardware, Rests) or ticker.expects():
             return ticker.next_tick()
-        due = [ticker.tick_from(ticker.next_module_wake())]
         change = hardware.next_change()
-        if change is not None:
-            due.append(ticker.tick_from(change))
-        if ticker.poked >= ticker.time_of(ticker.ticks):
-            due.append(ticker.tick_after(ticker.poked))
-        first = min(due)
-        return first if first < LATEST else None
+        wake = min(ticker.next_module_wake(), LATEST if change is None else change)
+        return None if wake >= LATEST else ticker.tick_from(wake)
 
     def wake(self, now: int) -> None:
         for ticker in self._tickers:

@@ -32,8 +32,13 @@ YAW_TOLERANCE = math.radians(0.5)
 CAR_YAW_TOLERANCE = math.radians(1.0)
 STILL_SPEED, STILL_TURNING = 1e-3, 1e-3
 """m/s and rad/s below which a robot has stopped."""
+WHEEL_ERROR = 0.02
+"""m/s of forward speed that wheels with an error report at 1 rad/s of turning on the spot."""
 CORRECTION = 2.0
 """rad/s of turning for each rad of deviation, while driving."""
+CORRECTED_BEFORE = 0.3
+"""Metres before the goal from which on the correction gets weaker: the direction of a near goal
+changes fast, and the wheels need their deceleration to stop."""
 RESERVE = 0.5
 """The part of the acceleration with which a mecanum drive plans: it needs the rest to change the
 direction of its wheels while it turns."""
@@ -113,7 +118,7 @@ def _drive(
     command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
     if away <= goal[TOLERANCE] / 2.0:  # near enough: stop, do not turn after a point underfoot
         return
-    standing = abs(speeds[FORWARD]) < STILL_SPEED
+    standing = abs(speeds[FORWARD]) < STILL_SPEED + WHEEL_ERROR * abs(speeds[TURNING])
     if standing and (abs(aside) > YAW_TOLERANCE or abs(speeds[TURNING]) > STILL_TURNING):
         command[TURNING] = turning_towards(aside, speeds, limits, seconds)
         return
@@ -125,7 +130,7 @@ def _drive(
     )
     command[FORWARD] = math.copysign(fastest, ahead)
     straight = aside if ahead > 0.0 else wrapped(aside + math.pi)
-    turning = CORRECTION * straight
+    turning = CORRECTION * straight * min(1.0, away / CORRECTED_BEFORE)
     command[TURNING] = min(max(turning, -limits[MAX_TURNING]), limits[MAX_TURNING])
 
 

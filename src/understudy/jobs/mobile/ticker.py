@@ -84,27 +84,26 @@ class Ticker:
         return -(-number * NS_PER_SECOND // self.hz)
 
     def next_tick(self) -> int:
-        return self.time_of(self.ticks + 1)
-
-    def tick_after(self, time: int) -> int:
-        """The time of the first tick after a time."""
-        return self.time_of(max(time * self.hz // NS_PER_SECOND, self.ticks) + 1)
+        """The time of the next tick. After ticks that were left out it is the first one after the
+        time at which something came from outside."""
+        following = self.time_of(self.ticks + 1)
+        return following if self.poked < following else self.tick_from(self.poked + 1)
 
     def tick_from(self, time: int) -> int:
         """The time of the first tick at or after a time."""
         return self.time_of(max(-(-time * self.hz // NS_PER_SECOND), self.ticks + 1))
 
-    def at_rest(self) -> bool:
-        """Whether nothing happens by itself: all motors stand, no message waits, no command runs
-        and no module wants to act."""
+    def expects(self) -> bool:
+        """Whether the next tick can change something: something came from outside since the last
+        tick, or a motor moves or shall move."""
         table = self.table
-        return (
-            not self.inbox
-            and not table.command.any()
-            and not table.speeds.any()
-            and not table.rolling.any()
-            and not table.moving.any()
-            and not table.mode.any()
+        return bool(
+            self.poked >= self.time_of(self.ticks)
+            or table.mode.any()
+            or table.moving.any()
+            or table.command.any()
+            or table.speeds.any()
+            or table.rolling.any()
         )
 
     def next_module_wake(self) -> int:
