@@ -49,7 +49,7 @@ def busy(**options: Any) -> Mock:
     return Mock(changes, changes | {"runtime__tickHz": 60}, **options)
 
 
-SCRIPT = [
+SCRIPT: list[tuple[float, str, str, dict[str, Any]]] = [
     (0.5, "r1", "MOVE_TO_POSE", {"x": 2.5, "y": 0.5}),
     (0.5, "r2", "MOVE_VELOCITY", {"linear": 0.8}),
     (2.0, "r1", "EXECUTE_ACTION", {"motorId": "act_1", "targetPosition": 0.05}),
