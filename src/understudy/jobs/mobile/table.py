@@ -43,7 +43,8 @@ class Table:
         "lidar_up", "estop", "io_hold", "traffic_hold", "manual_hold", "operator_hold", "inputs_up",
         "stop", "status", "drive_down", "function_down", "bootstrapped", "stop_on_obstacle",
         "stop_distance", "warn_distance", "position", "rolling", "connected", "faulty", "homing",
-        "set_speed", "target", "tolerance", "moving", "deadline", "max_speed", "max_acceleration", "due",
+        "set_speed", "target", "tolerance", "moving", "deadline", "max_speed", "max_acceleration",
+        "due",
     )  # fmt: skip
     """Columns of a snapshot; the others follow from the robot files or are filled at each tick."""
 
