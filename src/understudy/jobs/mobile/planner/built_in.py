@@ -147,8 +147,9 @@ def body_of(robot: RobotFile) -> Body:
     size, safety = robot.dimensions, robot.safety
     stop = safety.obstacle_stop_distance_meters if safety.stop_on_obstacle else 0.0
     front = size.length_mm * MM / 2.0 + centre_ahead(robot)
-    swing = smallest_radius(base_of(robot)) if drive_model(robot) == "ackermann" else 0.0
-    return Body(front, size.width_mm * MM / 2.0, stop, swing)
+    model = drive_model(robot)
+    swing = smallest_radius(base_of(robot)) if model == "ackermann" else 0.0
+    return Body(front, size.width_mm * MM / 2.0, stop, swing, sideways=model == "mecanum")
 
 
 # ── how long it takes ───────────────────────────────────────────────────────────────────────────

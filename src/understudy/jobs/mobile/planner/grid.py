@@ -43,12 +43,14 @@ DEARER = 4.0
 
 class Body(NamedTuple):
     """What a robot needs, in metres. ``front``: from its pose to its farthest side; ``stop``: the
-    distance at which it stops for an obstacle; ``swing``: how far it leaves a line at a corner."""
+    distance at which it stops for an obstacle; ``swing``: how far it leaves a line at a corner;
+    ``sideways``: it does not turn into the direction of its motion."""
 
     front: float
     half_width: float
     stop: float
     swing: float = 0.0
+    sideways: bool = False
 
     @property
     def clearances(self) -> list[float]:
@@ -58,12 +60,17 @@ class Body(NamedTuple):
     @property
     def turning(self) -> float:
         """The clearance with which it can turn on the spot."""
-        return math.hypot(self.front, self.half_width) + LEAST_MARGIN
+        return self._corner + LEAST_MARGIN
 
     @property
     def wide(self) -> float:
         """The clearance with which it never stops for an obstacle."""
-        return max(self.front + self.stop + MARGIN, self.turning)
+        ahead = self._corner if self.sideways else self.front
+        return max(ahead + self.stop + MARGIN, self.turning)
+
+    @property
+    def _corner(self) -> float:
+        return math.hypot(self.front, self.half_width)
 
 
 class Grid(NamedTuple):
