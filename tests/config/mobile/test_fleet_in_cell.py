@@ -141,6 +141,16 @@ def test_without_the_key_the_section_of_the_robot_files_counts(folder: Folder) -
     assert folder.nats(ONE + "nats: {port: 4333}") == Nats(port=4333)
 
 
+def test_cells_with_other_robots_have_other_consumers_on_a_given_server(folder: Folder) -> None:
+    """Each message is given to one process of a consumer only."""
+    folder.robot("r.json")
+    cell = "robots: {{{}: {{kind: mobile, file: r.json}}}}\n"
+    given = "nats: {servers: ['nats://10.0.0.5:4222']}"
+    names = [folder.nats(cell.format(robot) + given).durable for robot in ("a", "b", "a")]
+    assert names[0] == names[2] != names[1]
+    assert folder.nats(cell.format("a") + given.replace("{", "{durable: d, ")).durable == "d"
+
+
 def test_robot_files_with_different_servers_are_an_error(folder: Folder) -> None:
     folder.robot("one.json", "one", nats=SERVER)
     folder.robot("two.json", "two", nats=SERVER)

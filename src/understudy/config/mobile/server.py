@@ -1,6 +1,7 @@
 """The NATS server of the mobile robots of a cell: of the cell file, or of the robots' files."""
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
@@ -34,10 +35,19 @@ def wire_of(files: Mapping[str, str], given: Mapping[str, Any] | None, find: Fin
             if found is not None and found[1] != nats:
                 raise _another(found[0], path, text)
             found = path, nats
-    keys: Mapping[str, Any] = given or (wire_keys(*found) if found else {})
+    keys = dict(given or (wire_keys(*found) if found else {}))
+    if keys.get("servers"):
+        keys.setdefault("durable", consumer_of(files))
     with located_at("nats"):
-        wire: Wire = read(dict(keys), module_of("wires", "nats").Config)
+        wire: Wire = read(keys, module_of("wires", "nats").Config)
     return wire
+
+
+def consumer_of(robots: Iterable[str]) -> str:
+    """Name of the consumer of these robots: cells that share a server must not share it, since
+    each message is given to one process of a consumer only."""
+    digest = hashlib.sha256("\n".join(sorted(robots)).encode()).hexdigest()
+    return f"understudy-{digest[:12]}"
 
 
 def _another(other: str, path: str, text: str) -> ConfigError:

@@ -148,7 +148,8 @@ class NatsEndpoint:
                 "of its own with nats: {durable: NAME}",
                 self.endpoint, self._config.durable,
             )  # fmt: skip
-        log.info("%s: connected to %s", self.endpoint, address)
+        level = logging.INFO if self._tried.done() or self.own_server is None else logging.DEBUG
+        log.log(level, "%s: connected to %s", self.endpoint, address)
         self._said = ""
         self._link = NatsLink(self.endpoint, client, self._config, self._events, self._unhandled)
         try:
