@@ -181,6 +181,21 @@ def test_the_field_follows_every_tick_and_has_the_range_of_the_lidar() -> None:
     assert ahead(short, 0.5, 0.0, 0.0) == math.inf
 
 
+def test_the_field_of_a_robot_that_stands_follows_the_world() -> None:
+    cart = {"id": "c", "x": 5, "y": 0, "radiusMeters": 0.5}
+    script = [
+        {"atSeconds": 1, "action": "move", "id": "c", "x": 2, "y": 0, "overSeconds": 1},
+        {"atSeconds": 3, "action": "remove", "id": "c"},
+    ]
+    changes = {f"{PROFILE}.world.obstacles": [cart], f"{PROFILE}.scripts.obstacles": script}
+    made = rig(changes)
+    assert ahead(made, 0.5, 0.0, 0.0) == math.inf
+    assert ahead(made.run(2.0), 0.0, 0.0, 0.0) == pytest.approx(1.05, abs=0.06)
+    assert ahead(made.run(1.0), 0.0, 0.0, 0.0) == math.inf
+    made.hardware.set_solids([(Circle("post", 2.0, 0.0, 0.5),)])
+    assert ahead(made, 0.0, 0.0, 0.0) == pytest.approx(1.05, abs=0.06)
+
+
 # ── scanner ─────────────────────────────────────────────────────────────────────────────────────
 
 

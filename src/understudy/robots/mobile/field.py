@@ -59,21 +59,49 @@ def free_travel(
         horizon = longest / metres
         if forward == 0.0 and sideways == 0.0:
             horizon = min(horizon, 2.0 * math.pi / abs(turning))
-        fastest = _closing_speed(outlines[row], speeds[row], 0.0, 0.0)
-        first = horizon
-        for n in range(circle_spans[row, 0], circle_spans[row, 1]):
-            x, y, radius = circles[n, 0], circles[n, 1], circles[n, 2]
-            first = _until_touch(
-                poses[row], outlines[row], speeds[row], first, margin, widening * metres,
-                around, fastest, x, y, x, y, radius,
-            )  # fmt: skip
-        for n in range(line_spans[row, 0], line_spans[row, 1]):
-            first = _until_touch(
-                poses[row], outlines[row], speeds[row], first, margin, widening * metres,
-                around, fastest, lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3], 0.0,
-            )  # fmt: skip
+        first = _first_touch(
+            poses[row], outlines[row], speeds[row], horizon, margin, widening * metres, around,
+            circles, circle_spans[row], lines, line_spans[row],
+        )  # fmt: skip
         if first < horizon:
             free[row] = first * metres
+
+
+@compiled
+def _first_touch(
+    pose: Floats,
+    outline: Floats,
+    speeds: Floats,
+    horizon: float,
+    margin: float,
+    growth: float,
+    around: float,
+    circles: Floats,
+    circle_span: Spans,
+    lines: Floats,
+    line_span: Spans,
+) -> float:
+    """Seconds until the field touches an obstacle, at most ``horizon``. Obstacles far from the
+    middle of the path are left out."""
+    fastest, half = _closing_speed(outline, speeds, 0.0, 0.0), horizon / 2.0
+    middle_x, middle_y, _ = moved_on_arc(
+        pose[0], pose[1], pose[2], speeds[0] * half, speeds[1] * half, speeds[2] * half
+    )
+    far = around + margin + TOUCH + fastest * half + growth * horizon
+    first = horizon
+    for n in range(circle_span[0], circle_span[1]):
+        x, y, radius = circles[n, 0], circles[n, 1], circles[n, 2]
+        if math.hypot(x - middle_x, y - middle_y) - radius < far:
+            first = _until_touch(
+                pose, outline, speeds, first, margin, growth, around, fastest, x, y, x, y, radius
+            )
+    for n in range(line_span[0], line_span[1]):
+        x1, y1, x2, y2 = lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3]
+        if distance_to_line(middle_x, middle_y, x1, y1, x2, y2) < far:
+            first = _until_touch(
+                pose, outline, speeds, first, margin, growth, around, fastest, x1, y1, x2, y2, 0.0
+            )
+    return first
 
 
 @compiled

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from understudy.config.mobile.kinematics import centre_ahead, outlines_of
+from understudy.config.mobile.kinematics import centre_ahead, outlines_of, track_of
 from understudy.config.mobile.layout import DeviceRow, Layout
 from understudy.config.mobile.profile import BarcodeMarker, BarcodeScan
 from understudy.config.mobile.robot_file import LidarConfig, RobotFile, ScannerConfig
@@ -32,7 +32,7 @@ from understudy.units import DEG, LATEST, MM, NS_PER_SECOND
 
 NOTHING = -1.0
 """Stands for an infinite distance in the tables: JSON has no infinite number."""
-MORE_AHEAD = 1.0
+MORE_AHEAD = 0.5
 """Metres by which the protective field reaches farther than the safety distances and the braking
 distance."""
 
@@ -73,6 +73,8 @@ class MockSensors:
         self._is_fresh = np.zeros(devices, dtype=np.bool_)
         """Whether nothing in the world has changed since the last scan."""
         self._motion = np.zeros((devices, 3))
+        self._looked = np.full((devices, 6), np.nan)
+        """Pose and motion for which `_ahead` was computed."""
         self._body = body
         self._markers = Markers(layout)
         self._waiting: list[Scan] = []
@@ -133,6 +135,7 @@ class MockSensors:
     def note_change(self) -> None:
         """The world has changed."""
         self._is_fresh[:] = False
+        self._looked[:] = np.nan
 
     def start(self, body: Floats) -> None:
         """What lidars report before the first tick."""
@@ -171,6 +174,11 @@ class MockSensors:
         self._is_fresh[due] = True
 
     def _look_ahead(self, rows: Rows) -> None:
+        """Only where the robot has moved, or shall go elsewhere, or the world has changed."""
+        here = self._body[self._robot[rows], : drive.FORWARD]
+        looked = self._looked[rows]
+        differs = (looked[:, :3] != here) | (looked[:, 3:] != self._motion[rows])
+        rows = rows[differs.any(axis=1)]
         if not rows.size:
             return
         robots, worlds = self._robot[rows], self._worlds
@@ -183,6 +191,8 @@ class MockSensors:
         )  # fmt: skip
         seen = free <= np.minimum(self._farthest[rows], self._longest[rows])
         self._ahead[rows] = np.where(seen, free, NOTHING)
+        self._looked[rows, :3] = self._body[robots, : drive.FORWARD]
+        self._looked[rows, 3:] = self._motion[rows]
 
     def _eyes(self, rows: Rows) -> Floats:
         """Where sensors are in the world: x, y, yaw."""
@@ -211,6 +221,7 @@ class MockSensors:
         restore(self._saved(), state.columns)
         self._markers.load(state.inside)
         self._waiting, self._scans = list(state.waiting), list(state.scans)
+        self._looked[:] = np.nan
         self._body = body
 
     def _saved(self) -> dict[str, NDArray[Any]]:
@@ -357,14 +368,16 @@ def ray_angles(config: LidarConfig) -> Floats:
 
 
 def _needed_ahead(robot: RobotFile) -> float:
-    """Metres ahead that safety looks at: its distances, and the longest way of braking."""
-    safety = robot.safety
+    """Metres ahead that safety looks at: its distances, and the longest way of braking; while the
+    robot turns on the spot its corners go farther than its wheels."""
+    safety, size = robot.safety, robot.dimensions
     limits = [motor.limits.si for motor in robot.motors if motor.role == "DRIVE"]
-    braking = [each.max_speed**2 / 2.0 / each.max_deceleration for each in limits]
-    reach = max(
-        safety.obstacle_warn_distance_meters, safety.obstacle_stop_distance_meters, *braking
+    braking = max((each.max_speed**2 / 2.0 / each.max_deceleration for each in limits), default=0.0)
+    corner = math.hypot(size.length_mm * MM / 2.0 + centre_ahead(robot), size.width_mm * MM / 2.0)
+    swing = max(corner / (track_of(robot) / 2.0), 1.0)
+    return MORE_AHEAD + max(
+        safety.obstacle_warn_distance_meters, safety.obstacle_stop_distance_meters, braking * swing
     )
-    return reach + MORE_AHEAD
 
 
 def _distances(values: Floats, connected: Bools) -> Floats:
