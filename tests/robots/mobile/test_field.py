@@ -180,6 +180,8 @@ def _inside(pose: Pose, outline: Pose, x: float, y: float) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @example([(1.0, 0.33, 0.005)], [], (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), OUTLINE)
+@example([(0.0, 0.0, 0.3)], [], (0.0, 0.0, 0.0), (1e-310, 0.0, 0.0), OUTLINE)
+@example([], [(-1.0, 0.0, 1.0, 0.0)], (0.0, 0.0, 0.0), (1e-310, 0.0, 0.0), OUTLINE)
 @given(circle_lists, line_lists, poses, speeds, st.sampled_from([OUTLINE, SHIFTED]))
 def test_the_way_is_free_as_far_as_it_says_and_ends_at_something(
     circles: list[Circle], lines: list[Line], pose: Pose, speed: Pose, outline: Pose

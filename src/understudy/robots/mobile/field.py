@@ -82,7 +82,7 @@ def _first_touch(
     line_span: Spans,
 ) -> float:
     """Seconds until the field touches an obstacle, at most ``horizon``. Obstacles far from the
-    middle of the path are left out."""
+    middle of the path are left out (none if the speed is so small that this is no number)."""
     fastest, half = _closing_speed(outline, speeds, 0.0, 0.0), horizon / 2.0
     middle_x, middle_y, _ = moved_on_arc(
         pose[0], pose[1], pose[2], speeds[0] * half, speeds[1] * half, speeds[2] * half
@@ -91,13 +91,13 @@ def _first_touch(
     first = horizon
     for n in range(circle_span[0], circle_span[1]):
         x, y, radius = circles[n, 0], circles[n, 1], circles[n, 2]
-        if math.hypot(x - middle_x, y - middle_y) - radius < far:
+        if not math.hypot(x - middle_x, y - middle_y) - radius >= far:
             first = _until_touch(
                 pose, outline, speeds, first, margin, growth, around, fastest, x, y, x, y, radius
             )
     for n in range(line_span[0], line_span[1]):
         x1, y1, x2, y2 = lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3]
-        if distance_to_line(middle_x, middle_y, x1, y1, x2, y2) < far:
+        if not distance_to_line(middle_x, middle_y, x1, y1, x2, y2) >= far:
             first = _until_touch(
                 pose, outline, speeds, first, margin, growth, around, fastest, x1, y1, x2, y2, 0.0
             )
