@@ -20,9 +20,13 @@ import pytest
 from understudy.app.stand_in import StandIn
 
 if TYPE_CHECKING:
+    from understudy.app.fleet_stand_in import FleetStandIn, MobileRobot
     from understudy.app.virtual_controller import VirtualController
+    from understudy.ports import Rate
 
 
+FLEET_RATE = 10.0
+"""Times real time of `fleet`: a backend has clocks of its own."""
 KEYWORDS = ("cell", "seed", "rules", "rate", "hmi", "files")
 """Keywords of the marker `understudy`."""
 
@@ -34,17 +38,17 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-def _stand_in(request: pytest.FixtureRequest, cell: str) -> StandIn:
+def _stand_in(request: pytest.FixtureRequest, cell: str, rate: "Rate" = "step") -> StandIn:
     marker = request.node.get_closest_marker("understudy")
     if marker is None:
-        return StandIn(cell)
+        return StandIn(cell, rate=rate)
     wrong = [*map(repr, marker.args), *(name for name in marker.kwargs if name not in KEYWORDS)]
     if wrong:
         raise pytest.UsageError(
             f"@pytest.mark.understudy: {', '.join(wrong)} is not understood; "
             f"allowed are the keywords {', '.join(KEYWORDS)}"
         )
-    return StandIn(**({"cell": cell} | marker.kwargs))
+    return StandIn(**({"cell": cell, "rate": rate} | marker.kwargs))
 
 
 @pytest.fixture(scope="session")
@@ -98,3 +102,21 @@ def robot(compiled_kernels: None) -> "VirtualController":
     arm.connect()
     arm.enable()
     return arm
+
+
+@pytest.fixture
+def fleet(request: pytest.FixtureRequest, compiled_kernels: None) -> "Iterator[FleetStandIn]":
+    """Ten mobile robots and their NATS server; time runs, ten times as fast as real time."""
+    from understudy.app.fleet_stand_in import FleetStandIn
+
+    with _stand_in(request, "fleet", FLEET_RATE) as cell, FleetStandIn(cell) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def mobile_robot(request: pytest.FixtureRequest, compiled_kernels: None) -> "Iterator[MobileRobot]":
+    """A mobile robot on virtual time, with its NATS server; the first one of the marker's cell."""
+    from understudy.app.fleet_stand_in import FleetStandIn
+
+    with _stand_in(request, "mobile_robot") as cell, FleetStandIn(cell) as fleet:
+        yield fleet.robot(fleet.robots[0])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
 TIMEOUT_S = 5.0
+POLL_S = 0.005
 ALL = "*"
 MESSAGE_ID = "Nats-Msg-Id"
 Result = TypeVar("Result")
@@ -103,6 +104,8 @@ class FleetClient:
             target=self._loop.run_forever, name="fleet client", daemon=True
         )
         self._nats: Client | None = None
+        self._sent = ("", 0)
+        """Stream and sequence number of the last message."""
         self._problem = ""
         """What nats-py has reported last."""
         self._inboxes: list[Inbox] = []
@@ -227,11 +230,31 @@ class FleetClient:
         data = json.dumps(envelope).encode()
 
         async def publish() -> None:
-            stream = self._connection().jetstream(timeout=self._timeout)
-            await stream.publish(subject(robot, kind), data, headers={MESSAGE_ID: name})
+            streams = self._connection().jetstream(timeout=self._timeout)
+            stored = await streams.publish(subject(robot, kind), data, headers={MESSAGE_ID: name})
+            self._sent = (stored.stream, stored.seq)
 
         self._call(publish())
         return name
+
+    def wait_handled(self) -> None:
+        """Returns when the robot has handled the message that was sent last."""
+        stream, sequence = self._sent
+
+        async def look() -> None:
+            streams = self._connection().jetstream(timeout=self._timeout)
+            while True:
+                consumers = await streams.consumers_info(stream)
+                reached = [each.ack_floor.stream_seq for each in consumers if each.ack_floor]
+                if reached and min(reached) >= sequence:
+                    return
+                await asyncio.sleep(POLL_S)
+
+        self._call(look())
+
+    def flush(self) -> None:
+        """Returns when everything has come that the server had until now."""
+        self._call(self._connection().flush(max(1, round(self._timeout))))
 
     def robots(self) -> list[str]:
         """The robots that have sent their state to this server, by name."""
