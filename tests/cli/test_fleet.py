@@ -18,7 +18,7 @@ from understudy.app.ready_file import ReadyFile
 from understudy.cli import fleet as fleet_commands
 from understudy.errors import ConfigError
 
-ROBOTS = ("robot-1", "robot-2")
+ROBOTS = ("robot-1", "robot-2", "robot-10")
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +139,7 @@ def test_a_mistake_is_named_before_anything_is_sent(words: str, said: str) -> No
 
 def test_an_unknown_robot_is_named_with_the_known_ones(server: str, robots: ScriptedFleet) -> None:
     said = refused("send", "robot-3", "STOP", "--server", server)
-    assert "unknown robot (got 'robot-3'); allowed: robot-1, robot-2" in said
+    assert "unknown robot (got 'robot-3'); allowed: robot-1, robot-10, robot-2" in said
     assert robots.received == []
 
 
@@ -193,8 +193,8 @@ def test_the_table_shows_every_robot(server: str, robots: ScriptedFleet) -> None
 def test_the_rows_as_json(server: str, robots: ScriptedFleet) -> None:
     robots.stop_reason = "OBSTACLE"
     done = run("watch", "--once", "--json", "--server", server)
-    first, second = map(json.loads, done.stdout.splitlines())
-    assert (first["robotId"], second["robotId"]) == ROBOTS
+    first, *others = map(json.loads, done.stdout.splitlines())
+    assert (first["robotId"], *(each["robotId"] for each in others)) == ROBOTS
     assert first["silent"] is False
     assert first["state"]["safetyStopReason"] == "OBSTACLE"
 
@@ -248,7 +248,7 @@ def test_a_server_that_wants_a_token(tmp_path: Path) -> None:
             done = run("watch", "--once", "--json", "--server", right)
     assert wrong.exit_code == 1
     assert "Authorization" in wrong.stderr
-    assert len(done.stdout.splitlines()) == 2
+    assert len(done.stdout.splitlines()) == len(ROBOTS)
 
 
 def test_without_the_package_the_command_says_how_to_get_it(

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -70,11 +71,16 @@ class Rows:
     def complete(self) -> bool:
         return bool(self.rows) and all(row.state for row in self.rows.values())
 
+    def names(self) -> list[str]:
+        """Of the robots; robot-2 comes before robot-10."""
+        return sorted(self.rows, key=_by_number)
+
     def table(self) -> Table:
         heads = ("robot", "status", "x m", "y m", "yaw °", "m/s", "battery", "work", "stop")
         table = Table(*heads)
         now = time.monotonic()
-        for name, row in sorted(self.rows.items()):
+        for name in self.names():
+            row = self.rows[name]
             table.add_row(
                 *(escape(printable(text)) for text in _texts(name, row, now)), style=_style(row)
             )
@@ -91,7 +97,7 @@ def watch_robots(client: FleetClient, *, once: bool, as_json: bool) -> None:
         while not rows.complete() and time.monotonic() < end:
             rows.read(inbox, REFRESH_S)
         if as_json:
-            _print_json(rows, sorted(rows.rows))
+            _print_json(rows, rows.names())
         else:
             console.print(rows.table())
     elif as_json:
@@ -102,6 +108,12 @@ def watch_robots(client: FleetClient, *, once: bool, as_json: bool) -> None:
             while True:
                 rows.read(inbox, REFRESH_S)
                 live.update(rows.table(), refresh=True)
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """Digits are compared as numbers."""
+    parts = re.findall(r"\d+|\D+", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _print_json(rows: Rows, names: list[str]) -> None:
