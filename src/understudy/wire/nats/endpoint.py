@@ -163,6 +163,6 @@ class NatsEndpoint:
     def _say(self, text: str) -> None:
         """Logs a problem once, not at every attempt."""
         if text != self._said:
-            wait = self._config.reconnect_wait_s
-            log.warning("%s: %s; trying again every %g s", self.endpoint, text, wait)
+            again = f"; trying again every {self._config.reconnect_wait_s:g} s"
+            log.warning("%s: %s%s", self.endpoint, text, "" if self.own_server else again)
             self._said = text
