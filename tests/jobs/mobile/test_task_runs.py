@@ -329,6 +329,14 @@ def test_a_stop_command_ends_all_tasks() -> None:
     assert fleet.state()["velocity"]["linear"] == 0.0
 
 
+def test_an_operator_ends_all_tasks() -> None:
+    fleet = two_tasks()
+    fleet.fleet.stop(0, fleet.now)
+    fleet.run(10)
+    assert fleet.ended() == ["t1:STOPPED", "t2:STOPPED"]
+    assert fleet.state()["velocity"]["linear"] == 0.0
+
+
 def test_a_canceled_task_brakes_and_the_next_one_begins() -> None:
     fleet = two_tasks()
     fleet.send("task.cancel", {"taskId": "t1"})

@@ -87,9 +87,9 @@ class Fleet:
 
     def stop(self, row: int, now: int) -> None:
         """An operator ends what a robot does: the running command fails, those that wait are
-        canceled."""
+        canceled, and its tasks end as after the command STOP."""
         ticker, place = self._places[row]
-        ticker.cut_off(place, now)
+        ticker.stop(place, now)
         ticker.poked = now
 
     def poke(self, row: int, now: int) -> None:

@@ -17,7 +17,8 @@ from understudy.jobs.mobile.messages import Pose, Received, RobotStatus, StopRea
 from understudy.ports import State
 
 Occurrence = Literal["connected", "stopped"]
-"""What modules are informed of: NATS is connected (again); a STOP command was carried out."""
+"""What modules are informed of: NATS is connected (again); a STOP command was carried
+out, or an operator has stopped the robot."""
 CANCELED = "CANCELED"
 """Why a command of `RobotOrders.command` ended, if another command (STOP) ended it."""
 

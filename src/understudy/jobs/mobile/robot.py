@@ -209,6 +209,12 @@ class Robot:
         wakes = [wake for each in self._modules if (wake := each.next_wake()) is not None]
         self.wake_at = min(wakes, default=LATEST)
 
+    def stop(self, now: int) -> None:
+        """An operator ends all commands and tasks."""
+        self.executor.cut_off(now)
+        self._was_stopped = True
+        self.settle(now)
+
     def finished(self, outcome: Refused | None, now: int) -> None:
         """The motion of the running command has ended."""
         self.body.halt(now)

@@ -42,7 +42,7 @@ ERRORS: Mapping[str, str] = {
     "TASK_TYPE_NOT_SUPPORTED": "a CUSTOM task without `mission.steps`",
     "QUEUE_FULL": f"{QUEUE} tasks (or 100 commands) wait already",
     "CANCELED": "task.cancel",
-    "STOPPED": "a STOP command ended the task; queued tasks end with it",
+    "STOPPED": "a STOP command or an operator ended the task; queued tasks end with it",
     "ROUTE_UNAVAILABLE": "MOVE_TO_POINT for a robot whose `supportedModules` has no RouteComm",
     "ROUTE_TIMEOUT": "no route.response to two route.requests",
     "ROUTE_NOT_FOUND": "the built-in planner knows no way",
@@ -132,7 +132,7 @@ class TaskComm:
     def occurred(self, what: Occurrence, now: int) -> None:
         if what != "stopped":
             return
-        stopped = Refused("STOPPED: by a STOP command")
+        stopped = Refused("STOPPED")
         self._end_active(stopped, now)
         while self._queue:
             self._end(self._queue.pop(0), stopped, now)

@@ -333,10 +333,9 @@ class Ticker:
 
     # ── an operator ──
 
-    def cut_off(self, row: int, now: int) -> None:
-        """Ends all commands of a robot."""
-        self.robots[row].executor.cut_off(now)
-        self.robots[row].settle(now)
+    def stop(self, row: int, now: int) -> None:
+        """Ends all commands and tasks of a robot."""
+        self.robots[row].stop(now)
         self._wakes[row] = self.robots[row].wake_at
 
     # ── snapshot ──
