@@ -30,7 +30,7 @@ def graph(*files: RobotFile) -> DriverGraph:
 def test_mock_robots_have_simulated_hardware_whatever_their_drivers_are() -> None:
     made = graph(robot({"motors.0.driver": {"type": "SERIAL"}}), robot({}, "b"))
     used: TimedHardware = made
-    assert made.plc is None
+    assert made.real_hardware is None
     assert made.mock is not None
     assert made.motors is made.mock.motors, "nothing stands between"
     used.begin(20_000_000)
@@ -39,7 +39,7 @@ def test_mock_robots_have_simulated_hardware_whatever_their_drivers_are() -> Non
     assert made.obstacles(1).circles.tolist() == []
 
 
-@pytest.mark.parametrize("type_", ["CANOPEN", "SERIAL", "MOCK"])
+@pytest.mark.parametrize("type_", ["CANOPEN", "MOCK"])
 @pytest.mark.parametrize(
     ("place", "key"),
     [
@@ -59,8 +59,8 @@ def test_other_drivers_of_real_robots_are_refused(type_: str, place: str, key: s
 def test_a_real_robot_is_behind_its_plc() -> None:
     made = graph(real())
     assert made.mock is None
-    assert made.plc is not None
-    assert made.motors is made.plc.motors
+    assert made.real_hardware is not None
+    assert made.motors is made.real_hardware.motors
     assert made.save() is None
     assert made.next_change() == 0, "a real robot may change at any time"
 

@@ -5,13 +5,13 @@ files name. With both, a call for some rows goes to the drivers that serve these
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.config.mobile.layout import Layout
-from understudy.errors import NotInstalledError, Refused, install_command
+from understudy.errors import Refused
 from understudy.ports import State
 from understudy.ports.mobile import (
     Bools,
@@ -32,9 +32,7 @@ from understudy.ports.mobile import (
     TimedHardware,
 )
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
-
-if TYPE_CHECKING:  # its package is optional
-    from understudy.robots.mobile.plc import PlcHardware
+from understudy.robots.mobile.real import RealHardware
 
 Log = Callable[[str], None]
 
@@ -51,17 +49,10 @@ def build_driver_graph(
     mocks = [row for row, mode in enumerate(modes) if mode == "MOCK"]
     reals = [row for row, mode in enumerate(modes) if mode == "REAL"]
     mock = MockHardware(layout, surroundings, mocks) if mocks or not reals else None
-    plc = _plc_hardware(layout, reals, log) if reals else None
-    return DriverGraph(layout, mock, plc, np.array([mode == "REAL" for mode in modes], np.int8))
-
-
-def _plc_hardware(layout: Layout, robots: Sequence[int], log: Log) -> "PlcHardware":
-    try:
-        from understudy.robots.mobile.plc import PlcHardware
-    except ModuleNotFoundError:
-        need = f"REAL robots need the package pymodbus: {install_command('pymodbus')}"
-        raise NotInstalledError(need) from None
-    return PlcHardware(layout, robots, log)
+    real_hardware = RealHardware(layout, reals, log) if reals else None
+    return DriverGraph(
+        layout, mock, real_hardware, np.array([mode == "REAL" for mode in modes], np.int8)
+    )
 
 
 class Parts(NamedTuple):
@@ -178,13 +169,13 @@ class DriverGraph:
         self,
         layout: Layout,
         mock: MockHardware | None,
-        plc: "PlcHardware | None",
+        real_hardware: RealHardware | None,
         real: NDArray[np.int8],
     ) -> None:
         self.mock = mock
         """The simulated robots, with what is true of them."""
-        self.plc = plc
-        parts: list[TimedHardware] = [each for each in (mock, plc) if each is not None]
+        self.real_hardware = real_hardware
+        parts: list[TimedHardware] = [each for each in (mock, real_hardware) if each is not None]
         self._parts = Parts(parts, real if len(parts) > 1 else np.zeros_like(real))
         self.motors: MotorDriver = parts[0].motors
         self.io: IoDriver = parts[0].io
@@ -234,5 +225,5 @@ class DriverGraph:
     def load(self, state: State) -> None:
         if self.mock:
             self.mock.load(state)
-        elif self.plc:
-            self.plc.load(state)
+        elif self.real_hardware:
+            self.real_hardware.load(state)

@@ -1,4 +1,4 @@
-"""The driver of REAL robots behind a PLC, against a virtual PLC, on virtual time."""
+"""REAL robots behind a PLC or at a serial port, against virtual devices, on virtual time."""
 
 import json
 from collections.abc import Callable
@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.robots.mobile.plc.virtual_plc import VirtualPlc
+from tests.robots.mobile.real.virtual_device import LineDevice, ModbusDevice, VirtualDevice
 
 from understudy.config.mobile import read_robot_file
 from understudy.config.mobile.layout import Layout
 from understudy.errors import ConfigError, Refused
 from understudy.ports import UNLIMITED
 from understudy.ports.mobile import MotorLimits, MotorOutputs
-from understudy.robots.mobile.plc import PlcHardware
-from understudy.robots.mobile.plc.registers import halves, number
+from understudy.robots.mobile.real import RealHardware
+from understudy.robots.mobile.real.registers import halves, number
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 TICK = 20 * NS_PER_MS
@@ -28,36 +28,52 @@ LIDAR, SCANNER, BATTERY = 300, 310, 340
 EXAMPLE = Path(__file__).parents[3] / "config/mobile/robot_config.json"
 
 
-def place(address: int, **more: Any) -> dict[str, Any]:
-    return {"type": "PLC", "config": {"host": "plc.local", "address": address, **more}}
+DRIVERS: dict[str, tuple[dict[str, Any], type[VirtualDevice], str]] = {
+    "PLC": ({"host": "plc.local"}, ModbusDevice, "tcp://plc.local:502"),
+    "SERIAL": ({"device": "/dev/ttyUSB0"}, LineDevice, "serial:/dev/ttyUSB0@115200"),
+}
+"""Type → where it is, the device, and the address that a wire connects to."""
+Change = Callable[[dict[str, Any]], None]
 
 
-def real_robot(change: Callable[[dict[str, Any]], None] = lambda robot: None) -> Layout:
+def place(kind: str, address: int) -> dict[str, Any]:
+    return {"type": kind, "config": {**DRIVERS[kind][0], "address": address}}
+
+
+def real_robot(kind: str, change: Change = lambda robot: None) -> Layout:
     robot = json.loads(EXAMPLE.read_text())
     robot["runtime"]["mode"] = "REAL"
     for motor, address in zip(robot["motors"], (LEFT, RIGHT, GRIPPER), strict=True):
-        motor["driver"] = place(address)
+        motor["driver"] = place(kind, address)
     for bit, point in enumerate(robot["io"]["digitalInputs"]):
-        point["driver"] = place(bit)
+        point["driver"] = place(kind, bit)
     for bit, point in enumerate(robot["io"]["digitalOutputs"]):
-        point["driver"] = place(bit)
+        point["driver"] = place(kind, bit)
     robot["io"]["devices"].append({"deviceId": "battery", "type": "BATTERY"})
     for device, address in zip(robot["io"]["devices"], (LIDAR, SCANNER, BATTERY), strict=True):
-        device["driver"] = place(address)
+        device["driver"] = place(kind, address)
     change(robot)
     return Layout([read_robot_file(json.dumps(robot), "robot_config.json")])
 
 
-class Bench:
-    """The hardware of a robot with a PLC at the other end of its line."""
+@pytest.fixture(params=DRIVERS)
+def kind(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
 
-    def __init__(self, layout: Layout | None = None) -> None:
-        self.plc = VirtualPlc((LEFT, RIGHT, GRIPPER), ((LIDAR, 3), (SCANNER, 19), (BATTERY, 2)))
+
+class Bench:
+    """The hardware of a robot with a device at the other end of its line."""
+
+    def __init__(self, kind: str, change: Change = lambda robot: None) -> None:
+        self.device = DRIVERS[kind][1](
+            (LEFT, RIGHT, GRIPPER), ((LIDAR, 3), (SCANNER, 19), (BATTERY, 2))
+        )
         self.log: list[str] = []
-        self.hardware = PlcHardware(layout or real_robot(), [0], self.log.append)
-        (self.driver,) = self.hardware.callers().values()
+        self.hardware = RealHardware(real_robot(kind, change), [0], self.log.append)
+        ((where, self.driver),) = self.hardware.callers().items()
+        assert where == DRIVERS[kind][2]
         self.now = 0
-        self.cut = False
         self.silent = False
 
     def connect(self) -> "Bench":
@@ -69,14 +85,14 @@ class Bench:
     def tick(self, count: int = 1) -> "Bench":
         for _ in range(count):
             self.now += TICK
-            self.plc.run(TICK / NS_PER_SECOND)
+            self.device.run(TICK / NS_PER_SECOND)
             at = self.driver.next_wake()
             if at is not None and at <= self.now:
                 self.driver.wake(self.now)
             self.hardware.begin(self.now)
             self.hardware.step(ROWS, TICK / NS_PER_SECOND)
             while not self.silent and (request := self.driver.take(UNLIMITED)):
-                for byte in self.plc.answer(request):  # an answer may come in pieces
+                for byte in self.device.answer(request):  # an answer may come in pieces
                     self.driver.receive(bytes([byte]), self.now)
         return self
 
@@ -101,8 +117,8 @@ def test_a_number_that_is_too_large_is_clipped() -> None:
     assert number(halves(-1e12)) == pytest.approx(-214_748.3647)
 
 
-def test_wheels_turn_as_they_are_ordered_and_report_it() -> None:
-    bench = enabled(Bench().connect())
+def test_wheels_turn_as_they_are_ordered_and_report_it(kind: str) -> None:
+    bench = enabled(Bench(kind).connect())
     bench.order(speed=0.5)
     bench.tick(100)
     readings = bench.hardware.motors.read(MOTORS)
@@ -112,8 +128,8 @@ def test_wheels_turn_as_they_are_ordered_and_report_it() -> None:
     assert readings.position[0] == pytest.approx(0.5 * 2.0 - 0.5**2 / 2.0, abs=0.03)
 
 
-def test_an_axis_goes_to_its_target_with_its_limits() -> None:
-    bench = enabled(Bench().connect())
+def test_an_axis_goes_to_its_target_with_its_limits(kind: str) -> None:
+    bench = enabled(Bench(kind).connect())
     limits = MotorLimits(np.full(3, 0.02), np.full(3, 0.1), np.full(3, 0.12))
     bench.hardware.motors.set_limits(MOTORS, limits)
     bench.order(target=0.04, moving=True)
@@ -121,72 +137,77 @@ def test_an_axis_goes_to_its_target_with_its_limits() -> None:
     assert bench.tick(100).hardware.motors.read(MOTORS).position[2] == pytest.approx(0.04, abs=1e-4)
 
 
-def test_without_motor_enable_nothing_turns() -> None:
-    bench = Bench().connect()
+def test_without_motor_enable_nothing_turns(kind: str) -> None:
+    bench = Bench(kind).connect()
     bench.order(speed=0.5)
     bench.tick(50)
     assert bench.hardware.motors.read(MOTORS).velocity[:2] == pytest.approx([0.0, 0.0])
-    assert bench.plc.coils[0] is False
+    assert not bench.device.coils[0]
 
 
-def test_a_fault_of_a_drive_is_read_and_reset() -> None:
-    bench = enabled(Bench().connect()).tick(3)
-    bench.plc.fail(LEFT, 17)
+def test_a_fault_of_a_drive_is_read_and_reset(kind: str) -> None:
+    bench = enabled(Bench(kind).connect()).tick(3)
+    bench.device.fail(LEFT, 17)
     bench.tick(2)
     assert bench.hardware.motors.read(MOTORS).faulty.tolist() == [True, False, False]
     fault = bench.hardware.motors.fault(0)
     assert fault is not None
-    assert fault.code == "PLC_17"
+    assert fault.code == "DEVICE_17"
     assert bench.hardware.motors.reset(0, bench.now) is None
     bench.tick(4)
     assert bench.hardware.motors.fault(0) is None
-    assert not bench.plc.holding[LEFT] & 4, "the reset bit is taken back"
+    assert not bench.device.holding[LEFT] & 4, "the reset bit is taken back"
 
 
-def test_a_motor_whose_policy_forbids_it_is_not_reset() -> None:
+def test_a_motor_whose_policy_forbids_it_is_not_reset(kind: str) -> None:
     def forbid(robot: dict[str, Any]) -> None:
         robot["motors"][0]["resetPolicy"] = {"allowReset": False}
 
-    bench = Bench(real_robot(forbid)).connect().tick()
+    bench = Bench(kind, forbid).connect().tick()
     assert isinstance(bench.hardware.motors.reset(0, bench.now), Refused)
 
 
-def test_inputs_are_read_inverted_ones_too() -> None:
+def test_inputs_are_read_inverted_ones_too(kind: str) -> None:
     def invert(robot: dict[str, Any]) -> None:
         robot["io"]["digitalInputs"][0]["inverted"] = True
 
-    bench = Bench(real_robot(invert)).connect()
-    bench.plc.discrete[1] = True
+    bench = Bench(kind, invert).connect()
+    bench.device.discrete[1] = True
     bench.tick(2)
     rows = np.array([0, 1, 2], np.int64)
     assert bench.hardware.io.read_inputs(rows).tolist() == [True, True, False]
     assert bench.hardware.io.inputs_connected(rows).all()
 
 
-def test_sensors_are_read() -> None:
-    bench = Bench().connect()
-    bench.plc.inputs |= {LIDAR: 1, LIDAR + 1: 1500, LIDAR + 2: 0xFFFF}
-    bench.plc.inputs |= {BATTERY: 1, BATTERY + 1: 7350, SCANNER: 1}
+def test_sensors_are_read(kind: str) -> None:
+    bench = Bench(kind).connect()
+    bench.device.inputs |= {LIDAR: 1, LIDAR + 1: 1500, LIDAR + 2: 0xFFFF}
+    bench.device.inputs |= {BATTERY: 1, BATTERY + 1: 7350, SCANNER: 1}
     bench.tick(2)
     lidar = bench.hardware.sensors.read_lidars(np.array([0], np.int64))
     assert (lidar.nearest[0], lidar.ahead[0], lidar.connected[0]) == (1.5, np.inf, True)
     assert bench.hardware.read_robots(ROWS).battery_percent[0] == 73.5
     assert bench.hardware.sensors.take_scans() == [], "what was read before is no news"
-    bench.plc.inputs |= {SCANNER + 1: 1, SCANNER + 2: 4, SCANNER + 3: 0x412D, SCANNER + 4: 0x3031}
+    bench.device.inputs |= {
+        SCANNER + 1: 1,
+        SCANNER + 2: 4,
+        SCANNER + 3: 0x412D,
+        SCANNER + 4: 0x3031,
+    }
     bench.tick(2)
     (scan,) = bench.hardware.sensors.take_scans()
     assert scan.code == "A-01"
     assert bench.hardware.sensors.take_scans() == []
 
 
-def test_a_lidar_that_does_not_answer_sees_no_way_ahead() -> None:
-    bench = Bench().connect()
+def test_a_lidar_that_does_not_answer_sees_no_way_ahead(kind: str) -> None:
+    bench = Bench(kind).connect()
     lidar = bench.tick(2).hardware.sensors.read_lidars(np.array([0], np.int64))
     assert (lidar.ahead[0], lidar.connected[0]) == (0.0, False), "its status word says not ready"
 
 
-def test_a_silent_plc_is_not_connected_after_half_a_second_and_called_again() -> None:
-    bench = enabled(Bench().connect()).tick(5)
+def test_a_silent_plc_is_not_connected_after_half_a_second_and_called_again(kind: str) -> None:
+    bench = enabled(Bench(kind).connect()).tick(5)
     bench.silent = True
     bench.tick(30)
     assert not bench.hardware.motors.read(MOTORS).connected.any()
@@ -198,26 +219,27 @@ def test_a_silent_plc_is_not_connected_after_half_a_second_and_called_again() ->
     assert bench.tick(2).hardware.motors.read(MOTORS).connected.all()
 
 
-def test_the_cycle_counter_changes_with_every_cycle() -> None:
-    bench = Bench().connect()
-    counters = {bench.tick().plc.holding[LEFT + 13] for _ in range(10)}
+def test_the_cycle_counter_changes_with_every_cycle(kind: str) -> None:
+    bench = Bench(kind).connect()
+    counters = {bench.tick().device.holding[LEFT + 13] for _ in range(10)}
     assert len(counters) == 10
 
 
-def test_registers_that_the_plc_does_not_have_are_named_once() -> None:
+def test_registers_that_the_plc_does_not_have_are_named_once(kind: str) -> None:
     def move(robot: dict[str, Any]) -> None:
         robot["motors"][1]["driver"]["config"]["address"] = 900
 
-    bench = Bench(real_robot(move)).connect().tick(20)
-    assert [line for line in bench.log if "refuses a read" in line] == [
-        "plc.local:502: the PLC refuses a read of unit 1, address 900: exception 2"
-    ]
+    bench = Bench(kind, move).connect().tick(20)
+    (line,) = [line for line in bench.log if "refuses a read" in line]
+    assert line.startswith(f"{DRIVERS[kind][2]}: it refuses a read of unit 1, address 900: ")
+    assert line.endswith(" 2")
     assert bench.hardware.motors.read(MOTORS).connected.tolist() == [True, False, True]
 
 
-@given(st.binary(min_size=1, max_size=600))
-def test_garbage_ends_the_connection_and_nothing_else(data: bytes) -> None:
-    bench = Bench().connect()
+@pytest.mark.parametrize("kind", DRIVERS)
+@given(data=st.binary(min_size=1, max_size=600))
+def test_garbage_ends_the_connection_and_nothing_else(kind: str, data: bytes) -> None:
+    bench = Bench(kind).connect()
     bench.silent = True
     bench.tick()
     bench.driver.receive(data, bench.now)
@@ -237,7 +259,7 @@ def test_garbage_ends_the_connection_and_nothing_else(data: bytes) -> None:
 def test_a_driver_that_cannot_be_built_is_named(
     change: Callable[[dict[str, Any]], None], says: str
 ) -> None:
-    layout = real_robot(lambda robot: change(robot["motors"][0]))
+    layout = real_robot("PLC", lambda robot: change(robot["motors"][0]))
     with pytest.raises(ConfigError) as problem:
-        PlcHardware(layout, [0], print)
+        RealHardware(layout, [0], print)
     assert says in str(problem.value)

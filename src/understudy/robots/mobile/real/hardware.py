@@ -1,7 +1,7 @@
-"""The motors, inputs, outputs and sensors of REAL robots behind PLCs: `TimedHardware`.
+"""The motors, inputs, outputs and sensors of REAL robots: `TimedHardware`.
 
-Every tick puts the outputs into the next cycle of each PLC; readings are those of the last cycle.
-What a PLC has not answered for 0.5 s is not connected.
+Every tick puts the outputs into the next cycle of each device (a PLC, a controller at a serial
+port); readings are those of the last cycle. What was not answered for 0.5 s is not connected.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,9 +23,9 @@ from understudy.ports.mobile import (
     Rows,
     Scan,
 )
-from understudy.robots.mobile.plc.driver import Block, PlcDriver
-from understudy.robots.mobile.plc.places import PlcAddress, place_of
-from understudy.robots.mobile.plc.registers import (
+from understudy.robots.mobile.real.driver_registers import Block, RegisterDriver
+from understudy.robots.mobile.real.places import DriverKeys, keys_of
+from understudy.robots.mobile.real.registers import (
     BATTERY_READ,
     LIDAR_READ,
     READ,
@@ -47,56 +47,72 @@ FULL = 100.0
 Log = Callable[[str], None]
 
 
-class Plcs:
-    """The connections, one for each PLC, and the time of the present tick."""
+class Devices:
+    """The connections, one for each device, and the time of the present tick."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self.drivers: dict[PlcAddress, PlcDriver] = {}
+        self.drivers: dict[str, RegisterDriver] = {}
         self.now = 0
 
-    def at(self, host: str, port: int) -> PlcDriver:
-        where = PlcAddress(host, port)
+    def at(self, keys: DriverKeys) -> RegisterDriver:
+        where = keys.place().where
         if where not in self.drivers:
-            self.drivers[where] = PlcDriver(lambda text: self._log(f"{host}:{port}: {text}"))
+            self.drivers[where] = RegisterDriver(
+                keys.codec(), lambda text: self._log(f"{where}: {text}")
+            )
         return self.drivers[where]
 
+    def read(self, keys: DriverKeys, count: int, *, bits: bool = False) -> "Input":
+        """A block that is read in every cycle."""
+        return Input(self, self.at(keys), _block(keys, count, bits=bits))
 
-class Place:
+    def write(
+        self, keys: DriverKeys, count: int, *, bits: bool = False
+    ) -> tuple[RegisterDriver, int]:
+        """A block that is written in every cycle: its driver, and its place there."""
+        driver = self.at(keys)
+        return driver, driver.write(_block(keys, count, bits=bits))
+
+
+def _block(keys: DriverKeys, count: int, *, bits: bool) -> Block:
+    place = keys.place()
+    return Block(place.unit, place.address, count, bits)
+
+
+class Input:
     """A block that is read in every cycle."""
 
-    def __init__(self, plcs: Plcs, host: str, port: int, block: Block) -> None:
-        self._plcs = plcs
-        self._driver = plcs.at(host, port)
-        self._number = self._driver.read(block)
+    def __init__(self, devices: Devices, driver: RegisterDriver, block: Block) -> None:
+        self._devices = devices
+        self._driver = driver
+        self._place = driver.read(block)
 
     def answer(self) -> Sequence[int] | None:
         """None: not connected."""
-        return self._driver.answer(self._number, self._plcs.now)
+        return self._driver.answer(self._place, self._devices.now)
 
 
 # ── motors ──────────────────────────────────────────────────────────────────────────────────────
 
 
-class PlcMotor:
+class RealMotor:
     """One motor: what it shall do, and what it reports."""
 
-    def __init__(self, plcs: Plcs, layout: Layout, row: int) -> None:
+    def __init__(self, devices: Devices, layout: Layout, row: int) -> None:
         motor = layout.motors[row].motor
-        place = place_of(motor.driver, f"motors.{motor.motor_id}.driver")
+        keys = keys_of(motor.driver, f"motors.{motor.motor_id}.driver")
         limits = motor.limits.si
         self.allows_reset = motor.reset_policy.allow_reset
         self.status: MotorStatus | None = None
         self.last = MotorStatus(False, False, False, 0.0, 0.0, 0)
-        """The last status, kept while the PLC does not answer."""
+        """The last status, kept while the device does not answer."""
         self.command = MotorCommand(
             True, False, False, 0.0, 0.0, 0.0,
             (limits.max_speed, limits.max_acceleration, limits.max_deceleration),
         )  # fmt: skip
-        self._driver = plcs.at(place.host, place.port)
-        self._output = self._driver.write(Block(place.unit, place.address, WRITTEN, bits=False))
-        block = Block(place.unit, place.address, READ, bits=False)
-        self._input = Place(plcs, place.host, place.port, block)
+        self._driver, self._output = devices.write(keys, WRITTEN)
+        self._input = devices.read(keys, READ)
 
     def exchange(self, *, enabled: bool) -> None:
         command = self.command._replace(enable=enabled)
@@ -108,10 +124,10 @@ class PlcMotor:
             self.command = self.command._replace(reset=False)
 
 
-class PlcMotors:
+class RealMotors:
     """`MotorDriver`."""
 
-    def __init__(self, motors: Mapping[int, PlcMotor]) -> None:
+    def __init__(self, motors: Mapping[int, RealMotor]) -> None:
         self._motors = motors
 
     def write(self, rows: Rows, outputs: MotorOutputs) -> None:
@@ -143,7 +159,7 @@ class PlcMotors:
         status = self._motors[row].last
         if not status.faulty:
             return None
-        return MotorFault(f"PLC_{status.fault}", f"the PLC reports fault {status.fault}")
+        return MotorFault(f"DEVICE_{status.fault}", f"its controller reports fault {status.fault}")
 
     def reset(self, row: int, now: int) -> Refused | None:
         motor = self._motors[row]
@@ -156,27 +172,24 @@ class PlcMotors:
 # ── inputs and outputs ──────────────────────────────────────────────────────────────────────────
 
 
-class PlcIo:
+class RealIo:
     """`IoDriver`. An input that is not connected keeps its last value."""
 
-    def __init__(self, plcs: Plcs, layout: Layout, robots: set[int]) -> None:
-        self._inputs: dict[int, Place] = {}
-        self._outputs: dict[int, tuple[PlcDriver, int]] = {}
+    def __init__(self, devices: Devices, layout: Layout, robots: set[int]) -> None:
+        self._inputs: dict[int, Input] = {}
+        self._outputs: dict[int, tuple[RegisterDriver, int]] = {}
         self._inverted_in = [row.point.inverted for row in layout.inputs]
         self._inverted_out = [row.point.inverted for row in layout.outputs]
         self._read = np.zeros(len(layout.inputs), dtype=np.bool_)
         self._written = np.zeros(len(layout.outputs), dtype=np.bool_)
         for number, (robot, point) in enumerate(layout.inputs):
             if robot in robots:
-                place = place_of(point.driver, f"io.digitalInputs.{point.io_id}.driver")
-                block = Block(place.unit, place.address, 1, bits=True)
-                self._inputs[number] = Place(plcs, place.host, place.port, block)
+                keys = keys_of(point.driver, f"io.digitalInputs.{point.io_id}.driver")
+                self._inputs[number] = devices.read(keys, 1, bits=True)
         for number, (robot, output) in enumerate(layout.outputs):
             if robot in robots:
-                place = place_of(output.driver, f"io.digitalOutputs.{output.io_id}.driver")
-                driver = plcs.at(place.host, place.port)
-                block = Block(place.unit, place.address, 1, bits=True)
-                self._outputs[number] = driver, driver.write(block)
+                keys = keys_of(output.driver, f"io.digitalOutputs.{output.io_id}.driver")
+                self._outputs[number] = devices.write(keys, 1, bits=True)
 
     def exchange(self) -> None:
         for row, place in self._inputs.items():
@@ -203,27 +216,26 @@ class PlcIo:
 # ── sensors ─────────────────────────────────────────────────────────────────────────────────────
 
 
-class PlcSensors:
-    """`SensorDriver`: a safety scanner whose protective field the PLC evaluates."""
+class RealSensors:
+    """`SensorDriver`: a safety scanner whose protective field the device evaluates."""
 
-    def __init__(self, plcs: Plcs, layout: Layout, robots: set[int]) -> None:
-        self._places: dict[int, Place] = {}
+    def __init__(self, devices: Devices, layout: Layout, robots: set[int]) -> None:
+        self._places: dict[int, Input] = {}
         self._counters: dict[int, int] = {}
         self._batteries: dict[int, int] = {}
         """The battery sensor of a robot."""
         for row, (robot, device) in enumerate(layout.devices):
             if robot not in robots:
                 continue
-            place = place_of(device.driver, f"io.devices.{device.device_id}.driver")
-            block = Block(place.unit, place.address, SENSOR_REGISTERS[device.type], bits=False)
-            self._places[row] = Place(plcs, place.host, place.port, block)
+            keys = keys_of(device.driver, f"io.devices.{device.device_id}.driver")
+            self._places[row] = devices.read(keys, SENSOR_REGISTERS[device.type])
             if device.type == "BARCODE_SCANNER":
                 self._counters[row] = -1
             if device.type == "BATTERY":
                 self._batteries[robot] = row
 
     def set_motion(self, rows: Rows, velocity: Floats) -> None:
-        """The PLC switches the fields of the scanner by itself."""
+        """The device switches the fields of the scanner by itself."""
 
     def read_lidars(self, rows: Rows) -> LidarReadings:
         answers = [self._ready(int(row)) for row in rows]
@@ -234,7 +246,7 @@ class PlcSensors:
         )
 
     def ranges(self, row: int) -> Floats:
-        """The PLC does not give single rays."""
+        """The device does not give single rays."""
         return np.empty(0)
 
     def take_scans(self) -> Sequence[Scan]:
@@ -264,28 +276,28 @@ class PlcSensors:
 # ── all together ────────────────────────────────────────────────────────────────────────────────
 
 
-class PlcHardware:
+class RealHardware:
     """`TimedHardware` of the REAL robots of a layout."""
 
     def __init__(self, layout: Layout, robots: Sequence[int], log: Log) -> None:
         self._layout = layout
         self._robots = set(robots)
-        self._plcs = Plcs(log)
+        self._devices = Devices(log)
         self._motors = {
-            row: PlcMotor(self._plcs, layout, row)
+            row: RealMotor(self._devices, layout, row)
             for row, (robot, _) in enumerate(layout.motors)
             if robot in self._robots
         }
-        self.motors = PlcMotors(self._motors)
-        self.io = PlcIo(self._plcs, layout, self._robots)
-        self.sensors = PlcSensors(self._plcs, layout, self._robots)
+        self.motors = RealMotors(self._motors)
+        self.io = RealIo(self._devices, layout, self._robots)
+        self.sensors = RealSensors(self._devices, layout, self._robots)
 
-    def callers(self) -> Mapping[PlcAddress, PlcDriver]:
-        """The connections that a wire has to make."""
-        return self._plcs.drivers
+    def callers(self) -> Mapping[str, RegisterDriver]:
+        """The connections that a wire has to make, by the address of the device."""
+        return self._devices.drivers
 
     def begin(self, now: int) -> None:
-        self._plcs.now = now
+        self._devices.now = now
 
     def command_started(self, robot: int, command_type: str, now: int) -> None:
         """A real motor needs no notice of it."""
@@ -297,8 +309,8 @@ class PlcHardware:
             if robot in stepped:
                 motor.exchange(enabled=self._enabled(robot))
         self.io.exchange()
-        for driver in self._plcs.drivers.values():
-            driver.begin_cycle(self._plcs.now)
+        for driver in self._devices.drivers.values():
+            driver.begin_cycle(self._devices.now)
 
     def read_robots(self, rows: Rows) -> RobotReadings:
         return RobotReadings(np.array([self.sensors.battery_percent(int(row)) for row in rows]))

@@ -1,21 +1,19 @@
-"""The connection to a PLC over Modbus TCP: its registers are read and written in cycles.
+"""The connection to a device with registers: they are read and written in cycles.
 
 One request is under way at a time. A cycle writes all outputs and reads all inputs; the next one
 begins at the next tick after its end. A request that is not answered in time, or answered with
-something that is no answer to it, ends the connection, which is then made anew. An exception answer
-of the PLC (a register that it does not have) is logged once and marks the block as not answered.
+something that is no answer to it, ends the connection, which is then made anew. If the device
+refuses a request (a register that it does not have), this is logged once and the block is not
+answered.
+
+The codec says how requests and answers are written: `driver_modbus` or `driver_lines`.
 """
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
-from pymodbus.exceptions import ModbusException
-from pymodbus.framer import FramerSocket
-from pymodbus.pdu import DecodePDU, ExceptionResponse, ModbusPDU
-from pymodbus.pdu.bit_message import ReadDiscreteInputsRequest, WriteMultipleCoilsRequest
-from pymodbus.pdu.register_message import ReadInputRegistersRequest, WriteMultipleRegistersRequest
 
 from understudy.ports import State
 from understudy.protocol.client import ReconnectSchedule
@@ -25,8 +23,8 @@ TIMEOUT = 500 * NS_PER_MS
 STALE = 500 * NS_PER_MS
 """Values that are older count as not connected."""
 PAUSES = (NS_PER_SECOND, 2 * NS_PER_SECOND, 4 * NS_PER_SECOND)
-LARGEST_FRAME = 260
-"""Bytes of the longest answer in Modbus TCP."""
+LONGEST_ANSWER = 1024
+"""Bytes of an answer that is not complete yet."""
 
 
 class Block(Struct, frozen=True):
@@ -38,7 +36,39 @@ class Block(Struct, frozen=True):
     bits: bool
 
 
-class PlcStatus(NamedTuple):
+class Request(NamedTuple):
+    """``values``: what is written; None: the block is read."""
+
+    number: int
+    block: Block
+    values: Sequence[int] | None
+
+
+class Answer(NamedTuple):
+    """``values``: what was read, empty after a write. ``refused``: why the device refuses."""
+
+    values: Sequence[int]
+    refused: str = ""
+
+
+class BadAnswerError(Exception):
+    """The device sent something that is no answer to the request."""
+
+
+class Codec(Protocol):
+    """How requests and answers are written."""
+
+    def request(self, request: Request) -> bytes: ...
+
+    def answer(self, request: Request, received: bytes) -> tuple[int, Answer | None]:
+        """The number of bytes that are read, and the answer if it is complete.
+
+        Raises a `BadAnswerError`.
+        """
+        ...
+
+
+class DeviceStatus(NamedTuple):
     """State of the connection, and why it is not there."""
 
     connection: str
@@ -46,22 +76,23 @@ class PlcStatus(NamedTuple):
     cycles: int
 
 
-class PlcDriver:
-    """`Caller` of one PLC. Blocks are named by the place that `read` or `write` returned."""
+class RegisterDriver:
+    """`Caller` of one device. Blocks are named by the place that `read` or `write` returned."""
 
-    def __init__(self, log: Callable[[str], None]) -> None:
+    def __init__(self, codec: Codec, log: Callable[[str], None]) -> None:
+        self._codec = codec
         self._log = log
         self._reads: list[Block] = []
         self._writes: list[Block] = []
         self._answers: list[tuple[int, Sequence[int]] | None] = []
         """Time and content of the last answer for each block that is read."""
         self._outputs: list[Sequence[int]] = []
-        self._framer = FramerSocket(DecodePDU(False))
         self._schedule = ReconnectSchedule(timeout=TIMEOUT, pauses=PAUSES)
         self._listeners: list[Callable[[], None]] = []
         self._queue: deque[tuple[Block, int, bool]] = deque()
         """Requests of this cycle: block, place, and whether it is written."""
-        self._under_way: tuple[ModbusPDU, int, bool] | None = None
+        self._under_way: tuple[Request, int] | None = None
+        """The request and the place of its block."""
         self._due = 0
         self._received = b""
         self._unsent = b""
@@ -132,25 +163,24 @@ class PlcDriver:
     def connected(self, now: int) -> None:
         self._schedule.connected()
         self._trouble = ""
-        self._log("the PLC is connected")
+        self._log("connected")
 
     def receive(self, data: bytes, now: int) -> None:
         self._received += data
         if self._under_way is None:
             self._fail(now, "it sent something without a request")
             return
-        request = self._under_way[0]
-        try:
-            used, answer = self._framer.handleFrame(
-                self._received, request.dev_id, request.transaction_id
-            )
-        except ModbusException as problem:
-            self._fail(now, f"its answer cannot be read: {problem}")
-            return
-        self._received = self._received[used:]
+        used, answer = 1, None
+        while used and answer is None:
+            try:
+                used, answer = self._codec.answer(self._under_way[0], self._received)
+            except BadAnswerError as problem:
+                self._fail(now, str(problem))
+                return
+            self._received = self._received[used:]
         if answer is not None:
             self._take_answer(answer, now)
-        elif len(self._received) > LARGEST_FRAME:
+        elif len(self._received) > LONGEST_ANSWER:
             self._fail(now, "its answer is too long")
 
     def take(self, room: int) -> bytes:
@@ -172,60 +202,40 @@ class PlcDriver:
         if not self._queue:
             return
         block, place, writes = self._queue.popleft()
-        request = self._request(block, self._outputs[place] if writes else None)
         self._transaction = self._transaction % 0xFFFF + 1
-        request.transaction_id = self._transaction
-        self._under_way = request, place, writes
+        request = Request(self._transaction, block, self._outputs[place] if writes else None)
+        self._under_way = request, place
         self._due = now + TIMEOUT
-        self._unsent += self._framer.buildFrame(request)
+        self._unsent += self._codec.request(request)
         self._tell()
 
-    def _request(self, block: Block, values: Sequence[int] | None) -> ModbusPDU:
-        if values is None:
-            kind = ReadDiscreteInputsRequest if block.bits else ReadInputRegistersRequest
-            return kind(address=block.address, count=block.count, dev_id=block.unit)
-        if block.bits:
-            bits = [bool(value) for value in values]
-            return WriteMultipleCoilsRequest(address=block.address, bits=bits, dev_id=block.unit)
-        return WriteMultipleRegistersRequest(
-            address=block.address, registers=list(values), dev_id=block.unit
-        )
-
-    def _take_answer(self, answer: ModbusPDU, now: int) -> None:
+    def _take_answer(self, answer: Answer, now: int) -> None:
         assert self._under_way is not None
-        request, place, writes = self._under_way
+        request, place = self._under_way
         self._under_way = None
-        if isinstance(answer, ExceptionResponse):
-            self._note_exception(answer, place, writes)
-        elif answer.function_code != request.function_code:
-            self._fail(now, f"it answered function {request.function_code} with another one")
+        writes = request.values is not None
+        if answer.refused:
+            self._note_refusal(answer.refused, request.block, (place, writes))
+        elif not writes and len(answer.values) < request.block.count:
+            self._fail(now, "its answer is too short")
             return
         else:
             self._schedule.answered()
             self._refused.discard((place, writes))
-            if not writes and not self._keep(place, answer, now):
-                self._fail(now, "its answer is too short")
-                return
+            if not writes:
+                self._answers[place] = now, tuple(answer.values[: request.block.count])
         self._send_next(now)
 
-    def _keep(self, place: int, answer: ModbusPDU, now: int) -> bool:
-        block = self._reads[place]
-        values: Sequence[Any] = answer.bits if block.bits else answer.registers
-        if len(values) < block.count:
-            return False
-        self._answers[place] = now, tuple(int(value) for value in values[: block.count])
-        return True
-
-    def _note_exception(self, answer: ExceptionResponse, place: int, writes: bool) -> None:
-        if (place, writes) not in self._refused:
-            self._refused.add((place, writes))
-            block = (self._writes if writes else self._reads)[place]
-            what = f"{'write' if writes else 'read'} of unit {block.unit}, address {block.address}"
-            self._log(f"the PLC refuses a {what}: exception {answer.exception_code}")
+    def _note_refusal(self, reason: str, block: Block, what: tuple[int, bool]) -> None:
+        if what not in self._refused:
+            self._refused.add(what)
+            verb = "write" if what[1] else "read"
+            where = f"unit {block.unit}, address {block.address}"
+            self._log(f"it refuses a {verb} of {where}: {reason}")
 
     def _fail(self, now: int, reason: str) -> None:
         self._trouble = reason
-        self._log(f"the connection to the PLC has ended: {reason}")
+        self._log(f"the connection has ended: {reason}")
         self._queue.clear()
         self._under_way = None
         self._received = self._unsent = b""
@@ -238,11 +248,11 @@ class PlcDriver:
 
     # ── part ──
 
-    def status(self, now: int) -> PlcStatus:
-        return PlcStatus(self._schedule.state, self._trouble, self._cycles)
+    def status(self, now: int) -> DeviceStatus:
+        return DeviceStatus(self._schedule.state, self._trouble, self._cycles)
 
     def save(self) -> State:
-        """A real PLC cannot be saved."""
+        """A real device cannot be saved."""
         return None
 
     def load(self, state: State) -> None:

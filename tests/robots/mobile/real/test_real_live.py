@@ -7,8 +7,9 @@ from pymodbus.client import AsyncModbusTcpClient
 from pymodbus.server import ModbusTcpServer
 from pymodbus.simulator import DataType, SimData, SimDevice
 
-from understudy.robots.mobile.plc.driver import Block, PlcDriver
-from understudy.robots.mobile.plc.registers import MotorCommand, motor_status, written
+from understudy.robots.mobile.real.driver_modbus import ModbusCodec
+from understudy.robots.mobile.real.driver_registers import Block, RegisterDriver
+from understudy.robots.mobile.real.registers import MotorCommand, motor_status, written
 from understudy.simulation.cell import Cell
 from understudy.wire.dial import Destination, Dial
 from understudy.wire.exchange import Exchange
@@ -39,12 +40,12 @@ async def _set_speed(port: int) -> list[int]:
     return list(answer.registers)
 
 
-async def _exchange() -> tuple[PlcDriver, int, int, int]:
+async def _exchange() -> tuple[RegisterDriver, int, int, int]:
     server = ModbusTcpServer(device(), address=("127.0.0.1", 0))
     assert await server.listen()
     listening: Any = server.transport
     port = listening.sockets[0].getsockname()[1]
-    driver = PlcDriver(print)
+    driver = RegisterDriver(ModbusCodec(), print)
     motor, bit = driver.read(Block(1, 0, 6, bits=False)), driver.read(Block(1, 0, 1, bits=True))
     outputs = driver.write(Block(1, 0, 14, bits=False))
     command = MotorCommand(True, False, False, 0.5, 0.0, 0.0, (1.0, 1.0, 1.0))

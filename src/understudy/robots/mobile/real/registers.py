@@ -1,4 +1,4 @@
-"""The registers of a PLC: what stands where in the block of a motor or a sensor.
+"""The registers of a device: what stands where in the block of a motor or a sensor.
 
 A number of 32 bits takes two registers, the higher half first, and counts 1e-4 of the SI unit:
 0.1 mm, 0.1 mm/s, 0.1 mm/s2, or the same with mrad. It is clipped to what 32 bits can hold.
@@ -13,7 +13,7 @@ A number of 32 bits takes two registers, the higher half first, and counts 1e-4 
     11, 12 largest deceleration
     13     cycle counter
 
-The cycle counter changes with every write: the PLC must stop the motor when it stands still for
+The cycle counter changes with every write: the device must stop the motor when it stands still for
 longer than 0.5 s. An input is a discrete input and an output is a coil.
 
     input registers of a lidar            of a scanner                      of a battery

@@ -1,0 +1,160 @@
+"""A device that is not there: it answers requests and moves its motors, on virtual time.
+
+`ModbusDevice` reads requests and builds answers by pymodbus, `LineDevice` by its own few lines:
+none of them uses the driver under test.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from pymodbus.framer import FramerSocket
+from pymodbus.pdu import DecodePDU, ExceptionResponse, ModbusPDU
+from pymodbus.pdu.bit_message import ReadDiscreteInputsResponse, WriteMultipleCoilsResponse
+from pymodbus.pdu.register_message import (
+    ReadInputRegistersResponse,
+    WriteMultipleRegistersResponse,
+)
+
+ILLEGAL_ADDRESS = 2
+STEP = 1e-4
+RAMP = 1.0
+"""m/s2 of a wheel."""
+
+
+class VirtualDevice:
+    """Motors at the given addresses. `inputs`, `coils` and `holding` are what its program sees."""
+
+    def __init__(self, motors: Iterable[int] = (), sensors: Iterable[tuple[int, int]] = ()) -> None:
+        self.motors = list(motors)
+        self.inputs: dict[int, int] = {}
+        for address in self.motors:
+            self.inputs |= dict.fromkeys(range(address, address + 6), 0)
+            self.inputs[address] = 1
+        for address, count in sensors:
+            self.inputs |= dict.fromkeys(range(address, address + count), 0)
+        self.holding = dict.fromkeys((a + n for a in self.motors for n in range(14)), 0)
+        self.coils: dict[int, int] = dict.fromkeys(range(32), 0)
+        self.discrete: dict[int, int] = dict.fromkeys(range(32), 0)
+        self._received = b""
+
+    def answer(self, data: bytes) -> bytes:
+        """The answers to all requests that are complete."""
+        raise NotImplementedError
+
+    # ── its program ──
+
+    def run(self, seconds: float) -> None:
+        """Wheels follow their set speed with a ramp; axes go to their target at full speed."""
+        for address in self.motors:
+            control = self.holding[address]
+            if control & 4:
+                self.inputs[address] = 1
+                self.inputs[address + 5] = 0
+            speed, position = self.number(address + 3), self.number(address + 1)
+            wanted = self._set(address + 1) if control & 1 else 0.0
+            if control & 2:
+                away, fastest = self._set(address + 3) - position, self._set(address + 7)
+                wanted = max(min(away / seconds, fastest), -fastest)
+            if self.inputs[address] & 2:
+                wanted = 0.0
+            most = 1e9 if control & 2 else RAMP * seconds
+            speed += max(min(wanted - speed, most), -most)
+            self._put(address + 1, position + speed * seconds)
+            self._put(address + 3, speed)
+
+    def fail(self, address: int, number: int) -> None:
+        """The drive of a motor reports a fault."""
+        self.inputs[address] |= 2
+        self.inputs[address + 5] = number
+
+    def number(self, address: int) -> float:
+        return _signed(self.inputs[address], self.inputs[address + 1])
+
+    def _set(self, address: int) -> float:
+        return _signed(self.holding[address], self.holding[address + 1])
+
+    def _put(self, address: int, value: float) -> None:
+        steps = round(value / STEP) & 0xFFFFFFFF
+        self.inputs[address], self.inputs[address + 1] = steps >> 16, steps & 0xFFFF
+
+
+def _signed(high: int, low: int) -> float:
+    return (
+        int.from_bytes(high.to_bytes(2, "big") + low.to_bytes(2, "big"), "big", signed=True) * STEP
+    )
+
+
+class ModbusDevice(VirtualDevice):
+    """Behind Modbus TCP."""
+
+    _framer = FramerSocket(DecodePDU(True))
+
+    def answer(self, data: bytes) -> bytes:
+        self._received += data
+        sent = b""
+        while self._received:
+            used, request = self._framer.handleFrame(self._received, 0, 0)
+            self._received = self._received[used:]
+            if request is None:
+                break
+            answer = self._answer(request)
+            answer.dev_id, answer.transaction_id = request.dev_id, request.transaction_id
+            sent += self._framer.buildFrame(answer)
+        return sent
+
+    def _answer(self, request: ModbusPDU) -> ModbusPDU:
+        places = range(request.address, request.address + request.count)
+        tables: dict[int, Mapping[int, int]] = {
+            2: self.discrete,
+            4: self.inputs,
+            15: self.coils,
+            16: self.holding,
+        }
+        table = tables[request.function_code]
+        if any(place not in table for place in places):
+            return ExceptionResponse(request.function_code, ILLEGAL_ADDRESS)
+        if request.function_code == 2:
+            return ReadDiscreteInputsResponse(bits=[bool(self.discrete[place]) for place in places])
+        if request.function_code == 4:
+            return ReadInputRegistersResponse(registers=[self.inputs[place] for place in places])
+        if request.function_code == 15:
+            self.coils |= dict(zip(places, request.bits, strict=False))
+            return WriteMultipleCoilsResponse(address=request.address, count=request.count)
+        self.holding |= dict(zip(places, request.registers, strict=True))
+        return WriteMultipleRegistersResponse(address=request.address, count=request.count)
+
+
+class LineDevice(VirtualDevice):
+    """At a serial port."""
+
+    def answer(self, data: bytes) -> bytes:
+        self._received += data
+        sent = b""
+        while b"\n" in self._received:
+            line, _, self._received = self._received.partition(b"\n")
+            text, _, check = line.partition(b"*")
+            assert int(check, 16) == _sum(text), line
+            words = text.decode().split()
+            answer = f"{words[0]} {self._answer_to(words[1:])}".rstrip().encode()
+            sent += b"%s*%02x\r\n" % (answer, _sum(answer))
+        return sent
+
+    def _answer_to(self, words: list[str]) -> str:
+        verb, letter, _unit, address, *rest = words
+        tables: dict[str, dict[int, int]] = {
+            "D": self.discrete, "I": self.inputs, "C": self.coils, "H": self.holding,
+        }  # fmt: skip
+        table, first = tables[letter], int(address)
+        places = range(first, first + (int(rest[0]) if verb == "R" else len(rest)))
+        if any(place not in table for place in places):
+            return f"ERR {ILLEGAL_ADDRESS}"
+        if verb == "R":
+            return " ".join(["OK", *(str(int(table[place])) for place in places)])
+        table.update(zip(places, map(int, rest), strict=True))
+        return "OK"
+
+
+def _sum(data: bytes) -> int:
+    found = 0
+    for byte in data:
+        found ^= byte
+    return found
