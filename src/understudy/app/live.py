@@ -47,7 +47,7 @@ from understudy.operator.slices import Slices
 from understudy.operator.table import Command, Commands
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
-from understudy.ports import AnyFace, EndsRun, Part, Rate, Run
+from understudy.ports import AnyFace, CallsPlace, EndsRun, Part, Rate, Run
 from understudy.ports.access import TOKEN_VARIABLE, check_reachable, is_loopback
 from understudy.ports.hmi import RobotView
 from understudy.ports.tokens import check_token
@@ -58,6 +58,7 @@ from understudy.space.collision.pair_store import keep
 from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
 from understudy.wire.chat import ENDING, Event
+from understudy.wire.dial import Dial, parse_place
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, KeepsFiles, PeerEvents, Server
 from understudy.wire.pump import Pump
@@ -138,6 +139,7 @@ class Live:
             self._cell.parts, self._pump, self._cell.clock_state, self.operator.real_views
         )
         self._servers = self._make_servers(options)
+        self._dials = self._make_dials(options)
 
     @property
     def rate(self) -> Rate:
@@ -164,6 +166,8 @@ class Live:
         try:
             for server in self._servers:
                 await self._open(server)
+            for dial in self._dials:
+                dial.start()
             await self.operator.modes.begin()
         except ConfigError:
             await self.stop()
@@ -228,7 +232,8 @@ class Live:
         await self._send_last_messages()
         self._pump.stop()
         self._door_pump.stop()
-        await asyncio.gather(self._runs.stop(), *(server.stop() for server in self._servers))
+        ends = [server.stop() for server in self._servers] + [dial.stop() for dial in self._dials]
+        await asyncio.gather(self._runs.stop(), *ends)
 
     async def _send_last_messages(self) -> None:
         """Parts say goodbye; brokers have some time to take it."""
@@ -301,6 +306,17 @@ class Live:
             if isinstance(server, descriptors.ServesClients):
                 server.limit_clients(share)
         return servers
+
+    def _make_dials(self, options: Options) -> list[Dial]:
+        """The connections to the devices of REAL robots that are parts of this cell."""
+        callers: list[Any] = [p for p in self._cell.parts.values() if isinstance(p, CallsPlace)]
+        if callers and not options.real:
+            raise ConfigError(
+                f"a robot of this cell is REAL ({callers[0].where}): it moves only with --real"
+            )
+        if callers and options.rate != 1.0:
+            raise ConfigError("REAL robots run in real time", value=options.rate, allowed="1")
+        return [Dial(each, parse_place(each.where), self._pump) for each in callers]
 
     def _doors(self, wires: dict[str, Wire], *, page: bool) -> dict[str, AnyFace]:
         """The faces beside the cell; a page without a link of a robot gets one of its own, whose

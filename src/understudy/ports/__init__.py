@@ -247,6 +247,18 @@ class Caller(TimedPart, Protocol):
         ...
 
 
+@runtime_checkable
+class CallsPlace(Protocol):
+    """A `Caller` that is a part of a cell: the live cell connects it to its REAL device.
+
+    `where`: the address, as in `understudy send --to`.
+    """
+
+    where: str
+
+    def wanted(self) -> int | None: ...
+
+
 # ── faults of scenario rules ────────────────────────────────────────────────────────────────────
 
 

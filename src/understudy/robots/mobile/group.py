@@ -50,8 +50,16 @@ def build(robots: Mapping[str, Config], head: Any, deps: Deps) -> Group:
         "fleet": fleet,
         "fleet.hardware": SimulatedHardware(layout, graph, fleet),
         **({} if planner is None else {"fleet.planner": planner}),
+        **_devices(graph),
     }
     return Group(parts, shared, {"nats": face})
+
+
+def _devices(graph: DriverGraph) -> dict[str, Part]:
+    """The connections to the devices of REAL robots."""
+    hardware = graph.real_hardware
+    drivers = hardware.callers().values() if hardware else ()
+    return {f"fleet.device_{number}": driver for number, driver in enumerate(drivers, 1)}
 
 
 def _planner(

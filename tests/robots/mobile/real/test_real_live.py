@@ -45,7 +45,7 @@ async def _exchange() -> tuple[RegisterDriver, int, int, int]:
     assert await server.listen()
     listening: Any = server.transport
     port = listening.sockets[0].getsockname()[1]
-    driver = RegisterDriver(ModbusCodec(), print)
+    driver = RegisterDriver("tcp://127.0.0.1:1", ModbusCodec(), print)
     motor, bit = driver.read(Block(1, 0, 6, bits=False)), driver.read(Block(1, 0, 1, bits=True))
     outputs = driver.write(Block(1, 0, 14, bits=False))
     command = MotorCommand(True, False, False, 0.5, 0.0, 0.0, (1.0, 1.0, 1.0))

@@ -1,10 +1,10 @@
 """Requests and answers as lines of text, for devices at a serial port.
 
-    > 17 R I 1 300 3*5C\\n         read 3 input registers of unit 1 from address 300 on
-    < 17 OK 1 1500 65535*6B\\n
-    > 18 W H 1 0 1 0 5000*44\\n    write holding registers from address 0 on
-    < 18 OK*38\\n
-    < 18 ERR 2*21\\n              the device refuses the request
+    > 17 R I 1 300 3*0C\\n         read 3 input registers of unit 1 from address 300 on
+    < 17 OK 1 1500 65535*07\\n
+    > 18 W H 1 0 1 0 5000*33\\n    write holding registers from address 0 on
+    < 18 OK*2D\\n
+    < 18 ERR 2*7E\\n              the device refuses the request
 
 I: input registers, H: holding registers, D: discrete inputs, C: coils. Behind the star stands the
 exclusive or of all bytes before it, in two hexadecimal digits.

@@ -79,7 +79,8 @@ class DeviceStatus(NamedTuple):
 class RegisterDriver:
     """`Caller` of one device. Blocks are named by the place that `read` or `write` returned."""
 
-    def __init__(self, codec: Codec, log: Callable[[str], None]) -> None:
+    def __init__(self, where: str, codec: Codec, log: Callable[[str], None]) -> None:
+        self.where = where
         self._codec = codec
         self._log = log
         self._reads: list[Block] = []
@@ -163,7 +164,7 @@ class RegisterDriver:
     def connected(self, now: int) -> None:
         self._schedule.connected()
         self._trouble = ""
-        self._log("connected")
+        self._log(f"{self.where}: connected")
 
     def receive(self, data: bytes, now: int) -> None:
         self._received += data
@@ -230,12 +231,12 @@ class RegisterDriver:
         if what not in self._refused:
             self._refused.add(what)
             verb = "write" if what[1] else "read"
-            where = f"unit {block.unit}, address {block.address}"
-            self._log(f"it refuses a {verb} of {where}: {reason}")
+            place = f"unit {block.unit}, address {block.address}"
+            self._log(f"{self.where}: it refuses a {verb} of {place}: {reason}")
 
     def _fail(self, now: int, reason: str) -> None:
         self._trouble = reason
-        self._log(f"the connection has ended: {reason}")
+        self._log(f"{self.where}: the connection has ended: {reason}")
         self._queue.clear()
         self._under_way = None
         self._received = self._unsent = b""

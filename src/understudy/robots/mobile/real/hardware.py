@@ -58,9 +58,7 @@ class Devices:
     def at(self, keys: DriverKeys) -> RegisterDriver:
         where = keys.place().where
         if where not in self.drivers:
-            self.drivers[where] = RegisterDriver(
-                keys.codec(), lambda text: self._log(f"{where}: {text}")
-            )
+            self.drivers[where] = RegisterDriver(where, keys.codec(), self._log)
         return self.drivers[where]
 
     def read(self, keys: DriverKeys, count: int, *, bits: bool = False) -> "Input":
