@@ -22,7 +22,7 @@ from understudy.motion.wheels import (
     TURNING,
     Wheels,
 )
-from understudy.space.compiled import compiled
+from understudy.space.compiled import compiled, inlined
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -101,8 +101,9 @@ def _steered(angle: float, base: float, speeds: Floats, command: Floats, seconds
 def watched_motion(wheels: Wheels, foreseen: Floats, motion: Floats) -> None:
     """Fills ``motion`` with the speeds that the protective fields look at: 0 for robots that
     stand."""
+    spans, coefficients = wheels.spans, wheels.coefficients
     for row in range(motion.shape[0]):
-        stands = fastest_wheel(wheels, row, foreseen[row]) < STANDS
+        stands = fastest_wheel(spans, coefficients, foreseen, row) < STANDS
         for column in range(3):
             motion[row, column] = 0.0 if stands else foreseen[row, column]
 
@@ -114,28 +115,28 @@ def hold_back(
 ) -> None:  # fmt: skip
     """Stops robots that could not stop in time after this tick: ``command`` becomes 0 and
     ``blocked`` is set."""
+    spans, coefficients = wheels.spans, wheels.coefficients
+    stop_on, stop_distance = figures.stop_on_obstacle, figures.stop_distance
+    limits, radius = figures.body_limits, figures.radius
     for row in range(blocked.size):
-        if not figures.stop_on_obstacle[row] or fastest_wheel(wheels, row, command[row]) < STANDS:
+        if not stop_on[row] or fastest_wheel(spans, coefficients, command, row) < STANDS:
             continue
         needed = GAP + stopping_distance(
-            wheels, row, speeds[row], foreseen[row], figures.radius[row],
-            figures.body_limits[row, DECELERATION], seconds,
+            pace_of_wheels(spans, coefficients, foreseen, row, radius[row]),
+            fastest_wheel(spans, coefficients, speeds, row),
+            fastest_wheel(spans, coefficients, foreseen, row),
+            limits[row, DECELERATION], seconds,
         )  # fmt: skip
-        if ahead[row] <= max(needed, figures.stop_distance[row]):
+        if ahead[row] <= max(needed, stop_distance[row]):
             blocked[row] = True
             command[row, :] = 0.0
 
 
-@compiled
+@inlined
 def stopping_distance(
-    wheels: Wheels, row: int, speeds: Floats, foreseen: Floats, radius: float, braking: float,
-    seconds: float,
-) -> float:  # fmt: skip
-    """Metres of this tick and of braking after it. Braking ends with a whole tick."""
-    rate = pace_of_wheels(wheels, row, foreseen, radius)
-    after = fastest_wheel(wheels, row, foreseen)
-    within = max(fastest_wheel(wheels, row, speeds), after) * seconds
-    distance: float = rate * (
-        within + after * after / (2.0 * braking) + braking * seconds * seconds / 8.0
-    )
-    return distance
+    rate: float, before: float, after: float, braking: float, seconds: float
+) -> float:
+    """Metres of this tick and of braking after it. Braking ends with a whole tick. ``before`` and
+    ``after`` the tick: speed of the fastest wheel; ``rate``: see `pace_of_wheels`."""
+    within = max(before, after) * seconds
+    return rate * (within + after * after / (2.0 * braking) + braking * seconds * seconds / 8.0)

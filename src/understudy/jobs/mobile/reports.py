@@ -26,7 +26,7 @@ from understudy.jobs.mobile.messages import (
     Velocity,
 )
 from understudy.jobs.mobile.table import UNLIMITED, Table, rows_of
-from understudy.jobs.mobile.tick import STATUSES, STOPS, braking_distance
+from understudy.jobs.mobile.tick import STATUSES, STOPS, braking_distance_of
 from understudy.ports.mobile import MotorFault, TimedHardware
 
 SILENT = MotorFault("NOT_CONNECTED", "the motor does not answer")
@@ -180,15 +180,8 @@ class Reports:
 
     def braking_distance(self) -> float:
         """Metres until the robot stands if it brakes now."""
-        table, row = self._table, self._row
-        if not table.body_limits[row].any():
-            return 0.0
-        return float(
-            braking_distance(
-                table.wheels, row, table.speeds[row], table.speeds[row], table.radius[row],
-                table.body_limits[row], 0.0,
-            )
-        )  # fmt: skip
+        table = self._table
+        return braking_distance_of(table.wheels, table.figures, table.speeds, self._row)
 
     def hardware_ok(self) -> bool:
         table, row = self._table, self._row

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from understudy.config.mobile.kinematics import drives_of, outlines_of, wheels_of
 from understudy.config.mobile.layout import Layout
 from understudy.jobs.mobile.car_control import ROUTE
+from understudy.jobs.mobile.tick import Conditions, Figures
 from understudy.motion.wheels import ACKERMANN, smallest_radius
 from understudy.ports.mobile import Rows
 from understudy.units import LATEST, NS_PER_SECOND
@@ -57,6 +58,15 @@ class Table:
         self._add_robots()
         self._add_policies()
         self.update_limits(range(len(robots)))
+        self.figures = Figures(
+            self.body_limits, self.speed_limit, self.traffic_limit, self.reach, self.radius,
+            self.stop_distance, self.warn_distance, self.stop_on_obstacle,
+        )  # fmt: skip
+        self.conditions = Conditions(
+            self.estop, self.stop_on_estop, self.blocked, self.inputs_up, self.lidar_up,
+            self.stop_on_obstacle, self.io_hold, self.traffic_hold, self.manual_hold,
+            self.operator_hold, self.needs_nats, self.drive_down, self.function_down,
+        )  # fmt: skip
 
     @property
     def size(self) -> int:

@@ -18,7 +18,7 @@ from understudy.jobs.mobile.pose_control import (
 )
 from understudy.motion.ticks import fastest_within
 from understudy.motion.wheels import Wheels, pace
-from understudy.space.compiled import compiled
+from understudy.space.compiled import compiled, inlined
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -62,27 +62,30 @@ class Figures(NamedTuple):
     stop_on_obstacle: Flags
 
 
-@compiled
-def fastest_wheel(wheels: Wheels, row: int, body: Floats) -> float:
-    """The speed of the fastest wheel of a robot at these speeds of its body."""
+@inlined
+def fastest_wheel(spans: Rows, coefficients: Floats, body: Floats, row: int) -> float:
+    """The speed of the fastest wheel of a robot at the speeds of its body. ``spans`` and
+    ``coefficients``: of `Wheels`. Arrays of a tuple and rows of arrays cost more than this."""
     fastest = 0.0
-    for n in range(wheels.spans[row, 0], wheels.spans[row, 1]):
+    for n in range(spans[row, 0], spans[row, 1]):
         speed = (
-            wheels.coefficients[n, 0] * body[0]
-            + wheels.coefficients[n, 1] * body[1]
-            + wheels.coefficients[n, 2] * body[2]
+            coefficients[n, 0] * body[row, 0]
+            + coefficients[n, 1] * body[row, 1]
+            + coefficients[n, 2] * body[row, 2]
         )
         fastest = max(fastest, abs(speed))
     return fastest
 
 
-@compiled
-def pace_of_wheels(wheels: Wheels, row: int, body: Floats, radius: float) -> float:
+@inlined
+def pace_of_wheels(
+    spans: Rows, coefficients: Floats, body: Floats, row: int, radius: float
+) -> float:
     """Metres that a robot travels in this motion while its fastest wheel rolls one metre."""
-    wheel = fastest_wheel(wheels, row, body)
+    wheel = fastest_wheel(spans, coefficients, body, row)
     if wheel <= 0.0:
         return 1.0
-    return pace(body[0], body[1], body[2], radius) / wheel
+    return pace(body[row, 0], body[row, 1], body[row, 2], radius) / wheel
 
 
 @compiled
@@ -98,8 +101,10 @@ def update_limits(
             limits[row, column] = figures.body_limits[row, column]
         fastest = min(limits[row, MAX_SPEED], figures.speed_limit[row], figures.traffic_limit[row])
         if figures.stop_on_obstacle[row] and ahead[row] <= figures.warn_distance[row]:
-            rate = pace_of_wheels(wheels, row, command[row], figures.radius[row])
-            present = fastest_wheel(wheels, row, speeds[row]) * rate
+            rate = pace_of_wheels(
+                wheels.spans, wheels.coefficients, command, row, figures.radius[row]
+            )
+            present = fastest_wheel(wheels.spans, wheels.coefficients, speeds, row) * rate
             faster = limits[row, ACCELERATION] / limits[row, DECELERATION]
             spare = 2.0 * GAP + (2.0 + faster) * present * seconds
             safe = fastest_within(
@@ -118,12 +123,13 @@ def choose_commands(
     command: Floats,
 ) -> None:  # fmt: skip
     """Fills ``command``: the speeds of the bodies for this tick, within the limits."""
+    spans, coefficients = wheels.spans, wheels.coefficients
     for row in range(mode.size):
         stands = mode[row] == REST or stop[row] != NO_STOP
         for column in range(3):
             wanted = velocity[row, column] if mode[row] == VELOCITY else steered[row, column]
             command[row, column] = 0.0 if stands else wanted
-        wheel = fastest_wheel(wheels, row, command[row])
+        wheel = fastest_wheel(spans, coefficients, command, row)
         if wheel > limits[row, MAX_SPEED]:
             for column in range(3):
                 command[row, column] *= limits[row, MAX_SPEED] / wheel
@@ -137,17 +143,25 @@ def extend_held(mode: Codes, stop: Codes, until: Times, passed: int) -> None:
             until[row] += passed
 
 
-@compiled
+@inlined
 def braking_distance(
-    wheels: Wheels, row: int, speeds: Floats, motion: Floats, radius: float, limits: Floats,
-    spare: float,
-) -> float:  # fmt: skip
-    """Metres until the robot stands: after ``spare`` seconds with the present speed, in which it
-    may still get faster, it brakes with its limit. ``motion``: where it goes."""
-    rate = pace_of_wheels(wheels, row, motion, radius)
-    wheel = fastest_wheel(wheels, row, speeds) + limits[ACCELERATION] * spare
-    distance: float = rate * (wheel * spare + wheel * wheel / (2.0 * limits[DECELERATION]))
-    return distance
+    rate: float, wheel: float, faster: float, slower: float, spare: float
+) -> float:
+    """Metres until a robot stands: after ``spare`` seconds with the present speed of its wheels, in
+    which it may still get faster, it brakes with its limit. ``rate``: see `pace_of_wheels`."""
+    peak = wheel + faster * spare
+    return rate * (peak * spare + peak * peak / (2.0 * slower))
+
+
+@compiled
+def braking_distance_of(wheels: Wheels, figures: Figures, speeds: Floats, row: int) -> float:
+    """Metres until a robot stands if it brakes now."""
+    slower = figures.body_limits[row, DECELERATION]
+    wheel = fastest_wheel(wheels.spans, wheels.coefficients, speeds, row)
+    if wheel <= 0.0 or slower <= 0.0:
+        return 0.0
+    rate = pace(speeds[row, 0], speeds[row, 1], speeds[row, 2], figures.radius[row]) / wheel
+    return braking_distance(rate, wheel, 0.0, slower, 0.0)
 
 
 @compiled
@@ -158,19 +172,25 @@ def watch_obstacles(
     """Sets ``blocked`` of robots that must stop for an obstacle, and clears it when the way in
     their last direction is free again; not at the tick at which it was set (``stop`` shows it from
     the next one on)."""
+    spans, coefficients = wheels.spans, wheels.coefficients
+    stop_on, stop_distance = figures.stop_on_obstacle, figures.stop_distance
+    limits, radius = figures.body_limits, figures.radius
     for row in range(blocked.size):
-        if not figures.stop_on_obstacle[row]:
+        if not stop_on[row]:
             blocked[row] = False
             continue
-        nearest = max(figures.stop_distance[row], GAP)
-        moves = fastest_wheel(wheels, row, command[row]) >= STANDS
+        moves = fastest_wheel(spans, coefficients, command, row) >= STANDS
+        if not moves and not blocked[row]:
+            continue
         needed = GAP + braking_distance(
-            wheels, row, speeds[row], speeds[row], figures.radius[row],
-            figures.body_limits[row], seconds if moves else 0.0,
+            pace_of_wheels(spans, coefficients, speeds, row, radius[row]),
+            fastest_wheel(spans, coefficients, speeds, row),
+            limits[row, ACCELERATION], limits[row, DECELERATION], seconds if moves else 0.0,
         )  # fmt: skip
-        if moves and ahead[row] <= max(nearest, needed):
+        needed = max(stop_distance[row], GAP, needed)
+        if moves and ahead[row] <= needed:
             blocked[row] = True
-        elif stop[row] != NO_STOP and not moves and ahead[row] > max(nearest, needed) + HYSTERESIS:
+        elif stop[row] != NO_STOP and not moves and ahead[row] > needed + HYSTERESIS:
             blocked[row] = False
 
 
@@ -192,34 +212,30 @@ class Conditions(NamedTuple):
     function_down: Flags
 
 
-@compiled
-def stop_code(of: Conditions, row: int) -> int:
+@inlined
+def stop_code(estop: bool, blocked: bool, lost: bool, traffic: bool, manual: bool) -> int:
     """Why a robot is stopped for safety; the first reason counts."""
-    if of.estop[row] and of.stop_on_estop[row]:
+    if estop:
         return ESTOP
-    if of.blocked[row]:
+    if blocked:
         return OBSTACLE
-    blind = of.stop_on_obstacle[row] and not of.lidar_up[row]
-    deaf = of.stop_on_estop[row] and not of.inputs_up[row]
-    if blind or deaf:
+    if lost:
         return INTERNAL_FAULT
-    if of.traffic_hold[row] or of.io_hold[row]:
+    if traffic:
         return TRAFFIC_HOLD
-    if of.manual_hold[row] or of.operator_hold[row]:
-        return MANUAL_HOLD
-    return NO_STOP
+    return MANUAL_HOLD if manual else NO_STOP
 
 
-@compiled
-def status_code(of: Conditions, row: int, stop: int, connected: bool) -> int:
-    """As `status.PRECEDENCE`."""
-    if of.needs_nats[row] and not connected:
+@inlined
+def status_code(offline: bool, drive_down: bool, stopped: bool, function_down: bool) -> int:
+    """The status; the first condition counts."""
+    if offline:
         return OFFLINE
-    if of.drive_down[row]:
+    if drive_down:
         return ERROR
-    if stop != NO_STOP:
+    if stopped:
         return PAUSED
-    return WARNING if of.function_down[row] else RUNNING
+    return WARNING if function_down else RUNNING
 
 
 @compiled
@@ -231,15 +247,25 @@ def update_statuses(
     ``before``: bits of the last tick, ESTOP_CHANGED if it was pressed and OBSTACLE_CHANGED if it
     was blocked; they are replaced.
     """
+    estop, stop_on_estop, blocked, inputs_up, lidar_up, stop_on_obstacle = of[:6]
+    io_hold, traffic_hold, manual_hold, operator_hold = of[6:10]
+    needs_nats, drive_down, function_down = of[10:]
     changed = 0
     for row in range(stop.size):
-        seen = (ESTOP_CHANGED if of.estop[row] else 0) | (
-            OBSTACLE_CHANGED if of.blocked[row] else 0
-        )
+        seen = ESTOP_CHANGED if estop[row] else 0
+        seen |= OBSTACLE_CHANGED if blocked[row] else 0
         bits = seen ^ before[row]
         before[row] = seen
-        why = stop_code(of, row)
-        what = status_code(of, row, why, connected)
+        why = stop_code(
+            estop[row] and stop_on_estop[row],
+            blocked[row],
+            (stop_on_obstacle[row] and not lidar_up[row])
+            or (stop_on_estop[row] and not inputs_up[row]),
+            traffic_hold[row] or io_hold[row],
+            manual_hold[row] or operator_hold[row],
+        )
+        offline = needs_nats[row] and not connected
+        what = status_code(offline, drive_down[row], why != NO_STOP, function_down[row])
         bits |= STOP_CHANGED if why != stop[row] else 0
         bits |= STATUS_CHANGED if what != status[row] else 0
         stop[row], status[row], changes[row] = why, what, bits

@@ -66,15 +66,6 @@ class Ticker:
         self._ended = np.zeros(table.motors.size, dtype=np.int8)
         self._due = np.zeros(table.due.size, dtype=np.int64)
         self._wakes = np.zeros(table.size, dtype=np.int64)
-        self._figures = tick.Figures(
-            table.body_limits, table.speed_limit, table.traffic_limit, table.reach, table.radius,
-            table.stop_distance, table.warn_distance, table.stop_on_obstacle,
-        )  # fmt: skip
-        self._conditions = tick.Conditions(
-            table.estop, table.stop_on_estop, table.blocked, table.inputs_up, table.lidar_up,
-            table.stop_on_obstacle, table.io_hold, table.traffic_hold, table.manual_hold,
-            table.operator_hold, table.needs_nats, table.drive_down, table.function_down,
-        )  # fmt: skip
         self._note_wakes()
 
     # ── time ──
@@ -177,7 +168,7 @@ class Ticker:
         table = self.table
         tick.extend_held(table.mode, table.stop, table.until, passed)
         tick.update_limits(
-            self._figures, table.wheels, table.speeds, table.command, table.ahead, table.limits,
+            table.figures, table.wheels, table.speeds, table.command, table.ahead, table.limits,
             seconds,
         )  # fmt: skip
         steer_to_goals(
@@ -235,7 +226,7 @@ class Ticker:
             self.hardware.sensors.set_motion(table.lidars, table.motion[table.lidar_robot])
             self._read_lidars()
             foresight.hold_back(
-                self._figures, table.wheels, table.speeds, table.foreseen, table.ahead,
+                table.figures, table.wheels, table.speeds, table.foreseen, table.ahead,
                 table.command, table.blocked, seconds,
             )  # fmt: skip
         np.copyto(table.steering, table.next_steering, where=table.command[:, 0] != 0.0)
@@ -293,7 +284,7 @@ class Ticker:
     def _watch(self, seconds: float) -> None:
         table = self.table
         tick.watch_obstacles(
-            self._figures, table.wheels, table.speeds, table.command, table.ahead, table.stop,
+            table.figures, table.wheels, table.speeds, table.command, table.ahead, table.stop,
             table.blocked, seconds,
         )  # fmt: skip
 
@@ -307,7 +298,7 @@ class Ticker:
     def _update_statuses(self, now: int) -> None:
         table = self.table
         count = tick.update_statuses(
-            self._conditions, self.post.connected, table.seen, table.stop, table.status,
+            table.conditions, self.post.connected, table.seen, table.stop, table.status,
             table.changes,
         )  # fmt: skip
         for row in np.flatnonzero(table.changes).tolist() if count else ():
