@@ -4,6 +4,7 @@ import math
 import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sized
+from functools import cache
 from typing import Any
 
 import msgspec.inspect as shape
@@ -13,11 +14,19 @@ from understudy.errors import ConfigError, unknown
 
 def read(value: Any, kind: Any, key: str = "") -> Any:
     """``value`` as a ``kind`` (a Struct class or any type msgspec knows), or a ConfigError."""
-    info = kind if isinstance(kind, shape.Type) else shape.type_info(kind)
+    info = kind if isinstance(kind, shape.Type) else _type_info(kind)
     reader = _READERS.get(type(info))
     if reader is None:
         raise TypeError(f"a Config class uses a type that cannot be read: {info}")
     return reader(value, info, key)
+
+
+def _type_info(kind: Any) -> shape.Type:
+    return _class_info(kind) if isinstance(kind, type) else shape.type_info(kind)
+
+
+_class_info = cache(shape.type_info)
+"""Looking at a class costs more than reading a value."""
 
 
 def _struct(value: Any, info: shape.StructType, key: str) -> Any:
