@@ -83,6 +83,8 @@ PROFILES: dict[str, dict[str, Any]] = {
     "pressing": _presses(ALTERNATING),
     "drive_down": _fault("drive"),
     "act_down": _fault("motor:act_1"),
+    "pressed_and_drive_down": _presses([(0.5, True)]) | _fault("drive"),
+    "pressed_and_act_down": _presses([(0.5, True)]) | _fault("motor:act_1"),
     "tasks": {},
     "planner": {"world": {"obstacles": [POST]}},
     "traffic": {},

@@ -178,6 +178,25 @@ def test_in_an_emergency_stop_only_stop_is_accepted(backend: Backend) -> None:
     assert backend.ended("pressed", backend.command("pressed", "STOP")) == WELL
 
 
+@pytest.mark.parametrize(
+    ("robot", "status", "level"),
+    [("pressed_and_drive_down", "ERROR", "ERROR"), ("pressed_and_act_down", "PAUSED", "WARN")],
+)
+def test_the_worst_condition_is_the_status(
+    backend: Backend, robot: str, status: str, level: str
+) -> None:
+    state = backend.wait(
+        robot, "state", lambda p: p["estopPressed"] and p["faultLevel"] == level
+    ).payload
+    assert (state["status"], state["safetyStopReason"]) == (status, "ESTOP")
+
+
+def test_a_change_of_the_status_is_sent_at_once(backend: Backend) -> None:
+    pressed = backend.wait("pressed", "events", lambda p: p["type"] == "safety.estop.pressed")
+    state = backend.wait("pressed", "state", lambda p: p["estopPressed"])
+    assert state.envelope["ts"] == pressed.envelope["ts"], "not at the next period"
+
+
 def test_an_emergency_stop_fails_the_running_command(backend: Backend) -> None:
     backend.event("pressing", "safety.estop.cleared", after=backend.mark())
     cause = backend.command("pressing", "MOVE_VELOCITY", linear=0.5, durationSeconds=600)

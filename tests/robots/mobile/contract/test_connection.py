@@ -1,4 +1,5 @@
-"""Contract: the server goes away and comes back; the robots run on as OFFLINE meanwhile."""
+"""Contract: the server goes away and comes back; the robots run on as OFFLINE meanwhile. The last
+messages when the cell ends."""
 
 import json
 import socket
@@ -6,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,17 +72,22 @@ def test_the_server_goes_away_and_comes_back(tmp_path: Path) -> None:
     config = {"servers": [address], "reconnect_wait_s": 0.2}
     cell = write_cell(tmp_path, config, ["mover", "stopper"])
     store = tmp_path / "store"
-    with running(cell, "--rate", RATE) as ready:
-        wait_for_status(ready, "mover", "OFFLINE")
-        with server(port, store), Backend(address) as backend:
-            wait_for_status(ready, "mover", "RUNNING")
-            cause = backend.command("mover", "MOVE_VELOCITY", linear=0.5, durationSeconds=600)
-            backend.wait("mover", "state", lambda p: p["velocity"]["linear"] > 0.3)
-            boot = backend.wait("mover", "heartbeat").payload["bootId"]
-        wait_for_status(ready, "mover", "OFFLINE")
-        with server(port, store), Backend(address) as backend:
+    with ExitStack() as longer:
+        with running(cell, "--rate", RATE) as ready:
+            wait_for_status(ready, "mover", "OFFLINE")
+            with server(port, store), Backend(address) as backend:
+                wait_for_status(ready, "mover", "RUNNING")
+                cause = backend.command("mover", "MOVE_VELOCITY", linear=0.5, durationSeconds=600)
+                backend.wait("mover", "state", lambda p: p["velocity"]["linear"] > 0.3)
+                boot = backend.wait("mover", "heartbeat").payload["bootId"]
+            wait_for_status(ready, "mover", "OFFLINE")
+            longer.enter_context(server(port, store))
+            backend = longer.enter_context(Backend(address))
             wait_for_status(ready, "mover", "RUNNING")
             look_at_return(backend, cause, boot)
+            before = backend.mark()
+        backend.event("mover", "simulation.stopped", after=before)
+        backend.event("stopper", "simulation.stopped", after=before)
 
 
 def look_at_return(backend: Backend, cause: str, boot: str) -> None:
