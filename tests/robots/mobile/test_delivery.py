@@ -15,6 +15,7 @@ from tests.wire.nats.bench import client_of, run, stored, until
 
 from understudy.app.live import Live, Options
 from understudy.config import load_config
+from understudy.ports import Rate
 from understudy.wire.nats.endpoint import NatsEndpoint
 
 CELL = """
@@ -94,3 +95,21 @@ def test_a_command_is_carried_out_once_though_the_server_is_killed(tmp_path: Pat
 def test_commands_are_carried_out_once_though_the_server_is_killed_often(tmp_path: Path) -> None:
     (tmp_path / "cell.yaml").write_text(CELL)
     run(commands(1200, 20, str(tmp_path / "cell.yaml")), patience=300.0)
+
+
+@pytest.mark.parametrize(("rate", "kept"), [("step", False), ("max", False), (1.0, True)])
+def test_in_lock_step_a_cell_begins_with_an_empty_store(
+    rate: Rate, kept: bool, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    (tmp_path / "cell.yaml").write_text(f"{CELL}nats: {{port: 0, store: {store}}}\n")
+
+    async def test() -> None:
+        live = Live(
+            load_config(str(tmp_path / "cell.yaml")), Options(rate=rate, ports={"control": 0})
+        )
+        await live.start()
+        await live.stop()
+
+    run(test())
+    assert store.exists() is kept

@@ -22,6 +22,8 @@ from understudy.wire.nats.endpoint import NatsEndpoint
 from understudy.wire.pump import Pump
 
 PATIENCE = 60.0
+OWN = Config(port=0, connect_timeout_s=30.0, answer_timeout_s=30.0)
+"""An own server on a machine that may be busy with other things."""
 TICK = 10 * NS_PER_MS
 SUBJECT = "robot.r1.{}"
 
@@ -170,7 +172,7 @@ class Bench:
 async def running(
     face: RobotFace, config: Config | None = None, *, rate: Rate = 1.0, until: int | None = None
 ) -> AsyncIterator[Bench]:
-    bench = Bench(face, config or Config(port=0), rate=rate, until=until)
+    bench = Bench(face, config or OWN, rate=rate, until=until)
     bench.address = await bench.server.start()
     bench.pump.start()
     try:

@@ -15,7 +15,7 @@ from understudy.errors import ConfigError
 from understudy.wire.nats.config import Config, Tls
 
 CERTIFICATES = Path(__file__).parent / "certificates"
-QUICK = {"reconnect_wait_s": 0.05, "connect_timeout_s": 5.0}
+QUICK = {"reconnect_wait_s": 0.05, "connect_timeout_s": 30.0, "answer_timeout_s": 30.0}
 
 
 def settings(server: GivenServer, **more: Any) -> Config:

@@ -293,7 +293,10 @@ def test_messages_wait_at_the_server_while_the_session_has_no_credit(bound: bool
         face = RobotFace()
         face.credit = 3
         face.acknowledges = False
-        async with running(face) as bench, client_of(bench.address) as client:
+        async with (
+            running(face, Config(port=0, ack_wait_s=3600.0)) as bench,
+            client_of(bench.address) as client,
+        ):
             js = client.jetstream()
             await asyncio.gather(
                 *(js.publish("robot.r1.command.request", b"%d" % n) for n in range(200))

@@ -23,7 +23,6 @@ from understudy.ports import UNLIMITED, Rate, WireMessage
 from understudy.simulation.cell import Cell
 from understudy.wire.exchange import Exchange
 from understudy.wire.nats import link
-from understudy.wire.nats.config import Config
 from understudy.wire.pump import Pump
 
 
@@ -164,7 +163,7 @@ def test_a_broker_does_not_keep_a_cell_from_running_free() -> None:
 
     async def test() -> None:
         face = RobotFace()
-        async with running(face, Config(port=0), rate="max", until=30_000 * TICK) as bench:
+        async with running(face, rate="max", until=30_000 * TICK) as bench:
             await bench.finished.wait()
             assert bench.pump.real_seconds() < PATIENCE
 
