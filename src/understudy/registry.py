@@ -38,6 +38,7 @@ FACES = {
     "hmi_link": "understudy.operator.doors.hmi_link",
     "kuka_eki": "understudy.robots.kuka.face",
     "text_tcp": "understudy.robots.text_robot.face",
+    "vda5050": "understudy.robots.mobile.face_vda5050",
 }
 WIRES = {
     "mqtt": "understudy.wire.mqtt",

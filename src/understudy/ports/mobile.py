@@ -261,3 +261,56 @@ class FleetOutput(Protocol):
 
 class FleetLink(FleetInput, FleetOutput, Protocol):
     """The robots of a process as the broker's face uses them."""
+
+
+# ── a master control of one robot ───────────────────────────────────────────────────────────────
+
+
+class MasterSettings(Protocol):
+    """How a robot presents itself to a VDA 5050 master control."""
+
+    @property
+    def manufacturer(self) -> str: ...
+
+    @property
+    def serial_number(self) -> str: ...
+
+    @property
+    def map_id(self) -> str: ...
+
+    @property
+    def state_s(self) -> float:
+        """The longest time between two states."""
+        ...
+
+    @property
+    def visualization_hz(self) -> float: ...
+
+
+class MasterLink(Protocol):
+    """A robot under a VDA 5050 master control; the address of a message is the last word of its
+    topic."""
+
+    def set_connected(self, connected: bool, now: int) -> None: ...
+
+    def receive(self, message: WireMessage, now: int) -> None:
+        """An order or instant actions; handled at the robot's next tick."""
+        ...
+
+    def credit(self) -> int: ...
+
+    def take(self) -> WireMessage | None: ...
+
+    def waiting(self) -> bool:
+        """Whether there is something to take."""
+        ...
+
+    def last_will(self) -> bytes: ...
+
+
+class UnderMaster(Protocol):
+    """A robot that a master control can command."""
+
+    def under_master(self, settings: MasterSettings, epoch: int) -> MasterLink:
+        """Called once, while the cell is built. ``epoch``: nanoseconds since 1970 at time 0."""
+        ...

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from understudy.config.mobile.layout import Layout
 from understudy.jobs.mobile.messages import TO_ROBOT, kind_of
+from understudy.jobs.mobile.modules import Module
 from understudy.jobs.mobile.post import Post, SavedPost
 from understudy.jobs.mobile.robot import Robot
 from understudy.jobs.mobile.routes import Planner
@@ -96,6 +97,15 @@ class Fleet:
         """Something outside of the hardware's scripts has changed (an operator, a test): the robot
         looks at its hardware at the next tick."""
         self._places[row][0].poked = now
+
+    def add_module(self, row: int, module: Module) -> None:
+        """Another module of a robot, while the cell is built."""
+        self.robot(row).add_module(module)
+
+    def wake_modules(self, row: int, now: int) -> None:
+        """A module of a robot has received something: it acts at the next tick."""
+        ticker, place = self._places[row]
+        ticker.wake_modules(place, now)
 
     # ── time ──
 

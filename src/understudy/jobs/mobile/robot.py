@@ -93,6 +93,10 @@ class Robot:
         self.wake_at = LATEST
         """From when on its modules want to act."""
 
+    def add_module(self, module: Module) -> None:
+        """Another module, which handles no messages of the backend."""
+        self._modules.append(module)
+
     # ── what modules know and can do ──
 
     @property
@@ -326,6 +330,7 @@ class Robot:
         """The last messages."""
         if self.reports.profile_name is not None:
             self.event("simulation.stopped", {"profileName": self.reports.profile_name}, now)
+        self._inform("ending", now)
         self._state(now)
 
     def _inform(self, what: Any, now: int) -> None:

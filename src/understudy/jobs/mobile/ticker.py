@@ -159,6 +159,12 @@ class Ticker:
             self.robots[row].advance(now)
             self._wakes[row] = self.robots[row].wake_at
 
+    def wake_modules(self, row: int, now: int) -> None:
+        """Asks the modules of a robot again when they want to act."""
+        self.robots[row].settle(now)
+        self._wakes[row] = self.robots[row].wake_at
+        self.poked = now
+
     def _note_wakes(self) -> None:
         for row, robot in enumerate(self.robots):
             self._wakes[row] = robot.wake_at

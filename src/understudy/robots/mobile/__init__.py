@@ -27,8 +27,8 @@ __all__ = [
 ]
 
 GROUP_FACES = {"nats": "fleet"}
-FACES = ()
-"""None: the robots are reached through the endpoint that they share."""
+FACES = ("vda5050",)
+"""Beside the endpoint that the robots share."""
 Metres = Annotated[float, Meta(ge=-1e6, le=1e6)]
 Degrees = Annotated[float, Meta(ge=-1e6, le=1e6)]
 

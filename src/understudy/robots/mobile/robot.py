@@ -12,6 +12,7 @@ from understudy.config.mobile.layout import Layout
 from understudy.errors import Refused
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import RobotView
+from understudy.ports.mobile import MasterLink, MasterSettings
 from understudy.robots.mobile.faults import FAULTS
 
 if TYPE_CHECKING:
@@ -101,6 +102,12 @@ class MobileRobot:
         x, y, yaw = status.true_pose or status.pose
         moving = max(abs(speed) for speed in status.velocity) > STILL
         return RobotView((), (x, y, 0.0, 0.0, 0.0, yaw), status.state, moving)
+
+    def under_master(self, settings: MasterSettings, epoch: int) -> MasterLink:
+        """`UnderMaster`."""
+        from understudy.jobs.mobile.vda5050.link import MasterOfRobot
+
+        return MasterOfRobot(self._fleet, self._row, settings, epoch)
 
     # ── faults ──
 

@@ -150,6 +150,8 @@ class MasterControl:
             self._finish(self._acting.pop(tag), outcome)
 
     def occurred(self, what: Occurrence, now: int) -> None:
+        if what == "ending" and self._connected:
+            self.post.connection("OFFLINE", now)
         if what == "stopped" and not self._progress.is_over():
             self._error("orderError", "a STOP command has ended the order")
             self._drop_order(now)
