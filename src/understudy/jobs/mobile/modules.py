@@ -16,9 +16,9 @@ from understudy.errors import Refused
 from understudy.jobs.mobile.messages import Pose, Received, RobotStatus, StopReason
 from understudy.ports import State
 
-Occurrence = Literal["connected", "stopped"]
-"""What modules are informed of: NATS is connected (again); a STOP command was carried
-out, or an operator has stopped the robot."""
+Occurrence = Literal["connected", "stopped", "ending"]
+"""What modules are informed of: NATS is connected (again); a STOP command was carried out, or an
+operator stopped the robot; the cell ends."""
 CANCELED = "CANCELED"
 """Why a command of `RobotOrders.command` ended, if another command (STOP) ended it."""
 
