@@ -44,7 +44,9 @@ class Driven:
         self.figures = np.tile([TRACK, BASE, speed, ACCELERATION, DECELERATION], (count, 1))
         radius = wheels.smallest_radius(BASE) if model == wheels.ACKERMANN else 0.0
         turning = speed / REACH[model], ACCELERATION / REACH[model]
-        self.limits = np.tile((speed, ACCELERATION, DECELERATION, *turning, radius), (count, 1))
+        self.limits = np.tile(
+            (speed, ACCELERATION, DECELERATION, *turning, radius, REACH[model]), (count, 1)
+        )
         self.rows = np.arange(count)
         self.tick = tick
         self.ticks = 0

@@ -26,7 +26,9 @@ DRIVES: tuple[tuple[DriveModel, bool], ...] = (
 )  # fmt: skip
 """Drive model, and whether the track is known."""
 SHAPES = ("circle", "post", "box", "segment", "post", "segment")
-SILENT = {f"streams__{name}Hz": 0 for name in ("heartbeat", "state", "telemetry", "traffic")}
+SILENT: dict[str, Any] = {
+    f"streams__{name}Hz": 0 for name in ("heartbeat", "state", "telemetry", "traffic")
+}
 
 
 def obstacle(number: int, draw: np.random.Generator) -> dict[str, Any]:
@@ -71,33 +73,42 @@ def motors(model: DriveModel, draw: np.random.Generator) -> list[dict[str, Any]]
     ]  # fmt: skip
 
 
+def robot(number: int, rate: int, draw: np.random.Generator, **changes: Any) -> RobotFile:
+    """A robot of random size and speed; its drive follows from its number. It has a lidar and an
+    emergency stop, and no streams."""
+    model, tracked = DRIVES[number % len(DRIVES)]
+    length, width = draw.uniform((500, 400), (1200, 800)).tolist()
+    size = {"lengthMm": length, "widthMm": width, "heightMm": 350, "wheelBaseMm": length * 0.6}
+    profile = {"driveModel": model} | changes.pop("profile", {})
+    inputs = [{"ioId": "estop", "role": "ESTOP"}]
+    devices = [{"deviceId": "lidar", "type": "LIDAR", "config": {"rays": 36}}]
+    return robot_file(
+        f"r{number}",
+        runtime__tickHz=rate,
+        runtime__simulationProfile=profile,
+        dimensions=size | ({"trackWidthMm": width * 0.75} if tracked else {}),
+        motors=motors(model, draw),
+        io={"digitalInputs": inputs, "devices": devices},
+        **SILENT,
+        **changes,
+    )
+
+
 def robots(count: int, seed: int, rate: int) -> list[RobotFile]:
     """Robots of all drives; each group of four stands in one world."""
     draw = np.random.default_rng(seed)
     files: list[RobotFile] = []
     for _ in range(count):
         around = world(draw)
-        for model, tracked in DRIVES:
-            length, width = draw.uniform((500, 400), (1200, 800)).tolist()
-            base, track = length * 0.6, width * 0.75
-            size = {"lengthMm": length, "widthMm": width, "heightMm": 350, "wheelBaseMm": base}
+        for _ in DRIVES:
             stop = float(draw.choice([0.0, 0.05, 0.2, 0.6]))
             files.append(
-                robot_file(
-                    f"r{len(files)}",
-                    runtime__tickHz=rate,
-                    runtime__simulationProfile={"driveModel": model, "world": around},
-                    dimensions=size | ({"trackWidthMm": track} if tracked else {}),
-                    motors=motors(model, draw),
-                    io={
-                        "digitalInputs": [{"ioId": "estop", "role": "ESTOP"}],
-                        "devices": [{"deviceId": "lidar", "type": "LIDAR", "config": {"rays": 36}}],
-                    },
+                robot(
+                    len(files), rate, draw, profile={"world": around},
                     safety__obstacleStopDistanceMeters=stop,
                     safety__obstacleWarnDistanceMeters=stop + float(draw.choice([0.0, 0.8])),
-                    **SILENT,
                 )
-            )
+            )  # fmt: skip
     return files
 
 

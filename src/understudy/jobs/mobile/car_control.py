@@ -76,13 +76,15 @@ def follow_route(
     highest: float,
     deceleration: float,
     radius: float,
+    outer: float,
     route: Floats,
     command: Floats,
     seconds: float,
 ) -> bool:
     """Fills ``command``; returns whether the robot stands at the end of the route.
 
-    ``highest``: m/s; ``radius``: the smallest of a turn.
+    ``highest`` and ``deceleration``: of the wheels; ``radius``: the smallest of a turn; ``outer``:
+    metres by which a driven wheel is away from the middle.
     """
     command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
     place = int(route[SEGMENT])
@@ -106,7 +108,10 @@ def follow_route(
     if standing and abs(steered - wanted) > STEERED:
         speed = CREEP
     else:
-        speed = fastest_within(abs(left), ahead * speeds[FORWARD], deceleration, highest, seconds)
+        most = 1.0 + outer * max(abs(steered), abs(curvature))
+        speed = fastest_within(
+            abs(left), ahead * speeds[FORWARD], deceleration / most, highest / most, seconds
+        )
     command[FORWARD] = ahead * speed
     command[TURNING] = steered * command[FORWARD]
     return False

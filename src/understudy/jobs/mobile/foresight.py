@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.jobs.mobile.pose_control import ACCELERATION, DECELERATION
+from understudy.jobs.mobile.pose_control import ACCELERATION, DECELERATION, REACH
 from understudy.jobs.mobile.tick import GAP, STANDS, Figures, fastest_wheel, pace_of_wheels
 from understudy.motion.wheels import (
     ACKERMANN,
@@ -42,12 +42,13 @@ def foresee(
     for row in range(drive.size):
         forward, turning = command[row, FORWARD], command[row, TURNING]
         if drive[row] == ACKERMANN:
-            next_steering[row] = _steered(
-                steering[row], wheels.base[row], speeds[row], command[row], seconds
-            )
-            now = ramped(speeds[row, FORWARD], forward, limits[row], seconds)
+            base = wheels.base[row]
+            angle = _present_steering(steering[row], base, speeds[row])
+            next_steering[row] = _steered(angle, base, command[row], seconds)
+            outer = 1.0 + abs(math.tan(angle)) * limits[row, REACH] / base
+            now = ramped(speeds[row, FORWARD], forward, limits[row], seconds / outer)
             foreseen[row, FORWARD], foreseen[row, SIDEWAYS] = now, 0.0
-            foreseen[row, TURNING] = now * math.tan(next_steering[row]) / wheels.base[row]
+            foreseen[row, TURNING] = now * math.tan(next_steering[row]) / base
         elif drive[row] == DIRECT and (forward != 0.0 or turning != 0.0):
             foreseen[row, FORWARD] = ramped(speeds[row, FORWARD], forward, limits[row], seconds)
             foreseen[row, SIDEWAYS], foreseen[row, TURNING] = 0.0, turning
@@ -85,10 +86,16 @@ def _share(
 
 
 @compiled
-def _steered(angle: float, base: float, speeds: Floats, command: Floats, seconds: float) -> float:
-    """The steering angle after a tick; it stays while the robot shall stand."""
+def _present_steering(angle: float, base: float, speeds: Floats) -> float:
+    """As the speeds show it, else as it was commanded last."""
     if abs(speeds[FORWARD]) > STEERED_BY_WHEELS:
-        angle = math.atan(speeds[TURNING] * base / speeds[FORWARD])
+        return math.atan(speeds[TURNING] * base / speeds[FORWARD])
+    return angle
+
+
+@compiled
+def _steered(angle: float, base: float, command: Floats, seconds: float) -> float:
+    """The steering angle after a tick; it stays while the robot shall stand."""
     if command[FORWARD] == 0.0:
         return angle
     wanted = math.atan(command[TURNING] * base / command[FORWARD])

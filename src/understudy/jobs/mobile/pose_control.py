@@ -24,8 +24,11 @@ REST, START, DRIVE, TURN, DONE = range(5)
 """Phases: no goal; a new goal; on the way to the place; turning to the final yaw; there."""
 X, Y, YAW, HAS_YAW, TOLERANCE = range(5)
 """Columns of the goal."""
-MAX_SPEED, ACCELERATION, DECELERATION, MAX_TURNING, TURNING_ACCELERATION, SMALLEST_RADIUS = range(6)
-"""Columns of the limits, of the body: m/s, m/s2, m/s2, rad/s, rad/s2, m (0: turns on the spot)."""
+LIMITS = 7
+MAX_SPEED, ACCELERATION, DECELERATION, MAX_TURNING, TURNING_ACCELERATION = range(5)
+SMALLEST_RADIUS, REACH = 5, 6
+"""Columns of the limits, of the body: m/s, m/s2, m/s2, rad/s, rad/s2, m (0: turns on the spot), and
+m/s of the fastest wheel at 1 rad/s."""
 ASTRAY = math.radians(30.0)
 """A robot that drives stops and turns again if the goal lies this far aside."""
 YAW_TOLERANCE = math.radians(0.5)
@@ -178,8 +181,8 @@ def _follow(
     """Drives like a car. Returns the next phase."""
     if phase == DRIVE:
         ended = follow_route(
-            pose, speeds, limits[MAX_SPEED], limits[DECELERATION], limits[SMALLEST_RADIUS], route,
-            command, seconds,
+            pose, speeds, limits[MAX_SPEED], limits[DECELERATION], limits[SMALLEST_RADIUS],
+            limits[REACH], route, command, seconds,
         )  # fmt: skip
         return START if ended else DRIVE
     command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0

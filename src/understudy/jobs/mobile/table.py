@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from understudy.config.mobile.kinematics import drives_of, outlines_of, wheels_of
 from understudy.config.mobile.layout import Layout
 from understudy.jobs.mobile.car_control import ROUTE
+from understudy.jobs.mobile.pose_control import LIMITS
 from understudy.jobs.mobile.tick import Conditions, Figures
 from understudy.motion.wheels import ACKERMANN, smallest_radius
 from understudy.ports.mobile import Rows
@@ -138,7 +139,7 @@ class Table:
         self.status = np.full(count, -1, dtype=np.int8)
         self.goal, self.route = np.zeros((count, 5)), np.zeros((count, ROUTE))
         self.steered = np.zeros((count, 3))
-        self.body_limits, self.limits = np.zeros((count, 6)), np.zeros((count, 6))
+        self.body_limits, self.limits = np.zeros((count, LIMITS)), np.zeros((count, LIMITS))
         self.speed_limit, self.traffic_limit = np.full(count, UNLIMITED), np.full(count, UNLIMITED)
         self.since_correction = np.zeros(count)
         self.nearest, self.ahead = np.full(count, UNLIMITED), np.full(count, UNLIMITED)
@@ -196,7 +197,7 @@ class Table:
             radius = smallest_radius(self.wheels.base[row])
             self.body_limits[row] = (
                 speed, faster, slower, speed / reach, turning,
-                radius if self.drive[row] == ACKERMANN else 0.0,
+                radius if self.drive[row] == ACKERMANN else 0.0, self.reach[row],
             )  # fmt: skip
 
     # ── snapshot ──

@@ -33,7 +33,8 @@ wheels' speed and the steering angle."""
 STEERING = 1
 """The column of the steering angle."""
 TRACK, BASE, MAX_SPEED, MAX_ACCELERATION, MAX_DECELERATION = range(5)
-"""Columns of the figures of a robot, in SI units."""
+"""Columns of the figures of a robot, in SI units. The track of an Ackermann drive is that of its
+driven wheels: the outer one keeps the limits. It is 0 with one driven wheel."""
 
 
 @compiled
@@ -117,11 +118,12 @@ def _largest_change(speed: float, change: float, figures: Floats) -> float:
 def _steer(figures: Floats, command: Floats, state: Floats, wheels: Floats, seconds: float) -> None:
     """Ackermann: wheels 0 and 1 are the rear speed and the steering angle; it cannot turn on the
     spot, and brakes with the angle that it has."""
-    speed = wheels[0]
-    wanted = min(max(command[0], -figures[MAX_SPEED]), figures[MAX_SPEED])
-    most = _largest_change(speed, wanted - speed, figures) * seconds
+    speed, angle = wheels[0], wheels[STEERING]
+    outer = 1.0 + abs(math.tan(angle)) * figures[TRACK] / 2.0 / figures[BASE]
+    fastest = figures[MAX_SPEED] / outer
+    wanted = min(max(command[0], -fastest), fastest)
+    most = _largest_change(speed, wanted - speed, figures) / outer * seconds
     speed += min(max(wanted - speed, -most), most)
-    angle = wheels[STEERING]
     if command[0] != 0.0:
         angle = math.atan(command[2] * figures[BASE] / command[0])
     angle = min(max(angle, -LARGEST_STEERING), LARGEST_STEERING)

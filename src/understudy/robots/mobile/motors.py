@@ -89,6 +89,7 @@ class MockMotors:
         self._direct = self._model == DIRECT
         self._figures = np.zeros((robots, 5))
         self._figures[:, drive.TRACK] = [track_of(robot) for robot in layout.robots]
+        self._figures[self._wheels.turns_by_steering, drive.TRACK] = 0.0
         self._figures[:, drive.BASE] = [base_of(robot) for robot in layout.robots]
         self._limit_bodies(range(robots))
 
