@@ -99,12 +99,9 @@ def follow_route(
             _next_segment(route, curvature, length)
         return False
     ahead = math.copysign(1.0, left)
-    # Two poles at -1/reach: deviations fade within a few times this length.
-    reach = max(radius, 0.6 * abs(speeds[FORWARD]))
-    wanted = curvature - aside / (reach * reach) - ahead * 2.0 * turned / reach
+    wanted = curvature + _correction(aside, turned * ahead, max(radius, 0.6 * abs(speeds[FORWARD])))
     wanted = min(max(wanted, -1.0 / radius), 1.0 / radius)
-    steered = _steered(route[CURVATURE], wanted, radius, seconds)
-    route[CURVATURE] = steered
+    steered = route[CURVATURE] = _steered(route[CURVATURE], wanted, radius, seconds)
     if standing and abs(steered - wanted) > STEERED:
         speed = CREEP
     else:
@@ -115,6 +112,13 @@ def follow_route(
     command[FORWARD] = ahead * speed
     command[TURNING] = steered * command[FORWARD]
     return False
+
+
+@compiled
+def _correction(aside: float, turned: float, reach: float) -> float:
+    """The curvature that brings the robot back to its segment: deviations fade within a few times
+    the length ``reach`` (two poles at -1/reach)."""
+    return -aside / (reach * reach) - 2.0 * turned / reach
 
 
 @compiled
