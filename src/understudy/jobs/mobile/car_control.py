@@ -81,11 +81,9 @@ def follow_route(
     command: Floats,
     seconds: float,
 ) -> bool:
-    """Fills ``command``; returns whether the robot stands at the end of the route.
-
-    ``highest`` and ``deceleration``: of the wheels; ``radius``: the smallest of a turn; ``outer``:
-    metres by which a driven wheel is away from the middle.
-    """
+    """Fills ``command``; returns whether the robot stands at the end of the route. ``highest`` and
+    ``deceleration``: of the wheels; ``radius``: the smallest of a turn; ``outer``: metres by which
+    a driven wheel is away from the middle."""
     command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
     place = int(route[SEGMENT])
     if place >= int(route[COUNT]):
@@ -102,9 +100,8 @@ def follow_route(
     wanted = curvature + _correction(aside, turned * ahead, max(radius, 0.6 * abs(speeds[FORWARD])))
     wanted = min(max(wanted, -1.0 / radius), 1.0 / radius)
     steered = route[CURVATURE] = _steered(route[CURVATURE], wanted, radius, seconds)
-    if standing and abs(steered - wanted) > STEERED:
-        speed = CREEP
-    else:
+    speed = CREEP
+    if not standing or abs(steered - wanted) <= STEERED:
         most = 1.0 + outer * max(abs(steered), abs(curvature))
         speed = fastest_within(
             abs(left), ahead * speeds[FORWARD], deceleration / most, highest / most, seconds
