@@ -73,8 +73,8 @@ class Post:
         if kind not in NEWEST_COUNTS:
             lost = self._outbox.given_up
             self._outbox.put(Entry(message_id, address, data))
-            if self._outbox.given_up > lost:
-                self._log(f"nats: outbox full, the oldest message is dropped ({lost + 1} in all)")
+            if self._outbox.given_up > lost and (lost + 1).bit_count() == 1:
+                self._log(f"nats: too many messages wait; {lost + 1} of the oldest were dropped")
         elif self.connected:
             self._ready.append(WireMessage(address, data))
 
