@@ -43,6 +43,34 @@ class Link(NamedTuple):
     given_up: int
 
 
+class Columns(NamedTuple):
+    """What messages take from the table, as lists, for robots from ``robot`` and motors from
+    ``motor`` on: to read whole columns costs less than to read each row."""
+
+    robot: int
+    motor: int
+    pose: list[list[float]]
+    speeds: list[list[float]]
+    battery: list[float]
+    position: list[float]
+    rolling: list[float]
+    connected: list[bool]
+    faulty: list[bool]
+    homing: list[bool]
+
+
+def read_columns(table: Table, hardware: TimedHardware, first: int, end: int) -> Columns:
+    """Columns of the robots from ``first`` to the one before ``end``."""
+    motors = slice(int(table.motor_spans[first, 0]), int(table.motor_spans[end - 1, 1]))
+    return Columns(
+        first, motors.start, table.pose[first:end].tolist(), table.speeds[first:end].tolist(),
+        hardware.read_robots(table.robots[first:end]).battery_percent.tolist(),
+        table.position[motors].tolist(), table.rolling[motors].tolist(),
+        table.connected[motors].tolist(), table.faulty[motors].tolist(),
+        table.homing[motors].tolist(),
+    )  # fmt: skip
+
+
 class Reports:
     """What a robot reports of itself."""
 
@@ -70,10 +98,9 @@ class Reports:
     def status(self) -> RobotStatus:
         return STATUSES[int(self._table.status[self._row])]
 
-    @property
-    def battery(self) -> float:
-        row = self._table.robots[self._row : self._row + 1]
-        return float(self._hardware.read_robots(row).battery_percent[0])
+    def columns(self) -> Columns:
+        """Of this robot alone."""
+        return read_columns(self._table, self._hardware, self._row, self._row + 1)
 
     def localization(self) -> Localization:
         away = self._table.since_correction[self._row]
@@ -81,18 +108,14 @@ class Reports:
             return "OK"
         return "DEGRADED" if away <= LOST_AFTER else "LOST"
 
-    def motors(self) -> dict[str, MotorState]:
-        table, span = self._table, slice(self._first, self._end)
-        stopped = bool(table.stop[self._row])
-        columns = (
-            table.position[span].tolist(), table.rolling[span].tolist(),
-            table.connected[span].tolist(), table.faulty[span].tolist(),
-            table.homing[span].tolist(),
-        )  # fmt: skip
+    def motors(self, columns: Columns) -> dict[str, MotorState]:
+        stopped = bool(self._table.stop[self._row])
+        span = slice(self._first - columns.motor, self._end - columns.motor)
         states = {}
         for name, position, speed, connected, faulty, homing in zip(
-            self._motor_ids, *columns, strict=True
-        ):
+            self._motor_ids, columns.position[span], columns.rolling[span],
+            columns.connected[span], columns.faulty[span], columns.homing[span], strict=True,
+        ):  # fmt: skip
             mode = _mode(speed, faulty=faulty or not connected, homing=homing, stopped=stopped)
             states[name] = MotorState(connected, mode, position, speed)
         if self._table.drive_down[self._row] or self._table.function_down[self._row]:
@@ -130,15 +153,16 @@ class Reports:
 
     # ── payloads ──
 
-    def state(self) -> State:
+    def state(self, columns: Columns | None = None) -> State:
         table, row = self._table, self._row
+        columns = columns or self.columns()
         level, faults = self.faults()
-        forward, _, turning = table.speeds[row].tolist()
+        forward, _, turning = columns.speeds[row - columns.robot]
         stop = STOPS[int(table.stop[row])]
         return State(
-            pose=self.pose,
+            pose=Pose(*columns.pose[row - columns.robot]),
             velocity=Velocity(forward, turning),
-            battery_percent=self.battery,
+            battery_percent=columns.battery[row - columns.robot],
             localization_status=self.localization(),
             fault_level=level,
             faults=faults,
@@ -146,7 +170,7 @@ class Reports:
             estop_pressed=bool(table.estop[row]),
             safety_stop_active=stop is not None,
             safety_stop_reason=stop,
-            motors=self.motors(),
+            motors=self.motors(columns),
             runtime_mode=self._marker.runtime_mode,
             simulation_profile_name=self.profile_name,
         )
@@ -157,17 +181,20 @@ class Reports:
             boot_id, version or "", self.status, self._marker.runtime_mode, uptime_seconds, seq
         )
 
-    def telemetry(self, link: Link) -> Telemetry:
+    def telemetry(self, link: Link, columns: Columns | None = None) -> Telemetry:
         table, row = self._table, self._row
+        columns = columns or self.columns()
         nearest = float(table.nearest[row])
         near = bool(nearest <= table.warn_distance[row] or table.blocked[row])
         return Telemetry(
-            battery=Battery(self.battery),
-            motors=self.motors(),
+            battery=Battery(columns.battery[row - columns.robot]),
+            motors=self.motors(columns),
             lidar=LidarReading(
                 near, nearest if nearest < UNLIMITED else None, bool(table.lidar_up[row])
             ),
-            localization=LocalizationReading(self.localization(), self.pose),
+            localization=LocalizationReading(
+                self.localization(), Pose(*columns.pose[row - columns.robot])
+            ),
             health=Health(link.connected, self.hardware_ok(), link.given_up),
             state_json=self._marker,
         )

@@ -26,7 +26,7 @@ from understudy.jobs.mobile.messages import (
 from understudy.jobs.mobile.modules import Module
 from understudy.jobs.mobile.orchestration import build_orchestration
 from understudy.jobs.mobile.post import Post, Sender
-from understudy.jobs.mobile.reports import Link, Reports
+from understudy.jobs.mobile.reports import Columns, Link, Reports
 from understudy.jobs.mobile.routes import Planner
 from understudy.jobs.mobile.settings import Settings
 from understudy.jobs.mobile.table import HEARTBEAT, STATE, TELEMETRY, TRAFFIC, UNLIMITED, Table
@@ -292,23 +292,23 @@ class Robot:
 
     # ── streams ──
 
-    def report(self, stream: int, now: int) -> None:
-        """Publishes a message of a stream."""
-        STREAMS[stream](self, now)
+    def report(self, stream: int, now: int, columns: Columns | None = None) -> None:
+        """Publishes a message of a stream. ``columns``: what was read for many robots."""
+        STREAMS[stream](self, now, columns)
 
-    def _heartbeat(self, now: int) -> None:
+    def _heartbeat(self, now: int, columns: Columns | None = None) -> None:
         self._beats += 1
         beat = self.reports.heartbeat(self._sender.boot_id, seconds(now), self._beats)
         self.publish("heartbeat", beat, now)
 
-    def _state(self, now: int) -> None:
-        self.publish("state", self.reports.state(), now)
+    def _state(self, now: int, columns: Columns | None = None) -> None:
+        self.publish("state", self.reports.state(columns), now)
 
-    def _telemetry(self, now: int) -> None:
+    def _telemetry(self, now: int, columns: Columns | None = None) -> None:
         link = Link(self._post.connected, self._post.given_up)
-        self.publish("telemetry", self.reports.telemetry(link), now)
+        self.publish("telemetry", self.reports.telemetry(link, columns), now)
 
-    def _traffic(self, now: int) -> None:
+    def _traffic(self, now: int, columns: Columns | None = None) -> None:
         place = self.reports.traffic(self._route.node_id, self._route.route_id)
         self.publish("traffic.state", place, now)
 
@@ -357,7 +357,7 @@ class Robot:
         self.wake_at = min(wakes, default=LATEST)
 
 
-STREAMS: Mapping[int, Callable[[Robot, int], None]] = {
+STREAMS: Mapping[int, Callable[[Robot, int, Columns | None], None]] = {
     HEARTBEAT: Robot._heartbeat,
     STATE: Robot._state,
     TELEMETRY: Robot._telemetry,

@@ -17,12 +17,16 @@ from understudy.jobs.mobile import foresight, tick
 from understudy.jobs.mobile.commands import TIMEOUT
 from understudy.jobs.mobile.pose_control import DONE, steer_to_goals
 from understudy.jobs.mobile.post import Post
+from understudy.jobs.mobile.reports import read_columns
 from understudy.jobs.mobile.robot import Robot, SavedRobot
 from understudy.jobs.mobile.routes import Planner
 from understudy.jobs.mobile.table import UNLIMITED, Table, rows_of
 from understudy.motion.wheels import body_speeds, displacements, move_on_arcs, set_wheel_speeds
 from understudy.ports.mobile import MotorLimits, MotorOutputs, TimedHardware
 from understudy.units import NS_PER_SECOND
+
+MANY = 8
+"""Whole columns are read if more than one robot in eight has a message to send."""
 
 
 class Delivery(NamedTuple):
@@ -316,10 +320,12 @@ class Ticker:
         count = tick.find_due(table.due, table.periods, now, self._due)
         if not self.post.connected:
             return
-        columns = table.due.shape[1]
+        width = table.due.shape[1]
+        many = count * MANY > table.size
+        columns = read_columns(table, self.hardware, 0, table.size) if many else None
         for number in self._due[:count].tolist():
-            row, stream = divmod(number, columns)
-            self.robots[row].report(stream, now)
+            row, stream = divmod(number, width)
+            self.robots[row].report(stream, now, columns)
 
     def _greet(self, now: int) -> None:
         """The first messages of all robots over a new connection."""
