@@ -14,7 +14,7 @@ from understudy.errors import Refused
 from understudy.jobs.mobile.handled import HandledIds
 from understudy.jobs.mobile.messages import Pose, RobotStatus, StopReason, decoded
 from understudy.jobs.mobile.modules import Module, Occurrence
-from understudy.jobs.mobile.orchestration import Orchestration, build_orchestration
+from understudy.jobs.mobile.orchestration import build_orchestration
 from understudy.jobs.mobile.routes import Planner
 from understudy.units import NS_PER_SECOND
 
@@ -138,10 +138,9 @@ class RecordedRobot:
     def kinds_sent(self) -> list[str]:
         return [kind for kind, _, _ in self.sent]
 
-    def restarted(self, planner: Planner | None = None) -> Orchestration:
+    def restart(self) -> None:
         """Replaces the modules by new ones that load a snapshot of the old ones."""
         saved = [msgspec.json.encode(module.save()) for module in self.modules]
-        self.orchestration = build_orchestration(self, MODULES, planner)
+        self.orchestration = build_orchestration(self, MODULES, None)
         for module, data in zip(self.modules, saved, strict=True):
             module.load(msgspec.json.decode(data))
-        return self.orchestration

@@ -417,7 +417,7 @@ def lines(restart_after: int | None) -> list[str]:
         if robot.running or part not in (3, 4, 7, 8, 12, 15):
             script(robot, part)
         if part == restart_after:
-            robot.restarted()
+            robot.restart()
     assert robot.kinds_sent().count("task.done") == 3
     return robot.log
 

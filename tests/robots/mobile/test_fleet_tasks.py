@@ -1,10 +1,14 @@
-"""Tasks in the shipped cell `fleet`: every marker is reached, without a backend for routes."""
+"""Tasks in cells without a backend for routes: the shipped cell `fleet`, a graph, no planner."""
 
 import json
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from understudy.app.build import build_cell
 from understudy.config import load_config
+from understudy.errors import ConfigError
 from understudy.ports import CONFIRMED, WireMessage
 from understudy.units import NS_PER_SECOND
 from understudy.wire.exchange import InProcessCell
@@ -13,10 +17,10 @@ ROBOTS = 10
 
 
 class Warehouse:
-    """The cell on virtual time, and a client that confirms what it gets."""
+    """A cell on virtual time, and a client that confirms what it gets."""
 
-    def __init__(self) -> None:
-        config = load_config("fleet")
+    def __init__(self, cell: str = "fleet") -> None:
+        config = load_config(cell)
         self.markers = config.head.fleet.markers
         self._cell = InProcessCell(build_cell(config))
         self._client = self._cell.connect("nats")
@@ -57,3 +61,47 @@ def test_ten_robots_reach_the_markers_of_the_warehouse() -> None:
     types = [event["type"] for event in hall.payloads("events")]
     assert types.count("route.planned") == len(hall.markers)
     assert not [name for name in types if name.startswith("safety")]
+
+
+CELL = """
+seed: 1
+fleet: {{planner: {planner}}}
+robots:
+  robot-1: {{kind: mobile, file: amr.json, pose: [0, 0, 0]}}
+"""
+AISLES = """{
+  "nodes": [
+    {"nodeId": "a", "x": 0, "y": 0}, {"nodeId": "b", "x": 0, "y": 2},
+    {"nodeId": "c", "x": 4, "y": 2}
+  ],
+  "edges": [{"from": "a", "to": "b"}, {"from": "b", "to": "c"}]
+}"""
+TASK = {"taskId": "t", "taskType": "MOVE_TO_POINT", "moveToPoint": {"x": 4.0, "y": 2.0}}
+
+
+def test_a_robot_follows_a_graph_beside_the_cell_file(tmp_path: Path) -> None:
+    (tmp_path / "aisles.json").write_text(AISLES)
+    planner = "{kind: graph, graph: aisles.json}"
+    (tmp_path / "cell.yaml").write_text(CELL.format(planner=planner))
+    hall = Warehouse(str(tmp_path / "cell.yaml"))
+    hall.assign("robot-1", TASK)
+    hall.run(25)
+    (planned,) = [e for e in hall.payloads("events") if e["type"] == "route.planned"]
+    assert [step["nodeId"] for step in planned["steps"]] == ["b", "c"]
+    assert hall.payloads("task.done") == [{"taskId": "t"}]
+
+
+def test_without_a_planner_routes_come_from_the_backend_alone(tmp_path: Path) -> None:
+    (tmp_path / "cell.yaml").write_text(CELL.format(planner="off"))
+    hall = Warehouse(str(tmp_path / "cell.yaml"))
+    hall.assign("robot-1", TASK)
+    hall.run(22)
+    assert hall.payloads("task.failed") == [{"taskId": "t", "errorCode": "ROUTE_TIMEOUT"}]
+
+
+def test_a_wrong_graph_is_named_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "aisles.json").write_text(AISLES.replace('"to": "c"', '"to": "d"'))
+    planner = "{kind: graph, graph: aisles.json}"
+    (tmp_path / "cell.yaml").write_text(CELL.format(planner=planner))
+    with pytest.raises(ConfigError, match=r"aisles\.json:6.*edges\.1\.to: unknown node"):
+        Warehouse(str(tmp_path / "cell.yaml"))

@@ -28,7 +28,7 @@ class PlannerConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Planner = PlannerConfig | Kind
-"""What a cell file may have under `planner`."""
+"""What a cell file may have under `fleet.planner`."""
 
 
 def planner_config(value: Planner) -> PlannerConfig:

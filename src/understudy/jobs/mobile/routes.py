@@ -69,7 +69,6 @@ class RoutesSaved(Struct, forbid_unknown_fields=True):
     pending: Pending | None = None
     route: RouteResponse | None = None
     problem: str | None = None
-    backend_answers: bool = False
 
 
 class RouteComm:
@@ -80,7 +79,6 @@ class RouteComm:
         self._planner = planner
         self._pending: Pending | None = None
         self._answer: RouteResponse | Refused | None = None
-        self._backend_answers = False
 
     # ── for TaskComm ──
 
@@ -108,7 +106,6 @@ class RouteComm:
         return ("route.response",)
 
     def handle(self, message: Received, now: int) -> None:
-        self._backend_answers = True
         if self._planner is not None:
             self._planner.silence()
         response: RouteResponse = message.payload
@@ -157,16 +154,12 @@ class RouteComm:
             None if pending is None else replace(pending, references=list(pending.references)),
             answer if isinstance(answer, RouteResponse) else None,
             answer.reason if isinstance(answer, Refused) else None,
-            self._backend_answers,
         )
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, RoutesSaved)
         self._pending = saved.pending
         self._answer = Refused(saved.problem) if saved.problem is not None else saved.route
-        self._backend_answers = saved.backend_answers
-        if self._planner is not None and saved.backend_answers:
-            self._planner.silence()
 
     # ── inside ──
 

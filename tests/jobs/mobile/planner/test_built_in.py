@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from tests.jobs.mobile.recorded_robot import FILE, RecordedRobot
@@ -98,11 +99,11 @@ def test_it_is_silent_as_soon_as_a_backend_has_answered() -> None:
 
 
 def test_a_snapshot_keeps_that_a_backend_answers() -> None:
-    robot = RecordedRobot(planner())
+    built_in, fresh = planner(), planner()
+    robot = RecordedRobot(built_in)
     ask(robot)
     robot.receive("route.response", {"routeId": "r", "steps": [], "taskId": "another"})
-    fresh = planner()
-    robot.restarted(fresh)
+    fresh.load(msgspec.to_builtins(built_in.save()))
     assert fresh.silent
 
 

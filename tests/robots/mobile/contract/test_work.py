@@ -98,6 +98,26 @@ def test_a_hold_pauses_a_task_and_a_release_lets_it_go_on(routed: Backend) -> No
     assert is_near(backend.state("traffic")["pose"], 4.0, 2.0)
 
 
+def test_a_robot_is_held_at_a_node_of_its_route(backend: Backend) -> None:
+    def route(robot: str, request: Payload) -> Payload | None:
+        steps = [{"type": "MOVE", "x": -x, "y": 2.0, "nodeId": f"W{x}"} for x in (1.0, 2.0, 3.0)]
+        return {"routeId": "west", "taskId": request["taskId"], "steps": steps}
+
+    backend.send("traffic", "traffic.control", {"holdAtNodeId": "W2.0"})
+    backend.routes = route
+    try:
+        name = assign(backend, "traffic", x=-3.0, y=2.0)
+        held = backend.state("traffic", lambda p: p["safetyStopReason"] == "TRAFFIC_HOLD")
+    finally:
+        backend.routes = None
+    assert is_near(held["pose"], -2.0, 2.0)
+    place = backend.wait("traffic", "traffic.state", lambda p: p.get("currentNodeId") == "W2.0")
+    assert place.payload["routeId"] == "west"
+    backend.send("traffic", "traffic.control", {"releaseHold": True})
+    backend.wait("traffic", "task.done", lambda p: p["taskId"] == name)
+    assert is_near(backend.state("traffic")["pose"], -3.0, 2.0)
+
+
 # ── tasks and routes ──
 
 
@@ -199,6 +219,26 @@ def test_a_task_fails_when_its_robot_is_stopped_for_safety(routed: Backend) -> N
     name = assign(backend, "pressing", x=90.0, y=0.0)
     failed = backend.wait("pressing", "task.failed", lambda p: p["taskId"] == name).payload
     assert failed["errorCode"]
+
+
+def test_a_task_is_carried_out_once(backend: Backend) -> None:
+    name = f"once-{uuid.uuid4()}"
+    task = {"taskId": name, "taskType": "MISSION", "mission": {"steps": []}}
+    mark = backend.mark()
+    for _ in range(3):
+        backend.send("hearer", "task.assign", task)
+    backend.send("hearer", "task.cancel", {"taskId": name})
+    backend.event("hearer", "task.ignored", lambda p: p["reason"] == "ENDED_TASK", after=mark)
+    done = [got for got in backend.messages[mark:] if got.kind == "task.done"]
+    assert [got.payload["taskId"] for got in done if got.robot == "hearer"] == [name]
+
+
+def test_a_route_that_was_not_requested_has_no_effect(backend: Backend) -> None:
+    mark = backend.mark()
+    steps = [{"type": "MOVE", "x": 9.0, "y": 9.0}]
+    backend.send("hearer", "route.response", {"routeId": "foreign", "steps": steps})
+    ignored = backend.event("hearer", "route.ignored", after=mark)
+    assert (ignored["routeId"], ignored["reason"]) == ("foreign", "NOT_REQUESTED")
 
 
 def test_a_task_without_its_target_is_refused(backend: Backend) -> None:
