@@ -228,7 +228,7 @@ def test_a_task_is_carried_out_once(backend: Backend) -> None:
     for _ in range(3):
         backend.send("hearer", "task.assign", task)
     backend.send("hearer", "task.cancel", {"taskId": name})
-    backend.event("hearer", "task.ignored", lambda p: p["reason"] == "ENDED_TASK", after=mark)
+    backend.wait("hearer", "events", lambda p: p.get("reason") == "ENDED_TASK", after=mark)
     done = [got for got in backend.messages[mark:] if got.kind == "task.done"]
     assert [got.payload["taskId"] for got in done if got.robot == "hearer"] == [name]
 
