@@ -9,7 +9,6 @@ import contextlib
 import json
 import queue
 import threading
-import time
 import uuid
 from collections.abc import Collection, Coroutine, Mapping
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from understudy.errors import ConfigError, install_command
+from understudy.jobs.mobile.commands import COMMANDS, MoveVelocity
 from understudy.jobs.mobile.messages import PAYLOAD_VERSION, kind_of, subject
 
 if TYPE_CHECKING:
@@ -27,7 +27,17 @@ TIMEOUT_S = 5.0
 POLL_S = 0.005
 ALL = "*"
 MESSAGE_ID = "Nats-Msg-Id"
+ENDS = ("DONE", "REJECTED", "FAILED", "CANCELED")
+"""The last status of a command."""
 Result = TypeVar("Result")
+
+
+def last_statuses(command_type: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """The statuses after which no other is awaited: a MOVE_VELOCITY without a duration runs until
+    the next command."""
+    kind = next((kind for name, kind in COMMANDS.items() if name == command_type), None)
+    drives_on = kind is not None and kind.parameters is MoveVelocity
+    return (*ENDS, "RUNNING") if drives_on and "durationSeconds" not in parameters else ENDS
 
 
 class NoAnswerError(ConfigError):
@@ -67,22 +77,6 @@ class Inbox:
             self._lost = True
             return self.take(0.0)
         return found
-
-    def expect(
-        self, kind: str, timeout_s: float = TIMEOUT_S, *, robot: str = "", **payload: Any
-    ) -> FleetMessage:
-        """The next message of this kind whose payload has these values; others are passed over."""
-        deadline = time.monotonic() + timeout_s
-        seen: list[str] = []
-        while True:
-            found = self.take(deadline - time.monotonic())
-            if found is None:
-                last = "; ".join(seen[-5:]) or "none"
-                raise NoAnswerError(f"no {kind} with {payload} in {timeout_s:g} s; came: {last}")
-            fits = all(found.payload.get(key) == value for key, value in payload.items())
-            if found.kind == kind and robot in ("", found.robot) and fits:
-                return found
-            seen.append(f"{found.robot} {found.kind} {json.dumps(found.payload)[:120]}")
 
 
 class FleetClient:

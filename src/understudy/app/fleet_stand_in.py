@@ -3,15 +3,19 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from understudy.app.fleet_client import FleetClient, FleetMessage, Inbox, NoAnswerError
+from understudy.app.fleet_client import (
+    FleetClient,
+    FleetMessage,
+    Inbox,
+    NoAnswerError,
+    last_statuses,
+)
 from understudy.app.stand_in import TIMEOUT_SECONDS, StandIn
-from understudy.jobs.mobile.commands import COMMANDS, MoveVelocity
 
 STEP_S = 0.1
 """Simulated seconds after which it is looked whether a message has come, in lock-step."""
 LONGEST_S = 3600.0
 ENDPOINT = "nats"
-ENDS = ("REJECTED", "DONE", "FAILED", "CANCELED")
 TASK_KINDS = {"task.progress": "", "task.done": "DONE", "task.failed": "FAILED"}
 """Messages about a task, and the outcome that they mean."""
 
@@ -136,9 +140,7 @@ class MobileRobot:
         without an end: its first answer, or RUNNING."""
         asked = {"commandType": command_type, "parameters": parameters, "requestedBy": "a test"}
         cause = self.send("command.request", asked)
-        kind = next((each for name, each in COMMANDS.items() if name == command_type), None)
-        endless = kind is not None and kind.parameters is MoveVelocity
-        ends = (*ENDS, "RUNNING") if endless and "durationSeconds" not in parameters else ENDS
+        ends = last_statuses(command_type, parameters)
         statuses: list[str] = []
         for message in self._next(LONGEST_S):
             if message.kind == "command.ack" and message.correlation_id == cause:

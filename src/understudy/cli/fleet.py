@@ -18,19 +18,25 @@ import msgspec
 import typer
 
 from understudy import __version__
-from understudy.app.fleet_client import FleetClient, FleetMessage, Inbox, NoAnswerError
+from understudy.app.fleet_client import (
+    FleetClient,
+    FleetMessage,
+    Inbox,
+    NoAnswerError,
+    last_statuses,
+)
 from understudy.app.ready_file import printable
 from understudy.cli.ctl import parameter
 from understudy.cli.status import NameOption, OneReadyOption, chosen_cells
 from understudy.errors import ConfigError, Refused, unknown
-from understudy.jobs.mobile.commands import COMMANDS, MoveVelocity, read_parameters
+from understudy.jobs.mobile.commands import COMMANDS, read_parameters
 from understudy.jobs.mobile.messages import MoveToPoint
 
 ANSWER_S = 5.0
 """Seconds in which a robot must answer at all."""
 ENDPOINT = "nats"
-ENDS = {"DONE": 0, "FAILED": 1, "CANCELED": 1, "REJECTED": 1}
-"""Exit code by the last status of a command."""
+GOOD = ("ACKED", "RUNNING", "DONE")
+"""The last status of a command with the exit code 0."""
 TASK_ENDS = {"task.done": 0, "task.failed": 1}
 
 RobotName = Annotated[str, typer.Argument(metavar="ROBOT", help="robotId, e.g. robot-1")]
@@ -296,15 +302,12 @@ def _follow_command(
     acks: Iterator[FleetMessage], asked: dict[str, Any], wait: bool, as_json: bool
 ) -> int:
     """Prints the acks and returns the exit code."""
-    command = COMMANDS[asked["commandType"]]
-    endless = command.parameters is MoveVelocity and "durationSeconds" not in asked["parameters"]
+    ends = last_statuses(asked["commandType"], asked["parameters"])
     for ack in acks:
         status = str(ack.payload.get("status"))
         _show(ack, f"{status} {ack.payload.get('reason', '')}".rstrip(), as_json)
-        if status in ENDS:
-            return ENDS[status]
-        if not wait or (endless and status == "RUNNING"):
-            return 0
+        if status in ends or not wait:
+            return 0 if status in GOOD else 1
     raise AssertionError("answers end by an exception")
 
 

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from understudy.app.fleet_client import FleetClient, FleetMessage, Inbox
+from understudy.app.fleet_client import ENDS, FleetClient, FleetMessage, Inbox
 from understudy.app.ready_file import printable
 
 KINDS = ("state", "command.ack", "task.progress", "task.done", "task.failed")
@@ -23,7 +23,6 @@ ONCE_S = 2.5
 SILENT_S = 3.0
 """Seconds after which a robot that sends no state is shown as silent."""
 STYLES = {"RUNNING": "green", "WARNING": "yellow", "PAUSED": "yellow", "ERROR": "red"}
-ENDED = ("DONE", "FAILED", "CANCELED", "REJECTED")
 
 
 class Row(Struct):
@@ -39,7 +38,7 @@ class Row(Struct):
             self.state, self.seen = payload, now
         elif message.kind == "command.ack":
             name, status = payload.get("commandType"), payload.get("status")
-            reason = payload.get("reason", "") if status in ENDED else ""
+            reason = payload.get("reason", "") if status in ENDS else ""
             self.work = f"{name} {status} {reason}".rstrip()
         else:
             step = f"{payload.get('step')}/{payload.get('steps')}"
