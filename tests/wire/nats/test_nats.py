@@ -1,11 +1,14 @@
 """The NATS wire against the real server, seen by an independent client."""
 
+import asyncio
 import os
 import signal
 from collections import Counter
 
 import pytest
 from tests.wire.nats.bench import RobotFace, client_of, eventually, run, running, stored, until
+
+from understudy.wire.nats import link
 
 
 def test_messages_go_both_ways() -> None:
@@ -60,3 +63,22 @@ def test_a_server_that_is_killed_loses_no_event() -> None:
 @pytest.mark.soak
 def test_a_server_that_is_killed_twenty_times_loses_no_event() -> None:
     run(kills(10_000, 20, per_tick=20), patience=300.0)
+
+
+def test_a_process_that_was_busy_does_not_take_the_server_for_lost() -> None:
+    """The clock jumps, as if the event loop had not run: nothing that has come is read yet."""
+
+    async def test() -> None:
+        face = RobotFace(events=10)
+        async with running(face) as bench:
+            await until(lambda: face.confirmed == 10)
+            loop = asyncio.get_running_loop()
+            clock = loop.time
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(loop, "time", lambda: clock() + 2.2 * link.PULL_SECONDS)
+                for _ in range(20):
+                    await asyncio.sleep(0.01)
+                assert bench.is_connected()
+                assert (face.openings, face.closings) == (1, 0)
+
+    run(test())

@@ -16,7 +16,7 @@ from understudy.ports import CONFIRMED, UNLIMITED, WireMessage
 from understudy.units import NS_PER_SECOND
 from understudy.wire.connection import Connection
 from understudy.wire.interface import PeerEvents
-from understudy.wire.nats.client import NatsClient
+from understudy.wire.nats.client import NatsClient, is_done
 from understudy.wire.nats.config import Config
 from understudy.wire.nats.streams import API
 
@@ -248,10 +248,12 @@ class NatsLink:
             self._asked = batch
             self._pull_ended.clear()
             await self._client.publish(subject, msgspec.json.encode(request), self._pulls)
+            ended = asyncio.ensure_future(self._pull_ended.wait())
             try:
-                await asyncio.wait_for(self._pull_ended.wait(), 2 * PULL_SECONDS)
-            except TimeoutError:
-                self._client.give_up("the server does not end requests for messages")
+                if not await is_done({ended}, 2 * PULL_SECONDS):
+                    self._client.give_up("the server does not end requests for messages")
+            finally:
+                ended.cancel()
 
     async def _pulled(self, message: Msg) -> None:
         if message.subject == self._pulls:
