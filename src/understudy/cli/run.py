@@ -29,6 +29,7 @@ from understudy.cli.transcript import Transcript
 from understudy.cli.warm import announce
 from understudy.config import CellConfig, Hmi, load_config
 from understudy.config.files import read_program
+from understudy.config.shards import parse_shard, with_robots, with_shard
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.robots import Robot
 from understudy.ports import Rate, Run
@@ -84,6 +85,13 @@ FilesFolder = Annotated[
     ),
 ]
 Real = Annotated[bool, typer.Option("--real", help="allow a REAL controller")]
+RobotCount = Annotated[
+    int | None, typer.Option("--robots", min=1, help="mobile robots: copies of those in the file")
+]
+ShardText = Annotated[
+    str | None,
+    typer.Option("--shard", help="K/N: only the mobile robots of part K of N, each in a process"),
+]
 WithPage = Annotated[
     bool | None,
     typer.Option(
@@ -109,11 +117,13 @@ def run(
     project: ProjectFolder = None,
     files: FilesFolder = None,
     real: Real = False,
+    robots: RobotCount = None,
+    shard: ShardText = None,
     hmi: WithPage = None,
 ) -> None:
     """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
     log_to_stderr()
-    config = load_config(cell, seed=seed)
+    config = _divided(load_config(cell, seed=seed), robots, shard)
     pace = _rate(rate) if rate else config.simulation.simulation.default_time_scale
     this_run = run_of(config, pace)
     chat = _Log(log_file, _facts(cell, config, this_run)) if log_file else None
@@ -129,6 +139,13 @@ def run(
     interrupted = _until_interrupted(_live(config, options, ready_file, chat, on_start))
     if on_start is not None and on_start.failed and not interrupted:
         raise typer.Exit(1)
+
+
+def _divided(config: CellConfig, robots: int | None, shard: str | None) -> CellConfig:
+    """The cell with another number of mobile robots, or with a part of them."""
+    if robots is not None:
+        config = with_robots(config, robots)
+    return config if shard is None else with_shard(config, parse_shard(shard))
 
 
 def _until_interrupted(live: Coroutine[Any, Any, bool]) -> bool:

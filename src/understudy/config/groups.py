@@ -47,6 +47,12 @@ def check_count(bodies: Mapping[str, Mapping[str, Any]]) -> None:
             raise ConfigError("too many robots", value=count, allowed=f"at most {most}")
 
 
+def check_number(count: int) -> None:
+    """The number of robots that are rows of a table."""
+    if not 1 <= count <= MOST_ROWS:
+        raise ConfigError("--robots", value=count, allowed=f"1 to {MOST_ROWS}")
+
+
 def wires_of_groups(robots: Mapping[str, OfKind], head: Any, cell_file: str) -> dict[str, Wire]:
     """The wires of shared endpoints by name. ``head``: the keys of the cell file."""
     wires: dict[str, Wire] = {}

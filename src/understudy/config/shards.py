@@ -1,0 +1,104 @@
+"""More robots than the cell file has, and a part of them for one process of several.
+
+Robots of a kind that is built in one call (mobile robots) can be multiplied, and divided among
+processes (shards). What a robot does depends on the cell, its seed and its name alone, so it does
+the same in every division.
+"""
+
+import re
+from dataclasses import replace
+from typing import NamedTuple
+
+from understudy.config.cell import CellConfig, RobotConfig
+from understudy.config.groups import check_number, is_group, wires_of_groups
+from understudy.errors import ConfigError
+
+MOST_SHARDS = 10_000
+
+
+class Shard(NamedTuple):
+    """The process ``number`` of ``of``, from 1 on."""
+
+    number: int
+    of: int
+
+
+def parse_shard(text: str) -> Shard:
+    """`3/10`."""
+    found = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MOST_SHARDS:
+        raise ConfigError("--shard", value=text, allowed=f"K/N with 1 ≤ K ≤ N ≤ {MOST_SHARDS}")
+    return Shard(int(found[1]), int(found[2]))
+
+
+def with_robots(config: CellConfig, count: int) -> CellConfig:
+    """The cell with ``count`` robots of the kind that can be many: those of the file, and copies of
+    them, one after the other. A copy has the pose of its original."""
+    originals = {name: robot for name, robot in config.robots.items() if is_group(robot.kind)}
+    if not originals:
+        raise ConfigError(
+            f"--robots: the cell {config.name} has no mobile robots", value=count, allowed="none"
+        )
+    check_number(count)
+    chosen = dict(list(originals.items())[:count])
+    stem = next(iter(originals)).rstrip("0123456789")
+    stem, number = stem if stem.endswith(("-", "_")) else f"{stem}-", 0
+    robots = list(originals.values())
+    while len(chosen) < count:
+        number += 1
+        name = f"{stem}{number}"
+        if name not in config.robots:
+            chosen[name] = _without_faces(robots[len(chosen) % len(robots)])
+    others = {name: robot for name, robot in config.robots.items() if name not in originals}
+    return _with(config, {**others, **chosen})
+
+
+def with_shard(config: CellConfig, shard: Shard) -> CellConfig:
+    """The robots of one shard; robots and devices of other kinds are in the first one.
+
+    Mobile robots are dealt out in the order of the cell: of 10 shards the first one has robot 1,
+    11, 21, …. If the cell has a NATS server of its own, it is that of the first shard, and the
+    others connect to it.
+    """
+    first = shard.number == 1
+    divided = [name for name, robot in config.robots.items() if is_group(robot.kind)]
+    own = set(divided[shard.number - 1 :: shard.of])
+    robots = {
+        name: robot
+        for name, robot in config.robots.items()
+        if name in own or (first and not is_group(robot.kind))
+    }
+    if not robots:
+        raise ConfigError(
+            f"--shard: no robot of the cell {config.name} is in shard {shard.number} of "
+            f"{shard.of}: there are more shards than robots"
+        )
+    kept = replace(config, devices=config.devices if first else {})
+    return _with(kept, robots, own_server=first)
+
+
+def _without_faces(robot: RobotConfig) -> RobotConfig:
+    """A copy has no endpoint of its own: two would have the same port."""
+    return RobotConfig(robot.kind, robot.config, {}, robot.real, robot.devices, robot.program)
+
+
+def _with(
+    config: CellConfig, robots: dict[str, RobotConfig], *, own_server: bool = True
+) -> CellConfig:
+    head = config.head
+    keys = dict(head.nats or {})
+    if not own_server and not keys.get("servers"):
+        host, port = keys.pop("host", "127.0.0.1"), keys.pop("port", 4222)
+        if port == 0:
+            raise ConfigError("shards need a server at a known port", key="nats.port", value=0)
+        for key in ("store", "max_memory_mb", "max_file_mb", "sync"):
+            keys.pop(key, None)
+        keys["servers"] = [f"nats://{host}:{port}"]
+    wires = wires_of_groups(robots, head if own_server else _Keys(keys), config.document.file)
+    return replace(config, robots=robots, group_wires=wires)
+
+
+class _Keys(NamedTuple):
+    """The key of the cell file that the wires of groups need."""
+
+    nats: dict[str, object]
