@@ -98,6 +98,16 @@ def test_the_same_message_is_carried_out_once() -> None:
     assert len(fleet.acks()) == 3
 
 
+def test_a_command_that_comes_with_the_connection_is_accepted() -> None:
+    fleet = Plain().run(0.1)
+    fleet.connect(False)
+    fleet.run(0.5)
+    fleet.connect()
+    fleet.command("SET_SPEED_LIMIT", maxSpeedMps=0.3)
+    fleet.run(0.1)
+    assert fleet.acks() == [f"SET_SPEED_LIMIT:{status}" for status in ("ACKED", "RUNNING", "DONE")]
+
+
 def test_streams_come_at_their_rates() -> None:
     fleet = Plain({}, {"streams__heartbeatHz": 0, "streams__stateHz": 3}).run(10.0)
     counts = [len(fleet.payloads(kind)) for kind in ("heartbeat", "state", "telemetry")]

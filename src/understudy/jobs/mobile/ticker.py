@@ -139,6 +139,7 @@ class Ticker:
         self.hardware.begin(now)
         if self.greets:
             self._greet(now)
+            self._update_statuses(now)  # who sends a command at once finds no robot OFFLINE
         self._drain_inbox(now)
         self._advance_modules(now)
         self._steer(now, seconds, passed)
