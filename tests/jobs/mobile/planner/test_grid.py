@@ -117,9 +117,18 @@ def test_the_clearance_of_a_grid_is_that_of_its_cells(seed: int) -> None:
 
 def test_the_grid_is_bounded_however_large_the_world_is() -> None:
     far = world([(1e6, 1e6, 5.0), (-1e6, 3.0, 1e4)], [(-1e6, -1e6, 1e6, -1e6)])
-    grid = _grid((0.0, 0.0), (400.0, 0.0), far, BODY, 0.05)
+    grid = _grid((0.0, 0.0), (200.0, 0.0), far, BODY, 0.05)
+    assert grid is not None
     assert grid.clearance.size <= 1.1 * MOST_CELLS
     assert grid.centre(grid.cell((0.0, 0.0))) == pytest.approx((0.0, 0.0))
+
+
+def test_a_destination_that_is_too_far_away_is_named() -> None:
+    post = world([(10.0, 10.0, 0.5)])
+    assert way_on_grid((0.0, 0.0), (1e6, 1e6), post, BODY, 0.1) == Refused(
+        "the destination is too far away for a grid (1414214 m); use a graph"
+    )
+    assert way_on_grid((0.0, 0.0), (1e6, -1e6), post, BODY, 0.1) == [(1e6, -1e6)]
 
 
 # ── search ──────────────────────────────────────────────────────────────────────────────────────

@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 Point = tuple[float, float]
 
 MOST_CELLS = 1_000_000
+LARGEST_CELL = 0.5
+"""Metres to which cells grow in a large world."""
 WINDOW = 30.0
 """Metres around start and goal (or their distance, if that is more) in which a way is sought."""
 MARGIN, LEAST_MARGIN = 0.1, 0.03
@@ -143,7 +145,14 @@ def way_on_grid(
         if end.clearance < body.half_width:
             said = f"{name} is {end.clearance:.2f} m from an obstacle"
             return Refused(f"{said}; allowed: ≥ {body.half_width:.2f}")
+    if FreeRoom(obstacles, ends, body.clearances[0], 0.0).is_enough(start, goal):
+        return [goal]
     grid = _grid(start, goal, obstacles, body, resolution)
+    if grid is None:
+        distance = math.dist(start, goal)
+        return Refused(
+            f"the destination is too far away for a grid ({distance:.0f} m); use a graph"
+        )
     dear = 1.0 + DEARER * np.clip(1.0 - grid.clearance / (body.wide + grid.size), 0.0, 1.0)
     for needed in body.clearances:
         free = _free(grid, needed, ends)
@@ -156,12 +165,17 @@ def way_on_grid(
     return Refused(f"no way with a clearance of {body.turning + ROUNDING * grid.size:.2f} m")
 
 
-def _grid(start: Point, goal: Point, obstacles: Obstacles, body: Body, resolution: float) -> Grid:
-    """A grid around start, goal and the obstacles near them; the start is a centre of a cell."""
+def _grid(
+    start: Point, goal: Point, obstacles: Obstacles, body: Body, resolution: float
+) -> Grid | None:
+    """A grid around start, goal and the obstacles near them; the start is a centre of a cell. None
+    if its cells were too large."""
     edge = body.clearances[0] + 3.0 * resolution
     lows, highs = zip(*_extents(start, goal, obstacles), strict=True)
     sides = [high - low + 2.0 * edge for low, high in zip(lows, highs, strict=True)]
     size = max(resolution, math.sqrt(sides[0] * sides[1] / MOST_CELLS))
+    if size > max(LARGEST_CELL, resolution):
+        return None
     before = [math.ceil((at - low + edge) / size) for at, low in zip(start, lows, strict=True)]
     columns, rows = (math.ceil(side / size) + 2 for side in sides)
     x, y = start[0] - before[0] * size, start[1] - before[1] * size
