@@ -21,7 +21,7 @@ from understudy.motion.wheels import (
     STEERING_RATE,
     moved_on_arc,
 )
-from understudy.space.compiled import compiled
+from understudy.space.compiled import borrowed, compiled
 
 Floats = NDArray[np.float64]
 
@@ -49,16 +49,18 @@ def step_drives(
 ) -> None:
     """Moves the robots of these rows on by one tick."""
     for row in rows:
-        before = state[row, FORWARD], state[row, SIDEWAYS], state[row, TURNING]
+        limits, wanted = borrowed(figures[row]), borrowed(command[row])
+        body, rolling = borrowed(state[row]), borrowed(wheels[row])
+        before = body[FORWARD], body[SIDEWAYS], body[TURNING]
         if model[row] == ACKERMANN:
-            _steer(figures[row], command[row], state[row], wheels[row], seconds)
+            _steer(limits, wanted, body, rolling, seconds)
         elif model[row] == DIRECT:
-            _follow(figures[row], command[row], state[row], seconds)
-            if command[row, 0] != 0.0 or command[row, 2] != 0.0:
-                before = before[0], before[1], state[row, TURNING]
+            _follow(limits, wanted, body, seconds)
+            if wanted[0] != 0.0 or wanted[2] != 0.0:
+                before = before[0], before[1], body[TURNING]
         else:
-            _drive_wheels(model[row], figures[row], command[row], state[row], wheels[row], seconds)
-        _move(state[row], before, seconds)
+            _drive_wheels(model[row], limits, wanted, body, rolling, seconds)
+        _move(body, before, seconds)
 
 
 @compiled

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from understudy.motion.wheels import moved_on_arc, pace
 from understudy.robots.mobile.lidar import Spans
-from understudy.space.compiled import compiled
+from understudy.space.compiled import borrowed, compiled
 
 Floats = NDArray[np.float64]
 
@@ -50,21 +50,39 @@ def free_travel(
     """Fills ``free``: metres, measured with `pace`; infinite if the robot stands still, or nothing
     comes within ``longest`` metres or a full turn on the spot."""
     for row in range(poses.shape[0]):
-        forward, sideways, turning = speeds[row, 0], speeds[row, 1], speeds[row, 2]
-        around = corner_radius(outlines[row])
-        metres = pace(forward, sideways, turning, around)
-        free[row] = math.inf
-        if metres <= 0.0:
-            continue
-        horizon = longest / metres
-        if forward == 0.0 and sideways == 0.0:
-            horizon = min(horizon, 2.0 * math.pi / abs(turning))
-        first = _first_touch(
-            poses[row], outlines[row], speeds[row], horizon, margin, widening * metres, around,
-            circles, circle_spans[row], lines, line_spans[row],
+        free[row] = free_way(
+            borrowed(poses[row]), borrowed(outlines[row]), borrowed(speeds[row]), longest, margin,
+            widening, borrowed(circles), borrowed(circle_spans[row]), borrowed(lines),
+            borrowed(line_spans[row]),
         )  # fmt: skip
-        if first < horizon:
-            free[row] = first * metres
+
+
+@compiled
+def free_way(
+    pose: Floats,
+    outline: Floats,
+    speeds: Floats,
+    longest: float,
+    margin: float,
+    widening: float,
+    circles: Floats,
+    circle_span: Spans,
+    lines: Floats,
+    line_span: Spans,
+) -> float:
+    """The free travel of one robot."""
+    around = corner_radius(outline)
+    metres = pace(speeds[0], speeds[1], speeds[2], around)
+    if metres <= 0.0:
+        return math.inf
+    horizon = longest / metres
+    if speeds[0] == 0.0 and speeds[1] == 0.0:
+        horizon = min(horizon, 2.0 * math.pi / abs(speeds[2]))
+    first = _first_touch(
+        pose, outline, speeds, horizon, margin, widening * metres, around, circles, circle_span,
+        lines, line_span,
+    )  # fmt: skip
+    return first * metres if first < horizon else math.inf
 
 
 @compiled

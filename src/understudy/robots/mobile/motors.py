@@ -225,19 +225,21 @@ def command_bodies(
 ) -> None:
     """Fills ``command`` of these robots with the body speeds that fit the set speeds of their
     wheels best. ``motors``: of the wheels; one that is not running shall stand."""
+    spans, inverse, steers, base = wheels.spans, wheels.inverse, wheels.steers, wheels.base
+    turns_by_steering = wheels.turns_by_steering
     for row in rows:
-        begin, end = wheels.spans[row, 0], wheels.spans[row, 1]
+        begin, end = spans[row, 0], spans[row, 1]
         command[row, :] = 0.0
         for n in range(begin, end):
             if running[motors[n]]:
                 for column in range(3):
-                    command[row, column] += wheels.inverse[n, column] * speed[motors[n]]
-        if wheels.turns_by_steering[row]:
+                    command[row, column] += inverse[n, column] * speed[motors[n]]
+        if turns_by_steering[row]:
             for n in range(begin, end):
-                if wheels.steers[n]:
+                if steers[n]:
                     kept = wheel_speeds[row, STEERING]
                     angle = speed[motors[n]] if running[motors[n]] else kept
-                    command[row, 2] = command[row, 0] * math.tan(angle) / wheels.base[row]
+                    command[row, 2] = command[row, 0] * math.tan(angle) / base[row]
 
 
 @compiled
@@ -254,10 +256,11 @@ def roll_wheels(
 ) -> None:
     """Moves the wheels of these robots on as their bodies have moved; ``before``: the speeds of the
     bodies before the tick."""
+    spans, coefficients, steers = wheels.spans, wheels.coefficients, wheels.steers
     for row in rows:
-        for n in range(wheels.spans[row, 0], wheels.spans[row, 1]):
+        for n in range(spans[row, 0], spans[row, 1]):
             motor = motors[n]
-            if wheels.steers[n]:
+            if steers[n]:
                 angle = wheel_speeds[row, STEERING]
                 state[motor, SPEED] = (angle - state[motor, POSITION]) / seconds
                 state[motor, POSITION] = angle
@@ -265,7 +268,7 @@ def roll_wheels(
             rolled = after = 0.0
             for column in range(3):
                 speed = body[row, drive.FORWARD + column]
-                after += wheels.coefficients[n, column] * speed
-                rolled += wheels.coefficients[n, column] * (before[row, column] + speed) / 2.0
+                after += coefficients[n, column] * speed
+                rolled += coefficients[n, column] * (before[row, column] + speed) / 2.0
             state[motor, SPEED] = after * scales[motor]
             state[motor, POSITION] += rolled * scales[motor] * seconds

@@ -23,11 +23,11 @@ from understudy.config.mobile.robot_file import LidarConfig, RobotFile, ScannerC
 from understudy.motion.ticks import wrapped
 from understudy.ports.mobile import Bools, Floats, LidarReadings, Rows, Scan
 from understudy.robots.mobile import drive
-from understudy.robots.mobile.field import MARGIN, WIDENING, free_travel
+from understudy.robots.mobile.field import MARGIN, WIDENING, free_way
 from understudy.robots.mobile.lidar import look, scan
 from understudy.robots.mobile.tables import Columns, columns, restore
 from understudy.robots.mobile.world import Worlds
-from understudy.space.compiled import compiled
+from understudy.space.compiled import borrowed, compiled
 from understudy.units import DEG, LATEST, MM, NS_PER_SECOND
 
 NOTHING = -1.0
@@ -65,7 +65,8 @@ class MockSensors:
             self._views[row] = config.field_of_view_deg * DEG / 2.0
             self._longest[row] = config.max_range_meters
             self._hz[row] = config.scan_hz
-            self._farthest[row] = _needed_ahead(layout.robots[self._robot[row]])
+            needed = _needed_ahead(layout.robots[self._robot[row]])
+            self._farthest[row] = min(needed, config.max_range_meters)
         self._nearest, self._ahead = np.full((2, devices), NOTHING)
         self._scanned = np.full(devices, -1, dtype=np.int64)
         """Number of the last scan since the time 0."""
@@ -175,24 +176,12 @@ class MockSensors:
 
     def _look_ahead(self, rows: Rows) -> None:
         """Only where the robot has moved, or shall go elsewhere, or the world has changed."""
-        here = self._body[self._robot[rows], : drive.FORWARD]
-        looked = self._looked[rows]
-        differs = (looked[:, :3] != here) | (looked[:, 3:] != self._motion[rows])
-        rows = rows[differs.any(axis=1)]
-        if not rows.size:
-            return
-        robots, worlds = self._robot[rows], self._worlds
-        free = np.empty(rows.size)
-        free_travel(
-            np.ascontiguousarray(self._body[robots, : drive.FORWARD]), self.outlines[robots],
-            self._motion[rows], float(self._farthest[rows].max()), MARGIN, WIDENING,
-            worlds.circles, worlds.circle_spans[robots], worlds.lines, worlds.line_spans[robots],
-            free,
+        worlds = self._worlds
+        watch_ahead(
+            rows, self._robot, self._body, self.outlines, self._motion, self._farthest,
+            worlds.circles, worlds.circle_spans, worlds.lines, worlds.line_spans, self._looked,
+            self._ahead,
         )  # fmt: skip
-        seen = free <= np.minimum(self._farthest[rows], self._longest[rows])
-        self._ahead[rows] = np.where(seen, free, NOTHING)
-        self._looked[rows, :3] = self._body[robots, : drive.FORWARD]
-        self._looked[rows, 3:] = self._motion[rows]
 
     def _eyes(self, rows: Rows) -> Floats:
         """Where sensors are in the world: x, y, yaw."""
@@ -230,6 +219,41 @@ class MockSensors:
             "scanned": self._scanned, "motion": self._motion, "is_fresh": self._is_fresh,
             "scan_poses": self._scan_poses,
         }  # fmt: skip
+
+
+@compiled
+def watch_ahead(
+    rows: Rows,
+    robots: Rows,
+    body: Floats,
+    outlines: Floats,
+    motion: Floats,
+    farthest: Floats,
+    circles: Floats,
+    circle_spans: Rows,
+    lines: Floats,
+    line_spans: Rows,
+    looked: Floats,
+    ahead: Floats,
+) -> None:
+    """Fills ``ahead`` of lidars: how far their robots can go on with ``motion``; `NOTHING` if
+    farther than ``farthest``. ``looked``: pose and motion of the last result."""
+    for row in rows:
+        robot, same = robots[row], True
+        for column in range(3):
+            same = same and looked[row, column] == body[robot, column]
+            same = same and looked[row, 3 + column] == motion[row, column]
+        if same:
+            continue
+        free = free_way(
+            borrowed(body[robot]), borrowed(outlines[robot]), borrowed(motion[row]), farthest[row],
+            MARGIN, WIDENING, borrowed(circles), borrowed(circle_spans[robot]), borrowed(lines),
+            borrowed(line_spans[robot]),
+        )  # fmt: skip
+        ahead[row] = free if free <= farthest[row] else NOTHING
+        for column in range(3):
+            looked[row, column] = body[robot, column]
+            looked[row, 3 + column] = motion[row, column]
 
 
 # ── markers ─────────────────────────────────────────────────────────────────────────────────────
