@@ -185,9 +185,18 @@ def test_the_table_shows_every_robot(server: str, robots: ScriptedFleet) -> None
     done = run("watch", "--once", "--server", server)
     assert done.exit_code == 0, done.output
     rows = [line for line in done.stdout.splitlines() if "robot-" in line]
-    assert [word.strip() for word in rows[1].split("│")[1:-1]] == [
-        "robot-2", "RUNNING", "2.50", "-2.00", "90", "0.25", "87 %", "", "",
+    assert [word.strip() for word in rows[2].split("│")[1:-1]] == [
+        "robot-10", "RUNNING", "3.50", "-2.00", "90", "0.25", "87 %", "", "",
     ]  # fmt: skip
+
+
+def test_the_table_shows_what_a_robot_does_since_before(server: str, robots: ScriptedFleet) -> None:
+    robots.acks["SET_SPEED_LIMIT"] = [{"status": "ACKED"}, {"status": "RUNNING"}]
+    words = ("send", "robot-2", "SET_SPEED_LIMIT", "max_speed_mps=1", "--timeout", "0.2")
+    run(*words, "--server", server)
+    done = run("watch", "--once", "--json", "--server", server)
+    rows = {row["robotId"]: row["work"] for row in map(json.loads, done.stdout.splitlines())}
+    assert rows["robot-2"] == "SET_SPEED_LIMIT RUNNING"
 
 
 def test_the_rows_as_json(server: str, robots: ScriptedFleet) -> None:

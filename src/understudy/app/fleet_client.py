@@ -22,9 +22,13 @@ from understudy.jobs.mobile.messages import PAYLOAD_VERSION, kind_of, subject
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
+    from nats.js.client import JetStreamContext
 
 TIMEOUT_S = 5.0
 POLL_S = 0.005
+BATCH = 200
+"""Messages that are read at a time."""
+FETCH_S = 2.0
 ALL = "*"
 MESSAGE_ID = "Nats-Msg-Id"
 ENDS = ("DONE", "REJECTED", "FAILED", "CANCELED")
@@ -252,19 +256,63 @@ class FleetClient:
 
     def robots(self) -> list[str]:
         """The robots that have sent their state to this server, by name."""
-        from nats.js.errors import NotFoundError
 
         async def ask() -> list[str]:
-            found = self._connection().jetstream(timeout=self._timeout)
+            streams = self._connection().jetstream(timeout=self._timeout)
             states = subject(ALL, "state")
-            try:
-                stream = await found.find_stream_name_by_subject(states)
-            except NotFoundError:
+            stream = await _stream_of(streams, states)
+            if not stream:
                 return []
-            about = await found.stream_info(stream, subjects_filter=states)
+            about = await streams.stream_info(stream, subjects_filter=states)
             return sorted(kind_of(each)[0] for each in about.state.subjects or {})
 
         return self._call(ask())
+
+    def recent(self, *kinds: str) -> list[FleetMessage]:
+        """The last message of each of these kinds of each robot that the server has stored, in the
+        order in which they came."""
+
+        async def ask() -> list[FleetMessage]:
+            streams = self._connection().jetstream(timeout=self._timeout)
+            stream = await _stream_of(streams, subject(ALL, kinds[0]))
+            found = await _last_messages(streams, stream, kinds) if stream else []
+            return [each for message in found if (each := _read(message, kinds)) is not None]
+
+        return self._call(ask())
+
+
+async def _stream_of(streams: "JetStreamContext", subject: str) -> str:
+    """The name of the stream that stores these messages; empty if there is none."""
+    from nats.js.errors import NotFoundError
+
+    try:
+        return await streams.find_stream_name_by_subject(subject)
+    except NotFoundError:
+        return ""
+
+
+async def _last_messages(
+    streams: "JetStreamContext", stream: str, kinds: Collection[str]
+) -> "list[Msg]":
+    """By a consumer that is gone afterwards."""
+    from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+    config = ConsumerConfig(
+        filter_subjects=[subject(ALL, kind) for kind in kinds],
+        deliver_policy=DeliverPolicy.LAST_PER_SUBJECT,
+        ack_policy=AckPolicy.NONE,
+        inactive_threshold=TIMEOUT_S,
+        mem_storage=True,
+    )
+    made = await streams.add_consumer(stream, config)
+    reader = await streams.pull_subscribe_bind(consumer=made.name, stream=stream)
+    found: list[Msg] = []
+    with contextlib.suppress(TimeoutError):  # the server may have removed old ones meanwhile
+        while (left := (made.num_pending or 0) - len(found)) > 0:
+            found += await reader.fetch(min(BATCH, left), timeout=FETCH_S)
+    await reader.unsubscribe()
+    await streams.delete_consumer(stream, made.name)
+    return found
 
 
 def _read(message: "Msg", kinds: Collection[str]) -> FleetMessage | None:

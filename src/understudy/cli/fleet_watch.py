@@ -4,7 +4,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -16,7 +16,8 @@ from rich.table import Table
 from understudy.app.fleet_client import ENDS, FleetClient, FleetMessage, Inbox
 from understudy.app.ready_file import printable
 
-KINDS = ("state", "command.ack", "task.progress", "task.done", "task.failed")
+WORK = ("command.ack", "task.progress", "task.done", "task.failed")
+KINDS = ("state", *WORK)
 REFRESH_S = 0.25
 ONCE_S = 2.5
 """Seconds in which `--once` waits for the robots that are known."""
@@ -56,12 +57,16 @@ class Rows:
     def __init__(self, known: list[str]) -> None:
         self.rows = {name: Row() for name in known}
 
+    def add(self, messages: Iterable[FleetMessage]) -> None:
+        for message in messages:
+            self.rows.setdefault(message.robot, Row()).update(message, time.monotonic())
+
     def read(self, inbox: Inbox, seconds: float) -> list[str]:
         """Takes what comes in this time; the robots of which something came."""
         end = time.monotonic() + seconds
         changed: dict[str, None] = {}
         while (message := inbox.take(end - time.monotonic())) is not None:
-            self.rows.setdefault(message.robot, Row()).update(message, time.monotonic())
+            self.add([message])
             changed[message.robot] = None
             if time.monotonic() >= end:
                 break
@@ -90,6 +95,7 @@ def watch_robots(client: FleetClient, *, once: bool, as_json: bool) -> None:
     """Prints the robots: once, or until the user ends it."""
     inbox = client.listen(*KINDS)
     rows = Rows(client.robots())
+    rows.add(client.recent(*WORK))
     console = Console()
     if once:
         end = time.monotonic() + ONCE_S
