@@ -1,10 +1,13 @@
 """The runtime over MOCK hardware: what it says is a function of the seed and of what it heard."""
 
 import hashlib
+from functools import cache
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.jobs.mobile.driven_fleet import DrivenFleet, robot_file
 
 from understudy.config.mobile.layout import Layout
@@ -161,3 +164,38 @@ def test_wheels_that_report_wrong_distances_do_not_keep_a_robot_from_its_goal(se
     fleet.command("MOVE_TO_POSE", x=-2.0, y=0.3, yaw=0.5)
     fleet.run(8.0)
     assert fleet.acks()[-1] == "MOVE_TO_POSE:DONE"
+
+
+WRONG = st.one_of(
+    st.integers(-(1 << 70), 1 << 70), st.floats(), st.none(), st.booleans(), st.text(max_size=3),
+    st.just([]), st.just({}),
+)  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_a_wrong_snapshot_is_refused_or_does_no_harm(data: st.DataObject) -> None:
+    """One value of a snapshot of driving robots is replaced."""
+    tree = msgspec.json.decode(driven())
+    place: Any = tree
+    while isinstance(place, dict | list) and place:
+        keys = sorted(place) if isinstance(place, dict) else range(len(place))
+        key = data.draw(st.sampled_from(list(keys)))
+        if not isinstance(place[key], dict | list) or not place[key]:
+            place[key] = data.draw(WRONG)
+            break
+        place = place[key]
+    restored = busy()
+    try:
+        restored.fleet.load(tree)
+    except msgspec.ValidationError:
+        return
+    restored.now = 2 * NS_PER_SECOND
+    restored.run(0.1)
+
+
+@cache
+def driven() -> bytes:
+    fleet = play(busy(), 2.0)
+    fleet.command("MOVE_TO_POSE", x=1.0, y=1.0)
+    return msgspec.json.encode(fleet.fleet.save())

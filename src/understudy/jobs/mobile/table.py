@@ -14,8 +14,17 @@ from numpy.typing import NDArray
 from understudy.config.mobile.kinematics import drives_of, outlines_of, wheels_of
 from understudy.config.mobile.layout import Layout
 from understudy.jobs.mobile.car_control import ROUTE
-from understudy.jobs.mobile.pose_control import LIMITS
-from understudy.jobs.mobile.tick import Conditions, Figures
+from understudy.jobs.mobile.pose_control import DONE, LIMITS
+from understudy.jobs.mobile.tick import (
+    MANUAL_HOLD,
+    NO_STOP,
+    POSE,
+    REST,
+    RUNNING,
+    Conditions,
+    Figures,
+)
+from understudy.motion.reeds_shepp import SEGMENTS
 from understudy.motion.wheels import ACKERMANN, smallest_radius
 from understudy.ports.mobile import Rows
 from understudy.units import LATEST, NS_PER_SECOND
@@ -29,6 +38,14 @@ HEARTBEAT, STATE, TELEMETRY, TRAFFIC = range(4)
 """Columns of streams."""
 UNLIMITED = 1e9
 """m/s: no limit of speed but that of the motors."""
+
+
+ALLOWED = {
+    "mode": (REST, POSE), "phase": (0, DONE), "stop": (NO_STOP, MANUAL_HOLD),
+    "status": (-1, RUNNING), "max_speed": (1e-9, 1e9), "max_acceleration": (1e-9, 1e9),
+}  # fmt: skip
+ALLOWED_OF = {"f": (-1e15, 1e15), "i": (-LATEST, LATEST), "b": (0, 1)}
+"""Values in a snapshot: of a column, or of all columns of a type."""
 
 
 def rows_of(numbers: Sequence[int]) -> Rows:
@@ -210,11 +227,14 @@ class Table:
             column = getattr(self, name)
             try:
                 values = np.array(saved[name], dtype=column.dtype).reshape(column.shape)
-            except (KeyError, TypeError, ValueError) as problem:
+            except (KeyError, TypeError, ValueError, OverflowError) as problem:
                 raise msgspec.ValidationError(f"{name}: {problem}") from None
-            if column.dtype == np.float64 and not np.isfinite(values).all():
-                raise msgspec.ValidationError(f"{name}: a value is not finite")
+            lowest, highest = ALLOWED.get(name, ALLOWED_OF[column.dtype.kind])
+            if not ((values >= lowest) & (values <= highest)).all():
+                raise msgspec.ValidationError(f"{name}: allowed: {lowest:g} … {highest:g}")
             column[...] = values
+        if not ((self.route[:, :2] >= 0) & (self.route[:, :2] <= SEGMENTS)).all():
+            raise msgspec.ValidationError(f"route: more than {SEGMENTS} segments")
         self.update_limits(range(self.size))
 
 
