@@ -76,6 +76,7 @@ async def commands(count: int, kills: int, cell: str) -> None:
                           for each in await stored(client, f"robot.*.{kind}")]  # fmt: skip
             ids = Counter(each.headers["Nats-Msg-Id"] for each in everything)
             assert max(ids.values()) == 1
+            assert len(ids) >= 6 * count, "three acknowledgements and three events of each command"
             assert fleet.status(0).given_up == 0
             assert own.restarts == kills
             for message in sent:
@@ -94,7 +95,7 @@ def test_a_command_is_carried_out_once_though_the_server_is_killed(tmp_path: Pat
 @pytest.mark.soak
 def test_commands_are_carried_out_once_though_the_server_is_killed_often(tmp_path: Path) -> None:
     (tmp_path / "cell.yaml").write_text(CELL)
-    run(commands(1200, 20, str(tmp_path / "cell.yaml")), patience=300.0)
+    run(commands(1700, 20, str(tmp_path / "cell.yaml")), patience=300.0)
 
 
 @pytest.mark.parametrize(("rate", "kept"), [("step", False), ("max", False), (1.0, True)])

@@ -313,3 +313,15 @@ def test_messages_wait_at_the_server_while_the_session_has_no_credit(bound: bool
             assert [each.payload for each in face.received] == [b"%d" % n for n in range(200)]
 
     run(test())
+
+
+def test_a_session_that_had_no_credit_is_asked_again() -> None:
+    async def test() -> None:
+        face = RobotFace()
+        face.credit = 0
+        async with running(face) as bench, client_of(bench.address) as client:
+            await client.jetstream().publish("robot.r1.command.request", b"go")
+            face.credit = 1  # nothing else happens
+            await until(lambda: len(face.received) == 1)
+
+    run(test())

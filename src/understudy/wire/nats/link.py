@@ -36,7 +36,9 @@ PULL_SECONDS = 5.0
 """Time for which the server keeps a request for messages."""
 LARGEST_PULL = 4 << 20
 """Bytes of the messages of one request."""
-MOST_UNCONFIRMED = 10_000
+CREDIT_SECONDS = 0.02
+"""Time after which a session that had no credit is asked again."""
+MOST_UNCONFIRMED = MOST_UNHANDLED = 10_000
 ENDS_OF_PULL = {"404", "408", "409"}
 CONSUMER_GONE = ("consumer deleted", "consumer is push based")
 NAK = b"-NAK"
@@ -239,8 +241,8 @@ class NatsLink:
             await self._readable.wait()
             assert self._connection is not None
             batch = min(PULL, self._connection.session.credit())
-            if batch <= 0:  # it reads again when `read_more` says so
-                self._readable.clear()
+            if batch <= 0:
+                await asyncio.sleep(CREDIT_SECONDS)
                 continue
             request = {
                 "batch": batch, "max_bytes": size, "expires": round(PULL_SECONDS * NS_PER_SECOND)
@@ -260,6 +262,8 @@ class NatsLink:
             self._pull_status(message.headers or {})
             return
         self._unhandled[message.reply] = None
+        while len(self._unhandled) > MOST_UNHANDLED:
+            del self._unhandled[next(iter(self._unhandled))]
         if self._connection is None or self._finishing:
             return
         self._asked -= 1
