@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.config.mobile.kinematics import drives_of, outlines_of, wheels_of
 from understudy.config.mobile.layout import Layout
+from understudy.config.mobile.robot_file import LidarConfig
 from understudy.jobs.mobile.car_control import ROUTE
 from understudy.jobs.mobile.pose_control import DONE, LIMITS
 from understudy.jobs.mobile.tick import (
@@ -78,7 +79,7 @@ class Table:
         self.update_limits(range(len(robots)))
         self.figures = Figures(
             self.body_limits, self.speed_limit, self.traffic_limit, self.reach, self.radius,
-            self.stop_distance, self.warn_distance, self.stop_on_obstacle,
+            self.stop_distance, self.warn_distance, self.sight, self.stop_on_obstacle,
         )  # fmt: skip
         self.conditions = Conditions(
             self.estop, self.stop_on_estop, self.blocked, self.inputs_up, self.lidar_up,
@@ -131,6 +132,12 @@ class Table:
         devices = [(n, *each) for n, each in enumerate(layout.devices) if each.robot in place]
         lidars = [(n, place[robot]) for n, robot, device in devices if device.type == "LIDAR"]
         self.lidars, self.lidar_robot = _pairs(lidars)
+        self.sight = np.full(len(self.files), UNLIMITED)
+        """Metres that the lidars of a robot see."""
+        for _, robot, device in devices:
+            if isinstance(device.settings, LidarConfig):
+                least = min(self.sight[place[robot]], device.settings.max_range_meters)
+                self.sight[place[robot]] = least
         self.outputs: list[list[int]] = [[] for _ in place]
         self.devices: list[list[int]] = [[] for _ in place]
         """Rows of the outputs and the devices of each robot."""

@@ -59,6 +59,7 @@ class Figures(NamedTuple):
     radius: Floats
     stop_distance: Floats
     warn_distance: Floats
+    sight: Floats
     stop_on_obstacle: Flags
 
 
@@ -94,13 +95,17 @@ def update_limits(
     limits: Floats, seconds: float,
 ) -> None:  # fmt: skip
     """Fills ``limits`` of the bodies for this tick: those of the motors, of commands, of traffic
-    control, and such that the robot can stop in front of an obstacle within the warning distance.
+    control, and such that the robot can stop in front of an obstacle within the warning distance
+    and within the range of its lidars.
     """
     for row in range(limits.shape[0]):
         for column in range(limits.shape[1]):
             limits[row, column] = figures.body_limits[row, column]
         fastest = min(limits[row, MAX_SPEED], figures.speed_limit[row], figures.traffic_limit[row])
-        if figures.stop_on_obstacle[row] and ahead[row] <= figures.warn_distance[row]:
+        if figures.stop_on_obstacle[row]:
+            seen = figures.sight[row]
+            if ahead[row] <= figures.warn_distance[row]:
+                seen = min(seen, ahead[row])
             rate = pace_of_wheels(
                 wheels.spans, wheels.coefficients, command, row, figures.radius[row]
             )
@@ -108,7 +113,7 @@ def update_limits(
             faster = limits[row, ACCELERATION] / limits[row, DECELERATION]
             spare = 2.0 * GAP + (2.0 + faster) * present * seconds
             safe = fastest_within(
-                max(ahead[row] - spare, 0.0), present, limits[row, DECELERATION] * rate,
+                max(seen - spare, 0.0), present, limits[row, DECELERATION] * rate,
                 fastest * rate, seconds,
             )  # fmt: skip
             fastest = min(fastest, max(safe / rate, CRAWL))
@@ -169,9 +174,9 @@ def watch_obstacles(
     figures: Figures, wheels: Wheels, speeds: Floats, command: Floats, ahead: Floats,
     stop: Codes, blocked: Flags, seconds: float,
 ) -> None:  # fmt: skip
-    """Sets ``blocked`` of robots that must stop for an obstacle, and clears it when the way in
-    their last direction is free again; not at the tick at which it was set (``stop`` shows it from
-    the next one on)."""
+    """Sets ``blocked`` of robots that must stop for an obstacle, and clears it when they stand and
+    the way in their last direction is free again; not at the tick at which it was set (``stop``
+    shows it from the next one on)."""
     spans, coefficients = wheels.spans, wheels.coefficients
     stop_on, stop_distance = figures.stop_on_obstacle, figures.stop_distance
     limits, radius = figures.body_limits, figures.radius
@@ -182,16 +187,16 @@ def watch_obstacles(
         moves = fastest_wheel(spans, coefficients, command, row) >= STANDS
         if not moves and not blocked[row]:
             continue
+        wheel = fastest_wheel(spans, coefficients, speeds, row)
         needed = GAP + braking_distance(
-            pace_of_wheels(spans, coefficients, speeds, row, radius[row]),
-            fastest_wheel(spans, coefficients, speeds, row),
+            pace_of_wheels(spans, coefficients, speeds, row, radius[row]), wheel,
             limits[row, ACCELERATION], limits[row, DECELERATION], seconds if moves else 0.0,
         )  # fmt: skip
         needed = max(stop_distance[row], GAP, needed)
         if moves and ahead[row] <= needed:
             blocked[row] = True
-        elif stop[row] != NO_STOP and not moves and ahead[row] > needed + HYSTERESIS:
-            blocked[row] = False
+        elif not moves and wheel < STANDS and stop[row] != NO_STOP:
+            blocked[row] = ahead[row] <= needed + HYSTERESIS
 
 
 class Conditions(NamedTuple):
