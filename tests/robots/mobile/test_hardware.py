@@ -464,3 +464,17 @@ def test_a_robot_without_scripts_rests_until_its_battery_is_empty() -> None:
     made.hardware.begin(due or 0)
     made.hardware.step(made.rows, 0.02)
     assert not made.hardware.motors.read(made.motors).connected.any()
+
+
+def test_ticks_that_are_left_out_change_nothing() -> None:
+    """A robot that stands goes from one change to the next in one step."""
+    every, few = (Rig([busy("a")], [Surroundings(seed=3)]) for _ in range(2))
+    every.run(5.0)
+    few.run(0.02)
+    while few.tick < every.tick:
+        due = few.hardware.next_change() or 0
+        before, few.tick = few.tick, max(-(-due * 50 // 1_000_000_000), few.tick + 1)
+        few.tick = min(few.tick, every.tick)
+        few.hardware.begin(few.now)
+        few.hardware.step(few.rows, (few.tick - before) / 50)
+    assert few.snapshot() == every.snapshot()
