@@ -13,7 +13,7 @@ from understudy.config.mobile.profile import DriveModel
 from understudy.config.mobile.robot_file import RobotFile
 from understudy.motion.wheels import DIRECT, moved_on_arc, pace
 from understudy.robots.mobile import drive
-from understudy.robots.mobile.field import free_travel, outline_clearances
+from understudy.robots.mobile.field import free_way, outline_clearances
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
 from understudy.robots.mobile.world import Worlds
 from understudy.units import NS_PER_SECOND
@@ -234,9 +234,8 @@ class Watched(DrivenFleet):
         mean = (before[:, 3:6] + after[:, 3:6]) / 2.0
         at_once = self._direct & self.hardware.motors.command.any(axis=1)
         mean[at_once, 2] = after[at_once, drive.TURNING]
-        free = np.zeros(len(before))
-        free_travel(
-            np.ascontiguousarray(before[:, :3]), outlines, mean, 10.0, 0.0, 0.0, *obstacles, free
+        free = np.array(
+            [self._free_way(row, before[row, :3], mean[row]) for row in range(len(mean))]
         )
         for row in np.flatnonzero((found < 0.0) | (free < 10.0)).tolist():
             end = moved_on_arc(*before[row, :3], *(mean[row] / self.rate))
@@ -249,3 +248,10 @@ class Watched(DrivenFleet):
             ):
                 where = f"{self.now / 1e9:.2f} s: {found[row]:.4f} m"
                 self.figures.touches.setdefault(f"r{row}", where)
+
+    def _free_way(self, row: int, pose: np.ndarray, speeds: np.ndarray) -> float:
+        worlds, outlines = self.hardware._worlds, self.hardware.sensors.outlines
+        return free_way(
+            pose, outlines[row], speeds, 10.0, 0.0, 0.0, worlds.circles, worlds.circle_spans[row],
+            worlds.lines, worlds.line_spans[row],
+        )  # fmt: skip

@@ -38,12 +38,11 @@ def free(
     margin: float = 0.0,
     widening: float = 0.0,
 ) -> float:
-    found = np.zeros(1)
-    field.free_travel(
-        np.array([pose], dtype=float), np.array([outline]), np.array([speeds], dtype=float), 10.0,
-        margin, widening, *tables(circles or [], lines or []), found,
+    round_ones, round_span, straight, straight_span = tables(circles or [], lines or [])
+    return field.free_way(
+        np.array(pose, dtype=float), np.array(outline), np.array(speeds, dtype=float), 10.0,
+        margin, widening, round_ones, round_span[0], straight, straight_span[0],
     )  # fmt: skip
-    return float(found[0])
 
 
 def clearance(
@@ -93,17 +92,13 @@ def test_a_robot_inside_an_obstacle_goes_nowhere() -> None:
 
 
 def test_a_robot_meets_its_own_world_only() -> None:
-    found = np.zeros(2)
     circles, spans = np.array([(3.0, 0, 1), (2.0, 0, 1)]), np.array([[0, 1], [1, 2]])
-    none = np.zeros((2, 2), dtype=np.int64)
-    ahead = np.tile([1.0, 0, 0], (2, 1))
-    field.free_travel(
-        np.zeros((2, 3)), np.tile(OUTLINE, (2, 1)), ahead, 10.0, 0.0, 0.0,
-        circles, spans, np.zeros((0, 4)), none, found,
-    )  # fmt: skip
-    assert found == pytest.approx([1.55, 0.55], abs=1e-3)
-    field.nearest_obstacles(ahead, 10.0, circles, spans, np.zeros((0, 4)), none, found)
-    assert found.tolist() == [1.0, 0.0]
+    lines, none, ahead = np.zeros((0, 4)), np.array([0, 0]), np.array([1.0, 0, 0])
+    for span, expected in zip(spans, (1.55, 0.55), strict=True):
+        found = field.free_way(
+            np.zeros(3), np.array(OUTLINE), ahead, 10.0, 0.0, 0.0, circles, span, lines, none
+        )
+        assert found == pytest.approx(expected, abs=1e-3)
 
 
 # ── oracles: dense points of the outline and of the path ────────────────────────────────────────
@@ -205,22 +200,3 @@ def test_the_way_is_free_as_far_as_it_says_and_ends_at_something(
     if found < FREE:
         end = moved_on_arc(*pose, *(value * last for value in speed))
         assert -1e-9 <= clearance(circles, lines, end, outline) <= 2e-2
-
-
-@settings(max_examples=100, deadline=None)
-@given(circle_lists, line_lists, st.tuples(places, places))
-def test_the_nearest_obstacle_is_that_of_dense_points(
-    circles: list[Circle], lines: list[Line], eye: tuple[float, float]
-) -> None:
-    found = np.zeros(1)
-    field.nearest_obstacles(np.array([eye]), 2.0, *tables(circles, lines), found)
-    least = FREE
-    for x, y, radius in circles:
-        least = min(least, max(math.dist(eye, (x, y)) - radius, 0.0))
-    for x1, y1, x2, y2 in lines:
-        along = np.linspace((x1, y1), (x2, y2), 2000)
-        least = min(least, float(np.min(np.hypot(along[:, 0] - eye[0], along[:, 1] - eye[1]))))
-    if least < 1.99:
-        assert found[0] == pytest.approx(least, abs=5e-3)
-    elif least > 2.01:
-        assert found[0] == FREE

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from understudy.motion.wheels import moved_on_arc, pace
 from understudy.robots.mobile.lidar import Spans
-from understudy.space.compiled import borrowed, compiled
+from understudy.space.compiled import compiled
 
 Floats = NDArray[np.float64]
 
@@ -34,30 +34,6 @@ STEPS = 200
 
 
 @compiled
-def free_travel(
-    poses: Floats,
-    outlines: Floats,
-    speeds: Floats,
-    longest: float,
-    margin: float,
-    widening: float,
-    circles: Floats,
-    circle_spans: Spans,
-    lines: Floats,
-    line_spans: Spans,
-    free: Floats,
-) -> None:
-    """Fills ``free``: metres, measured with `pace`; infinite if the robot stands still, or nothing
-    comes within ``longest`` metres or a full turn on the spot."""
-    for row in range(poses.shape[0]):
-        free[row] = free_way(
-            borrowed(poses[row]), borrowed(outlines[row]), borrowed(speeds[row]), longest, margin,
-            widening, borrowed(circles), borrowed(circle_spans[row]), borrowed(lines),
-            borrowed(line_spans[row]),
-        )  # fmt: skip
-
-
-@compiled
 def free_way(
     pose: Floats,
     outline: Floats,
@@ -70,7 +46,8 @@ def free_way(
     lines: Floats,
     line_span: Spans,
 ) -> float:
-    """The free travel of one robot."""
+    """How far a robot can go on, in metres measured with `pace`; infinite if it stands still, or
+    nothing comes within ``longest`` metres or a full turn on the spot."""
     around = corner_radius(outline)
     metres = pace(speeds[0], speeds[1], speeds[2], around)
     if metres <= 0.0:
@@ -224,31 +201,6 @@ def outline_clearances(
             x1, y1, x2, y2 = lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3]
             least = min(least, _gap(outlines[row], x, y, yaw, x1, y1, x2, y2, 0.0)[0])
         clearances[row] = least
-
-
-@compiled
-def nearest_obstacles(
-    eyes: Floats,
-    longest: float,
-    circles: Floats,
-    circle_spans: Spans,
-    lines: Floats,
-    line_spans: Spans,
-    distances: Floats,
-) -> None:
-    """Fills ``distances``: metres from a point (x, y) to the nearest obstacle, 0 inside a circle,
-    infinite if it is farther than ``longest``."""
-    for row in range(eyes.shape[0]):
-        x, y = eyes[row, 0], eyes[row, 1]
-        least = math.inf
-        for n in range(circle_spans[row, 0], circle_spans[row, 1]):
-            away = math.hypot(circles[n, 0] - x, circles[n, 1] - y) - circles[n, 2]
-            least = min(least, max(away, 0.0))
-        for n in range(line_spans[row, 0], line_spans[row, 1]):
-            least = min(
-                least, distance_to_line(x, y, lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3])
-            )
-        distances[row] = least if least <= longest else math.inf
 
 
 @compiled
