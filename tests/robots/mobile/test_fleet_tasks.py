@@ -31,7 +31,8 @@ class Warehouse:
         data = json.dumps({"messageId": task["taskId"], "payload": task}).encode()
         self._client.say(WireMessage(f"robot.{robot}.task.assign", data, "ack"))
 
-    def run(self, seconds: int) -> None:
+    def run(self, seconds: int, tasks: int = 1) -> None:
+        """Until as many tasks have ended, within some seconds."""
         for second in range(1, seconds + 1):
             self._cell.advance_to(second * NS_PER_SECOND)
             for message in self._client.messages():
@@ -40,6 +41,8 @@ class Warehouse:
                 _, _, kind = message.address.partition(".")[2].partition(".")
                 if kind in ("task.done", "task.failed", "events"):
                     self.log.append((kind, json.loads(message.payload)["payload"]))
+            if sum(kind != "events" for kind, _ in self.log) >= tasks:
+                return
 
     def payloads(self, kind: str) -> list[dict[str, Any]]:
         return [payload for each, payload in self.log if each == kind]
@@ -52,7 +55,7 @@ def test_ten_robots_reach_the_markers_of_the_warehouse() -> None:
         place = {"x": marker.x_m, "y": marker.y_m}
         task = {"taskId": marker.code, "taskType": "MOVE_TO_POINT", "moveToPoint": place}
         hall.assign(robot, task)
-    hall.run(100)
+    hall.run(100, tasks=len(hall.markers))
     assert hall.payloads("task.failed") == []
     done = {payload["taskId"] for payload in hall.payloads("task.done")}
     assert done == {marker.code for marker in hall.markers}

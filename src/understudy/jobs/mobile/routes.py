@@ -52,8 +52,8 @@ class Planner(Protocol):
 
 
 class Pending(Struct, forbid_unknown_fields=True):
-    """A request that waits for an answer. ``references``: what a response may have as its
-    correlationId."""
+    """A request that waits for an answer. ``asked``: when it was sent last. ``references``: what a
+    response may have as its correlationId."""
 
     task_id: str
     start: Pose
@@ -122,9 +122,12 @@ class RouteComm:
         pending = self._pending
         if pending is None:
             return
-        if self._plans_at(pending, now) and self._plan(pending, now):
+        planner = self._planner
+        if planner is not None and not planner.silent:
+            if now >= pending.asked + planner.grace_ns:
+                self._plan(planner, pending, now)
             return
-        if now < pending.asked + pending.requests * DEADLINE_NS:
+        if now < pending.asked + DEADLINE_NS:
             return
         if pending.requests < REQUESTS:
             pending.requests += 1
@@ -135,10 +138,9 @@ class RouteComm:
     def next_wake(self) -> int | None:
         if self._pending is None:
             return None
-        deadline = self._pending.asked + self._pending.requests * DEADLINE_NS
-        if self._planner is None or self._planner.silent:
-            return deadline
-        return min(deadline, self._pending.asked + self._planner.grace_ns)
+        planner = self._planner
+        waits = DEADLINE_NS if planner is None or planner.silent else planner.grace_ns
+        return self._pending.asked + waits
 
     def ended(self, tag: str, outcome: Refused | None, now: int) -> None:
         """It has no commands."""
@@ -164,6 +166,7 @@ class RouteComm:
     # ── inside ──
 
     def _request(self, pending: Pending, now: int) -> None:
+        pending.asked = now
         asked = RouteRequest(pending.start, pending.destination, pending.task_id)
         sent = self._context.publish("route.request", asked, now, pending.references[0])
         pending.references.append(sent)
@@ -181,21 +184,12 @@ class RouteComm:
     def _settle(self, answer: RouteResponse | Refused) -> None:
         self._pending, self._answer = None, answer
 
-    def _plans_at(self, pending: Pending, now: int) -> bool:
-        planner = self._planner
-        return (
-            planner is not None and not planner.silent and now >= pending.asked + planner.grace_ns
-        )
-
-    def _plan(self, pending: Pending, now: int) -> bool:
-        assert self._planner is not None
+    def _plan(self, planner: Planner, pending: Pending, now: int) -> None:
+        """Takes the answer of the planner, unless it answers at a later tick."""
         robot_id = self._context.file.identity.robot_id
-        found = self._planner.plan(robot_id, pending.start, pending.destination, now)
-        if found is None:
-            return False
+        found = planner.plan(robot_id, pending.start, pending.destination, now)
         if isinstance(found, RouteResponse):
             found = replace(found, task_id=pending.task_id)
-            about = msgspec.to_builtins(found)
-            self._context.event("route.planned", about, now)
-        self._settle(found)
-        return True
+            self._context.event("route.planned", msgspec.to_builtins(found), now)
+        if found is not None:
+            self._settle(found)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from tests.jobs.mobile.recorded_robot import FILE, RecordedRobot
+from tests.jobs.mobile.recorded_robot import FILE, TICK, RecordedRobot
 
 from understudy.config.mobile.layout import Layout
 from understudy.config.mobile.planner import Graph, PlannerConfig, read_graph
@@ -131,6 +131,32 @@ def test_one_route_is_planned_at_a_tick() -> None:
             if robot.commands and number not in [n for n, _ in began]:
                 began.append((number, tick))
     assert began == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_robots_that_wait_for_the_planner_do_not_give_up() -> None:
+    built_in = planner()
+    robot = RecordedRobot(built_in)
+    ask(robot)
+    for _ in range(1500):
+        built_in.plan("robot-1", Pose(0.0, 0.0), MoveToPoint(1.0, 0.0), robot.now + TICK)
+        robot.tick()
+    assert robot.kinds_sent() == ["route.request"]
+    robot.tick()
+    assert len(robot.commands) == 1
+
+
+def test_a_backend_that_appears_while_a_robot_waits_for_the_planner_has_its_time() -> None:
+    built_in = planner()
+    robot = RecordedRobot(built_in)
+    ask(robot)
+    for _ in range(1500):
+        built_in.plan("robot-1", Pose(0.0, 0.0), MoveToPoint(1.0, 0.0), robot.now + TICK)
+        robot.tick()
+    built_in.silence()
+    robot.wait(9)
+    assert robot.kinds_sent() == ["route.request"] * 2
+    robot.wait(2)
+    assert robot.last("task.failed")["errorCode"] == "ROUTE_TIMEOUT"
 
 
 # ── what it answers ─────────────────────────────────────────────────────────────────────────────
