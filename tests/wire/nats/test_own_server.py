@@ -65,6 +65,28 @@ def test_it_ends_with_the_cell_and_leaves_nothing(temporary: Path) -> None:
     run(test())
 
 
+def test_bounds_and_syncing_of_the_own_server(temporary: Path) -> None:
+    async def test() -> None:
+        config = Config(port=0, sync="always", max_file_mb=16, max_memory_mb=2, max_age_s=700)
+        face = RobotFace(events=3)
+        async with running(face, config) as bench, client_of(bench.address) as client:
+            await until(lambda: face.confirmed == 3)
+            account = await client.jetstream().account_info()
+            streams = [await client.jetstream().stream_info(n) for n in ("ROBOT_IN", "ROBOT_OUT")]
+            bounds = {(s.config.max_bytes, s.config.max_age, s.config.storage) for s in streams}
+            assert bounds == {(8 << 20, 700, "file")}
+            assert account.streams == 2
+            file = temporary / leftovers(temporary)[0] / "server.conf"
+            jetstream = json.loads(file.read_bytes())["jetstream"]
+            assert jetstream["sync_interval"] == "always"
+            assert (jetstream["max_memory_store"], jetstream["max_file_store"]) == (
+                2 << 20,
+                16 << 20,
+            )
+
+    run(test())
+
+
 def test_a_server_that_hangs_is_killed_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "STOP_SECONDS", 0.1)
     monkeypatch.setattr(endpoint, "LAST_MESSAGES_SECONDS", 0.1)
