@@ -117,7 +117,8 @@ class ScriptedFleet:
     ) -> None:
         envelope = {"payloadVersion": 1, "messageId": str(uuid.uuid4()), "robotId": robot}
         envelope |= {"payload": payload, "correlationId": cause}
-        await client.publish(f"robot.{robot}.{kind}", json.dumps(envelope).encode())
+        text = json.dumps(envelope, ensure_ascii=False)
+        await client.publish(f"robot.{robot}.{kind}", text.encode())
 
     async def _answer(self, client: Client, message: Msg) -> None:
         _, robot, kind = message.subject.split(".", 2)

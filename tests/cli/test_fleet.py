@@ -117,8 +117,9 @@ def test_json_is_the_message_itself(server: str, robots: ScriptedFleet) -> None:
 
 
 def test_an_answer_cannot_change_the_terminal(server: str, robots: ScriptedFleet) -> None:
-    robots.acks["STOP"] = [{"status": "FAILED", "reason": "\x1b[2J\x07gone"}]
+    robots.acks["STOP"] = [{"status": "FAILED", "reason": "\x1b[2J\x07\x9b2Jgone"}]
     assert run("send", "robot-1", "STOP", "--server", server).stdout == "robot-1: FAILED gone\n"
+    assert run("send", "robot-1", "STOP", "--json", "--server", server).stdout.isascii()
 
 
 @pytest.mark.parametrize(

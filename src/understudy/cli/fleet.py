@@ -340,4 +340,6 @@ def _control(
 
 
 def _show(message: FleetMessage, text: str, as_json: bool) -> None:
-    print(message.text if as_json else f"{message.robot}: {printable(text)}", flush=True)
+    """JSON has only ASCII characters: a message cannot change the terminal."""
+    whole = json.dumps(json.loads(message.text)) if as_json else ""
+    print(whole or f"{printable(message.robot)}: {printable(text)}", flush=True)
