@@ -45,7 +45,8 @@ def planner_config(value: Planner) -> PlannerConfig:
 
 
 class Node(Camel, frozen=True):
-    """A place where routes can meet. `yaw`: the direction in which the robot stands there."""
+    """A place where routes can meet. `yaw`: the direction in which a robot stands there at the end
+    of its route, unless its task has another one."""
 
     node_id: Identifier
     x: Metres

@@ -20,7 +20,7 @@ GRAPH = """
 nodes:
   - {nodeId: a, x: 0, y: 0}
   - {nodeId: b, x: 4, y: 0}
-  - {nodeId: c, x: 4, y: 3}
+  - {nodeId: c, x: 4, y: 3, yaw: 1.5}
   - {nodeId: d, x: 0, y: 3}
   - {nodeId: alone, x: 50, y: 50}
 edges:
@@ -224,6 +224,14 @@ def test_ways_in_a_graph_follow_its_edges(
     found = route(graph_planner(), Pose(*start), MoveToPoint(*goal))
     assert [step.node_id for step in found.steps] == nodes
     assert (found.steps[-1].x, found.steps[-1].y) == goal
+
+
+@pytest.mark.parametrize(("asked", "turned"), [(None, 1.5), (0.3, 0.3)])
+def test_the_yaw_of_a_node_counts_at_the_end_of_a_route(asked: float | None, turned: float) -> None:
+    found = route(graph_planner(), Pose(4.0, 0.0), MoveToPoint(4.0, 3.0, asked))
+    assert [(step.node_id, step.yaw) for step in found.steps] == [("c", turned)]
+    through = route(graph_planner(), Pose(4.0, 0.0), MoveToPoint(0.0, 3.0))
+    assert [(step.node_id, step.yaw) for step in through.steps] == [("c", None), ("d", None)]
 
 
 def test_nodes_without_an_edge_are_not_reached() -> None:

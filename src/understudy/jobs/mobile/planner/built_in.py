@@ -34,7 +34,7 @@ NO_OBSTACLES = Obstacles(np.empty((0, 3)), np.empty((0, 4)))
 
 
 class Corner(NamedTuple):
-    """A point of a route."""
+    """A point of a route. ``yaw``: of a robot whose destination it is."""
 
     node_id: str
     x: float
@@ -122,14 +122,14 @@ class BuiltInPlanner:
             found.pop()
             yaw = last.yaw if destination.yaw is None else destination.yaw
             end = Corner(last.node_id, *goal, yaw)
-        return [*found, end]
+        return [*(each._replace(yaw=None) for each in found), end]
 
     def _on_graph(self, here: Point, goal: Point) -> list[Corner] | Refused:
         assert self._roads is not None
         way = self._roads.way(here, goal)
         if isinstance(way, Refused):
             return way
-        corners = [Corner(node.node_id, node.x, node.y, None) for node in way]
+        corners = [Corner(node.node_id, node.x, node.y, node.yaw) for node in way]
         if math.dist(corners[0][1:3], here) <= THERE:
             corners.pop(0)
         return corners
