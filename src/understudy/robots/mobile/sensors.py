@@ -162,6 +162,7 @@ class MockSensors:
         number = np.floor(now * (self._hz[rows] / NS_PER_SECOND)).astype(np.int64)
         due = rows[(number > self._scanned[rows]) & self._connected[rows]]
         self._scanned[rows] = number
+        due = due[self._is_stale(due)]
         if not due.size:
             return
         robots, worlds = self._robot[due], self._worlds
@@ -173,6 +174,13 @@ class MockSensors:
         self._nearest[due] = np.where(np.isfinite(found), found, NOTHING)
         self._scan_poses[due] = self._body[robots, : drive.FORWARD]
         self._is_fresh[due] = True
+
+    def _is_stale(self, rows: Rows) -> Bools:
+        """Whether a new scan may differ from the last one: the robot has moved, or the world has
+        changed."""
+        here = self._body[self._robot[rows], : drive.FORWARD]
+        stale: Bools = (self._scan_poses[rows] != here).any(axis=1) | ~self._is_fresh[rows]
+        return stale
 
     def _look_ahead(self, rows: Rows) -> None:
         """Only where the robot has moved, or shall go elsewhere, or the world has changed."""
@@ -195,8 +203,7 @@ class MockSensors:
         rows = self.lidar_rows
         if self._waiting:
             return now
-        moved = (self._scan_poses[rows] != self._body[self._robot[rows], : drive.FORWARD]).any(1)
-        late = rows[(moved | ~self._is_fresh[rows]) & self._connected[rows]]
+        late = rows[self._is_stale(rows) & self._connected[rows]]
         if not late.size:
             return LATEST
         return int(np.ceil((self._scanned[late] + 1) / self._hz[late] * NS_PER_SECOND).min())
