@@ -227,6 +227,7 @@ def test_a_task_is_carried_out_once(backend: Backend) -> None:
     mark = backend.mark()
     for _ in range(3):
         backend.send("hearer", "task.assign", task)
+    backend.wait("hearer", "task.done", lambda p: p["taskId"] == name, after=mark)
     backend.send("hearer", "task.cancel", {"taskId": name})
     backend.wait("hearer", "events", lambda p: p.get("reason") == "ENDED_TASK", after=mark)
     done = [got for got in backend.messages[mark:] if got.kind == "task.done"]
