@@ -53,7 +53,7 @@ def facts(robot: Robot, addresses: Mapping[str, str]) -> dict[str, Any]:
         "addresses": {
             endpoint: address
             for endpoint, address in addresses.items()
-            if endpoint.partition(".")[0] == robot.name
+            if endpoint.partition(".")[0] == robot.name or endpoint in robot.shared_endpoints
         },
         "dof": len(joints),
         "joints": joints,

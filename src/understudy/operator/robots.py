@@ -1,6 +1,6 @@
 """The robots of a cell as they are operated: their actions, simulated or REAL."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -90,6 +90,9 @@ class Robot:
         self.devices = devices
         self.kind = config.kind
         self.config = config.config
+        self.shared_endpoints: Collection[str] = getattr(
+            module_of("robots", config.kind), "GROUP_FACES", ()
+        )
         self.place = config.real
         self.simulated = simulated
         self.model = _model(config, simulated.controller)

@@ -13,7 +13,7 @@ from understudy.robots.mobile.faults import FAULTS
 
 if TYPE_CHECKING:
     from understudy.ports import Deps, Group
-    from understudy.ports.operation import OperatorActions
+    from understudy.ports.operation import OperatorActions, RobotModel
     from understudy.wire.interface import Wire
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "build_group",
     "group_wires",
     "operator_actions",
+    "robot_model",
 ]
 
 GROUP_FACES = {"nats": "fleet"}
@@ -69,3 +70,9 @@ def operator_actions(robot: Any) -> "OperatorActions":
     from understudy.robots.mobile.operation import MobileActions
 
     return MobileActions(robot)
+
+
+def robot_model(config: Config, robot: Any) -> "RobotModel":
+    from understudy.robots.mobile.operation import model_of
+
+    return model_of(robot)

@@ -1,9 +1,10 @@
 """What an operator of the cell can do with a mobile robot: stop it, its emergency stop, reset."""
 
 from understudy.errors import Refused
-from understudy.ports.operation import AxisReading, Condition, Frame
+from understudy.ports.operation import AxisReading, Condition, Frame, RobotModel
 from understudy.robots.mobile.robot import MobileRobot
 from understudy.space.pose import Pose
+from understudy.space.transform import matrix
 
 
 class MobileActions:
@@ -31,3 +32,9 @@ class MobileActions:
 
     def reset(self, now: int) -> Refused | None:
         return self._robot.reset(now)
+
+
+def model_of(robot: MobileRobot) -> RobotModel:
+    """The foot is where the robot starts: pages show its name there."""
+    x, y, yaw = robot.start
+    return RobotModel(base=tuple(matrix(Pose(x, y, 0.0, 0.0, 0.0, yaw)).reshape(-1).tolist()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from understudy.config.mobile.layout import Layout
+from understudy.config.mobile.profile import ProfilePose
 from understudy.errors import Refused
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import RobotView
@@ -68,6 +69,13 @@ class MobileRobot:
                 *(point.io_id for point in io.digital_outputs),
             ],
         }
+
+    @property
+    def start(self) -> tuple[float, float, float]:
+        """The pose at the time 0."""
+        profile = self._file.runtime.simulation_profile
+        pose = profile.initial_state.pose if profile else ProfilePose()
+        return pose.x, pose.y, pose.yaw
 
     # ── part ──
 
