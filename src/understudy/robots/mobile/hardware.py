@@ -149,7 +149,7 @@ class MockHardware:
             self.sensors.start(self.motors.body)
 
     def set_battery(self, robot: int, percent: float) -> None:
-        self._charge[robot] += percent - float(self._battery(np.array([robot]))[0])
+        self._charge[robot] = percent + float(self._used(np.array([robot]))[0])
 
     def inject_fault(self, robot: int, target: str, code: str) -> None:
         fault = MotorFault(code, "simulated fault")
@@ -215,10 +215,13 @@ class MockHardware:
     # ── inside ──
 
     def _battery(self, rows: Rows) -> Floats:
-        driven = self.motors.body[rows, drive.TRAVELLED]
-        used = self._now / NS_PER_SECOND * PERCENT_PER_SECOND + driven * PERCENT_PER_METRE
-        left: Floats = np.maximum(self._charge[rows] - used, 0.0)
+        left: Floats = np.maximum(self._charge[rows] - self._used(rows), 0.0)
         return left
+
+    def _used(self, rows: Rows) -> Floats:
+        """Percent since the time 0."""
+        driven: Floats = self.motors.body[rows, drive.TRAVELLED]
+        return self._now / NS_PER_SECOND * PERCENT_PER_SECOND + driven * PERCENT_PER_METRE
 
     def _group(self, rows: Rows) -> Group:
         chosen, layout = set(rows.tolist()), self._layout

@@ -135,6 +135,7 @@ class MobileRobot:
         target = self._target(parameters)
         if isinstance(target, Refused):
             return target
+        self._mock.begin(now)  # it may have rested until now
         ACTIONS[fault](self._mock, self._row, target)
         self._fleet.poke(self._row, now)
         return None
@@ -166,6 +167,7 @@ class MobileRobot:
         battery."""
         if self._mock is None:
             return NO_HARDWARE
+        self._mock.begin(now)  # it may have rested until now
         if self.status(now).battery_percent <= 0.0:
             self._mock.set_battery(self._row, FULL)
         self._mock.press_estop(self._row, pressed=False)
