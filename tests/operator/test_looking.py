@@ -42,7 +42,8 @@ def test_every_answer_can_be_encoded_as_json(bench: Bench) -> None:
 
 
 def test_the_query_robots_describes_every_robot(bench: Bench) -> None:
-    arm, point, kuka = as_json(bench.do("robots"))["robots"]
+    arm, point, kuka, mobile, _ = as_json(bench.do("robots"))["robots"]
+    assert (mobile["name"], mobile["kind"], mobile["dof"]) == ("robot-1", "mobile", 0)
     assert (arm["kind"], arm["model"], arm["mode"], arm["dof"]) == ("arm", "g60", "SIMULATION", 6)
     assert arm["joints"][1]["lower_deg"] == pytest.approx(-120.0)
     torch = {"name": "torch", "tcp_mm_deg": [0, 0, 150, 0, 0, 0], "measured": False}

@@ -16,6 +16,7 @@ import yaml
 from tests.robots.kuka.kuka_wire import command
 from tests.wire.streams import ARM, TEXT, lines, with_bytes
 
+from understudy.app.build import repeatable_run
 from understudy.app.live import Live, Options
 from understudy.config import load_config
 from understudy.config.cell import CellConfig
@@ -84,7 +85,8 @@ class BusyCell:
         self._ask("snapshot", {})  # it is taken when all programs are loaded
 
     async def _made(self, config: CellConfig) -> Live:
-        return Live(config, Options(rate=0.0, ephemeral=True, note=self.events.append))
+        run = repeatable_run(config)
+        return Live(config, Options(rate=0.0, ephemeral=True, note=self.events.append, run=run))
 
     def close(self) -> None:
         self._loop.run_until_complete(self._live.stop())

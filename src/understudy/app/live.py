@@ -17,6 +17,7 @@ from understudy.app.build import build_cell, end_run, repeatable_run
 from understudy.app.self_pairs import Kept, unknown_bodies
 from understudy.config import CellConfig, Wire, endpoint_name, read_wire
 from understudy.config.files import SHIPPED, name_of_cell
+from understudy.config.groups import grouped
 from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, NotInstalledError, Refused, unknown
 from understudy.operator.background import KINDS, OVER, BackgroundRuns, run_commands
@@ -217,6 +218,9 @@ class Live:
         warm()
         for robot in self.operator.robots:
             robot.axis_reading()
+        for kind in grouped(self.config.robots):
+            yield
+            module_of("robots", kind).prepare()
         for part in self._cell.parts.values():
             if isinstance(part, CollisionWatch):
                 yield

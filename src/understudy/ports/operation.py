@@ -16,6 +16,7 @@ names; without the others the robot is part of the cell and can be stopped and r
                                          `ports.Group`; ``head``: the keys of the cell file
     group_wires(robots, head, find)      the wires of its endpoints; ``find(name)``: path and text
                                          of a file beside the cell file
+    prepare()                            compiles what the robots of such a kind need
     GROUP_FACES                          its endpoints and the kinds of their faces
     FACES                                the faces that fit; without it every face is accepted
     SIMULATION_SECTIONS                  the sections of simulation.yaml that apply to it

@@ -96,7 +96,8 @@ class Reports:
 
     @property
     def status(self) -> RobotStatus:
-        return STATUSES[int(self._table.status[self._row])]
+        code = int(self._table.status[self._row])
+        return STATUSES[code] if code >= 0 else "OFFLINE"  # before the first tick
 
     def columns(self) -> Columns:
         """Of this robot alone."""

@@ -24,6 +24,7 @@ __all__ = [
     "build_group",
     "group_wires",
     "operator_actions",
+    "prepare",
     "robot_model",
 ]
 
@@ -76,3 +77,10 @@ def robot_model(config: Config, robot: Any) -> "RobotModel":
     from understudy.robots.mobile.operation import model_of
 
     return model_of(robot)
+
+
+def prepare() -> None:
+    """Compiles all kernels, or loads those that were compiled before."""
+    from understudy.robots.mobile.warm import warm
+
+    warm()

@@ -18,7 +18,8 @@ class MobileActions:
     def condition(self, now: int) -> Condition:
         status = self._robot.status(now)
         view = self._robot.view(now)
-        error = status.faults[0] if status.faults else ""
+        fault = self._robot.fault(now)
+        error = fault.reason if fault else ""
         return Condition(state=status.state, moving=view.moving, error=error)
 
     def axis_reading(self, now: int) -> AxisReading:

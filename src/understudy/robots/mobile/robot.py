@@ -6,6 +6,7 @@ Its state is saved with the part `fleet`; here is only which row it is.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from msgspec import Struct
 
 from understudy.config.mobile.layout import Layout
@@ -60,6 +61,15 @@ class MobileRobot:
         self._row = row
         self._fleet = fleet
         self._mock = graph.mock if self._file.runtime.mode == "MOCK" else None
+        self._io = graph.io
+        self._estops = np.array(
+            [
+                n
+                for n, (of, point) in enumerate(layout.inputs)
+                if of == row and point.role == "ESTOP"
+            ],
+            dtype=np.int64,
+        )
         io = self._file.io
         self._known = {
             "motor": [motor.motor_id for motor in self._file.motors],
@@ -90,10 +100,14 @@ class MobileRobot:
             battery_percent=state.battery_percent,
             localization=state.localization_status,
             stop_reason=state.safety_stop_reason,
-            estop_pressed=state.estop_pressed,
+            estop_pressed=self._estop_pressed(),
             command=active.command_type if active else None,
             faults=tuple(f"{fault.code}: {fault.message}" for fault in state.faults),
         )
+
+    def _estop_pressed(self) -> bool:
+        """As the button is now; the runtime reads it at the next tick."""
+        return bool(self._io.read_inputs(self._estops).any())
 
     def save(self) -> None:
         return None
