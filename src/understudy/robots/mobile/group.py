@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from understudy.config.mobile.fleet_keys import FleetKeys
 from understudy.config.mobile.layout import Layout
 from understudy.config.mobile.planner import planner_config, read_graph
@@ -12,6 +14,7 @@ from understudy.errors import located_at
 from understudy.jobs.mobile.fleet import Fleet
 from understudy.jobs.mobile.planner.built_in import BuiltInPlanner
 from understudy.ports import Deps, Group, Part, State
+from understudy.ports.mobile import Rows
 from understudy.robots.mobile import Config
 from understudy.robots.mobile.face import FleetFace
 from understudy.robots.mobile.files import robot_of
@@ -43,8 +46,10 @@ def build(robots: Mapping[str, Config], head: Any, deps: Deps) -> Group:
         log=deps.log,
     )  # fmt: skip
     face = FleetFace(fleet, fleet.subjects())
+    estops = _estops(layout)
     parts = {
-        name: MobileRobot(layout, row, fleet, graph) for name, row in layout.robot_rows.items()
+        name: MobileRobot(layout, row, fleet, graph, estops[row])
+        for name, row in layout.robot_rows.items()
     }
     shared: dict[str, Part] = {
         "fleet": fleet,
@@ -60,6 +65,15 @@ def _devices(graph: DriverGraph) -> dict[str, Part]:
     hardware = graph.real_hardware
     drivers = hardware.callers().values() if hardware else ()
     return {f"fleet.device_{number}": driver for number, driver in enumerate(drivers, 1)}
+
+
+def _estops(layout: Layout) -> list[Rows]:
+    """The rows of the emergency stop inputs of each robot."""
+    found: list[list[int]] = [[] for _ in layout.robots]
+    for row, (robot, point) in enumerate(layout.inputs):
+        if point.role == "ESTOP":
+            found[robot].append(row)
+    return [np.array(rows, dtype=np.int64) for rows in found]
 
 
 def _planner(

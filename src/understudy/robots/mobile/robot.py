@@ -6,7 +6,6 @@ Its state is saved with the part `fleet`; here is only which row it is.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from msgspec import Struct
 
 from understudy.config.mobile.layout import Layout
@@ -14,7 +13,7 @@ from understudy.config.mobile.profile import ProfilePose
 from understudy.errors import Refused
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import RobotView
-from understudy.ports.mobile import MasterLink, MasterSettings
+from understudy.ports.mobile import MasterLink, MasterSettings, Rows
 from understudy.robots.mobile.faults import FAULTS
 
 if TYPE_CHECKING:
@@ -54,22 +53,18 @@ class Status(Struct, frozen=True):
 
 
 class MobileRobot:
-    """`Part`, `Injectable`, `Supervised` and `Viewed`. ``row``: of the robot in the layout."""
+    """`Part`, `Injectable`, `Supervised` and `Viewed`. ``row``: of the robot in the layout;
+    ``estops``: of its emergency stop inputs."""
 
-    def __init__(self, layout: Layout, row: int, fleet: "Fleet", graph: "DriverGraph") -> None:
+    def __init__(
+        self, layout: Layout, row: int, fleet: "Fleet", graph: "DriverGraph", estops: Rows
+    ) -> None:
         self._file = layout.robots[row]
         self._row = row
         self._fleet = fleet
         self._mock = graph.mock if self._file.runtime.mode == "MOCK" else None
         self._io = graph.io
-        self._estops = np.array(
-            [
-                n
-                for n, (of, point) in enumerate(layout.inputs)
-                if of == row and point.role == "ESTOP"
-            ],
-            dtype=np.int64,
-        )
+        self._estops = estops
         io = self._file.io
         self._known = {
             "motor": [motor.motor_id for motor in self._file.motors],
