@@ -29,9 +29,9 @@ ATTEMPTS = 4
 def undisturbed(file: Path, seconds: float, seed: int | None) -> tuple[str, int, int]:
     """The outcome of a run in which a busy machine did not make the cell lose its server."""
     for _ in range(ATTEMPTS):
-        *found, connections = asyncio.run(outcome(file, seconds, seed))
+        digest, count, stored, connections = asyncio.run(outcome(file, seconds, seed))
         if connections == 1:
-            return found[0], found[1], found[2]
+            return digest, count, stored
     raise AssertionError(f"the connection was lost in {ATTEMPTS} runs")
 
 
