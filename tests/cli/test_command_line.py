@@ -633,7 +633,8 @@ def test_a_wrong_cell_file_exits_with_2_and_one_line(start: Start) -> None:
 
 
 def test_run_ends_after_for_seconds_at_rate_max(start: Start) -> None:
-    code, _, err = start("run", "--rate", "max", "--for", "86400", "--ephemeral").end()
+    words = ("--rate", "max", "--for", "86400", "--ephemeral", "--no-hmi")
+    code, _, err = start("run", "g60_welding", *words).end()
     assert (code, err) == (0, "")
 
 

@@ -85,7 +85,8 @@ def test_a_web_page_moves_no_robot(cell: StandIn, order: str) -> None:
     """At every TCP endpoint of the default cell."""
     before = motion(cell)
     request = post(ORDERS) if order == "lines" else aligned_post(KUKA_RECORD)
-    endpoints = [name for name in cell.endpoints if "hmi_link" not in name]
+    others = ("hmi_link", "nats")  # the NATS server is a program of its own
+    endpoints = [name for name in cell.endpoints if not any(each in name for each in others)]
     assert {"control", "state", "bench.text_tcp", "g60.grblhal"} <= set(endpoints)
     assert {"kuka.kuka_eki.command", "kuka.kuka_eki.telemetry"} <= set(endpoints)
     for name in endpoints:
@@ -221,7 +222,7 @@ def test_a_page_that_chooses_its_method_moves_no_robot(cell: StandIn) -> None:
     before = motion(cell)
     for method in (b"FOO", b"N1", b"x" * 5000):
         request = post(ORDERS).replace(b"POST", method, 1)
-        for name in cell.endpoints:
+        for name in cell.endpoints.keys() - {"nats"}:
             answer = last_answer(cell.address(name), request)
             for word in (b"ok", b"OK", b"error:", b"ERROR"):
                 assert word not in answer.replace(b"'$' for help", b""), (name, method[:9])

@@ -96,7 +96,7 @@ def test_a_stop_acts_while_a_slow_command_of_another_client_runs(
     slow, quick = connect(zmq.REQ, "g60.hmi_link"), connect(zmq.REQ, "g60.hmi_link")
     with socket.create_connection(cell.address("kuka.kuka_eki.telemetry")) as telemetry:
         telemetry.recv(1)  # without it `advance` could run before the client is served
-        say(slow, "COMMAND", 1, command="advance", parameters={"seconds": 1000.0})
+        say(slow, "COMMAND", 1, command="advance", parameters={"seconds": 100.0})
         stopped = ask(quick, "COMMAND", 2, command="emergency_stop")
         assert not slow.poll(0), "the slow command should still be under way"
         at = ask(quick, "COMMAND", 3, command="now")["payload"]["result"]["now_s"]

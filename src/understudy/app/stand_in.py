@@ -60,7 +60,7 @@ class StandIn:
         name = endpoint or faces[0]
         if name not in self.endpoints or (not endpoint and len(faces) != 1):
             raise ValueError(f"endpoint {endpoint!r}; there are: {', '.join(self.endpoints)}")
-        host, _, port = self.endpoints[name].removeprefix("tcp://").rpartition(":")
+        host, _, port = self.endpoints[name].rpartition("://")[2].rpartition(":")
         return host.strip("[]"), int(port)
 
     @property
