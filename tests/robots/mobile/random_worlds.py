@@ -166,13 +166,16 @@ class Watched(DrivenFleet):
 
     def watch(self, seconds: float) -> Figures:
         for number in range(1, round(seconds * self.rate) + 1):
-            self._command_due(number / self.rate)
-            before = self.hardware.motors.body.copy()
-            self.now = -(-number * NS_PER_SECOND // self.rate)
-            self.run(0.0)
-            self._check(before, self.hardware.motors.body)
+            self.watch_tick(number)
         self.figures.travelled = float(self.hardware.motors.body[:, drive.TRAVELLED].sum())
         return self.figures
+
+    def watch_tick(self, number: int) -> None:
+        self._command_due(number / self.rate)
+        before = self.hardware.motors.body.copy()
+        self.now = -(-number * NS_PER_SECOND // self.rate)
+        self.run(0.0)
+        self._check(before, self.hardware.motors.body)
 
     # ── commands ──
 
