@@ -23,7 +23,7 @@ from understudy.jobs.mobile.messages import (
     StopReason,
     decoded,
 )
-from understudy.jobs.mobile.modules import Module
+from understudy.jobs.mobile.modules import Module, Occurrence
 from understudy.jobs.mobile.orchestration import build_orchestration
 from understudy.jobs.mobile.post import Post, Sender
 from understudy.jobs.mobile.reports import Columns, Link, Reports
@@ -210,14 +210,17 @@ class Robot:
                 tag, outcome = self._ended.popleft()
                 for module in self._modules:
                     module.ended(tag, outcome, now)
-        wakes = [wake for each in self._modules if (wake := each.next_wake()) is not None]
-        self.wake_at = min(wakes, default=LATEST)
+        self._ask_wakes()
 
     def stop(self, now: int) -> None:
         """An operator ends all commands and tasks."""
         self.executor.cut_off(now)
         self._was_stopped = True
         self.settle(now)
+
+    def _ask_wakes(self) -> None:
+        wakes = [wake for each in self._modules if (wake := each.next_wake()) is not None]
+        self.wake_at = min(wakes, default=LATEST)
 
     def finished(self, outcome: Refused | None, now: int) -> None:
         """The motion of the running command has ended."""
@@ -333,7 +336,7 @@ class Robot:
         self._inform("ending", now)
         self._state(now)
 
-    def _inform(self, what: Any, now: int) -> None:
+    def _inform(self, what: Occurrence, now: int) -> None:
         for module in self._modules:
             module.occurred(what, now)
 
@@ -353,8 +356,7 @@ class Robot:
         self.executor.load(saved.executor)
         for module, state in zip(self._modules, saved.modules, strict=True):
             module.load(state)
-        wakes = [wake for each in self._modules if (wake := each.next_wake()) is not None]
-        self.wake_at = min(wakes, default=LATEST)
+        self._ask_wakes()
 
 
 STREAMS: Mapping[int, Callable[[Robot, int, Columns | None], None]] = {
