@@ -20,6 +20,7 @@ import pytest
 from tests.robots.kuka.kuka_wire import command, feedback
 
 from understudy.app.build import load_cell
+from understudy.config.files import find_cell
 from understudy.wire.exchange import Client
 
 PATIENCE = 120.0
@@ -60,13 +61,17 @@ class Day:
     """The cell's process and its twin."""
 
     def __init__(self, *options: str) -> None:
-        words = ["run", "default", "--ephemeral", "--rate", "step", "--ready-file", "ready.json"]
+        # Without mobile robots: on a server they tick all the time, and an hour takes minutes.
+        lines = find_cell("default")[1].splitlines(keepends=True)
+        Path("default.yaml").write_text("".join(x for x in lines if "kind: mobile" not in x))
+        words = ["run", "default.yaml", "--ephemeral", "--rate", "step"]
+        words += ["--ready-file", "ready.json"]
         with Path("log.txt").open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "understudy", *words, *options], stdout=log, stderr=log
             )
         wait_until(lambda: Path("ready.json").exists() and not self.ready()["starting"])
-        self.twin = load_cell("default")
+        self.twin = load_cell("default.yaml")
         self._control = socket.create_connection(self._place("control"), PATIENCE)
         self._lines = self._control.makefile("rb")
         self._secret = self.ready().get("secret", "")
