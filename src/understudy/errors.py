@@ -11,8 +11,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
 
+import msgspec
+
 LONGEST_SHOWN = 120
 """Characters of a value shown in a message."""
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What the decoders of msgspec raise for bytes from outside: not the format or not the type, a text
+that is not UTF-8, nested too deeply."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,9 +173,10 @@ def test_a_journal_of_another_campaign_is_refused(planned: PlanFile, tmp_path: P
     other = read_plan(planned.file, TEXT.replace("0.5", "0.6"))
     with pytest.raises(ConfigError, match="another campaign"):
         Journal(path, other)
-    path.write_text("hello\n")
-    with pytest.raises(ConfigError, match="not the journal"):
-        Journal(path, planned)
+    for foreign in (b"hello\n", b'{"digest": "\xff"}\n', b"[" * 100_000 + b"\n"):
+        path.write_bytes(foreign)
+        with pytest.raises(ConfigError, match="not the journal"):
+            Journal(path, planned)
 
 
 # ── the smallest failure ──

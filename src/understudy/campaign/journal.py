@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from understudy.campaign.one_run import Outcome
 from understudy.campaign.plan import PlanFile
-from understudy.errors import ConfigError
+from understudy.errors import UNREADABLE, ConfigError
 
 FORMAT = 1
 
@@ -80,7 +80,7 @@ class Journal:
                 else:
                     outcome = msgspec.json.decode(line, type=Outcome)
                     self.outcomes[outcome.number] = outcome
-            except msgspec.DecodeError:
+            except UNREADABLE:
                 if number == 0:
                     raise ConfigError(
                         "not the journal of a campaign", file=str(self._path)

@@ -16,6 +16,7 @@ import msgspec
 import zmq
 import zmq.asyncio
 
+from understudy.errors import UNREADABLE
 from understudy.hmi.access import Role
 from understudy.ports.hmi import (
     BAD_PARAMETERS,
@@ -246,5 +247,5 @@ def _read(frames: list[bytes]) -> LinkMessage:
     """The last frame as a message; an empty error message if it cannot be read."""
     try:
         return _decoder.decode(frames[-1])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return LinkMessage(ERROR)

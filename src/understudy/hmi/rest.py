@@ -13,6 +13,7 @@ from fastapi.openapi.utils import get_openapi
 from msgspec import Struct
 from starlette.exceptions import HTTPException
 
+from understudy.errors import UNREADABLE
 from understudy.hmi.access import Role, role_of
 from understudy.hmi.link import Link, LinkError
 from understudy.ports.hmi import (
@@ -112,7 +113,7 @@ async def _body(request: Request) -> dict[str, Any]:
         raise RestError(415, NOT_A_REQUEST, "Content-Type: application/json is needed")
     try:
         body = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except UNREADABLE as problem:
         raise RestError(400, NOT_A_REQUEST, f"not JSON: {problem}") from None
     if not isinstance(body, dict):
         raise RestError(400, NOT_A_REQUEST, "the parameters are an object")
@@ -131,7 +132,7 @@ def _value(text: str, schema: Schema) -> Any:
         return text
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, UnicodeEncodeError, RecursionError):
+    except (*UNREADABLE, UnicodeEncodeError):
         return text
 
 

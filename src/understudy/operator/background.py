@@ -18,7 +18,7 @@ from typing import IO, Any, Literal
 import msgspec
 from msgspec import Struct
 
-from understudy.errors import ConfigError, Refused
+from understudy.errors import UNREADABLE, ConfigError, Refused
 from understudy.operator.background_worker import Progress
 from understudy.operator.table import Command
 from understudy.operator.worker_limits import WorkerLimits, worker_limits
@@ -255,7 +255,7 @@ class BackgroundRuns:
                 if message.progress is None:
                     return message
                 run.progress = message.progress
-        except msgspec.DecodeError as problem:
+        except UNREADABLE as problem:
             return WorkerMessage(failed=f"its answer cannot be read: {problem}")
         except ValueError:
             return WorkerMessage(failed=f"its answer is longer than {LARGEST_RESULT} bytes")

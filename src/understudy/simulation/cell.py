@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from understudy.agenda import StuckError, advance, earliest
-from understudy.errors import ConfigError
+from understudy.errors import UNREADABLE, ConfigError
 from understudy.ports import AnyFace, FaultSource, Part, PostponesWork, Snapshot, TimedPart
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.snapshot_check import (
@@ -165,5 +165,5 @@ def read_snapshot(data: bytes, *, file: str = "") -> Snapshot:
     """``file``: where it comes from, for the message of a refusal."""
     try:
         return msgspec.json.decode(data, type=Snapshot)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except UNREADABLE as problem:
         raise ConfigError(f"not a snapshot: {problem}", file=file) from None

@@ -150,6 +150,9 @@ def test_the_last_messages_of_a_fleet() -> None:
     [
         b"", b"null", b"[]", b"{}", b'{"messageId": 5, "payload": {}}', b"\xff\xfe", b"[" * 100_000,
         b'{"messageId": "m", "payload": {"commandType": 7}}',
+        b'{"messageId": "\xff", "payload": {"commandType": "STOP"}}',
+        b'{"messageId": "m", "payload": {"commandType": "ST\xffOP"}}',
+        b'{"messageId": "m", "payload": {"commandType": "STOP", "parameters": {"\xc3": 1}}}',
         b'{"messageId": "m", "payload": {}, "payloadVersion": 2}',
         b'{"messageId": "m", "robotId": "other", "payload": {"commandType": "STOP"}}',
     ],

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from understudy.config.mobile.robot_file import RuntimeMode
-from understudy.errors import Refused
+from understudy.errors import UNREADABLE, Refused
 
 PAYLOAD_VERSION = 1
 LARGEST_MESSAGE = 256 * 1024
@@ -459,6 +459,6 @@ def decoded(kind: str, data: bytes, robot_id: str) -> Received | Refused:
         if envelope.robot_id not in (None, robot_id):
             return Refused(f"robotId {envelope.robot_id}; this is {robot_id}")
         payload = _PAYLOADS[kind].decode(envelope.payload)
-    except (msgspec.DecodeError, RecursionError) as problem:
+    except UNREADABLE as problem:
         return Refused(str(problem))
     return Received(kind, envelope.message_id, envelope.correlation_id, payload)

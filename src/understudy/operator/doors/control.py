@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from understudy.errors import Refused
+from understudy.errors import UNREADABLE, Refused
 from understudy.operator.doors.beside import Door, DoorSession
 from understudy.operator.doors.lock import OPEN, Admission, Lock, NeedsSecret, real_refusal
 from understudy.ports import HANG_UP, CommandTable
@@ -107,7 +107,7 @@ class ControlSession(DoorSession):
     def _answer(self, line: bytes) -> None:
         try:
             request = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        except UNREADABLE as problem:
             return self._not_a_request(f"not JSON: {problem}")
         if not isinstance(request, dict):
             return self._not_a_request(f"a request is a JSON object; {NO_COMMAND}")

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from understudy.errors import Refused
+from understudy.errors import UNREADABLE, Refused
 from understudy.operator.doors.beside import DoorContext, UnsavedFace
 from understudy.operator.doors.lock import real_refusal
 from understudy.ports import SUBSCRIBE, UNSUBSCRIBE, Endpoint, MessageFace, WireMessage
@@ -309,7 +309,7 @@ class Unreadable(Struct, frozen=True):
 def _read(data: bytes) -> LinkRequest | Unreadable:
     try:
         value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except UNREADABLE as problem:
         return Unreadable(f"not JSON: {problem}")
     number = value.get("id") if isinstance(value, dict) else None
     try:

@@ -18,7 +18,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from understudy.errors import Refused
+from understudy.errors import UNREADABLE, Refused
 from understudy.operator.doors.beside import Door, DoorSession
 from understudy.operator.doors.lock import OPEN, Admission, Lock
 from understudy.ports import HANG_UP
@@ -90,7 +90,7 @@ class StateSession(DoorSession):
     def _answer(self, request: bytes) -> bytes:
         try:
             asked = _decoder.decode(request)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        except UNREADABLE as problem:
             if not self.admission.admitted:
                 self.hang_up()
             return _error(f"{problem}; a request is {{'want': 'frame', 'trail_from': {{…}}}}")

@@ -12,6 +12,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
+from understudy.errors import UNREADABLE
 from understudy.ports import CONFIRMED, UNLIMITED, WireMessage
 from understudy.units import NS_PER_SECOND
 from understudy.wire.connection import Connection
@@ -299,7 +300,7 @@ def _refusal(message: Msg) -> str:
         return "no stream has its subject"
     try:
         answer = msgspec.json.decode(message.data, type=PubAck)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return "its answer cannot be read"
     if answer.error is not None:
         return str(answer.error.get("description", answer.error))

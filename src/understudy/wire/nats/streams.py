@@ -8,7 +8,7 @@ from msgspec import Struct
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 
-from understudy.errors import ConfigError
+from understudy.errors import UNREADABLE, ConfigError
 from understudy.units import NS_PER_SECOND
 from understudy.wire.nats.client import NatsClient
 from understudy.wire.nats.config import DEFAULT_MAX_AGE_S, DUPLICATE_WINDOW_S, Config
@@ -60,7 +60,7 @@ async def ask(client: NatsClient, subject: str, request: Any, within: float) -> 
         return msgspec.json.decode(reply.data, type=Answer)
     except TimeoutError:
         raise JetStreamError(f"JetStream gave no answer to {subject} in {within:g} s") from None
-    except msgspec.MsgspecError as problem:
+    except UNREADABLE as problem:
         raise JetStreamError(f"the answer of JetStream to {subject}: {problem}") from None
     except NoRespondersError:
         raise JetStreamError("the server has no JetStream") from None

@@ -150,6 +150,7 @@ def test_a_finished_order_can_be_continued() -> None:
         (b"{", "validationError"),
         (head() | {"orderId": "x"}, "validationError"),
         (b"[" * 100_000, "validationError"),
+        (b'{"headerId": 1, "timestamp": "\xff"}', "validationError"),
     ],
 )
 def test_what_is_not_accepted_is_reported_and_changes_nothing(wrong: Any, kind: str | None) -> None:

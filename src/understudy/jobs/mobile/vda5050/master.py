@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, field
 
-from understudy.errors import Refused
+from understudy.errors import UNREADABLE, Refused
 from understudy.jobs.mobile.messages import Received
 from understudy.jobs.mobile.modules import Occurrence, RobotContext
 from understudy.jobs.mobile.vda5050.messages import (
@@ -162,7 +162,7 @@ class MasterControl:
         self._changed = True
         try:
             message = decoded(topic, data)
-        except (msgspec.DecodeError, RecursionError) as problem:
+        except UNREADABLE as problem:
             self._error("validationError", f"{topic}: {problem}", Reference("topic", topic))
             return
         if isinstance(message, Order):
