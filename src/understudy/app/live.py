@@ -58,8 +58,9 @@ from understudy.simulation.clock_state import ClockState
 from understudy.space.collision.pair_store import keep
 from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
+from understudy.wire.can import device_place
 from understudy.wire.chat import ENDING, Event
-from understudy.wire.dial import Dial, parse_place
+from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, KeepsFiles, PeerEvents, Server
 from understudy.wire.pump import Pump
@@ -320,7 +321,7 @@ class Live:
             )
         if callers and options.rate != 1.0:
             raise ConfigError("REAL robots run in real time", value=options.rate, allowed="1")
-        return [Dial(each, parse_place(each.where), self._pump) for each in callers]
+        return [Dial(each, device_place(each.where), self._pump) for each in callers]
 
     def _doors(self, wires: dict[str, Wire], *, page: bool) -> dict[str, AnyFace]:
         """The faces beside the cell; a page without a link of a robot gets one of its own, whose

@@ -7,9 +7,10 @@ from pymodbus.client import AsyncModbusTcpClient
 from pymodbus.server import ModbusTcpServer
 from pymodbus.simulator import DataType, SimData, SimDevice
 
+from understudy.robots.mobile.real.channels import MotorCommand
 from understudy.robots.mobile.real.driver_modbus import ModbusCodec
 from understudy.robots.mobile.real.driver_registers import Block, RegisterDriver
-from understudy.robots.mobile.real.registers import MotorCommand, motor_status, written
+from understudy.robots.mobile.real.registers import motor_status, written
 from understudy.simulation.cell import Cell
 from understudy.wire.dial import Destination, Dial
 from understudy.wire.exchange import Exchange

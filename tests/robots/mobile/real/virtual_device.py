@@ -4,6 +4,7 @@
 none of them uses the driver under test.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 
 from pymodbus.framer import FramerSocket
@@ -16,8 +17,10 @@ from pymodbus.pdu.register_message import (
 
 ILLEGAL_ADDRESS = 2
 STEP = 1e-4
-RAMP = 1.0
-"""m/s2 of a wheel."""
+ARRIVED = 4e-3
+"""m/s: an axis that is wanted to be slower has arrived."""
+WATCHED = 0.5
+"""Seconds without a new cycle after which the motors stop."""
 
 
 class VirtualDevice:
@@ -34,6 +37,9 @@ class VirtualDevice:
         self.holding = dict.fromkeys((a + n for a in self.motors for n in range(14)), 0)
         self.coils: dict[int, int] = dict.fromkeys(range(32), 0)
         self.discrete: dict[int, int] = dict.fromkeys(range(32), 0)
+        self.lasting_fault = False
+        self._counters: dict[int, tuple[int, float]] = {}
+        """The cycle counter of each motor, and for how long it has not changed."""
         self._received = b""
 
     def answer(self, data: bytes) -> bytes:
@@ -43,23 +49,41 @@ class VirtualDevice:
     # ── its program ──
 
     def run(self, seconds: float) -> None:
-        """Wheels follow their set speed with a ramp; axes go to their target at full speed."""
+        """Wheels follow their set speed and axes go to their target, within their limits. Without
+        new cycles all motors brake."""
         for address in self.motors:
             control = self.holding[address]
-            if control & 4:
+            if control & 4 and not self.lasting_fault:
                 self.inputs[address] = 1
                 self.inputs[address + 5] = 0
             speed, position = self.number(address + 3), self.number(address + 1)
-            wanted = self._set(address + 1) if control & 1 else 0.0
-            if control & 2:
-                away, fastest = self._set(address + 3) - position, self._set(address + 7)
-                wanted = max(min(away / seconds, fastest), -fastest)
-            if self.inputs[address] & 2:
+            wanted = self._wanted(address, position, seconds)
+            if not control & 1 or self.inputs[address] & 2 or self._silent(address, seconds):
                 wanted = 0.0
-            most = 1e9 if control & 2 else RAMP * seconds
-            speed += max(min(wanted - speed, most), -most)
-            self._put(address + 1, position + speed * seconds)
-            self._put(address + 3, speed)
+            braking = abs(wanted) < abs(speed) or wanted * speed < 0.0
+            most = self._set(address + (11 if braking else 9)) * seconds
+            after = speed + max(min(wanted - speed, most), -most)
+            if control & 2 and abs(wanted) <= ARRIVED and abs(speed) <= most:
+                after = 0.0
+            self._put(address + 1, position + (speed + after) / 2.0 * seconds)
+            self._put(address + 3, after)
+
+    def _wanted(self, address: int, position: float, seconds: float) -> float:
+        fastest = self._set(address + 7)
+        if not self.holding[address] & 2:
+            return max(min(self._set(address + 1), fastest), -fastest)
+        away, brake = self._set(address + 3) - position, self._set(address + 11)
+        step = brake * seconds
+        # The speed from which it can still stop, one step of time later.
+        within = math.sqrt(step * step + 2.0 * brake * abs(away)) - step
+        return math.copysign(min(within, fastest, abs(away) / seconds), away)
+
+    def _silent(self, address: int, seconds: float) -> bool:
+        counter, silence = self._counters.get(address, (-1, 0.0))
+        now = self.holding[address + 13]
+        silence = 0.0 if now != counter else silence + seconds
+        self._counters[address] = now, silence
+        return silence > WATCHED
 
     def fail(self, address: int, number: int) -> None:
         """The drive of a motor reports a fault."""

@@ -1,14 +1,24 @@
 """The motors, inputs, outputs and sensors of REAL robots: `TimedHardware`.
 
 Every tick puts the outputs into the next cycle of each device (a PLC, a controller at a serial
-port); readings are those of the last cycle. What was not answered for 0.5 s is not connected.
+port, the drives of a CAN bus); readings are those of the last cycle. What was not answered for
+0.5 s is not connected.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from understudy.config.mobile.layout import Layout
+from understudy.config.mobile.robot_file import (
+    Device,
+    DigitalInput,
+    DigitalOutput,
+    Driver,
+    DriverType,
+    Motor,
+)
 from understudy.errors import ConfigError, Refused
 from understudy.ports import State
 from understudy.ports.mobile import (
@@ -23,72 +33,81 @@ from understudy.ports.mobile import (
     Rows,
     Scan,
 )
-from understudy.robots.mobile.real.driver_registers import Block, RegisterDriver
-from understudy.robots.mobile.real.places import DriverKeys, keys_of
+from understudy.robots.mobile.motors import COOLDOWN, NOT_ALLOWED
+from understudy.robots.mobile.real.canopen.bus import CanopenDriver
+from understudy.robots.mobile.real.canopen.devices import CanBuses
+from understudy.robots.mobile.real.channels import (
+    DeviceFamily,
+    Input,
+    Log,
+    MotorChannel,
+    MotorCommand,
+    MotorStatus,
+    Output,
+)
+from understudy.robots.mobile.real.driver_registers import RegisterDriver
+from understudy.robots.mobile.real.register_devices import RegisterDevices
 from understudy.robots.mobile.real.registers import (
     BATTERY_READ,
     LIDAR_READ,
-    READ,
     READY,
     SCANNER_READ,
-    WRITTEN,
-    MotorCommand,
-    MotorStatus,
     code_of,
     distance,
-    motor_status,
-    written,
 )
+from understudy.units import NS_PER_MS, nanoseconds, seconds
 
-NO_RESET = Refused("RESET_NOT_ALLOWED")
+RESET_LASTS = 500 * NS_PER_MS
 SENSOR_REGISTERS = {"LIDAR": LIDAR_READ, "BARCODE_SCANNER": SCANNER_READ, "BATTERY": BATTERY_READ}
+DeviceDriver = RegisterDriver | CanopenDriver
 FULL = 100.0
 """Percent: what a robot without a battery sensor reports."""
-Log = Callable[[str], None]
 
 
 class Devices:
-    """The connections, one for each device, and the time of the present tick."""
+    """The connections to all devices, by the type of the driver, and the time of the present
+    tick."""
 
     def __init__(self, log: Log) -> None:
-        self._log = log
-        self.drivers: dict[str, RegisterDriver] = {}
+        self._registers = RegisterDevices(log)
+        self._buses = CanBuses(log)
+        self._families: Mapping[DriverType, DeviceFamily] = {
+            "PLC": self._registers, "SERIAL": self._registers, "CANOPEN": self._buses,
+        }  # fmt: skip
         self.now = 0
 
-    def at(self, keys: DriverKeys) -> RegisterDriver:
-        where = keys.place().where
-        if where not in self.drivers:
-            self.drivers[where] = RegisterDriver(where, keys.codec(), self._log)
-        return self.drivers[where]
+    def drivers(self) -> Mapping[str, DeviceDriver]:
+        return {**self._registers.drivers, **self._buses.drivers}
 
-    def read(self, keys: DriverKeys, count: int, *, bits: bool = False) -> "Input":
-        """A block that is read in every cycle."""
-        return Input(self, self.at(keys), _block(keys, count, bits=bits))
+    def motor(self, motor: Motor) -> MotorChannel:
+        key = f"motors.{motor.motor_id}.driver"
+        driver, family = self._found(motor.driver, key)
+        return family.motor(driver, motor, key)
 
-    def write(
-        self, keys: DriverKeys, count: int, *, bits: bool = False
-    ) -> tuple[RegisterDriver, int]:
-        """A block that is written in every cycle: its driver, and its place there."""
-        driver = self.at(keys)
-        return driver, driver.write(_block(keys, count, bits=bits))
+    def input(self, point: DigitalInput) -> Input:
+        key = f"io.digitalInputs.{point.io_id}.driver"
+        driver, family = self._found(point.driver, key)
+        return family.input(driver, key)
 
+    def output(self, point: DigitalOutput) -> Output:
+        key = f"io.digitalOutputs.{point.io_id}.driver"
+        driver, family = self._found(point.driver, key)
+        return family.output(driver, key)
 
-def _block(keys: DriverKeys, count: int, *, bits: bool) -> Block:
-    place = keys.place()
-    return Block(place.unit, place.address, count, bits)
+    def sensor(self, device: Device) -> Input:
+        key = f"io.devices.{device.device_id}.driver"
+        driver, family = self._found(device.driver, key)
+        return family.sensor(driver, SENSOR_REGISTERS[device.type], key)
 
-
-class Input:
-    """A block that is read in every cycle."""
-
-    def __init__(self, devices: Devices, driver: RegisterDriver, block: Block) -> None:
-        self._devices = devices
-        self._driver = driver
-        self._place = driver.read(block)
-
-    def answer(self) -> Sequence[int] | None:
-        """None: not connected."""
-        return self._driver.answer(self._place, self._devices.now)
+    def _found(self, driver: Driver | None, key: str) -> tuple[Driver, DeviceFamily]:
+        if driver is None:
+            raise ConfigError("this key is missing", key=key, allowed="in REAL mode: a driver")
+        if driver.type not in self._families:
+            allowed = f"in REAL mode: {', '.join(self._families)}"
+            raise ConfigError(
+                "there is no such driver", key=f"{key}.type", value=driver.type, allowed=allowed
+            )
+        return driver, self._families[driver.type]
 
 
 # ── motors ──────────────────────────────────────────────────────────────────────────────────────
@@ -97,11 +116,9 @@ class Input:
 class RealMotor:
     """One motor: what it shall do, and what it reports."""
 
-    def __init__(self, devices: Devices, layout: Layout, row: int) -> None:
-        motor = layout.motors[row].motor
-        keys = keys_of(motor.driver, f"motors.{motor.motor_id}.driver")
+    def __init__(self, channel: MotorChannel, motor: Motor) -> None:
         limits = motor.limits.si
-        self.allows_reset = motor.reset_policy.allow_reset
+        self.channel = channel
         self.status: MotorStatus | None = None
         self.last = MotorStatus(False, False, False, 0.0, 0.0, 0)
         """The last status, kept while the device does not answer."""
@@ -109,17 +126,47 @@ class RealMotor:
             True, False, False, 0.0, 0.0, 0.0,
             (limits.max_speed, limits.max_acceleration, limits.max_deceleration),
         )  # fmt: skip
-        self._driver, self._output = devices.write(keys, WRITTEN)
-        self._input = devices.read(keys, READ)
+        self._policy = motor.reset_policy
+        self._bounds = (
+            -math.inf if limits.lowest is None else limits.lowest,
+            math.inf if limits.highest is None else limits.highest,
+        )
+        self._failed_at = 0
+        self._reset_ends = 0
 
-    def exchange(self, *, enabled: bool) -> None:
-        command = self.command._replace(enable=enabled)
-        self._driver.put(self._output, written(command, self._driver.cycles + 1))
-        registers = self._input.answer()
-        self.status = None if registers is None else motor_status(registers)
+    def exchange(self, now: int, *, enabled: bool) -> None:
+        was_faulty = self.last.faulty
+        self.status = self.channel.status(now)
         self.last = self.status or self.last
-        if not self.last.faulty:
+        if self.last.faulty and not was_faulty:
+            self._failed_at = now
+        if not self.last.faulty or now >= self._reset_ends:
             self.command = self.command._replace(reset=False)
+        self.channel.put(self.command._replace(enable=enabled))
+
+    def order(self, speed: float, target: float, tolerance: float, *, moving: bool) -> None:
+        """A target outside of the motor's bounds is taken as the nearest bound."""
+        low, high = self._bounds
+        self.command = self.command._replace(
+            speed=speed, target=min(max(target, low), high), tolerance=tolerance, moving=moving
+        )
+
+    def fault(self) -> MotorFault | None:
+        return self.channel.fault(self.last.fault) if self.last.faulty else None
+
+    def reset(self, now: int) -> Refused | None:
+        """Asks the device to clear the fault, for a short time: a fault whose cause is still there
+        must not disappear by itself later."""
+        if not self.last.faulty:
+            return None
+        if not self._policy.allow_reset:
+            return NOT_ALLOWED
+        left = self._failed_at + nanoseconds(self._policy.cooldown_seconds) - now
+        if left > 0:
+            return Refused(f"{COOLDOWN}: {seconds(left):.2f} s left")
+        self.command = self.command._replace(reset=True)
+        self._reset_ends = now + RESET_LASTS
+        return None
 
 
 class RealMotors:
@@ -130,10 +177,9 @@ class RealMotors:
 
     def write(self, rows: Rows, outputs: MotorOutputs) -> None:
         for n, row in enumerate(rows):
-            motor = self._motors[int(row)]
-            motor.command = motor.command._replace(
-                speed=float(outputs.speed[n]), target=float(outputs.target[n]),
-                tolerance=float(outputs.tolerance[n]), moving=bool(outputs.moving[n]),
+            self._motors[int(row)].order(
+                float(outputs.speed[n]), float(outputs.target[n]), float(outputs.tolerance[n]),
+                moving=bool(outputs.moving[n]),
             )  # fmt: skip
 
     def set_limits(self, rows: Rows, limits: MotorLimits) -> None:
@@ -154,17 +200,10 @@ class RealMotors:
         )
 
     def fault(self, row: int) -> MotorFault | None:
-        status = self._motors[row].last
-        if not status.faulty:
-            return None
-        return MotorFault(f"DEVICE_{status.fault}", f"its controller reports fault {status.fault}")
+        return self._motors[row].fault()
 
     def reset(self, row: int, now: int) -> Refused | None:
-        motor = self._motors[row]
-        if not motor.allows_reset:
-            return NO_RESET
-        motor.command = motor.command._replace(reset=motor.last.faulty)
-        return None
+        return self._motors[row].reset(now)
 
 
 # ── inputs and outputs ──────────────────────────────────────────────────────────────────────────
@@ -174,24 +213,24 @@ class RealIo:
     """`IoDriver`. An input that is not connected keeps its last value."""
 
     def __init__(self, devices: Devices, layout: Layout, robots: set[int]) -> None:
+        self._devices = devices
         self._inputs: dict[int, Input] = {}
-        self._outputs: dict[int, tuple[RegisterDriver, int]] = {}
+        self._outputs: dict[int, Output] = {}
         self._inverted_in = [row.point.inverted for row in layout.inputs]
         self._inverted_out = [row.point.inverted for row in layout.outputs]
         self._read = np.zeros(len(layout.inputs), dtype=np.bool_)
         self._written = np.zeros(len(layout.outputs), dtype=np.bool_)
         for number, (robot, point) in enumerate(layout.inputs):
             if robot in robots:
-                keys = keys_of(point.driver, f"io.digitalInputs.{point.io_id}.driver")
-                self._inputs[number] = devices.read(keys, 1, bits=True)
+                self._inputs[number] = devices.input(point)
         for number, (robot, output) in enumerate(layout.outputs):
             if robot in robots:
-                keys = keys_of(output.driver, f"io.digitalOutputs.{output.io_id}.driver")
-                self._outputs[number] = devices.write(keys, 1, bits=True)
+                self._outputs[number] = devices.output(output)
+                self._outputs[number].put(output.inverted)
 
     def exchange(self) -> None:
         for row, place in self._inputs.items():
-            answer = place.answer()
+            answer = place.answer(self._devices.now)
             if answer is not None:
                 self._read[row] = bool(answer[0]) != self._inverted_in[row]
 
@@ -199,7 +238,8 @@ class RealIo:
         return self._read[rows]
 
     def inputs_connected(self, rows: Rows) -> Bools:
-        return np.array([self._inputs[int(row)].answer() is not None for row in rows], np.bool_)
+        now = self._devices.now
+        return np.array([self._inputs[int(row)].answer(now) is not None for row in rows], np.bool_)
 
     def read_outputs(self, rows: Rows) -> Bools:
         return self._written[rows]
@@ -207,8 +247,7 @@ class RealIo:
     def write_outputs(self, rows: Rows, values: Bools) -> None:
         self._written[rows] = values
         for row, value in zip(rows, values, strict=True):
-            driver, place = self._outputs[int(row)]
-            driver.put(place, [int(bool(value) != self._inverted_out[int(row)])])
+            self._outputs[int(row)].put(bool(value) != self._inverted_out[int(row)])
 
 
 # ── sensors ─────────────────────────────────────────────────────────────────────────────────────
@@ -218,6 +257,7 @@ class RealSensors:
     """`SensorDriver`: a safety scanner whose protective field the device evaluates."""
 
     def __init__(self, devices: Devices, layout: Layout, robots: set[int]) -> None:
+        self._devices = devices
         self._places: dict[int, Input] = {}
         self._counters: dict[int, int] = {}
         self._batteries: dict[int, int] = {}
@@ -225,8 +265,7 @@ class RealSensors:
         for row, (robot, device) in enumerate(layout.devices):
             if robot not in robots:
                 continue
-            keys = keys_of(device.driver, f"io.devices.{device.device_id}.driver")
-            self._places[row] = devices.read(keys, SENSOR_REGISTERS[device.type])
+            self._places[row] = devices.sensor(device)
             if device.type == "BARCODE_SCANNER":
                 self._counters[row] = -1
             if device.type == "BATTERY":
@@ -267,7 +306,7 @@ class RealSensors:
         return answer[1] / 100.0 if answer else FULL
 
     def _ready(self, row: int) -> Sequence[int] | None:
-        answer = self._places[row].answer()
+        answer = self._places[row].answer(self._devices.now)
         return answer if answer is not None and answer[0] & READY else None
 
 
@@ -282,17 +321,17 @@ class RealHardware:
         self._robots = set(robots)
         self._devices = Devices(log)
         self._motors = {
-            row: RealMotor(self._devices, layout, row)
-            for row, (robot, _) in enumerate(layout.motors)
+            row: RealMotor(self._devices.motor(motor), motor)
+            for row, (robot, motor) in enumerate(layout.motors)
             if robot in self._robots
         }
         self.motors = RealMotors(self._motors)
         self.io = RealIo(self._devices, layout, self._robots)
         self.sensors = RealSensors(self._devices, layout, self._robots)
 
-    def callers(self) -> Mapping[str, RegisterDriver]:
+    def callers(self) -> Mapping[str, DeviceDriver]:
         """The connections that a wire has to make, by the address of the device."""
-        return self._devices.drivers
+        return self._devices.drivers()
 
     def begin(self, now: int) -> None:
         self._devices.now = now
@@ -305,9 +344,9 @@ class RealHardware:
         for row, motor in self._motors.items():
             robot = self._layout.motors[row].robot
             if robot in stepped:
-                motor.exchange(enabled=self._enabled(robot))
+                motor.exchange(self._devices.now, enabled=self._enabled(robot))
         self.io.exchange()
-        for driver in self._devices.drivers.values():
+        for driver in self._devices.drivers().values():
             driver.begin_cycle(self._devices.now)
 
     def read_robots(self, rows: Rows) -> RobotReadings:

@@ -1,4 +1,4 @@
-"""Where a motor, an input, an output or a sensor of a REAL robot is: `driver.config`."""
+"""Where a motor, an input, an output or a sensor behind registers is: `driver.config`."""
 
 from collections.abc import Mapping
 from typing import Annotated, Protocol
@@ -75,14 +75,8 @@ KEYS: Mapping[DriverType, type[PlcKeys] | type[SerialKeys]] = {
 }
 
 
-def keys_of(driver: Driver | None, key: str) -> DriverKeys:
+def keys_of(driver: Driver, key: str) -> DriverKeys:
     """``key``: where the driver stands in the robot's file, for the error message."""
-    if driver is None:
-        raise ConfigError("this key is missing", key=key, allowed="in REAL mode: a driver")
-    if driver.type not in KEYS:
-        raise ConfigError("there is no driver of this type yet", key=f"{key}.type",
-                          value=driver.type,
-                          allowed=f"in REAL mode: {', '.join(KEYS)}")  # fmt: skip
     try:
         keys: DriverKeys = read(driver.config, KEYS[driver.type])
     except ConfigError as problem:

@@ -24,7 +24,8 @@ longer than 0.5 s. An input is a discrete input and an output is a coil.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from understudy.robots.mobile.real.channels import MotorCommand, MotorStatus
 
 STEPS = 10_000
 """Steps of a number in one SI unit."""
@@ -38,29 +39,6 @@ LIDAR_READ, SCANNER_READ, BATTERY_READ = 3, 19, 2
 NOTHING_SEEN = 0xFFFF
 MM = 1e-3
 LARGEST = 0x7FFFFFFF
-
-
-class MotorCommand(NamedTuple):
-    """What is written for one motor, in SI units."""
-
-    enable: bool
-    moving: bool
-    reset: bool
-    speed: float
-    target: float
-    tolerance: float
-    limits: tuple[float, float, float]
-
-
-class MotorStatus(NamedTuple):
-    """What is read of one motor, in SI units."""
-
-    ready: bool
-    faulty: bool
-    homing: bool
-    position: float
-    velocity: float
-    fault: int
 
 
 def written(command: MotorCommand, cycle: int) -> list[int]:

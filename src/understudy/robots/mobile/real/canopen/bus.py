@@ -1,0 +1,148 @@
+"""The driver of a CAN bus: it carries frames between the bus and its nodes.
+
+Each cycle sends the process data of all nodes that run, and then SYNC; the nodes answer with
+theirs. Our heartbeat is sent by the cycles: when they end, the drives stop. A cycle is left out
+while frames of the one before wait for the bus.
+"""
+
+from collections.abc import Callable
+
+from understudy.ports import State
+from understudy.protocol.can_frames import LARGEST_STANDARD, SIZE, CanFrame, unpack
+from understudy.protocol.client import ReconnectSchedule
+from understudy.robots.mobile.real.canopen import services
+from understudy.robots.mobile.real.canopen.node import BEAT_MS, MASTER, CanNode
+from understudy.robots.mobile.real.driver_registers import PAUSES, DeviceStatus
+from understudy.units import NS_PER_MS, NS_PER_SECOND
+
+OPENED_WITHIN = 10 * NS_PER_SECOND
+"""Some adapters start slowly."""
+BEAT = BEAT_MS * NS_PER_MS
+
+
+class CanopenDriver:
+    """`Caller` of one bus. ``where``: its address."""
+
+    def __init__(self, where: str, log: Callable[[str], None]) -> None:
+        self.where = where
+        self.nodes: dict[int, CanNode] = {}
+        self._log = log
+        self._schedule = ReconnectSchedule(timeout=OPENED_WITHIN, pauses=PAUSES)
+        self._listeners: list[Callable[[], None]] = []
+        self._unsent = bytearray()
+        self._received = b""
+        self._cycles = 0
+        self._next_beat = 0
+        self._trouble = "not connected yet"
+
+    def node(self, number: int) -> CanNode:
+        """The node with this number; it is made if there is none yet."""
+        if number not in self.nodes:
+            self.nodes[number] = CanNode(
+                number, self._send, lambda text: self._log(f"{self.where}: node {number}: {text}")
+            )
+        return self.nodes[number]
+
+    def begin_cycle(self, now: int) -> None:
+        """Exchanges process data once more, unless the bus has not taken the last ones yet."""
+        if self._schedule.state != "connected" or self._unsent:
+            return
+        self._cycles += 1
+        if now >= self._next_beat:
+            self._next_beat = now + BEAT
+            self._send(services.heartbeat(MASTER))
+        for node in self.nodes.values():
+            node.cycle(now)
+        if any(node.running for node in self.nodes.values()):
+            self._send(services.sync())
+        self._tell()
+
+    # ── time ──
+
+    def next_wake(self) -> int | None:
+        if self._schedule.state != "connected":
+            return self._schedule.due
+        dues = (node.next_wake() for node in self.nodes.values())
+        return min((due for due in dues if due is not None), default=None)
+
+    def wake(self, now: int) -> None:
+        if self._schedule.state == "waiting":
+            self._schedule.connect(now)
+        elif self._schedule.state == "connecting":
+            self._fail(now, "no connection in time")
+        else:
+            for node in self.nodes.values():
+                node.wake(now)
+        self._tell()
+
+    def busy(self) -> bool:
+        return False
+
+    # ── the wire ──
+
+    def wanted(self) -> int | None:
+        return self._schedule.wanted()
+
+    def connected(self, now: int) -> None:
+        self._schedule.connected()
+        self._trouble = ""
+        self._log(f"{self.where}: connected")
+        for node in self.nodes.values():
+            node.restart(now)
+        self._tell()
+
+    def receive(self, data: bytes, now: int) -> None:
+        self._received += data
+        whole = len(self._received) // SIZE * SIZE
+        frames, self._received = self._received[:whole], self._received[whole:]
+        for frame in unpack(frames):
+            node = self.nodes.get(frame.id & services.NODE)
+            if node is not None and frame.id <= LARGEST_STANDARD:
+                self._schedule.answered()
+                node.receive(frame.id & ~services.NODE, frame.data, now)
+        if self._unsent:
+            self._tell()
+
+    def take(self, room: int) -> bytes:
+        size = min(len(self._unsent), room) // SIZE * SIZE
+        data = bytes(self._unsent[:size])
+        del self._unsent[:size]
+        return data
+
+    def lost(self, now: int, reason: str) -> None:
+        if self._schedule.state != "waiting":
+            self._fail(now, reason)
+
+    def on_ready(self, listener: Callable[[], None]) -> None:
+        self._listeners.append(listener)
+
+    # ── inside ──
+
+    def _send(self, frame: CanFrame) -> None:
+        self._unsent += frame.pack()
+
+    def _fail(self, now: int, reason: str) -> None:
+        self._trouble = reason
+        self._log(f"{self.where}: the connection has ended: {reason}")
+        self._unsent.clear()
+        self._received = b""
+        for node in self.nodes.values():
+            node.bus_lost(now)
+        self._schedule.failed(now)
+        self._tell()
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+    # ── part ──
+
+    def status(self, now: int) -> DeviceStatus:
+        return DeviceStatus(self._schedule.state, self._trouble, self._cycles)
+
+    def save(self) -> State:
+        """A real device cannot be saved."""
+        return None
+
+    def load(self, state: State) -> None:
+        """The connection goes on as it is."""

@@ -1,0 +1,71 @@
+"""What a motor, an input or an output of a REAL robot is connected to, whatever driver it has."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from understudy.config.mobile.robot_file import Driver, Motor
+from understudy.ports.mobile import MotorFault
+
+Log = Callable[[str], None]
+
+
+class MotorCommand(NamedTuple):
+    """What one motor shall do, in SI units."""
+
+    enable: bool
+    moving: bool
+    reset: bool
+    speed: float
+    target: float
+    tolerance: float
+    limits: tuple[float, float, float]
+
+
+class MotorStatus(NamedTuple):
+    """What one motor reports, in SI units."""
+
+    ready: bool
+    faulty: bool
+    homing: bool
+    position: float
+    velocity: float
+    fault: int
+
+
+class MotorChannel(Protocol):
+    def put(self, command: MotorCommand) -> None:
+        """What the next cycle sends."""
+        ...
+
+    def status(self, now: int) -> MotorStatus | None:
+        """None: not connected."""
+        ...
+
+    def fault(self, number: int) -> MotorFault:
+        """What a number of `MotorStatus.fault` means."""
+        ...
+
+
+class Input(Protocol):
+    def answer(self, now: int) -> Sequence[int] | None:
+        """What was read last; None: not connected."""
+        ...
+
+
+class Output(Protocol):
+    def put(self, value: bool) -> None: ...
+
+
+class DeviceFamily(Protocol):
+    """Devices that are reached in the same way. ``key``: where the driver stands in the robot's
+    file. All raise a `ConfigError` for what cannot be connected."""
+
+    def motor(self, driver: Driver, motor: Motor, key: str) -> MotorChannel: ...
+
+    def input(self, driver: Driver, key: str) -> Input: ...
+
+    def output(self, driver: Driver, key: str) -> Output: ...
+
+    def sensor(self, driver: Driver, count: int, key: str) -> Input:
+        """``count``: of its registers."""
+        ...
