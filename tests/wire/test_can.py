@@ -182,7 +182,7 @@ def test_frames_that_the_bus_does_not_take_are_sent_later() -> None:
         with can.Bus(interface="virtual", channel=name, rx_queue_size=1) as peer:
             async with dialled(CanBus("virtual", name)) as talker:
                 talker.send(list(frames))
-                heard = []
+                heard: list[int] = []
                 while len(heard) < len(frames):
                     got = await asyncio.to_thread(peer.recv, 5.0)
                     assert got is not None

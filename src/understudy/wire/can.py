@@ -120,7 +120,6 @@ class CanCall:
         self._foreign = 0
         self._dropped = False
         self._opening = self._loop.create_task(self._open())
-        self._closing: asyncio.Task[None] | None = None
 
     async def _open(self) -> None:
         try:
@@ -130,7 +129,7 @@ class CanCall:
             self._dial.lost(self, f"{self._place} cannot be opened: {words_of(problem)}")
             return
         if self._dropped:
-            await self._shut(bus)
+            self._shut(bus)
             return
         self._bus = bus
         descriptor = _descriptor(bus)
@@ -160,14 +159,17 @@ class CanCall:
         if bus is not None:
             if (descriptor := _descriptor(bus)) is not None:
                 self._loop.remove_reader(descriptor)
-            self._closing = self._loop.create_task(self._shut(bus))
+            self._shut(bus)
 
-    async def _shut(self, bus: "BusABC") -> None:
-        """Ends the thread that reads, and closes the bus; the event loop does not wait for them."""
-        await asyncio.to_thread(self._unread.stop)
+    def _shut(self, bus: "BusABC") -> None:
+        """Closes the bus; the event loop does not wait for it."""
+        closed = self._loop.run_in_executor(None, self._close_bus, bus)
+        closed.add_done_callback(lambda _: self.ended.set())
+
+    def _close_bus(self, bus: "BusABC") -> None:
+        self._unread.stop()
         with contextlib.suppress(Exception):  # adapters raise errors of their own when unplugged
-            await asyncio.to_thread(bus.shutdown)
-        self.ended.set()
+            bus.shutdown()
 
     # ── to the bus ──
 

@@ -39,13 +39,13 @@ def test_mock_robots_have_simulated_hardware_whatever_their_drivers_are() -> Non
     assert made.obstacles(1).circles.tolist() == []
 
 
-@pytest.mark.parametrize("type_", ["CANOPEN", "MOCK"])
 @pytest.mark.parametrize(
-    ("place", "key"),
+    ("type_", "place", "key"),
     [
-        ("motors.1", "motors.drive_right.driver.type"),
-        ("io.digitalInputs.0", "io.digitalInputs.estop.driver.type"),
-        ("io.devices.0", "io.devices.lidar_front.driver.type"),
+        ("MOCK", "motors.1", "motors.drive_right.driver.type"),
+        ("MOCK", "io.digitalInputs.0", "io.digitalInputs.estop.driver.type"),
+        ("MOCK", "io.devices.0", "io.devices.lidar_front.driver.type"),
+        ("CANOPEN", "io.devices.0", "io.devices.lidar_front.driver.type"),
     ],
 )
 def test_other_drivers_of_real_robots_are_refused(type_: str, place: str, key: str) -> None:
