@@ -237,7 +237,7 @@ class CanCall:
 class UnreadFrames:
     """Reads a bus without a file descriptor in a thread, and hands its frames to the event loop.
 
-    It stops when the event loop does not take them; ``deliver`` is then told why.
+    It stops when the event loop does not take them; ``deliver`` then gets the reason.
     """
 
     def __init__(
