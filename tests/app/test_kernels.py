@@ -1,5 +1,7 @@
 """The kernel cache: what counts as filled, and how it is filled."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +37,18 @@ def test_a_stage_run_as_a_process_prints_the_kernels_that_it_compiles(
     first = next(workers)
     workers.close()
     assert first.startswith("understudy.")
+
+
+def test_progress_counts_the_kernels_of_all_stages_from_the_beginning() -> None:
+    """In a process of its own: other tests import the stages."""
+    script = """
+from understudy.app import kernels
+totals = []
+kernels.STAGES = {}
+kernels._compiled_by_workers = lambda: ["a kernel"]
+kernels.fill_cache(lambda compiled, total: totals.append(total))
+from understudy.robots.mobile import warm
+print(totals == [len(kernels.KERNELS)])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "True", done.stderr

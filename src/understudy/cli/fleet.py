@@ -32,6 +32,9 @@ from understudy.errors import ConfigError, Refused, unknown
 from understudy.jobs.mobile.commands import COMMANDS, read_parameters
 from understudy.jobs.mobile.messages import MoveToPoint
 
+NO_ANSWER_HINT = (
+    "is its cell paused or still starting (its output says when time starts), or the robot off?"
+)
 ANSWER_S = 5.0
 """Seconds in which a robot must answer at all."""
 ENDPOINT = "nats"
@@ -291,7 +294,7 @@ def _answers(inbox: Inbox, robot: str, cause: str, timeout_s: float) -> Iterator
         message = inbox.take(begin + limit - time.monotonic())
         if message is None:
             missing = "end of it" if answered else "answer"
-            hint = "" if answered else ": is its cell paused, or the robot switched off?"
+            hint = "" if answered else f": {NO_ANSWER_HINT}"
             raise NoAnswerError(f"{robot}: no {missing} in {limit:g} s{hint}")
         if cause in ("", message.correlation_id):
             answered = True
