@@ -1,11 +1,10 @@
-"""A REAL robot in a running cell: a command on NATS turns the motors behind a PLC."""
+"""A REAL robot in a running cell: a command on NATS turns the motors behind a PLC, at a serial port
+and at a CAN bus."""
 
 import asyncio
 import json
-import socketserver
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,57 +12,25 @@ from typing import Any
 
 import nats
 import pytest
-from tests.robots.mobile.real.virtual_device import ModbusDevice
+from tests.robots.mobile.real.live_devices import LIVE, LiveDevice, plc
 
 EXAMPLE = Path(__file__).parents[3] / "config/mobile/robot_config.json"
 DEADLINE_SECONDS = 60
-LEFT, RIGHT, GRIPPER = 0, 100, 200
 
 
-class Server(socketserver.ThreadingTCPServer):
-    """A PLC at a socket; its program runs while its clients ask."""
-
-    daemon_threads = True
-    allow_reuse_address = True
-
-    def __init__(self) -> None:
-        self.device = ModbusDevice((LEFT, RIGHT, GRIPPER))
-        self.lock = threading.Lock()
-        self.last = time.monotonic()
-        super().__init__(("127.0.0.1", 0), Handler)
+@pytest.fixture(params=LIVE)
+def device(request: pytest.FixtureRequest) -> Iterator[LiveDevice]:
+    with LIVE[request.param]() as found:
+        yield found
 
 
-class Handler(socketserver.BaseRequestHandler):
-    server: Server
-
-    def handle(self) -> None:
-        while data := self.request.recv(4096):
-            with self.server.lock:
-                now = time.monotonic()
-                self.server.device.run(max(now - self.server.last, 1e-3))
-                self.server.last = now
-                answer = self.server.device.answer(data)
-            self.request.sendall(answer)
-
-
-@pytest.fixture
-def plc() -> Iterator[Server]:
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join(DEADLINE_SECONDS)
-
-
-def cell_file(folder: Path, port: int) -> Path:
+def cell_file(folder: Path, device: LiveDevice) -> Path:
     robot = json.loads(EXAMPLE.read_text())
     robot["runtime"]["mode"] = "REAL"
     robot["io"] = {}
     robot.pop("nats")
-    for motor, address in zip(robot["motors"], (LEFT, RIGHT, GRIPPER), strict=True):
-        config = {"host": "127.0.0.1", "port": port, "address": address}
-        motor["driver"] = {"type": "PLC", "config": config}
+    for motor, driver in zip(robot["motors"], device.drivers, strict=True):
+        motor["driver"] = driver
     (folder / "robot_config.json").write_text(json.dumps(robot))
     cell = folder / "cell.yaml"
     cell.write_text("include: {robots: [robot_config.json]}\nrobots: {}\n")
@@ -75,9 +42,9 @@ def command(*words: str) -> list[str]:
 
 
 @pytest.fixture
-def endpoints(tmp_path: Path, plc: Server) -> Iterator[dict[str, str]]:
+def endpoints(tmp_path: Path, device: LiveDevice) -> Iterator[dict[str, str]]:
     ready = tmp_path / "ready.json"
-    cell = cell_file(tmp_path, plc.server_address[1])
+    cell = cell_file(tmp_path, device)
     process = subprocess.Popen(
         command("run", str(cell), "--real", "--ephemeral", "--ready-file", str(ready)),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -123,18 +90,18 @@ async def drive(server: str) -> tuple[list[str], dict[str, Any]]:
     return seen, state
 
 
-def test_a_command_turns_the_motors(endpoints: dict[str, str], plc: Server) -> None:
+def test_a_command_turns_the_motors(endpoints: dict[str, str], device: LiveDevice) -> None:
     seen, state = asyncio.run(drive(endpoints["nats"]))
     assert seen[:2] == ["ACKED", "RUNNING"]
     assert state["runtimeMode"] == "REAL"
     assert state["pose"]["x"] > 0.05
     assert state["motors"]["drive_left"]["connected"]
-    with plc.lock:
-        assert plc.device.number(LEFT + 3) == pytest.approx(0.5, abs=0.11)
+    assert device.speed() == pytest.approx(0.5, abs=0.11)
 
 
-def test_without_real_nothing_is_connected(tmp_path: Path, plc: Server) -> None:
-    cell = cell_file(tmp_path, plc.server_address[1])
+def test_without_real_nothing_is_connected(tmp_path: Path) -> None:
+    with plc() as device:
+        cell = cell_file(tmp_path, device)
     refused = subprocess.run(
         command("run", str(cell), "--ephemeral", "--for", "1"),
         capture_output=True, text=True, timeout=DEADLINE_SECONDS,
