@@ -1,5 +1,6 @@
 """Campaigns from start to end: the same outcomes on every way, also after a crash."""
 
+import contextlib
 import csv
 import io
 import json
@@ -8,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,9 +19,10 @@ from understudy.campaign.engines import ENGINES, local
 from understudy.campaign.journal import Journal
 from understudy.campaign.one_run import Outcome, run_one
 from understudy.campaign.page import histogram, page
-from understudy.campaign.plan import PlanFile, RunSpec, read_plan
+from understudy.campaign.plan import PlanFile, RunSpec, read_plan, replaced
 from understudy.campaign.report import as_csv, digest_of, interval, quantile, report_of, spread
 from understudy.campaign.shrink import replay_command, smallest_failures
+from understudy.cli import main
 from understudy.errors import ConfigError
 
 DEADLINE_SECONDS = 120
@@ -173,10 +175,25 @@ def test_a_journal_of_another_campaign_is_refused(planned: PlanFile, tmp_path: P
     other = read_plan(planned.file, TEXT.replace("0.5", "0.6"))
     with pytest.raises(ConfigError, match="another campaign"):
         Journal(path, other)
+    with pytest.raises(ConfigError, match="--runs"):
+        Journal(path, PlanFile(replaced(planned.plan, runs=9, seed=None), planned.file))
     for foreign in (b"hello\n", b'{"digest": "\xff"}\n', b"[" * 100_000 + b"\n"):
         path.write_bytes(foreign)
         with pytest.raises(ConfigError, match="not the journal"):
             Journal(path, planned)
+
+
+def test_a_journal_is_refused_when_a_program_has_changed(tmp_path: Path) -> None:
+    program = tmp_path / "own.txt"
+    program.write_text("HOME\n")
+    (tmp_path / "own.yaml").write_text("robots: {bench: {kind: text_robot}}")
+    text = "cell: own.yaml\nprograms: {bench: own.txt}"
+    planned = read_plan(str(tmp_path / "campaign.yaml"), text)
+    with Journal(tmp_path / "runs.jsonl", planned):
+        pass
+    program.write_text("HOME\nHOME\n")
+    with pytest.raises(ConfigError, match="a program"):
+        Journal(tmp_path / "runs.jsonl", planned)
 
 
 # ── the smallest failure ──
@@ -229,11 +246,18 @@ def test_the_table_has_a_row_for_each_run(planned: PlanFile, outcomes: list[Outc
     assert rows[8]["robots.bench.move_abs_ms"] == "600"
 
 
+def test_the_same_value_twice_is_two_points(outcomes: list[Outcome], planned: PlanFile) -> None:
+    twice = msgspec.structs.replace(planned.plan, grid={"robots.bench.move_abs_ms": [300, 300]})
+    same = {"robots.bench.move_abs_ms": 300}
+    report = report_of(twice, [msgspec.structs.replace(o, point=same) for o in outcomes], [])
+    assert [point.runs for point in report.points] == [8, 8]
+
+
 def test_the_page_has_plots_and_no_markup_of_others(
     planned: PlanFile, outcomes: list[Outcome]
 ) -> None:
     evil = [msgspec.structs.replace(o, problem="<script>x</script>") for o in outcomes]
-    text = page(report_of(planned.plan, evil, []), evil)
+    text = page(planned.plan, report_of(planned.plan, evil, []), evil)
     assert "<svg" in text
     assert "<script>x" not in text
     assert "0.00%" in text
@@ -265,10 +289,12 @@ def test_a_killed_campaign_is_resumed(
     end = time.monotonic() + DEADLINE_SECONDS
     while not journal.exists() or journal.read_bytes().count(b"\n") < 4:
         assert time.monotonic() < end
-        assert running.poll() is None, "it ended before it was killed"
         time.sleep(0.01)
-    os.killpg(running.pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # on a slow machine it may have ended
+        os.killpg(running.pid, signal.SIGKILL)
     running.wait(DEADLINE_SECONDS)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:4]) + b'{"number":')
     again = subprocess.run(
         command(planned.file), capture_output=True, text=True, timeout=DEADLINE_SECONDS
     )
@@ -299,6 +325,52 @@ def test_an_unknown_engine_is_named(planned: PlanFile) -> None:
     )  # fmt: skip
     assert asked.returncode == 2
     assert "did you mean 'ray'" in asked.stderr
+
+
+QUICK = "cell: text_robot\nruns: 1\nfor_s: 1\nprograms: {}\nrules: {}"
+
+
+def called(words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit code of the command, carried out in this process."""
+    one_by_one = lambda planned, specs, _: (run_one(planned, each) for each in specs)  # noqa: E731
+    monkeypatch.setitem(ENGINES, "local", one_by_one)
+    monkeypatch.setattr(sys, "argv", ["understudy", "campaign", *words])
+    try:
+        return main()
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--out", "campaign.yaml"], "campaign.yaml: cannot be written"),
+        (["--json", "missing/report.json"], "missing/report.json: cannot be written"),
+        (["--runs", "99999999999"], "runs"),
+        (["--seed", "99999999999999999999"], "seed"),
+        (["--without", "heat"], "--only"),
+    ],
+)
+def test_a_wrong_option_is_named(
+    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("campaign.yaml").write_text(QUICK)
+    assert called(["campaign.yaml", *words], monkeypatch) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_fresh_start_keeps_other_files_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "campaign.yaml").write_text(QUICK)
+    (tmp_path / "thesis.txt").write_text("mine")
+    words = [str(tmp_path / "campaign.yaml"), "--out", str(tmp_path)]
+    assert called(words, monkeypatch) == 0
+    assert called([*words, "--seed", "3", "--fresh"], monkeypatch) == 0
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
+    assert json.loads((tmp_path / "runs.jsonl").read_text().splitlines()[1])["seed"] == 3
 
 
 def test_the_example_runs(tmp_path: Path) -> None:

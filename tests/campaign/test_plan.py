@@ -48,7 +48,7 @@ def test_rules_of_the_campaign_stand_beside_those_of_the_cell(tmp_path: Path) ->
 
 def test_a_cell_beside_the_campaign_is_found(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text("robots: {one: {kind: text_robot}}")
-    config = plan_of("cell: own.yaml", tmp_path).config(RunSpec(0, 0, {}))
+    config = plan_of("cell: own.yaml\nfor_s: 1", tmp_path).config(RunSpec(0, 0, {}))
     assert list(config.robots) == ["one"]
 
 
@@ -67,6 +67,7 @@ def test_a_cell_beside_the_campaign_is_found(tmp_path: Path) -> None:
         ("cell: text_robot\nscript: [{at_s: 1, to: bench.text_tcp}]", "text or message"),
         ("cell: text_robot\nscript: [{at_s: 1, to: bench.tcp, text: x}]", "bench.text_tcp"),
         ("cell: [", "campaign.yaml"),
+        ("cell: fleet", "for_s"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(text: str, says: str, tmp_path: Path) -> None:

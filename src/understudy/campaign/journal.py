@@ -13,22 +13,24 @@ import msgspec
 from msgspec import Struct
 
 from understudy.campaign.one_run import Outcome
-from understudy.campaign.plan import PlanFile
+from understudy.campaign.plan import PlanFile, RunSpec
 from understudy.errors import UNREADABLE, ConfigError
 
 FORMAT = 1
 
 
 class Heading(Struct, frozen=True):
-    """The first line. `digest`: of the plan, its cell and its rules."""
+    """The first line. `digest`: see `campaign_digest`."""
 
     format: int
     digest: str
 
 
 def campaign_digest(planned: PlanFile) -> str:
-    """The same for the same runs: plan, cell file and rules."""
-    parts = (planned.plan, planned.cell_text()[1], planned.rules())
+    """The same for the same runs: plan, cell file, programs and rules."""
+    plan = planned.plan
+    first = planned.config(RunSpec(0, plan.seed, plan.points()[0]))
+    parts = (plan, planned.cell_text()[1], planned.programs(first), planned.rules())
     plain = msgspec.to_builtins(parts, str_keys=True)
     return sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:16]
 
@@ -92,6 +94,7 @@ class Journal:
     def _check(self, heading: Heading) -> None:
         if heading != self._heading:
             raise ConfigError(
-                "the journal is of another campaign: its file, the cell or a rule has changed",
-                file=str(self._path), allowed="another --out folder, or delete this one",
+                "the journal is of another campaign: its file, the cell, a program, a rule, --runs "
+                "or --seed has changed",
+                file=str(self._path), allowed="--fresh to begin again, or another --out folder",
             )  # fmt: skip

@@ -1,7 +1,7 @@
 """One run of a campaign: the cell on virtual time, its programs and script, and what came of it."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from understudy.app.build import build_cell
-from understudy.campaign.plan import LONGEST_S, Plan, PlanFile, RunSpec, Words
+from understudy.campaign.plan import LONGEST_S, PlanFile, RunSpec, Words
 from understudy.config import CellConfig
-from understudy.config.files import ProgramFile, find_program
+from understudy.config.files import ProgramFile
 from understudy.errors import ConfigError, Refused
 from understudy.ports import WireMessage
 from understudy.ports.operation import skills
@@ -55,7 +55,7 @@ def run_one(planned: PlanFile, spec: RunSpec) -> Outcome:
     """Carries out a run from start to end."""
     began = time.process_time()
     config = planned.config(spec)
-    run = Run(planned.plan, config, build_cell(config))
+    run = Run(planned, config, build_cell(config))
     problem = run.play()
     figures = run.figures()
     problem = problem or run.broken(figures)
@@ -69,15 +69,15 @@ def run_one(planned: PlanFile, spec: RunSpec) -> Outcome:
 class Run:
     """A cell with its programs and clients."""
 
-    def __init__(self, plan: Plan, config: CellConfig, timed_cell: Cell) -> None:
-        self._plan = plan
+    def __init__(self, planned: PlanFile, config: CellConfig, timed_cell: Cell) -> None:
+        self._plan = planned.plan
         self._config = config
         self._cell = timed_cell
         self.cell = InProcessCell(timed_cell)
         engine = timed_cell.parts["engine"]
         assert isinstance(engine, SimulationEngine)
         self._engine = engine
-        self._texts = dict(self._programs(config))
+        self._texts = planned.programs(config)
         self._programs_of = {robot: self._control(robot) for robot in self._texts}
         self._clients: dict[str, Client] = {}
         self._problems: list[str] = []
@@ -176,15 +176,6 @@ class Run:
 
     # ── inside ──
 
-    def _programs(self, config: CellConfig) -> Iterator[tuple[str, ProgramFile]]:
-        if self._plan.programs is not None:
-            for robot, name in self._plan.programs.items():
-                yield robot, find_program(name, beside=config.document.file)
-            return
-        for robot, own in config.robots.items():
-            if own.program is not None:
-                yield robot, own.program
-
     def _control(self, robot: str) -> ProgramControl:
         control: Any = self._cell.parts.get(f"{robot}.program")
         if control is None:
@@ -217,4 +208,4 @@ def _at(status: Any, key: str) -> Figure:
         else:
             allowed = ", ".join(map(str, found)) if isinstance(found, dict) else "a number"
             raise ConfigError("no such value", key="figures", value=key, allowed=allowed)
-    return found if isinstance(found, int | Figure) else str(found)
+    return found if isinstance(found, Figure) else str(found)

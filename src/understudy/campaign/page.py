@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from understudy.campaign.one_run import Outcome
-from understudy.campaign.report import PointReport, Report, numbers
+from understudy.campaign.plan import Plan
+from understudy.campaign.report import PointReport, Report, by_point, numbers
 from understudy.page_policy import policy_meta
 
 BARS = 24
@@ -25,8 +26,9 @@ figure { margin: 0; } figcaption { font-size: .85rem; } text { font-size: 10px; 
 """
 
 
-def page(report: Report, outcomes: Sequence[Outcome]) -> str:
+def page(plan: Plan, report: Report, outcomes: Sequence[Outcome]) -> str:
     """The HTML text."""
+    by_points = zip(report.points, by_point(plan, outcomes), strict=True)
     low, high = report.between
     body = [
         f"<h1>Campaign of {escape(report.cell)}</h1>",
@@ -35,7 +37,7 @@ def page(report: Report, outcomes: Sequence[Outcome]) -> str:
         f"{report.robot_hours_per_core_day:,.0f} robot-hours for each core and day.</p>",
         _table(report.points),
         _failures(report),
-        *(_plots(point, outcomes) for point in report.points),
+        *(_plots(point, of_it) for point, (_, of_it) in by_points),
     ]
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -89,8 +91,7 @@ def _failures(report: Report) -> str:
 
 
 def _plots(point: PointReport, outcomes: Sequence[Outcome]) -> str:
-    of_point = [each for each in outcomes if each.point == point.point]
-    plots = "".join(_plot(name, numbers(name, of_point)) for name in point.figures)
+    plots = "".join(_plot(name, numbers(name, outcomes)) for name in point.figures)
     return f'<h2>{escape(named(point))}</h2><div class="plots">{plots}</div>'
 
 

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 import msgspec
 import yaml
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct
 
 from understudy.app.build import build_cell
 from understudy.config import CellConfig, read_config
 from understudy.config.document import parse
-from understudy.config.files import find_cell, found_beside, read_text
+from understudy.config.files import ProgramFile, find_cell, find_program, found_beside, read_text
 from understudy.config.include import read_rules
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
@@ -139,6 +139,16 @@ class PlanFile(Struct, frozen=True):
         left = {n: r for n, r in config.head.scenario.rules.items() if n not in spec.without}
         return config.with_rules(Rules(left))
 
+    def programs(self, config: CellConfig) -> dict[str, ProgramFile]:
+        """The program of each robot that has one."""
+        if self.plan.programs is None:
+            own = {name: robot.program for name, robot in config.robots.items()}
+            return {name: program for name, program in own.items() if program is not None}
+        return {
+            robot: find_program(name, beside=config.document.file)
+            for robot, name in self.plan.programs.items()
+        }
+
     def rules(self) -> dict[str, Any]:
         """The rules of the campaign itself, as they are written."""
         found = dict(self.plan.rules)
@@ -160,6 +170,9 @@ def read_plan(file: str, text: str) -> PlanFile:
         for number, point in enumerate(plan.points()[:POINTS_BUILT]):
             config = planned.config(RunSpec(number, plan.seed, point))
             _check_names(plan, config, build_cell(config))
+            if plan.for_s is None and not planned.programs(config):
+                raise ConfigError("no robot has a program: a run would end at once", key="for_s",
+                                  allowed="for_s, the simulated seconds of a run")  # fmt: skip
     except ConfigError as problem:
         if problem.file:
             raise
@@ -207,10 +220,8 @@ def _with_values(text: str, file: str, point: dict[str, Any]) -> str:
 
 def replaced(plan: Plan, *, runs: int | None, seed: int | None) -> Plan:
     """The plan with another number of runs or another first seed."""
-    changes = {"runs": runs, "seed": seed}
-    found: Plan = msgspec.convert(
-        structs.asdict(plan) | {key: each for key, each in changes.items() if each is not None},
-        Plan,
-        from_attributes=True,
-    )
+    given = {"runs": runs, "seed": seed}
+    changes = {key: value for key, value in given.items() if value is not None}
+    found: Plan = read(msgspec.to_builtins(plan) | changes, Plan)
+    _check(found)
     return found

@@ -62,10 +62,7 @@ def report_of(
     plan: Plan, outcomes: Iterable[Outcome], failures: Sequence[SmallestFailure]
 ) -> Report:
     ordered = sorted(outcomes, key=lambda each: each.number)
-    points = [
-        point_report(point, [each for each in ordered if each.point == point])
-        for point in plan.points()
-    ]
+    points = [point_report(point, of_it) for point, of_it in by_point(plan, ordered)]
     passed = sum(outcome.passed for outcome in ordered)
     return Report(
         cell=plan.cell,
@@ -79,6 +76,14 @@ def report_of(
         points=points,
         failures=list(failures),
     )
+
+
+def by_point(plan: Plan, outcomes: Iterable[Outcome]) -> list[tuple[dict[str, Any], list[Outcome]]]:
+    """The points of the plan, each with its outcomes."""
+    found: list[tuple[dict[str, Any], list[Outcome]]] = [(point, []) for point in plan.points()]
+    for outcome in outcomes:
+        found[outcome.number // plan.runs][1].append(outcome)
+    return found
 
 
 def point_report(point: dict[str, Any], outcomes: Sequence[Outcome]) -> PointReport:

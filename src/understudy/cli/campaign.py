@@ -1,7 +1,6 @@
 """`understudy campaign`: a cell with many seeds and values, and how often it succeeds."""
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +20,8 @@ from understudy.campaign.shrink import smallest_failures
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
 
-JOURNAL = "runs.jsonl"
+JOURNAL, REPORT, TABLE, PAGE = "runs.jsonl", "report.json", "runs.csv", "report.html"
+"""The files of a campaign in its folder."""
 
 
 def campaign(
@@ -47,12 +47,14 @@ def campaign(
     if only is not None:
         spec = RunSpec(0, only, _point(planned, point or []), tuple(without or ()))
         raise typer.Exit(_replay(planned, spec))
+    if point or without:
+        raise ConfigError("--point and --without are for one run", allowed="with --only SEED")
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
     folder = out or file.with_suffix(".runs")
-    if fresh and (folder / JOURNAL).exists():
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    _make_folder(folder, fresh=fresh)
+    if json is not None:
+        _put(json, b"")
     with Journal(folder / JOURNAL, planned) as journal:
         _carry_out(planned, journal, engine, workers or os.cpu_count() or 1)
         outcomes = list(journal.outcomes.values())
@@ -61,6 +63,16 @@ def campaign(
     _write(planned, report, outcomes, folder, json)
     _tell(report, folder)
     raise typer.Exit(0 if report.passed == report.runs else 1)
+
+
+def _make_folder(folder: Path, *, fresh: bool) -> None:
+    """``fresh``: removes the files of an earlier campaign; the folder may have others."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (JOURNAL, REPORT, TABLE, PAGE) if fresh else ():
+            (folder / name).unlink(missing_ok=True)
+    except OSError as problem:
+        raise _unwritable(folder, problem) from None
 
 
 def _carry_out(planned: PlanFile, journal: Journal, engine: str, workers: int) -> None:
@@ -82,11 +94,22 @@ def _carry_out(planned: PlanFile, journal: Journal, engine: str, workers: int) -
 def _write(
     planned: PlanFile, report: Report, outcomes: list[Outcome], folder: Path, json: Path | None
 ) -> None:
-    (folder / "report.json").write_bytes(as_json(report))
-    (folder / "runs.csv").write_text(as_csv(planned.plan, outcomes), encoding="utf-8")
-    (folder / "report.html").write_text(page(report, outcomes), encoding="utf-8")
+    _put(folder / REPORT, as_json(report))
+    _put(folder / TABLE, as_csv(planned.plan, outcomes).encode())
+    _put(folder / PAGE, page(planned.plan, report, outcomes).encode())
     if json is not None:
-        json.write_bytes(as_json(report))
+        _put(json, as_json(report))
+
+
+def _put(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as problem:
+        raise _unwritable(path, problem) from None
+
+
+def _unwritable(path: Path, problem: OSError) -> ConfigError:
+    return ConfigError(f"cannot be written: {problem.strerror}", file=str(path))
 
 
 def _tell(report: Report, folder: Path) -> None:
@@ -99,7 +122,7 @@ def _tell(report: Report, folder: Path) -> None:
         print(f"  seed {failure.seed}: {failure.problem}\n    {failure.command}")
     print(
         f"digest {report.digest}, {report.robot_hours_per_core_day:,.0f} robot-hours for each core "
-        f"and day\n{folder / 'report.html'}"
+        f"and day\n{folder / PAGE}"
     )
 
 
