@@ -1,6 +1,7 @@
 """What the documents say is what the code does."""
 
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,28 @@ def test_what_the_documents_became_is_there() -> None:
     for path in re.findall(r"`([\w/]+/[\w*]+\.py)`", page):
         beside = ROOT if path.startswith("tests/") else ROOT / "src/understudy"
         assert list(beside.glob(path)), path
+
+
+@pytest.mark.parametrize("page", ["tour.md", "extending.md", "from-the-design-documents.md"])
+def test_folders_of_the_source_are_there(page: str) -> None:
+    rooms = {each.name for each in (ROOT / "src/understudy").iterdir() if each.is_dir()}
+    named = re.findall(r"`(\w+/[\w/]*)/`", (ROOT / "docs" / page).read_text())
+    assert [path for path in named if path.split("/")[0] in rooms
+            and not (ROOT / "src/understudy" / path).is_dir()] == []  # fmt: skip
+
+
+def test_the_tour_has_every_layer() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (layers,) = [
+        contract["layers"]
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers" and contract["containers"] == ["understudy"]
+    ]
+    shown = (ROOT / "docs/tour.md").read_text().partition("## Layers")[2].split("```")[1]
+    named = set(shown.split())
+    assert [name for row in layers for name in re.findall(r"\w+", row) if name not in named] == [
+        "__main__"
+    ]
 
 
 def test_no_document_has_two_chapters() -> None:

@@ -1,7 +1,8 @@
-"""REAL mobile robots behind devices with registers: a PLC (Modbus TCP), or lines at a serial port.
+"""REAL mobile robots: a PLC (Modbus TCP), lines at a serial port, CANopen drives at a CAN bus.
 
-`registers` has the map of the registers, `driver_registers` the connection with its codecs,
-`hardware` the motors, inputs, outputs and sensors as the runtime uses them.
+`hardware` has the motors, inputs, outputs and sensors as the runtime uses them, `channels` what each
+family of devices gives it. `registers` has the map of the registers of PLC and serial port,
+`driver_registers` their connection with its codecs; `canopen/` has the CAN bus and its drives.
 """
 
 from understudy.robots.mobile.real.hardware import RealHardware
