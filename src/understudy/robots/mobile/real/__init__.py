@@ -1,7 +1,7 @@
 """REAL mobile robots: a PLC (Modbus TCP), lines at a serial port, CANopen drives at a CAN bus.
 
-`hardware` has the motors, inputs, outputs and sensors as the runtime uses them, `channels` what each
-family of devices gives it. `registers` has the map of the registers of PLC and serial port,
+`hardware` has the motors, inputs, outputs and sensors as the runtime uses them, `channels` what
+each family of devices gives it. `registers` has the map of registers of PLC and serial port,
 `driver_registers` their connection with its codecs; `canopen/` has the CAN bus and its drives.
 """
 
