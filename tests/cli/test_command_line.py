@@ -377,7 +377,16 @@ def test_doctor_lists_packages_browser_and_ports_with_the_command_that_installs_
     monkeypatch.setattr(look, "find_spec", lambda name: None)
     monkeypatch.setattr("understudy.cli.look.shutil.which", lambda name, path=None: None)
     out = Done("doctor").out
-    for package in ("trimesh", "nicegui", "pyzmq", "pyserial", "nats-py", "nkeys", "pytest"):
+    for package in (
+        "trimesh",
+        "nicegui",
+        "pyzmq",
+        "pyserial",
+        "python-can",
+        "nats-py",
+        "nkeys",
+        "pytest",
+    ):
         (row,) = (line for line in out.splitlines() if f"({package})" in line)
         assert row.startswith("│ --")
         assert f"install {package}" in row

@@ -31,6 +31,8 @@ OPTIONAL = {
     "nicegui": ("nicegui", "the page"),
     "zmq": ("pyzmq", "page"),
     "serial": ("pyserial", "serial lines of real controllers"),
+    "pymodbus": ("pymodbus", "PLCs of REAL mobile robots"),
+    "can": ("python-can", "CAN buses of REAL mobile robots"),
     "nats": ("nats-py", "mobile robots on NATS"),
     "nkeys": ("nkeys", "NATS servers that want an nkey or JWT"),
     "pytest": ("pytest", "robots as fixtures of your tests"),

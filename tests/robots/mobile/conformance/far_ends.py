@@ -48,8 +48,9 @@ class RegisterEnd:
 
     def exchange(self, driver: Caller, now: int) -> None:
         while request := driver.take(UNLIMITED):
-            for byte in self.device.answer(request):  # an answer may come in pieces
-                driver.receive(bytes([byte]), now)
+            answer = self.device.answer(request)
+            for at in range(0, len(answer), 7):  # an answer may come in pieces
+                driver.receive(answer[at : at + 7], now)
 
     def fail(self, motor: int, *, lasting: bool) -> None:
         self.device.fail(ADDRESSES[motor], DEVICE_FAULT)

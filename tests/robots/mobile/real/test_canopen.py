@@ -365,6 +365,18 @@ def test_a_cycle_is_left_out_while_the_bus_takes_no_frames() -> None:
     assert len(bench.bus._unsent) == waiting
 
 
+def test_a_node_that_starts_again_and_again_fills_neither_log_nor_memory() -> None:
+    bench = running()
+    bench.unplug()
+    count = len(bench.lines("node 1: it has started"))
+    for _ in range(2000):
+        bench.bus.receive(CanFrame(0x701, b"\x00").pack(), bench.now)
+    assert len(bench.lines("node 1: it has started")) == count + 1
+    bench.run(0.02)
+    assert bench.bus.status(bench.now).trouble == "it takes no frames"
+    assert bench.bus.take(1 << 20) == b""
+
+
 def test_only_whole_frames_are_taken() -> None:
     bench = running()
     bench.unplug()

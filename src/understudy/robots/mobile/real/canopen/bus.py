@@ -17,6 +17,8 @@ from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 OPENED_WITHIN = 10 * NS_PER_SECOND
 """Some adapters start slowly."""
+MOST_UNSENT = 1024
+"""Frames that wait for the bus."""
 BEAT = BEAT_MS * NS_PER_MS
 
 
@@ -45,6 +47,8 @@ class CanopenDriver:
 
     def begin_cycle(self, now: int) -> None:
         """Exchanges process data once more, unless the bus has not taken the last ones yet."""
+        if len(self._unsent) > MOST_UNSENT * SIZE:
+            self._fail(now, "it takes no frames")
         if self._schedule.state != "connected" or self._unsent:
             return
         self._cycles += 1

@@ -143,7 +143,7 @@ class CanNode:
     def _take_heartbeat(self, state: int, now: int) -> None:
         self._beat = now
         if state == services.BOOTED:
-            self._log("it has started and is configured")
+            self._note("it has started and is configured")
             self.restart(now)
         elif self.running and state != services.OPERATIONAL and now - self._started > STALE:
             self._fail(now, f"it has left the state operational (now {state})")
@@ -268,9 +268,13 @@ class CanNode:
 
     def _fail(self, now: int, reason: str) -> None:
         """Tries again after a pause."""
-        if reason != self._trouble:
-            self._log(reason)
-        self._trouble = reason
+        self._note(reason)
         self._request, self._inputs = None, None
         self._queue.clear()
         self._schedule.failed(now)
+
+    def _note(self, reason: str) -> None:
+        """Logs why it does not run, once for attempts that end in the same way."""
+        if reason != self._trouble:
+            self._log(reason)
+        self._trouble = reason
