@@ -17,7 +17,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.api import StreamConfig
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 FROM_ROBOT = (
     "heartbeat", "state", "telemetry", "events", "settings.reported", "command.ack",
     "task.progress", "task.done", "task.failed", "traffic.state", "route.request",
@@ -65,6 +65,8 @@ class ScriptedFleet:
         self.received: list[tuple[str, dict[str, Any]]] = []
         self.robots = robots
         self.stop_reason: str | None = None
+        self.stays = False
+        """`stop_reason` stays, whatever traffic control says."""
         self._address = address
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=[self._run()])
@@ -133,5 +135,5 @@ class ScriptedFleet:
             for answer, said in self.tasks:
                 known = said | {"taskId": said.get("taskId", payload["taskId"])}
                 await self._send(client, robot, answer, known, cause)
-        elif kind == "traffic.control":
+        elif kind == "traffic.control" and not self.stays:
             self.stop_reason = None if payload.get("releaseHold") else "TRAFFIC_HOLD"

@@ -14,8 +14,10 @@ from tests.cli.scripted_fleet import PATIENCE, ScriptedFleet, nats_server
 from typer.testing import CliRunner, Result
 
 from understudy import cli
+from understudy.app.fleet_client import FleetMessage, Inbox, NoAnswerError
 from understudy.app.ready_file import ReadyFile
 from understudy.cli import fleet as fleet_commands
+from understudy.cli import fleet_watch
 from understudy.errors import ConfigError
 
 ROBOTS = ("robot-1", "robot-2", "robot-10")
@@ -23,6 +25,9 @@ ROBOTS = ("robot-1", "robot-2", "robot-10")
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other cell is found, and a slow machine has time."""
+    monkeypatch.setattr(fleet_commands, "ANSWER_S", PATIENCE)
+    monkeypatch.setattr(fleet_watch, "ONCE_S", PATIENCE)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
@@ -97,17 +102,20 @@ def test_a_motion_without_an_end_is_not_waited_for(server: str, robots: Scripted
 def test_answers_to_others_are_not_mine(server: str, robots: ScriptedFleet) -> None:
     robots.acks["SET_SPEED_LIMIT"] = [{"status": "DONE"}]
     robots.acks["STOP"] = []
-    assert run("send", "robot-1", "SET_SPEED_LIMIT", "max_speed_mps=0.3", "--server", server)
+    other = run("send", "robot-1", "SET_SPEED_LIMIT", "max_speed_mps=0.3", "--server", server)
+    assert other.exit_code == 0
     done = run("send", "robot-1", "STOP", "--timeout", "0.2", "--server", server)
     assert done.exit_code == 1
     assert "robot-1: no answer in 0.2 s: is its cell paused or still starting" in done.stderr
 
 
-def test_no_end_in_time_is_said(server: str, robots: ScriptedFleet) -> None:
-    robots.acks["STOP"] = [{"status": "ACKED"}]
-    done = run("send", "robot-1", "STOP", "--timeout", "0.2", "--server", server)
-    assert (done.exit_code, done.stdout) == (1, "robot-1: ACKED\n")
-    assert "robot-1: no end of it in 0.2 s" in done.stderr
+def test_no_end_in_time_is_said() -> None:
+    inbox = Inbox()
+    inbox.put(FleetMessage("robot-1", "command.ack", "mine", {"status": "ACKED"}, "{}"))
+    answers = fleet_commands._answers(inbox, "robot-1", lambda each: True, 0.01)
+    assert next(answers).payload == {"status": "ACKED"}
+    with pytest.raises(NoAnswerError, match=r"robot-1: no end of it in 0\.01 s$"):
+        next(answers)
 
 
 def test_json_is_the_message_itself(server: str, robots: ScriptedFleet) -> None:
@@ -167,6 +175,27 @@ def test_a_task_that_fails(server: str, robots: ScriptedFleet) -> None:
     assert (done.exit_code, done.stdout) == (1, "robot-1: failed: NO_ROUTE walls\n")
 
 
+def test_a_task_that_waits_for_others_is_an_answer(server: str, robots: ScriptedFleet) -> None:
+    robots.tasks = [
+        ("events", {"type": "task.accepted", "ahead": 1}),
+        ("events", {"type": "task.ignored"}),
+        ("task.done", {"taskId": "other"}),
+        ("task.done", {}),
+    ]
+    done = run("task", "robot-1", "x=1", "y=2", "--server", server)
+    assert done.stdout.splitlines() == ["robot-1: accepted, 1 before it", "robot-1: done"]
+
+
+def test_a_task_of_another_is_no_answer() -> None:
+    inbox = Inbox()
+    inbox.put(FleetMessage("robot-1", "task.progress", "", {"taskId": "other"}, "{}"))
+    answers = fleet_commands._answers(
+        inbox, "robot-1", lambda each: fleet_commands._is_about("mine", each), 0.01
+    )
+    with pytest.raises(NoAnswerError, match="no answer"):
+        next(answers)
+
+
 def test_the_place_of_a_task_is_checked() -> None:
     assert "missing required field `y`" in refused("task", "robot-1", "x=4")
     assert "unknown parameter (got 'z')" in refused("task", "robot-1", "x=4", "y=1", "z=1")
@@ -177,6 +206,12 @@ def test_hold_and_release(server: str, robots: ScriptedFleet) -> None:
     assert (held.exit_code, held.stdout) == (0, "robot-1: PAUSED TRAFFIC_HOLD\n")
     released = run("release", "robot-1", "--server", server)
     assert (released.exit_code, released.stdout) == (0, "robot-1: RUNNING\n")
+
+
+def test_a_robot_that_is_stopped_anyway_can_be_held(server: str, robots: ScriptedFleet) -> None:
+    robots.stop_reason, robots.stays = "ESTOP", True
+    held = run("hold", "robot-1", "--server", server)
+    assert (held.exit_code, held.stdout) == (0, "robot-1: PAUSED ESTOP\n")
 
 
 # ── watch ──

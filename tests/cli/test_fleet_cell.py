@@ -6,11 +6,14 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tests.cli.scripted_fleet import PATIENCE
 from typer.testing import CliRunner, Result
 
 from understudy import cli
 from understudy.app.fleet_stand_in import FleetStandIn
 from understudy.app.ready_file import ReadyFile
+from understudy.cli import fleet as fleet_commands
+from understudy.cli import fleet_watch
 
 PAGE = Path(__file__).parents[2] / "docs/robots/mobile.md"
 
@@ -21,7 +24,9 @@ def run(*words: str) -> Result:
 
 @pytest.fixture
 def cell(fleet: FleetStandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FleetStandIn:
-    """Found by its ready file."""
+    """Found by its ready file; a slow machine has time."""
+    monkeypatch.setattr(fleet_commands, "ANSWER_S", PATIENCE)
+    monkeypatch.setattr(fleet_watch, "ONCE_S", PATIENCE)
     monkeypatch.chdir(tmp_path)
     ReadyFile(tmp_path / "ready.json", "").write("fleet", 10.0, dict(fleet.cell.endpoints))
     return fleet

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from understudy.errors import ConfigError, install_command
-from understudy.jobs.mobile.commands import COMMANDS, MoveVelocity
+from understudy.jobs.mobile.commands import MoveVelocity, command_kind
 from understudy.jobs.mobile.messages import PAYLOAD_VERSION, kind_of, subject
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 def last_statuses(command_type: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """The statuses after which no other is awaited: a MOVE_VELOCITY without a duration runs until
     the next command."""
-    kind = next((kind for name, kind in COMMANDS.items() if name == command_type), None)
+    kind = command_kind(command_type)
     drives_on = kind is not None and kind.parameters is MoveVelocity
     return (*ENDS, "RUNNING") if drives_on and "durationSeconds" not in parameters else ENDS
 

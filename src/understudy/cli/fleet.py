@@ -9,7 +9,7 @@ import math
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,18 +29,22 @@ from understudy.app.ready_file import printable
 from understudy.cli.ctl import parameter
 from understudy.cli.status import NameOption, OneReadyOption, chosen_cells
 from understudy.errors import ConfigError, Refused, unknown
-from understudy.jobs.mobile.commands import COMMANDS, read_parameters
+from understudy.jobs.mobile.commands import COMMANDS, command_kind, read_parameters
 from understudy.jobs.mobile.messages import MoveToPoint
 
 NO_ANSWER_HINT = (
     "is its cell paused or still starting (its output says when time starts), or the robot off?"
 )
 ANSWER_S = 5.0
-"""Seconds in which a robot must answer at all."""
+"""Seconds in which the server, and a robot, must answer at all."""
 ENDPOINT = "nats"
 GOOD = ("ACKED", "RUNNING", "DONE")
 """The last status of a command with the exit code 0."""
 TASK_ENDS = {"task.done": 0, "task.failed": 1}
+ACCEPTED = "task.accepted"
+"""The event of a task that may have to wait for others."""
+HELD = "TRAFFIC_HOLD"
+Filter = Callable[[FleetMessage], bool]
 
 RobotName = Annotated[str, typer.Argument(metavar="ROBOT", help="robotId, e.g. robot-1")]
 CommandName = Annotated[
@@ -106,7 +110,8 @@ def send(
         _check_robot(client, robot)
         inbox = client.listen("command.ack", robot=robot)
         cause = client.send(robot, "command.request", payload)
-        code = _follow_command(_answers(inbox, robot, cause, timeout_s), payload, wait, as_json)
+        acks = _answers(inbox, robot, lambda each: each.correlation_id == cause, timeout_s)
+        code = _follow_command(acks, payload, wait, as_json)
     raise typer.Exit(code)
 
 
@@ -132,11 +137,10 @@ def task(
     payload = {"taskId": name, "taskType": "MOVE_TO_POINT", "moveToPoint": where}
     with _client(cell, ready_file, server, creds) as client:
         _check_robot(client, robot)
-        inbox = client.listen("task.progress", *TASK_ENDS, robot=robot)
+        inbox = client.listen("events", "task.progress", *TASK_ENDS, robot=robot)
         client.send(robot, "task.assign", payload)
-        answers = _answers(inbox, robot, "", timeout_s)
-        mine = (each for each in answers if each.payload.get("taskId") == name)
-        raise typer.Exit(_follow_task(mine, as_json))
+        answers = _answers(inbox, robot, lambda each: _is_about(name, each), timeout_s)
+        raise typer.Exit(_follow_task(answers, as_json))
 
 
 @fleet.command(epilog=example("hold robot-1"))
@@ -149,7 +153,7 @@ def hold(
 ) -> None:
     """Stop a robot by traffic control (a speed of 0); it goes on after `release`."""
     with _client(cell, ready_file, server, creds) as client:
-        _control(client, robot, {"maxSpeedMps": 0}, "TRAFFIC_HOLD")
+        _control(client, robot, {"maxSpeedMps": 0}, hold=True)
 
 
 @fleet.command(epilog=example("release robot-1"))
@@ -163,7 +167,7 @@ def release(
     """Let a robot go on that traffic control has stopped; its speed is not limited any more."""
     free = {"releaseHold": True, "maxSpeedMps": None, "targetSpeedMps": None}
     with _client(cell, ready_file, server, creds) as client:
-        _control(client, robot, free, None)
+        _control(client, robot, free, hold=False)
 
 
 @fleet.command(epilog=example("watch --once"))
@@ -212,7 +216,7 @@ def _document(content: dict[str, Any]) -> str:
 
 
 def _command_parameters(command: str, words: Sequence[str]) -> dict[str, Any]:
-    kind = next((kind for name, kind in COMMANDS.items() if name == command), None)
+    kind = command_kind(command)
     if kind is None:
         raise unknown("command", command, COMMANDS)
     fields = msgspec.structs.fields(kind.parameters)
@@ -255,7 +259,7 @@ def _client(
     """Connected to the server; no answer ends the command with exit code 1."""
     address = server or _server_of(cell, ready_file)
     try:
-        with FleetClient(address, creds=creds) as client:
+        with FleetClient(address, creds=creds, timeout_s=ANSWER_S) as client:
             yield client
     except NoAnswerError as problem:
         print(printable(str(problem), 4000), file=sys.stderr)
@@ -266,7 +270,7 @@ def _server_of(cell: str, ready_file: Path | None) -> str:
     """The address of the NATS server of the running cell that has one."""
     running = chosen_cells([cell] if cell else [], ready_file)
     able = [ready for ready in running if ENDPOINT in ready.endpoints]
-    names = ", ".join(ready.title for ready in running)
+    names = ", ".join(ready.title for ready in able or running)
     if not able:
         cure = "a cell with mobile robots (understudy run fleet), or --server URL"
         raise ConfigError(f"no NATS server in {names}", allowed=cure)
@@ -285,20 +289,27 @@ def _check_robot(client: FleetClient, robot: str) -> None:
 # ── answers ──
 
 
-def _answers(inbox: Inbox, robot: str, cause: str, timeout_s: float) -> Iterator[FleetMessage]:
-    """The messages with this cause (empty: all) until the caller has enough or time is over."""
+def _answers(
+    inbox: Inbox, robot: str, is_mine: Filter, timeout_s: float, awaited: str = "end of it"
+) -> Iterator[FleetMessage]:
+    """The messages that are mine until the caller has enough or time is over. ``awaited``: what is
+    missing if it is over after the first answer."""
     begin = time.monotonic()
     answered = False
     while True:
         limit = timeout_s if answered else min(ANSWER_S, timeout_s)
         message = inbox.take(begin + limit - time.monotonic())
         if message is None:
-            missing = "end of it" if answered else "answer"
-            hint = "" if answered else f": {NO_ANSWER_HINT}"
+            missing, hint = (awaited, "") if answered else ("answer", f": {NO_ANSWER_HINT}")
             raise NoAnswerError(f"{robot}: no {missing} in {limit:g} s{hint}")
-        if cause in ("", message.correlation_id):
+        if is_mine(message):
             answered = True
             yield message
+
+
+def _is_about(task: str, message: FleetMessage) -> bool:
+    is_event = message.kind == "events" and message.payload.get("type") != ACCEPTED
+    return not is_event and message.payload.get("taskId") == task
 
 
 def _follow_command(
@@ -317,7 +328,9 @@ def _follow_command(
 def _follow_task(messages: Iterator[FleetMessage], as_json: bool) -> int:
     for message in messages:
         payload = message.payload
+        ahead = payload.get("ahead")
         said = {
+            "events": f"accepted, {ahead} before it" if ahead else "accepted",
             "task.progress": f"step {payload.get('step')} of {payload.get('steps')}",
             "task.done": "done",
             "task.failed": f"failed: {payload.get('errorCode')} {payload.get('errorMessage', '')}",
@@ -328,16 +341,16 @@ def _follow_task(messages: Iterator[FleetMessage], as_json: bool) -> int:
     raise AssertionError("messages end by an exception")
 
 
-def _control(
-    client: FleetClient, robot: str, control: dict[str, Any], expected: str | None
-) -> None:
-    """Sends a traffic.control and waits until the state of the robot shows it."""
+def _control(client: FleetClient, robot: str, control: dict[str, Any], *, hold: bool) -> None:
+    """Sends a traffic.control and waits until the state of the robot shows it. A robot that is
+    stopped for another reason shows that reason, and is held when it is over."""
     _check_robot(client, robot)
     inbox = client.listen("state", robot=robot)
     client.send(robot, "traffic.control", control)
-    for state in _answers(inbox, robot, "", ANSWER_S):
+    awaited = "hold" if hold else "end of its hold"
+    for state in _answers(inbox, robot, lambda _: True, ANSWER_S, awaited):
         reason = state.payload.get("safetyStopReason")
-        if reason == expected or (expected is None and reason != "TRAFFIC_HOLD"):
+        if (reason not in (None, "MANUAL_HOLD")) if hold else (reason != HELD):
             print(f"{robot}: {state.payload.get('status')} {reason or ''}".rstrip())
             return
 

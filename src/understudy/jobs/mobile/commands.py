@@ -92,6 +92,11 @@ COMMANDS: Mapping[CommandType, CommandKind] = {
 }
 
 
+def command_kind(name: str) -> CommandKind | None:
+    """The kind of a command; None if there is no such command."""
+    return next((kind for known, kind in COMMANDS.items() if known == name), None)
+
+
 def read_parameters(kind: CommandKind, parameters: Mapping[str, Any]) -> Any | Refused:
     """The parameters of a command; `Refused` names the wrong one."""
     try:

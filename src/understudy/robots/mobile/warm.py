@@ -30,7 +30,6 @@ DEVICES = [
     {"deviceId": "scanner", "type": "BARCODE_SCANNER"},
 ]
 MARKER = {"code": "M", "x": 0.0, "y": 0.0}
-LIFTED = {"motorId": "lift", "targetPosition": 0.1}
 SOLIDS = (Circle("post", 5.0, 5.0, 0.1), Polygon("wall", ((-9.0, -3.0), (9.0, -3.0))))
 
 
