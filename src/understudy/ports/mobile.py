@@ -21,6 +21,9 @@ from understudy.ports import State, WireMessage
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+RESET_NOT_ALLOWED = Refused("RESET_NOT_ALLOWED")
+RESET_COOLDOWN = "RESET_COOLDOWN"
+"""Why a motor is not reset; behind the second one stands how long the cooldown still lasts."""
 
 
 # ── motors ──────────────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from understudy.config.mobile.profile import CommandType
 from understudy.config.mobile.robot_file import MODULES, RobotFile, read_robot_file
 from understudy.errors import Refused
 from understudy.jobs.mobile.handled import HandledIds
-from understudy.jobs.mobile.messages import Pose, RobotStatus, StopReason, decoded
+from understudy.jobs.mobile.messages import Pose, Received, RobotStatus, StopReason, decoded
 from understudy.jobs.mobile.modules import Module, Occurrence
 from understudy.jobs.mobile.orchestration import build_orchestration
 from understudy.jobs.mobile.routes import Planner
@@ -84,7 +84,7 @@ class RecordedRobot:
         self.received += 1
         whole = {"messageId": f"m-{self.received}", "payload": payload} | envelope
         message = decoded(kind, json.dumps(whole).encode(), self.file.identity.robot_id)
-        assert not isinstance(message, Refused), message
+        assert isinstance(message, Received), message
         for module in self.modules:
             if kind in module.kinds() and self._handled.is_new(message.message_id):
                 module.handle(message, self.now)

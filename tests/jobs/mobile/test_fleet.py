@@ -89,6 +89,17 @@ def test_every_message_is_acknowledged_after_it_was_handled() -> None:
     assert fleet.state()["status"] == "RUNNING"
 
 
+def test_the_events_of_dropped_messages_name_the_messages() -> None:
+    fleet = Plain({"capabilities__supportedModules": ["RobotCore"]}).run(0.1)
+    fleet.send("command.request", {})
+    fleet.send("task.cancel", {"taskId": "t"})
+    fleet.run(0.02)
+    sent = [each for _, subject, each in fleet.log if subject == "robot.r1.events"][-2:]
+    assert [(each["payload"]["type"], each["correlationId"]) for each in sent] == [
+        ("message.malformed", "b-1"), ("message.unsupported", "b-2"),
+    ]  # fmt: skip
+
+
 def test_the_same_message_is_carried_out_once() -> None:
     fleet = Plain().run(0.1)
     for _ in range(2):

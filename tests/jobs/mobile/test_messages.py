@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.errors import Refused
 from understudy.jobs.mobile import messages
-from understudy.jobs.mobile.messages import Received, decoded, encoded
+from understudy.jobs.mobile.messages import Malformed, Received, decoded, encoded
 
 
 def request(**changes: Any) -> bytes:
@@ -80,13 +79,47 @@ def test_keys_of_a_newer_backend_are_ignored() -> None:
 )
 def test_what_is_wrong_with_a_message_is_said(data: bytes, says: str) -> None:
     got = decoded("command.request", data, "robot-1")
-    assert isinstance(got, Refused)
+    assert isinstance(got, Malformed)
     assert says in got.reason
+
+
+@pytest.mark.parametrize(
+    ("data", "cause"),
+    [
+        (b"{", None),
+        (request(messageId=...), None),
+        (request(payload={}), "c-1"),
+        (request(payload={}, correlationId=...), "m-1"),
+        (request(payloadVersion=2), "c-1"),
+        (request(robotId="robot-2"), "c-1"),
+    ],
+)
+def test_the_sender_of_a_malformed_message_finds_its_correlation_id(
+    data: bytes, cause: str | None
+) -> None:
+    got = decoded("command.request", data, "robot-1")
+    assert isinstance(got, Malformed)
+    assert got.cause == cause
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        ("command.request", {"commandType": "STOP", "parameters": None, "requestedBy": None}),
+        ("settings.desired", {"motors": None, "io": None, "safety": None}),
+        ("route.response", {
+            "routeId": "r", "segments": None, "taskId": None, "etaSecondsTotal": None,
+            "steps": [{"type": "TURN", "yaw": 1.0, "x": None, "actions": None}],
+        }),
+    ],
+)  # fmt: skip
+def test_null_is_as_a_key_that_is_left_out(kind: str, payload: dict[str, object]) -> None:
+    assert isinstance(decoded(kind, request(payload=payload), "robot-1"), Received)
 
 
 def test_an_unknown_kind_is_named() -> None:
     got = decoded("command.reqest", request(), "robot-1")
-    assert isinstance(got, Refused)
+    assert isinstance(got, Malformed)
     assert "command.request" in got.reason
 
 

@@ -85,9 +85,11 @@ def test_a_custom_task_has_the_steps_of_a_mission_or_is_refused() -> None:
         ({"type": "MOVE", "x": 1.0}, "steps.1 (MOVE): y is missing"),
         ({"type": "TURN"}, "steps.1 (TURN): yaw is missing"),
         ({"type": "WAIT"}, "steps.1 (WAIT): seconds is missing"),
+        ({"type": "ARRIVE_ACTIONS"}, "steps.1 (ARRIVE_ACTIONS): actions is missing"),
         (
             {"type": "ARRIVE_ACTIONS", "actions": [GRIP, {"targetPosition": 1.0}]},
-            "steps.1 (ARRIVE_ACTIONS): INVALID_PARAMETERS: give motorId or functionKey",
+            "steps.1 (ARRIVE_ACTIONS): INVALID_PARAMETERS: give motorId or functionKey, "
+                "one of them",
         ),
     ],
 )

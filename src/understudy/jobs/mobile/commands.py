@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from understudy.config.mobile.profile import CommandType
 from understudy.errors import Refused
 from understudy.jobs.mobile.messages import Finite, Identifier, Message, Positive
+from understudy.ports.mobile import RESET_COOLDOWN, RESET_NOT_ALLOWED
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 
@@ -106,7 +107,7 @@ def read_parameters(kind: CommandKind, parameters: Mapping[str, Any]) -> Any | R
     if isinstance(found, ExecuteAction) and (found.motor_id is None) == (
         found.function_key is None
     ):
-        return Refused(f"{INVALID}: give motorId or functionKey")
+        return Refused(f"{INVALID}: give motorId or functionKey, one of them")
     return found
 
 
@@ -119,5 +120,8 @@ REASONS: Mapping[str, str] = {
     "QUEUE_FULL": "100 commands wait already",
     CUT_OFF.reason: "a safety stop ended the command",
     TIMEOUT.reason: "the action took longer than its timeoutSeconds",
+    RESET_COOLDOWN: "RESET_MOTOR came too early after the fault; the rest of the text says how "
+    "long it must wait",
+    RESET_NOT_ALLOWED.reason: "the resetPolicy of the motor has no allowReset",
 }
 """Reasons of REJECTED (in the order of the checks) and FAILED, and what they mean."""

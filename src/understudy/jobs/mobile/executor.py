@@ -142,8 +142,8 @@ class Executor:
     def request(self, message: Received, ready: Readiness, now: int) -> None:
         """A command from the backend."""
         asked: CommandRequest = message.payload
-        cause = message.correlation_id or message.message_id
-        found = self._examined(asked.command_type, asked.parameters, ready, ready.held)
+        cause = message.cause
+        found = self._examined(asked.command_type, asked.parameters or {}, ready, ready.held)
         if isinstance(found, Refused):
             self._say(asked.command_type, cause, "REJECTED", now, found)
             return

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from understudy.config.mobile.robot_file import RuntimeMode
-from understudy.errors import UNREADABLE, Refused
+from understudy.errors import UNREADABLE
 
 PAYLOAD_VERSION = 1
 LARGEST_MESSAGE = 256 * 1024
@@ -279,7 +279,7 @@ class CommandRequest(Message, frozen=True):
     """A command. An unknown `commandType` is rejected, it is not malformed."""
 
     command_type: Text
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] | None = None
     requested_by: Text | None = None
 
 
@@ -298,8 +298,8 @@ class DesiredSafety(Message, frozen=True):
 class SettingsDesired(Message, frozen=True):
     """Settings that shall hold; what is left out stays as it is."""
 
-    motors: dict[str, DesiredMotor] = field(default_factory=dict)
-    io: dict[str, bool] = field(default_factory=dict)
+    motors: dict[str, DesiredMotor] | None = None
+    io: dict[str, bool] | None = None
     safety: DesiredSafety | None = None
 
 
@@ -323,7 +323,7 @@ class RouteStep(Message, frozen=True):
     yaw: Finite | None = None
     node_id: Identifier | None = None
     seconds: NotNegative | None = None
-    actions: list[dict[str, Any]] = field(default_factory=list)
+    actions: list[dict[str, Any]] | None = None
 
 
 class RouteResponse(Message, frozen=True):
@@ -332,7 +332,7 @@ class RouteResponse(Message, frozen=True):
     route_id: Identifier
     steps: Annotated[list[RouteStep], Meta(max_length=10_000)]
     task_id: Identifier | None = None
-    segments: list[dict[str, Any]] = field(default_factory=list)
+    segments: list[dict[str, Any]] | None = None
     eta_seconds_total: NotNegative | None = None
 
 
@@ -405,6 +405,18 @@ class Received(Struct, frozen=True):
     correlation_id: str | None
     payload: Any
 
+    @property
+    def cause(self) -> str:
+        """The `correlationId` of every answer."""
+        return self.correlation_id or self.message_id
+
+
+class Malformed(Struct, frozen=True):
+    """A message that cannot be read; without a ``cause`` if its envelope cannot be read either."""
+
+    reason: str
+    cause: str | None = None
+
 
 class Sent(Whole, frozen=True, omit_defaults=True):
     """What surrounds every payload. `messageId` is also the Nats-Msg-Id."""
@@ -445,20 +457,22 @@ def encoded(
     )
 
 
-def decoded(kind: str, data: bytes, robot_id: str) -> Received | Refused:
-    """A message for a robot; `Refused` says what is wrong with it."""
+def decoded(kind: str, data: bytes, robot_id: str) -> Received | Malformed:
+    """A message for a robot; `Malformed` says what is wrong with it."""
     if kind not in _PAYLOADS:
-        return Refused(f"no such message: {kind}; known: {', '.join(TO_ROBOT)}")
+        return Malformed(f"no such message: {kind}; known: {', '.join(TO_ROBOT)}")
     if len(data) > LARGEST_MESSAGE:
-        return Refused(f"{len(data)} bytes; allowed: {LARGEST_MESSAGE}")
+        return Malformed(f"{len(data)} bytes; allowed: {LARGEST_MESSAGE}")
+    cause: str | None = None
     try:
         envelope = _ENVELOPES.decode(data)
+        cause = envelope.correlation_id or envelope.message_id
         if envelope.payload_version != PAYLOAD_VERSION:
             known = f"payloadVersion {envelope.payload_version}; allowed: {PAYLOAD_VERSION}"
-            return Refused(known)
+            return Malformed(known, cause)
         if envelope.robot_id not in (None, robot_id):
-            return Refused(f"robotId {envelope.robot_id}; this is {robot_id}")
+            return Malformed(f"robotId {envelope.robot_id}; this is {robot_id}", cause)
         payload = _PAYLOADS[kind].decode(envelope.payload)
     except UNREADABLE as problem:
-        return Refused(str(problem))
+        return Malformed(str(problem), cause)
     return Received(kind, envelope.message_id, envelope.correlation_id, payload)

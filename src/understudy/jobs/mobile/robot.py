@@ -18,6 +18,7 @@ from understudy.jobs.mobile.handled import REMEMBERED, HandledIds
 from understudy.jobs.mobile.messages import (
     CommandAck,
     Event,
+    Malformed,
     Pose,
     RobotStatus,
     StopReason,
@@ -153,9 +154,9 @@ class Robot:
     def handle(self, kind: str, data: bytes, now: int) -> None:
         """A message from the backend."""
         message = decoded(kind, data, self._file.identity.robot_id)
-        if isinstance(message, Refused):
+        if isinstance(message, Malformed):
             reason = message.reason[:LONGEST_SHOWN]
-            self.event("message.malformed", {"kind": kind, "reason": reason}, now)
+            self.event("message.malformed", {"kind": kind, "reason": reason}, now, message.cause)
             return
         if not self._seen.is_new(message.message_id):
             return
@@ -165,7 +166,7 @@ class Robot:
             self._by_kind[kind].handle(message, now)
         else:
             details = {"kind": kind, "reason": "no module of this robot handles it"}
-            self.event("message.unsupported", details, now)
+            self.event("message.unsupported", details, now, message.cause)
         self.settle(now)
 
     def _acknowledge(self, ack: CommandAck, cause: str | None, now: int) -> None:

@@ -51,10 +51,13 @@ class Settings:
 
     def handle(self, message: Received, now: int) -> None:
         desired: SettingsDesired = message.payload
-        ignored = [*self._set_motors(desired.motors, now), *self._set_outputs(desired.io)]
+        ignored = [
+            *self._set_motors(desired.motors or {}, now),
+            *self._set_outputs(desired.io or {}),
+        ]
         if desired.safety is not None:
             self._set_safety(desired.safety)
-        self._applied = message.correlation_id or message.message_id
+        self._applied = message.cause
         self._table.bootstrapped[self._row] = True
         self._report(now, ignored)
 

@@ -45,7 +45,7 @@ def check_steps(steps: Sequence[RouteStep]) -> Refused | None:
         for key in NEEDED[step.type]:
             if getattr(step, key) is None:
                 return Refused(f"steps.{number} ({step.type}): {key} is missing")
-        for each in step.actions:
+        for each in step.actions or ():
             problem = read_parameters(COMMANDS["EXECUTE_ACTION"], each)
             if isinstance(problem, Refused):
                 return Refused(f"steps.{number} ({step.type}): {problem.reason}")
@@ -55,7 +55,7 @@ def check_steps(steps: Sequence[RouteStep]) -> Refused | None:
 def orders_of(step: RouteStep, pose: Pose) -> list[Order]:
     """The commands of a step; ``pose``: of the robot, which TURN keeps."""
     if step.type == "ARRIVE_ACTIONS":
-        return [Order("EXECUTE_ACTION", each) for each in step.actions]
+        return [Order("EXECUTE_ACTION", each) for each in step.actions or ()]
     if step.type == "WAIT":
         return []
     x = pose.x if step.x is None else step.x

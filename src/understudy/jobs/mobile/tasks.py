@@ -162,7 +162,7 @@ class TaskComm:
             return
         found = self._examined(asked)
         destination, steps = (None, []) if isinstance(found, Refused) else found
-        reference = message.correlation_id or message.message_id
+        reference = message.cause
         task = Task(
             asked.task_id, message.message_id, reference, asked.priority, destination, steps
         )

@@ -23,6 +23,8 @@ from understudy.config.mobile.layout import Layout
 from understudy.errors import Refused
 from understudy.motion.wheels import DIRECT, Wheels
 from understudy.ports.mobile import (
+    RESET_COOLDOWN,
+    RESET_NOT_ALLOWED,
     Bools,
     Floats,
     MotorFault,
@@ -39,8 +41,6 @@ from understudy.units import nanoseconds, seconds
 
 Pose = tuple[float, float, float]
 
-NOT_ALLOWED = Refused("RESET_NOT_ALLOWED")
-COOLDOWN = "RESET_COOLDOWN"
 POSITION, SPEED = axes.POSITION, axes.SPEED
 
 
@@ -126,10 +126,10 @@ class MockMotors:
         if found is None:
             return None
         if not policy.allow_reset:
-            return NOT_ALLOWED
+            return RESET_NOT_ALLOWED
         left = found.at + nanoseconds(policy.cooldown_seconds) - now
         if left > 0:
-            return Refused(f"{COOLDOWN}: {seconds(left):.2f} s left")
+            return Refused(f"{RESET_COOLDOWN}: {seconds(left):.2f} s left")
         self.clear(row)
         return None
 

@@ -22,6 +22,8 @@ from understudy.config.mobile.robot_file import (
 from understudy.errors import ConfigError, Refused
 from understudy.ports import State
 from understudy.ports.mobile import (
+    RESET_COOLDOWN,
+    RESET_NOT_ALLOWED,
     Bools,
     Floats,
     LidarReadings,
@@ -33,7 +35,6 @@ from understudy.ports.mobile import (
     Rows,
     Scan,
 )
-from understudy.robots.mobile.motors import COOLDOWN, NOT_ALLOWED
 from understudy.robots.mobile.real.canopen.bus import CanopenDriver
 from understudy.robots.mobile.real.canopen.devices import CanBuses
 from understudy.robots.mobile.real.channels import (
@@ -160,10 +161,10 @@ class RealMotor:
         if not self.last.faulty:
             return None
         if not self._policy.allow_reset:
-            return NOT_ALLOWED
+            return RESET_NOT_ALLOWED
         left = self._failed_at + nanoseconds(self._policy.cooldown_seconds) - now
         if left > 0:
-            return Refused(f"{COOLDOWN}: {seconds(left):.2f} s left")
+            return Refused(f"{RESET_COOLDOWN}: {seconds(left):.2f} s left")
         self.command = self.command._replace(reset=True)
         self._reset_ends = now + RESET_LASTS
         return None
