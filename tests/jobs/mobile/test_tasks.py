@@ -89,7 +89,7 @@ def test_a_custom_task_has_the_steps_of_a_mission_or_is_refused() -> None:
         (
             {"type": "ARRIVE_ACTIONS", "actions": [GRIP, {"targetPosition": 1.0}]},
             "steps.1 (ARRIVE_ACTIONS): INVALID_PARAMETERS: give motorId or functionKey, "
-                "one of them",
+            "one of them",
         ),
     ],
 )
