@@ -45,7 +45,7 @@ class DrivenFleet:
         self.sent = 0
         self.log: list[tuple[int, str, dict[str, Any]]] = []
         """Time, subject and envelope of all messages."""
-        self.data = b""
+        self.data = bytearray()
         self.acked: list[str] = []
         if connect:
             self.connect()

@@ -103,7 +103,7 @@ def test_the_inbox_has_a_bound() -> None:
     for _ in range(INBOX):
         fleet.command("STOP")
     assert fleet.fleet.credit() == 0
-    fleet.run(0.02)
+    fleet.run(2.0)
     assert fleet.fleet.credit() == INBOX
     assert len(fleet.acked) == INBOX
 
@@ -168,3 +168,31 @@ def test_malformed_messages_are_acknowledged_and_said(data: bytes) -> None:
     assert event["kind"] == "command.request"
     assert event["reason"]
     assert fleet.acks() == []
+
+
+@pytest.mark.parametrize("count", [4000, pytest.param(100_000, marks=pytest.mark.soak)])
+def test_a_flood_of_commands_loses_no_ack(count: int) -> None:
+    """The backend sends as fast as it may; the broker stores at most `IN_FLIGHT` a tick."""
+    fleet = Plain().run(0.1)
+    names = ["STOP", "MOVE_TO_POSE", "SET_SPEED_LIMIT", "BOGUS"]
+    while fleet.sent < count:
+        for _ in range(min(fleet.fleet.credit(), count - fleet.sent)):
+            fleet.command(names[fleet.sent % 4], x=5, y=5, maxSpeedMps=1)
+        fleet.run(0.02)
+    fleet.command("STOP")
+    while fleet.fleet.status(fleet.now).waiting:
+        fleet.run(0.2)
+    assert fleet.fleet.status(fleet.now).given_up == 0
+    assert len(fleet.acked) == count + 1
+    found = [ack["status"] for ack in fleet.payloads("command.ack")]
+    assert sum(map(found.count, ("REJECTED", "DONE", "CANCELED"))) == count + 1
+
+
+def test_a_command_comes_through_while_no_answer_is_stored() -> None:
+    fleet = Plain(confirms=False).run(0.1)
+    while fleet.fleet.status(fleet.now).given_up == 0:
+        assert fleet.fleet.credit() >= 1
+        for _ in range(fleet.fleet.credit()):
+            fleet.command("BOGUS")
+        fleet.run(0.02)
+    assert fleet.fleet.credit() == 1

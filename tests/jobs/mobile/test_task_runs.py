@@ -397,7 +397,7 @@ def restarted(old: Simulated, world: dict[str, Any]) -> Simulated:
     fleet_state, hardware_state = msgspec.json.decode(saved)
     new.fleet.load(fleet_state)
     new.hardware.load(hardware_state)
-    new.now, new.sent, new.data, new.log = old.now, old.sent, old.data, old.log
+    new.now, new.sent, new.data, new.log = old.now, old.sent, bytearray(old.data), old.log
     return new
 
 

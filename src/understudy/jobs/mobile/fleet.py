@@ -19,6 +19,8 @@ from understudy.units import LATEST
 
 INBOX = 1024
 """Messages that may wait for the next tick; twice as many as robots, if these are more."""
+ANSWERS = 4
+"""Confirmed messages that a message from the backend causes: an ack and its event, twice or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,11 @@ class Fleet:
             self._post.flush(now)
 
     def credit(self) -> int:
-        return max(self._capacity - sum(len(ticker.inbox) for ticker in self._tickers), 0)
+        """Half of the outbox is for answers to the backend: a backend that asks faster than the
+        broker stores the answers has to wait. It may always send one message, so that a STOP comes
+        through while nothing is stored."""
+        most = min(self._capacity, max(self._post.free_half() // ANSWERS, 1))
+        return max(most - sum(len(ticker.inbox) for ticker in self._tickers), 0)
 
     def take(self, room: int) -> WireMessage | None:
         return self._post.take(room)

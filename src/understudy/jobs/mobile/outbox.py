@@ -44,7 +44,7 @@ class Outbox:
     that it returns."""
 
     def __init__(self, capacity: int = CAPACITY, in_flight: int = IN_FLIGHT) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
         self._most_in_flight = in_flight
         self._entries: dict[str, Entry] = {}
         self._unsent: deque[str] = deque()
@@ -64,7 +64,7 @@ class Outbox:
     def put(self, entry: Entry) -> None:
         if entry.message_id in self._entries:
             return
-        if len(self._entries) >= self._capacity:
+        if len(self._entries) >= self.capacity:
             self.confirm(next(iter(self._entries)))
             self._given_up += 1
         self._entries[entry.message_id] = entry

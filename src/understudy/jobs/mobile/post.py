@@ -46,6 +46,10 @@ class Post:
         """Messages that the broker has not confirmed."""
         return len(self._outbox)
 
+    def free_half(self) -> int:
+        """Messages that the outbox takes until it is half full; negative if it is fuller."""
+        return self._outbox.capacity // 2 - len(self._outbox)
+
     def has_ready(self) -> bool:
         return bool(self._ready or self._handled)
 
