@@ -394,3 +394,51 @@ def test_the_last_will_says_that_the_connection_is_broken() -> None:
 def test_a_decoded_order_keeps_what_the_schema_requires() -> None:
     found = decoded("order", json.dumps(THREE).encode())
     assert [each.node_id for each in found.nodes] == ["n0", "n2", "n4"]
+
+
+LIFT = {"motorId": "act_1", "targetPosition": 0.05}
+
+
+def test_an_action_at_a_node_begins_when_the_robot_is_no_longer_stopped() -> None:
+    bench = Bench()
+    bench.block()
+    first = node(0, 0, 0, actions=[action("executeAction", "a", **LIFT)])
+    bench.say("order", order([first, node(2, 1, 0)], [edge(1)]))
+    before = len(bench.sent)
+    bench.tick(20)
+    assert bench.statuses() == {"a": "WAITING"}
+    assert [topic for topic, _ in bench.sent[before:]].count("state") <= 1, "nothing has changed"
+    bench.master.load(msgspec.json.decode(msgspec.json.encode(bench.master.save())))
+    bench.unblock()
+    bench.tick()
+    assert bench.statuses() == {"a": "RUNNING"}
+    assert bench.goals() == [], "a HARD action keeps the robot"
+    bench.finish()
+    assert bench.goals() == [(1, 0)]
+
+
+def test_the_end_of_an_action_is_not_the_end_of_a_move() -> None:
+    """The master control may name an action as it likes, with the number of a move too."""
+    bench = Bench()
+    beside = [action("executeAction", "0", "NONE", **LIFT)]
+    bench.say("order", order([node(0, 0, 0), node(2, 1, 0)], [edge(1, actions=beside)]))
+    bench.finish()
+    assert bench.statuses() == {"0": "FINISHED"}
+    assert bench.state["lastNodeId"] == "n0"
+    assert bench.goals() == [(1, 0)]
+
+
+def test_sequence_ids_with_gaps_are_driven_too() -> None:
+    bench = Bench()
+    gaps = edge(5) | {"startNodeId": "n0", "endNodeId": "n10"}
+    bench.say("order", order([node(0, 0, 0), node(10, 1, 0)], [gaps]))
+    assert bench.state["lastNodeId"] == "n0"
+    assert bench.goals() == [(1, 0)]
+
+
+def test_a_move_that_the_robot_can_never_do_ends_the_order() -> None:
+    bench = Bench()
+    bench.robot.refusal = Refused("CAPABILITY_NOT_SUPPORTED")
+    bench.say("order", THREE)
+    assert bench.errors() == ["orderError"]
+    assert bench.state["nodeStates"] == []

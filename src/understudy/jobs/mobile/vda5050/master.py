@@ -65,6 +65,7 @@ class Saved(Struct, forbid_unknown_fields=True):
     moves: Time = 0
     acting: dict[str, Action] = field(default_factory=dict)
     waits: dict[str, tuple[Time, Action]] = field(default_factory=dict)
+    late: list[Action] = field(default_factory=list)
     instant: list[ActionState] = field(default_factory=list)
     errors: list[Error] = field(default_factory=list)
     changed: bool = False
@@ -93,6 +94,8 @@ class MasterControl:
         """Actions under way by their tags."""
         self._waits: dict[str, tuple[int, Action]] = {}
         """`wait` actions under way, and when they end."""
+        self._late: list[Action] = []
+        """Actions of the last node that could not begin yet."""
         self._instant: deque[ActionState] = deque(maxlen=MOST_INSTANT)
         self._errors: deque[Error] = deque(maxlen=MOST_ERRORS)
         self._changed = False
@@ -137,6 +140,7 @@ class MasterControl:
         while self._inbox:
             self._hear(*self._inbox.popleft(), now)
         self._end_waits(now)
+        self._late = [action for action in self._late if not self._start(action, now)]
         self._work(now)
         self._report(now)
 
@@ -223,8 +227,9 @@ class MasterControl:
 
     def _works(self) -> bool:
         """Whether something must be looked at in every tick."""
-        waits_for_end = bool(self._moving) and not self._waits
-        return not waits_for_end and (bool(self._progress.base()) or bool(self._waits))
+        if self._waits or self._late:
+            return True
+        return not self._moving and bool(self._progress.base())
 
     def _work(self, now: int) -> None:
         """Goes towards the next node of the base, unless something keeps the robot."""
@@ -239,8 +244,9 @@ class MasterControl:
                 return
 
     def _is_kept(self) -> bool:
-        """Whether an action is under way during which the robot must not drive."""
-        actions = [*self._acting.values(), *(action for _, action in self._waits.values())]
+        """Whether an action is under way or to begin during which the robot must not drive."""
+        waits = (action for _, action in self._waits.values())
+        actions = [*self._acting.values(), *waits, *self._late]
         return any(action.blocking_type != "NONE" for action in actions)
 
     def _starts_here(self, node: Node) -> bool:
@@ -263,10 +269,14 @@ class MasterControl:
         parameters = {"x": position.x, "y": position.y, "tolerance": tolerance}
         if isinstance(position.theta, float):
             parameters["yaw"] = position.theta
-        tag = f"vda5050:{self._moves}"
-        if self._context.command("MOVE_TO_POSE", parameters, tag, now) is None:
+        tag = f"vda5050:move:{self._moves}"
+        problem = self._context.command("MOVE_TO_POSE", parameters, tag, now)
+        if problem is None:
             self._moves += 1
             self._moving = tag
+        elif not _is_for_later(problem):
+            self._error("orderError", problem.reason, Reference("nodeId", node.node_id))
+            self._drop_order(now)
         return False
 
     def _arrive(self, now: int) -> None:
@@ -275,8 +285,7 @@ class MasterControl:
         node = progress.nodes.pop(0)
         progress.edges = [e for e in progress.edges if e.sequence_id > node.sequence_id]
         progress.last_node, progress.last_sequence = node.node_id, node.sequence_id
-        for action in node.actions:
-            self._start(action, now)
+        self._late += [action for action in node.actions if not self._start(action, now)]
         if not progress.nodes:
             self._context.limit_speed(None, now)
 
@@ -294,6 +303,7 @@ class MasterControl:
         progress.nodes, progress.edges = [], []
         self._acting.clear()
         self._waits.clear()
+        self._late.clear()
 
     # ── actions ──
 
@@ -303,7 +313,6 @@ class MasterControl:
 
     def _start(self, action: Action, now: int) -> bool:
         """Begins an action of a node or an edge; False if it has to be tried again."""
-        self._changed = True
         given = action.parameters()
         if action.action_type == "wait":
             length = given.get("seconds")
@@ -311,18 +320,16 @@ class MasterControl:
                 self._finish(action, Refused("seconds must be a number from 0 to 86400"))
                 return True
             self._waits[action.action_id] = now + nanoseconds(float(length)), action
-            self._progress.set_action(action, "RUNNING")
-            return True
-        tag = f"vda5050:{action.action_id}"
-        self._acting[tag] = action
+        else:
+            tag = f"vda5050:action:{action.action_id}"
+            problem = self._context.command("EXECUTE_ACTION", given, tag, now)
+            if problem is not None:
+                if not (later := _is_for_later(problem)):
+                    self._finish(action, problem)
+                return not later
+            self._acting[tag] = action
+        self._changed = True
         self._progress.set_action(action, "RUNNING")
-        problem = self._context.command("EXECUTE_ACTION", given, tag, now)
-        if problem is not None:
-            self._acting.pop(tag, None)
-            if problem.reason.partition(":")[0] in LATER:
-                self._progress.set_action(action, "WAITING")
-                return False
-            self._finish(action, problem)
         return True
 
     def _end_waits(self, now: int) -> None:
@@ -363,8 +370,8 @@ class MasterControl:
     def save(self) -> Saved:
         return Saved(
             self._progress, self.post.save(), self._connected, self._paused, list(self._inbox),
-            self._moving, self._moves, dict(self._acting), dict(self._waits), list(self._instant),
-            list(self._errors), self._changed, self._seen,
+            self._moving, self._moves, dict(self._acting), dict(self._waits), list(self._late),
+            list(self._instant), list(self._errors), self._changed, self._seen,
             (self._look_due, self._state_due, self._picture_due),
         )  # fmt: skip
 
@@ -375,11 +382,15 @@ class MasterControl:
         self._connected, self._paused = saved.connected, saved.paused
         self._inbox = deque(saved.inbox)
         self._moving, self._moves = saved.moving, saved.moves
-        self._acting, self._waits = saved.acting, saved.waits
+        self._acting, self._waits, self._late = saved.acting, saved.waits, saved.late
         self._instant = deque(saved.instant, maxlen=MOST_INSTANT)
         self._errors = deque(saved.errors, maxlen=MOST_ERRORS)
         self._changed, self._seen = saved.changed, saved.seen
         self._look_due, self._state_due, self._picture_due = saved.due
+
+
+def _is_for_later(problem: Refused) -> bool:
+    return problem.reason.partition(":")[0] in LATER
 
 
 INSTANT: Mapping[str, Callable[[MasterControl, int], str]] = {

@@ -59,7 +59,9 @@ class Progress(Struct):
         return len(self.base()) <= 1 and len(self.nodes) > len(self.base())
 
     def edge_to(self, node: Node) -> Edge | None:
-        return next((e for e in self.edges if e.sequence_id == node.sequence_id - 1), None)
+        """The edge that leads to a node; sequence ids may have gaps."""
+        before = [edge for edge in self.edges if edge.sequence_id < node.sequence_id]
+        return before[-1] if before else None
 
     def set_action(self, action: Action, status: ActionStatus, result: str = "") -> None:
         self.actions[action.action_id] = ActionState(
