@@ -20,7 +20,7 @@ from understudy.units import LATEST
 INBOX = 1024
 """Messages that may wait for the next tick; twice as many as robots, if these are more."""
 ANSWERS = 4
-"""Confirmed messages that a message from the backend causes: an ack and its event, twice or more."""
+"""Confirmed messages that a message of the backend causes: an ack and its event, twice or more."""
 
 
 @dataclass(frozen=True, slots=True)
