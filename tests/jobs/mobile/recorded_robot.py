@@ -13,7 +13,7 @@ from understudy.config.mobile.robot_file import MODULES, RobotFile, read_robot_f
 from understudy.errors import Refused
 from understudy.jobs.mobile.handled import HandledIds
 from understudy.jobs.mobile.messages import Pose, Received, RobotStatus, StopReason, decoded
-from understudy.jobs.mobile.modules import Module, Occurrence
+from understudy.jobs.mobile.modules import Hold, Module, Occurrence, SpeedLimit
 from understudy.jobs.mobile.orchestration import build_orchestration
 from understudy.jobs.mobile.routes import Planner
 from understudy.units import NS_PER_SECOND
@@ -40,7 +40,7 @@ class RecordedRobot:
         self.limits: list[float | None] = []
         self.now = 0
         self.received = 0
-        self._hold: StopReason | None = None
+        self._holds: list[StopReason] = []
         self._handled = HandledIds()
         self.orchestration = build_orchestration(self, modules, planner)
 
@@ -67,10 +67,10 @@ class RecordedRobot:
     def cancel_own(self, now: int) -> None:
         self.running.clear()
 
-    def set_hold(self, reason: StopReason | None, now: int) -> None:
-        self._hold = reason
+    def set_hold(self, reason: Hold, held: bool, now: int) -> None:
+        self._holds = [each for each in self._holds if each != reason] + [reason] * held
 
-    def limit_speed(self, fastest: float | None, now: int) -> None:
+    def limit_speed(self, source: SpeedLimit, fastest: float | None, now: int) -> None:
         self.limits.append(fastest)
 
     # ── the runtime ──
@@ -101,8 +101,8 @@ class RecordedRobot:
 
     def _set_status(self) -> None:
         """A hold acts at the end of the tick, as in the runtime."""
-        if self._hold is not None:
-            self.stop_reason, self.status = self._hold, "PAUSED"
+        if self._holds:
+            self.stop_reason, self.status = self._holds[0], "PAUSED"
         elif self.stop_reason == "TRAFFIC_HOLD":
             self.stop_reason, self.status = None, "RUNNING"
 

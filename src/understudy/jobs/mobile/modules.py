@@ -19,6 +19,10 @@ from understudy.ports import State
 Occurrence = Literal["connected", "stopped", "ending"]
 """What modules are informed of: NATS is connected (again); a STOP command was carried out, or an
 operator stopped the robot; the cell ends."""
+Hold = Literal["TRAFFIC_HOLD", "MANUAL_HOLD"]
+"""Each is set and released on its own: a robot is held as long as one of them is set."""
+SpeedLimit = Literal["traffic", "order"]
+"""Who limits the speed: traffic control, or the edges of an order. The lowest limit counts."""
 CANCELED = "CANCELED"
 """Why a command of `RobotOrders.command` ended, if another command (STOP) ended it."""
 
@@ -68,16 +72,16 @@ class RobotOrders(Protocol):
         """Ends the running and the queued commands of `command`."""
         ...
 
-    def set_hold(self, reason: StopReason | None, now: int) -> None:
-        """A hold (TRAFFIC_HOLD, MANUAL_HOLD) stops the robot like a safety stop; None releases it.
+    def set_hold(self, reason: Hold, held: bool, now: int) -> None:
+        """A hold stops the robot like a safety stop.
 
         Unlike other safety stops it does not fail the running MOVE_TO_POSE or MOVE_VELOCITY of
         `command`: the robot goes on when the hold is released.
         """
         ...
 
-    def limit_speed(self, fastest: float | None, now: int) -> None:
-        """The largest speed that traffic control allows, m/s; None: no limit of its own."""
+    def limit_speed(self, source: SpeedLimit, fastest: float | None, now: int) -> None:
+        """The largest speed that a source allows, m/s; None: it has no limit."""
         ...
 
 

@@ -19,12 +19,13 @@ from understudy.jobs.mobile.messages import (
     CommandAck,
     Event,
     Malformed,
+    NotNegative,
     Pose,
     RobotStatus,
     StopReason,
     decoded,
 )
-from understudy.jobs.mobile.modules import Module, Occurrence
+from understudy.jobs.mobile.modules import Hold, Module, Occurrence, SpeedLimit
 from understudy.jobs.mobile.orchestration import build_orchestration
 from understudy.jobs.mobile.post import Post, Sender
 from understudy.jobs.mobile.reports import Columns, Link, Reports
@@ -58,6 +59,7 @@ class SavedRobot(Struct, forbid_unknown_fields=True):
     seen: Annotated[list[str], Meta(max_length=REMEMBERED)]
     executor: SavedExecutor
     modules: list[Any]
+    limits: dict[SpeedLimit, NotNegative]
 
 
 class Robot:
@@ -85,6 +87,7 @@ class Robot:
         self._was_stopped = False
         self._seen = HandledIds()
         self._beats = 0
+        self._limits: dict[SpeedLimit, float] = {}
         self.settings = Settings(self, table, row, self.body, hardware)
         own = [self.settings] if "Settings" in supported else []
         orchestration = build_orchestration(self, supported, planner)
@@ -142,12 +145,16 @@ class Robot:
     def cancel_own(self, now: int) -> None:
         self.executor.cancel_own(now)
 
-    def set_hold(self, reason: StopReason | None, now: int) -> None:
-        self._table.traffic_hold[self._row] = reason == "TRAFFIC_HOLD"
-        self._table.manual_hold[self._row] = reason == "MANUAL_HOLD"
+    def set_hold(self, reason: Hold, held: bool, now: int) -> None:
+        table = self._table
+        holds = table.traffic_hold if reason == "TRAFFIC_HOLD" else table.manual_hold
+        holds[self._row] = held
 
-    def limit_speed(self, fastest: float | None, now: int) -> None:
-        self._table.traffic_limit[self._row] = UNLIMITED if fastest is None else fastest
+    def limit_speed(self, source: SpeedLimit, fastest: float | None, now: int) -> None:
+        self._limits.pop(source, None)
+        if fastest is not None:
+            self._limits[source] = fastest
+        self._table.traffic_limit[self._row] = min(self._limits.values(), default=UNLIMITED)
 
     # ── messages ──
 
@@ -346,7 +353,7 @@ class Robot:
     def save(self) -> SavedRobot:
         return SavedRobot(
             self._sender.count, self._beats, self._seen.save(), self.executor.save(),
-            [module.save() for module in self._modules],
+            [module.save() for module in self._modules], dict(self._limits),
         )  # fmt: skip
 
     def load(self, saved: SavedRobot) -> None:
@@ -355,6 +362,7 @@ class Robot:
         self._sender.count, self._beats = saved.sent, saved.beats
         self._seen = HandledIds(saved.seen)
         self.executor.load(saved.executor)
+        self._limits = dict(saved.limits)
         for module, state in zip(self._modules, saved.modules, strict=True):
             module.load(state)
         self._ask_wakes()

@@ -73,7 +73,7 @@ class NodeHold:
         before = self.holds
         self.state.active, self.state.standing = active, standing
         if before != (active or standing):
-            self._context.set_hold(None if before else "TRAFFIC_HOLD", now)
+            self._context.set_hold("TRAFFIC_HOLD", not before, now)
 
 
 class TrafficSaved(Struct, forbid_unknown_fields=True):
@@ -138,7 +138,7 @@ class TrafficComm:
         if limits != before:
             given = [limit for limit in limits if limit is not None]
             fastest = min(given, default=None)
-            self._context.limit_speed(fastest, now)
+            self._context.limit_speed("traffic", fastest, now)
             self._hold.stand(fastest == 0, now)
 
 

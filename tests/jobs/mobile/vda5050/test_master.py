@@ -396,7 +396,7 @@ def test_a_decoded_order_keeps_what_the_schema_requires() -> None:
     assert [each.node_id for each in found.nodes] == ["n0", "n2", "n4"]
 
 
-LIFT = {"motorId": "act_1", "targetPosition": 0.05}
+LIFT: dict[str, Any] = {"motorId": "act_1", "targetPosition": 0.05}
 
 
 def test_an_action_at_a_node_begins_when_the_robot_is_no_longer_stopped() -> None:

@@ -201,12 +201,12 @@ class MasterControl:
 
     def _pause(self, now: int) -> str:
         self._paused = True
-        self._context.set_hold("MANUAL_HOLD", now)
+        self._context.set_hold("MANUAL_HOLD", True, now)
         return ""
 
     def _go_on(self, now: int) -> str:
         self._paused = False
-        self._context.set_hold(None, now)
+        self._context.set_hold("MANUAL_HOLD", False, now)
         return ""
 
     def _cancel(self, now: int) -> str:
@@ -263,7 +263,7 @@ class MasterControl:
         if blocking(edge.actions, self._progress):
             return False
         speed = edge.max_speed
-        self._context.limit_speed(speed if isinstance(speed, float) else None, now)
+        self._context.limit_speed("order", speed if isinstance(speed, float) else None, now)
         allowed = position.allowed_deviation_x_y
         tolerance = min(max(allowed if isinstance(allowed, float) else 0.0, TIGHTEST), LOOSEST)
         parameters = {"x": position.x, "y": position.y, "tolerance": tolerance}
@@ -287,13 +287,13 @@ class MasterControl:
         progress.last_node, progress.last_sequence = node.node_id, node.sequence_id
         self._late += [action for action in node.actions if not self._start(action, now)]
         if not progress.nodes:
-            self._context.limit_speed(None, now)
+            self._context.limit_speed("order", None, now)
 
     def _drop_order(self, now: int) -> None:
         self._changed = True
         progress = self._progress
         self._context.cancel_own(now)
-        self._context.limit_speed(None, now)
+        self._context.limit_speed("order", None, now)
         self._moving = ""
         for action_id, state in progress.actions.items():
             if state.action_status not in ("FINISHED", "FAILED"):
