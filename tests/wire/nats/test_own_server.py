@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 from tests.wire.nats.bench import (
+    OWN,
     RobotFace,
     client_of,
     eventually,
@@ -25,7 +26,9 @@ from tests.wire.nats.bench import (
 from understudy.errors import ConfigError, NotInstalledError
 from understudy.wire.interface import KeepsFiles
 from understudy.wire.nats import endpoint, server
+from understudy.wire.nats.client import connect
 from understudy.wire.nats.config import Config
+from understudy.wire.nats.link import NatsLink
 from understudy.wire.nats.store import PREFIX
 
 ROOT = Path(__file__).parents[3]
@@ -180,6 +183,20 @@ def test_what_was_not_handled_is_given_back_at_the_next_connection() -> None:
             os.kill(bench.server_pid, signal.SIGKILL)
             await until(lambda: len(face.received) == 2)
             assert face.received[1].payload == b"again"
+
+    run(test())
+
+
+def test_a_connection_that_is_lost_at_the_end_of_the_cell_is_no_bug() -> None:
+    """Else the end of the cell would leave its server running."""
+
+    async def test() -> None:
+        async with running(RobotFace()) as bench:
+            client = await connect(OWN, bench.address)
+            link = NatsLink("nats", client, OWN, bench.pump, {"reply.address": None})
+            await client.close()
+            with pytest.raises(ConnectionError):
+                await link.finish()
 
     run(test())
 

@@ -130,14 +130,17 @@ class NatsLink:
 
     async def finish(self) -> None:
         """Takes no more messages, and returns when everything was sent, and what needs a
-        confirmation has it."""
+        confirmation has it. ConnectionError: the connection is lost meanwhile."""
         self._finishing = True
-        if self._pull_subscription is not None:
-            await self._client.leave(self._pull_subscription, self._config.answer_timeout_s)
-        while self._pending or self._unconfirmed:
-            self._progress.clear()
-            await self._progress.wait()
-        await self.give_back()
+        try:
+            if self._pull_subscription is not None:
+                await self._client.leave(self._pull_subscription, self._config.answer_timeout_s)
+            while self._pending or self._unconfirmed:
+                self._progress.clear()
+                await self._progress.wait()
+            await self.give_back()
+        except NatsError as problem:
+            raise ConnectionError(str(problem) or type(problem).__name__) from None
 
     # ── operation ──
 
