@@ -93,6 +93,7 @@ class Document:
 
 
 def parse(text: str, file: str) -> Document:
+    wrong = "not JSON" if file.endswith(".json") else "not YAML"  # which includes JSON
     try:
         loader = Yaml12Loader(text)
         node = loader.get_single_node()
@@ -104,11 +105,11 @@ def parse(text: str, file: str) -> Document:
         mark = problem.problem_mark
         line = mark.line + 1 if mark else 0
         reason = str(problem.problem)[:LONGEST_SHOWN]
-        raise ConfigError(f"not YAML: {reason}", file=file, line=line) from None
+        raise ConfigError(f"{wrong}: {reason}", file=file, line=line) from None
     except (yaml.YAMLError, ValueError) as problem:
-        raise ConfigError(f"not YAML: {str(problem)[:LONGEST_SHOWN]}", file=file) from None
+        raise ConfigError(f"{wrong}: {str(problem)[:LONGEST_SHOWN]}", file=file) from None
     except RecursionError:
-        raise ConfigError("not YAML: nested too deeply", file=file) from None
+        raise ConfigError(f"{wrong}: nested too deeply", file=file) from None
     if not isinstance(value, dict | None):  # the value is not shown: it may be any file
         raise ConfigError("this does not fit", file=file, line=lines[()], allowed="a mapping")
     return Document(file, value, lines)

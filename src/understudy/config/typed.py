@@ -47,7 +47,10 @@ def _struct(value: Any, info: shape.StructType, key: str) -> Any:
         fields[name].name: read(item, fields[name].type, _join(key, name))
         for name, item in value.items()
     }
-    return info.cls(**given)
+    try:
+        return info.cls(**given)
+    except ValueError as problem:  # `__post_init__`: keys that do not fit together
+        raise ConfigError(str(problem), key=key) from None
 
 
 def _dict(value: Any, info: shape.DictType, key: str) -> dict[Any, Any]:

@@ -141,6 +141,17 @@ def test_without_the_key_the_section_of_the_robot_files_counts(folder: Folder) -
     assert folder.nats(ONE + "nats: {port: 4333}") == Nats(port=4333)
 
 
+def test_keys_of_the_server_that_do_not_fit_together_are_named(folder: Folder) -> None:
+    folder.robot("r.json")
+    message = folder.error(ONE + "nats: {servers: ['nats://h:1'], token: t, creds_file: c}")
+    assert message == "cell.yaml:2: nats: only one of creds_file, nkey_file, token can be given"
+
+
+def test_a_wrong_server_in_a_robot_file_is_named_there(folder: Folder) -> None:
+    folder.robot("r.json", nats={"servers": ["http://10.0.0.5:4222"]})
+    assert re.match(r"r\.json:\d\d+: nats\.servers\.0: this does not fit", folder.error(ONE))
+
+
 def test_cells_with_other_robots_have_other_consumers_on_a_given_server(folder: Folder) -> None:
     """Each message is given to one process of a consumer only."""
     folder.robot("r.json")

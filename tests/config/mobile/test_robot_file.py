@@ -54,6 +54,11 @@ def test_limits_are_in_si_units() -> None:
     assert (gripper.lowest, gripper.highest) == pytest.approx((0.0, 0.08))
 
 
+def test_a_file_that_is_no_json_is_named_so() -> None:
+    with pytest.raises(ConfigError, match=r"robot_config\.json:1: not JSON: "):
+        read_robot_file('{"schemaVersion": 1,,}', "robot_config.json")
+
+
 def test_the_same_file_is_valid_for_the_real_robot() -> None:
     assert read_robot_file(changed("runtime.mode", "REAL"), "f").runtime.mode == "REAL"
 

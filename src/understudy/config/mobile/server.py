@@ -27,6 +27,7 @@ def wire_of(files: Mapping[str, str], given: Mapping[str, Any] | None, find: Fin
     """The wire to NATS. ``files``: of the robots, by their names; ``given``: the key `nats` of the
     cell file, in its absence that of the robots' files counts."""
     found: tuple[str, Nats] | None = None
+    place: dict[str, Any] = {}
     for name, file in files.items():
         with located_at(f"robots.{name}"):
             path, text = find(file)
@@ -35,11 +36,14 @@ def wire_of(files: Mapping[str, str], given: Mapping[str, Any] | None, find: Fin
             if found is not None and found[1] != nats:
                 raise _another(found[0], path, text)
             found = path, nats
+            place = {"file": path, "line": parse(text, path).lines[("nats",)]}
     keys = dict(given or (wire_keys(*found) if found else {}))
     if keys.get("servers"):
         keys.setdefault("durable", consumer_of(files))
-    with located_at("nats"):
+    try:
         wire: Wire = read(keys, module_of("wires", "nats").Config)
+    except ConfigError as problem:
+        raise problem.within("nats", **place) from None
     return wire
 
 

@@ -1,6 +1,7 @@
 """The keys of `nats:` in a cell file."""
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -27,6 +28,15 @@ class Tls(Struct, frozen=True, forbid_unknown_fields=True):
     cert_file: str = ""
     key_file: str = ""
     hostname: str = ""
+
+
+def _check_port(address: str) -> None:
+    try:
+        port = urlsplit(address).port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise ValueError(f"servers: {address}: the port is a number from 1 to 65535")
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,6 +85,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     ping_interval_s: Seconds = 5.0
 
     def __post_init__(self) -> None:
+        for address in self.servers:
+            _check_port(address)
         if len([name for name in ONE_SECRET if getattr(self, name)]) > 1:
             raise ValueError(f"only one of {', '.join(ONE_SECRET)} can be given")
         own = [name for name in ("creds_file", "nkey_file", "tls") if getattr(self, name)]
