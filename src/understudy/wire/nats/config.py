@@ -17,6 +17,8 @@ DUPLICATE_WINDOW_S = 600
 """The server drops a message whose id it has stored within this time."""
 DEFAULT_MAX_AGE_S = 86_400
 DEFAULT_MAX_MB = 256
+MOST_REPLICAS = 5
+"""The largest number that JetStream knows."""
 ONE_SECRET = ("creds_file", "nkey_file", "token")
 
 
@@ -56,8 +58,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     says where a consumer that is new to the server begins: at messages that are sent from now on,
     or at all that are stored. Once it exists, it goes on where it ended.
 
-    `max_age_s` and `max_mb`: bounds of each stream. A stream that exists is never changed: it must
-    have these bounds if they are given here.
+    `max_age_s` and `max_mb`: bounds of each stream. `replicas`: servers of a cluster that store it.
+    A stream that exists is never changed: it must have these bounds if they are given here, and at
+    least as many replicas.
     """
 
     host: str = "127.0.0.1"
@@ -77,6 +80,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     stream_out: Name = "ROBOT_OUT"
     max_age_s: Annotated[int, Meta(ge=DUPLICATE_WINDOW_S, le=10**9)] | None = None
     max_mb: Annotated[int, Meta(ge=1, le=1 << 20)] | None = None
+    replicas: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] = 1
     ack_wait_s: Seconds = 10.0
     max_ack_pending: Annotated[int, Meta(ge=1, le=100_000)] = 1000
     connect_timeout_s: Seconds = 2.0
@@ -94,6 +98,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"{own[0]} is for given servers; the cell's own server takes a token")
         if self.store and self.servers:
             raise ValueError("store is for the cell's own server, not for given servers")
+        if self.replicas > 1 and not self.servers:
+            raise ValueError("replicas are for given servers; the cell's own server is alone")
         if not self.servers and 2 * self.stream_mb > self.max_file_mb:
             raise ValueError(
                 f"two streams of {self.stream_mb} MB (max_mb) do not fit into max_file_mb: "

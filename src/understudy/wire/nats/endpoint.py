@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import zlib
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ class NatsEndpoint:
         self._task: asyncio.Task[None] | None = None
         self._tried: asyncio.Future[None] | None = None
         """Done when the first attempt has succeeded or failed."""
-        self._addresses: Iterator[str] = itertools.cycle(config.servers)
+        self._addresses: Iterator[str] = itertools.cycle(_in_turn(config))
         self._unhandled: dict[str, None] = {}
         self._said = ""
 
@@ -166,3 +167,12 @@ class NatsEndpoint:
             again = f"; trying again every {self._config.reconnect_wait_s:g} s"
             log.warning("%s: %s%s", self.endpoint, text, "" if self.own_server else again)
             self._said = text
+
+
+def _in_turn(config: Config) -> tuple[str, ...]:
+    """The given servers in the order in which they are tried. Cells begin at different ones, by the
+    names of their consumers: so the shards of a fleet are spread over a cluster."""
+    if not config.servers:
+        return ()
+    first = zlib.crc32(config.durable.encode()) % len(config.servers)
+    return config.servers[first:] + config.servers[:first]

@@ -19,7 +19,7 @@ from understudy.wire.connection import Connection
 from understudy.wire.interface import PeerEvents
 from understudy.wire.nats.client import NatsClient, is_done
 from understudy.wire.nats.config import Config
-from understudy.wire.nats.streams import API
+from understudy.wire.nats.streams import API, is_gone
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +35,20 @@ PULL = 64
 """Messages that are asked for at a time."""
 PULL_SECONDS = 5.0
 """Time for which the server keeps a request for messages."""
+PULL_HEARTBEAT_SECONDS = 1.0
+"""So often the server says that it still has the request."""
+PULL_SILENCE_SECONDS = 3.0
+"""A request that the server does not mention for so long is lost: it is made again. In a cluster the
+server that has a request may end while the connection, to another one, goes on."""
+NO_LEADER_SECONDS = 0.2
+"""Time between two requests while a cluster chooses a leader for the consumer."""
 LARGEST_PULL = 4 << 20
 """Bytes of the messages of one request."""
 CREDIT_SECONDS = 0.02
 """Time after which a session that had no credit is asked again."""
 MOST_UNCONFIRMED = MOST_UNHANDLED = 10_000
-ENDS_OF_PULL = {"404", "408", "409"}
+NO_RESPONDERS = "503"
+ENDS_OF_PULL = {"404", "408", "409", NO_RESPONDERS}
 CONSUMER_GONE = ("consumer deleted", "consumer is push based")
 NAK = b"-NAK"
 PEER = "nats"
@@ -80,6 +88,9 @@ class NatsLink:
         self._asked = 0
         """Messages that the server still may send for the last request."""
         self._pull_ended = asyncio.Event()
+        self._pull_mentioned = False
+        """Whether the server has said something about the last request lately."""
+        self._pull_refused = False
         self._confirmations = client.new_inbox()
         self._pulls = client.new_inbox()
         self._numbers = itertools.count(1)
@@ -249,19 +260,33 @@ class NatsLink:
                 await asyncio.sleep(CREDIT_SECONDS)
                 continue
             request = {
-                "batch": batch, "max_bytes": size, "expires": round(PULL_SECONDS * NS_PER_SECOND)
+                "batch": batch, "max_bytes": size, "expires": round(PULL_SECONDS * NS_PER_SECOND),
+                "idle_heartbeat": round(PULL_HEARTBEAT_SECONDS * NS_PER_SECOND),
             }  # fmt: skip
             self._asked = batch
+            self._pull_refused = False
             self._pull_ended.clear()
             await self._client.publish(subject, msgspec.json.encode(request), self._pulls)
-            ended = asyncio.ensure_future(self._pull_ended.wait())
-            try:
-                if not await is_done({ended}, 2 * PULL_SECONDS):
-                    self._client.give_up("the server does not end requests for messages")
-            finally:
-                ended.cancel()
+            await self._end_of_pull()
+            if self._pull_refused:
+                if await is_gone(self._client, self._config):
+                    self._client.give_up(f"the consumer {self._config.durable} is gone")
+                await asyncio.sleep(NO_LEADER_SECONDS)
+
+    async def _end_of_pull(self) -> None:
+        """Returns when the server has ended the request, or has lost it."""
+        ended = asyncio.ensure_future(self._pull_ended.wait())
+        try:
+            self._pull_mentioned = True
+            while self._pull_mentioned:
+                self._pull_mentioned = False
+                if await is_done({ended}, PULL_SILENCE_SECONDS):
+                    return
+        finally:
+            ended.cancel()
 
     async def _pulled(self, message: Msg) -> None:
+        self._pull_mentioned = True
         if message.subject == self._pulls:
             self._pull_status(message.headers or {})
             return
@@ -279,9 +304,10 @@ class NatsLink:
 
     def _pull_status(self, headers: dict[str, str]) -> None:
         status, reason = headers.get("Status", ""), headers.get("Description", "")
-        if status == "503" or any(text in reason.lower() for text in CONSUMER_GONE):
+        if any(text in reason.lower() for text in CONSUMER_GONE):
             self._client.give_up(f"the consumer {self._config.durable} is gone")
         elif status in ENDS_OF_PULL:
+            self._pull_refused = status == NO_RESPONDERS
             self._pull_ended.set()
 
     # ── log ──
@@ -299,7 +325,7 @@ def _size(message: WireMessage) -> int:
 
 def _refusal(message: Msg) -> str:
     """Why JetStream has not stored a message; empty if it has."""
-    if (message.headers or {}).get("Status") == "503":
+    if (message.headers or {}).get("Status") == NO_RESPONDERS:
         return "no stream has its subject"
     try:
         answer = msgspec.json.decode(message.data, type=PubAck)

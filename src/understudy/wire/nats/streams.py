@@ -28,13 +28,21 @@ MAX_PULLS = 16
 """Requests for messages that wait at the server: of one cell, and of one that has just ended."""
 API = "$JS.API"
 STREAM_NOT_FOUND, CONSUMER_NOT_FOUND = 10059, 10014
+NO_PEERS, UNAVAILABLE = 10005, 503
+"""A cluster that is just starting, or chooses a leader, refuses for the moment: the code of the
+error that too few servers are there, and the status of the others."""
 
 
 class ApiError(Struct):
     """What JetStream refuses, and why."""
 
+    code: int = 0
     err_code: int = 0
     description: str = ""
+
+    @property
+    def temporary(self) -> bool:
+        return self.code == UNAVAILABLE or self.err_code == NO_PEERS
 
 
 class Answer(Struct):
@@ -49,6 +57,10 @@ class JetStreamError(ConnectionError):
     """JetStream refuses or does not answer; the connection is made anew later."""
 
 
+class NoAnswerError(JetStreamError):
+    """JetStream does not answer in time: it is away, or a cluster chooses a leader."""
+
+
 class StreamDiffersError(ConfigError):
     """A stream of the server is not as the cell needs it."""
 
@@ -59,7 +71,7 @@ async def ask(client: NatsClient, subject: str, request: Any, within: float) -> 
         reply = await client.request(f"{API}.{subject}", msgspec.json.encode(request), within)
         return msgspec.json.decode(reply.data, type=Answer)
     except TimeoutError:
-        raise JetStreamError(f"JetStream gave no answer to {subject} in {within:g} s") from None
+        raise NoAnswerError(f"JetStream gave no answer to {subject} in {within:g} s") from None
     except UNREADABLE as problem:
         raise JetStreamError(f"the answer of JetStream to {subject}: {problem}") from None
     except NoRespondersError:
@@ -86,7 +98,7 @@ def wanted_streams(config: Config) -> list[dict[str, Any]]:
             "max_msgs": -1,
             "max_consumers": MAX_CONSUMERS,
             "duplicate_window": DUPLICATE_WINDOW_S * NS_PER_SECOND,
-            "num_replicas": 1,
+            "num_replicas": config.replicas,
         }
         for name, subjects in both
     ]
@@ -101,7 +113,10 @@ async def ensure_streams(client: NatsClient, config: Config) -> list[str]:
         if answer.error is not None and answer.error.err_code == STREAM_NOT_FOUND:
             answer = await ask(client, f"STREAM.CREATE.{name}", wanted, timeout)
             if answer.error is not None:
-                problems.append(f"stream {name} cannot be made: {answer.error.description}")
+                problem = f"stream {name} cannot be made: {answer.error.description}"
+                if answer.error.temporary:
+                    raise JetStreamError(problem)
+                problems.append(problem)
             continue
         if answer.error is not None:
             raise JetStreamError(f"stream {name}: {answer.error.description}")
@@ -124,6 +139,9 @@ def differences(wanted: dict[str, Any], found: dict[str, Any], config: Config) -
         problems.append(
             f"duplicate_window is {window / NS_PER_SECOND:g} s, needed are {DUPLICATE_WINDOW_S} s"
         )
+    replicas = found.get("num_replicas", 1)
+    if replicas < config.replicas:
+        problems.append(f"it has {replicas} replicas, the cell file says {config.replicas}")
     if config.max_age_s is not None and found.get("max_age", 0) != wanted["max_age"]:
         age = found.get("max_age", 0) / NS_PER_SECOND
         problems.append(f"max_age is {age:g} s, the cell file says {config.max_age_s} s")
@@ -176,6 +194,19 @@ async def ensure_consumer(client: NatsClient, config: Config, addresses: Sequenc
     if answer.error is not None:
         raise JetStreamError(f"consumer {where} cannot be made: {answer.error.description}")
     return found.num_waiting > 0
+
+
+async def is_gone(client: NatsClient, config: Config) -> bool:
+    """Whether the cell's consumer does not exist any more. While a cluster chooses a leader for it,
+    it exists, but nobody answers requests to it."""
+    where = f"{config.stream_out}.{config.durable}"
+    try:
+        answer = await ask(client, f"CONSUMER.INFO.{where}", {}, config.answer_timeout_s)
+    except NoAnswerError:
+        return False
+    return answer.error is not None and answer.error.err_code in (
+        STREAM_NOT_FOUND, CONSUMER_NOT_FOUND,
+    )  # fmt: skip
 
 
 def _filters(settings: dict[str, Any]) -> list[str]:
