@@ -61,6 +61,15 @@ def test_other_robots_and_devices_are_in_the_first_shard_only() -> None:
     assert "bench" not in with_shard(whole, Shard(2, 2)).robots
 
 
+def test_many_shards_have_more_robots_than_one_process() -> None:
+    with pytest.raises(ConfigError, match="1 to 20000"):
+        with_robots(load_config("fleet"), 30_000)
+    whole = with_robots(load_config("fleet"), 30_000, shards=100)
+    assert len(with_shard(whole, Shard(100, 100)).robots) == 300
+    with pytest.raises(ConfigError, match="1 to 1000000"):
+        with_robots(load_config("fleet"), 1_000_001, shards=100)
+
+
 @pytest.mark.parametrize("text", ["3", "0/4", "5/4", "a/b", "1/", "-1/4", "1/99999", "1/4 "])
 def test_a_shard_that_cannot_be(text: str) -> None:
     with pytest.raises(ConfigError, match="K/N"):

@@ -143,9 +143,10 @@ def run(
 
 def _divided(config: CellConfig, robots: int | None, shard: str | None) -> CellConfig:
     """The cell with another number of mobile robots, or with a part of them."""
+    part = None if shard is None else parse_shard(shard)
     if robots is not None:
-        config = with_robots(config, robots)
-    return config if shard is None else with_shard(config, parse_shard(shard))
+        config = with_robots(config, robots, part.of if part else 1)
+    return with_shard(config, part) if part else config
 
 
 def _until_interrupted(live: Coroutine[Any, Any, bool]) -> bool:

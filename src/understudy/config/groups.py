@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from understudy.config.files import find_robot_file
-from understudy.config.limits import MOST_ROBOTS, MOST_ROWS
+from understudy.config.limits import MOST_ROBOTS, MOST_ROWS, MOST_SHARDED
 from understudy.errors import ConfigError
 from understudy.registry import kinds, module_of
 from understudy.wire.interface import Wire
@@ -47,10 +47,13 @@ def check_count(bodies: Mapping[str, Mapping[str, Any]]) -> None:
             raise ConfigError("too many robots", value=count, allowed=f"at most {most}")
 
 
-def check_number(count: int) -> None:
-    """The number of robots that are rows of a table."""
-    if not 1 <= count <= MOST_ROWS:
-        raise ConfigError("--robots", value=count, allowed=f"1 to {MOST_ROWS}")
+def check_number(count: int, shards: int) -> None:
+    """The number of robots that are rows of tables, one table in each shard."""
+    most = min(MOST_ROWS * shards, MOST_SHARDED)
+    if not 1 <= count <= most:
+        raise ConfigError(
+            "--robots", value=count, allowed=f"1 to {most}: {MOST_ROWS} a process (--shard K/N)"
+        )
 
 
 def wires_of_groups(robots: Mapping[str, OfKind], head: Any, cell_file: str) -> dict[str, Wire]:

@@ -10,6 +10,8 @@ MOST_ROBOTS = 500
 """Robots of a cell, and devices that stand in it by themselves."""
 MOST_ROWS = 20_000
 """Robots of a cell whose kind computes all of them together, as rows of one table."""
+MOST_SHARDED = 1_000_000
+"""Such robots of all shards of a cell."""
 LARGEST_URDF = 8 * MEGABYTE
 """Bytes of a URDF or xacro file, and of the URDF that a xacro file expands to."""
 LARGEST_MESH = 64 * MEGABYTE

@@ -31,15 +31,15 @@ def parse_shard(text: str) -> Shard:
     return Shard(int(found[1]), int(found[2]))
 
 
-def with_robots(config: CellConfig, count: int) -> CellConfig:
+def with_robots(config: CellConfig, count: int, shards: int = 1) -> CellConfig:
     """The cell with ``count`` robots of the kind that can be many: those of the file, and copies of
-    them, one after the other. A copy has the pose of its original."""
+    them, one after the other. A copy has the pose of its original. They are for so many shards."""
     originals = {name: robot for name, robot in config.robots.items() if is_group(robot.kind)}
     if not originals:
         raise ConfigError(
             f"--robots: the cell {config.name} has no mobile robots", value=count, allowed="none"
         )
-    check_number(count)
+    check_number(count, shards)
     chosen = dict(list(originals.items())[:count])
     stem = next(iter(originals)).rstrip("0123456789")
     stem, number = stem if stem.endswith(("-", "_")) else f"{stem}-", 0

@@ -28,7 +28,10 @@ def wire_of(files: Mapping[str, str], given: Mapping[str, Any] | None, find: Fin
     cell file, in its absence that of the robots' files counts."""
     found: tuple[str, Nats] | None = None
     place: dict[str, Any] = {}
+    first_robots: dict[str, str] = {}
     for name, file in files.items():
+        first_robots.setdefault(file, name)
+    for file, name in first_robots.items():
         with located_at(f"robots.{name}"):
             path, text = find(file)
         nats = robot_file(path, text).nats
