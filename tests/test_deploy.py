@@ -40,8 +40,8 @@ def manifests() -> list[dict[str, Any]]:
 
 
 def manifest(kind: str, name: str) -> dict[str, Any]:
-    [found] = [each for each in manifests() if (each["kind"], each["metadata"]["name"]) == (kind, name)]  # fmt: skip
-    return found
+    named = {(each["kind"], each["metadata"]["name"]): each for each in manifests()}
+    return named[kind, name]
 
 
 def test_the_shards_of_the_manifest_are_real_commands() -> None:
@@ -74,7 +74,8 @@ def test_the_cell_of_the_manifest_names_the_servers_of_the_manifest() -> None:
 
 
 def test_every_selector_of_the_manifest_selects_pods() -> None:
-    labels = [each["spec"]["template"]["metadata"]["labels"] for each in manifests() if each["kind"] == "StatefulSet"]  # fmt: skip
+    sets = (manifest("StatefulSet", name) for name in ("nats", "shard"))
+    labels = [each["spec"]["template"]["metadata"]["labels"] for each in sets]
     for each in manifests():
         selector = each.get("spec", {}).get("selector")
         if selector is not None:

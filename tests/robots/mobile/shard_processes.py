@@ -80,7 +80,7 @@ class Backend:
         subject = f"robot.{robot}.command.request"
         data, headers = json.dumps(body).encode(), {"Nats-Msg-Id": name}
         async with asyncio.timeout(DEADLINE_SECONDS):
-            while not await self._is_stored(subject, data, headers):
+            while not await self._is_stored(subject, data, headers):  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
 
     async def _is_stored(self, subject: str, data: bytes, headers: dict[str, str]) -> bool:

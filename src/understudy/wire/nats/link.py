@@ -38,8 +38,8 @@ PULL_SECONDS = 5.0
 PULL_HEARTBEAT_SECONDS = 1.0
 """So often the server says that it still has the request."""
 PULL_SILENCE_SECONDS = 3.0
-"""A request that the server does not mention for so long is lost: it is made again. In a cluster the
-server that has a request may end while the connection, to another one, goes on."""
+"""A request that the server does not mention for so long is lost: it is made again. In a cluster
+the server that has a request may end while the connection, to another one, goes on."""
 NO_LEADER_SECONDS = 0.2
 """Time between two requests while a cluster chooses a leader for the consumer."""
 LARGEST_PULL = 4 << 20
