@@ -33,7 +33,8 @@ def parse_shard(text: str) -> Shard:
 
 def with_robots(config: CellConfig, count: int, shards: int = 1) -> CellConfig:
     """The cell with ``count`` robots of the kind that can be many: those of the file, and copies of
-    them, one after the other. A copy has the pose of its original. They are for so many shards."""
+    them, one after the other. A copy has the pose of its original.
+    ``shards``: the number of processes that share them."""
     originals = {name: robot for name, robot in config.robots.items() if is_group(robot.kind)}
     if not originals:
         raise ConfigError(

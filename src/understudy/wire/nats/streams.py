@@ -198,7 +198,7 @@ async def ensure_consumer(client: NatsClient, config: Config, addresses: Sequenc
 
 async def is_gone(client: NatsClient, config: Config) -> bool:
     """Whether the cell's consumer does not exist any more. While a cluster chooses a leader for it,
-    it exists, but nobody answers requests to it."""
+    it exists, but no server answers requests to it."""
     where = f"{config.stream_out}.{config.durable}"
     try:
         answer = await ask(client, f"CONSUMER.INFO.{where}", {}, config.answer_timeout_s)
