@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from understudy.app.build import build_cell
-from understudy.config import CellConfig, load_config
+from understudy.config import CellConfig, load_config, read_config
 from understudy.errors import ConfigError
 from understudy.wire.nats import Config as Nats
 
@@ -186,3 +186,9 @@ def test_ids_that_are_no_word_of_a_subject_are_refused(folder: Folder) -> None:
     for wrong in ("a.b", "a b", "*", ">"):
         folder.robot("r.json", wrong)
         assert "identity.robotId" in folder.error("include: {robots: [r.json]}")
+
+
+def test_keys_of_a_face_that_do_not_fit_together_are_named() -> None:
+    robot = "{kind: mobile, file: amr.json, faces: {vda5050: {password: secret}}}"
+    with pytest.raises(ConfigError, match=r"faces\.vda5050.*password needs username"):
+        read_config(f"robots:\n  robot-1: {robot}\n", "cell.yaml")

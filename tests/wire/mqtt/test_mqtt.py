@@ -9,6 +9,7 @@ import aiomqtt
 import pytest
 from tests.wire.mqtt.broker import Broker
 
+from understudy.config.typed import read
 from understudy.errors import ConfigError
 from understudy.ports import RETAINED, MessageSession, WireMessage
 from understudy.simulation.cell import Cell
@@ -231,11 +232,35 @@ def test_a_message_that_is_too_long_is_dropped(broker: Broker) -> None:
     with_wire(config_for(broker), work)
 
 
-def test_a_missing_certificate_is_named() -> None:
+CA = str(Path(__file__).parents[1] / "nats/certificates/ca.pem")
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({"ca_file": "nowhere.pem"}, r"echo\.ca_file.*nowhere\.pem"),
+        ({"ca_file": CA, "cert_file": "nowhere.pem"}, r"echo\.cert_file.*nowhere\.pem"),
+    ],
+)
+def test_a_missing_certificate_is_named(keys: dict[str, str], named: str) -> None:
     async def start() -> None:
         face = EchoFace()
         pump = Pump(Exchange(Cell("echo", digest="", parts={"echo": face}, faces={"echo": face})))
-        await Config(ca_file="nowhere.pem").server("echo", pump).start()
+        await Config(**keys).server("echo", pump).start()  # type: ignore[arg-type]
 
-    with pytest.raises(ConfigError, match=r"nowhere\.pem"):
+    with pytest.raises(ConfigError, match=named):
         asyncio.run(start())
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"cert_file": "a.pem"}, "cert_file needs ca_file"),
+        ({"ca_file": "a.pem", "key_file": "a.key"}, "key_file needs cert_file"),
+        ({"password": "secret"}, "password needs username"),
+    ],
+)
+def test_keys_that_need_another_one(keys: dict[str, str], problem: str) -> None:
+    """Without `ca_file` there is no TLS: a certificate alone would be of no effect."""
+    with pytest.raises(ConfigError, match=problem):
+        read(keys, Config)

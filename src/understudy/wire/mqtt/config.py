@@ -30,6 +30,12 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     connect_timeout_s: Seconds = 5.0
     reconnect_wait_s: Seconds = 2.0
 
+    def __post_init__(self) -> None:
+        for key, needed in (("cert_file", "ca_file"), ("key_file", "cert_file"),
+                            ("password", "username")):  # fmt: skip
+            if getattr(self, key) is not None and getattr(self, needed) is None:
+                raise ValueError(f"{key} needs {needed}")
+
     def placed(self, port: int | None, *, ephemeral: bool) -> "Wire":
         """A broker of others: it has its port, whatever is free here."""
         return self if port is None else replace(self, port=port)

@@ -105,13 +105,16 @@ class MqttEndpoint:
         config = self._config
         if config.ca_file is None:
             return None
+        key = "ca_file"
         try:
             context = ssl.create_default_context(cafile=config.ca_file)
             if config.cert_file is not None:
+                key = "cert_file"
                 context.load_cert_chain(config.cert_file, config.key_file)
-        except (OSError, ssl.SSLError) as problem:
-            raise ConfigError(f"a certificate cannot be read: {problem}", key="ca_file",
-                              value=config.ca_file) from None  # fmt: skip
+        except OSError as problem:  # ssl.SSLError is one
+            raise ConfigError(f"the certificate cannot be used: {problem}",
+                              key=f"{self.endpoint}.{key}",
+                              value=getattr(config, key)) from None  # fmt: skip
         return context
 
     def _say(self, text: str) -> None:
