@@ -173,6 +173,23 @@ def test_robot_files_with_different_servers_are_an_error(folder: Folder) -> None
     assert "the key nats in the cell file" in message
 
 
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ("max_file_mb: 16, max_mb: 16", "two streams of 16 MB (max_mb) do not fit"),
+        ("stream_in: A, stream_out: A", "stream_in and stream_out are both A; name two streams"),
+        ("creds_file: a.creds", "creds_file is for given servers"),
+        ("servers: ['nats://h:1'], token: t, nkey_file: n", "only one of creds_file, nkey_file"),
+    ],
+)
+def test_settings_that_do_not_fit_together_are_named(
+    folder: Folder, keys: str, problem: str
+) -> None:
+    folder.robot("r.json")
+    text = f"nats: {{{keys}}}\ninclude: {{robots: [r.json]}}"
+    assert folder.error(text).startswith(f"cell.yaml:1: nats: {problem}")
+
+
 # ── many ──
 
 

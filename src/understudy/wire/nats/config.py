@@ -106,7 +106,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
                 f"{self.max_file_mb}"
             )
         if self.stream_in == self.stream_out:
-            raise ValueError("stream_in and stream_out are two streams")
+            raise ValueError(
+                f"stream_in and stream_out are both {self.stream_in}; name two streams"
+            )
 
     @property
     def stream_mb(self) -> int:

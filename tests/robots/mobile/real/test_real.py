@@ -17,6 +17,7 @@ from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
 from understudy.ports.mobile import MotorOutputs
 from understudy.robots.mobile.real import RealHardware
+from understudy.robots.mobile.real.driver_lines import line_of
 from understudy.robots.mobile.real.registers import halves, number
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
@@ -171,6 +172,26 @@ def test_sensors_are_read(kind: str) -> None:
     (scan,) = bench.hardware.sensors.take_scans()
     assert scan.code == "A-01"
     assert bench.hardware.sensors.take_scans() == []
+
+
+def test_a_battery_has_at_most_100_percent_and_keeps_its_charge_while_it_is_silent(
+    kind: str,
+) -> None:
+    bench = Bench(kind).connect()
+    for register, percent in ((0xFFFF, 100.0), (1250, 12.5)):
+        bench.device.inputs |= {BATTERY: 1, BATTERY + 1: register}
+        assert bench.tick(2).hardware.read_robots(ROWS).battery_percent[0] == percent
+    bench.silent = True
+    assert bench.tick(40).hardware.read_robots(ROWS).battery_percent[0] == 12.5
+
+
+def test_a_number_of_any_length_ends_the_connection() -> None:
+    bench = Bench("SERIAL").connect()
+    bench.silent = True
+    bench.tick()
+    number, _, _ = bench.driver.take(UNLIMITED).decode().partition(" ")
+    bench.driver.receive(line_of(f"{number} OK {'9' * 5000}"), bench.now)
+    assert "a register has 16 bits" in bench.log[-1]
 
 
 def test_a_lidar_that_does_not_answer_sees_no_way_ahead(kind: str) -> None:

@@ -18,6 +18,7 @@ from understudy.robots.mobile.real.driver_registers import Answer, BadAnswerErro
 TABLES = {(False, True): "D", (False, False): "I", (True, True): "C", (True, False): "H"}
 """The letter of a table by (writes, bits)."""
 LARGEST = 0xFFFF
+DIGITS = len(str(LARGEST))
 LONGEST_QUOTE = 60
 
 
@@ -44,12 +45,12 @@ class LineCodec:
         kind, _, values = rest.partition(" ")
         if kind == "ERR":
             return used, Answer((), f"error {values[:LONGEST_QUOTE]}")
-        if kind != "OK" or not all(word.isdecimal() for word in values.split()):
+        words = values.split()
+        if kind != "OK" or not all(word.isdecimal() for word in words):
             raise BadAnswerError(f"its answer cannot be read: {text[:LONGEST_QUOTE]!r}")
-        numbers = [int(word) for word in values.split()]
-        if any(value > LARGEST for value in numbers):
+        if any(len(word) > DIGITS or int(word) > LARGEST for word in words):
             raise BadAnswerError("a register has 16 bits")
-        return used, Answer(numbers)
+        return used, Answer([int(word) for word in words])
 
 
 def line_of(text: str) -> bytes:

@@ -62,7 +62,7 @@ RESET_LASTS = 500 * NS_PER_MS
 SENSOR_REGISTERS = {"LIDAR": LIDAR_READ, "BARCODE_SCANNER": SCANNER_READ, "BATTERY": BATTERY_READ}
 DeviceDriver = RegisterDriver | CanopenDriver
 FULL = 100.0
-"""Percent: what a robot without a battery sensor reports."""
+"""Percent: what a robot without a battery sensor reports, and the largest charge."""
 
 
 class Devices:
@@ -263,6 +263,8 @@ class RealSensors:
         self._counters: dict[int, int] = {}
         self._batteries: dict[int, int] = {}
         """The battery sensor of a robot."""
+        self._charges: dict[int, float] = {}
+        """Percent: the last reading of a robot, kept while its sensor does not answer."""
         for row, (robot, device) in enumerate(layout.devices):
             if robot not in robots:
                 continue
@@ -304,7 +306,9 @@ class RealSensors:
     def battery_percent(self, robot: int) -> float:
         row = self._batteries.get(robot)
         answer = None if row is None else self._ready(row)
-        return answer[1] / 100.0 if answer else FULL
+        if answer is not None:
+            self._charges[robot] = min(answer[1] / 100.0, FULL)
+        return self._charges.get(robot, FULL)
 
     def _ready(self, row: int) -> Sequence[int] | None:
         answer = self._places[row].answer(self._devices.now)
