@@ -1,13 +1,48 @@
 """The pytest plugin: mobile robots as fixtures."""
 
 import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from understudy.app.fleet_client import FleetClient, NoAnswerError
 from understudy.app.fleet_stand_in import FleetStandIn, MobileRobot
+from understudy.errors import ConfigError
 
 WELL = ("ACKED", "RUNNING", "DONE")
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def example(page: str, name: str) -> Callable[[MobileRobot], None]:
+    """A test function that a page shows."""
+    blocks = re.findall(
+        r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL
+    )
+    functions: dict[str, Any] = {}
+    exec(next(block for block in blocks if f"def {name}(" in block), functions)
+    found: Callable[[MobileRobot], None] = functions[name]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [
+        ("robots/mobile.md", "test_an_emergency_stop"),
+        ("pytest.md", "test_what_my_client_does_in_an_emergency_stop"),
+    ],
+)
+def test_the_examples_of_the_pages(page: str, name: str, mobile_robot: MobileRobot) -> None:
+    example(page, name)(mobile_robot)
+
+
+def test_a_wrong_kind_of_message_is_named_at_once(mobile_robot: MobileRobot) -> None:
+    with pytest.raises(ConfigError, match=r"'task\.asign'.*did you mean 'task\.assign'"):
+        mobile_robot.send("task.asign", {})
+    with pytest.raises(ConfigError, match=r"'task\.don'.*did you mean 'task\.done'"):
+        mobile_robot.wait("task.don")
 
 
 def test_a_command_lets_time_pass_until_it_has_ended(mobile_robot: MobileRobot) -> None:

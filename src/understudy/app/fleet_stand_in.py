@@ -1,6 +1,6 @@
 """Mobile robots for tests: a live cell with a NATS server on a free port, and a client of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from understudy.app.fleet_client import (
@@ -11,9 +11,13 @@ from understudy.app.fleet_client import (
     last_statuses,
 )
 from understudy.app.stand_in import TIMEOUT_SECONDS, StandIn
+from understudy.errors import unknown
+from understudy.jobs.mobile.messages import FROM_ROBOT, TO_ROBOT
 
 STEP_S = 0.1
 """Simulated seconds after which it is looked whether a message has come, in lock-step."""
+LONGEST_TICK_S = 0.02
+"""Seconds of a tick of the runtime at the lowest `tickHz`."""
 LONGEST_S = 3600.0
 ENDPOINT = "nats"
 TASK_KINDS = {"task.progress": "", "task.done": "DONE", "task.failed": "FAILED"}
@@ -26,6 +30,11 @@ class Outcome(NamedTuple):
     status: str
     reason: str = ""
     statuses: tuple[str, ...] = ()
+
+
+def _check_kind(kind: str, known: Iterable[str]) -> None:
+    if kind not in known:
+        raise unknown("kind of message", kind, known)
 
 
 class FleetStandIn:
@@ -97,6 +106,7 @@ class MobileRobot:
     def send(self, kind: str, payload: dict[str, Any], **ids: str) -> str:
         """Sends a message to the robot and returns its id when the robot has handled it; `ids`:
         message_id, correlation_id."""
+        _check_kind(kind, TO_ROBOT)
         name = self.fleet.client.send(self.name, kind, payload, **ids)
         self.fleet.client.wait_handled()
         if self._steps:
@@ -108,6 +118,7 @@ class MobileRobot:
 
         ``within_s``: simulated seconds at `step`, else seconds of wall time, a minute at most.
         """
+        _check_kind(kind, FROM_ROBOT)
         for message in self._next(within_s):
             fits = all(message.payload.get(key) == value for key, value in payload.items())
             if message.kind == kind and fits:
@@ -174,5 +185,7 @@ class MobileRobot:
         self.fleet.forward(seconds)
 
     def inject(self, fault: str, **parameters: float) -> None:
-        """Injects a fault into this robot."""
+        """Injects a fault into this robot; in lock-step returns when the robot has noticed it."""
         self.fleet.cell.inject(fault, self.name, **parameters)
+        if self._steps:
+            self.fleet.forward(LONGEST_TICK_S)
