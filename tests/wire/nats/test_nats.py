@@ -4,10 +4,12 @@ import asyncio
 import os
 import signal
 from collections import Counter
+from typing import Any
 
 import pytest
 from tests.wire.nats.bench import RobotFace, client_of, eventually, run, running, stored, until
 
+from understudy.ports import WireMessage
 from understudy.wire.nats import link
 
 
@@ -82,3 +84,37 @@ def test_a_process_that_was_busy_does_not_take_the_server_for_lost() -> None:
                 assert (face.openings, face.closings) == (1, 0)
 
     run(test())
+
+
+def test_steady_messages_arrive_as_they_were_sent(caplog: pytest.LogCaptureFixture) -> None:
+    """Subjects that come again are not checked again; sizes are."""
+    sizes = [0, 1, 99, 1000, 2 << 20, 100_000, 7]
+    payloads = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
+
+    async def test() -> None:
+        face = RobotFace()
+        got: list[tuple[str, bytes, str, object]] = []
+        async with running(face) as bench, client_of(bench.address) as client:
+
+            async def hear(message: Any) -> None:
+                got.append((message.subject, message.data, message.reply, message.headers))
+
+            await client.subscribe("robot.*.state", cb=hear)
+            await client.flush()
+            await until(bench.is_connected)
+            session = face.sessions_by_peer["nats"]
+            for payload in payloads:
+                for robot in ("r1", "r2"):
+                    session.out.send(WireMessage(f"robot.{robot}.state", payload))
+            session.out.send(WireMessage("robot.r 1.state", b"a blank"))
+            session.out.send(WireMessage("robot.r1.state", b"the last"))
+            await until(lambda: bool(got) and got[-1][1] == b"the last")
+        sent = [
+            (f"robot.{robot}.state", payload, "", None)
+            for payload in payloads if len(payload) <= 1 << 20 for robot in ("r1", "r2")
+        ]  # fmt: skip
+        assert got == [*sent, ("robot.r1.state", b"the last", "", None)]
+
+    run(test())
+    assert "a message to 'robot.r1.state' cannot be sent" in caplog.text
+    assert "a message to 'robot.r 1.state' cannot be sent" in caplog.text

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 from msgspec import UNSET
 
 from understudy.config.mobile.robot_file import ScannerConfig
@@ -32,6 +33,8 @@ from understudy.ports.mobile import MotorFault, TimedHardware
 SILENT = MotorFault("NOT_CONNECTED", "the motor does not answer")
 STILL = 1e-4
 """m/s or rad/s below which a motor does not move."""
+IDLE, STOPPED, MOVING, HOMING, ERROR = range(5)
+MODES: tuple[MotorMode, ...] = ("IDLE", "STOPPED", "MOVING", "HOMING", "ERROR")
 DEGRADED_AFTER, LOST_AFTER = 50.0, 200.0
 """Metres since the last correction of the pose, for robots that correct it by markers."""
 
@@ -52,23 +55,40 @@ class Columns(NamedTuple):
     pose: list[list[float]]
     speeds: list[list[float]]
     battery: list[float]
+    status: list[int]
+    stop: list[int]
+    estop: list[bool]
+    sound: list[bool]
+    """Neither a motor nor a lidar nor an input of the robot is down."""
     position: list[float]
     rolling: list[float]
     connected: list[bool]
-    faulty: list[bool]
-    homing: list[bool]
+    mode: list[MotorMode]
 
 
 def read_columns(table: Table, hardware: TimedHardware, first: int, end: int) -> Columns:
     """Columns of the robots from ``first`` to the one before ``end``."""
+    robots = slice(first, end)
     motors = slice(int(table.motor_spans[first, 0]), int(table.motor_spans[end - 1, 1]))
+    down = table.drive_down[robots] | table.function_down[robots]
+    sound = table.lidar_up[robots] & table.inputs_up[robots] & ~down
     return Columns(
-        first, motors.start, table.pose[first:end].tolist(), table.speeds[first:end].tolist(),
-        hardware.read_robots(table.robots[first:end]).battery_percent.tolist(),
-        table.position[motors].tolist(), table.rolling[motors].tolist(),
-        table.connected[motors].tolist(), table.faulty[motors].tolist(),
-        table.homing[motors].tolist(),
+        first, motors.start, table.pose[robots].tolist(), table.speeds[robots].tolist(),
+        hardware.read_robots(table.robots[robots]).battery_percent.tolist(),
+        table.status[robots].tolist(), table.stop[robots].tolist(), table.estop[robots].tolist(),
+        sound.tolist(), table.position[motors].tolist(), table.rolling[motors].tolist(),
+        table.connected[motors].tolist(), _modes(table, robots, motors),
     )  # fmt: skip
+
+
+def _modes(table: Table, robots: slice, motors: slice) -> list[MotorMode]:
+    spans = table.motor_spans[robots]
+    stopped = np.repeat(table.stop[robots] != 0, spans[:, 1] - spans[:, 0])
+    codes = np.where(stopped, STOPPED, IDLE)
+    codes[np.abs(table.rolling[motors]) > STILL] = MOVING
+    codes[table.homing[motors]] = HOMING
+    codes[table.faulty[motors] | ~table.connected[motors]] = ERROR
+    return [MODES[code] for code in codes.tolist()]
 
 
 class Reports:
@@ -96,29 +116,29 @@ class Reports:
 
     @property
     def status(self) -> RobotStatus:
-        code = int(self._table.status[self._row])
-        return STATUSES[code] if code >= 0 else "OFFLINE"  # before the first tick
+        return _status(int(self._table.status[self._row]))
 
     def columns(self) -> Columns:
         """Of this robot alone."""
         return read_columns(self._table, self._hardware, self._row, self._row + 1)
 
     def localization(self) -> Localization:
+        if not self._corrects:
+            return "OK"
         away = self._table.since_correction[self._row]
-        if not self._corrects or away <= DEGRADED_AFTER:
+        if away <= DEGRADED_AFTER:
             return "OK"
         return "DEGRADED" if away <= LOST_AFTER else "LOST"
 
     def motors(self, columns: Columns) -> dict[str, MotorState]:
-        stopped = bool(self._table.stop[self._row])
         span = slice(self._first - columns.motor, self._end - columns.motor)
-        states = {}
-        for name, position, speed, connected, faulty, homing in zip(
-            self._motor_ids, columns.position[span], columns.rolling[span],
-            columns.connected[span], columns.faulty[span], columns.homing[span], strict=True,
-        ):  # fmt: skip
-            mode = _mode(speed, faulty=faulty or not connected, homing=homing, stopped=stopped)
-            states[name] = MotorState(connected, mode, position, speed)
+        found = map(
+            MotorState, columns.connected[span], columns.mode[span], columns.position[span],
+            columns.rolling[span],
+        )  # fmt: skip
+        states = dict(zip(self._motor_ids, found, strict=True))
+        if columns.sound[self._row - columns.robot]:
+            return states
         if self._table.drive_down[self._row] or self._table.function_down[self._row]:
             for motor, fault in self.motor_faults():
                 was = states[motor]
@@ -155,20 +175,20 @@ class Reports:
     # ── payloads ──
 
     def state(self, columns: Columns | None = None) -> State:
-        table, row = self._table, self._row
         columns = columns or self.columns()
-        level, faults = self.faults()
-        forward, _, turning = columns.speeds[row - columns.robot]
-        stop = STOPS[int(table.stop[row])]
+        place = self._row - columns.robot
+        level, faults = ("NONE", []) if columns.sound[place] else self.faults()
+        forward, _, turning = columns.speeds[place]
+        stop = STOPS[columns.stop[place]]
         return State(
-            pose=Pose(*columns.pose[row - columns.robot]),
+            pose=Pose(*columns.pose[place]),
             velocity=Velocity(forward, turning),
-            battery_percent=columns.battery[row - columns.robot],
+            battery_percent=columns.battery[place],
             localization_status=self.localization(),
             fault_level=level,
             faults=faults,
-            status=self.status,
-            estop_pressed=bool(table.estop[row]),
+            status=_status(columns.status[place]),
+            estop_pressed=columns.estop[place],
             safety_stop_active=stop is not None,
             safety_stop_reason=stop,
             motors=self.motors(columns),
@@ -220,11 +240,5 @@ class Reports:
         return not devices or bool(self._hardware.sensors.connected(rows_of(devices)).all())
 
 
-def _mode(speed: float, *, faulty: bool, homing: bool, stopped: bool) -> MotorMode:
-    if faulty:
-        return "ERROR"
-    if homing:
-        return "HOMING"
-    if abs(speed) > STILL:
-        return "MOVING"
-    return "STOPPED" if stopped else "IDLE"
+def _status(code: int) -> RobotStatus:
+    return STATUSES[code] if code >= 0 else "OFFLINE"  # before the first tick

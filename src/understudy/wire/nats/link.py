@@ -203,9 +203,12 @@ class NatsLink:
                 self._drained()
 
     async def _publish(self, message: WireMessage, reply: str) -> None:
-        headers = {"Nats-Msg-Id": message.reply_to} if reply else None
         try:
-            await self._client.publish(message.address, message.payload, reply, headers)
+            if reply:
+                headers = {"Nats-Msg-Id": message.reply_to}
+                await self._client.publish(message.address, message.payload, reply, headers)
+            else:
+                await self._client.publish_plain(message.address, message.payload)
         except (NatsError, ValueError) as problem:
             reason = str(problem) or type(problem).__name__
             self._say(f"a message to {message.address[:100]!r} cannot be sent: {reason}")
