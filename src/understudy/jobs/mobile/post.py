@@ -54,8 +54,8 @@ class Post:
         return bool(self._ready or self._handled)
 
     def note_handled(self, reply_to: str) -> None:
-        if reply_to:
-            self._handled.append(reply_to)
+        """``reply_to``: where it is acknowledged; empty: nobody waits for that."""
+        self._handled.append(reply_to)
 
     def take_handled(self) -> list[str]:
         handled, self._handled = self._handled, []

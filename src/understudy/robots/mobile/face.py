@@ -93,8 +93,8 @@ class FleetSession:
         return SavedSession(list(self._handled), self._unhandled)
 
     def _collect(self) -> None:
-        for reply_to in self._link.take_handled():
-            self._unhandled -= 1
+        for reply_to in self._link.take_handled():  # some may be of the connection before
+            self._unhandled = max(self._unhandled - 1, 0)
             self._acknowledge(reply_to)
 
     def _acknowledge(self, reply_to: str) -> None:
