@@ -54,7 +54,7 @@ class Post:
         return bool(self._ready or self._handled)
 
     def note_handled(self, reply_to: str) -> None:
-        """``reply_to``: where it is acknowledged; empty: nobody waits for that."""
+        """``reply_to``: address of the acknowledgement; empty if the sender expects none."""
         self._handled.append(reply_to)
 
     def take_handled(self) -> list[str]:
