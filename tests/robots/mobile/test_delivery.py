@@ -51,7 +51,7 @@ async def commands(count: int, kills: int, cell: str) -> None:
         own = endpoint.own_server
         assert own is not None
         async with client_of(live.endpoints["nats"]) as client:
-            js = client.jetstream(timeout=30)
+            js = client.jetstream(timeout=90)
             sent: list[dict[str, Any]] = []
             fleet = live._cell.parts["fleet"]
             while len(sent) < count:

@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-DEADLINE_SECONDS = 20
+DEADLINE_SECONDS = 90
 
 
 class Broker:

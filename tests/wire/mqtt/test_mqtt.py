@@ -17,7 +17,7 @@ from understudy.wire.exchange import Exchange
 from understudy.wire.mqtt import Config
 from understudy.wire.pump import Pump
 
-DEADLINE_SECONDS = 30
+DEADLINE_SECONDS = 90
 
 
 class EchoSession:

@@ -17,7 +17,7 @@ from nats.aio.msg import Msg
 from nats.js.client import JetStreamContext
 from nats.js.errors import NotFoundError
 
-PATIENCE = 40.0
+PATIENCE = 90.0
 ENDS = ("REJECTED", "DONE", "FAILED", "CANCELED")
 Result = TypeVar("Result")
 Payload = dict[str, Any]

@@ -18,7 +18,7 @@ from understudy.wire.pump import Pump
 
 STATUS = [1, 0, 12_345, 0xFFFF, 0xFF38, 0]
 """Ready; 1.2345 m; -0.02 m/s."""
-DEADLINE_SECONDS = 20
+DEADLINE_SECONDS = 90
 
 
 def device() -> SimDevice:
