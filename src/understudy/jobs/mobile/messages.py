@@ -419,7 +419,8 @@ class Malformed(Struct, frozen=True):
 
 
 class Sent(Whole, frozen=True, omit_defaults=True):
-    """What surrounds every payload. `messageId` is also the Nats-Msg-Id."""
+    """What surrounds every payload. Messages that are sent until they are confirmed have the
+    `messageId` as their header Nats-Msg-Id too."""
 
     payload_version: int
     message_id: str
