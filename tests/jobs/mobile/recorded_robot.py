@@ -54,7 +54,13 @@ class RecordedRobot:
         self.log.append(f"{kind} {json.dumps(plain)}")
         return f"sent-{len(self.sent)}"
 
-    def event(self, type_: str, details: Mapping[str, Any], now: int) -> None:
+    def event(
+        self,
+        type_: str,
+        details: Mapping[str, Any],
+        now: int,
+        correlation_id: str | None = None,
+    ) -> None:
         self.log.append(f"{type_} {json.dumps(details)}")
 
     def command(

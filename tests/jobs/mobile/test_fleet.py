@@ -100,6 +100,23 @@ def test_the_events_of_dropped_messages_name_the_messages() -> None:
     ]  # fmt: skip
 
 
+def test_events_about_tasks_and_routes_name_the_message() -> None:
+    fleet = Plain().run(0.1)
+    step = {"type": "WAIT", "seconds": 9.0}
+    task = {"taskId": "t", "taskType": "MISSION", "mission": {"steps": [step]}}
+    causes = [
+        fleet.send("task.assign", task),
+        fleet.send("task.assign", task),
+        fleet.send("task.cancel", {"taskId": "other"}),
+        fleet.send("route.response", {"routeId": "r", "steps": []}),
+    ]
+    fleet.run(0.1)
+    sent = [each for _, subject, each in fleet.log if subject == "robot.r1.events"][-4:]
+    types = ["task.accepted", "task.ignored", "task.ignored", "route.ignored"]
+    assert [each["payload"]["type"] for each in sent] == types
+    assert [each.get("correlationId") for each in sent] == causes
+
+
 def test_the_same_message_is_carried_out_once() -> None:
     fleet = Plain().run(0.1)
     for _ in range(2):

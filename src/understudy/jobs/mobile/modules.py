@@ -59,7 +59,13 @@ class RobotOrders(Protocol):
         """Sends a message of one of the kinds in `FROM_ROBOT`; returns its messageId."""
         ...
 
-    def event(self, type_: str, details: Mapping[str, Any], now: int) -> None: ...
+    def event(
+        self,
+        type_: str,
+        details: Mapping[str, Any],
+        now: int,
+        correlation_id: str | None = None,
+    ) -> None: ...
 
     def command(
         self, command_type: CommandType, parameters: Mapping[str, Any], tag: str, now: int

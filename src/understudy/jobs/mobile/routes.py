@@ -116,7 +116,7 @@ class RouteComm:
         about = {"routeId": response.route_id, "reason": problem}
         if response.task_id is not None:
             about["taskId"] = response.task_id
-        self._context.event("route.ignored", about, now)
+        self._context.event("route.ignored", about, now, message.cause)
 
     def advance(self, now: int) -> None:
         pending = self._pending
@@ -190,6 +190,7 @@ class RouteComm:
         found = planner.plan(robot_id, pending.start, pending.destination, now)
         if isinstance(found, RouteResponse):
             found = replace(found, task_id=pending.task_id)
-            self._context.event("route.planned", msgspec.to_builtins(found), now)
+            about = msgspec.to_builtins(found)
+            self._context.event("route.planned", about, now, pending.references[0])
         if found is not None:
             self._settle(found)

@@ -108,7 +108,7 @@ class TaskComm:
 
     def handle(self, message: Received, now: int) -> None:
         if isinstance(message.payload, TaskCancel):
-            self._cancel(message.payload.task_id, now)
+            self._cancel(message, now)
         else:
             self._assign(message, now)
 
@@ -158,13 +158,12 @@ class TaskComm:
         known = self._message_of(asked.task_id)
         if known is not None:
             if known != message.message_id:
-                self._ignore("task.assign", asked.task_id, "KNOWN_TASK", now)
+                self._ignore(message, "KNOWN_TASK", now)
             return
         found = self._examined(asked)
         destination, steps = (None, []) if isinstance(found, Refused) else found
-        reference = message.cause
         task = Task(
-            asked.task_id, message.message_id, reference, asked.priority, destination, steps
+            asked.task_id, message.message_id, message.cause, asked.priority, destination, steps
         )
         if isinstance(found, Refused):
             self._end(task, found, now)
@@ -172,7 +171,7 @@ class TaskComm:
         place = sum(each.priority >= task.priority for each in self._queue)
         self._queue.insert(place, task)
         about = {"taskId": task.task_id, "ahead": place + (self._active is not None)}
-        self._context.event("task.accepted", about, now)
+        self._context.event("task.accepted", about, now, message.cause)
 
     def _examined(
         self, asked: TaskAssign
@@ -193,7 +192,8 @@ class TaskComm:
         wrong = check_steps(asked.mission.steps)
         return Refused(f"INVALID_TASK: {wrong.reason}") if wrong else (None, asked.mission.steps)
 
-    def _cancel(self, task_id: str, now: int) -> None:
+    def _cancel(self, message: Received, now: int) -> None:
+        task_id = message.payload.task_id
         canceled = Refused("CANCELED: by task.cancel")
         if self._active is not None and self._active.task_id == task_id:
             self._end_active(canceled, now)
@@ -203,12 +203,11 @@ class TaskComm:
                 self._end(self._queue.pop(place), canceled, now)
                 return
         why = "ENDED_TASK" if task_id in self._ended else "UNKNOWN_TASK"
-        self._ignore("task.cancel", task_id, why, now)
+        self._ignore(message, why, now)
 
-    def _ignore(self, kind: str, task_id: str, reason: str, now: int) -> None:
-        self._context.event(
-            "task.ignored", {"kind": kind, "taskId": task_id, "reason": reason}, now
-        )
+    def _ignore(self, message: Received, reason: str, now: int) -> None:
+        about = {"kind": message.kind, "taskId": message.payload.task_id, "reason": reason}
+        self._context.event("task.ignored", about, now, message.cause)
 
     def _message_of(self, task_id: str) -> str | None:
         """The message that assigned a task; None if the task is not known."""
