@@ -130,8 +130,8 @@ def asyncapi(version: str) -> dict[str, Any]:
             "title": "Mobile robots on NATS JetStream",
             "version": version,
             "description": f"Streams {STREAM_IN} (robot to backend) and {STREAM_OUT} (backend to "
-            "robot). Every message has an envelope; its messageId is also the header Nats-Msg-Id of "
-            "messages that are sent until they are confirmed.",
+            "robot). Every message has an envelope; its messageId is also the header Nats-Msg-Id "
+            "of messages that are sent until they are confirmed.",
         },
         "defaultContentType": "application/json",
         "channels": {_channel_id(kind): _channel(kind) for kind in kinds()},
