@@ -124,7 +124,8 @@ async def ignore(_: Exception) -> None:
     """nats-py connects again by itself."""
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(12, marks=pytest.mark.soak)])
+@pytest.mark.soak  # one kill, with a cell in this process: tests/wire/nats/test_cluster.py
+@pytest.mark.parametrize("kills", [1, 12])
 def test_a_server_of_the_cluster_is_killed(tmp_path: Path, kills: int) -> None:
     """The robots go on, and every command is carried out once."""
 
