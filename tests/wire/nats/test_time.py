@@ -21,16 +21,16 @@ from tests.wire.nats.bench import (
 
 from understudy.ports import UNLIMITED, Rate, WireMessage
 from understudy.simulation.cell import Cell
+from understudy.wire import broker_queue
 from understudy.wire.exchange import Exchange
-from understudy.wire.nats import link
 from understudy.wire.pump import Pump
 
 
 @pytest.mark.parametrize("bound", [64 * 1024, 1 << 20])
 def test_at_max_every_state_is_stored(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """100 s of time with more bytes than the wire may hold."""
-    monkeypatch.setattr(link, "LARGEST_PENDING", 8 * bound)
-    monkeypatch.setattr(link, "BEHIND", bound)
+    monkeypatch.setattr(broker_queue, "LARGEST_PENDING", 8 * bound)
+    monkeypatch.setattr(broker_queue, "BEHIND", bound)
 
     async def test() -> None:
         ticks = 400

@@ -6,56 +6,37 @@ from typing import Any
 
 from aiomqtt import Client
 
-from understudy.ports import RETAINED, UNLIMITED, WireMessage
+from understudy.ports import RETAINED, WireMessage
+from understudy.wire.broker_queue import BrokerQueue
 from understudy.wire.connection import Connection
 from understudy.wire.interface import PeerEvents
 
-LARGEST_PENDING = 16 << 20
-"""Bytes that may wait to be sent."""
-BEHIND = 256 * 1024
-"""With more bytes than these the wire is behind: in lock-step time waits."""
 OVERHEAD = 64
 LARGEST_MESSAGE = 256 * 1024
 """Bytes of a received message; a longer one is dropped."""
 PEER = "mqtt"
 
 
-class MqttLink:
+class MqttLink(BrokerQueue):
     """`Sink` of the one session behind the broker."""
 
     def __init__(self, endpoint: str, client: Client, events: PeerEvents) -> None:
+        super().__init__(OVERHEAD)
         self.endpoint = endpoint
         self._client = client
         self._events = events
         self._connection: Connection | None = None
         self._queue: deque[WireMessage] = deque()
-        self._pending = 0
-        self._sendable = asyncio.Event()
-        self._readable = asyncio.Event()
-        self._readable.set()
         self._sent = asyncio.Event()
 
     # ── sink ──
 
-    def room(self) -> int:
-        return UNLIMITED if self._pending == 0 else max(0, LARGEST_PENDING - self._pending)
-
     def send(self, message: WireMessage) -> None:
         self._queue.append(message)
-        self._pending += _size(message)
-        self._sendable.set()
-
-    def read_more(self, wanted: bool) -> None:
-        if wanted:
-            self._readable.set()
-        else:
-            self._readable.clear()
+        self._note_waiting(message)
 
     def close(self) -> None:
         """A broker is not hung up on: it serves others, too."""
-
-    def behind(self) -> bool:
-        return self._pending > BEHIND
 
     # ── operation ──
 
@@ -100,7 +81,7 @@ class MqttLink:
                 await self._client.publish(
                     message.address, message.payload, qos=1 if kept else 0, retain=kept
                 )
-                self._pending -= _size(message)
+                self._pending -= self._size(message)
             self._sent.set()
             if self._connection is not None:
                 self._events.drained(self._connection)
@@ -113,7 +94,3 @@ class MqttLink:
                 if self._connection is not None:
                     topic = message.topic.value
                     self._events.receive(self._connection, WireMessage(topic, bytes(payload)))
-
-
-def _size(message: WireMessage) -> int:
-    return len(message.payload) + len(message.address) + OVERHEAD

@@ -13,8 +13,9 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from understudy.errors import UNREADABLE
-from understudy.ports import CONFIRMED, UNLIMITED, WireMessage
+from understudy.ports import CONFIRMED, WireMessage
 from understudy.units import NS_PER_SECOND
+from understudy.wire.broker_queue import BrokerQueue
 from understudy.wire.connection import Connection
 from understudy.wire.interface import PeerEvents
 from understudy.wire.nats.client import NatsClient, is_done
@@ -23,10 +24,6 @@ from understudy.wire.nats.streams import API, is_gone
 
 log = logging.getLogger(__name__)
 
-LARGEST_PENDING = 16 << 20
-"""Bytes that may wait to be sent, or were sent and not yet read by the server."""
-BEHIND = 256 * 1024
-"""With more bytes than these the wire is behind: in lock-step time waits."""
 BATCH = 1 << 20
 """Bytes that are sent before the server has to say that it has read them."""
 OVERHEAD = 256
@@ -61,7 +58,7 @@ class PubAck(Struct):
     stream: str = ""
 
 
-class NatsLink:
+class NatsLink(BrokerQueue):
     """`Sink` of the one session behind the server."""
 
     def __init__(
@@ -74,6 +71,7 @@ class NatsLink:
     ) -> None:
         """``unhandled``: addresses of acknowledgements that were not sent yet; those of the last
         connection are given back to the server."""
+        super().__init__(OVERHEAD)
         self.endpoint = endpoint
         self._client = client
         self._config = config
@@ -81,10 +79,6 @@ class NatsLink:
         self._connection: Connection | None = None
         self._queue: deque[tuple[WireMessage, str]] = deque()
         """Messages, and where JetStream confirms them."""
-        self._pending = 0
-        self._sendable = asyncio.Event()
-        self._readable = asyncio.Event()
-        self._readable.set()
         self._asked = 0
         """Messages that the server still may send for the last request."""
         self._pull_ended = asyncio.Event()
@@ -104,9 +98,6 @@ class NatsLink:
 
     # ── sink ──
 
-    def room(self) -> int:
-        return UNLIMITED if self._pending == 0 else max(0, LARGEST_PENDING - self._pending)
-
     def send(self, message: WireMessage) -> None:
         self._unhandled.pop(message.address, None)
         reply = ""
@@ -117,20 +108,13 @@ class NatsLink:
             while len(self._unconfirmed) > MOST_UNCONFIRMED:
                 del self._unconfirmed[next(iter(self._unconfirmed))]
         self._queue.append((message, reply))
-        self._pending += _size(message)
-        self._sendable.set()
-
-    def read_more(self, wanted: bool) -> None:
-        if wanted:
-            self._readable.set()
-        else:
-            self._readable.clear()
+        self._note_waiting(message)
 
     def close(self) -> None:
         self._client.give_up("the cell closed the connection")
 
     def behind(self) -> bool:
-        return self._pending > BEHIND or bool(self._unconfirmed)
+        return super().behind() or bool(self._unconfirmed)
 
     async def give_back(self) -> None:
         """Lets the server deliver again, at once, what was received and not acknowledged."""
@@ -196,7 +180,7 @@ class NatsLink:
                 size = 0
                 while self._queue and size < BATCH:
                     message, reply = self._queue.popleft()
-                    size += _size(message)
+                    size += self._size(message)
                     await self._publish(message, reply)
                 await self._client.answered(self._config.answer_timeout_s)
                 self._pending -= size
@@ -320,10 +304,6 @@ class NatsLink:
         if text != self._said:
             log.warning("%s: %s", self.endpoint, text)
             self._said = text
-
-
-def _size(message: WireMessage) -> int:
-    return len(message.payload) + len(message.address) + OVERHEAD
 
 
 def _refusal(message: Msg) -> str:

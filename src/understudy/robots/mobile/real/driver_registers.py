@@ -15,14 +15,12 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-from understudy.ports import State
-from understudy.protocol.client import ReconnectSchedule
-from understudy.units import NS_PER_MS, NS_PER_SECOND
+from understudy.robots.mobile.real.driver_caller import DeviceCaller
+from understudy.units import NS_PER_MS
 
 TIMEOUT = 500 * NS_PER_MS
 STALE = 500 * NS_PER_MS
 """Values that are older count as not connected."""
-PAUSES = (NS_PER_SECOND, 2 * NS_PER_SECOND, 4 * NS_PER_SECOND)
 LONGEST_ANSWER = 1024
 """Bytes of an answer that is not complete yet."""
 
@@ -68,28 +66,17 @@ class Codec(Protocol):
         ...
 
 
-class DeviceStatus(NamedTuple):
-    """State of the connection, and why it is not there."""
-
-    connection: str
-    trouble: str
-    cycles: int
-
-
-class RegisterDriver:
+class RegisterDriver(DeviceCaller):
     """`Caller` of one device. Blocks are named by the place that `read` or `write` returned."""
 
     def __init__(self, where: str, codec: Codec, log: Callable[[str], None]) -> None:
-        self.where = where
+        super().__init__(where, log, TIMEOUT)
         self._codec = codec
-        self._log = log
         self._reads: list[Block] = []
         self._writes: list[Block] = []
         self._answers: list[tuple[int, Sequence[int]] | None] = []
         """Time and content of the last answer for each block that is read."""
         self._outputs: list[Sequence[int]] = []
-        self._schedule = ReconnectSchedule(timeout=TIMEOUT, pauses=PAUSES)
-        self._listeners: list[Callable[[], None]] = []
         self._queue: deque[tuple[Block, int, bool]] = deque()
         """Requests of this cycle: block, place, and whether it is written."""
         self._under_way: tuple[Request, int] | None = None
@@ -98,8 +85,6 @@ class RegisterDriver:
         self._received = b""
         self._unsent = b""
         self._transaction = 0
-        self._cycles = 0
-        self._trouble = "not connected yet"
         self._refused: set[tuple[int, bool]] = set()
 
     # ── what is exchanged ──
@@ -153,18 +138,7 @@ class RegisterDriver:
         else:
             self._fail(now, "no answer in time")
 
-    def busy(self) -> bool:
-        return False
-
     # ── the wire ──
-
-    def wanted(self) -> int | None:
-        return self._schedule.wanted()
-
-    def connected(self, now: int) -> None:
-        self._schedule.connected()
-        self._trouble = ""
-        self._log(f"{self.where}: connected")
 
     def receive(self, data: bytes, now: int) -> None:
         self._received += data
@@ -189,13 +163,6 @@ class RegisterDriver:
             return b""
         data, self._unsent = self._unsent, b""
         return data
-
-    def lost(self, now: int, reason: str) -> None:
-        if self._schedule.state != "waiting":
-            self._fail(now, reason)
-
-    def on_ready(self, listener: Callable[[], None]) -> None:
-        self._listeners.append(listener)
 
     # ── inside ──
 
@@ -234,27 +201,7 @@ class RegisterDriver:
             place = f"unit {block.unit}, address {block.address}"
             self._log(f"{self.where}: it refuses a {verb} of {place}: {reason}")
 
-    def _fail(self, now: int, reason: str) -> None:
-        self._trouble = reason
-        self._log(f"{self.where}: the connection has ended: {reason}")
+    def _drop(self, now: int) -> None:
         self._queue.clear()
         self._under_way = None
         self._received = self._unsent = b""
-        self._schedule.failed(now)
-        self._tell()
-
-    def _tell(self) -> None:
-        for listener in self._listeners:
-            listener()
-
-    # ── part ──
-
-    def status(self, now: int) -> DeviceStatus:
-        return DeviceStatus(self._schedule.state, self._trouble, self._cycles)
-
-    def save(self) -> State:
-        """A real device cannot be saved."""
-        return None
-
-    def load(self, state: State) -> None:
-        """The connection goes on as it is."""

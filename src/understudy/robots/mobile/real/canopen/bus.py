@@ -7,12 +7,10 @@ while frames of the one before wait for the bus.
 
 from collections.abc import Callable
 
-from understudy.ports import State
 from understudy.protocol.can_frames import LARGEST_STANDARD, SIZE, CanFrame, unpack
-from understudy.protocol.client import ReconnectSchedule
 from understudy.robots.mobile.real.canopen import services
 from understudy.robots.mobile.real.canopen.node import BEAT_MS, MASTER, CanNode
-from understudy.robots.mobile.real.driver_registers import PAUSES, DeviceStatus
+from understudy.robots.mobile.real.driver_caller import DeviceCaller
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 OPENED_WITHIN = 10 * NS_PER_SECOND
@@ -22,20 +20,15 @@ MOST_UNSENT = 1024
 BEAT = BEAT_MS * NS_PER_MS
 
 
-class CanopenDriver:
+class CanopenDriver(DeviceCaller):
     """`Caller` of one bus. ``where``: its address."""
 
     def __init__(self, where: str, log: Callable[[str], None]) -> None:
-        self.where = where
+        super().__init__(where, log, OPENED_WITHIN)
         self.nodes: dict[int, CanNode] = {}
-        self._log = log
-        self._schedule = ReconnectSchedule(timeout=OPENED_WITHIN, pauses=PAUSES)
-        self._listeners: list[Callable[[], None]] = []
         self._unsent = bytearray()
         self._received = b""
-        self._cycles = 0
         self._next_beat = 0
-        self._trouble = "not connected yet"
 
     def node(self, number: int) -> CanNode:
         """The node with this number; it is made if there is none yet."""
@@ -79,18 +72,10 @@ class CanopenDriver:
                 node.wake(now)
         self._tell()
 
-    def busy(self) -> bool:
-        return False
-
     # ── the wire ──
 
-    def wanted(self) -> int | None:
-        return self._schedule.wanted()
-
     def connected(self, now: int) -> None:
-        self._schedule.connected()
-        self._trouble = ""
-        self._log(f"{self.where}: connected")
+        super().connected(now)
         for node in self.nodes.values():
             node.restart(now)
         self._tell()
@@ -113,40 +98,13 @@ class CanopenDriver:
         del self._unsent[:size]
         return data
 
-    def lost(self, now: int, reason: str) -> None:
-        if self._schedule.state != "waiting":
-            self._fail(now, reason)
-
-    def on_ready(self, listener: Callable[[], None]) -> None:
-        self._listeners.append(listener)
-
     # ── inside ──
 
     def _send(self, frame: CanFrame) -> None:
         self._unsent += frame.pack()
 
-    def _fail(self, now: int, reason: str) -> None:
-        self._trouble = reason
-        self._log(f"{self.where}: the connection has ended: {reason}")
+    def _drop(self, now: int) -> None:
         self._unsent.clear()
         self._received = b""
         for node in self.nodes.values():
             node.bus_lost(now)
-        self._schedule.failed(now)
-        self._tell()
-
-    def _tell(self) -> None:
-        for listener in self._listeners:
-            listener()
-
-    # ── part ──
-
-    def status(self, now: int) -> DeviceStatus:
-        return DeviceStatus(self._schedule.state, self._trouble, self._cycles)
-
-    def save(self) -> State:
-        """A real device cannot be saved."""
-        return None
-
-    def load(self, state: State) -> None:
-        """The connection goes on as it is."""

@@ -24,7 +24,8 @@ from understudy.protocol.client import ReconnectSchedule
 from understudy.robots.mobile.real.canopen import cia402, services
 from understudy.robots.mobile.real.canopen.axis import Axis
 from understudy.robots.mobile.real.canopen.services import Sdo, SdoAnswer
-from understudy.robots.mobile.real.driver_registers import PAUSES, STALE, TIMEOUT
+from understudy.robots.mobile.real.driver_caller import PAUSES
+from understudy.robots.mobile.real.driver_registers import STALE, TIMEOUT
 from understudy.units import NS_PER_MS
 
 MASTER = 127
