@@ -156,7 +156,7 @@ class Telemetry(Whole, frozen=True):
 
 
 class Event(Message, frozen=True):
-    """Something has happened: `type` says what. On the wire the details stand beside the type."""
+    """Something has happened: `type` says what. The other keys of the payload are its details."""
 
     type: str
     details: dict[str, Any] = field(default_factory=dict)
