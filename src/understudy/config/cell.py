@@ -22,10 +22,12 @@ from understudy.config.include import (
     all_rules,
     included_kind,
     simulation_sections,
+    with_pickplace,
     with_robots_key,
 )
 from understudy.config.limits import MOST_ROBOTS, MOST_ROWS
 from understudy.config.mobile.fleet_keys import FleetKeys
+from understudy.config.pick_place.file import PickPlaceSections
 from understudy.config.simulation_file import SimulationFile
 from understudy.config.typed import read
 from understudy.config.wires import read_wire, wire_keys
@@ -78,7 +80,8 @@ class FaceConfig(Struct, frozen=True):
 class RobotConfig(Struct, frozen=True):
     """A robot, the faces in front of it and the devices mounted on it, by their kinds.
 
-    `real`: the address of its REAL sibling. `program`: loaded when the cell starts.
+    `real`: the address of its REAL sibling. `program`: loaded when the cell starts. `pick_place`:
+    its pick & place job, pallet and modes, where it has any.
     """
 
     kind: str
@@ -87,6 +90,7 @@ class RobotConfig(Struct, frozen=True):
     real: RealPlace | None = None
     devices: dict[str, Any] = {}
     program: ProgramFile | None = None
+    pick_place: PickPlaceSections = PickPlaceSections()
 
 
 class DeviceConfig(Struct, frozen=True):
@@ -230,6 +234,7 @@ class CellConfig:
                     robot.config,
                     {n: [f.kind, f.config, list(f.wires)] for n, f in robot.faces.items()},
                     robot.devices,
+                    *([] if robot.pick_place == PickPlaceSections() else [robot.pick_place]),
                 ]
                 for name, robot in self.robots.items()
             },
@@ -268,6 +273,7 @@ def read_config(text: str, file: str) -> CellConfig:
     sections = {name: getattr(head, name) for name in SimulationFile.__struct_fields__}
     included = simulation_sections(document, head.include, sections)
     bodies = all_robots(document, head.include, head.robots)
+    bodies = with_pickplace(document, head.include, bodies)
     document.at(("robots",), check_count, bodies)
     for name in bodies:
         if name in PARTS_OF_EVERY_CELL:
@@ -318,7 +324,9 @@ def _robot(
     module = document.at((*keys, "kind"), module_of, "robots", head.kind)
     body = included.under(body, getattr(module, "SIMULATION_SECTIONS", ()))
     mounted = device_keys(module.Config)
-    own = document.at(keys, _rest, body, RobotHead.__struct_fields__, module.Config, mounted)
+    jobs = getattr(module, "JOB_SECTIONS", ())
+    others = (*mounted, *jobs)
+    own = document.at(keys, _rest, body, RobotHead.__struct_fields__, module.Config, others)
     config = document.at(keys, read, own, module.Config)
     faces = {
         name: _face(document, (*keys, "faces", name), face or {})
@@ -330,7 +338,10 @@ def _robot(
         for key, value in body.items()
         if key in mounted
     }
-    return RobotConfig(head.kind, config, faces, real, devices, _program(document, keys, head))
+    sections = {key: value or {} for key, value in body.items() if key in jobs}
+    pick_place = document.at(keys, read, sections, PickPlaceSections)
+    program = _program(document, keys, head)
+    return RobotConfig(head.kind, config, faces, real, devices, program, pick_place)
 
 
 def _program(document: Document, keys: Keys, head: RobotHead) -> ProgramFile | None:

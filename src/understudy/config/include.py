@@ -9,9 +9,11 @@ from understudy.config.document import Document, parse
 from understudy.config.files import find_robot_file, found_beside, read_text
 from understudy.config.limits import MOST_ROWS
 from understudy.config.mobile.robot_file import read_robot_file
+from understudy.config.pick_place.file import DEVICE_SECTIONS, SECTIONS, PickPlaceSections, over
 from understudy.config.simulation_file import SimulationFile, read_simulation
 from understudy.config.typed import read
-from understudy.errors import ConfigError
+from understudy.errors import ConfigError, unknown
+from understudy.registry import module_of
 from understudy.simulation.scenario import Config as Scenario
 from understudy.space.model.environment import EnvironmentConfig
 
@@ -24,11 +26,13 @@ MOBILE = "mobile"
 
 class Include(Struct, frozen=True, forbid_unknown_fields=True):
     """Files with their own keys and units, by path beside the cell file. `robots`: files of mobile
-    robots; in the cell a robot has its robotId as name."""
+    robots; in the cell a robot has its robotId as name. `pickplace`: the file of the only arm, or
+    of each arm by its name."""
 
     simulation: str | None = None
     scenario: str | None = None
     environment: str | None = None
+    pickplace: FileName | dict[Name, FileName] | None = None
     robots: Annotated[tuple[FileName, ...], Meta(max_length=MOST_ROWS)] = ()
 
 
@@ -117,6 +121,48 @@ def read_environment(text: str, file: str) -> EnvironmentConfig:
     document = parse(text, file)
     found: EnvironmentConfig = document.at((), read, document.value, EnvironmentConfig)
     return found
+
+
+# ── pick & place ────────────────────────────────────────────────────────────────────────────────
+
+
+def with_pickplace(
+    document: Document, include: Include, robots: Mapping[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """The robots, each with the sections of its pickplace.yaml below its own keys."""
+    files = include.pickplace
+    if files is None:
+        return dict(robots)
+    if isinstance(files, str):
+        arms = [name for name, body in robots.items() if body.get("kind") == "arm"]
+        if len(arms) != 1:
+            allowed = "`pickplace: {NAME: FILE}` with the name of the arm"
+            problem = ConfigError(f"the cell has {len(arms)} arms", value=files, allowed=allowed)
+            raise document.error(("include", "pickplace"), problem)
+        files = {arms[0]: files}
+    merged = dict(robots)
+    for name, file in files.items():
+        if name not in robots:
+            raise document.error(("include", "pickplace"), unknown("robot", name, robots))
+        text, path = _included_text(document, "pickplace", file)
+        merged[name] = over(robots[name], read_sections(text, path))
+    return merged
+
+
+def read_sections(text: str, file: str) -> dict[str, Any]:
+    """The sections of a pickplace.yaml, checked."""
+    document = parse(text, file)
+    value = document.value if isinstance(document.value, dict) else {}
+    known = (*SECTIONS, *DEVICE_SECTIONS)
+    for key in value:
+        if key not in known:
+            raise document.error((str(key),), unknown("key", str(key), known))
+    own = {key: section for key, section in value.items() if key in SECTIONS}
+    document.at((), read, own, PickPlaceSections)
+    for key in DEVICE_SECTIONS:
+        if key in value:
+            document.at((key,), read, value[key] or {}, module_of("devices", key).Config)
+    return value
 
 
 # ── robots ──────────────────────────────────────────────────────────────────────────────────────

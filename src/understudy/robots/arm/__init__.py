@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from understudy.config.pick_place.file import SECTIONS as JOB_SECTIONS  # noqa: F401
 from understudy.devices.io.pins import Config as IoConfig
 from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
 from understudy.space.model.environment import CollisionConfig, ObjectConfig

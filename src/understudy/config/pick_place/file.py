@@ -1,0 +1,39 @@
+"""pickplace.yaml: the pick & place cycle, its gripper, pallet, vision, safety and modes.
+
+The same sections can be keys of a robot in a cell file; those win over the file.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from understudy.config.pick_place.cycle import CycleConfig
+from understudy.config.pick_place.modes import ModesConfig
+from understudy.config.pick_place.pallet import PalletConfig
+from understudy.config.pick_place.safety import SafetyConfig
+from understudy.config.pick_place.vision import VisionConfig
+
+
+class PickPlaceSections(Struct, frozen=True, forbid_unknown_fields=True):
+    """The sections that a robot has; None: the key is not there."""
+
+    pickplace: CycleConfig | None = None
+    pallet: PalletConfig | None = None
+    vision: VisionConfig | None = None
+    safety: SafetyConfig | None = None
+    modes: ModesConfig | None = None
+
+
+SECTIONS = PickPlaceSections.__struct_fields__
+DEVICE_SECTIONS = ("gripper",)
+"""Sections of pickplace.yaml that are devices of the robot."""
+
+
+def over(own: Mapping[str, Any], file: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a robot, with the sections of pickplace.yaml below them."""
+    merged = dict(own)
+    for name, section in file.items():
+        mine = own.get(name)
+        merged[name] = {**(section or {}), **(mine or {})} if isinstance(mine or {}, dict) else mine
+    return merged

@@ -1,0 +1,141 @@
+"""Protocols between the pick & place job and what it works with: arm, gripper, vision and parts.
+
+Every call returns at once; a `Ticket` ends later, by `on_finished`. Lengths are metres, angles rad,
+forces N. Poses of the tool, of the camera and of parts are those of the cell.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from understudy.errors import Refused
+from understudy.ports import Finished, Ticket
+from understudy.ports.operation import Target
+from understudy.space.pose import Pose
+
+# ── motion ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class ArmMotion(Protocol):
+    """An arm, simulated or REAL, that carries out one move after the other."""
+
+    def move(self, target: Target, now: int) -> Ticket | Refused:
+        """Starts a move; its ticket ends when the arm rests at the target."""
+        ...
+
+    def hold(self, now: int) -> Refused | None:
+        """Feed hold: the ticket stays, `resume` goes on from there."""
+        ...
+
+    def resume(self, now: int) -> Refused | None: ...
+
+    def stop(self, now: int) -> Refused | None:
+        """Brakes along the path; the ticket ends with a refusal."""
+        ...
+
+    def flange(self, now: int) -> Pose:
+        """The pose of the flange in the cell; ``now`` may be a moment that has passed."""
+        ...
+
+    def on_finished(self, listener: Finished) -> None: ...
+
+
+class ReachCheck(Protocol):
+    """Checks a chain of moves before the first of them starts."""
+
+    def check(self, targets: Sequence[Target], now: int) -> Refused | None:
+        """Why the arm, from where it is, cannot make these moves one after the other."""
+        ...
+
+
+# ── gripper ─────────────────────────────────────────────────────────────────────────────────────
+
+GripperType = Literal["PNEUMATIC_2FINGER", "PNEUMATIC_VACUUM", "ELECTRIC_SERVO"]
+GripperState = Literal[
+    "UNKNOWN", "OPENED", "CLOSED", "OPENING", "CLOSING", "GRIPPING", "ERROR"
+]  # fmt: skip
+
+
+class GripperStatus(Struct, frozen=True):
+    """`vacuum_kpa`: negative below the pressure of the air. `opening`: between the fingers, m."""
+
+    state: GripperState = "UNKNOWN"
+    part_detected: bool = False
+    force_n: float = 0.0
+    vacuum_kpa: float = 0.0
+    sensor_closed: bool = False
+    sensor_opened: bool = False
+    opening: float = 0.0
+    error: str = ""
+
+
+class Gripper(Protocol):
+    """A gripper, simulated or REAL. A ticket ends with None (done) or with a refusal."""
+
+    def start_grip(self, now: int, *, timeout_ms: float = 0.0) -> Ticket | Refused:
+        """Closes; done when a part is held. A refusal that begins with MISSED: closed, no part."""
+        ...
+
+    def start_release(self, now: int, *, timeout_ms: float = 0.0) -> Ticket | Refused:
+        """Opens; done when the part sensor is clear."""
+        ...
+
+    def halt(self, now: int) -> None:
+        """Ends the ticket under way and changes no output: a held part stays held."""
+        ...
+
+    def status(self, now: int) -> GripperStatus: ...
+
+    def on_finished(self, listener: Finished) -> None: ...
+
+    def on_lost(self, listener: Callable[[int], None]) -> None:
+        """Calls the listener when the part sensor of a held part clears without a release."""
+        ...
+
+
+# ── vision ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class DetectedObject(Struct, frozen=True):
+    """An object that the camera sees. `pose`: in the frame of the camera. `bbox`: pixels, x y w h.
+
+    `part`: the name of the simulated part, known to ground-truth vision only.
+    """
+
+    id: int
+    class_name: str
+    confidence: float
+    pose: Pose
+    bbox: tuple[int, int, int, int] = (0, 0, 0, 0)
+    part: str = ""
+
+
+class VisionResult(Struct, frozen=True):
+    """An answer of the vision system. `exposed_at`: simulated time of the picture."""
+
+    exposed_at: int
+    frame_id: int
+    objects: tuple[DetectedObject, ...] = ()
+
+
+ResultListener = Callable[[Ticket, VisionResult | Refused, int], None]
+
+
+class Vision(Protocol):
+    """A camera with its detectors, simulated or REAL."""
+
+    def request(self, class_filter: str, now: int) -> Ticket | Refused:
+        """Takes a picture now; the result comes to the listeners. Empty filter: every class."""
+        ...
+
+    def cancel(self, now: int) -> None:
+        """The result of the request under way is not wanted any more."""
+        ...
+
+    def camera(self, flange: Pose) -> Pose:
+        """The pose of the camera in the cell for this pose of the flange (eye in hand) or for
+        every one (eye to hand)."""
+        ...
+
+    def on_result(self, listener: ResultListener) -> None: ...
