@@ -3,12 +3,17 @@
 import asyncio
 import hashlib
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nats
 import pytest
+from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from tests.robots.mobile.test_determinism import folder as folder
+from tests.wire.nats.given import given_server
 
 from understudy.app.live import Live, Options
 from understudy.config import load_config
@@ -26,18 +31,30 @@ COMMANDS = {
 ATTEMPTS = 4
 
 
-def undisturbed(file: Path, seconds: float, seed: int | None) -> tuple[str, int, int]:
+def undisturbed(folder: Path, seconds: float, seed: int | None) -> tuple[str, int, int]:
     """The outcome of a run in which a busy machine did not make the cell lose its server."""
     for _ in range(ATTEMPTS):
-        digest, count, stored, connections = asyncio.run(outcome(file, seconds, seed))
+        digest, count, stored, connections = asyncio.run(served(folder, seconds, seed))
         if connections == 1:
             return digest, count, stored
     raise AssertionError(f"the connection was lost in {ATTEMPTS} runs")
 
 
-async def outcome(file: Path, seconds: float, seed: int | None) -> tuple[str, int, int, int]:
+async def served(folder: Path, seconds: float, seed: int | None) -> tuple[str, int, int, int]:
+    """The outcome at a server of its own, which goes on when the cell has ended."""
+    with TemporaryDirectory(dir=folder) as store:
+        async with given_server(Path(store)) as server:
+            file = folder / "given.yaml"
+            keys = f"nats: {{servers: ['{server.address}']}}\n"
+            file.write_text((folder / "cell.yaml").read_text() + keys)
+            return await outcome(file, server.address, seconds, seed)
+
+
+async def outcome(
+    file: Path, server: str, seconds: float, seed: int | None
+) -> tuple[str, int, int, int]:
     """The hash of all messages in their order, their number, that of the stored ones, and how
-    often the cell connected."""
+    often the cell connected. They are read when the cell has ended: everything is sent then."""
     connections = 0
 
     def note(event: Event) -> None:
@@ -49,16 +66,8 @@ async def outcome(file: Path, seconds: float, seed: int | None) -> tuple[str, in
         Options(rate="max", ephemeral=True, for_seconds=seconds, note=note),
     )
     await live.listen()
-    client = await nats.connect(live.endpoints["nats"])
-    found, count = hashlib.sha256(), 0
-
-    async def heard(message: Msg) -> None:
-        nonlocal count
-        if not message.subject.endswith("command.request"):
-            found.update(message.subject.encode() + message.data)
-            count += 1
-
-    await client.subscribe("robot.>", cb=heard)
+    client = await nats.connect(server)
+    heard = await client.subscribe("robot.>")
     await client.flush()
     stream = client.jetstream()
     for number, (robot, (name, parameters)) in enumerate(COMMANDS.items()):
@@ -68,11 +77,23 @@ async def outcome(file: Path, seconds: float, seed: int | None) -> tuple[str, in
     await _received(live, len(COMMANDS))
     live.go()
     await asyncio.wait_for(live.finished.wait(), PATIENCE_SECONDS)
-    await client.flush()
-    stored = (await stream.stream_info("ROBOT_IN")).state.messages
-    await client.close()
     await live.stop()
-    return found.hexdigest(), count, stored, connections
+    stored = (await stream.stream_info("ROBOT_IN")).state.messages
+    sent = [message async for message in until_now(client, heard)]
+    await client.close()
+    found = hashlib.sha256()
+    for message in sent:
+        found.update(message.subject.encode() + message.data)
+    return found.hexdigest(), len(sent), stored, connections
+
+
+async def until_now(client: Client, heard: Subscription) -> AsyncIterator[Msg]:
+    """The messages of robots that the server has received up to now."""
+    await client.publish("robot.end")
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (message := await heard.next_msg(PATIENCE_SECONDS)).subject != "robot.end":
+            if not message.subject.endswith("command.request"):
+                yield message
 
 
 async def _received(live: Live, messages: int) -> None:
@@ -85,8 +106,7 @@ async def _received(live: Live, messages: int) -> None:
 
 
 def check(folder: Path, seconds: float) -> None:
-    file = folder / "cell.yaml"
-    first, second, other = (undisturbed(file, seconds, seed) for seed in (None, None, 99))
+    first, second, other = (undisturbed(folder, seconds, seed) for seed in (None, None, 99))
     assert first == second
     assert first[1] > 60 * seconds
     assert first[2] > 20
