@@ -139,3 +139,58 @@ class Vision(Protocol):
         ...
 
     def on_result(self, listener: ResultListener) -> None: ...
+
+
+# ── cycle ───────────────────────────────────────────────────────────────────────────────────────
+
+PickPlaceState = Literal[
+    "IDLE", "MOVE_TO_SCAN", "SCANNING", "MOVE_TO_PICK", "APPROACH_PICK", "GRIPPING", "RETRACT_PICK",
+    "MOVE_TO_PLACE", "APPROACH_PLACE", "RELEASING", "RETRACT_PLACE", "ERROR", "PAUSED",
+]  # fmt: skip
+
+
+class PickPlaceStatus(Struct, frozen=True):
+    """State and counts of the cycle. `last_error`: why the last cycle failed or ended."""
+
+    state: PickPlaceState = "IDLE"
+    cycle_count: int = 0
+    success_count: int = 0
+    fail_count: int = 0
+    current_target: DetectedObject | None = None
+    last_error: str = ""
+
+
+class PickPlaceControl(Protocol):
+    """The commands of the pick & place cycle; every one returns at once."""
+
+    def start(self, now: int, *, max_cycles: int = -1) -> Refused | None:
+        """Runs cycle after cycle; -1: without an end. A single cycle: ``max_cycles=1``."""
+        ...
+
+    def stop(self, now: int) -> Refused | None:
+        """Brakes along the path and ends the cycle; the hand stays as it is."""
+        ...
+
+    def pause(self, now: int) -> Refused | None: ...
+
+    def resume(self, now: int) -> Refused | None: ...
+
+    def reset(self, now: int) -> Refused | None:
+        """Clears a latched fault; nothing moves."""
+        ...
+
+    def emergency_retract(self, now: int) -> Refused | None:
+        """Straight up to the safe height, hand unchanged; refused during an emergency stop."""
+        ...
+
+
+class PickPlaceReadings(Protocol):
+    """The state of the pick & place cycle."""
+
+    def is_running(self) -> bool: ...
+
+    def status(self, now: int) -> PickPlaceStatus: ...
+
+    def on_cycle(self, listener: Callable[[int, bool, int], None]) -> None:
+        """Calls ``listener(cycle, success, now)`` at the end of every cycle."""
+        ...
