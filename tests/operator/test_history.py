@@ -17,6 +17,8 @@ from understudy.operator.history import (
     Budget,
     thinned,
 )
+from understudy.ports.operation import AxisReading
+from understudy.robots.mobile.operation import MobileActions
 from understudy.units import seconds
 
 FOREVER = 86_400.0
@@ -196,3 +198,29 @@ def test_thinning_keeps_the_last_row(count: int, most: int, kept: int) -> None:
     found = thinned(range(count), most)
     assert len(found) == kept
     assert found[-1:] == list(range(count))[-1:]
+
+
+def test_a_fleet_is_read_only_when_somebody_looks(
+    bench_of: Callable[[str], Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a mobile robot there is only the pose: a thousand of them must not be read at each tick
+    and after each command."""
+    readings: list[MobileActions] = []
+    reading = MobileActions.axis_reading
+
+    def counted(actions: MobileActions, now: int) -> AxisReading:
+        readings.append(actions)
+        return reading(actions, now)
+
+    monkeypatch.setattr(MobileActions, "axis_reading", counted)
+    bench = bench_of("fleet")
+    bench.forward(1.0)
+    readings.clear()
+    bench.do("stop", robot="robot-2")
+    bench.forward(1.0)
+    assert not readings
+    assert rows(bench, "robot-1")[-1]["pose_mm_deg"][0] == pytest.approx(2000.0)
+    bench.do("stop", robot="robot-2")
+    bench.forward(1.0)
+    assert len(set(readings)) == 1, "from the first query on the robot is read"
+    assert len(readings) > 1

@@ -3,16 +3,17 @@
 The cell is read on its own time, twenty times per simulated second while something moves or a
 device value changes, whether or not a page is open. Nothing is read while nothing changes: the
 values of the last row hold until the next one. A row after a time without values (another mode, a
-real robot that did not answer) or after a jump (joints were set) is marked as a gap. If simulated
-time runs so fast that reading would take more than a tenth of the wall time, rows are a second
-apart.
+real robot that did not answer) or after a jump (joints were set) is marked as a gap. A robot that
+has nothing to plot but its pose (a mobile robot) is read once at the start, and from the first
+query on, so that a fleet costs nothing before. If simulated time runs so fast that
+reading would take more than a tenth of the wall time, rows are a second apart.
 """
 
 import asyncio
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from math import dist, inf
 from typing import Annotated, Any, NamedTuple
@@ -71,7 +72,13 @@ class History:
         self._now = pump.now
         self._slices = slices
         self._loop = asyncio.get_running_loop()
-        self._records = {each.name: Record(each, cell.parts) for each in robots}
+        self._records = {
+            each.name: Record(each, robots.parts[each.name].values()) for each in robots
+        }
+        self._watched = {name: each for name, each in self._records.items() if each.is_plotted}
+        """Records that are kept up to date: of robots with something to plot, or once queried."""
+        self._unseen = dict(self._records)
+        """Records of robots that were not seen at rest since their last change."""
         self._budget = Budget(wall)
         self._last = -COARSE_PERIOD
         self._timer: asyncio.TimerHandle | None = None
@@ -90,7 +97,7 @@ class History:
 
     def next_reading(self, to: int) -> int | None:
         now = self._cell.now
-        if any(record.changing(now) for record in self._simulated()):
+        if any(record.changing(now) for record in self._to_read()):
             at = max(self._last + self._budget.period(), now)
             return at if at <= to else None
         wake = self._cell.next_wake()
@@ -98,18 +105,26 @@ class History:
 
     def read(self, now: int) -> None:
         with self._budget:
-            changing = [record for record in self._simulated() if record.changing(now)]
+            changing = [record for record in self._to_read() if record.changing(now)]
             for record in changing:
                 record.add(now)
         if changing:
             self._last = now
+        self._unseen = {name: each for name, each in self._unseen.items() if not each.settled}
 
     def acted(self, now: int) -> None:
-        for record in self._simulated():
-            record.acted(now)
+        for record in self._watched.values():
+            if record.robot.real is None:
+                record.acted(now)
+        self._unseen |= self._watched
 
-    def _simulated(self) -> list["Record"]:
-        return [record for record in self._records.values() if record.robot.real is None]
+    def _to_read(self) -> Iterator["Record"]:
+        """Records of simulated robots that may have changed since their last reading."""
+        records = chain(
+            self._watched.values(),
+            (each for name, each in self._unseen.items() if name not in self._watched),
+        )
+        return (record for record in records if record.robot.real is None)
 
     # ── REAL robots, on wall time ──
 
@@ -117,6 +132,7 @@ class History:
         """A robot has become REAL or simulated."""
         for record in self._records.values():
             record.interrupt()
+        self._unseen = dict(self._records)
         if self._timer is None:
             self._read_real()
 
@@ -139,6 +155,7 @@ class History:
         if isinstance(robot, Refused):
             return robot
         now, record = self._now(), self._records[given.robot]
+        self._watched[given.robot] = record
         if robot.real is None:
             record.add(now)
         if given.after_s is None:
@@ -200,15 +217,17 @@ class Reading(NamedTuple):
 class Record:
     """The readings of one robot, oldest first."""
 
-    def __init__(self, robot: Robot, parts: Mapping[str, Part]) -> None:
+    def __init__(self, robot: Robot, parts: Iterable[Part]) -> None:
+        """``parts``: those of the robot."""
         self.robot = robot
         self.plots = plots_of(robot)
         self._units = [MM if kind == "prismatic" else DEG for _, kind in joint_kinds(robot)]
-        own = (part for name, part in parts.items() if name.partition(".")[0] == robot.name)
-        self._timed = [part for part in own if isinstance(part, TimedPart)]
+        self._timed = [part for part in parts if isinstance(part, TimedPart)]
+        self.is_plotted = bool(self.plots or self._units or self._timed)
+        """Whether it has more to plot than its pose."""
         self._readings: deque[Reading] = deque(maxlen=KEPT)
         self._interrupted = False
-        self._settled = False  # the last two readings are equal
+        self.settled = False  # the last two readings are equal
         self._held = False  # a command came while the robot was at rest
 
     @property
@@ -217,7 +236,7 @@ class Record:
 
     def changing(self, now: int) -> bool:
         """Whether readings are needed: something moves, or has not been seen at rest since."""
-        if not self._settled or any(part.busy() for part in self._timed):
+        if not self.settled or any(part.busy() for part in self._timed):
             return True
         shown = self._readings[-1].values[-len(self.plots) :] if self.plots else ()
         return any(plot.value(now) != value for plot, value in zip(self.plots, shown, strict=True))
@@ -225,14 +244,14 @@ class Record:
     def interrupt(self) -> None:
         """The next reading is not joined with the last one."""
         self._interrupted = True
-        self._settled = False
+        self.settled = False
 
     def acted(self, now: int) -> None:
         """A command came, which may have changed a robot at rest at once (its joints were set, its
         tool was measured): the values held until now."""
-        if self._settled:
+        if self.settled:
             self._readings[-1] = self._readings[-1]._replace(at=now)
-            self._settled, self._held = False, True
+            self.settled, self._held = False, True
 
     def add(self, now: int) -> None:
         """Reads the robot. A reading of the same time is replaced: commands may have come since.
@@ -248,10 +267,10 @@ class Record:
         same = last is not None and last.values == reading.values
         if self._held and not same:
             reading = self._read(now, None)  # a jump
-        if same and (self._settled or self._held):
+        if same and (self.settled or self._held):
             readings.pop()
         readings.append(reading)
-        self._settled, self._held, self._interrupted = same, False, False
+        self.settled, self._held, self._interrupted = same, False, False
 
     def _read(self, now: int, last: Reading | None) -> Reading:
         """The values now. Speeds that the robot does not report are means since ``last``."""

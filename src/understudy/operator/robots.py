@@ -174,12 +174,14 @@ class Robots:
     def __init__(self, config: CellConfig, parts: Mapping[str, Part], time: TimeSource) -> None:
         engine = parts["engine"]
         assert isinstance(engine, SimulationEngine)
+        self.parts = parts_by_robot(parts)
+        """The parts of each robot: itself, and those whose names begin with its own."""
         self._robots = {
             name: Robot(
                 name,
                 each,
                 _simulated(name, each.kind, parts, time),
-                _devices(name, parts),
+                _devices(name, self.parts[name]),
                 lambda: engine.stopped,
             )
             for name, each in config.robots.items()
@@ -205,6 +207,14 @@ class Robots:
         return [robot for robot in self if robot.real is not None]
 
 
+def parts_by_robot(parts: Mapping[str, Part]) -> dict[str, dict[str, Part]]:
+    """The parts of a cell by the first word of their names: `g60.welder` belongs to `g60`."""
+    found: dict[str, dict[str, Part]] = {}
+    for name, part in parts.items():
+        found.setdefault(name.partition(".")[0], {})[name] = part
+    return found
+
+
 def _simulated(name: str, kind: str, parts: Mapping[str, Part], time: TimeSource) -> Side:
     part: Any = parts[name]
     program: Any = parts.get(f"{name}.program")
@@ -219,7 +229,7 @@ def _model(config: RobotConfig, part: Any) -> RobotModel:
 
 
 def _devices(robot: str, parts: Mapping[str, Part]) -> dict[str, Device]:
-    """The simulated devices of a robot, by kind."""
+    """The simulated devices of a robot, by kind; ``parts``: those of the robot."""
     named = ((name.rpartition("."), part) for name, part in parts.items())
     return {
         kind: part
