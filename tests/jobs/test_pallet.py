@@ -18,9 +18,9 @@ from understudy.config.pick_place.pallet import (
 from understudy.config.pick_place.position import Position
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
-from understudy.jobs.pallet.orders import ORDERS, layer_order
-from understudy.jobs.pallet.pattern import PALLET_EMPTY, PALLET_FULL, PalletPattern
-from understudy.jobs.pallet.reach import unreachable, unreachable_message
+from understudy.jobs.pallet import PALLET_EMPTY, PALLET_FULL, PalletPattern
+from understudy.offline.pick_place.pallet.orders import ORDERS, layer_order
+from understudy.offline.pick_place.pallet.reach import unreachable, unreachable_message
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, rotation_about
 
@@ -76,7 +76,7 @@ def test_every_pattern_from_every_corner_is_a_permutation_of_the_layer(
 
 def assert_permutation(config: PalletConfig) -> None:
     pallet = PalletPattern(config)
-    row, column, layer = pallet.cells.T
+    row, column, layer = pallet.layout.cells.T
     shorter = (config.interleave == "SHIFT") & (layer % 2)
     assert (row >= 0).all()
     assert (row < config.rows).all()
@@ -119,12 +119,12 @@ def test_every_pallet_of_every_size_is_a_permutation(pattern: PatternType) -> No
 )  # fmt: skip
 def test_a_pallet_begins_at_its_start_corner(corner: StartCorner, first: list[int]) -> None:
     pallet = PalletPattern(PalletConfig(3, 5, start_corner=corner))
-    assert pallet.cells[0].tolist() == first
+    assert pallet.layout.cells[0].tolist() == first
 
 
 def test_not_start_bottom_left_counts_the_rows_from_the_other_end() -> None:
     pallet = PalletPattern(PalletConfig(3, 5, start_bottom_left=False))
-    assert pallet.cells[:2].tolist() == [[2, 0, 0], [2, 1, 0]]
+    assert pallet.layout.cells[:2].tolist() == [[2, 0, 0], [2, 1, 0]]
 
 
 # ── Pallet: Position accuracy ───────────────────────────────────────────────────────────────────
@@ -165,7 +165,7 @@ def test_three_points_give_the_frame_of_a_tilted_pallet(
     config = PalletConfig(
         3, 2, 2, origin=Position(*origin), corner2=Position(*corner2), corner3=Position(*corner3)
     )
-    last = PalletPattern(replace(config, pattern="ROW_BY_ROW")).points[-1]
+    last = PalletPattern(replace(config, pattern="ROW_BY_ROW")).layout.points[-1]
     assert last * 1000.0 == pytest.approx(origin + 100.0 * x + 200.0 * y + 50.0 * z, abs=1e-6)
 
 
@@ -218,7 +218,7 @@ def test_the_layer_changes_after_its_last_cell() -> None:
     for index in range(32):
         status = pallet.status(0)
         assert (status.index, status.layer) == (index, index // 16)
-        assert [status.row, status.column, status.layer] == pallet.cells[index].tolist()
+        assert [status.row, status.column, status.layer] == pallet.layout.cells[index].tolist()
         found = pallet.get_next_position()
         assert isinstance(found, Pose)
         assert found == place(pallet, index)
@@ -288,13 +288,13 @@ def test_depalletising_takes_the_cells_in_reverse_order(interleave: Interleave) 
 
 def test_mirrored_layers_begin_at_the_opposite_corner() -> None:
     pallet = PalletPattern(PalletConfig(3, 4, 3, interleave="MIRROR"))
-    assert pallet.cells[12].tolist() == [2, 3, 1]
-    assert pallet.cells[24].tolist() == [0, 0, 2]
+    assert pallet.layout.cells[12].tolist() == [2, 3, 1]
+    assert pallet.layout.cells[24].tolist() == [0, 0, 2]
 
 
 def test_shifted_layers_lie_on_two_parts_each() -> None:
     pallet = PalletPattern(PalletConfig(2, 3, 2, pattern="ROW_BY_ROW", interleave="SHIFT"), PLACE)
-    below, above = pallet.points[:6], pallet.points[6:]
+    below, above = pallet.layout.points[:6], pallet.layout.points[6:]
     assert len(above) == 4
     for each in above:
         distances = np.abs(below[:, :2] - each[:2])
@@ -305,7 +305,7 @@ def test_shifted_layers_lie_on_two_parts_each() -> None:
 def test_rotated_layers_cover_the_same_square_with_turned_parts() -> None:
     config = PalletConfig(4, 2, 2, pitch_x=100.0, pitch_y=50.0, interleave="ROTATE")
     pallet = PalletPattern(replace(config, pattern="ROW_BY_ROW"), PLACE)
-    even, odd = pallet.points[:8], pallet.points[8:]
+    even, odd = pallet.layout.points[:8], pallet.layout.points[8:]
     assert even[:, :2].mean(axis=0) == pytest.approx(odd[:, :2].mean(axis=0))
     assert np.ptp(odd, axis=0) == pytest.approx([0.15, 0.1, 0.0])
     straight, turned = matrix(place(pallet, 0)), matrix(place(pallet, 8))
@@ -315,9 +315,9 @@ def test_rotated_layers_cover_the_same_square_with_turned_parts() -> None:
 
 def assert_apart(pallet: PalletPattern) -> None:
     """Parts of one layer, as large as their cells, do not overlap."""
-    c = pallet.config
+    c = pallet.layout.config
     for layer in range(c.layers):
-        at = pallet.points[pallet.cells[:, 2] == layer][:, :2]
+        at = pallet.layout.points[pallet.layout.cells[:, 2] == layer][:, :2]
         size = (c.pitch_x, c.pitch_y)
         if c.interleave == "ROTATE" and layer % 2:
             size = size[::-1]
@@ -373,7 +373,7 @@ def test_a_carried_part_at_the_safe_height_is_above_all_stacked_ones(
 ) -> None:
     config = PalletConfig(3, 3, 3, pattern=pattern, interleave=interleave, depalletise=depalletise)
     pallet = PalletPattern(config, PLACE)
-    stacked = pallet.points[index:] if depalletise else pallet.points[:index]
+    stacked = pallet.layout.points[index:] if depalletise else pallet.layout.points[:index]
     bottom = pallet.safe_height(index) - 0.05  # gripped at its top: one layer height below
     assert bottom >= stacked[:, 2].max(initial=-1.0) + 0.0199
     end = place(pallet, index)
@@ -386,11 +386,11 @@ def test_a_carried_part_at_the_safe_height_is_above_all_stacked_ones(
 
 def test_unreachable_cells_are_named() -> None:
     pallet = PalletPattern(replace(SHIPPED, pattern="ROW_BY_ROW"), PLACE)
-    found = unreachable(pallet, lambda poses: [pose.x < 0.55 for pose in poses])
+    found = unreachable(pallet.layout, lambda poses: [pose.x < 0.55 for pose in poses])
     assert found == (0, 1, 2, 3, 16, 17, 18, 19)
-    low = unreachable(pallet, lambda poses: [pose.z < 0.19 for pose in poses], approach=0.05)
+    low = unreachable(pallet.layout, lambda poses: [pose.z < 0.19 for pose in poses], approach=0.05)
     assert low == tuple(range(16, 32))
-    text = unreachable_message(pallet, low)
+    text = unreachable_message(pallet.layout, low)
     assert "cannot reach 16 of 32 cells" in text
     assert "16 (row 0, column 0, layer 1)" in text
     assert "and 8 more" in text

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from understudy.jobs.pallet.pattern import PalletPattern, poses_of
+from understudy.offline.pick_place.pallet.layout import PalletLayout
 from understudy.space.pose import Pose
 
 Reachable = Callable[[Sequence[Pose]], Sequence[bool]]
@@ -12,23 +12,24 @@ MOST_NAMED = 8
 
 
 def unreachable(
-    pattern: PalletPattern, check: Reachable, *, approach: float = 0.0
+    pallet: PalletLayout, check: Reachable, *, approach: float = 0.0
 ) -> tuple[int, ...]:
     """Indices of the cells whose place pose, or whose pose ``approach`` metres above it, the arm
     cannot reach."""
     heights = (0.0, approach) if approach else (0.0,)
-    able = list(check(poses_of(pattern, heights)))
+    poses = (pallet.pose(index) for index in range(pallet.total))
+    able = list(check([at._replace(z=at.z + height) for at in poses for height in heights]))
     rows = zip(*(able[start :: len(heights)] for start in range(len(heights))), strict=True)
     return tuple(index for index, row in enumerate(rows) if not all(row))
 
 
-def unreachable_message(pattern: PalletPattern, indices: Sequence[int]) -> str:
+def unreachable_message(pallet: PalletLayout, indices: Sequence[int]) -> str:
     """The sentence that names these cells."""
-    cells = [pattern.cells[index].tolist() for index in indices[:MOST_NAMED]]
+    cells = [pallet.cells[index].tolist() for index in indices[:MOST_NAMED]]
     named = ", ".join(f"{i} (row {r}, column {c}, layer {n})"
                       for i, (r, c, n) in zip(indices, cells, strict=False))  # fmt: skip
     more = f" and {len(indices) - MOST_NAMED} more" if len(indices) > MOST_NAMED else ""
     return (
-        f"the arm cannot reach {len(indices)} of {pattern.get_total_positions()} cells of the "
+        f"the arm cannot reach {len(indices)} of {pallet.total} cells of the "
         f"pallet: {named}{more}; change origin, corner2 or the pitch"
     )

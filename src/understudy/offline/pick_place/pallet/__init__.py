@@ -1,0 +1,1 @@
+"""Pallets: the order of their cells, their frame, safe heights, and the cells out of reach."""
