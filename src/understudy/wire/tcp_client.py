@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from understudy.wire.ending import end_tasks
 from understudy.wire.interface import CLOSING_SECONDS, PeerEvents, Port, RemotePort, Server
 from understudy.wire.tcp import TcpConnection
 
@@ -62,9 +63,7 @@ class TcpClient:
 
     async def stop(self) -> None:
         if self._attempts is not None:
-            self._attempts.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._attempts
+            await end_tasks(self._attempts)
         if self._connection is not None:
             self._connection.close()
             with contextlib.suppress(TimeoutError):

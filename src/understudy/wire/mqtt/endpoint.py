@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ConfigError, NotInstalledError, install_command
+from understudy.wire.ending import end_tasks
 from understudy.wire.interface import PeerEvents
 from understudy.wire.mqtt.config import Config
 
@@ -51,8 +52,7 @@ class MqttEndpoint:
             with contextlib.suppress(TimeoutError, OSError):
                 await asyncio.wait_for(self._link.finish(), LAST_MESSAGES_SECONDS)
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end_tasks(self._task)
 
     # ── inside ──
 

@@ -9,6 +9,7 @@ from aiomqtt import Client
 from understudy.ports import RETAINED, WireMessage
 from understudy.wire.broker_queue import BrokerQueue
 from understudy.wire.connection import Connection
+from understudy.wire.ending import end_tasks
 from understudy.wire.interface import PeerEvents
 
 OVERHEAD = 64
@@ -54,9 +55,7 @@ class MqttLink(BrokerQueue):
             for task in done:
                 task.result()
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(*tasks)
 
     async def finish(self) -> None:
         """Returns when everything was sent."""

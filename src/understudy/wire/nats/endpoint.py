@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from understudy.errors import ConfigError, NotInstalledError, install_command
+from understudy.wire.ending import end_tasks
 from understudy.wire.interface import PeerEvents
 from understudy.wire.nats.config import Config
 from understudy.wire.nats.server import OwnServer
@@ -67,8 +68,7 @@ class NatsEndpoint:
             with contextlib.suppress(TimeoutError, OSError):
                 await asyncio.wait_for(self._link.finish(), LAST_MESSAGES_SECONDS)
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end_tasks(self._task)
         if self.own_server is not None:
             await self.own_server.stop()
 

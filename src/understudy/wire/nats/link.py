@@ -17,6 +17,7 @@ from understudy.ports import CONFIRMED, WireMessage
 from understudy.units import NS_PER_SECOND
 from understudy.wire.broker_queue import BrokerQueue
 from understudy.wire.connection import Connection
+from understudy.wire.ending import end_tasks
 from understudy.wire.interface import PeerEvents
 from understudy.wire.nats.client import NatsClient, is_done
 from understudy.wire.nats.config import Config
@@ -160,9 +161,7 @@ class NatsLink(BrokerQueue):
                         log.error("%s: a bug", self.endpoint, exc_info=problem)
                     self._client.give_up(str(problem) or type(problem).__name__)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(*tasks)
             self._unconfirmed.clear()
             self._queue.clear()
             self._pending = 0

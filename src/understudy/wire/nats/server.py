@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from understudy.errors import ConfigError, NotInstalledError, install_command
+from understudy.wire.ending import end_tasks
 from understudy.wire.nats.config import Config
 from understudy.wire.nats.store import Folder, take_given, take_temporary
 from understudy.wire.tcp import cannot_listen
@@ -105,9 +106,7 @@ class OwnServer:
     async def stop(self) -> None:
         """Ends the process and removes the temporary files."""
         if self._supervision is not None:
-            self._supervision.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._supervision
+            await end_tasks(self._supervision)
         await self._end_process()
         if self._store is not None:
             self._store.release()

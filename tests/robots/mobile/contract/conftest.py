@@ -43,9 +43,10 @@ def running(cell: Path, *options: str) -> Iterator[dict[str, Any]]:
             process.kill()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
-    """Connected to the cell of all tests here."""
+    """Connected to the cell of all tests of a module. A cell for the whole session would use
+    processor time until the last test of the suite."""
     cell = write_cell(tmp_path_factory.mktemp("contract"), {"port": 4222})
     with running(cell, "--rate", RATE) as ready, Backend(ready["endpoints"]["nats"]) as backend:
         yield backend
