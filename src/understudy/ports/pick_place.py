@@ -5,12 +5,14 @@ forces N. Poses of the tool, of the camera and of parts are those of the cell.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.ports import Finished, Ticket
+from understudy.ports.controller import MotionController
 from understudy.ports.operation import Target
 from understudy.space.pose import Pose
 
@@ -38,7 +40,21 @@ class ArmMotion(Protocol):
         """The pose of the flange in the cell; ``now`` may be a moment that has passed."""
         ...
 
+    def tool(self, now: int) -> Pose:
+        """The pose of the tool in the cell."""
+        ...
+
+    def unready(self, now: int) -> Refused | None:
+        """Why the arm takes no moves: emergency stop, alarm, drives off."""
+        ...
+
+    def at_rest(self, now: int) -> bool: ...
+
     def on_finished(self, listener: Finished) -> None: ...
+
+    def on_fault(self, listener: Callable[[Refused, int], None]) -> None:
+        """Calls the listener when the arm cannot move any more, also without a move under way."""
+        ...
 
 
 class ReachCheck(Protocol):
@@ -47,6 +63,17 @@ class ReachCheck(Protocol):
     def check(self, targets: Sequence[Target], now: int) -> Refused | None:
         """Why the arm, from where it is, cannot make these moves one after the other."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class JobArm:
+    """An arm as jobs use it. `move_to`: sends one move to the controller. `flange`: its pose in the
+    cell at a time. A kind of robot that jobs can use declares `job_arm(robot)`."""
+
+    controller: MotionController
+    move_to: Callable[[Target, int], Refused | None]
+    flange: Callable[[int], Pose]
+    reach: ReachCheck
 
 
 # ── gripper ─────────────────────────────────────────────────────────────────────────────────────

@@ -1,9 +1,10 @@
 """Section `pickplace`: positions, speeds and retries of the cycle."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from understudy.config.pick_place.pallet import PalletConfig
 from understudy.config.pick_place.position import Position
 
 Millimetres = Annotated[float, Meta(ge=0, le=10_000)]
@@ -15,12 +16,82 @@ SCAN = Position(400.0, 0.0, 500.0)
 PLACE = Position(600.0, -200.0, 100.0)
 
 
+Six = tuple[float, float, float, float, float, float]
+PinName = int | Annotated[str, Meta(min_length=1, max_length=64)]
+ClassName = Annotated[str, Meta(max_length=64)]
+ANY_CLASS = "*"
+
+
+class Grasp(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the tool grips a class of parts.
+
+    `offset_mm_deg`: the tool in the frame of the part; without it the tool is at the centre of the
+    part and points away from the camera. `symmetry_deg`: the part looks the same after this turn
+    about the axis of the tool, so that the nearest of these grasps is taken; 0: none. `approach`:
+    along the axis of the tool, or straight down.
+    """
+
+    offset_mm_deg: Six | None = None
+    symmetry_deg: Annotated[float, Meta(ge=0, le=360)] = 0.0
+    approach: Literal["tool", "up"] = "tool"
+
+
+class HandshakeStep(Struct, frozen=True, forbid_unknown_fields=True):
+    """`set`: switches an output; `wait`: waits until an input has the value."""
+
+    set: PinName | None = None
+    wait: PinName | None = None
+    value: bool = True
+    timeout_ms: Milliseconds = 10_000.0
+
+
+Steps = Annotated[tuple[HandshakeStep, ...], Meta(max_length=32)]
+
+
+class Handshake(Struct, frozen=True, forbid_unknown_fields=True):
+    """Signals between the robot and a machine (door, chuck), in the order of a cycle.
+
+    `before_pick`, `before_place`: over the part or the place, before the approach. `at_pick`: with
+    the part gripped, before the retract. `at_place`: at the place, before the release.
+    `after_pick`, `after_place`: after the retract.
+    """
+
+    before_pick: Steps = ()
+    at_pick: Steps = ()
+    after_pick: Steps = ()
+    before_place: Steps = ()
+    at_place: Steps = ()
+    after_place: Steps = ()
+
+
+class Insert(Struct, frozen=True, forbid_unknown_fields=True):
+    """The last part of the approach to the place, which ends at a contact.
+
+    The tool begins `distance_mm` before the place position and moves on at `speed_mm_s` until the
+    input `contact` is on, or the analog input `force_input` reaches `force_volts`. Without contact
+    up to the place position the cycle fails, unless `required` is false.
+    """
+
+    distance_mm: Annotated[float, Meta(gt=0, le=1000)] = 10.0
+    speed_mm_s: Speed = 5.0
+    contact: PinName | None = None
+    force_input: PinName | None = None
+    force_volts: Annotated[float, Meta(ge=-10, le=10)] = 1.0
+    required: bool = True
+
+
 class CycleConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """`vision_timeout_ms` and `min_confidence`: the stricter of these and those of `safety` counts.
 
     `fallback_position`: where the arm goes when vision fails; without it, the scan position.
     `gripper_timeout_ms`: 0 means the gripper's own. `vision_latency_s`: from the picture to the
-    result, where time does not run by itself.
+    result, where time does not run by itself. `scan_retry_ms`: until the next request after an
+    answer with an error.
+
+    `source`: parts are seen by vision, taken from `source_pallet` in reverse order, or from the one
+    `pick_position`. `order`: which of several detected parts is picked first. `grasps` and `places`
+    by class; the class `*` is every other one. Without a place of its own a part goes to the
+    pallet, or to the place position.
     """
 
     scan_position: Position = SCAN
@@ -37,3 +108,19 @@ class CycleConfig(Struct, frozen=True, forbid_unknown_fields=True):
     fallback_position: Position | None = None
     gripper_timeout_ms: Annotated[float, Meta(ge=0, le=600_000)] = 0.0
     vision_latency_s: Annotated[float, Meta(ge=0, le=60)] = 0.05
+    scan_retry_ms: Milliseconds = 100.0
+    source: Literal["vision", "pallet", "fixed"] = "vision"
+    pick_position: Position | None = None
+    source_pallet: PalletConfig | None = None
+    order: Literal["confidence", "highest", "nearest"] = "confidence"
+    grasps: dict[ClassName, Grasp] = {}
+    places: dict[ClassName, Position] = {}
+    handshake: Handshake = Handshake()
+    insert: Insert | None = None
+
+    def grasp(self, class_name: str) -> Grasp:
+        return self.grasps.get(class_name) or self.grasps.get(ANY_CLASS) or Grasp()
+
+    def place(self, class_name: str) -> Position | None:
+        """The place of a class; None: the pallet, or the place position."""
+        return self.places.get(class_name) or self.places.get(ANY_CLASS)

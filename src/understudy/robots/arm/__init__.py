@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
     from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
+    from understudy.ports.pick_place import JobArm
     from understudy.robots.arm.controller import VirtualController
 
 
@@ -114,6 +115,12 @@ def program_run(robot: "VirtualController") -> "ProgramRun":
     from understudy.jobs.program_run import ProgramRun
 
     return ProgramRun(robot, GcodeLanguage(robot.arm.options.dialect))
+
+
+def job_arm(robot: "VirtualController") -> "JobArm":
+    from understudy.robots.arm.for_jobs import job_arm
+
+    return job_arm(robot)
 
 
 def real_client(config: "CellConfig", name: str, robot: "VirtualController") -> "RealClient":

@@ -1,0 +1,238 @@
+"""Moves of an arm for jobs: one ticket per move, on a controller, simulated or REAL.
+
+The controller reports every change of its status; a move has ended when it is at rest again. The
+end is handled in `wake` at the same instant, because the controller is busy while it reports.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from understudy.errors import Refused
+from understudy.ports import ControllerStatus, Finished, Ticket
+from understudy.ports.operation import Target
+from understudy.ports.refusals import INHIBITED, NOT_CONNECTED, NOT_ENABLED
+from understudy.space.pose import Pose
+from understudy.units import MM, NS_PER_MS
+
+WAITING = ("Hold", "Door", "Tool")
+"""States of a controller that waits for the operator."""
+NEAR = 1.0 * MM
+"""A tool that rests farther from its target than this was moved by somebody else."""
+LOOK = 50 * NS_PER_MS
+"""Period of the check while a controller is neither moving nor idle."""
+STOPPED = Refused("the move was stopped")
+MOVES = Refused("the arm makes another move")
+AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
+
+
+class MoveController(Protocol):
+    """The part of `ports.controller.MotionController` that moves need."""
+
+    def hold(self, now: int) -> Refused | None: ...
+
+    def cycle_start(self, now: int) -> Refused | None: ...
+
+    def stop(self, now: int) -> Refused | None: ...
+
+    def tcp(self, now: int) -> Pose: ...
+
+    def status(self, now: int) -> ControllerStatus: ...
+
+    def on_status(self, listener: Callable[[ControllerStatus], None]) -> None: ...
+
+
+class MotionStatus(Struct, frozen=True):
+    """`ticket`: of the move under way, 0 if none. `held`: it is interrupted by a hold."""
+
+    ticket: int
+    held: bool
+
+
+class Saved(Struct):
+    """`stops`: of the controller at the start of the move. `due`: the time of the next check.
+    `ready`: the controller could move at the last check."""
+
+    tickets: int = 0
+    ticket: int = 0
+    target: Pose | None = None
+    stops: int = 0
+    held: bool = False
+    due: int | None = None
+    ready: bool = False
+
+
+def not_ready(status: ControllerStatus) -> Refused | None:
+    """Why a controller takes no moves: not connected, emergency stop, alarm, drives off."""
+    if not status.connected:
+        return NOT_CONNECTED
+    if status.error:
+        return Refused(status.error_message, status.error_code)
+    if status.inhibited:
+        return INHIBITED
+    return None if status.enabled else NOT_ENABLED
+
+
+class ControllerMotion:
+    """`ports.pick_place.ArmMotion`, and a `Part` of the cell.
+
+    ``move_to``: sends one move to the controller. ``flange``: its pose in the cell at a time.
+    """
+
+    def __init__(
+        self,
+        controller: MoveController,
+        move_to: Callable[[Target, int], Refused | None],
+        flange: Callable[[int], Pose],
+    ) -> None:
+        self._controller = controller
+        self._move_to = move_to
+        self.flange = flange
+        self._state = Saved()
+        self._finished: list[Finished] = []
+        self._faults: list[Callable[[Refused, int], None]] = []
+        self._listens = False
+
+    # ── moves ──
+
+    def move(self, target: Target, now: int) -> Ticket | Refused:
+        """Starts a move; refused while the arm moves, holds or waits."""
+        state, status = self._state, self._controller.status(now)
+        if state.ticket:
+            return MOVES
+        if refused := not_ready(status):
+            return refused
+        if status.moving or status.state in WAITING:
+            return AT_REST_ONLY
+        self.listen()
+        stops = status.stops
+        if refused := self._move_to(target, now):
+            return refused
+        state.tickets += 1
+        state.ticket, state.target, state.stops = state.tickets, target.pose, stops
+        state.held, state.due, state.ready = False, now, True
+        return Ticket(state.ticket)
+
+    def hold(self, now: int) -> Refused | None:
+        if self._state.ticket:
+            self._state.held = True
+            return self._controller.hold(now)
+        return None
+
+    def resume(self, now: int) -> Refused | None:
+        if self._state.ticket and self._state.held:
+            if refused := self._controller.cycle_start(now):
+                return refused
+            self._state.held = False
+        return None
+
+    def stop(self, now: int) -> Refused | None:
+        """Brakes along the path; the ticket ends at once with a refusal, the arm a little later."""
+        if not self._state.ticket:
+            return None
+        refused = self._controller.stop(now)
+        self._end(STOPPED, now)
+        return refused
+
+    def at_rest(self, now: int) -> bool:
+        """Whether the arm has come to rest, also after a stop."""
+        status = self._controller.status(now)
+        return not status.moving and status.state not in WAITING
+
+    def unready(self, now: int) -> Refused | None:
+        """Why the arm takes no moves; None if it does."""
+        return not_ready(self._controller.status(now))
+
+    def tool(self, now: int) -> Pose:
+        """The pose of the tool in the cell."""
+        return self._controller.tcp(now)
+
+    def on_finished(self, listener: Finished) -> None:
+        self._finished.append(listener)
+
+    def on_fault(self, listener: Callable[[Refused, int], None]) -> None:
+        """Calls the listener when the arm cannot move any more: emergency stop, alarm, drives off,
+        connection lost. It does so also without a move under way."""
+        self._faults.append(listener)
+
+    def listen(self) -> None:
+        """Subscribes to the controller: without listeners it has less to do."""
+        if not self._listens:
+            self._listens = True
+            self._controller.on_status(self._status_changed)
+
+    # ── part ──
+
+    def next_wake(self) -> int | None:
+        return self._state.due
+
+    def wake(self, now: int) -> None:
+        state = self._state
+        if state.due is None or now < state.due:
+            return
+        state.due = None
+        status = self._controller.status(now)
+        fault = not_ready(status)
+        if state.ticket:
+            self._check(status, fault, now)
+        if fault is not None and state.ready:
+            state.ready = False
+            for listener in self._faults:
+                listener(fault, now)
+
+    def busy(self) -> bool:
+        return self._state.ticket != 0 or self._state.due is not None
+
+    def status(self, now: int) -> MotionStatus:
+        return MotionStatus(self._state.ticket, self._state.held)
+
+    def save(self) -> Saved:
+        return msgspec.structs.replace(self._state)
+
+    def load(self, state: Any) -> None:
+        self._state = msgspec.convert(state, Saved)
+        if self._state.ready or self._state.ticket:
+            self.listen()
+
+    # ── inside ──
+
+    def _status_changed(self, status: ControllerStatus) -> None:
+        state = self._state
+        if not_ready(status) is None:
+            state.ready = True
+        elif state.ready:
+            state.due = status.at
+        if state.ticket:
+            state.due = status.at
+
+    def _check(self, status: ControllerStatus, fault: Refused | None, now: int) -> None:
+        state = self._state
+        if fault is not None:
+            self._end(fault, now)
+        elif status.stops != state.stops:
+            self._end(STOPPED, now)
+        elif status.state in WAITING:
+            return
+        elif status.moving or status.state != "Idle":
+            state.due = now + LOOK if status.state not in ("Run", "Idle") else None
+        else:
+            self._end(self._elsewhere(now), now)
+
+    def _elsewhere(self, now: int) -> Refused | None:
+        """The refusal of an arm that rests somewhere else than at the target of its move."""
+        target = self._state.target
+        if target is None:
+            return None
+        off = math.dist(self._controller.tcp(now)[:3], target[:3])
+        if off <= NEAR:
+            return None
+        return Refused(f"the tool rests {off / MM:.1f} mm from its target: it was moved elsewhere")
+
+    def _end(self, refused: Refused | None, now: int) -> None:
+        ticket = Ticket(self._state.ticket)
+        self._state.ticket, self._state.target, self._state.held = 0, None, False
+        for listener in self._finished:
+            listener(ticket, refused, now)

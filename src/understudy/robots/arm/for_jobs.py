@@ -1,0 +1,63 @@
+"""What jobs need of an arm: moves, the pose of the flange, and a check of moves in advance."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from understudy.errors import Refused
+from understudy.gcode.requests import JointMove, LineMove, Move
+from understudy.motion.path import Floats
+from understudy.ports.operation import Target
+from understudy.ports.pick_place import JobArm
+from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.mover import ArmMover
+from understudy.robots.arm.operator import ArmActions
+from understudy.space.pose import Pose
+from understudy.space.transform import inverse, pose
+
+
+class ArmReach:
+    """`ReachCheck` of an arm: plans the moves as its controller will, without moving."""
+
+    def __init__(
+        self, mover: Callable[[], ArmMover | Refused], joints: Callable[[int], Floats]
+    ) -> None:
+        self._mover = mover
+        self._joints = joints
+
+    def check(self, targets: Sequence[Target], now: int) -> Refused | None:
+        mover = self._mover()
+        if isinstance(mover, Refused):
+            return mover
+        q = self._joints(now)
+        for number, target in enumerate(targets, 1):
+            path = mover.path(_move(target), q, line=0)
+            if isinstance(path, Refused):
+                return Refused(f"move {number} of {len(targets)}: {path.reason}", path.code)
+            q = path.end[-1] if len(path) else q
+        return None
+
+
+def _move(target: Target) -> Move:
+    if target.joints is not None:
+        a, b, c, u, v, w = target.joints
+        return JointMove((a, b, c, u, v, w))
+    assert target.pose is not None
+    if not target.line:
+        return LineMove(target.pose)
+    return LineMove(target.pose, speed=target.speed, turning=target.speed)
+
+
+def job_arm(robot: VirtualController) -> JobArm:
+    """The simulated arm, as jobs use it."""
+    actions = ArmActions(robot, robot.arm, dialect=robot.arm.options.dialect, simulated=robot)
+
+    def joints(now: int) -> Floats:
+        return np.array(robot.view(now).q)
+
+    def flange(now: int) -> Pose:
+        mover = robot.arm.movers[0]
+        return pose(inverse(mover.frames.base) @ mover.chain.flange(joints(now)))
+
+    reach = ArmReach(lambda: robot.tool_offsets.mover(robot.firmware.modal.tool), joints)
+    return JobArm(robot, actions.move_to, flange, reach)
