@@ -90,7 +90,7 @@ class ControllerMotion:
     ) -> None:
         self._controller = controller
         self._move_to = move_to
-        self.flange = flange
+        self._flange = flange
         self._state = Saved()
         self._finished: list[Finished] = []
         self._faults: list[Callable[[Refused, int], None]] = []
@@ -145,6 +145,10 @@ class ControllerMotion:
     def unready(self, now: int) -> Refused | None:
         """Why the arm takes no moves; None if it does."""
         return not_ready(self._controller.status(now))
+
+    def flange(self, now: int) -> Pose:
+        """The pose of the flange in the cell."""
+        return self._flange(now)
 
     def tool(self, now: int) -> Pose:
         """The pose of the tool in the cell."""

@@ -19,8 +19,8 @@ from understudy.space.pose import Pose
 # ── motion ──────────────────────────────────────────────────────────────────────────────────────
 
 
-class ArmMotion(Protocol):
-    """An arm, simulated or REAL, that carries out one move after the other."""
+class ArmMoves(Protocol):
+    """The moves of an arm, one after the other."""
 
     def move(self, target: Target, now: int) -> Ticket | Refused:
         """Starts a move; its ticket ends when the arm rests at the target."""
@@ -36,6 +36,16 @@ class ArmMotion(Protocol):
         """Brakes along the path; the ticket ends with a refusal."""
         ...
 
+    def on_finished(self, listener: Finished) -> None: ...
+
+    def on_fault(self, listener: Callable[[Refused, int], None]) -> None:
+        """Calls the listener when the arm cannot move any more, also without a move under way."""
+        ...
+
+
+class ArmReadings(Protocol):
+    """Where an arm is, and whether it can move."""
+
     def flange(self, now: int) -> Pose:
         """The pose of the flange in the cell; ``now`` may be a moment that has passed."""
         ...
@@ -50,11 +60,9 @@ class ArmMotion(Protocol):
 
     def at_rest(self, now: int) -> bool: ...
 
-    def on_finished(self, listener: Finished) -> None: ...
 
-    def on_fault(self, listener: Callable[[Refused, int], None]) -> None:
-        """Calls the listener when the arm cannot move any more, also without a move under way."""
-        ...
+class ArmMotion(ArmMoves, ArmReadings, Protocol):
+    """An arm, simulated or REAL, that carries out one move after the other."""
 
 
 class ReachCheck(Protocol):
