@@ -115,7 +115,7 @@ def test_a_stop_ends_the_ticket_at_once(bench: Bench) -> None:
     assert bench.ends[1][1] is None
 
 
-def test_a_stop_by_somebody_else_ends_the_ticket(bench: Bench) -> None:
+def test_a_stop_of_another_client_ends_the_ticket(bench: Bench) -> None:
     bench.move(TO_SCAN)
     bench.run(0.3)
     bench.robot.stop(bench.now)

@@ -21,7 +21,7 @@ from understudy.units import MM, NS_PER_MS
 WAITING = ("Hold", "Door", "Tool")
 """States of a controller that waits for the operator."""
 NEAR = 1.0 * MM
-"""A tool that rests farther from its target than this was moved by somebody else."""
+"""A tool that rests farther from its target than this was moved by another command."""
 LOOK = 50 * NS_PER_MS
 """Period of the check while a controller is neither moving nor idle."""
 STOPPED = Refused("the move was stopped")
