@@ -29,6 +29,7 @@ ROBOTS = {
     "text_robot": "understudy.robots.text_robot",
 }
 DEVICES = {
+    "gripper": "understudy.devices.gripper",
     "io": "understudy.devices.io",
     "welder": "understudy.devices.welder",
 }

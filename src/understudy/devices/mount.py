@@ -6,6 +6,7 @@ from typing import Any
 from understudy.errors import located_at
 from understudy.ports import FaultSource
 from understudy.ports.device import CarriesDevices, Device, Mount
+from understudy.ports.parts import PartsInReach
 from understudy.registry import module_of
 
 
@@ -20,11 +21,22 @@ def build_devices(robot: str, devices: Mapping[str, Any], mount: Mount) -> dict[
 
 
 def mount_devices(
-    name: str, robot: Any, devices: Mapping[str, Any], fault_source: FaultSource
+    name: str,
+    robot: Any,
+    devices: Mapping[str, Any],
+    fault_source: FaultSource,
+    parts: PartsInReach | None = None,
 ) -> dict[str, Device]:
     """Builds the devices of a robot on its pins and its tool, and mounts them on it."""
-    pins, tool_path = getattr(robot, "io", None), getattr(robot, "tool_path", None)
-    built = build_devices(name, devices, Mount(fault_source, pins, tool_path))
+    mount = Mount(
+        fault_source,
+        pins=getattr(robot, "io", None),
+        tool_path=getattr(robot, "tool_path", None),
+        robot=name,
+        tool_pose=getattr(robot, "tcp", None),
+        parts=parts,
+    )
+    built = build_devices(name, devices, mount)
     if isinstance(robot, CarriesDevices):
         for kind, device in built.items():
             robot.mount(kind, device)

@@ -213,7 +213,7 @@ class DeviceCommands:
             if owner not in able:
                 return Refused(f"{name}: device {owner!r}; there are: {', '.join(able)}")
             values = [getattr(given, key) for key in first.parameters]
-            refused = self._pump.act(lambda now: able[owner].run(*values))
+            refused = self._pump.act(lambda now: able[owner].run(now, *values))
             return refused or self._row(owner, self._devices[owner])
 
         return Command(name, first.doc, run, _parameters(name, fields))

@@ -25,11 +25,15 @@ from numpy.typing import NDArray
 from understudy.errors import ConfigError, Refused
 from understudy.ports import FaultSource, Injectable, TimedPart
 from understudy.ports.hmi import Trailing
-from understudy.ports.io import PinChange
+from understudy.ports.io import ControlPins, PinChange
+from understudy.ports.parts import PartsInReach
+from understudy.space.pose import Pose
 
 Moments = NDArray[np.float64]
 ToolPath = Callable[[Moments], NDArray[np.float64]]
 """Times in seconds → positions of the tip of the tool in metres, rows of x, y, z."""
+ToolPose = Callable[[int], Pose]
+"""A time in ns → the pose of the tool point in the cell."""
 
 
 # ── what a device is given ──────────────────────────────────────────────────────────────────────
@@ -68,18 +72,26 @@ class InputPins(Protocol):
         """The delay of the link onto a digital input in ns; None without a link."""
         ...
 
+    def retain(self, pin: int) -> None:
+        """A reset of the controller leaves this output as it is from now on."""
+        ...
 
-class DevicePins(OutputPins, InputPins, Protocol):
+
+class DevicePins(OutputPins, InputPins, ControlPins, Protocol):
     """The pins between a controller and its devices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """What a device is built with: the scenario, and the robot's pins and tool path, if any."""
+    """What a device is built with: the scenario, the robot's pins and tool, if any, and the parts
+    that a gripper of this `robot` meets."""
 
     fault_source: FaultSource
     pins: DevicePins | None = None
     tool_path: ToolPath | None = None
+    robot: str = ""
+    tool_pose: ToolPose | None = None
+    parts: PartsInReach | None = None
 
     def needed_pins(self) -> DevicePins:
         if self.pins is None:
@@ -138,7 +150,7 @@ class ReportsEvents(Protocol):
 
 
 class DeviceAction(NamedTuple):
-    """A command of a device: `run(*values)`, with a number for each of `parameters`."""
+    """A command of a device: `run(now, *values)`, with a number for each of `parameters`."""
 
     doc: str
     parameters: tuple[str, ...]

@@ -31,3 +31,9 @@ class ProgramPins(Protocol):
     def on_change(self, listener: Callable[[PinChange], None], /) -> None:
         """Calls the listener at every change of a digital pin."""
         ...
+
+
+class ControlPins(ProgramPins, Protocol):
+    """The pins of a controller, as a device that works through them uses them."""
+
+    def digital_output(self, pin: int, /) -> bool: ...

@@ -133,6 +133,7 @@ class VirtualIO:
         self._state = State(wiring(config, self.di, self.do), rest)
         self._sources: dict[int, Source] = {}
         self._owned: set[int] = set()
+        self._retained: set[int] = set()
         self._devices: list[Listener] = []
         self._observers: list[Listener] = []
         self._unreported: deque[PinChange] = deque()
@@ -344,6 +345,10 @@ class VirtualIO:
         """The owner's level of an input, forced or not."""
         return bool(self._state.driven >> pin & 1)
 
+    def retain(self, pin: int) -> None:
+        """Lets `reset` leave this output as it is."""
+        self._retained.add(pin)
+
     def drive_analog(self, channel: int, source: Source) -> None:
         """Reads an analog input from ``source(now)`` from now on."""
         self._sources[channel] = source
@@ -369,13 +374,14 @@ class VirtualIO:
         return FAULTS
 
     def reset(self, now: int) -> None:
-        """Releases forced inputs, ends pulses and switches all outputs off."""
+        """Releases forced inputs, ends pulses and switches outputs off, but for retained ones."""
         state = self._state
         state.analog_forced.clear()
         for pin in sorted({*state.forced, *state.pulsed}):
             self.release_digital_input(pin, now)
         for pin in range(self.do.count):
-            self._set("DO", pin, False, now)
+            if pin not in self._retained:
+                self._set("DO", pin, False, now)
         state.analog_outputs = [self._span.clamped(0.0)] * self.ao.count
 
     def active_faults(self) -> tuple[str, ...]:

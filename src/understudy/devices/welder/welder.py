@@ -320,7 +320,11 @@ class Welder:
     def actions(self) -> Mapping[str, DeviceAction]:
         doc = "set current, voltage and wire speed of a welder in place of its weld job"
         parameters = ("current_a", "voltage_v", "wire_speed_m_min")
-        return {"set_weld_parameters": DeviceAction(doc, parameters, self.set_weld_parameters)}
+
+        def run(now: int, *values: float) -> Refused | None:
+            return self.set_weld_parameters(*values)
+
+        return {"set_weld_parameters": DeviceAction(doc, parameters, run)}
 
     def reset(self, now: int) -> None:
         state = self._state

@@ -110,9 +110,8 @@ class ArmDevices:
         self._probe = ContactProbe(around, self) if around else None
         pins.io.on_change(self._pin_changed)
         self._process: Process | None = None
-        self._devices = build_devices(
-            name, devices, Mount(fault_source, pins.io, self._tip_positions)
-        )
+        mount = Mount(fault_source, pins.io, self._tip_positions, robot=name, tool_pose=self.tcp)
+        self._devices = build_devices(name, devices, mount)
         for device in self._devices.values():
             if isinstance(device, Process):
                 self._process = device

@@ -1,0 +1,177 @@
+"""Grippers: two pneumatic fingers, a vacuum cup, or an electric servo."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from understudy.ports.faults import Fault, Faults, Figure
+from understudy.ports.pick_place import GripperType
+
+if TYPE_CHECKING:
+    from understudy.devices.gripper.controller import GripperController
+    from understudy.ports.device import Mount
+
+Milliseconds = Annotated[float, Meta(ge=0, le=600_000)]
+TimeOut = Annotated[float, Meta(gt=0, le=600_000)]
+Millimetres = Annotated[float, Meta(ge=0, le=1000)]
+Pin = Annotated[int, Meta(ge=0, lt=32)]
+Channel = Annotated[int, Meta(ge=0, lt=8)]
+
+
+# ── settings ──
+
+
+class Pins(Struct, frozen=True, forbid_unknown_fields=True):
+    """Pins by number: outputs `close` … `blow_off`, digital inputs `closed` … `vacuum_ok`, analog
+    inputs `force` and `vacuum`."""
+
+    close: Pin = 8
+    open: Pin = 9
+    vacuum_on: Pin = 10
+    blow_off: Pin = 11
+    closed: Pin = 8
+    opened: Pin = 9
+    part: Pin = 10
+    vacuum_ok: Pin = 11
+    force: Channel = 4
+    vacuum: Channel = 5
+
+
+class Calibration(Struct, frozen=True, forbid_unknown_fields=True):
+    """The analog sensors: 10 V are 100 N and -100 kPa. `*_zero_v`: the voltage of 0 N and 0 kPa."""
+
+    force_n_per_v: Annotated[float, Meta(gt=0, le=10_000)] = 10.0
+    force_zero_v: float = 0.0
+    vacuum_kpa_per_v: Annotated[float, Meta(lt=0, ge=-1000)] = -10.0
+    vacuum_zero_v: float = 0.0
+
+    def force_n(self, volts: float) -> float:
+        return (volts - self.force_zero_v) * self.force_n_per_v
+
+    def force_v(self, newtons: float) -> float:
+        return newtons / self.force_n_per_v + self.force_zero_v
+
+    def vacuum_kpa(self, volts: float) -> float:
+        return (volts - self.vacuum_zero_v) * self.vacuum_kpa_per_v + 0.0
+
+    def vacuum_v(self, kpa: float) -> float:
+        return kpa / self.vacuum_kpa_per_v + self.vacuum_zero_v
+
+
+class Fingers(Struct, frozen=True, forbid_unknown_fields=True):
+    """The simulated two-finger gripper. `axis`: the axis of the tool along which the fingers move.
+
+    `pad_mm`: width and height of a finger pad; the tool point is in the middle between the pads.
+    `sensor_mm`: an end sensor is on within this distance of its end.
+    """
+
+    open_mm: Annotated[float, Meta(gt=0, le=1000)] = 80.0
+    closed_mm: Millimetres = 0.0
+    axis: Literal["x", "y"] = "y"
+    pad_mm: tuple[float, float] = (20.0, 20.0)
+    finger_speed_mm_s: Annotated[float, Meta(gt=0, le=10_000)] = 400.0
+    valve_delay_ms: Milliseconds = 10.0
+    sensor_mm: Annotated[float, Meta(gt=0, le=10)] = 0.5
+    part_sensor_delay_ms: Milliseconds = 5.0
+    pressure_bar: Annotated[float, Meta(gt=0, le=20)] = 6.0
+    piston_mm: Annotated[float, Meta(gt=0, le=500)] = 12.0
+    force_rise_ms: TimeOut = 15.0
+    pressure_decay_s: Annotated[float, Meta(gt=0, le=3600)] = 0.5
+    friction: Annotated[float, Meta(gt=0, le=5)] = 0.5
+
+
+class Cup(Struct, frozen=True, forbid_unknown_fields=True):
+    """The simulated vacuum cup at the tool point. `reach_mm`: a face within this distance, and no
+    steeper than `tilt_deg`, seals it. `open_kpa`: the vacuum that the ejector reaches without a
+    part, `sealed_kpa` with one. Times: evacuation, the slow leak of a closed valve without air,
+    venting without and with blow-off, each to 63 %."""
+
+    diameter_mm: Annotated[float, Meta(gt=0, le=1000)] = 30.0
+    reach_mm: Annotated[float, Meta(gt=0, le=50)] = 3.0
+    tilt_deg: Annotated[float, Meta(gt=0, le=45)] = 5.0
+    valve_delay_ms: Milliseconds = 10.0
+    sealed_kpa: Annotated[float, Meta(lt=0, ge=-101)] = -85.0
+    open_kpa: Annotated[float, Meta(le=0, ge=-101)] = -8.0
+    evacuation_ms: TimeOut = 80.0
+    hold_s: Annotated[float, Meta(gt=0, le=3600)] = 20.0
+    vent_ms: TimeOut = 200.0
+    blow_ms: TimeOut = 10.0
+    friction: Annotated[float, Meta(gt=0, le=5)] = 0.5
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """GripperConfig of the design document, with pins, calibration and the simulated hardware.
+
+    `grip_force_n`, `grip_speed_mm_s`: of an electric servo. `vacuum_hysteresis_kpa`: a part that is
+    held counts as lost when the vacuum is weaker than the threshold by this much.
+    """
+
+    type: GripperType = "PNEUMATIC_2FINGER"
+    close_timeout_ms: TimeOut = 500.0
+    open_timeout_ms: TimeOut = 500.0
+    settle_time_ms: Milliseconds = 50.0
+    vacuum_threshold_kpa: Annotated[float, Meta(lt=0, ge=-101)] = -60.0
+    vacuum_hysteresis_kpa: Annotated[float, Meta(ge=0, le=100)] = 10.0
+    vacuum_timeout_ms: TimeOut = 1000.0
+    blowoff_time_ms: Milliseconds = 100.0
+    grip_force_n: Annotated[float, Meta(gt=0, le=10_000)] = 50.0
+    grip_speed_mm_s: Annotated[float, Meta(gt=0, le=10_000)] = 100.0
+    pins: Pins = Pins()
+    calibration: Calibration = Calibration()
+    fingers: Fingers = Fingers()
+    cup: Cup = Cup()
+
+
+# ── phases of the controller ──
+
+Phase = Literal["Rest", "Closing", "Settling", "Holding", "Opening", "Clearing", "Failed"]
+PHASES: tuple[Phase, ...] = (
+    "Rest", "Closing", "Settling", "Holding", "Opening", "Clearing", "Failed",
+)  # fmt: skip
+
+TRANSITIONS: Mapping[tuple[Phase, str], Phase] = {
+    **{(phase, "grip"): "Closing" for phase in PHASES},
+    **{(phase, "release"): "Opening" for phase in PHASES},
+    ("Closing", "arrived"): "Settling",
+    ("Closing", "failed"): "Failed",
+    ("Settling", "held"): "Holding",
+    ("Settling", "missed"): "Rest",
+    ("Holding", "lost"): "Rest",
+    ("Holding", "vacuum_off"): "Rest",
+    ("Closing", "vacuum_off"): "Rest",
+    ("Settling", "vacuum_off"): "Rest",
+    ("Opening", "clear"): "Clearing",
+    ("Opening", "failed"): "Failed",
+    ("Clearing", "done"): "Rest",
+    ("Clearing", "failed"): "Failed",
+    ("Failed", "reset"): "Rest",
+}
+"""An event that has no row here changes nothing."""
+
+
+# ── faults ──
+
+LEVEL = {"value": Figure(1.0, 0.0, 1.0)}
+FAULTS: Faults = {
+    "closed_sensor_stuck": Fault("brought", "GRIPPER_CLOSED keeps a level until reset", LEVEL),
+    "opened_sensor_stuck": Fault("brought", "GRIPPER_OPENED keeps a level until reset", LEVEL),
+    "part_sensor_stuck": Fault(
+        "brought", "PART_DETECTED, or VACUUM_OK of a cup, keeps a level until reset", LEVEL
+    ),
+    "valve_stuck": Fault("brought", "the valve of the gripper does not switch until reset"),
+    "air_lost": Fault("brought", "the gripper has no compressed air until reset"),
+    "vacuum_leak": Fault(
+        "brought",
+        "the cup leaks until reset: a share of its vacuum is missing",
+        {"share": Figure(0.5, 0.0, 1.0)},
+    ),
+    "slip": Fault("brought", "the held part slips out of the gripper"),
+    "grip_miss": Fault("asked", "this attempt to grip does not get hold of the part"),
+}
+
+
+def build(name: str, config: Config, mount: "Mount") -> "GripperController":
+    from understudy.devices.gripper.assembly import build_gripper
+
+    return build_gripper(name, config, mount)

@@ -1,0 +1,51 @@
+"""Builds a gripper: the controller, its actuator and the simulated hardware."""
+
+from understudy.devices.gripper import Config
+from understudy.devices.gripper.controller import GripperController
+from understudy.devices.gripper.valves import FingerValve, VacuumValve
+from understudy.errors import ConfigError
+from understudy.ports.device import DevicePins, Mount
+
+
+def build_gripper(name: str, config: Config, mount: Mount) -> GripperController:
+    return BUILDERS[config.type](name, config, mount)
+
+
+def _two_fingers(name: str, config: Config, mount: Mount) -> GripperController:
+    pins = config.pins
+    io = _checked(mount, (pins.close, pins.open), (pins.closed, pins.opened, pins.part), pins.force)
+    return GripperController(name, config, FingerValve(config, io))
+
+
+def _cup(name: str, config: Config, mount: Mount) -> GripperController:
+    pins = config.pins
+    io = _checked(mount, (pins.vacuum_on, pins.blow_off), (pins.vacuum_ok,), pins.vacuum)
+    io.retain(pins.vacuum_on)
+    return GripperController(name, config, VacuumValve(config, io))
+
+
+def _servo(name: str, config: Config, mount: Mount) -> GripperController:
+    raise ConfigError("a servo gripper needs the driver of its Modbus device", key="type")
+
+
+BUILDERS = {
+    "PNEUMATIC_2FINGER": _two_fingers,
+    "PNEUMATIC_VACUUM": _cup,
+    "ELECTRIC_SERVO": _servo,
+}
+
+
+def _checked(
+    mount: Mount, outputs: tuple[int, ...], inputs: tuple[int, ...], channel: int
+) -> DevicePins:
+    """The pins of the robot; a ConfigError if it lacks one of these."""
+    io = mount.needed_pins()
+    try:
+        for pin in outputs:
+            io.digital_output(pin)
+        for pin in inputs:
+            io.digital_input(pin)
+        io.analog_input(channel, 0)
+    except LookupError as problem:
+        raise ConfigError(str(problem.args[0]), key="pins") from None
+    return io

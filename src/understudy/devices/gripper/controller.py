@@ -1,0 +1,415 @@
+"""GripperController: grips and releases with time-outs, on simulated or real time.
+
+It reads sensors and sets outputs only; it does not know the parts of the cell. A command returns a
+ticket at once, which ends by `on_finished`. A new command replaces the one under way.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from understudy.devices.gripper import TRANSITIONS, Config, Phase
+from understudy.devices.gripper.actuator import Actuator, Hardware, HasVacuum, Reading
+from understudy.errors import Refused
+from understudy.ports import Finished, Ticket
+from understudy.ports.device import DeviceAction, DeviceEvent, PlotRow
+from understudy.ports.faults import Faults
+from understudy.ports.hmi import PanelRow
+from understudy.ports.pick_place import GripperState, GripperStatus
+from understudy.units import MM, NS_PER_MS
+
+MISSED = "MISSED: closed, and there is no part"
+LOST = "the part was lost"
+GRIPPER_FAULT = "gripper fault"
+UNDER_WAY: tuple[Phase, ...] = ("Closing", "Settling", "Opening", "Clearing")
+
+ADVICE: Mapping[str, str] = {
+    "at the same time": "Both end sensors are on: look at their cables and switches, then reset.",
+    "part sensor": "The part sensor is on without a part: clean or adjust it, then reset.",
+    "vacuum signal": "The vacuum signal is on without a part: look at the switch, then reset.",
+    "lost": "The part was lost: find it, look at air pressure and pads, then reset.",
+    "": "Look at air pressure, valve and sensors of the gripper, then reset.",
+}
+"""A word of a message → advice; the first match counts."""
+
+
+class State(Struct):
+    """State of a gripper in a snapshot. `due`: an input has changed at this time and was not looked
+    at yet. `deadline`: the end of the present phase. `halted`: its ticket has ended before it."""
+
+    phase: Phase = "Rest"
+    tickets: int = 0
+    ticket: int | None = None
+    deadline: int | None = None
+    due: int | None = None
+    halted: bool = False
+    error: str = ""
+    actuator: Any = None
+    hardware: Any = None
+
+
+class GripperController:
+    """`Gripper` and `Device`. ``hardware``: the simulated gripper, none for a REAL one."""
+
+    def __init__(
+        self, name: str, config: Config, actuator: Actuator, hardware: Hardware | None = None
+    ) -> None:
+        self._name = name
+        self._config = config
+        self._actuator = actuator
+        self._hardware = hardware
+        self._state = State()
+        self._finished: list[Finished] = []
+        self._lost: list[Callable[[int], None]] = []
+        self._listeners: list[Callable[[DeviceEvent], None]] = []
+        actuator.on_change(self._input_changed)
+
+    # ── commands ──
+
+    def start_grip(self, now: int, *, timeout_ms: float = 0.0) -> Ticket | Refused:
+        reading = self._actuator.reading(now)
+        if reading.opened and reading.part:
+            return Refused("the part sensor is on while the fingers are open; clear it first")
+        return self._begin("grip", timeout_ms, now)
+
+    def start_release(self, now: int, *, timeout_ms: float = 0.0) -> Ticket | Refused:
+        return self._begin("release", timeout_ms, now)
+
+    def _begin(self, event: str, timeout_ms: float, now: int) -> Ticket | Refused:
+        """Enters Closing or Opening; a time-out of 0 is the gripper's own."""
+        if not 0.0 <= timeout_ms <= 600_000.0:
+            return Refused(f"a time-out of {timeout_ms:g} ms is outside 0…600000 ms")
+        self._end_ticket(Refused(f"replaced by a {event}"), now)
+        state, actuator = self._state, self._actuator
+        opens = event == "release"
+        own = actuator.timing.open if opens else actuator.timing.close
+        self._go(event, now)
+        state.deadline = now + (round(timeout_ms * NS_PER_MS) or own)
+        state.halted, state.error = False, ""
+        if refused := actuator.open(now) if opens else actuator.close(now):
+            self._fail(refused.reason, now)
+            return refused
+        state.tickets += 1
+        state.ticket, state.due = state.tickets, now
+        return Ticket(state.ticket)
+
+    def halt(self, now: int) -> None:
+        """Ends the ticket under way. No output changes; a stroke that has begun goes on, and ends
+        with its valve off."""
+        self._state.halted = self._state.phase in UNDER_WAY
+        self._end_ticket(Refused("halted"), now)
+
+    def is_action_complete(self) -> bool:
+        return self._state.ticket is None
+
+    def emergency_release(self, now: int) -> Refused | None:
+        """Opens at once, in every phase. Nothing calls this by itself: an emergency stop and a loss
+        of power hold the part."""
+        ticket = self.start_release(now)
+        return ticket if isinstance(ticket, Refused) else None
+
+    # ── vacuum ──
+
+    def enable_vacuum(self, now: int) -> Refused | None:
+        """Switches the ejector on, and waits for nothing."""
+        cup = self._cup()
+        return cup if isinstance(cup, Refused) else cup.enable_vacuum(now)
+
+    def disable_vacuum(self, now: int) -> Refused | None:
+        """Switches the ejector off: a held part is let go without blow-off, and is not lost."""
+        cup = self._cup()
+        if isinstance(cup, Refused):
+            return cup
+        self._go("vacuum_off", now)
+        self._end_ticket(Refused("the vacuum was switched off"), now)
+        return cup.disable_vacuum(now)
+
+    def blow_off(self, now: int) -> Refused | None:
+        """Switches the ejector off and blows for `blowoff_time_ms`."""
+        cup = self._cup()
+        if isinstance(cup, Refused):
+            return cup
+        self._go("vacuum_off", now)
+        self._end_ticket(Refused("the vacuum was switched off"), now)
+        return cup.blow_off(now)
+
+    def _cup(self) -> HasVacuum | Refused:
+        actuator = self._actuator
+        if isinstance(actuator, HasVacuum):
+            return actuator
+        return Refused(f"a gripper of type {self._config.type} has no vacuum")
+
+    # ── phases ──
+
+    def _go(self, event: str, now: int) -> None:
+        """Enters the phase that the table has for this event, if it has one."""
+        phase = TRANSITIONS.get((self._state.phase, event))
+        if phase is None:
+            return
+        self._state.phase, self._state.deadline = phase, None
+        self._report(DeviceEvent(now, phase))
+
+    def _look(self, now: int) -> bool:
+        """Carries out what follows from the sensors and the deadline; whether the phase changed."""
+        before = self._state.phase
+        look = _LOOKS.get(before)
+        if look is not None:
+            look(self, self._actuator.reading(now), now)
+        return self._state.phase != before
+
+    def _closing(self, reading: Reading, now: int) -> None:
+        if reading.problem:
+            self._fail(reading.problem, now)
+        elif (reading.part or reading.closed) and not reading.opened:
+            self._go("arrived", now)
+            self._state.deadline = now + self._actuator.timing.settle
+        elif self._is_over(now):
+            halted = self._state.halted
+            self._fail("closing was halted" if halted else self._actuator.give_up(now), now)
+
+    def _settling(self, reading: Reading, now: int) -> None:
+        if not self._is_over(now):
+            return
+        self._actuator.finish(now)
+        if reading.part:
+            self._go("held", now)
+            self._end_ticket(None, now)
+        else:
+            self._go("missed", now)
+            self._end_ticket(Refused(MISSED), now)
+
+    def _holding(self, reading: Reading, now: int) -> None:
+        if reading.part:
+            return
+        self._state.error = LOST
+        self._go("lost", now)
+        self._report(DeviceEvent(now, "Lost", f"{GRIPPER_FAULT}: {LOST}"))
+        for listener in self._lost:
+            listener(now)
+
+    def _opening(self, reading: Reading, now: int) -> None:
+        if reading.problem:
+            self._fail(reading.problem, now)
+        elif reading.opened and not reading.part:
+            self._go("clear", now)
+            self._state.deadline = now + self._actuator.timing.settle
+        elif self._is_over(now):
+            self._fail(_still_closed(reading), now)
+
+    def _clearing(self, reading: Reading, now: int) -> None:
+        if not self._is_over(now):
+            return
+        if reading.part or not reading.opened:
+            self._fail(_still_closed(reading), now)
+            return
+        self._actuator.finish(now)
+        self._go("done", now)
+        self._end_ticket(None, now)
+
+    def _is_over(self, now: int) -> bool:
+        return self._state.deadline is not None and self._state.deadline <= now
+
+    def _fail(self, reason: str, now: int) -> None:
+        self._actuator.finish(now)
+        self._state.error = reason
+        self._go("failed", now)
+        alarm = "" if reason.startswith("MISSED") else f"{GRIPPER_FAULT}: {reason}"
+        self._report(DeviceEvent(now, "Fault", alarm))
+        self._end_ticket(Refused(reason), now)
+
+    def _end_ticket(self, result: Refused | None, now: int) -> None:
+        """Always the last step: a listener may give the next command."""
+        ticket, self._state.ticket = self._state.ticket, None
+        if ticket is not None:
+            for listener in self._finished:
+                listener(Ticket(ticket), result, now)
+
+    def _input_changed(self, now: int) -> None:
+        """The inputs are looked at in the next wake of this instant, when all have settled."""
+        self._state.due = now
+
+    # ── readings ──
+
+    def status(self, now: int) -> GripperStatus:
+        reading = self._actuator.reading(now)
+        return GripperStatus(
+            state=self._named_state(reading),
+            part_detected=reading.part,
+            force_n=reading.force_n,
+            vacuum_kpa=reading.vacuum_kpa,
+            sensor_closed=reading.closed,
+            sensor_opened=reading.opened,
+            opening=self._hardware.opening(now) if self._hardware else 0.0,
+            error=self._state.error or reading.problem,
+        )
+
+    def _named_state(self, reading: Reading) -> GripperState:
+        """The state in the words of the design document."""
+        phase = self._state.phase
+        if reading.problem or phase == "Failed":
+            return "ERROR"
+        if phase in ("Closing", "Settling"):
+            return "CLOSING"
+        if phase in ("Opening", "Clearing"):
+            return "OPENING"
+        if reading.part and not reading.opened:
+            return "GRIPPING"
+        if reading.closed or reading.opened:
+            return "CLOSED" if reading.closed else "OPENED"
+        between: Mapping[str, GripperState] = {"close": "CLOSING", "open": "OPENING"}
+        return between.get(reading.direction, "UNKNOWN")
+
+    def has_part(self, now: int) -> bool:
+        return self._actuator.reading(now).part
+
+    def is_ready(self, now: int) -> bool:
+        return self.status(now).state == "OPENED"
+
+    @property
+    def phase(self) -> Phase:
+        return self._state.phase
+
+    def panel(self, now: int) -> tuple[PanelRow, ...]:
+        status = self.status(now)
+        vacuum = isinstance(self._actuator, HasVacuum)
+        measured = (
+            (PanelRow("Vacuum", status.vacuum_kpa, "kPa"),)
+            if vacuum
+            else (
+                PanelRow("Opening", status.opening / MM, "mm"),
+                PanelRow("Force", status.force_n, "N"),
+            )
+        )
+        return (
+            PanelRow("State", status.state, state="fault" if status.error else "ok"),
+            PanelRow("Part", status.part_detected),
+            *measured,
+        )
+
+    def plots(self) -> tuple[PlotRow, ...]:
+        hardware = self._hardware
+        if isinstance(self._actuator, HasVacuum):
+            return (PlotRow("vacuum_kpa", "kPa", lambda now: self.status(now).vacuum_kpa),)
+        opening = hardware.opening if hardware else lambda now: 0.0
+        return (
+            PlotRow("opening_mm", "mm", lambda now: opening(now) / MM),
+            PlotRow("grip_force_n", "N", lambda now: self.status(now).force_n),
+        )
+
+    # ── operator ──
+
+    def actions(self) -> Mapping[str, DeviceAction]:
+        def started(ticket: Ticket | Refused) -> Refused | None:
+            return ticket if isinstance(ticket, Refused) else None
+
+        own = {
+            "gripper_close": (
+                "close the gripper on a part",
+                lambda now: started(self.start_grip(now)),
+            ),
+            "gripper_open": ("open the gripper", lambda now: started(self.start_release(now))),
+            "gripper_emergency_release": (
+                "open the gripper at once, in every state: a held part falls",
+                self.emergency_release,
+            ),
+        }
+        if isinstance(self._actuator, HasVacuum):
+            own |= {
+                "vacuum_on": ("switch the vacuum of a gripper on", self.enable_vacuum),
+                "vacuum_off": ("switch the vacuum of a gripper off", self.disable_vacuum),
+                "blow_off": ("switch the vacuum off and blow the part off", self.blow_off),
+            }
+        return {name: DeviceAction(doc, (), run) for name, (doc, run) in own.items()}
+
+    def advice(self, message: str) -> str:
+        if GRIPPER_FAULT not in message:
+            return ""
+        return next(advice for word, advice in ADVICE.items() if word in message)
+
+    # ── listeners ──
+
+    def on_finished(self, listener: Finished) -> None:
+        self._finished.append(listener)
+
+    def on_lost(self, listener: Callable[[int], None]) -> None:
+        self._lost.append(listener)
+
+    def on_event(self, listener: Callable[[DeviceEvent], None]) -> None:
+        self._listeners.append(listener)
+
+    def _report(self, event: DeviceEvent) -> None:
+        for listener in self._listeners:
+            listener(event)
+
+    # ── faults ──
+
+    def faults(self) -> Faults:
+        return self._hardware.faults() if self._hardware else {}
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        if self._hardware is None:
+            return Refused("a REAL gripper has no simulated faults")
+        return self._hardware.inject(fault, parameters, now)
+
+    def reset(self, now: int) -> None:
+        """Clears faults; outputs, fingers and a held part stay as they are."""
+        self._state.error = ""
+        self._go("reset", now)
+        if self._hardware is not None:
+            self._hardware.reset(now)
+
+    def active_faults(self) -> Sequence[str]:
+        own = (f"{GRIPPER_FAULT}: {self._state.error}",) if self._state.error else ()
+        return (*own, *(self._hardware.active_faults() if self._hardware else ()))
+
+    # ── part ──
+
+    def _parts(self) -> tuple[Actuator | Hardware, ...]:
+        return (self._actuator,) if self._hardware is None else (self._hardware, self._actuator)
+
+    def next_wake(self) -> int | None:
+        times = [part.next_wake() for part in self._parts()]
+        times += [self._state.due, self._state.deadline]
+        return min((at for at in times if at is not None), default=None)
+
+    def wake(self, now: int) -> None:
+        for part in self._parts():
+            at = part.next_wake()
+            if at is not None and at <= now:
+                part.wake(now)
+        self._state.due = None
+        while self._look(now):
+            pass
+
+    def busy(self) -> bool:
+        return self._state.phase in UNDER_WAY
+
+    def save(self) -> State:
+        self._state.actuator = self._actuator.save()
+        self._state.hardware = self._hardware.save() if self._hardware else None
+        return self._state
+
+    def load(self, state: Any) -> None:
+        loaded = msgspec.convert(state, State)
+        self._actuator.load(loaded.actuator)
+        if self._hardware is not None:
+            self._hardware.load(loaded.hardware)
+        self._state = loaded
+
+
+def _still_closed(reading: Reading) -> str:
+    if reading.part:
+        signal = "vacuum signal" if reading.vacuum_kpa else "part sensor"
+        return f"the {signal} is still on after the release"
+    return "the fingers did not open in time"
+
+
+_LOOKS: Mapping[Phase, Callable[[GripperController, Reading, int], None]] = {
+    "Closing": GripperController._closing,
+    "Settling": GripperController._settling,
+    "Holding": GripperController._holding,
+    "Opening": GripperController._opening,
+    "Clearing": GripperController._clearing,
+}
