@@ -76,12 +76,14 @@ class ReachCheck(Protocol):
 @dataclass(frozen=True, slots=True)
 class JobArm:
     """An arm as jobs use it. `move_to`: sends one move to the controller. `flange`: its pose in the
-    cell at a time. A kind of robot that jobs can use declares `job_arm(robot)`."""
+    cell at a time. `reaches`: whether the arm with this tool can be at each of some poses; with
+    None the mounted one. A kind of robot that jobs can use declares `job_arm(robot)`."""
 
     controller: MotionController
     move_to: Callable[[Target, int], Refused | None]
     flange: Callable[[int], Pose]
     reach: ReachCheck
+    reaches: Callable[[Sequence[Pose], int | None], Sequence[bool]]
 
 
 # ── gripper ─────────────────────────────────────────────────────────────────────────────────────

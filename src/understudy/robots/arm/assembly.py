@@ -78,7 +78,7 @@ def arm_of(config: Config, deps: Deps) -> Arm:
     simulation = config.simulation
     return Arm(
         options=_options(config, joints, home),
-        movers={number: _mover(config, joints, tool) for number, tool in tools.items()},
+        movers={number: mover_of(config, joints, number) for number in tools},
         dynamics={number: _dynamics(config, joints, tool) for number, tool in tools.items()},
         window=config.planner_blocks,
         profile=config.profile,
@@ -129,7 +129,9 @@ def dialect_of(config: Config, rotary: tuple[bool, ...], *, wire: bool = False) 
     )
 
 
-def _mover(config: Config, joints: Chain, tool: ToolConfig) -> ArmMover:
+def mover_of(config: Config, joints: Chain, number: int) -> ArmMover:
+    """The arm with a tool of its table; 0: with none."""
+    tool = config.tools[number] if number else BARE
     limits = Limits.of(
         _figures(config.max_velocity_deg_s, joints, joints.velocity, "max_velocity_deg_s"),
         _figures(

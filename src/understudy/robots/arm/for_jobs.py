@@ -59,5 +59,11 @@ def job_arm(robot: VirtualController) -> JobArm:
         mover = robot.arm.movers[0]
         return pose(inverse(mover.frames.base) @ mover.chain.flange(joints(now)))
 
-    reach = ArmReach(lambda: robot.tool_offsets.mover(robot.firmware.modal.tool), joints)
-    return JobArm(robot, actions.move_to, flange, reach)
+    def mover(tool: int | None = None) -> ArmMover | Refused:
+        return robot.tool_offsets.mover(robot.firmware.modal.tool if tool is None else tool)
+
+    def reaches(poses: Sequence[Pose], tool: int | None) -> list[bool]:
+        there = mover(tool)
+        return [False] * len(poses) if isinstance(there, Refused) else there.reaches(poses)
+
+    return JobArm(robot, actions.move_to, flange, ArmReach(mover, joints), reaches)

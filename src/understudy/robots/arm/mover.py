@@ -27,7 +27,7 @@ from understudy.motion.tool_path import ToolArc, ToolLine, ToolPath
 from understudy.ports.refusals import SOFT_LIMIT
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.kinematics.follow import FailureKind
-from understudy.space.kinematics.ik import excess, nearest, outside, solve, unlimited
+from understudy.space.kinematics.ik import excess, nearest, outside, solve, solve_all, unlimited
 from understudy.space.pose import Pose
 from understudy.space.transform import matrices, matrix, pose
 from understudy.units import DEG, MM
@@ -71,6 +71,11 @@ class ArmMover:
         x, y, z = (value / MM for value in tip[:3])
         rx, ry, rz = (value / DEG for value in tip[3:])
         return x, y, z, rx, ry, rz
+
+    def reaches(self, poses: Sequence[Pose]) -> list[bool]:
+        """Whether the tool can be at each of these poses, in any configuration."""
+        found = solve_all(self.chain, matrices(poses), frames=self.frames)
+        return [bool(able) for able in np.any(np.all(np.isfinite(found), axis=2), axis=1)]
 
     def path(self, move: Move, start: Floats, *, line: int, exact: bool = False) -> Path | Refused:
         """The path of a move from ``start``; ``exact``: with a stop at its end."""
