@@ -6,6 +6,8 @@ PIP    := $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install -c
 JOBS   ?= 2
 CELL   ?= default
 ARGS   ?=
+# With it every process, of which the tests start hundreds, would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run shell test check bench soak firmware constraints clean
 

@@ -9,10 +9,14 @@ Results that a cell keeps on disk go to a folder of this run, never to the user'
 A kind that a test registers is gone after that test, so that the order of tests does not matter.
 
 The commands that tests start end at SIGHUP, also if the tests themselves run under `nohup`.
+
+Compiled modules are kept, also if the environment forbids it: each of the hundreds of processes
+that tests start would compile all modules anew.
 """
 
 import os
 import signal
+import sys
 import tempfile
 
 import pytest
@@ -33,6 +37,8 @@ settings.register_profile(
 settings.load_profile("house")
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["UNDERSTUDY_CACHE_DIR"] = tempfile.mkdtemp(prefix="understudy-tests-")
 
 
