@@ -2,13 +2,13 @@
 
 import logging
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from understudy.app.self_pairs import keep_pairs_on_disk
 from understudy.config import CellConfig, RobotConfig, endpoint_name, load_config
 from understudy.config.files import append_line
 from understudy.config.groups import grouped
-from understudy.devices.mount import mount_devices
+from understudy.devices.mount import mount_devices, uses_parts
 from understudy.errors import ConfigError, located_at
 from understudy.ports import (
     DEFAULT_EPOCH_NS,
@@ -31,6 +31,9 @@ from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import CellEnvironment, SeesEnvironment
 from understudy.simulation.points import Points
 from understudy.wire.exchange import InProcessCell
+
+if TYPE_CHECKING:
+    from understudy.simulation.parts.cell_parts import CellParts
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +69,7 @@ def _build(config: CellConfig, run: Run) -> Cell:
     fault_source = scenario.build(config.head.scenario, config.head.seed)
     clock_state = ClockState()
     deps = Deps(fault_source, config.read_file, clock_state, log.info, append_line, run)
+    cell_parts = _parts(config)
     groups = _groups(config, deps)
     in_group = {name: part for group in groups for name, part in group.robots.items()}
     parts: dict[str, Part] = {}
@@ -73,7 +77,7 @@ def _build(config: CellConfig, run: Run) -> Cell:
     for name, robot in config.robots.items():
         with located_at(f"robots.{name}"):
             built: Any = in_group.get(name) or _one(name, robot, deps)
-            mounted = mount_devices(name, built, robot.devices, fault_source)
+            mounted = mount_devices(name, built, robot.devices, fault_source, cell_parts)
         own_faces = _faces(name, robot, built, deps)
         parts[name] = built
         own_parts = {**parts_of(built), **mounted}
@@ -88,6 +92,9 @@ def _build(config: CellConfig, run: Run) -> Cell:
     places = {name: part for name, part in parts.items() if isinstance(part, Injectable)}
     parts["environment"] = environment = CellEnvironment(config.environment())
     environment.join(parts)
+    if cell_parts is not None:
+        parts["parts"] = cell_parts
+        _join(cell_parts, environment, config, parts)
     parts |= _encounters(parts)
     fault_source.act_on(places, faces)
     parts["scenario"] = fault_source
@@ -100,6 +107,29 @@ def _build(config: CellConfig, run: Run) -> Cell:
         clock_state=clock_state,
         disturbed=dict.fromkeys(fault_source.disturbs(), fault_source),
     )
+
+
+def _parts(config: CellConfig) -> "CellParts | None":
+    """The parts of a cell that has the key `parts`, or a device that takes hold of parts."""
+    wanted = any(uses_parts(robot.devices) for robot in config.robots.values())
+    if config.head.parts is None and not wanted:
+        return None
+    from understudy.simulation.parts.cell_parts import CellParts
+
+    with located_at("parts"):
+        return CellParts(config.head.parts or (), config.head.part_rules)
+
+
+def _join(
+    cell_parts: "CellParts",
+    environment: CellEnvironment,
+    config: CellConfig,
+    parts: Mapping[str, Part],
+) -> None:
+    from understudy.simulation.parts.cell_parts import holders
+
+    with located_at("parts"):
+        cell_parts.join(environment, holders({n: parts[n] for n in config.robots}, parts))
 
 
 def _one(name: str, robot: RobotConfig, deps: Deps) -> Any:

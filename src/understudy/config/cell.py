@@ -35,6 +35,7 @@ from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
 from understudy.ports.access import is_loopback
 from understudy.registry import kinds, module_of, with_present_names
+from understudy.simulation.parts.config import MOST_PARTS, PartConfig, PartRules
 from understudy.simulation.scenario import Config as Scenario
 from understudy.space.model.environment import Environment, EnvironmentConfig, Read
 from understudy.space.model.shapes import ReadMesh, mesh_from_bytes
@@ -64,7 +65,7 @@ STATE_PORT = 5562
 HMI_PORT = 8080
 
 FIRST_DAY = datetime(1970, 1, 1, tzinfo=UTC)
-PARTS_OF_EVERY_CELL = ("encounters", "engine", "environment", "scenario")
+PARTS_OF_EVERY_CELL = ("encounters", "engine", "environment", "parts", "scenario")
 
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
 
@@ -135,7 +136,7 @@ class StateDoor(LockedDoor, frozen=True, forbid_unknown_fields=True):
 
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of a cell file that belong to no robot. `token`: of the doors that listen on other
-    addresses than loopback."""
+    addresses than loopback. `parts`: what robots can pick."""
 
     robots: Annotated[dict[Name, dict[str, Any]], Meta(max_length=MOST_ROWS)]
     include: Include = Include()
@@ -149,6 +150,8 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     hmi: Hmi | None = None
     scenario: Scenario = Scenario()
     environment: EnvironmentConfig = EnvironmentConfig()
+    parts: Annotated[tuple[PartConfig, ...], Meta(max_length=MOST_PARTS)] | None = None
+    part_rules: PartRules = PartRules()
     devices: Annotated[dict[Name, dict[str, Any]], Meta(max_length=MOST_ROBOTS)] = {}
     simulation: dict[str, Any] = {}
     collision: dict[str, Any] = {}
@@ -240,6 +243,8 @@ class CellConfig:
             },
             "devices": self.devices,
             **({} if self.head.fleet == FleetKeys() else {"fleet": self.head.fleet}),
+            **({} if self.head.parts is None else {"parts": self.head.parts}),
+            **({} if self.head.part_rules == PartRules() else {"rules": self.head.part_rules}),
             "files": contents((self.head.environment, self.robots, self.devices), self.read_file),
         } | ({} if self.epoch_ns is None else {"epoch_ns": self.epoch_ns})
         plain = msgspec.to_builtins(parts, str_keys=True)

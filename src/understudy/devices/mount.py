@@ -48,3 +48,8 @@ def program_wait_s(devices: Mapping[str, Any], on: bool) -> float:
     modules = ((module_of("devices", kind), config) for kind, config in devices.items())
     waits = ((getattr(m, "program_wait_s", None), config) for m, config in modules)
     return sum((float(wait(config, on)) for wait, config in waits if wait is not None), 0.0)
+
+
+def uses_parts(devices: Mapping[str, Any]) -> bool:
+    """Whether one of these devices takes hold of parts of the cell."""
+    return any(getattr(module_of("devices", kind), "USES_PARTS", False) for kind in devices)

@@ -6,7 +6,7 @@ friction are added to the torques of the bodies.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -115,10 +115,7 @@ def dynamics(
     inertia = np.array(
         [turn @ body.inertia @ turn.T for turn, body in zip(chain.align, moving, strict=True)]
     )
-    if payload is not None:
-        held = _at_the_last_axis(payload, chain.tip)
-        mass[-1], com[-1], inertia[-1] = combined([(mass[-1], com[-1], inertia[-1]), held])
-    return Dynamics(
+    found = Dynamics(
         names=chain.names,
         rest=chain.rest,
         slides=chain.slides,
@@ -130,6 +127,15 @@ def dynamics(
         effort=chain.effort,
         gravity=np.array(gravity, dtype=np.float64),
     )
+    return found if payload is None else with_payload(found, chain, payload)
+
+
+def with_payload(arm: Dynamics, chain: Chain, payload: Payload) -> Dynamics:
+    """The same arm with one more load at its flange."""
+    mass, com, inertia = arm.mass.copy(), arm.com.copy(), arm.inertia.copy()
+    held = _at_the_last_axis(payload, chain.tip)
+    mass[-1], com[-1], inertia[-1] = combined([(mass[-1], com[-1], inertia[-1]), held])
+    return replace(arm, mass=mass, com=com, inertia=inertia)
 
 
 def _at_the_last_axis(payload: Payload, tip: Floats) -> Mass:

@@ -122,7 +122,7 @@ class EventSources:
         for robot in robots:
             self._connect(robot)
         for name, part in cell.parts.items():
-            if "." not in name and isinstance(part, Device) and isinstance(part, ReportsEvents):
+            if "." not in name and isinstance(part, ReportsEvents):
                 self._connect_device(part, name, name, None)
 
     def commands(self) -> list[Command]:

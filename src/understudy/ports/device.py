@@ -6,6 +6,7 @@ A module in the table `registry.DEVICES` offers
     build(name, config, mount)   the simulated `Device`
     FAULTS                       its faults, where it has any
     OPERATION_MODES              modes of operation of a robot that carries it, where it adds any
+    USES_PARTS                   True if it takes hold of parts of the cell
     program_wait_s(config, on)   seconds for which M3 (on) and M5 (off) wait, where they wait
 
 A `Device` must offer the methods of that Protocol only. Each of the other Protocols is optional:
@@ -83,8 +84,11 @@ class DevicePins(OutputPins, InputPins, ControlPins, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """What a device is built with: the scenario, the robot's pins and tool, if any, and the parts
-    that a gripper of this `robot` meets."""
+    """What a device is built with: the scenario, and the robot's pins and tool, if any.
+
+    `parts`: what a gripper of this `robot` meets. A module with `USES_PARTS = True` gets them in
+    every running cell; the offline check of a program has none.
+    """
 
     fault_source: FaultSource
     pins: DevicePins | None = None

@@ -1,9 +1,11 @@
 """Protocol of the parts in a cell: what grippers hold, place and drop. Metres, kg."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
+from numpy import float64
+from numpy.typing import NDArray
 
 from understudy.space.pose import Pose
 
@@ -13,7 +15,8 @@ PartState = Literal["resting", "held", "falling"]
 class PartReading(Struct, frozen=True):
     """A part of the cell. `pose`: of its centre, in the cell. `size`: along its own axes.
 
-    `holder`: the robot that holds it, empty if none does.
+    `holder`: the robot that holds it, empty if none does. `type`: box or cylinder. `color`: as in
+    `#d9822b`.
     """
 
     name: str
@@ -23,6 +26,8 @@ class PartReading(Struct, frozen=True):
     mass: float
     state: PartState = "resting"
     holder: str = ""
+    type: str = "box"
+    color: str = ""
 
 
 class PartsInReach(Protocol):
@@ -46,3 +51,42 @@ class PartsInReach(Protocol):
     def held_by(self, robot: str) -> str:
         """The name of the held part; empty if there is none."""
         ...
+
+
+# ── what the parts need of a robot ──────────────────────────────────────────────────────────────
+
+
+@runtime_checkable
+class HasFlange(Protocol):
+    """A robot that can hold parts."""
+
+    def flange(self, now: int) -> NDArray[float64]:
+        """The flange in the cell at ``now``, 4×4."""
+        ...
+
+
+class Load(Struct, frozen=True):
+    """What a flange carries beside the tool: kg, centre of mass and inertia about it (rows of a
+    3×3 matrix), both in the axes of the flange."""
+
+    mass: float
+    com: tuple[float, float, float]
+    inertia: tuple[tuple[float, float, float], ...]
+
+
+@runtime_checkable
+class CarriesLoad(Protocol):
+    """A robot whose torques depend on what it holds."""
+
+    def carry(self, load: Load | None) -> None: ...
+
+
+@runtime_checkable
+class AttachesShapes(Protocol):
+    """A collision watch that checks held parts together with the arm."""
+
+    def attach(self, thing: Any, now: int) -> Any: ...
+
+    def detach(self, name: str, now: int) -> Any: ...
+
+    def flange(self, now: int) -> NDArray[float64]: ...

@@ -1,6 +1,6 @@
 """CellEnvironment: the objects and zones around the robots; they can change in a running cell."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -111,11 +111,26 @@ class CellEnvironment:
 
     def __init__(self, environment: Environment) -> None:
         self._configured = self._now = environment
+        self._parts: tuple[CollisionObject, ...] = ()
         self._informed: list[SeesEnvironment] = []
+        self.changed: Callable[[int], None] = lambda now: None
+        """Called when objects or zones have changed, but for the parts."""
 
     @property
     def environment(self) -> Environment:
+        """Objects and zones, without the parts of the cell."""
         return self._now
+
+    def with_parts(self) -> Environment:
+        """Objects and zones, and the parts that rest somewhere: what robots can touch."""
+        if not self._parts:
+            return self._now
+        taken = {thing.name for thing in self._now.everything()}
+        parts = (
+            replace(part, name=f"{part.name} (part)") if part.name in taken else part
+            for part in self._parts
+        )
+        return Environment((*self._now.objects, *parts), self._now.zones)
 
     def join(self, parts: Mapping[str, Part]) -> None:
         """Connects the parts of the cell that are informed of the environment."""
@@ -128,6 +143,13 @@ class CellEnvironment:
         """Replaces all objects and zones."""
         self._now = environment
         self._inform(now)
+        self.changed(now)
+
+    def lay(self, parts: Iterable[CollisionObject], now: int | None) -> None:
+        """Replaces the parts that rest in the cell; None: before the start or in a snapshot. They
+        are state of the parts, so snapshots of the environment are without them."""
+        self._parts = tuple(parts)
+        self._inform(now)
 
     def add(
         self, things: Iterable[CollisionObject], now: int, *, zone: bool = False
@@ -135,6 +157,9 @@ class CellEnvironment:
         """Adds objects, or zones; one of the same name is replaced. Refused if they are too many
         for one environment."""
         new = {thing.name: thing for thing in things}
+        for part in self._parts:
+            if part.name in new:
+                return Refused(f"{part.name} is the name of a part; choose another")
         kept = [
             tuple(thing for thing in group if thing.name not in new)
             for group in (self._now.objects, self._now.zones)
@@ -187,4 +212,4 @@ class CellEnvironment:
 
     def _inform(self, now: int | None) -> None:
         for part in self._informed:
-            part.surround(self._now, now)
+            part.surround(self.with_parts(), now)

@@ -163,6 +163,7 @@ class VirtualController:
         self.tool_offsets, self.set_tcp = self._drives.tool_offsets, self._drives.set_tip
         self.set_tcp_of = self._drives.set_tip_of
         self.set_work_offsets = self._drives.set_work_offsets
+        self.flange, self.carry = self._drives.flange, self._drives.carry
         self.firmware = firmware_of(arm, self._drives, self._energize)
         self.firmware.listen(self._on_notice)
         self.collision: CollisionWatch | None = None

@@ -16,7 +16,7 @@ from understudy.errors import Refused
 from understudy.gcode.dialect import Axes
 from understudy.gcode.modal import Tool
 from understudy.gcode.requests import Coolant, Spindle, ToolChange
-from understudy.motion.dynamics import Dynamics
+from understudy.motion.dynamics import Dynamics, Payload, with_payload
 from understudy.motion.jog import Range, jog
 from understudy.motion.odometer import Odometer, OdometerState
 from understudy.motion.path import Floats
@@ -26,6 +26,7 @@ from understudy.motion.saved import plan_from, position_from
 from understudy.motion.stream import Queue, Stream, time_in
 from understudy.ports import ControllerStatus
 from understudy.ports.hmi import Pins, RobotView
+from understudy.ports.parts import Load
 from understudy.ports.refusals import BUSY
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.grblhal.controller import Override
@@ -43,7 +44,7 @@ from understudy.simulation.program.steps import (
 )
 from understudy.space.kinematics.chain import Frames
 from understudy.space.pose import Pose
-from understudy.space.transform import matrix, pose
+from understudy.space.transform import inverse, matrix, pose
 from understudy.units import MM, seconds, whole_ns
 
 
@@ -205,6 +206,8 @@ class Drives:
         self._jog: list[float] = [0.0] * len(arm.start)
         self._jog_plan: Plan | None = None
         self._past: deque[tuple[int, Plan]] = deque(maxlen=CHANGES)
+        self._load: Load | None = None
+        self._loaded: dict[int, Dynamics] = {}
         self.before_change: list[Callable[[int], None]] = []
         self.override: Callable[[Override, int, int], None] = lambda what, percent, now: None
         """Sets an override of the firmware, which owns the overrides."""
@@ -337,6 +340,17 @@ class Drives:
         assert isinstance(mover, ArmMover)
         return pose(mover.frames.tcp(mover.chain.flange(self.motion(now).position)))
 
+    def flange(self, now: int) -> Floats:
+        """The flange in the cell, 4×4."""
+        mover = self.runner.mover
+        assert isinstance(mover, ArmMover)
+        flange = mover.chain.flange(self.motion(now).position)
+        return np.asarray(inverse(mover.frames.base) @ flange)
+
+    def carry(self, load: Load | None) -> None:
+        """Sets what the flange holds beside the tool, for the torques."""
+        self._load, self._loaded = load, {}
+
     def goal(self, now: int) -> Floats | None:
         """The target of the joints while they move."""
         return self.plan.target if whole_ns(self.plan.ends) > now else None
@@ -346,8 +360,13 @@ class Drives:
         if not self.arm.enable_dynamics:
             return np.zeros(len(self.arm.start))
         tool = self.runner.state.modal.tool
-        dynamics = self.arm.dynamics.get(tool, self.arm.dynamics[0])
-        return np.asarray(dynamics.torques(motion)[0])
+        if tool not in self._loaded:
+            dynamics = self.arm.dynamics.get(tool, self.arm.dynamics[0])
+            if (load := self._load) is not None:
+                payload = Payload(load.mass, load.com, load.inertia)
+                dynamics = with_payload(dynamics, self.arm.movers[0].chain, payload)
+            self._loaded[tool] = dynamics
+        return np.asarray(self._loaded[tool].torques(motion)[0])
 
     def tip_positions(self, times: Floats) -> Floats:
         """Positions of the tip at these times (s): rows of x, y, z."""
