@@ -90,11 +90,7 @@ def _build(config: CellConfig, run: Run) -> Cell:
         parts |= _shared(group, parts)
         faces |= group.faces
     places = {name: part for name, part in parts.items() if isinstance(part, Injectable)}
-    parts["environment"] = environment = CellEnvironment(config.environment())
-    environment.join(parts)
-    if cell_parts is not None:
-        parts["parts"] = cell_parts
-        _join(cell_parts, environment, config, parts)
+    parts |= _surroundings(config, cell_parts, parts)
     parts |= _encounters(parts)
     fault_source.act_on(places, faces)
     parts["scenario"] = fault_source
@@ -120,16 +116,19 @@ def _parts(config: CellConfig) -> "CellParts | None":
         return CellParts(config.head.parts or (), config.head.part_rules)
 
 
-def _join(
-    cell_parts: "CellParts",
-    environment: CellEnvironment,
-    config: CellConfig,
-    parts: Mapping[str, Part],
-) -> None:
+def _surroundings(
+    config: CellConfig, cell_parts: "CellParts | None", parts: Mapping[str, Part]
+) -> dict[str, Part]:
+    """What is around the robots: the environment, and the parts that they can pick."""
+    environment = CellEnvironment(config.environment())
+    environment.join(parts)
+    if cell_parts is None:
+        return {"environment": environment}
     from understudy.simulation.parts.cell_parts import holders
 
     with located_at("parts"):
         cell_parts.join(environment, holders({n: parts[n] for n in config.robots}, parts))
+    return {"environment": environment, "parts": cell_parts}
 
 
 def _one(name: str, robot: RobotConfig, deps: Deps) -> Any:
