@@ -39,6 +39,8 @@ OUT_OF_RANGE = 44
 
 Listener = Callable[[PinChange], None]
 Source = Callable[[int], float]
+Interlock = Callable[[], Refused | None]
+"""Why an output cannot be switched on now."""
 
 What = Literal["level", "pulse_over"]
 
@@ -138,6 +140,7 @@ class VirtualIO:
         self._observers: list[Listener] = []
         self._unreported: deque[PinChange] = deque()
         self._depth = 0
+        self._interlocks: dict[int, Interlock] = {}
         for wire in self._state.wires:
             if wire.invert:
                 self._send(wire, self._level(*wire.begins), 0)
@@ -211,8 +214,20 @@ class VirtualIO:
         number = self.do.number(pin)
         if isinstance(number, Refused):
             return number
+        if value and (refused := self.interlocked(number)):
+            return refused
         self._set("DO", number, value, now)
         return None
+
+    def interlock(self, pin: int, refusal: Interlock) -> None:
+        """An output that nothing switches on while ``refusal`` returns a reason: no command, no
+        program and no relay."""
+        self._interlocks[pin] = refusal
+
+    def interlocked(self, pin: int) -> Refused | None:
+        """Why an output cannot be switched on now."""
+        refusal = self._interlocks.get(pin)
+        return refusal() if refusal else None
 
     def set_analog_output(self, channel: Pin, value: float, now: int) -> Refused | None:
         number = self.ao.number(channel)
@@ -434,6 +449,8 @@ class VirtualIO:
     def _set(self, bank: Bank, pin: int, value: bool, now: int) -> None:
         state = self._state
         if self._level(bank, pin) == value:
+            return
+        if bank == "DO" and value and self.interlocked(pin):
             return
         if bank == "DI":
             state.inputs = with_bit(state.inputs, pin, value)

@@ -347,6 +347,11 @@ class Welder:
             return on and phase == "Weld"
         return self._no_arc() if on else True
 
+    @property
+    def settled(self) -> bool:
+        """The arc is out and the gas after it has stopped."""
+        return self._state.phase in ("Idle", "Fault")
+
     def failure(self) -> Refused | None:
         return self._no_arc() if self._state.phase == "Fault" else None
 

@@ -30,6 +30,7 @@ from understudy.ports.controller import JointListener, StatusListener
 from understudy.ports.device import Device, FollowsTool, LightsTool, Process, ToolPath
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import RobotView
+from understudy.ports.modes import ModeGuard
 from understudy.ports.refusals import (
     BUSY,
     HARD_LIMIT,
@@ -41,7 +42,7 @@ from understudy.ports.refusals import (
     STOPPED,
 )  # fmt: skip
 from understudy.robots.arm import FAULTS
-from understudy.robots.arm.drives import Arm, Drives, Order, SavedDrives, status_of, view_of
+from understudy.robots.arm.drives import ARC_START, Arm, Drives, Order, SavedDrives, status_of, view_of
 from understudy.robots.arm.listeners import Listeners, ListenerState
 from understudy.robots.arm.probe import ContactProbe
 from understudy.robots.grblhal.controller import Notice
@@ -197,6 +198,11 @@ class VirtualController:
         self._drives.on_other_path(self.collision.cut)
         self._drives.runner.probe = ContactProbe(self.collision, self._drives.runner)
 
+    def obey(self, guard: ModeGuard) -> None:
+        """Applies the modes of operation: the arc is locked and the speed limited as they say."""
+        self.io.interlock(ARC_START, guard.arc_refusal)
+        guard.on_limit(self._drives.limit_tip_speed)
+
     @property
     def parts(self) -> dict[str, Part]:
         """The parts of this robot by name: pins, devices, collision watch."""
@@ -275,6 +281,8 @@ class VirtualController:
             return BUSY
         if not np.isfinite(velocity):
             return Refused(f"{velocity} rad/s is not a speed")
+        if refused := self._drives.second_jog(int(axis), now):
+            return refused
         return self._order("jog", now, number=int(axis), value=velocity)
 
     def stop_jog(self, now: int) -> Refused | None:

@@ -3,6 +3,7 @@
 Also the parts that follow the motion: odometer, tool offsets, and the hooks of a program.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,10 +25,11 @@ from understudy.motion.plan import Motion, Plan
 from understudy.motion.profile import Profile
 from understudy.motion.saved import plan_from, position_from
 from understudy.motion.stream import Queue, Stream, time_in
+from understudy.motion.tool_speed import axis_speeds
 from understudy.ports import ControllerStatus
 from understudy.ports.hmi import Pins, RobotView
 from understudy.ports.parts import Load
-from understudy.ports.refusals import BUSY
+from understudy.ports.refusals import BUSY, LOCKED
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.grblhal.controller import Override
 from understudy.simulation.collision.contact import Contact
@@ -60,11 +62,17 @@ class ToolOffsets:
     def __init__(self, configured: Callable[[int], ArmMover | Refused]) -> None:
         self._configured = configured
         self.measured: dict[int, Pose] = {}
+        self.tip_speed = math.inf
+        """The largest speed of every tip, in m/s."""
 
     def mover(self, tool: int) -> ArmMover | Refused:
         """The arm with this tool."""
         mover = self._configured(tool)
-        if isinstance(mover, Refused) or tool not in self.measured:
+        if isinstance(mover, Refused):
+            return mover
+        if self.tip_speed < mover.tip_speed:
+            mover = replace(mover, tip_speed=self.tip_speed)
+        if tool not in self.measured:
             return mover
         return replace(mover, frames=Frames(mover.frames.base, matrix(self.measured[tool])))
 
@@ -75,6 +83,7 @@ class ToolOffsets:
 
 
 ARC_START, GAS = 0, 1
+ONE_AXIS = Refused("the speed of the tool is limited: jog one axis at a time", LOCKED)
 PROBE_FAILED = Refused("the probe touched nothing", 5)
 PROBE_TOUCHES = Refused("the probe was triggered before the move", 4)
 
@@ -89,6 +98,8 @@ class ArmHooks:
         self.tool_changed: Callable[[int], None] = lambda now: None
 
     def set_spindle(self, step: Spindle, now: int) -> Refused | None:
+        if step.direction != "M5" and (refused := self._io.interlocked(ARC_START)):
+            return Refused(f"{step.direction}: {refused.reason}", refused.code)
         if self.wire:
             self.wire.set_spindle(step, now)
         return self._io.set_digital_output(ARC_START, step.direction != "M5", now)
@@ -288,6 +299,19 @@ class Drives:
         self.hooks.tool_changed(now)
         return None
 
+    def limit_tip_speed(self, limit: float) -> None:
+        """Limits the speed of the tip to ``limit`` m/s in moves that are not planned yet."""
+        self.tool_offsets.tip_speed = limit
+        self.runner.remount()
+
+    def second_jog(self, axis: int, now: int) -> Refused | None:
+        """Refuses a jog beside that of another axis, while the speed of the tip is limited: the
+        speeds of both would add up."""
+        if math.isinf(self.tool_offsets.tip_speed) or not self.jogging():
+            return None
+        others = np.delete(self.motion(now).velocity, axis)
+        return ONE_AXIS if (np.abs(others) > 0.0).any() else None
+
     def set_work_offsets(self, offsets: Sequence[Axes], now: int) -> Refused | None:
         """Sets G54 … G59.3 (axis units), in the order of `COORDINATE_SYSTEMS`."""
         if not self.at_rest(now):
@@ -456,6 +480,8 @@ class Drives:
             self.runner.hold(now)
 
     def _start_jog(self, order: Order, now: int) -> None:
+        if self.second_jog(order.number, now):
+            return
         self._jog[order.number] = order.value
         self._plan_jog(now)
 
@@ -464,13 +490,22 @@ class Drives:
         self._keep_plan(now)
         self._jog_plan = jog(
             here,
-            self._jog,
+            self._jog_speeds(here.position),
             mover.limits,
             at=seconds(now),
             within=Range.of(mover.chain.lower, mover.chain.upper),
             profile=self.arm.profile,
         )
         self._cut(now)
+
+    def _jog_speeds(self, q: Floats) -> Floats:
+        """The speeds of the jog, within the limit of the tip's speed; one axis moves under it."""
+        mover = self.runner.mover
+        assert isinstance(mover, ArmMover)
+        if math.isinf(mover.tip_speed):
+            return np.array(self._jog)
+        most = axis_speeds(q, mover.tip_speed, mover.chain, mover.frames.tool)
+        return np.clip(self._jog, -most, most)
 
     def _end_jog(self, now: int) -> None:
         assert self._jog_plan is not None

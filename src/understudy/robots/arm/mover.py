@@ -24,6 +24,7 @@ from understudy.motion.cartesian import Blocked, joint_path, lines_through, trac
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path, empty_path
 from understudy.motion.tool_path import ToolArc, ToolLine, ToolPath
+from understudy.motion.tool_speed import with_tip_speed
 from understudy.ports.refusals import SOFT_LIMIT
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.kinematics.follow import FailureKind
@@ -53,12 +54,14 @@ def _chords_of(arc: JointArc) -> int:
 
 @dataclass(frozen=True)
 class ArmMover:
-    """An arm with its limits, its frames, and the deviation allowed at corners."""
+    """An arm with its limits, its frames, the deviation allowed at corners, and the largest speed
+    of the tool's tip (m/s), which no override exceeds."""
 
     chain: Chain
     limits: Limits
     frames: Frames
     deviation: float
+    tip_speed: float = math.inf
 
     def axes(self, q: Floats) -> Axes:
         """The joints in degrees, or in millimetres if they slide."""
@@ -90,9 +93,13 @@ class ArmMover:
         else:
             assert isinstance(move, AxisMove | AxisArc)
             return Refused("an arm has joints, not linear axes", WRONG_KIND)
-        if isinstance(found, Path) and exact:
-            return replace(found, junction=np.zeros(len(found)))
-        return found
+        if isinstance(found, Refused):
+            return found
+        found = self._limited(found)
+        return replace(found, junction=np.zeros(len(found))) if exact else found
+
+    def _limited(self, path: Path) -> Path:
+        return with_tip_speed(path, self.tip_speed, self.chain, self.frames.tool)
 
     def tool_lines(
         self, targets: Floats, speeds: Floats, start: Floats, *, line: Sequence[int]
@@ -106,9 +113,10 @@ class ArmMover:
             return empty_path(self.chain.dof), 0
         ends = self.frames.base @ matrices(targets)
         numbers = np.array(line, dtype=np.int64)
-        return lines_through(
+        path, count = lines_through(
             arm, np.array(start), ends, feed=speeds, line=numbers, deviation=self.deviation
         )
+        return self._limited(path), count
 
     # ── joints ──
 
@@ -156,12 +164,13 @@ class ArmMover:
 
     def _stretches(self, arc: "_Chords", start: Floats, line: int, exact: bool) -> Iterator[Path]:
         for first in range(0, len(arc.through), CHORDS_AT_ONCE):
-            part = slice(first, first + CHORDS_AT_ONCE)
-            through, paces = arc.through[part], arc.paces[part]
-            yield lines(
+            rows = slice(first, first + CHORDS_AT_ONCE)
+            through, paces = arc.through[rows], arc.paces[rows]
+            part = lines(
                 start, through, self.limits, feed=paces, deviation=self.deviation, exact=exact,
                 line=line,
             )  # fmt: skip
+            yield self._limited(part)
             start = through[-1]
 
     def _round(self, move: JointArc, start: Floats, line: int) -> Path | Refused:

@@ -1,0 +1,1 @@
+"""Modes of operation of a robot, and the changeover between them."""

@@ -1,0 +1,470 @@
+"""ModeManager: the mode of operation of a robot, and the changeover from one to another.
+
+Outside WELDING no arc can be switched on; in MANUAL, and while a person works at the robot during a
+changeover, the tool moves at 250 mm/s at most. The manager acts on events: tickets of the arm and
+of the tools, changes of the welding process and of the controller, and deadlines. A step begins in
+`wake`, because those who report an event are busy at that moment.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from understudy.config.pick_place.modes import ModesConfig, TouchPlate
+from understudy.errors import Refused
+from understudy.jobs.modes.table import PROGRESS, TRANSITIONS
+from understudy.ports import ControllerStatus, Finished, Ticket
+from understudy.ports.modes import (
+    MANUAL_SPEED,
+    ChangeStep,
+    ModeStatus,
+    OperationMode,
+    Settles,
+    TargetMode,
+    ToolsInHand,
+)
+from understudy.ports.operation import Target
+from understudy.ports.pick_place import Gripper, PickPlaceReadings
+from understudy.ports.refusals import LOCKED
+from understudy.space.pose import Pose
+from understudy.units import DEG, MINUTE, MM, nanoseconds
+
+ModeChanged = Callable[[OperationMode, OperationMode, int], None]
+"""Called with the mode before, the mode now and the time."""
+
+ATTENDED: tuple[ChangeStep, ...] = ("CONFIRM_TOOL", "FAILED")
+"""Steps in which a person works at the robot: the speed limit of MANUAL applies."""
+NO_CHANGE = Refused("no changeover is under way")
+AT_REST = ("Idle",)
+
+
+class Mover(Protocol):
+    """The moves that a changeover makes; `ports.pick_place.ArmMotion` has them."""
+
+    def move(self, target: Target, now: int) -> Ticket | Refused: ...
+
+    def stop(self, now: int) -> Refused | None: ...
+
+    def on_finished(self, listener: Finished) -> None: ...
+
+
+class Controller(Protocol):
+    """The part of `ports.controller.MotionController` that a changeover needs."""
+
+    def send_gcode(self, text: str, now: int) -> Refused | None: ...
+
+    def stop(self, now: int) -> Refused | None: ...
+
+    def tcp(self, now: int) -> Pose: ...
+
+    def status(self, now: int) -> ControllerStatus: ...
+
+    def on_status(self, listener: Callable[[ControllerStatus], None]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What stands around a mode manager. Without ``tools`` no mode has a tool of its own."""
+
+    controller: Controller
+    arm: Mover
+    tools: ToolsInHand | None = None
+    process: Settles | None = None
+    arc_on: Callable[[], bool] = lambda: False
+    gripper: Gripper | None = None
+    pick_place: PickPlaceReadings | None = None
+
+
+class State(Struct):
+    """The state that snapshots hold.
+
+    `before`: the mode that the changeover left. `ticket`: of the move or tool change under way.
+    `line`: a line of G-code is carried out. `stage`: of the touch sensing. `due`: when the step
+    goes on. `deadline`: when it has failed. `touch_error`: of the last touch, in m.
+    """
+
+    mode: OperationMode
+    before: TargetMode
+    target: TargetMode
+    step: ChangeStep = ""
+    ticket: int = 0
+    line: bool = False
+    stage: int = 0
+    due: int | None = None
+    deadline: int | None = None
+    error: str = ""
+    touch_error: float | None = None
+
+
+class ModeManager:
+    """`ModeControl` and `ModeGuard`, and a part of the cell."""
+
+    def __init__(self, config: ModesConfig, around: Surroundings) -> None:
+        self._config = config
+        self._around = around
+        self._state = State(config.start, config.start, config.start)
+        self._listeners: list[ModeChanged] = []
+        self._limits: list[Callable[[float], None]] = []
+        around.arm.on_finished(self._moved)
+        if around.tools is not None:
+            around.tools.on_finished(self._changed)
+        if around.process is not None:
+            around.process.on_process(self._process_changed)
+        self._listens = False
+
+    # ── commands ──
+
+    @property
+    def current_mode(self) -> OperationMode:
+        return self._state.mode
+
+    def request_mode_change(self, mode: TargetMode, now: int) -> Refused | None:
+        """Begins the changeover to a mode."""
+        if mode == self._state.mode:
+            return Refused(f"the mode is {mode} already")
+        if refused := self.can_change_mode(now):
+            return refused
+        self._listen()
+        state = self._state
+        assert state.mode != "CHANGEOVER"
+        state.before, state.target = state.mode, mode
+        self._set_mode("CHANGEOVER", now)
+        self._go("request", now)
+        return None
+
+    def can_change_mode(self, now: int) -> Refused | None:
+        """Why the mode cannot be changed now; None if it can."""
+        around, state = self._around, self._state
+        if state.step == "FAILED":
+            return Refused(f"the changeover has failed ({state.error}): retry or abort it first")
+        if state.step:
+            return Refused(f"a changeover to {state.target} is under way")
+        if around.pick_place is not None and around.pick_place.is_running():
+            return Refused("the pick & place cycle is running: stop it first")
+        if around.arc_on():
+            return Refused("the arc is on: switch it off first (M5)")
+        if around.gripper is not None and around.gripper.status(now).part_detected:
+            return Refused("the gripper holds a part: place or release it first")
+        return self._not_at_rest(now)
+
+    def is_changing_mode(self) -> bool:
+        return self._state.mode == "CHANGEOVER"
+
+    def get_change_progress(self) -> float:
+        """Share of the changeover that is done; 1 without one."""
+        state = self._state
+        return PROGRESS.get(state.step, 0.0)
+
+    def confirm_tool(self, now: int) -> Refused | None:
+        state, tools = self._state, self._around.tools
+        if state.step != "CONFIRM_TOOL" or tools is None:
+            return Refused("no tool is asked for")
+        if refused := tools.exchanged(self._tool(state.target), now):
+            return refused
+        self._go("done", now)
+        return None
+
+    def retry(self, now: int) -> Refused | None:
+        if self._state.step != "FAILED":
+            return Refused("no changeover has failed")
+        self._go("retry", now)
+        return None
+
+    def abort(self, now: int) -> Refused | None:
+        state = self._state
+        if not state.step:
+            return NO_CHANGE
+        self._cancel(now)
+        state.error = ""
+        wanted = self._config.tools.get(state.before)
+        kept = wanted is None or wanted == self._mounted(now)
+        self._go("abort", now)
+        self._set_mode(state.before if kept else "MANUAL", now)
+        return None
+
+    def on_mode_changed(self, listener: ModeChanged) -> None:
+        self._listeners.append(listener)
+
+    # ── guard of the controller ──
+
+    def arc_refusal(self) -> Refused | None:
+        mode = self._state.mode
+        if mode == "WELDING":
+            return None
+        return Refused(f"the arc is locked in mode {mode}: only in WELDING it can burn", LOCKED)
+
+    def job_refusal(self, mode: TargetMode) -> Refused | None:
+        """Why a job that belongs to a mode cannot start."""
+        if self._state.mode == mode:
+            return None
+        return Refused(f"the mode is {self._state.mode}: change it to {mode} first")
+
+    def on_limit(self, listener: Callable[[float], None]) -> None:
+        self._limits.append(listener)
+        listener(self._speed_limit())
+
+    # ── time ──
+
+    def next_wake(self) -> int | None:
+        moments = [at for at in (self._state.due, self._state.deadline) if at is not None]
+        return min(moments, default=None)
+
+    def wake(self, now: int) -> None:
+        state = self._state
+        if state.due is not None and now >= state.due:
+            state.due = None
+            STEP_ACTIONS[state.step](self, now)
+        if state.deadline is not None and now >= state.deadline:
+            state.deadline = None
+            self._fail(f"{state.step} took longer than {self._time_limit():g} s", now)
+
+    # ── part ──
+
+    def busy(self) -> bool:
+        return self._state.due is not None or self._state.ticket != 0 or self._state.line
+
+    def status(self, now: int) -> ModeStatus:
+        state, limit = self._state, self._speed_limit()
+        return ModeStatus(
+            mode=state.mode,
+            target=state.target,
+            step=state.step,
+            progress=self.get_change_progress(),
+            error=state.error,
+            tool=self._tool(state.target) if state.step == "CONFIRM_TOOL" else 0,
+            speed_limit_mm_s=None if math.isinf(limit) else limit / MM,
+        )
+
+    def save(self) -> State:
+        return msgspec.structs.replace(self._state)
+
+    def load(self, state: Any) -> None:
+        self._state = msgspec.convert(state, State)
+        if self._state.step:
+            self._listen()
+        self._apply_limit()
+
+    # ── listening ──
+
+    def _listen(self) -> None:
+        """Subscribes to the controller: without listeners it has less to do."""
+        if not self._listens:
+            self._listens = True
+            self._around.controller.on_status(self._status_changed)
+
+    def _moved(self, ticket: Ticket, refused: Refused | None, now: int) -> None:
+        if self._state.ticket == ticket and self._state.step in ("PARK_TORCH", "CALIBRATE_TOOL"):
+            self._ticket_ended(refused, now)
+
+    def _changed(self, ticket: Ticket, refused: Refused | None, now: int) -> None:
+        if self._state.ticket == ticket and self._state.step == "TOOL_CHANGE":
+            self._ticket_ended(refused, now)
+
+    def _ticket_ended(self, refused: Refused | None, now: int) -> None:
+        self._state.ticket = 0
+        if refused is None:
+            self._state.due = now
+        else:
+            self._fail(refused.reason, now)
+
+    def _process_changed(self, now: int) -> None:
+        if self._state.step == "STOP_WELD":
+            self._state.due = now
+
+    def _status_changed(self, status: ControllerStatus) -> None:
+        if self._state.step == "STOP_WELD" or self._state.line:
+            self._state.due = status.at
+
+    # ── steps ──
+
+    def _stop_weld(self, now: int) -> None:
+        """Waits until the arm rests, the arc is out and the gas has stopped."""
+        process = self._around.process
+        if (process is None or process.settled) and not self._not_at_rest(now):
+            self._go("done", now)
+
+    def _park(self, now: int) -> None:
+        state, config = self._state, self._config
+        position = config.park_positions.get(state.before)
+        joints = config.park_joints_deg.get(state.before)
+        if state.stage or not self._changes_tool(now) or (position is None and joints is None):
+            self._go("done", now)
+            return
+        state.stage = 1
+        turned = None if joints is None else tuple(angle * DEG for angle in joints)
+        pose = None if position is None else position.pose()
+        self._move(Target(turned, pose, False, config.park_speed_mm_s * MM), now)
+
+    def _change_tool(self, now: int) -> None:
+        state, tools = self._state, self._around.tools
+        if not self._changes_tool(now) or tools is None:
+            self._go("done", now)
+        elif state.stage:
+            self._fail(f"T{self._tool(state.target)} is not in the hand after the change", now)
+        elif self._config.change == "manual":
+            self._go("by_hand", now)
+        else:
+            state.stage = 1
+            self._started(tools.change(self._tool(state.target), now), now)
+
+    def _update_offset(self, now: int) -> None:
+        """Applies the data of the new tool: its length, which G43 takes from the tool table."""
+        state = self._state
+        tool = self._config.tools.get(state.target)
+        if not state.stage and tool is not None:
+            state.stage = 1
+            self._send(f"G43 H{tool}" if tool else "G49", now)
+        elif self._line_is_done(now):
+            if tool is not None and tool != self._mounted(now):
+                self._fail(f"T{tool} is not in the hand", now)
+            elif self._config.calibrate is not None and tool:
+                self._go("calibrate", now)
+            else:
+                self._finish(now)
+
+    def _calibrate(self, now: int) -> None:
+        """Moves above the plate, probes down, compares, and moves up again."""
+        state, plate = self._state, self._config.calibrate
+        assert plate is not None
+        if state.stage in (0, 3):
+            speed = self._config.park_speed_mm_s * MM
+            line = state.stage == 3
+            state.stage += 1
+            self._move(Target(None, plate.position.pose(), line, speed), now)
+        elif state.stage == 1:
+            state.stage = 2
+            self._send(_probing(plate), now)
+        elif state.stage == 2 and self._line_is_done(now):
+            self._compare(plate, now)
+        elif state.stage == 4:
+            self._finish(now)
+
+    def _compare(self, plate: TouchPlate, now: int) -> None:
+        state = self._state
+        off = self._around.controller.tcp(now).z - plate.plate_z_mm * MM
+        state.touch_error = off
+        if abs(off) > plate.tolerance_mm * MM:
+            self._fail(f"the tool touches {off / MM:.2f} mm above the plate: teach its TCP", now)
+            return
+        state.stage, state.due = 3, now
+
+    def _finish(self, now: int) -> None:
+        target = self._state.target
+        self._go("done", now)
+        self._set_mode(target, now)
+
+    # ── inside ──
+
+    def _go(self, event: str, now: int) -> None:
+        """Takes the transition of an event; the new step begins in the next wake."""
+        state = self._state
+        state.step = TRANSITIONS[state.step, event]
+        state.stage, state.ticket, state.line = 0, 0, False
+        runs = state.step not in ("", *ATTENDED)
+        state.due = now if runs else None
+        state.deadline = now + nanoseconds(self._time_limit()) if runs else None
+        if state.step != "FAILED":
+            state.error = ""
+        self._apply_limit()
+
+    def _fail(self, reason: str, now: int) -> None:
+        self._cancel(now)
+        if self._state.step == "CALIBRATE_TOOL":
+            self._around.controller.send_gcode("G90", now)  # the probing line was relative
+        self._go("failed", now)
+        self._state.error = reason
+
+    def _cancel(self, now: int) -> None:
+        """Stops the move, line or tool change that is under way."""
+        state, around = self._state, self._around
+        moving, state.ticket = state.ticket != 0, 0
+        if moving and state.step == "TOOL_CHANGE" and around.tools is not None:
+            around.tools.cancel(now)
+        elif moving:
+            around.arm.stop(now)
+        elif state.line:
+            around.controller.stop(now)
+
+    def _set_mode(self, mode: OperationMode, now: int) -> None:
+        old, self._state.mode = self._state.mode, mode
+        self._apply_limit()
+        for listener in self._listeners:
+            listener(old, mode, now)
+
+    def _speed_limit(self) -> float:
+        limited = self._state.mode == "MANUAL" or self._state.step in ATTENDED
+        return MANUAL_SPEED if limited else math.inf
+
+    def _apply_limit(self) -> None:
+        for listener in self._limits:
+            listener(self._speed_limit())
+
+    def _time_limit(self) -> float:
+        config = self._config
+        return config.stop_timeout_s if self._state.step == "STOP_WELD" else config.step_timeout_s
+
+    def _tool(self, mode: TargetMode) -> int:
+        return self._config.tools.get(mode, 0)
+
+    def _mounted(self, now: int) -> int:
+        return self._around.tools.mounted(now) if self._around.tools is not None else 0
+
+    def _changes_tool(self, now: int) -> bool:
+        wanted = self._config.tools.get(self._state.target)
+        return wanted is not None and wanted != self._mounted(now)
+
+    def _not_at_rest(self, now: int) -> Refused | None:
+        status = self._around.controller.status(now)
+        if status.error:
+            return Refused(f"the robot has an error ({status.error_message}): reset it first")
+        if status.moving or status.state not in AT_REST:
+            return Refused(f"the robot must be at rest; its state is {status.state}")
+        return None
+
+    def _move(self, target: Target, now: int) -> None:
+        self._started(self._around.arm.move(target, now), now)
+
+    def _started(self, ticket: Ticket | Refused, now: int) -> None:
+        if isinstance(ticket, Refused):
+            self._fail(ticket.reason, now)
+        else:
+            self._state.ticket = int(ticket)
+
+    def _send(self, line: str, now: int) -> None:
+        self._state.line = True
+        if refused := self._around.controller.send_gcode(line, now):
+            self._fail(refused.reason, now)
+
+    def _line_is_done(self, now: int) -> bool:
+        """Whether the line that was sent is carried out; an error of it is a failure."""
+        if not self._state.line:
+            return True
+        status = self._around.controller.status(now)
+        if status.error:
+            self._state.line = False
+            self._around.controller.send_gcode("", now)  # clears the error of this line
+            self._fail(status.error_message, now)
+            return False
+        self._state.line = status.moving or status.state not in AT_REST
+        return not self._state.line
+
+
+def _probing(plate: TouchPlate) -> str:
+    feed = plate.speed_mm_s * MINUTE
+    return f"G21 G91 G94 G38.2 Z{-plate.depth_mm:g} F{feed:g}"
+
+
+STEP_ACTIONS: Mapping[ChangeStep, Callable[[ModeManager, int], None]] = {
+    "": lambda manager, now: None,
+    "FAILED": lambda manager, now: None,
+    "CONFIRM_TOOL": lambda manager, now: None,
+    "STOP_WELD": ModeManager._stop_weld,
+    "PARK_TORCH": ModeManager._park,
+    "TOOL_CHANGE": ModeManager._change_tool,
+    "UPDATE_TLO": ModeManager._update_offset,
+    "CALIBRATE_TOOL": ModeManager._calibrate,
+}

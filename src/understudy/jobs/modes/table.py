@@ -1,0 +1,40 @@
+"""The changeover as a table: (step, event) → step.
+
+A robot is in CHANGEOVER from the request until the step is empty again. Every step can fail; a
+failed changeover waits for `retry` or `abort`, and no step moves the robot until then.
+"""
+
+from collections.abc import Mapping
+
+from understudy.ports.modes import ChangeStep
+
+STEPS: tuple[ChangeStep, ...] = (
+    "STOP_WELD", "PARK_TORCH", "TOOL_CHANGE", "CONFIRM_TOOL", "UPDATE_TLO", "CALIBRATE_TOOL",
+)  # fmt: skip
+
+TRANSITIONS: Mapping[tuple[ChangeStep, str], ChangeStep] = {
+    ("", "request"): "STOP_WELD",
+    ("STOP_WELD", "done"): "PARK_TORCH",
+    ("PARK_TORCH", "done"): "TOOL_CHANGE",
+    ("TOOL_CHANGE", "done"): "UPDATE_TLO",
+    ("TOOL_CHANGE", "by_hand"): "CONFIRM_TOOL",
+    ("CONFIRM_TOOL", "done"): "UPDATE_TLO",
+    ("UPDATE_TLO", "calibrate"): "CALIBRATE_TOOL",
+    ("UPDATE_TLO", "done"): "",
+    ("CALIBRATE_TOOL", "done"): "",
+    **{(step, "failed"): "FAILED" for step in STEPS},
+    **{(step, "abort"): "" for step in STEPS},
+    ("FAILED", "retry"): "STOP_WELD",
+    ("FAILED", "abort"): "",
+}
+
+PROGRESS: Mapping[ChangeStep, float] = {
+    "": 1.0,
+    "STOP_WELD": 0.0,
+    "PARK_TORCH": 0.2,
+    "TOOL_CHANGE": 0.4,
+    "CONFIRM_TOOL": 0.5,
+    "UPDATE_TLO": 0.7,
+    "CALIBRATE_TOOL": 0.8,
+}
+"""Share of a changeover that is done when a step begins."""
