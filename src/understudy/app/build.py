@@ -78,9 +78,10 @@ def _build(config: CellConfig, run: Run) -> Cell:
         with located_at(f"robots.{name}"):
             built: Any = in_group.get(name) or _one(name, robot, deps)
             mounted = mount_devices(name, built, robot.devices, fault_source, cell_parts)
+            jobs = _jobs(robot, built, mounted)
         own_faces = _faces(name, robot, built, deps)
         parts[name] = built
-        own_parts = {**parts_of(built), **mounted}
+        own_parts = {**parts_of(built), **mounted, **jobs}
         parts |= {f"{name}.{own}": part for own, part in own_parts.items()}
         parts |= own_faces
         parts |= _operator_parts(name, robot.kind, built)
@@ -133,6 +134,17 @@ def _surroundings(
 
 def _one(name: str, robot: RobotConfig, deps: Deps) -> Any:
     return module_of("robots", robot.kind).build(name, robot.config, deps)
+
+
+def _jobs(robot: RobotConfig, built: Any, mounted: Mapping[str, Any]) -> dict[str, Part]:
+    """The jobs of a robot that has sections of pickplace.yaml, by their own names."""
+    modes = robot.pick_place.modes
+    if modes is None:
+        return {}
+    from understudy.jobs.modes.build import mode_parts
+
+    arm = module_of("robots", robot.kind).job_arm(built)
+    return mode_parts(modes, built, arm, mounted, gripper=mounted.get("gripper"))
 
 
 def _groups(config: CellConfig, deps: Deps) -> list[Group]:

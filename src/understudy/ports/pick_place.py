@@ -77,13 +77,17 @@ class ReachCheck(Protocol):
 class JobArm:
     """An arm as jobs use it. `move_to`: sends one move to the controller. `flange`: its pose in the
     cell at a time. `reaches`: whether the arm with this tool can be at each of some poses; with
-    None the mounted one. A kind of robot that jobs can use declares `job_arm(robot)`."""
+    None the mounted one. `tools`: the numbers of its tools; `tool`: of the mounted one. `arc_on`:
+    the output of the arc is on. A kind of robot that jobs can use declares `job_arm(robot)`."""
 
     controller: MotionController
     move_to: Callable[[Target, int], Refused | None]
     flange: Callable[[int], Pose]
     reach: ReachCheck
     reaches: Callable[[Sequence[Pose], int | None], Sequence[bool]]
+    tools: tuple[int, ...] = ()
+    tool: Callable[[int], int] = lambda now: 0
+    arc_on: Callable[[], bool] = lambda: False
 
 
 # ── gripper ─────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 """Section `modes`: modes of operation of a robot, and the changeover between them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -47,14 +47,17 @@ class ModesConfig(Struct, frozen=True, forbid_unknown_fields=True):
     step_timeout_s: Seconds = 300.0
 
 
-def check_modes(modes: ModesConfig, tools: Mapping[int, object]) -> None:
-    """Raises a ConfigError for a tool that the robot does not have, or two park positions."""
-    known = (0, *tools)
+def check_modes(modes: ModesConfig, tools: Collection[int], *, automatic: bool) -> None:
+    """Raises a ConfigError for a tool that the robot does not have, an automatic change without a
+    tool changer (``automatic``: there is one), or two park positions of a mode."""
+    known = sorted({0, *tools})
     for mode, tool in modes.tools.items():
         if tool not in known:
-            allowed = ", ".join(str(number) for number in sorted(known))
-            problem = "the robot has no such tool"
+            problem, allowed = "the robot has no such tool", ", ".join(map(str, known))
             raise ConfigError(problem, key=f"modes.tools.{mode}", value=tool, allowed=allowed)
+    if modes.change == "automatic" and not automatic:
+        problem = "the robot has no tool changer"
+        raise ConfigError(problem, key="modes.change", value="automatic", allowed="manual")
     for mode in modes.park_joints_deg:
         if mode in modes.park_positions:
             problem = "the mode has a park position already"

@@ -10,6 +10,7 @@ from understudy.motion.path import Floats
 from understudy.ports.operation import Target
 from understudy.ports.pick_place import JobArm
 from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.drives import ARC_START
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.operator import ArmActions
 from understudy.space.pose import Pose
@@ -66,4 +67,13 @@ def job_arm(robot: VirtualController) -> JobArm:
         there = mover(tool)
         return [False] * len(poses) if isinstance(there, Refused) else there.reaches(poses)
 
-    return JobArm(robot, actions.move_to, flange, ArmReach(mover, joints), reaches)
+    return JobArm(
+        robot,
+        actions.move_to,
+        flange,
+        ArmReach(mover, joints),
+        reaches,
+        tools=tuple(robot.arm.movers),
+        tool=lambda now: robot.firmware.reading(now).tool,
+        arc_on=lambda: robot.io.digital_output(ARC_START),
+    )

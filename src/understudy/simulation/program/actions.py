@@ -153,7 +153,8 @@ def wait_for_input(program: Program, step: WaitInput, now: int) -> bool:
 
 def set_spindle(program: Program, step: requests.Spindle, now: int) -> bool:
     refused = program.hooks.set_spindle(step, now)
-    if refused:
+    if refused:  # it stays off: no later word may switch it on again
+        program.state.modal = replace(program.state.modal, spindle="M5")
         return program.refuse_if(refused, now)
     process = (ProcessWait(step.direction != "M5"),) if program.options.process_wait else ()
     return program.go_next(*process, *_waiting(program, step))
