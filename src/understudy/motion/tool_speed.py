@@ -34,15 +34,20 @@ def with_tip_speed(path: Path, limit: float, chain: Chain, tool: Floats) -> Path
     for piece in np.flatnonzero(moving & ~short).tolist():
         count = min(math.ceil(path.length[piece] / SPACING) + 1, MOST_SAMPLES)
         per_unit[piece] = _tip_speeds(path, np.array([piece]), count, chain, tool)[0]
-    most = np.divide(limit, per_unit, out=np.full(len(path), np.inf), where=per_unit > 0.0)
-    return replace(path, fastest=np.minimum(path.fastest, most))
+    return replace(path, fastest=np.minimum(path.fastest, _most(limit, per_unit)))
 
 
 def axis_speeds(q: Floats, limit: float, chain: Chain, tool: Floats) -> Floats:
     """The speed of each joint, alone, at which the tip moves at ``limit`` m/s: the distance of the
     tip from the axis of a joint does not change while only that joint moves."""
     per_unit = np.linalg.norm(chain.jacobian(q, tool)[:3], axis=0)
-    return np.divide(limit, per_unit, out=np.full(len(q), np.inf), where=per_unit > 0.0)
+    return _most(limit, per_unit)
+
+
+def _most(limit: float, per_unit: Floats) -> Floats:
+    """The limit per unit; infinite where the tip does not move."""
+    still = np.full(len(per_unit), np.inf)
+    return np.asarray(np.divide(limit, per_unit, out=still, where=per_unit > 0.0))
 
 
 def _tip_speeds(path: Path, pieces: Ints, count: int, chain: Chain, tool: Floats) -> Floats:
@@ -58,7 +63,7 @@ def _tip_speeds(path: Path, pieces: Ints, count: int, chain: Chain, tool: Floats
     step = length / (count - 1)
     curvature = _curvature(chain, tool, np.abs(shape[:, 1]))
     between = np.sqrt(largest**2 + step**2 / 8.0 * curvature)
-    return np.where(path.measure[pieces] == TOOL, largest * MARGIN, between)
+    return np.asarray(np.where(path.measure[pieces] == TOOL, largest * MARGIN, between))
 
 
 def _curvature(chain: Chain, tool: Floats, directions: Floats) -> Floats:

@@ -33,8 +33,9 @@ class ModeCell:
 
     def __init__(self, modes: str, *, touches: bool = False) -> None:
         text = CELL.format(modes=modes, touches=str(touches).lower())
-        self.cell = InProcessCell(build_cell(read_config(text, "cell.yaml")))
-        self.parts: Any = self.cell.timed_cell.parts
+        built = build_cell(read_config(text, "cell.yaml"))
+        self.cell = InProcessCell(built)
+        self.parts: Any = built.parts
         self.arm: VirtualController = self.parts["g60"]
         self.modes: ModeManager = self.parts["g60.modes"]
         self.arm.connect(self.now)

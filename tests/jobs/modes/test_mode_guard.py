@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.jobs.modes.cells import ModeCell
+
 from understudy.gcode.requests import JointMove
 from understudy.motion.path import Path
 from understudy.motion.tool_speed import with_tip_speed
@@ -92,8 +92,9 @@ def test_a_relay_cannot_switch_the_arc_on() -> None:
 # ── speed ──
 
 
-def top_speed(cell: ModeCell, until: Callable[[], bool]) -> float:
+def top_speed(cell: ModeCell, until: Callable[[], bool] | None = None) -> float:
     """The highest speed of the tip, by the distance between samples a millisecond apart."""
+    until = until or (lambda: not cell.arm.busy())
     fastest, last = 0.0, np.array(cell.arm.tcp(cell.now)[:3])
     while not until():
         cell.cell.advance_to(cell.now + NS_PER_MS)
@@ -113,7 +114,7 @@ def test_lines_are_limited_in_manual_only(line: str) -> None:
         cell.arm.override_feed(200.0, cell.now)
         assert cell.lines("G64", "G1 X500 Y0 Z400 F3000") is None
         assert cell.arm.send_gcode(line, cell.now) is None
-        speeds[mode] = top_speed(cell, lambda cell=cell: not cell.arm.busy())
+        speeds[mode] = top_speed(cell)
         assert not cell.arm.status(cell.now).error
     assert speeds["MANUAL"] <= TOP_SPEED * 1.0001
     assert speeds["MANUAL"] > TOP_SPEED * 0.5
@@ -124,7 +125,7 @@ def test_the_override_acts_below_the_limit() -> None:
     cell = in_mode("MANUAL")
     cell.arm.override_feed(50.0, cell.now)
     cell.arm.send_gcode("G1 Z600 F60000", cell.now)
-    assert top_speed(cell, lambda: not cell.arm.busy()) == pytest.approx(TOP_SPEED / 2, rel=0.01)
+    assert top_speed(cell) == pytest.approx(TOP_SPEED / 2, rel=0.01)
 
 
 @pytest.mark.parametrize("axis", range(6))
@@ -142,7 +143,7 @@ def test_jogs_are_limited(axis: int) -> None:
 def test_homing_is_limited() -> None:
     cell = in_mode("MANUAL")
     cell.arm.home(cell.now)
-    assert top_speed(cell, lambda: not cell.arm.busy()) <= TOP_SPEED * 1.0001
+    assert top_speed(cell) <= TOP_SPEED * 1.0001
 
 
 def test_the_limit_comes_and_goes_with_the_mode() -> None:
@@ -150,7 +151,7 @@ def test_the_limit_comes_and_goes_with_the_mode() -> None:
     cell.request("PICKPLACE")
     cell.settle()
     cell.arm.send_gcode("G0 A40", cell.now)
-    assert top_speed(cell, lambda: not cell.arm.busy()) > TOP_SPEED
+    assert top_speed(cell) > TOP_SPEED
 
 
 ANGLES = st.lists(st.floats(-60.0, 60.0), min_size=6, max_size=6)

@@ -1,8 +1,8 @@
 """The mode manager in a cell: changeover, guards, failure, snapshot."""
 
 import pytest
-
 from tests.jobs.modes.cells import ModeCell
+
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.modes.table import PROGRESS, STEPS, TRANSITIONS
 

@@ -42,7 +42,15 @@ from understudy.ports.refusals import (
     STOPPED,
 )  # fmt: skip
 from understudy.robots.arm import FAULTS
-from understudy.robots.arm.drives import ARC_START, Arm, Drives, Order, SavedDrives, status_of, view_of
+from understudy.robots.arm.drives import (
+    ARC_START,
+    Arm,
+    Drives,
+    Order,
+    SavedDrives,
+    status_of,
+    view_of,
+)
 from understudy.robots.arm.listeners import Listeners, ListenerState
 from understudy.robots.arm.probe import ContactProbe
 from understudy.robots.grblhal.controller import Notice
