@@ -35,7 +35,7 @@ class ModeCell:
         text = CELL.format(modes=modes, touches=str(touches).lower())
         built = build_cell(read_config(text, "cell.yaml"))
         self.cell = InProcessCell(built)
-        self.parts: Any = built.parts
+        self.parts: dict[str, Any] = dict(built.parts)
         self.arm: VirtualController = self.parts["g60"]
         self.modes: ModeManager = self.parts["g60.modes"]
         self.arm.connect(self.now)
