@@ -1,4 +1,4 @@
-"""Tools of a robot without a tool changer: a person changes them, the controller is told so."""
+"""Tools of a robot without a tool changer: a person mounts them, M61 names them."""
 
 from understudy.errors import Refused
 from understudy.ports import Finished, Ticket
