@@ -2,6 +2,8 @@
 
 from understudy.devices.gripper import Config
 from understudy.devices.gripper.controller import GripperController
+from understudy.devices.gripper.cup import CupHardware
+from understudy.devices.gripper.fingers import FingerHardware
 from understudy.devices.gripper.valves import FingerValve, VacuumValve
 from understudy.errors import ConfigError
 from understudy.ports.device import DevicePins, Mount
@@ -14,14 +16,18 @@ def build_gripper(name: str, config: Config, mount: Mount) -> GripperController:
 def _two_fingers(name: str, config: Config, mount: Mount) -> GripperController:
     pins = config.pins
     io = _checked(mount, (pins.close, pins.open), (pins.closed, pins.opened, pins.part), pins.force)
-    return GripperController(name, config, FingerValve(config, io))
+    return GripperController(
+        name, config, FingerValve(config, io), FingerHardware(name, config, mount)
+    )
 
 
 def _cup(name: str, config: Config, mount: Mount) -> GripperController:
     pins = config.pins
     io = _checked(mount, (pins.vacuum_on, pins.blow_off), (pins.vacuum_ok,), pins.vacuum)
     io.retain(pins.vacuum_on)
-    return GripperController(name, config, VacuumValve(config, io))
+    return GripperController(
+        name, config, VacuumValve(config, io), CupHardware(name, config, mount)
+    )
 
 
 def _servo(name: str, config: Config, mount: Mount) -> GripperController:

@@ -1,0 +1,71 @@
+"""Geometry and statics between a gripper and a part: what lies between the fingers, what seals a
+cup, and which load a grip carries. Metres, N, kg."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.ports.parts import PartReading
+from understudy.space.pose import Pose
+from understudy.space.transform import matrix
+
+Vector = NDArray[np.float64]
+STANDARD_GRAVITY = 9.80665
+AXES = {"x": 0, "y": 1}
+
+
+class Span(NamedTuple):
+    """A part along the axis of the fingers: its width, and its centre from the tool point."""
+
+    width: float
+    offset: float
+
+    def fits(self, opening: float) -> bool:
+        """Whether it lies between two fingers that are this far apart."""
+        return abs(self.offset) + self.width / 2.0 < opening / 2.0
+
+
+def span_along(tool: Pose, part: PartReading, axis: str) -> Span:
+    frame, own = matrix(tool), matrix(part.pose)
+    along = frame[:3, AXES[axis]]
+    width = float(np.abs(along @ own[:3, :3]) @ np.array(part.size))
+    return Span(width, float(along @ (own[:3, 3] - frame[:3, 3])))
+
+
+def seals(tool: Pose, part: PartReading, *, radius: float, reach: float, tilt: float) -> bool:
+    """Whether a cup at the tool point, which looks along the tool's Z, lies on a face of the part:
+    near enough, flat enough, and with its whole rim on the face."""
+    frame, own = matrix(tool), matrix(part.pose)
+    cosines = frame[:3, 2] @ own[:3, :3]
+    faces = int(np.argmax(np.abs(cosines)))
+    if abs(cosines[faces]) < math.cos(tilt):
+        return False
+    beyond = (own[:3, 3] - frame[:3, 3]) @ own[:3, :3]
+    size = np.array(part.size)
+    gap = float(beyond[faces] * np.sign(cosines[faces]) - size[faces] / 2.0)
+    across = [axis for axis in range(3) if axis != faces]
+    inside = all(abs(beyond[axis]) + radius <= size[axis] / 2.0 for axis in across)
+    return abs(gap) <= reach and inside
+
+
+def load_of(mass: float, acceleration: Vector) -> Vector:
+    """The force with which a lifted part must be held, in the axes of the cell."""
+    load: Vector = mass * (acceleration + np.array([0.0, 0.0, STANDARD_GRAVITY]))
+    return load
+
+
+def fingers_carry(load: Vector, axis: Vector, force: float, friction: float) -> bool:
+    """Whether two fingers that press with this force along the axis carry the load: the part of it
+    along the axis is taken by a finger, the rest by friction on both."""
+    along = float(load @ axis)
+    across = float(np.linalg.norm(load - along * axis))
+    return abs(along) <= force and across <= 2.0 * friction * force
+
+
+def cup_carries(load: Vector, approach: Vector, force: float, friction: float) -> bool:
+    """Whether a cup that sucks with this force against its approach direction carries the load."""
+    pull = -float(load @ approach)
+    across = float(np.linalg.norm(load + pull * approach))
+    return pull <= force and across <= friction * (force - pull)
