@@ -7,18 +7,19 @@ from tests.jobs.mobile.driven_fleet import EPOCH
 from tests.jobs.mobile.test_fleet import Plain
 
 from understudy.jobs.mobile.fleet import INBOX
-from understudy.jobs.mobile.ids import timestamp, uuid_text
+from understudy.jobs.mobile.ids import robot_key, timestamp, uuid_text
 from understudy.jobs.mobile.outbox import CAPACITY, RETRY_NS, Entry, Outbox
 from understudy.units import NS_PER_MS
 
 
 def test_ids_are_uuids_that_differ_and_can_be_repeated() -> None:
-    ids = {uuid_text(run, robot, n) for run in "ab" for robot in ("r", "s") for n in range(500)}
+    keys = [robot_key(run, robot) for run in "ab" for robot in ("r", "s")]
+    ids = {uuid_text(key, number) for key in keys for number in range(500)}
     assert len(ids) == 2000
-    assert uuid_text("a", "r", 1) == uuid_text("a", "r", 1)
+    assert uuid_text(robot_key("a", "r"), 1) == uuid_text(keys[0], 1)
     for each in list(ids)[:50]:
         assert str(UUID(each)) == each
-        assert (each[14], each[19] in "89ab") == ("5", True)
+        assert (each[14], each[19] in "89ab") == ("8", True)
 
 
 def test_time_stamps_have_milliseconds() -> None:

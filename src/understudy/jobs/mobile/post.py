@@ -2,14 +2,14 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from understudy.jobs.mobile.ids import timestamp, uuid_text
+from understudy.jobs.mobile.ids import BOOT, robot_key, timestamp, uuid_text
 from understudy.jobs.mobile.messages import NEWEST_COUNTS, encoded, subject
 from understudy.jobs.mobile.outbox import CAPACITY, Entry, Outbox, SavedOutbox
 from understudy.ports import WireMessage
+from understudy.ports.mobile import Rows
 
 PER_ROBOT = 32
 """Messages of streams that may wait for each robot, if the wire is slow; older ones are dropped."""
@@ -82,6 +82,10 @@ class Post:
         elif self.connected:
             self._ready.append(WireMessage(address, data))
 
+    def send_steady(self, message: WireMessage) -> None:
+        """Queues a message of which only the newest counts; there is a connection."""
+        self._ready.append(message)
+
     def flush(self, now: int) -> None:
         """Makes ready what the outbox shall send now."""
         if self.connected:
@@ -114,26 +118,30 @@ class Post:
         self.connected = saved.connected
 
 
-Count = Annotated[int, Meta(ge=0, lt=1 << 62)]
-
-
 class Sender:
-    """Messages of one robot: numbers them and gives them their envelope."""
+    """Messages of one robot: numbers them and gives them their envelope. ``sent``: how many
+    messages the robots have sent; ``row``: of this robot."""
 
-    def __init__(self, post: Post, robot_id: str, robot_code: str) -> None:
+    def __init__(self, post: Post, robot_id: str, robot_code: str, sent: Rows, row: int) -> None:
         self.post = post
         self.robot_id = robot_id
         self.robot_code = robot_code
-        self.boot_id = uuid_text(post.run_id, robot_id, "boot")
-        self.count = 0
+        self.key = robot_key(post.run_id, robot_id)
+        self.boot_id = uuid_text(self.key, BOOT)
+        self._sent = sent
+        self._row = row
         self._subjects: dict[str, str] = {}
+
+    @property
+    def count(self) -> int:
+        return int(self._sent[self._row])
 
     def publish(
         self, kind: str, payload: Struct, now: int, correlation_id: str | None = None
     ) -> str:
         """Sends a payload; returns its messageId."""
-        self.count += 1
-        message_id = uuid_text(self.post.run_id, self.robot_id, self.count)
+        self._sent[self._row] += 1
+        message_id = uuid_text(self.key, self.count)
         address = self._subjects.get(kind)
         if address is None:
             address = self._subjects[kind] = subject(self.robot_id, kind)

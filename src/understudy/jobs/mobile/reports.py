@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import UNSET
 
-from understudy.config.mobile.robot_file import ScannerConfig
+from understudy.config.mobile.robot_file import RobotFile
 from understudy.jobs.mobile.messages import (
     Battery,
     FaultEntry,
@@ -26,7 +26,7 @@ from understudy.jobs.mobile.messages import (
     TrafficState,
     Velocity,
 )
-from understudy.jobs.mobile.table import UNLIMITED, Table, rows_of
+from understudy.jobs.mobile.table import UNLIMITED, Codes, Flags, Table, rows_of
 from understudy.jobs.mobile.tick import STATUSES, STOPS, braking_distance_of
 from understudy.ports.mobile import MotorFault, TimedHardware
 
@@ -34,6 +34,7 @@ SILENT = MotorFault("NOT_CONNECTED", "the motor does not answer")
 STILL = 1e-4
 """m/s or rad/s below which a motor does not move."""
 IDLE, STOPPED, MOVING, HOMING, ERROR = range(5)
+LOCALIZATIONS: tuple[Localization, ...] = ("OK", "DEGRADED", "LOST")
 MODES: tuple[MotorMode, ...] = ("IDLE", "STOPPED", "MOVING", "HOMING", "ERROR")
 DEGRADED_AFTER, LOST_AFTER = 50.0, 200.0
 """Metres since the last correction of the pose, for robots that correct it by markers."""
@@ -46,49 +47,44 @@ class Link(NamedTuple):
     given_up: int
 
 
-class Columns(NamedTuple):
-    """What messages take from the table, as lists, for robots from ``robot`` and motors from
-    ``motor`` on: to read whole columns costs less than to read each row."""
-
-    robot: int
-    motor: int
-    pose: list[list[float]]
-    speeds: list[list[float]]
-    battery: list[float]
-    status: list[int]
-    stop: list[int]
-    estop: list[bool]
-    sound: list[bool]
-    """Neither a motor nor a lidar nor an input of the robot is down."""
-    position: list[float]
-    rolling: list[float]
-    connected: list[bool]
-    mode: list[MotorMode]
-
-
-def read_columns(table: Table, hardware: TimedHardware, first: int, end: int) -> Columns:
-    """Columns of the robots from ``first`` to the one before ``end``."""
-    robots = slice(first, end)
-    motors = slice(int(table.motor_spans[first, 0]), int(table.motor_spans[end - 1, 1]))
+def find_sound(table: Table, robots: slice) -> Flags:
+    """Robots without a fault: neither a motor nor a lidar nor an input is down."""
     down = table.drive_down[robots] | table.function_down[robots]
-    sound = table.lidar_up[robots] & table.inputs_up[robots] & ~down
-    return Columns(
-        first, motors.start, table.pose[robots].tolist(), table.speeds[robots].tolist(),
-        hardware.read_robots(table.robots[robots]).battery_percent.tolist(),
-        table.status[robots].tolist(), table.stop[robots].tolist(), table.estop[robots].tolist(),
-        sound.tolist(), table.position[motors].tolist(), table.rolling[motors].tolist(),
-        table.connected[motors].tolist(), _modes(table, robots, motors),
-    )  # fmt: skip
+    sound: Flags = table.lidar_up[robots] & table.inputs_up[robots] & ~down
+    return sound
 
 
-def _modes(table: Table, robots: slice, motors: slice) -> list[MotorMode]:
+def find_working(table: Table, hardware: TimedHardware, sound: Flags) -> Flags:
+    """Robots without a fault whose devices are all connected."""
+    working = sound.copy()
+    if table.all_devices.size:
+        lost = ~hardware.sensors.connected(table.all_devices)
+        working[table.device_robot[lost]] = False
+    return working
+
+
+def find_localizations(table: Table) -> Codes:
+    """Codes of how well the robots know their poses."""
+    away = np.where(table.corrects_pose, table.since_correction, 0.0)
+    return (away > DEGRADED_AFTER).astype(np.int8) + (away > LOST_AFTER)
+
+
+def find_modes(table: Table, robots: slice, motors: slice) -> Codes:
+    """Codes of the modes of motors."""
     spans = table.motor_spans[robots]
     stopped = np.repeat(table.stop[robots] != 0, spans[:, 1] - spans[:, 0])
     codes = np.where(stopped, STOPPED, IDLE)
     codes[np.abs(table.rolling[motors]) > STILL] = MOVING
     codes[table.homing[motors]] = HOMING
     codes[table.faulty[motors] | ~table.connected[motors]] = ERROR
-    return [MODES[code] for code in codes.tolist()]
+    return codes
+
+
+def marker_of(file: RobotFile) -> StateMarker:
+    """Mode and profile; a REAL robot has no profile."""
+    profile = file.runtime.simulation_profile
+    name = profile.profile_name if profile is not None else "default"
+    return StateMarker(file.runtime.mode, name if file.runtime.mode == "MOCK" else None)
 
 
 class Reports:
@@ -101,12 +97,8 @@ class Reports:
         file = table.files[row]
         self._motor_ids = [motor.motor_id for motor in file.motors]
         self._first, self._end = (int(n) for n in table.motor_spans[row])
-        profile = file.runtime.simulation_profile
-        name = profile.profile_name if profile is not None else "default"
-        self.profile_name = name if file.runtime.mode == "MOCK" else None
-        self._marker = StateMarker(file.runtime.mode, self.profile_name)
-        scanners = [device.settings for device in file.io.devices]
-        self._corrects = any(isinstance(s, ScannerConfig) and s.corrects_pose for s in scanners)
+        self._marker = marker_of(file)
+        self.profile_name = self._marker.simulation_profile_name
 
     # ── parts ──
 
@@ -118,28 +110,27 @@ class Reports:
     def status(self) -> RobotStatus:
         return _status(int(self._table.status[self._row]))
 
-    def columns(self) -> Columns:
-        """Of this robot alone."""
-        return read_columns(self._table, self._hardware, self._row, self._row + 1)
+    def battery(self) -> float:
+        rows = self._table.robots[self._row : self._row + 1]
+        return float(self._hardware.read_robots(rows).battery_percent[0])
 
     def localization(self) -> Localization:
-        if not self._corrects:
+        if not self._table.corrects_pose[self._row]:
             return "OK"
         away = self._table.since_correction[self._row]
         if away <= DEGRADED_AFTER:
             return "OK"
         return "DEGRADED" if away <= LOST_AFTER else "LOST"
 
-    def motors(self, columns: Columns) -> dict[str, MotorState]:
-        span = slice(self._first - columns.motor, self._end - columns.motor)
+    def motors(self) -> dict[str, MotorState]:
+        table, span = self._table, slice(self._first, self._end)
+        modes = find_modes(table, slice(self._row, self._row + 1), span)
         found = map(
-            MotorState, columns.connected[span], columns.mode[span], columns.position[span],
-            columns.rolling[span],
+            MotorState, table.connected[span].tolist(), [MODES[code] for code in modes.tolist()],
+            table.position[span].tolist(), table.rolling[span].tolist(),
         )  # fmt: skip
         states = dict(zip(self._motor_ids, found, strict=True))
-        if columns.sound[self._row - columns.robot]:
-            return states
-        if self._table.drive_down[self._row] or self._table.function_down[self._row]:
+        if table.drive_down[self._row] or table.function_down[self._row]:
             for motor, fault in self.motor_faults():
                 was = states[motor]
                 states[motor] = MotorState(
@@ -174,24 +165,23 @@ class Reports:
 
     # ── payloads ──
 
-    def state(self, columns: Columns | None = None) -> State:
-        columns = columns or self.columns()
-        place = self._row - columns.robot
-        level, faults = ("NONE", []) if columns.sound[place] else self.faults()
-        forward, _, turning = columns.speeds[place]
-        stop = STOPS[columns.stop[place]]
+    def state(self) -> State:
+        table, row = self._table, self._row
+        level, faults = self.faults()
+        forward, _, turning = table.speeds[row].tolist()
+        stop = STOPS[table.stop[row]]
         return State(
-            pose=Pose(*columns.pose[place]),
+            pose=self.pose,
             velocity=Velocity(forward, turning),
-            battery_percent=columns.battery[place],
+            battery_percent=self.battery(),
             localization_status=self.localization(),
             fault_level=level,
             faults=faults,
-            status=_status(columns.status[place]),
-            estop_pressed=columns.estop[place],
+            status=self.status,
+            estop_pressed=bool(table.estop[row]),
             safety_stop_active=stop is not None,
             safety_stop_reason=stop,
-            motors=self.motors(columns),
+            motors=self.motors(),
             runtime_mode=self._marker.runtime_mode,
             simulation_profile_name=self.profile_name,
         )
@@ -202,20 +192,17 @@ class Reports:
             boot_id, version or "", self.status, self._marker.runtime_mode, uptime_seconds, seq
         )
 
-    def telemetry(self, link: Link, columns: Columns | None = None) -> Telemetry:
+    def telemetry(self, link: Link) -> Telemetry:
         table, row = self._table, self._row
-        columns = columns or self.columns()
         nearest = float(table.nearest[row])
         near = bool(nearest <= table.warn_distance[row] or table.blocked[row])
         return Telemetry(
-            battery=Battery(columns.battery[row - columns.robot]),
-            motors=self.motors(columns),
+            battery=Battery(self.battery()),
+            motors=self.motors(),
             lidar=LidarReading(
                 near, nearest if nearest < UNLIMITED else None, bool(table.lidar_up[row])
             ),
-            localization=LocalizationReading(
-                self.localization(), Pose(*columns.pose[row - columns.robot])
-            ),
+            localization=LocalizationReading(self.localization(), self.pose),
             health=Health(link.connected, self.hardware_ok(), link.given_up),
             state_json=self._marker,
         )

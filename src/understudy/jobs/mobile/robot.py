@@ -15,6 +15,7 @@ from understudy.jobs.mobile.body import RowBody
 from understudy.jobs.mobile.commands import COMMANDS, MOTOR_DOWN, NOT_READY
 from understudy.jobs.mobile.executor import Executor, Readiness, SavedExecutor
 from understudy.jobs.mobile.handled import REMEMBERED, HandledIds
+from understudy.jobs.mobile.ids import RobotKey
 from understudy.jobs.mobile.messages import (
     CommandAck,
     Event,
@@ -28,7 +29,7 @@ from understudy.jobs.mobile.messages import (
 from understudy.jobs.mobile.modules import Hold, Module, Occurrence, SpeedLimit
 from understudy.jobs.mobile.orchestration import build_orchestration
 from understudy.jobs.mobile.post import Post, Sender
-from understudy.jobs.mobile.reports import Columns, Link, Reports
+from understudy.jobs.mobile.reports import Link, Reports
 from understudy.jobs.mobile.routes import Planner
 from understudy.jobs.mobile.settings import Settings
 from understudy.jobs.mobile.table import HEARTBEAT, STATE, TELEMETRY, TRAFFIC, UNLIMITED, Table
@@ -73,7 +74,8 @@ class Robot:
         self._post = post
         self._file = table.files[row]
         self.reports = Reports(table, row, hardware)
-        self._sender = Sender(post, self._file.identity.robot_id, self._file.identity.robot_code)
+        identity = self._file.identity
+        self._sender = Sender(post, identity.robot_id, identity.robot_code, table.sent, row)
         self.body = RowBody(table, row, hardware)
         supported = self._file.capabilities.supported_modules or MODULES
         commands = self._file.capabilities.supported_commands or tuple(COMMANDS)
@@ -86,7 +88,6 @@ class Robot:
         self._ended: deque[tuple[str, Refused | None]] = deque()
         self._was_stopped = False
         self._seen = HandledIds()
-        self._beats = 0
         self._limits: dict[SpeedLimit, float] = {}
         self.settings = Settings(self, table, row, self.body, hardware)
         own = [self.settings] if "Settings" in supported else []
@@ -100,6 +101,11 @@ class Robot:
     def add_module(self, module: Module) -> None:
         """Another module, which handles no messages of the backend."""
         self._modules.append(module)
+
+    @property
+    def key(self) -> RobotKey:
+        """Of the ids of its messages."""
+        return self._sender.key
 
     # ── what modules know and can do ──
 
@@ -303,23 +309,24 @@ class Robot:
 
     # ── streams ──
 
-    def report(self, stream: int, now: int, columns: Columns | None = None) -> None:
-        """Publishes a message of a stream. ``columns``: what was read for many robots."""
-        STREAMS[stream](self, now, columns)
+    def report(self, stream: int, now: int) -> None:
+        """Publishes a message of a stream."""
+        STREAMS[stream](self, now)
 
-    def _heartbeat(self, now: int, columns: Columns | None = None) -> None:
-        self._beats += 1
-        beat = self.reports.heartbeat(self._sender.boot_id, seconds(now), self._beats)
+    def _heartbeat(self, now: int) -> None:
+        beats = self._table.beats
+        beats[self._row] += 1
+        beat = self.reports.heartbeat(self._sender.boot_id, seconds(now), int(beats[self._row]))
         self.publish("heartbeat", beat, now)
 
-    def _state(self, now: int, columns: Columns | None = None) -> None:
-        self.publish("state", self.reports.state(columns), now)
+    def _state(self, now: int) -> None:
+        self.publish("state", self.reports.state(), now)
 
-    def _telemetry(self, now: int, columns: Columns | None = None) -> None:
+    def _telemetry(self, now: int) -> None:
         link = Link(self._post.connected, self._post.given_up)
-        self.publish("telemetry", self.reports.telemetry(link, columns), now)
+        self.publish("telemetry", self.reports.telemetry(link), now)
 
-    def _traffic(self, now: int, columns: Columns | None = None) -> None:
+    def _traffic(self, now: int) -> None:
         place = self.reports.traffic(self._route.node_id, self._route.route_id)
         self.publish("traffic.state", place, now)
 
@@ -351,15 +358,17 @@ class Robot:
     # ── snapshot ──
 
     def save(self) -> SavedRobot:
+        beats = int(self._table.beats[self._row])
         return SavedRobot(
-            self._sender.count, self._beats, self._seen.save(), self.executor.save(),
+            self._sender.count, beats, self._seen.save(), self.executor.save(),
             [module.save() for module in self._modules], dict(self._limits),
         )  # fmt: skip
 
     def load(self, saved: SavedRobot) -> None:
         if len(saved.modules) != len(self._modules):
             raise msgspec.ValidationError(f"modules: {len(self._modules)} are needed")
-        self._sender.count, self._beats = saved.sent, saved.beats
+        self._table.sent[self._row] = saved.sent
+        self._table.beats[self._row] = saved.beats
         self._seen = HandledIds(saved.seen)
         self.executor.load(saved.executor)
         self._limits = dict(saved.limits)
@@ -368,7 +377,7 @@ class Robot:
         self._ask_wakes()
 
 
-STREAMS: Mapping[int, Callable[[Robot, int, Columns | None], None]] = {
+STREAMS: Mapping[int, Callable[[Robot, int], None]] = {
     HEARTBEAT: Robot._heartbeat,
     STATE: Robot._state,
     TELEMETRY: Robot._telemetry,

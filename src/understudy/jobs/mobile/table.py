@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.config.mobile.kinematics import drives_of, outlines_of, wheels_of
 from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.robot_file import LidarConfig
+from understudy.config.mobile.robot_file import LidarConfig, ScannerConfig
 from understudy.jobs.mobile.car_control import ROUTE
 from understudy.jobs.mobile.pose_control import DONE, LIMITS
 from understudy.jobs.mobile.tick import (
@@ -146,6 +146,12 @@ class Table:
                 self.outputs[place[output.robot]].append(n)
         for n, robot, _ in devices:
             self.devices[place[robot]].append(n)
+        self.all_devices, self.device_robot = _pairs([(n, place[robot]) for n, robot, _ in devices])
+        self.corrects_pose = np.zeros(len(self.files), dtype=np.bool_)
+        """Whether a scanner of a robot corrects its pose by markers."""
+        for _, robot, device in devices:
+            if isinstance(device.settings, ScannerConfig):
+                self.corrects_pose[place[robot]] |= device.settings.corrects_pose
 
     def _add_robots(self) -> None:
         count = len(self.files)
@@ -179,6 +185,8 @@ class Table:
         """See `foresight`."""
         self.changes, self.seen = (np.zeros(count, dtype=np.int8) for _ in range(2))
         """Bits of `tick.update_statuses`."""
+        self.sent, self.beats = (np.zeros(count, dtype=np.int64) for _ in range(2))
+        """Messages and heartbeats so far; each robot saves its own."""
 
     def _add_policies(self) -> None:
         files = self.files

@@ -17,16 +17,13 @@ from understudy.jobs.mobile import foresight, tick
 from understudy.jobs.mobile.commands import TIMEOUT
 from understudy.jobs.mobile.pose_control import DONE, steer_to_goals
 from understudy.jobs.mobile.post import Post
-from understudy.jobs.mobile.reports import read_columns
 from understudy.jobs.mobile.robot import Robot, SavedRobot
 from understudy.jobs.mobile.routes import Planner
+from understudy.jobs.mobile.steady import SteadyMessages
 from understudy.jobs.mobile.table import UNLIMITED, Table, rows_of
 from understudy.motion.wheels import body_speeds, displacements, move_on_arcs, set_wheel_speeds
 from understudy.ports.mobile import MotorLimits, MotorOutputs, TimedHardware
 from understudy.units import NS_PER_SECOND
-
-MANY = 8
-"""Whole columns are read if more than one robot in eight has a message to send."""
 
 
 class Delivery(NamedTuple):
@@ -70,6 +67,8 @@ class Ticker:
         self._ended = np.zeros(table.motors.size, dtype=np.int8)
         self._due = np.zeros(table.due.size, dtype=np.int64)
         self._wakes = np.zeros(table.size, dtype=np.int64)
+        keys = [robot.key for robot in self.robots]
+        self._steady = SteadyMessages(table, hardware, post, keys, self._report)
         self._note_wakes()
 
     # ── time ──
@@ -319,14 +318,11 @@ class Ticker:
     def _publish_due(self, now: int) -> None:
         table = self.table
         count = tick.find_due(table.due, table.periods, now, self._due)
-        if not self.post.connected:
-            return
-        width = table.due.shape[1]
-        many = count * MANY > table.size
-        columns = read_columns(table, self.hardware, 0, table.size) if many else None
-        for number in self._due[:count].tolist():
-            row, stream = divmod(number, width)
-            self.robots[row].report(stream, now, columns)
+        if count and self.post.connected:
+            self._steady.publish(self._due[:count], now)
+
+    def _report(self, row: int, stream: int, now: int) -> None:
+        self.robots[row].report(stream, now)
 
     def _greet(self, now: int) -> None:
         """The first messages of all robots over a new connection."""
