@@ -12,7 +12,13 @@ from msgspec import Meta, Struct, structs
 
 from understudy.config.contents import contents
 from understudy.config.document import Document, Keys, parse
-from understudy.config.files import ProgramFile, find_cell, find_program, read_model
+from understudy.config.files import (
+    ProgramFile,
+    find_calibration,
+    find_cell,
+    find_program,
+    read_model,
+)
 from understudy.config.groups import check_count, wires_of_groups
 from understudy.config.include import (
     Include,
@@ -28,6 +34,8 @@ from understudy.config.include import (
 from understudy.config.limits import MOST_ROBOTS, MOST_ROWS
 from understudy.config.mobile.fleet_keys import FleetKeys
 from understudy.config.pick_place.file import PickPlaceSections
+from understudy.config.pick_place.hand_eye import camera_of, read_calibration
+from understudy.config.pick_place.vision import VisionConfig
 from understudy.config.simulation_file import SimulationFile
 from understudy.config.typed import read
 from understudy.config.wires import read_wire, wire_keys
@@ -35,6 +43,7 @@ from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
 from understudy.ports.access import is_loopback
 from understudy.registry import kinds, module_of, with_present_names
+from understudy.simulation.ground_truth_vision import CameraModel
 from understudy.simulation.parts.config import MOST_PARTS, PartConfig, PartRules
 from understudy.simulation.scenario import Config as Scenario
 from understudy.space.model.environment import Environment, EnvironmentConfig, Read
@@ -209,6 +218,23 @@ class CellConfig:
         except ConfigError as problem:
             raise self.document.error(("environment",), problem) from None
 
+    def camera(self, robot: str) -> CameraModel:
+        """The camera of a robot with the section `vision`, with its calibration file read."""
+        vision = self.robots[robot].pick_place.vision or VisionConfig()
+        text = self._calibration(vision)
+        try:
+            found = (
+                None if text is None else read_calibration(text, vision.hand_eye_calibration_file)
+            )
+        except ConfigError as problem:
+            keys = ("robots", robot, "vision", "hand_eye_calibration_file")
+            raise self.document.error(keys, problem) from None
+        return camera_of(vision, found)
+
+    def _calibration(self, vision: VisionConfig) -> str | None:
+        name = vision.hand_eye_calibration_file
+        return find_calibration(name, beside=self.document.file) if name else None
+
     def with_seed(self, seed: int) -> "CellConfig":
         head = structs.replace(self.head, seed=read(seed, Seed, "seed"))
         return replace(self, head=head, seed_given=True)
@@ -238,6 +264,7 @@ class CellConfig:
                     {n: [f.kind, f.config, list(f.wires)] for n, f in robot.faces.items()},
                     robot.devices,
                     *([] if robot.pick_place == PickPlaceSections() else [robot.pick_place]),
+                    *([self._calibration(vision)] if (vision := robot.pick_place.vision) else []),
                 ]
                 for name, robot in self.robots.items()
             },

@@ -62,6 +62,16 @@ def find_robot_file(name: str, *, beside: str) -> tuple[str, str]:
     return str(path), read_text(path)
 
 
+def find_calibration(name: str, *, beside: str) -> str | None:
+    """The text of a file that a cell file names, in its folder or the one above; None if there is
+    no such file."""
+    folder = Path(beside).parent
+    for path in (folder / name, folder.parent / name):
+        if os.path.exists(path):  # never raises
+            return read_text(path)
+    return None
+
+
 def shipped_programs() -> dict[str, Traversable]:
     """The shipped programs by name, without the ending."""
     files = resources.files("understudy").joinpath("catalog", "programs").iterdir()

@@ -23,7 +23,7 @@ from understudy.ports import (
     NamesPins,
     ReportsCommands,
 )
-from understudy.ports.faults import FACE_FAULTS, Fault, Faults
+from understudy.ports.faults import FACE_FAULTS, VISION_FAULTS, Fault, Faults
 from understudy.registry import modules
 from understudy.units import MM, NS_PER_MS, nanoseconds
 
@@ -43,6 +43,7 @@ Probability = Annotated[float, Meta(ge=0, le=1)]
 def _declarations() -> Iterator[tuple[str, Faults]]:
     """Yields what faults act on, and those faults; imports each module when it is needed."""
     yield "any face", FACE_FAULTS
+    yield "vision of a robot", VISION_FAULTS
     for table, kind, module in modules("devices", "robots", "faces"):
         yield f"{table.removesuffix('s')} {kind}", getattr(module, "FAULTS", {})
 

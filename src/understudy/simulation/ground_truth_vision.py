@@ -1,0 +1,272 @@
+"""GroundTruthVision: a simulated camera that knows where the parts of the cell are.
+
+It answers as a vision process does, after a latency and with faults of the scenario, without
+pictures. It reports the centres of the resting parts whose centre is in the picture and that no
+other part hides.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from understudy.errors import Refused
+from understudy.ports import ActiveFault, FaultSource, Ticket
+from understudy.ports.faults import VISION_FAULTS, Faults
+from understudy.ports.parts import PartReading
+from understudy.ports.pick_place import DetectedObject, ResultListener, VisionResult
+from understudy.space.pose import ORIGIN, Pose
+from understudy.space.transform import Array, inverse, matrix, pose
+from understudy.units import DEG, MM
+
+CONFIDENCE = 0.99
+"""Of every object, unless a fault lowers it."""
+WRONG_CLASS = "unknown"
+"""What a fault reports in place of the class."""
+
+
+class SeenParts(Protocol):
+    """The parts of a cell, as a camera sees them."""
+
+    def names(self) -> Sequence[str]: ...
+
+    def reading(self, name: str, now: int) -> PartReading: ...
+
+
+@dataclass(frozen=True)
+class CameraModel:
+    """A pinhole camera without distortion; pixels. It looks along z, x to the right, y down.
+
+    `at`: its pose on the flange (`on_flange`) or in the cell.
+    """
+
+    width: int = 1280
+    height: int = 960
+    fx: float = 1200.0
+    fy: float = 1200.0
+    cx: float = 640.0
+    cy: float = 480.0
+    at: Array = field(default_factory=lambda: np.eye(4))
+    on_flange: bool = True
+
+    def place(self, flange: Array) -> Array:
+        """The camera in the cell."""
+        return np.asarray(flange @ self.at) if self.on_flange else self.at
+
+    def pixels(self, points: Array) -> Array:
+        """(n, 3) points in the frame of the camera, in front of it → (n, 2) pixels."""
+        x, y, z = points.T
+        return np.stack([self.fx * x / z + self.cx, self.fy * y / z + self.cy], axis=1)
+
+    def sees(self, point: Array) -> bool:
+        """Whether a point in the frame of the camera is in the picture."""
+        if point[2] <= 0.0:
+            return False
+        u, v = self.pixels(point[None])[0]
+        return bool(0.0 <= u < self.width and 0.0 <= v < self.height)
+
+    def bbox(self, corners: Array) -> tuple[int, int, int, int]:
+        """x, y, width and height of the part of the picture that these corners span."""
+        front = corners[corners[:, 2] > 1e-6]
+        limit = np.array([self.width, self.height])
+        spots = np.clip(self.pixels(front), 0, limit)
+        low, high = np.floor(spots.min(axis=0)), np.ceil(spots.max(axis=0))
+        x, y, w, h = (int(value) for value in (*low, *(high - low)))
+        return x, y, w, h
+
+
+class Pending(Struct, frozen=True):
+    """A picture whose result comes at `due`."""
+
+    ticket: int
+    due: int
+    result: VisionResult
+
+
+class State(Struct):
+    """`pending`: the result that is on its way. `frames`: pictures so far."""
+
+    tickets: int = 0
+    frames: int = 0
+    pending: Pending | None = None
+
+
+class Status(Struct, frozen=True):
+    """Pictures so far, and whether a result is on its way."""
+
+    frames: int
+    waiting: bool
+
+
+class GroundTruthVision:
+    """`Vision`, and a `TimedPart` of the cell. ``flange``: of its robot; ``latency``: from picture
+    to result, ns."""
+
+    def __init__(
+        self,
+        name: str,
+        parts: SeenParts,
+        flange: Callable[[int], Array],
+        *,
+        camera: CameraModel,
+        latency: int,
+        fault_source: FaultSource,
+    ) -> None:
+        self.name = name
+        self.model = camera
+        self._parts = parts
+        self._flange = flange
+        self._latency = latency
+        self._fault_source = fault_source
+        self._state = State()
+        self._listeners: list[ResultListener] = []
+
+    # ── Vision ──
+
+    def request(self, class_filter: str, now: int) -> Ticket | Refused:
+        """A picture of this instant; a request while one is under way replaces it."""
+        state = self._state
+        state.tickets += 1
+        state.pending = None
+        if self._fault("vision_silent", now) is not None:
+            return Ticket(state.tickets)
+        state.frames += 1
+        seen = self._disturbed(self._seen(now), now)
+        wanted = tuple(o for o in seen if not class_filter or o.class_name == class_filter)
+        result = VisionResult(now, state.frames, wanted)
+        state.pending = Pending(state.tickets, now + self._latency, result)
+        return Ticket(state.tickets)
+
+    def cancel(self, now: int) -> None:
+        self._state.pending = None
+
+    def camera(self, flange: Pose) -> Pose:
+        return pose(self.model.place(matrix(flange)))
+
+    def on_result(self, listener: ResultListener) -> None:
+        self._listeners.append(listener)
+
+    # ── part ──
+
+    def next_wake(self) -> int | None:
+        return None if self._state.pending is None else self._state.pending.due
+
+    def wake(self, now: int) -> None:
+        pending = self._state.pending
+        if pending is None or pending.due > now:
+            return
+        self._state.pending = None
+        for listener in self._listeners:
+            listener(Ticket(pending.ticket), pending.result, now)
+
+    def busy(self) -> bool:
+        return self._state.pending is not None
+
+    def faults(self) -> Faults:
+        return VISION_FAULTS
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        return Refused(f"{fault} cannot be injected: it acts only by a scenario rule")
+
+    def status(self, now: int) -> Status:
+        return Status(self._state.frames, self.busy())
+
+    def save(self) -> State:
+        return replace(self._state)
+
+    def load(self, state: Any) -> None:
+        self._state = msgspec.convert(state, State)
+
+    # ── inside ──
+
+    def _seen(self, now: int) -> list[DetectedObject]:
+        """The visible parts, those near the middle of the picture first."""
+        at = self.model.place(self._flange(now))
+        to_camera = inverse(at)
+        there = [self._parts.reading(name, now) for name in self._parts.names()]
+        there = [part for part in there if part.state == "resting"]
+        found = []
+        for part in there:
+            place = to_camera @ matrix(part.pose)
+            if self.model.sees(place[:3, 3]) and not _hidden(part, there, at[:3, 3]):
+                aside = float(np.hypot(*(place[:2, 3] / place[2, 3])))
+                found.append((aside, part.name, place, part))
+        found.sort(key=lambda row: row[:2])
+        return [
+            DetectedObject(
+                id=number,
+                class_name=part.class_name,
+                confidence=CONFIDENCE,
+                pose=pose(place),
+                bbox=self.model.bbox(_corners(part) @ place[:3, :3].T + place[:3, 3]),
+                part=name,
+            )
+            for number, (_, name, place, part) in enumerate(found, start=1)
+        ]
+
+    def _disturbed(self, seen: list[DetectedObject], now: int) -> list[DetectedObject]:
+        """The objects after the faults of the scenario. Every fault is drawn for every picture, so
+        that no rule changes the draws of another."""
+        missing = self._fault("vision_no_object", now)
+        low = self._fault("vision_low_confidence", now)
+        noise = self._fault("vision_noise", now)
+        wrong = self._fault("vision_wrong_class", now)
+        if missing is not None:
+            return []
+        if low is not None:
+            seen = [replace(o, confidence=low.parameters["confidence"]) for o in seen]
+        if noise is not None:
+            seen = self._noisy(seen, noise)
+        if wrong is not None:
+            seen = [replace(o, class_name=WRONG_CLASS) for o in seen]
+        return seen
+
+    def _noisy(self, seen: list[DetectedObject], noise: ActiveFault) -> list[DetectedObject]:
+        """The poses, shifted along and turned about the axes of the camera."""
+        deviations = np.array(self._fault_source.deviations(noise, 6 * len(seen))).reshape(-1, 6)
+        scale = [noise.parameters["mm"] * MM] * 3 + [noise.parameters["deg"] * DEG] * 3
+        found = []
+        for each, by in zip(seen, deviations * scale, strict=True):
+            x, y, z, *turn = by.tolist()
+            place = matrix(each.pose)
+            place[:3, :3] = (
+                matrix(ORIGIN._replace(rx=turn[0], ry=turn[1], rz=turn[2]))[:3, :3]
+                @ (place[:3, :3])
+            )
+            place[:3, 3] += (x, y, z)
+            found.append(replace(each, pose=pose(place)))
+        return found
+
+    def _fault(self, fault: str, now: int) -> ActiveFault | None:
+        return self._fault_source.draw_fault(fault, self.name, now)
+
+
+def _corners(part: PartReading) -> Array:
+    signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    return signs * (np.array(part.size) / 2.0)
+
+
+def _hidden(part: PartReading, others: Sequence[PartReading], eye: Array) -> bool:
+    """Whether the box of another part is between the eye and the centre of this one."""
+    centre = np.array(part.pose[:3])
+    return any(_crosses(eye, centre, other) for other in others if other.name != part.name)
+
+
+def _crosses(start: Array, end: Array, part: PartReading) -> bool:
+    """Whether a straight line from start to end goes through the box of a part."""
+    place = matrix(part.pose)
+    here = place[:3, :3].T @ (start - place[:3, 3])
+    way = place[:3, :3].T @ (end - start)
+    half = np.array(part.size) / 2.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a, b = (-half - here) / way, (half - here) / way
+    level = np.abs(way) < 1e-12
+    if (level & (np.abs(here) >= half)).any():
+        return False
+    enters = np.where(level, -np.inf, np.minimum(a, b)).max()
+    leaves = np.where(level, np.inf, np.maximum(a, b)).min()
+    return bool(enters < leaves and enters < 1.0 and leaves > 0.0)
