@@ -76,21 +76,21 @@ BROKEN = {
         ("seed: 4", "sede: 4"),
         ":2: sede: unknown key (got 'sede'); allowed: robots, include, description, seed, "
         "controller, poll_step_ms, token, control, state, hmi, scenario, environment, parts, "
-        "part_rules, devices, simulation, collision, visualization, virtual_io, nats, fleet, epoch; "
-        "did you mean 'seed'?",
+        "part_rules, devices, simulation, collision, visualization, virtual_io, nats, fleet, "
+        "epoch; did you mean 'seed'?",
     ),
     "unknown key of a robot": (
         ("move_abs_ms", "move_abs"),
         ":6: robots.bench.move_abs: unknown key (got 'move_abs'); allowed: kind, faces, real, "
         "program, start_mm_deg, home_mm_deg, move_abs_ms, move_rel_ms, home_ms, envelope_mm, "
-        "load_percent, temperature_c, io, welder, gripper; did you mean 'move_abs_ms'?",
+        "load_percent, temperature_c, gripper, io, welder; did you mean 'move_abs_ms'?",
     ),
     "key in capitals": (
         ("seed: 4", "SEED: 4"),
         ":2: SEED: unknown key (got 'SEED'); allowed: robots, include, description, seed, "
         "controller, poll_step_ms, token, control, state, hmi, scenario, environment, parts, "
-        "part_rules, devices, simulation, collision, visualization, virtual_io, nats, fleet, epoch; "
-        "did you mean 'seed'?",
+        "part_rules, devices, simulation, collision, visualization, virtual_io, nats, fleet, "
+        "epoch; did you mean 'seed'?",
     ),
     "unknown key of a face": (
         ("port: 5001", "prot: 5001"),
