@@ -102,13 +102,20 @@ def test_a_hold_keeps_the_ticket_and_resume_goes_on(bench: Bench) -> None:
     assert bench.ends[0][1] is None
 
 
-def test_a_stop_ends_the_ticket_at_once(bench: Bench) -> None:
+@pytest.mark.parametrize("held", [False, True])
+def test_a_stop_ends_the_ticket_when_the_arm_rests(bench: Bench, held: bool) -> None:
     bench.move(TO_SCAN)
     bench.run(0.3)
+    if held:
+        bench.motion.hold(bench.now)
+        bench.run(2)
     bench.motion.stop(bench.now)
-    assert bench.ends[0][1].reason == "the move was stopped"
-    assert bench.ends[0][2] == bench.now
+    assert bench.ends == []
     bench.run(2)
+    (_, refused, at) = bench.ends[0]
+    assert refused.reason == "the move was stopped"
+    assert not bench.robot.status(at).moving
+    assert bench.robot.joint_state(at).velocities == pytest.approx([0.0] * 6, abs=1e-2)
     assert bench.motion.at_rest(bench.now)
     bench.move(TO_SCAN)
     bench.run(10)

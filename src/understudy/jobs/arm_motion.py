@@ -61,6 +61,7 @@ class Saved(Struct):
     target: Pose | None = None
     stops: int = 0
     held: bool = False
+    stopping: bool = False
     due: int | None = None
     ready: bool = False
 
@@ -130,12 +131,11 @@ class ControllerMotion:
         return None
 
     def stop(self, now: int) -> Refused | None:
-        """Brakes along the path; the ticket ends at once with a refusal, the arm a little later."""
+        """Brakes along the path; the ticket ends with a refusal when the arm rests."""
         if not self._state.ticket:
             return None
-        refused = self._controller.stop(now)
-        self._end(STOPPED, now)
-        return refused
+        self._state.stopping, self._state.due = True, now
+        return self._controller.stop(now)
 
     def at_rest(self, now: int) -> bool:
         """Whether the arm has come to rest, also after a stop."""
@@ -216,12 +216,12 @@ class ControllerMotion:
         state = self._state
         if fault is not None:
             self._end(fault, now)
-        elif status.stops != state.stops:
-            self._end(STOPPED, now)
-        elif status.state in WAITING:
+        elif status.state in WAITING and not state.stopping:
             return
         elif status.moving or status.state != "Idle":
             state.due = now + LOOK if status.state not in ("Run", "Idle") else None
+        elif state.stopping or status.stops != state.stops:
+            self._end(STOPPED, now)
         else:
             self._end(self._elsewhere(now), now)
 
@@ -237,6 +237,7 @@ class ControllerMotion:
 
     def _end(self, refused: Refused | None, now: int) -> None:
         ticket = Ticket(self._state.ticket)
-        self._state.ticket, self._state.target, self._state.held = 0, None, False
+        state = self._state
+        state.ticket, state.target, state.held, state.stopping = 0, None, False, False
         for listener in self._finished:
             listener(ticket, refused, now)

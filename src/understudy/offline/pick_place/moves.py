@@ -110,12 +110,17 @@ def place_moves(config: CycleConfig, poses: CyclePoses, start: Pose) -> list[Cyc
     )
 
 
+def part_moves(config: CycleConfig, poses: CyclePoses, start: Pose) -> list[CycleMove]:
+    """The moves from ``start``, where the part was seen, until it is placed and the hand is off."""
+    picking = pick_moves(config, poses, start)
+    ends = next((m.target.pose for m in reversed(picking) if m.target.pose), start)
+    return [*picking, *place_moves(config, poses, ends)]
+
+
 def cycle_moves(config: CycleConfig, poses: CyclePoses, start: Pose) -> list[CycleMove]:
     """All moves of a cycle that begins at ``start`` and looks from the scan position."""
-    to_scan = scan_moves(config)
-    picking = pick_moves(config, poses, config.scan_position.pose())
-    ends = next((m.target.pose for m in reversed(picking) if m.target.pose), start)
-    return [*_without_rests(start, to_scan), *picking, *place_moves(config, poses, ends)]
+    to_scan = _without_rests(start, scan_moves(config))
+    return [*to_scan, *part_moves(config, poses, config.scan_position.pose())]
 
 
 # ── inside ──────────────────────────────────────────────────────────────────────────────────────

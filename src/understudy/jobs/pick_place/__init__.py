@@ -1,0 +1,1 @@
+"""The pick & place job: cycle, safety and its wiring in a cell."""

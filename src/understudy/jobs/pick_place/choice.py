@@ -1,0 +1,205 @@
+"""The choice of the next part: which detected object is picked, where it goes, and by which moves.
+
+Zone, reach and speed of all moves are checked before the first of them starts.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from understudy.config.pick_place.cycle import CycleConfig
+from understudy.errors import Refused
+from understudy.jobs.pick_place.safety import ErrorCode, PickPlaceSafety
+from understudy.offline.pick_place.moves import CycleMove, CyclePoses, part_moves
+from understudy.offline.pick_place.pick_pose import pick_pose
+from understudy.ports.pick_place import (
+    ArmReadings,
+    DetectedObject,
+    ReachCheck,
+    Vision,
+    VisionResult,
+)
+from understudy.space.pose import Pose
+
+MOST_CHECKED = 8
+"""Objects of one picture that are checked, the best ones first."""
+
+
+class Pallet(Protocol):
+    """The cells of a pallet, in the order in which they are filled or emptied."""
+
+    def get_current_index(self) -> int: ...
+
+    def get_position(self, index: int) -> Pose | Refused: ...
+
+    def skip_to_position(self, index: int) -> Refused | None: ...
+
+    def is_done(self) -> bool: ...
+
+    def safe_height(self, index: int) -> float: ...
+
+
+Exhausted = Literal["", "PALLET_FULL", "SOURCE_EMPTY"]
+
+
+class Chosen(Struct, frozen=True):
+    """The next part. `cell`, `source_cell`: of the pallets, -1 if there is none."""
+
+    class_name: str
+    poses: CyclePoses
+    moves: tuple[CycleMove, ...]
+    seen: DetectedObject | None = None
+    cell: int = -1
+    source_cell: int = -1
+
+
+class Unfit(Struct, frozen=True):
+    """Why no part was chosen. An empty `code`: another scan may find one."""
+
+    reason: str
+    code: ErrorCode = ""
+
+
+class Place(Struct, frozen=True):
+    at: Pose
+    travel: float | None = None
+    cell: int = -1
+
+
+class TargetChoice:
+    """Chooses parts; it moves nothing and keeps nothing."""
+
+    def __init__(
+        self,
+        config: CycleConfig,
+        safety: PickPlaceSafety,
+        *,
+        arm: ArmReadings,
+        reach: ReachCheck,
+        vision: Vision | None = None,
+        pallet: Pallet | None = None,
+        source: Pallet | None = None,
+    ) -> None:
+        self._config = config
+        self._safety = safety
+        self._arm = arm
+        self._reach = reach
+        self._vision = vision
+        self.pallet = pallet
+        self.source = source
+
+    def exhausted(self) -> Exhausted:
+        """Why there is no next cycle: PALLET_FULL, SOURCE_EMPTY; empty if there is one."""
+        if self.pallet is not None and not self._config.places and self.pallet.is_done():
+            return "PALLET_FULL"
+        if self.source is not None and self.source.is_done():
+            return "SOURCE_EMPTY"
+        return ""
+
+    # ── vision ──
+
+    def from_picture(self, result: VisionResult, now: int) -> Chosen | Unfit:
+        """The first object of the picture that can be picked and placed."""
+        assert self._vision is not None
+        camera = self._vision.camera(self._arm.flange(result.exposed_at))
+        near = self._arm.tool(now)
+        reason, found = "no object in the picture", []
+        for seen in result.objects:
+            if unfit := self._unwanted(seen):
+                reason = unfit
+                continue
+            grasp = self._config.grasp(seen.class_name)
+            found.append((seen, pick_pose(camera, seen.pose, grasp, near)))
+        for seen, at in self._sorted(found, near)[:MOST_CHECKED]:
+            chosen = self._checked(seen.class_name, at, now, seen=seen)
+            if isinstance(chosen, Chosen) or chosen.code == "OUT_OF_ZONE":
+                return chosen
+            reason = chosen.reason
+        return Unfit(reason)
+
+    def _unwanted(self, seen: DetectedObject) -> str:
+        wanted, least = self._config.object_class_filter, self._safety.min_confidence
+        if wanted and seen.class_name != wanted:
+            return f"the object is a {seen.class_name}, not a {wanted}"
+        if seen.confidence < least:
+            return f"confidence {seen.confidence:.2f} of {seen.class_name} is below {least:.2f}"
+        return ""
+
+    def _sorted(
+        self, found: list[tuple[DetectedObject, Pose]], near: Pose
+    ) -> list[tuple[DetectedObject, Pose]]:
+        rank = _RANKS[self._config.order]
+        return sorted(found, key=lambda pair: (rank(pair[0], pair[1], near), pair[0].id))
+
+    # ── known positions ──
+
+    def from_source(self, now: int) -> Chosen | Unfit:
+        """The part at the next cell of the source pallet, or at the pick position."""
+        wanted, source = self._config.object_class_filter, self.source
+        if source is None:
+            assert self._config.pick_position is not None
+            chosen = self._checked(wanted, self._config.pick_position.pose(), now)
+        else:
+            index = source.get_current_index()
+            at = source.get_position(index)
+            if isinstance(at, Refused):
+                return Unfit(at.reason, "OUT_OF_REACH")
+            height = source.safe_height(index)
+            chosen = self._checked(wanted, at, now, source_cell=index, travel=height)
+        if isinstance(chosen, Unfit) and not chosen.code:
+            return Unfit(chosen.reason, "OUT_OF_REACH")
+        return chosen
+
+    # ── place and checks ──
+
+    def place(self, class_name: str) -> Place | Unfit:
+        """Where a part of this class goes."""
+        own = self._config.place(class_name)
+        if own is not None:
+            return Place(own.pose())
+        if self.pallet is None:
+            return Place(self._config.place_position.pose())
+        index = self.pallet.get_current_index()
+        at = self.pallet.get_position(index)
+        if isinstance(at, Refused):
+            return Unfit(at.reason)
+        return Place(at, self.pallet.safe_height(index), index)
+
+    def _checked(
+        self,
+        class_name: str,
+        at: Pose,
+        now: int,
+        *,
+        seen: DetectedObject | None = None,
+        source_cell: int = -1,
+        travel: float | None = None,
+    ) -> Chosen | Unfit:
+        if refused := self._safety.validate_pick_position(at):
+            return Unfit(refused.reason)
+        place = self.place(class_name)
+        if isinstance(place, Unfit):
+            return place
+        if refused := self._safety.validate_place_position(place.at):
+            return Unfit(refused.reason, "OUT_OF_ZONE")
+        heights = [height for height in (travel, place.travel) if height is not None]
+        axis = self._config.grasp(class_name).approach
+        poses = CyclePoses(at, place.at, max(heights, default=None), axis)
+        moves = tuple(part_moves(self._config, poses, self._arm.tool(now)))
+        if refused := self._refused(moves, now):
+            return Unfit(refused.reason)
+        return Chosen(class_name, poses, moves, seen, place.cell, source_cell)
+
+    def _refused(self, moves: Sequence[CycleMove], now: int) -> Refused | None:
+        fast = self._safety.validate_speeds(moves)
+        return fast or self._reach.check([move.target for move in moves], now)
+
+
+_RANKS: Mapping[str, Callable[[DetectedObject, Pose, Pose], float]] = {
+    "confidence": lambda seen, at, near: -seen.confidence,
+    "highest": lambda seen, at, near: -at.z,
+    "nearest": lambda seen, at, near: math.dist(at[:3], near[:3]),
+}
+"""The part with the smallest number is picked first."""

@@ -1,0 +1,539 @@
+"""PickPlaceManager: the cycle that scans, picks, places, retries and recovers.
+
+Commands act at once. Reports of the arm, the gripper and vision are kept as notes and handled in
+`wake` at the same instant, because the reporting part is busy. Each state is a list of steps; the
+table says which state follows.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from understudy.config.pick_place.cycle import CycleConfig
+from understudy.errors import Refused
+from understudy.jobs.pick_place.choice import TargetChoice, Unfit
+from understudy.jobs.pick_place.safety import ADVICE, ErrorCode, PickPlaceSafety
+from understudy.jobs.pick_place.script import CycleScript
+from understudy.jobs.pick_place.state import (
+    UNLIMITED,
+    Note,
+    NoteKind,
+    PickPlaceStatus,
+    Saved,
+    statistics,
+)
+from understudy.jobs.pick_place.steps import Rest, Step
+from understudy.jobs.pick_place.table import (
+    BEFORE_PAUSE,
+    CARRYING,
+    RUNNING,
+    TRANSITIONS,
+    Event,
+    State,
+)
+from understudy.jobs.pick_place.work import Equipment, Work, arm_code
+from understudy.ports import Ticket
+from understudy.ports.io import PinChange
+from understudy.ports.pick_place import ReachCheck, VisionResult
+from understudy.units import NS_PER_MS
+
+CycleListener = Callable[[int, bool, int], None]
+"""Called with the number of the cycle, its success and the time."""
+StateListener = Callable[[State, State, int], None]
+"""Called with the old state, the new one and the time."""
+IS_RUNNING = Refused("pick & place is running: stop it first")
+NOT_RUNNING = Refused("pick & place is not running")
+IN_ERROR = Refused("pick & place has a fault: reset it first")
+NOT_PAUSED = Refused("pick & place is not paused")
+NO_ERROR = Refused("pick & place has no fault to reset")
+AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
+PART_IN_HAND = Refused("the hand has a part: release it by the command first")
+NO_CYCLES = Refused("give at least one cycle, or -1 for a run without an end")
+RECOVERS: tuple[ErrorCode, ...] = ("VISION_TIMEOUT", "FORCE_LIMIT")
+"""Faults after which the arm retracts by itself."""
+URGENT: tuple[NoteKind, ...] = ("lost", "arm_fault")
+"""Notes that are handled also in a pause."""
+
+
+class PickPlaceManager:
+    """A `Part` of the cell: the pick & place job of one arm."""
+
+    def __init__(
+        self,
+        config: CycleConfig,
+        safety: PickPlaceSafety,
+        choice: TargetChoice,
+        equipment: Equipment,
+        reach: ReachCheck,
+    ) -> None:
+        self.config = config
+        self.safety = safety
+        self._choice = choice
+        self._arm, self._gripper = equipment.arm, equipment.gripper
+        self._script = CycleScript(config, safety, equipment, reach)
+        self._work = Work(config, safety, equipment, self)
+        self._state = Saved()
+        self._on_cycle: list[CycleListener] = []
+        self._on_state: list[StateListener] = []
+        self.may_start: Callable[[int], Refused | None] = lambda now: None
+        """Why the mode of operation does not allow the job; None if it does."""
+        self._listen(equipment)
+
+    def _listen(self, equipment: Equipment) -> None:
+        arm, gripper = equipment.arm, equipment.gripper
+        arm.on_finished(lambda ticket, refused, now: self._note("arm", now, ticket, refused))
+        arm.on_fault(lambda refused, now: self._note("arm_fault", now, 0, refused))
+        gripper.on_finished(
+            lambda ticket, refused, now: self._note("gripper", now, ticket, refused)
+        )
+        gripper.on_lost(lambda now: self._note("lost", now))
+        if equipment.vision is not None:
+            equipment.vision.on_result(self._answered)
+        if equipment.pins is not None:
+            equipment.pins.on_change(self._pin_changed)
+
+    # ── commands ──
+
+    def start(self, now: int) -> Refused | None:
+        """Runs cycle after cycle until it is stopped, or there is nothing left to do."""
+        return self.run_continuous(now)
+
+    def run_single_cycle(self, now: int) -> Refused | None:
+        return self.run_continuous(now, 1)
+
+    def run_continuous(self, now: int, max_cycles: int = UNLIMITED) -> Refused | None:
+        """``max_cycles``: -1 means without an end."""
+        if max_cycles < 1 and max_cycles != UNLIMITED:
+            return NO_CYCLES
+        if refused := self._not_startable(now):
+            return refused
+        state = self._state
+        state.last_error, state.code, state.reason = "", "", ""
+        state.left = max_cycles
+        self._begin_cycle(now)
+        self._go("start", now)
+        return None
+
+    def stop(self, now: int) -> Refused | None:
+        """Brakes the arm and ends the run; the hand keeps what it has."""
+        state = self._state
+        if not self.is_running():
+            idle = not self._work.under_way
+            self._work.abandon(now)
+            return NOT_RUNNING if idle else None
+        held = "; the hand has a part" if self._gripper.status(now).part_detected else ""
+        state.last_error = f"stopped in {self._at}{held}"
+        state.reason = "STOPPED"
+        self._abandon(now)
+        self._go("stop", now)
+        self._end_cycle(False, now)
+        return None
+
+    def pause(self, now: int) -> Refused | None:
+        """Feed hold; `resume` goes on from there."""
+        state = self._state
+        if state.state not in RUNNING:
+            return NOT_RUNNING
+        if refused := self._arm.hold(now):
+            return refused
+        state.before, state.paused_at = state.state, now
+        self._change("PAUSED", now)
+        return None
+
+    def resume(self, now: int) -> Refused | None:
+        state = self._state
+        if state.state != "PAUSED":
+            return NOT_PAUSED
+        if refused := self._arm.resume(now):
+            return refused
+        self._work.delay(now - state.paused_at)
+        state.watchdog.delay(now - state.paused_at)
+        self._change(state.before, now)
+        state.due = now
+        return None
+
+    def reset(self, now: int) -> Refused | None:
+        """Clears the fault; refused while the arm cannot move or still retracts."""
+        if self._state.state != "ERROR":
+            return NO_ERROR
+        if refused := self._arm.unready(now):
+            return refused
+        if self._work.under_way:
+            return AT_REST_ONLY
+        self._state.last_error, self._state.code, self._state.target = "", "", None
+        self._go("reset", now)
+        return None
+
+    def emergency_retract(self, now: int) -> Refused | None:
+        """Moves the tool straight up to the safe height; the hand keeps what it has."""
+        if self.is_running() or self._work.under_way:
+            return IS_RUNNING
+        if refused := self._arm.unready(now):
+            return refused
+        if not self._arm.at_rest(now):
+            return AT_REST_ONLY
+        self._work.begin(self._script.up(self._state.target, now), now)
+        return None
+
+    def release_part(self, now: int) -> Refused | None:
+        """Opens the hand on an operator's command, where the arm is."""
+        if self.is_running() or self._work.under_way:
+            return IS_RUNNING
+        ticket = self._gripper.start_release(now, timeout_ms=self.config.gripper_timeout_ms)
+        if isinstance(ticket, Refused):
+            return ticket
+        self._set_holding(False, now)
+        return None
+
+    def is_running(self) -> bool:
+        return self._state.state in (*RUNNING, "PAUSED")
+
+    def occupied(self, now: int) -> Refused | None:
+        """Why other commands may not move the arm now."""
+        return IS_RUNNING if self.is_running() or self._work.under_way else None
+
+    def on_cycle(self, listener: CycleListener) -> None:
+        self._on_cycle.append(listener)
+
+    def on_state(self, listener: StateListener) -> None:
+        self._on_state.append(listener)
+
+    # ── part ──
+
+    def next_wake(self) -> int | None:
+        state = self._state
+        times = [state.due, state.monitor]
+        if state.state != "PAUSED":
+            times += [self._work.state.deadline, state.watchdog.expires]
+        return min((time for time in times if time is not None), default=None)
+
+    def wake(self, now: int) -> None:
+        self._handle_notes(now)
+        state = self._state
+        if state.monitor is not None and now >= state.monitor:
+            self._monitor(now)
+        if state.state == "PAUSED":
+            return
+        if state.watchdog.is_expired(now):
+            self._fail("VISION_TIMEOUT", self._no_answer(), now)
+        deadline = self._work.state.deadline
+        if deadline is not None and now >= deadline:
+            self._work.deadline_come(now)
+
+    def busy(self) -> bool:
+        return self.is_running() or self._work.under_way or self._state.due is not None
+
+    def status(self, now: int) -> PickPlaceStatus:
+        state, at = self._state, self._at
+        paused, target = state.state == "PAUSED", state.target
+        return PickPlaceStatus(
+            state.state, state.cycles, state.successes, state.failures,
+            target.seen if target else None, state.last_error, state.code, state.reason,
+            self.is_running(), state.left, state.holding, state.scan_misses,
+            state.grip_misses, RUNNING.index(at) / len(RUNNING) if at in RUNNING else 0.0,
+            state.before if paused else "", statistics(state),
+        )  # fmt: skip
+
+    def save(self) -> Any:
+        self._state.work = self._work.state
+        return msgspec.to_builtins(self._state)
+
+    def load(self, state: Any) -> None:
+        self._state = msgspec.convert(state, Saved)
+        self._work.state = self._state.work
+
+    # ── start and end of a cycle ──
+
+    @property
+    def _at(self) -> State:
+        """The state of the cycle, also in a pause."""
+        state = self._state
+        return state.before if state.state == "PAUSED" else state.state
+
+    def _not_startable(self, now: int) -> Refused | None:
+        if self._state.state == "ERROR":
+            return IN_ERROR
+        if self.is_running() or self._work.under_way:
+            return IS_RUNNING
+        if refused := self.may_start(now) or self._arm.unready(now):
+            return refused
+        if not self._arm.at_rest(now):
+            return AT_REST_ONLY
+        if self._gripper.status(now).part_detected:
+            return PART_IN_HAND
+        if spent := self._choice.exhausted():
+            return Refused(f"{spent}: reset the pallet or set its next position first")
+        return None
+
+    def _begin_cycle(self, now: int) -> None:
+        state = self._state
+        state.cycles += 1
+        state.left -= 1 if state.left > 0 else 0
+        state.started, state.target, state.miss = now, None, ""
+        state.scan_misses = state.grip_misses = 0
+
+    def _end_cycle(self, success: bool, now: int) -> None:
+        state = self._state
+        state.successes += success
+        state.failures += not success
+        if success and state.target is not None:
+            state.times.add(now - state.started)
+            kind = state.target.class_name
+            state.by_class = {**state.by_class, kind: state.by_class.get(kind, 0) + 1}
+        for listener in self._on_cycle:
+            listener(state.cycles, success, now)
+
+    # ── states ──
+
+    def _go(self, event: Event, now: int) -> None:
+        """Changes the state by the table and begins the steps of the new one."""
+        new = TRANSITIONS[self._state.state, event]
+        assert new != BEFORE_PAUSE
+        self._state.watchdog.stop()
+        self._change(new, now)
+        if new == "SCANNING" and self.config.source == "vision":
+            self._state.watchdog.start(self.safety.vision_timeout, now)
+        if new in RUNNING:
+            steps = self._script.steps(new, self._state.target, self._state.holding, now)
+            if isinstance(steps, Unfit):
+                self._fail(steps.code, steps.reason, now)
+            else:
+                self._work.begin(steps, now)
+
+    def _change(self, new: State, now: int) -> None:
+        old, self._state.state = self._state.state, new
+        for listener in self._on_state:
+            listener(old, new, now)
+
+    def steps_done(self, now: int) -> None:
+        if self._state.state in RUNNING:
+            _DONE[self._state.state](self, now)
+
+    def step_failed(self, code: ErrorCode, reason: str, now: int) -> None:
+        """A fault of the cycle, or the end of a retract that could not be made."""
+        if self.is_running():
+            self._fail(code, reason, now)
+            return
+        self._abandon(now)
+        before = f"{self._state.last_error}; " if self._state.last_error else ""
+        self._state.last_error = f"{before}the retract failed: {reason}"
+
+    def _fail(self, code: ErrorCode, text: str, now: int) -> None:
+        """Stops the cycle; the hand keeps what it has."""
+        state = self._state
+        braking = self._abandon(now)
+        state.code, state.last_error = code, f"{code}: {text}; {ADVICE[code]}"
+        state.reason = ""
+        self._go("fault", now)
+        self._end_cycle(False, now)
+        if code in RECOVERS:
+            rest: list[Step] = [Rest()] if braking else []
+            away = self._script.up(state.target, now)
+            if code == "VISION_TIMEOUT":
+                away += self._script.fallback()
+            self._work.begin([*rest, *away], now, ticket=braking)
+
+    def _abandon(self, now: int) -> int:
+        state = self._state
+        state.monitor, state.notes = None, []
+        state.watchdog.stop()
+        return self._work.abandon(now)
+
+    # ── the end of each state ──
+
+    def _scanned(self, now: int) -> None:
+        """A source with known positions: there is nothing to look for."""
+        chosen = self._choice.from_source(now)
+        if isinstance(chosen, Unfit):
+            self._fail(chosen.code, chosen.reason, now)
+            return
+        self._state.target = chosen
+        self._go("found", now)
+
+    def _retracted(self, now: int) -> None:
+        state = self._state
+        if state.holding:
+            if state.target is not None and self._choice.source is not None:
+                self._choice.source.skip_to_position(state.target.source_cell + 1)
+            self._carried(now)
+        elif state.grip_misses >= self.config.max_grip_retries:
+            self._fail("GRIP_FAILED", f"{state.grip_misses} grips failed: {state.miss}", now)
+        else:
+            self._go("rescan", now)
+
+    def _carried(self, now: int) -> None:
+        if lost := self.safety.check_part_presence(self._gripper.status(now)):
+            self._fail("PART_LOST", lost.reason, now)
+        else:
+            self._go("done", now)
+
+    def _released(self, now: int) -> None:
+        pallet, target = self._choice.pallet, self._state.target
+        if pallet is not None and target is not None and target.cell >= 0:
+            pallet.skip_to_position(target.cell + 1)
+        self._go("done", now)
+
+    def _finished(self, now: int) -> None:
+        state = self._state
+        self._end_cycle(True, now)
+        spent = self._choice.exhausted()
+        if spent or state.left == 0:
+            state.reason = spent or "DONE"
+            self._go("done", now)
+        else:
+            self._begin_cycle(now)
+            self._go("next_cycle", now)
+
+    # ── gripper ──
+
+    def grip_ended(self, refused: str | None, now: int) -> None:
+        """The hand has closed. What counts is the part sensor, if the job needs it."""
+        state, status = self._state, self._gripper.status(now)
+        sensor = self.safety.require_part_sensor
+        if status.part_detected or (not sensor and status.state != "ERROR"):
+            self._set_holding(True, now)
+            self._work.step_done(now)
+            return
+        state.miss = refused or "no part detected after the grip"
+        state.grip_misses += 1
+        self._go("missed", now)
+
+    def release_ended(self, refused: str | None, now: int) -> None:
+        still = self.safety.require_part_sensor and self._gripper.status(now).part_detected
+        if refused is None and not still:
+            self._set_holding(False, now)
+            self._work.step_done(now)
+        else:
+            code: ErrorCode = "PART_NOT_RELEASED" if self._state.holding else "GRIPPER_FAULT"
+            self.step_failed(code, refused or "the part sensor is still on", now)
+
+    def _set_holding(self, holding: bool, now: int) -> None:
+        self._state.holding = holding
+        self._state.monitor = now + self.safety.monitor_interval if holding else None
+
+    def _monitor(self, now: int) -> None:
+        """Checks force and presence of a held part; the next check follows."""
+        self._state.monitor = None
+        if not self._state.holding or self._at not in (*CARRYING, "GRIPPING"):
+            return
+        status = self._gripper.status(now)
+        if pressed := self.safety.monitor_grip_force(status):
+            self._fail("FORCE_LIMIT", pressed.reason, now)
+        elif lost := self.safety.check_part_presence(status):
+            self._lost(lost.reason, now)
+        else:
+            self._state.monitor = now + self.safety.monitor_interval
+
+    def _lost(self, reason: str, now: int) -> None:
+        self._set_holding(False, now)
+        self._fail("PART_LOST", reason, now)
+
+    # ── notes ──
+
+    def _note(
+        self, kind: NoteKind, now: int, ticket: int = 0, refused: Refused | None = None
+    ) -> None:
+        reason = None if refused is None else refused.reason
+        self._add(Note(kind, ticket, reason), now)
+
+    def _answered(self, ticket: Ticket, result: VisionResult | Refused, now: int) -> None:
+        if isinstance(result, Refused):
+            self._note("vision", now, ticket, result)
+        else:
+            self._add(Note("vision", ticket, None, result), now)
+
+    def _add(self, note: Note, now: int) -> None:
+        self._state.notes = [*self._state.notes, note]
+        self._state.due = now
+
+    def _pin_changed(self, change: PinChange) -> None:
+        if self._work.awaits_input() and change.bank == "DI":
+            self._state.due = change.at
+
+    def _handle_notes(self, now: int) -> None:
+        state = self._state
+        if state.due is None or now < state.due:
+            return
+        state.due = None
+        notes, state.notes = state.notes, []
+        kept: list[Note] = []
+        for note in notes:
+            if state.state == "PAUSED" and note.kind not in URGENT:
+                kept.append(note)
+            else:
+                _HANDLE[note.kind](self, note, now)
+        if state.state == "PAUSED":
+            state.notes = [*kept, *state.notes]
+        else:
+            self._work.look_at_inputs(now)
+
+    def _vision_note(self, note: Note, now: int) -> None:
+        state = self._state
+        if not self._work.awaits_picture(note.ticket):
+            return
+        if note.result is None:
+            self._work.look_later(note.refused or "", now)
+            return
+        state.watchdog.feed(now)
+        chosen = self._choice.from_picture(note.result, now)
+        if isinstance(chosen, Unfit):
+            self._not_found(chosen, now)
+            return
+        state.target = chosen
+        self._go("found", now)
+
+    def _not_found(self, unfit: Unfit, now: int) -> None:
+        state = self._state
+        if unfit.code:
+            self._fail(unfit.code, unfit.reason, now)
+            return
+        state.miss = unfit.reason
+        state.scan_misses += 1
+        if state.scan_misses < self.config.max_scan_retries:
+            self._go("not_found", now)
+            return
+        state.reason = "NO_OBJECT"
+        state.last_error = f"NO_OBJECT: {state.scan_misses} scans without a part: {state.miss}"
+        self._abandon(now)
+        self._go("scans_used_up", now)
+        self._end_cycle(False, now)
+
+    def _lost_note(self, note: Note, now: int) -> None:
+        if not self._state.holding or not self.safety.require_part_sensor:
+            return
+        if self._at in (*CARRYING, "GRIPPING"):
+            self._lost("the part sensor went off between pick and place", now)
+        else:
+            self._set_holding(False, now)
+
+    def _arm_fault_note(self, note: Note, now: int) -> None:
+        reason = note.refused or "the arm cannot move"
+        if self.is_running() or self._work.under_way:
+            self.step_failed(arm_code(reason), reason, now)
+
+    def _no_answer(self) -> str:
+        problem = self._work.state.problem
+        waited = f"no valid answer of vision in {self.safety.vision_timeout / NS_PER_MS:g} ms"
+        return f"{waited} ({problem})" if problem else waited
+
+
+_DONE: Mapping[State, Callable[[PickPlaceManager, int], None]] = {
+    "MOVE_TO_SCAN": lambda job, now: job._go("done", now),
+    "SCANNING": PickPlaceManager._scanned,
+    "MOVE_TO_PICK": lambda job, now: job._go("done", now),
+    "APPROACH_PICK": lambda job, now: job._go("done", now),
+    "GRIPPING": lambda job, now: job._go("done", now),
+    "RETRACT_PICK": PickPlaceManager._retracted,
+    "MOVE_TO_PLACE": PickPlaceManager._carried,
+    "APPROACH_PLACE": PickPlaceManager._carried,
+    "RELEASING": PickPlaceManager._released,
+    "RETRACT_PLACE": PickPlaceManager._finished,
+}
+_HANDLE: Mapping[NoteKind, Callable[[PickPlaceManager, Note, int], None]] = {
+    "arm": lambda job, note, now: job._work.arm_ended(note.ticket, note.refused, now),
+    "gripper": lambda job, note, now: job._work.gripper_ended(note.ticket, note.refused, now),
+    "vision": PickPlaceManager._vision_note,
+    "lost": PickPlaceManager._lost_note,
+    "arm_fault": PickPlaceManager._arm_fault_note,
+}

@@ -1,0 +1,176 @@
+"""PickPlaceSafety: zones, force, part presence, speeds and confidence of the pick & place job."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+from understudy.config.pick_place.cycle import CycleConfig
+from understudy.config.pick_place.safety import SafetyConfig, Zone
+from understudy.errors import ConfigError, Refused
+from understudy.offline.pick_place.moves import CycleMove
+from understudy.ports.pick_place import GripperStatus
+from understudy.space.pose import Pose
+from understudy.units import MM, NS_PER_MS
+
+SLOW = ("APPROACH_PICK", "RETRACT_PICK", "APPROACH_PLACE")
+"""Legs near parts; the retract from the place too, up to its height."""
+
+
+class PickPlaceSafety:
+    """The limits of the job: those of `safety`, and the stricter ones of `pickplace`.
+
+    Every check returns a refusal or None, and changes nothing.
+    """
+
+    def __init__(self, config: SafetyConfig, cycle: CycleConfig) -> None:
+        self.config = config
+        self.min_confidence = max(cycle.min_confidence, config.min_detection_confidence)
+        self.vision_timeout = round(
+            min(cycle.vision_timeout_ms, config.vision_timeout_ms) * NS_PER_MS
+        )
+        self.monitor_interval = round(config.grip_monitor_interval_ms * NS_PER_MS)
+        self.retract_height = config.safe_retract_height_mm * MM
+        self.require_part_sensor = config.require_part_sensor
+
+    # ── before a motion ──
+
+    def validate_pick_position(self, at: Pose) -> Refused | None:
+        if not self.config.enable_pick_zone:
+            return None
+        return _outside(at, self.config.pick_zone, "pick")
+
+    def validate_place_position(self, at: Pose) -> Refused | None:
+        if not self.config.enable_place_zone:
+            return None
+        return _outside(at, self.config.place_zone, "place")
+
+    def validate_speeds(self, moves: Iterable[CycleMove]) -> Refused | None:
+        """Moves at a part or a place are not faster than `max_approach_speed_mm_s`."""
+        most = self.config.max_approach_speed_mm_s
+        for move in moves:
+            speed = move.target.speed / MM
+            if move.leg in SLOW and speed > most * (1 + 1e-9):
+                return Refused(f"{move.leg} at {speed:g} mm/s; at most {most:g} mm/s is allowed")
+        return None
+
+    # ── while the hand has a part ──
+
+    def monitor_grip_force(self, gripper: GripperStatus) -> Refused | None:
+        most = self.config.max_grip_force_n
+        if gripper.force_n <= most:
+            return None
+        return Refused(f"the gripper presses with {gripper.force_n:.1f} N; at most {most:g} N")
+
+    def check_part_presence(self, gripper: GripperStatus) -> Refused | None:
+        if gripper.part_detected or not self.require_part_sensor:
+            return None
+        return Refused("the part sensor of the gripper is off: the part was lost")
+
+
+def _outside(at: Pose, zone: Zone | None, name: str) -> Refused | None:
+    if zone is None:
+        return None
+    for axis, value, low, high in zip("XYZ", at[:3], zone.min, zone.max, strict=True):
+        if not low - 1e-6 <= value / MM <= high + 1e-6:
+            where = f"{axis} {value / MM:.1f} mm"
+            return Refused(f"{where} is outside the {name} zone {low:g}…{high:g} mm")
+    return None
+
+
+def check_sections(cycle: CycleConfig, safety: SafetyConfig) -> list[str]:
+    """Warnings about zones that are not given; raises ConfigError for values that do not fit."""
+    for name, zone in (("pick_zone", safety.pick_zone), ("place_zone", safety.place_zone)):
+        if zone is not None and any(a >= b for a, b in zip(zone.min, zone.max, strict=True)):
+            allowed = "each number of `min` below that of `max`"
+            raise ConfigError(
+                "the zone is empty", key=f"safety.{name}", value=zone, allowed=allowed
+            )
+    _check_speeds(cycle, safety)
+    enabled = {"pick_zone": safety.enable_pick_zone, "place_zone": safety.enable_place_zone}
+    return [
+        f"safety.{name} is not given: positions are not checked"
+        for name, wanted in enabled.items()
+        if wanted and getattr(safety, name) is None
+    ]
+
+
+def _check_speeds(cycle: CycleConfig, safety: SafetyConfig) -> None:
+    most = safety.max_approach_speed_mm_s
+    speeds = {"approach_speed_mm_s": cycle.approach_speed_mm_s}
+    if cycle.insert is not None:
+        speeds["insert.speed_mm_s"] = cycle.insert.speed_mm_s
+    for key, speed in speeds.items():
+        if speed > most:
+            raise ConfigError(
+                "faster than safety.max_approach_speed_mm_s",
+                key=f"pickplace.{key}",
+                value=speed,
+                allowed=f"up to {most:g}",
+            )
+
+
+class VisionWatchdog(Struct):
+    """Expires when no valid answer of vision has come for the time-out. Times in ns."""
+
+    timeout: int = 0
+    last_feed: int | None = None
+
+    def start(self, timeout: int, now: int) -> None:
+        self.timeout, self.last_feed = timeout, now
+
+    def feed(self, now: int) -> None:
+        """A valid answer has come; one without objects is valid too."""
+        if self.last_feed is not None:
+            self.last_feed = now
+
+    def stop(self) -> None:
+        self.last_feed = None
+
+    def delay(self, time: int) -> None:
+        """A pause of the job does not count."""
+        if self.last_feed is not None:
+            self.last_feed += time
+
+    @property
+    def expires(self) -> int | None:
+        return None if self.last_feed is None else self.last_feed + self.timeout
+
+    def is_expired(self, now: int) -> bool:
+        return self.expires is not None and now >= self.expires
+
+
+ErrorCode = Literal[
+    "",
+    "EMERGENCY_STOP",
+    "ARM_FAULT",
+    "OUT_OF_REACH",
+    "OUT_OF_ZONE",
+    "VISION_TIMEOUT",
+    "GRIP_FAILED",
+    "GRIPPER_FAULT",
+    "PART_LOST",
+    "PART_UNEXPECTED",
+    "PART_NOT_RELEASED",
+    "FORCE_LIMIT",
+    "HANDSHAKE_TIMEOUT",
+    "OUTPUT_REFUSED",
+    "NO_CONTACT",
+]
+ADVICE: dict[str, str] = {
+    "EMERGENCY_STOP": "reset the robot, then reset the job; the hand still has what it had",
+    "ARM_FAULT": "see the robot's message, then reset the job",
+    "OUT_OF_REACH": "move the part or the position, then reset the job",
+    "OUT_OF_ZONE": "correct the position or the zone, then reset the job",
+    "VISION_TIMEOUT": "check camera and vision process, then reset the job",
+    "GRIP_FAILED": "check part, grasp and air, then reset the job; the hand is open",
+    "GRIPPER_FAULT": "check gripper and air, then reset the job",
+    "PART_LOST": "find the part, then reset the job",
+    "PART_UNEXPECTED": "look at the hand; release the part by the command, then reset the job",
+    "PART_NOT_RELEASED": "look at the hand; release the part by the command, then reset the job",
+    "FORCE_LIMIT": "check the grip force; release the part by the command, then reset the job",
+    "HANDSHAKE_TIMEOUT": "check the machine and its signals, then reset the job",
+    "OUTPUT_REFUSED": "check the pins of the handshake, then reset the job",
+    "NO_CONTACT": "check part and place; the hand still has the part",
+}
+"""What to do about each fault."""
