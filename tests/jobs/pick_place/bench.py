@@ -285,14 +285,14 @@ class Bench:
 
     @property
     def state(self) -> str:
-        return self.status.state
+        return str(self.status.state)
 
     @property
     def status(self) -> Any:
         return self.job.status(self.now)
 
     def devices(self) -> list[Any]:
-        arm = [] if self.arm.held else [self.arm]
+        arm: list[Any] = [] if self.arm.held else [self.arm]
         return [each for each in (*arm, self.gripper, self.vision) if each.ticket]
 
     def wake(self, after: int = 0) -> None:
