@@ -48,6 +48,11 @@ def shipped_robot_files() -> dict[str, Traversable]:
     return _shipped("robots", ".json")
 
 
+def path_from(file: str, path: Path) -> str:
+    """A path as a file names it: seen from the folder of that file."""
+    return os.path.relpath(path, Path(file).parent)
+
+
 def find_robot_file(name: str, *, beside: str) -> tuple[str, str]:
     """The name and text of a robot_config.json that a cell file names: a file beside it, or a
     shipped one."""

@@ -6,10 +6,21 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from understudy.config.document import Document, parse
-from understudy.config.files import find_robot_file, found_beside, read_text
+from understudy.config.files import (
+    find_robot_file,
+    found_beside,
+    path_from,
+    read_text,
+)
 from understudy.config.limits import MOST_ROWS
 from understudy.config.mobile.robot_file import read_robot_file
-from understudy.config.pick_place.file import DEVICE_SECTIONS, SECTIONS, PickPlaceSections, over
+from understudy.config.pick_place.file import (
+    DEVICE_SECTIONS,
+    SECTIONS,
+    PickPlaceFile,
+    PickPlaceSections,
+    over,
+)
 from understudy.config.simulation_file import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
@@ -20,6 +31,8 @@ from understudy.space.model.environment import EnvironmentConfig
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z", max_length=64)]
 """The name of a robot, a face or a device in a cell file."""
 FileName = Annotated[str, Meta(min_length=1, max_length=1024)]
+PICK_PLACE = "pickplace"
+CALIBRATION = "hand_eye_calibration_file"
 MOBILE = "mobile"
 """The kind of the robots that have a robot_config.json."""
 
@@ -40,6 +53,7 @@ INCLUDED: dict[str, type[Struct]] = {
     "simulation": SimulationFile,
     "scenario": Scenario,
     "environment": EnvironmentConfig,
+    PICK_PLACE: PickPlaceFile,
 }
 """The files that a cell file can include, by the key of `include`."""
 
@@ -57,6 +71,8 @@ def read_included(text: str, file: str) -> tuple[str, Struct] | None:
     """The kind and content of a file that cell files include; None if it is a cell file."""
     document = parse(text, file)
     kind = included_kind(document)
+    if kind == PICK_PLACE:
+        read_sections(text, file)
     return (kind, document.at((), read, document.value, INCLUDED[kind])) if kind else None
 
 
@@ -145,23 +161,37 @@ def with_pickplace(
         if name not in robots:
             raise document.error(("include", "pickplace"), unknown("robot", name, robots))
         text, path = _included_text(document, "pickplace", file)
-        merged[name] = over(robots[name], read_sections(text, path))
+        sections = read_sections(text, path)
+        merged[name] = over(robots[name], _seen_from(document.file, path, sections))
     return merged
+
+
+def _seen_from(cell: str, file: str, sections: dict[str, Any]) -> dict[str, Any]:
+    """The sections of pickplace.yaml, with the file that they name as a path from the cell file."""
+    vision = sections.get("vision") or {}
+    name = vision.get(CALIBRATION, "")
+    if not name:
+        return sections
+    try:
+        path = path_from(cell, found_beside(file, name))
+    except ConfigError:  # a missing file is reported where it is needed
+        return sections
+    return sections | {"vision": vision | {CALIBRATION: path}}
 
 
 def read_sections(text: str, file: str) -> dict[str, Any]:
     """The sections of a pickplace.yaml, checked."""
     document = parse(text, file)
-    value = document.value if isinstance(document.value, dict) else {}
+    value = {key: {} if section is None else section for key, section in document.value.items()}
     known = (*SECTIONS, *DEVICE_SECTIONS)
     for key in value:
         if key not in known:
-            raise document.error((str(key),), unknown("key", str(key), known))
+            raise document.error((), unknown("key", str(key), known, key=str(key)))
     own = {key: section for key, section in value.items() if key in SECTIONS}
     document.at((), read, own, PickPlaceSections)
     for key in DEVICE_SECTIONS:
         if key in value:
-            document.at((key,), read, value[key] or {}, module_of("devices", key).Config)
+            document.at((key,), read, value[key], module_of("devices", key).Config)
     return value
 
 

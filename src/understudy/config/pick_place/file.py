@@ -25,6 +25,12 @@ class PickPlaceSections(Struct, frozen=True, forbid_unknown_fields=True):
     modes: ModesConfig | None = None
 
 
+class PickPlaceFile(PickPlaceSections, frozen=True, forbid_unknown_fields=True):
+    """The keys of pickplace.yaml; those of the gripper are checked by the device."""
+
+    gripper: dict[str, Any] | None = None
+
+
 SECTIONS = PickPlaceSections.__struct_fields__
 DEVICE_SECTIONS = ("gripper",)
 """Sections of pickplace.yaml that are devices of the robot."""
