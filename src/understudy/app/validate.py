@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import Struct, structs
 
@@ -27,6 +27,7 @@ from understudy.offline.validate.report import Report
 from understudy.offline.validate.subject import Arm, Subject
 from understudy.offline.walk import Event, walk
 from understudy.offline.waypoints import Waypoint, follow
+from understudy.ports.modes import TargetMode
 from understudy.registry import module_of
 from understudy.simulation.scenario import Config as Rules
 from understudy.units import MM
@@ -163,7 +164,7 @@ def validate_waypoints(
     started = perf_counter()
     config = load_config(cell) if isinstance(cell, str) else cell
     robot = chosen_robot(config, options.robot)
-    config = _holding(config, robot, options.held)
+    config = in_mode(_holding(config, robot, options.held), robot, options.mode_of_operation)
     setup = offline_robot(config, robot).setup(options.dialect, _rules(config, options.scenario))
     if setup is None:
         raise ConfigError("waypoints need a robot that runs G-code", key="robot", value=robot)
@@ -181,7 +182,7 @@ def _prepare(
     """What the program is validated on, and its events."""
     name = chosen_robot(config, options.robot)
     config = _holding(config, name, options.held)
-    _check_mode(config, name, options.mode_of_operation)
+    config = in_mode(config, name, options.mode_of_operation)
     rules, robot = _rules(config, options.scenario), offline_robot(config, name)
     subject = subject_of(program, config, name)
     if options.scenario and not robot.obeys_rules:
@@ -241,22 +242,39 @@ def cycle_time(
     *,
     robot: str = "",
     dialect: str = "",
+    mode_of_operation: str = "",
     progress: Progress | None = None,
 ) -> CycleTime:
     """How long a program takes, by the same walk as its validation."""
-    checked = offline_robot(config, chosen_robot(config, robot))
+    name = chosen_robot(config, robot)
+    checked = offline_robot(in_mode(config, name, mode_of_operation), name)
     setup = checked.setup(dialect)
     events = checked.events(text, dialect, NO_RULES) if setup is None else walk(text, setup)
     dynamics = None if setup is None else setup.dynamics
     return cycle_time_of(_with_progress(events, _line_count(text), progress), dynamics)
 
 
-def _check_mode(config: CellConfig, robot: str, mode: str) -> None:
-    """Raises a ConfigError for a mode that no device of the robot adds."""
-    modules = [module_of("devices", kind) for kind in config.robots[robot].devices]
+def in_mode(config: CellConfig, robot: str, mode: str) -> CellConfig:
+    """The cell with the robot in this mode of operation; empty: that of the cell file.
+
+    A robot without the section `modes` has the modes that its devices add, and no guard.
+    """
+    if not mode:
+        return config
+    given = config.robots[robot]
+    modules = [module_of("devices", kind) for kind in given.devices]
     allowed = [mode for each in modules for mode in getattr(each, "OPERATION_MODES", ())]
-    if mode and mode.upper() not in allowed:
+    modes = given.pick_place.modes
+    if modes is not None:
+        allowed = list(get_args(TargetMode))
+    if mode.upper() not in allowed:
         raise unknown("mode of operation", mode, allowed, key="--mode-of-operation")
+    if modes is None:
+        return config
+    starts = structs.replace(modes, start=mode.upper())
+    sections = structs.replace(given.pick_place, modes=starts)
+    changed = structs.replace(given, pick_place=sections)
+    return replace(config, robots={**config.robots, robot: changed})
 
 
 def _rules(config: CellConfig, scenario: str) -> Rules:

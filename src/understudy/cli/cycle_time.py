@@ -45,6 +45,7 @@ def cycle_time(
         typer.Option(help="file of grblHAL settings ($n=v): use the machine they describe"),
     ] = None,
     dialect: DialectName = "",
+    mode_of_operation: Annotated[str, typer.Option(help="mode of operation, e.g. MANUAL")] = "",
     json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Compute the cycle time of a program: motion, process, dwells and I/O, line by line."""
@@ -55,7 +56,8 @@ def cycle_time(
     if settings is not None:
         result = _on_machine(data, settings, dialect)
     else:
-        result = _on_cell(program, data, load_config(cell), robot, dialect)
+        options = {"robot": robot, "dialect": dialect, "mode_of_operation": mode_of_operation}
+        result = _on_cell(program, data, load_config(cell), options)
     if json:
         for part in encoded(as_document(result)):
             sys.stdout.write(part.decode())
@@ -84,13 +86,13 @@ def _on_machine(data: bytes, settings: Path, dialect: str) -> "CycleTime":
 
 
 def _on_cell(
-    program: Path, data: bytes, config: "CellConfig", robot: str, dialect: str
+    program: Path, data: bytes, config: "CellConfig", options: dict[str, str]
 ) -> "CycleTime":
     from understudy.app.validate import cycle_time
 
     announce()
     with progress_bar(program, data.count(b"\n")) as progress:
-        return cycle_time(data, config, robot=robot, dialect=dialect, progress=progress)
+        return cycle_time(data, config, **options, progress=progress)
 
 
 def _show(program: Path, result: "CycleTime") -> None:

@@ -1,5 +1,6 @@
 """Modes of operation of a robot: the Protocols between the mode manager and what it works with."""
 
+import math
 from collections.abc import Callable
 from typing import Literal, Protocol, runtime_checkable
 
@@ -7,6 +8,7 @@ from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.ports import Finished, Ticket
+from understudy.ports.refusals import LOCKED
 
 OperationMode = Literal["WELDING", "PICKPLACE", "SCAN_TO_PATH", "MANUAL", "CHANGEOVER"]
 TargetMode = Literal["WELDING", "PICKPLACE", "SCAN_TO_PATH", "MANUAL"]
@@ -14,6 +16,19 @@ TargetMode = Literal["WELDING", "PICKPLACE", "SCAN_TO_PATH", "MANUAL"]
 
 MANUAL_SPEED = 0.25
 """Largest speed of the tool in MANUAL, m/s."""
+
+
+def arc_refusal(mode: OperationMode) -> Refused | None:
+    """Why the arc cannot be switched on in a mode."""
+    if mode == "WELDING":
+        return None
+    return Refused(f"the arc is locked in mode {mode}: only in WELDING it can burn", LOCKED)
+
+
+def speed_limit(mode: OperationMode) -> float:
+    """The largest speed of the tool in a mode, m/s."""
+    return MANUAL_SPEED if mode == "MANUAL" else math.inf
+
 
 # ── what a mode means for the controller ────────────────────────────────────────────────────────
 

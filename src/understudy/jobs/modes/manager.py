@@ -19,17 +19,17 @@ from understudy.errors import Refused
 from understudy.jobs.modes.table import PROGRESS, TRANSITIONS
 from understudy.ports import ControllerStatus, Finished, Ticket
 from understudy.ports.modes import (
-    MANUAL_SPEED,
     ChangeStep,
     ModeStatus,
     OperationMode,
     Settles,
     TargetMode,
     ToolsInHand,
+    arc_refusal,
+    speed_limit,
 )
 from understudy.ports.operation import Target
 from understudy.ports.pick_place import Gripper, PickPlaceReadings
-from understudy.ports.refusals import LOCKED
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM, nanoseconds
 
@@ -192,10 +192,7 @@ class ModeManager:
     # ── guard of the controller ──
 
     def arc_refusal(self) -> Refused | None:
-        mode = self._state.mode
-        if mode == "WELDING":
-            return None
-        return Refused(f"the arc is locked in mode {mode}: only in WELDING it can burn", LOCKED)
+        return arc_refusal(self._state.mode)
 
     def job_refusal(self, mode: TargetMode) -> Refused | None:
         """Why a job that belongs to a mode cannot start."""
@@ -396,8 +393,8 @@ class ModeManager:
             listener(old, mode, now)
 
     def _speed_limit(self) -> float:
-        limited = self._state.mode == "MANUAL" or self._state.step in ATTENDED
-        return MANUAL_SPEED if limited else math.inf
+        state = self._state
+        return speed_limit("MANUAL" if state.step in ATTENDED else state.mode)
 
     def _apply_limit(self) -> None:
         for listener in self._limits:

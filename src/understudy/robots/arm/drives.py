@@ -169,6 +169,11 @@ class Arm:
         limits = self.movers[0].limits
         return Queue(Stream(self.start, limits, window=self.window, profile=self.profile))
 
+    def limited_to(self, tip_speed: float) -> "Arm":
+        """The arm with the tips of its tools at this speed at most, m/s."""
+        movers = {tool: replace(each, tip_speed=tip_speed) for tool, each in self.movers.items()}
+        return replace(self, movers=movers)
+
     def mover(self, tool: int) -> ArmMover | Refused:
         if tool in self.movers:
             return self.movers[tool]

@@ -47,6 +47,7 @@ from understudy.ports.device import (
 )
 from understudy.ports.faults import Faults
 from understudy.ports.io import PinChange
+from understudy.ports.modes import OperationMode, arc_refusal, speed_limit
 from understudy.robots.arm import FAULTS, Config
 from understudy.robots.arm.assembly import arm_of as drives_of
 from understudy.robots.arm.assembly import body_of, detector_of
@@ -85,7 +86,7 @@ class ArmSurroundings:
 class ArmDevices:
     """`OfflineDevices` of one arm; the scenario rules of the arm act on it.
 
-    If ``around`` is None, a probe touches nothing.
+    If ``around`` is None, a probe touches nothing. ``mode``: of operation; it may lock the arc.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class ArmDevices:
         rules: Rules,
         seed: int,
         around: ArmSurroundings | None = None,
+        mode: OperationMode = "WELDING",
     ) -> None:
         mine = rules_of(rules, (name, *(f"{name}.{kind}" for kind in ("io", *devices))))
         fault_source = build(mine, seed)
@@ -109,6 +111,7 @@ class ArmDevices:
         self._reported: dict[str, int] = {}
         self._probe = ContactProbe(around, self) if around else None
         pins.io.on_change(self._pin_changed)
+        pins.io.interlock(ARC_START, lambda: arc_refusal(mode))
         self._process: Process | None = None
         mount = Mount(fault_source, pins.io, self._tip_positions, robot=name, tool_pose=self.tcp)
         self._devices = build_devices(name, devices, mount)
@@ -182,6 +185,8 @@ class ArmDevices:
 
     def _spindle(self, request: requests.Spindle, line: int) -> list[Remark]:
         burns = request.direction != "M5"
+        if burns and (locked := self._pins.io.interlocked(ARC_START)):
+            return [self._remark(line, "process", f"{request.direction}: {locked.reason}")]
         self._armed, self._ended = burns, False
         if not burns:
             self._assumed = False
@@ -326,7 +331,8 @@ def arm_setup(
     setup = motion_setup(config, name, dialect)
     own: Config = config.robots[name].config
     devices, room = config.robots[name].devices, _around(own, setup, config)
-    beside = ArmDevices(name, own, devices, rules, config.head.seed, room)
+    mode = mode_of(config, name) or "WELDING"
+    beside = ArmDevices(name, own, devices, rules, config.head.seed, room, mode)
     return replace(setup, devices=beside)
 
 
@@ -420,7 +426,15 @@ def arm_of(config: CellConfig, robot: str, dialect: str = "") -> Any:
     own = structs.replace(given, dialect=dialect or given.dialect)
     deps = Deps(scenario.build(Rules(), 0), config.read_file, ClockState())
     with located_at(f"robots.{robot}"):
-        return drives_of(own, deps)
+        arm = drives_of(own, deps)
+    mode = mode_of(config, robot)
+    return arm if mode is None else arm.limited_to(speed_limit(mode))
+
+
+def mode_of(config: CellConfig, robot: str) -> OperationMode | None:
+    """The mode of operation in which programs are checked; None: the robot has no modes."""
+    modes = config.robots[robot].pick_place.modes
+    return None if modes is None else modes.start
 
 
 class ArmOffline:
