@@ -105,6 +105,7 @@ def test_everything_comes_from_this_machine(screen: Screen, cell: RunningCell) -
     host = cell.url.split("//")[1]
     foreign = [url for url in screen.requests if url.split("//")[1].split("/")[0] != host]
     assert not [url for url in foreign if not url.startswith(("data:", "blob:"))]
+    assert not [url for url in screen.requests if "tailwind" in url], "slows every page down"
 
 
 def test_the_keyboard_presses_the_buttons(screen: Screen, cell: RunningCell) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hmi.conftest import TIMEOUT_SECONDS, RunningCell, Screen
+from tests.hmi.conftest import SIZE, TIMEOUT_SECONDS, RunningCell, Screen
 
 SMALL = {"width": 1024, "height": 768}
 CATALOG = Path(str(files("understudy"))) / "catalog"
@@ -55,11 +55,11 @@ def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
     return cell
 
 
-@pytest.fixture(params=["en", "vi"])
+@pytest.fixture(scope="module", params=["en", "vi"])
 def small(
     request: pytest.FixtureRequest, cell: RunningCell, browser: Any
 ) -> Iterator[Callable[[str], Screen]]:
-    """Opens pages at 1024 × 768."""
+    """Opens pages at 1024 × 768, one after the other in one browser context per language."""
     context = browser.new_context(viewport=SMALL)
     context.add_cookies([{"name": "language", "value": request.param, "url": cell.url}])
     context.set_default_timeout(1000 * TIMEOUT_SECONDS)
@@ -186,17 +186,17 @@ def test_tooltips_and_steps(small: Callable[[str], Screen]) -> None:
 # ── the scene ──
 
 
-@pytest.mark.parametrize("size", [SMALL, {"width": 1366, "height": 768}], ids=["1024", "1366"])
 @pytest.mark.parametrize("path", ["/", "/program"])
 def test_the_views_show_the_whole_cell(
-    cell: RunningCell, open_page: Callable[..., Screen], path: str, size: dict[str, int]
+    cell: RunningCell, open_page: Callable[..., Screen], path: str
 ) -> None:
     screen = open_page(cell, path)
-    screen.page.set_viewport_size(size)
-    for view in VIEWS:
-        screen.page.locator(f'[data-view="{view}"]').click()
-        screen.page.wait_for_function("window.understudy.scene.viewport.flight === null")
-        assert screen.page.evaluate(OUTSIDE) == [], view
+    for size in (SMALL, SIZE):
+        screen.page.set_viewport_size(size)
+        for view in VIEWS:
+            screen.page.locator(f'[data-view="{view}"]').click()
+            screen.page.wait_for_function("window.understudy.scene.viewport.flight === null")
+            assert screen.page.evaluate(OUTSIDE) == [], (size, view)
     screen.page.context.close()
 
 

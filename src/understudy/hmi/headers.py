@@ -48,7 +48,7 @@ PAGE_POLICY = (
     # 'unsafe-eval': NiceGUI evaluates event handlers, and Vue compiles templates to functions.
     "script-src 'self' 'nonce-{nonce}' 'unsafe-eval'",
     "script-src-attr 'none'",
-    # 'unsafe-inline': Tailwind and NiceGUI add style elements while the page runs.
+    # 'unsafe-inline': NiceGUI adds style elements while the page runs.
     "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data: blob:",
     "font-src 'self'",

@@ -84,6 +84,7 @@ def build(
         reconnect_timeout=RECONNECT_SECONDS,
         storage_secret=secrets.token_hex(16),
         show_welcome_message=False,
+        tailwind=False,  # a compiler in the browser; frame.css has the little that pages need
     )
     return Guard(app, access)
 
