@@ -30,13 +30,18 @@ class Span(NamedTuple):
 def span_along(tool: Pose, part: PartReading, axis: str) -> Span:
     frame, own = matrix(tool), matrix(part.pose)
     along = frame[:3, AXES[axis]]
-    width = float(np.abs(along @ own[:3, :3]) @ np.array(part.size))
+    cosines, (length, breadth, height) = np.abs(along @ own[:3, :3]), part.size
+    if part.type == "cylinder":
+        round_ = math.sqrt(max(1.0 - float(cosines[2]) ** 2, 0.0))
+        width = length * round_ + height * float(cosines[2])
+    else:
+        width = float(cosines @ np.array((length, breadth, height)))
     return Span(width, float(along @ (own[:3, 3] - frame[:3, 3])))
 
 
 def seals(tool: Pose, part: PartReading, *, radius: float, reach: float, tilt: float) -> bool:
-    """Whether a cup at the tool point, which looks along the tool's Z, lies on a face of the part:
-    near enough, flat enough, and with its whole rim on the face."""
+    """Whether a cup at the tool point, which looks along the tool's Z, lies on a flat face of the
+    part: near enough, flat enough, and with its whole rim on the face."""
     frame, own = matrix(tool), matrix(part.pose)
     cosines = frame[:3, 2] @ own[:3, :3]
     faces = int(np.argmax(np.abs(cosines)))
@@ -45,8 +50,11 @@ def seals(tool: Pose, part: PartReading, *, radius: float, reach: float, tilt: f
     beyond = (own[:3, 3] - frame[:3, 3]) @ own[:3, :3]
     size = np.array(part.size)
     gap = float(beyond[faces] * np.sign(cosines[faces]) - size[faces] / 2.0)
-    across = [axis for axis in range(3) if axis != faces]
-    inside = all(abs(beyond[axis]) + radius <= size[axis] / 2.0 for axis in across)
+    on_face = np.delete(np.abs(beyond), faces) + radius
+    inside = bool((on_face <= np.delete(size, faces) / 2.0).all())
+    if part.type == "cylinder":
+        rim = float(np.hypot(beyond[0], beyond[1])) + radius
+        inside = faces == 2 and rim <= size[0] / 2.0
     return abs(gap) <= reach and inside
 
 

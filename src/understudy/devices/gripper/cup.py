@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from understudy.devices.gripper import FAULTS, Config
 from understudy.devices.gripper.contact import STANDARD_GRAVITY, Vector, cup_carries, seals
-from understudy.devices.gripper.grasp import WATCH_PERIOD, Grasp, Watch
+from understudy.devices.gripper.grasp import WATCH_PERIOD, Grasp, Watch, is_weak
 from understudy.devices.gripper.valves import ns
 from understudy.errors import Refused
 from understudy.ports import FaultSource
@@ -50,6 +50,7 @@ class State(Struct):
     blow: bool = False
     shift_at: int | None = None
     part: str = ""
+    mass: float = 0.0
     held: bool = False
     barred: bool = False
     ok: bool = False
@@ -140,10 +141,9 @@ class CupHardware:
     def force(self, now: int) -> float:
         return -self.pressure(now) * KPA * self._area
 
-    def _lift_kpa(self, now: int) -> float:
+    def _lift_kpa(self) -> float:
         """The pressure that carries the weight of the part under the cup."""
-        mass = self._grasp.mass(self._state.part, now)
-        return -mass * STANDARD_GRAVITY / (self._area * KPA)
+        return -self._state.mass * STANDARD_GRAVITY / (self._area * KPA)
 
     # ── part ──
 
@@ -157,7 +157,7 @@ class CupHardware:
         if self._fault_source.draw_fault("grip_miss", self._name, now) is not None:
             state.barred = True
             return False
-        state.part = part.name
+        state.part, state.mass = part.name, part.mass
         self._grasp.start(state.watch, now)
         return True
 
@@ -173,11 +173,15 @@ class CupHardware:
         return None
 
     def _take(self, now: int) -> None:
+        """Lifts the part under the cup, if it is still there."""
         state = self._state
+        part = self._part_below(now)
+        if part is None or part.name != state.part:
+            self._leave(now)
+            return
         state.held = True
-        self._grasp.take(state.part, now)
-        sealed = -self._cup.sealed_kpa * (1.0 - state.leak) * KPA * self._area
-        if self._grasp.is_weak(state.part, sealed, now):
+        self._grasp.take(part.name, now)
+        if is_weak(part.mass, -self._cup.sealed_kpa * (1.0 - state.leak) * KPA * self._area):
             self._grasp.start(state.watch, now)
         else:
             state.watch = Watch()
@@ -206,7 +210,7 @@ class CupHardware:
             def carries(load: Vector, tool: Vector) -> bool:
                 return cup_carries(load, tool[:, 2], force, self._cup.friction)
 
-            if not self._grasp.carries(state.watch, state.part, carries, now):
+            if not self._grasp.carries(state.watch, state.mass, carries, now):
                 self._lose(now)
 
     def _leave(self, now: int) -> None:
@@ -228,7 +232,7 @@ class CupHardware:
         self._io.drive(self._pins.vacuum_ok, state.ok if state.stuck is None else state.stuck, now)
         if not state.part:
             return
-        lift = self._lift_kpa(now)
+        lift = self._lift_kpa()
         if not state.held and kpa <= lift:
             self._take(now)
         elif state.held and kpa >= lift + SLACK:
@@ -241,7 +245,7 @@ class CupHardware:
         state = self._state
         levels = [self._on_kpa, self._off_kpa]
         if state.part:
-            lift = self._lift_kpa(state.looked)
+            lift = self._lift_kpa()
             levels.append(lift + 2.0 * SLACK if state.held else lift - SLACK)
         times = [self._passes(kpa) for kpa in levels]
         return [at for at in times if at is not None and at > state.looked]

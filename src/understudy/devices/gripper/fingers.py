@@ -14,13 +14,14 @@ from msgspec import Struct
 from understudy.devices.gripper import FAULTS, Config
 from understudy.devices.gripper.actuator import Direction
 from understudy.devices.gripper.contact import AXES, Vector, fingers_carry, span_along
-from understudy.devices.gripper.grasp import Grasp, Watch
+from understudy.devices.gripper.grasp import Grasp, Watch, is_weak
 from understudy.devices.gripper.valves import ns
 from understudy.errors import Refused
 from understudy.ports import FaultSource
 from understudy.ports.device import DevicePins, Mount
 from understudy.ports.faults import Faults
 from understudy.ports.io import PinChange
+from understudy.ports.parts import PartReading
 from understudy.units import MM, seconds, whole_ns
 
 BAR = 1e5
@@ -47,6 +48,7 @@ class State(Struct):
     shift_at: int | None = None
     shift_to: Direction = "open"
     part: str = ""
+    mass: float = 0.0
     held_since: int | None = None
     looked: int = -1
     air_lost_at: int | None = None
@@ -126,24 +128,25 @@ class FingerHardware:
         if state.valve == "open":
             state.target = self._fingers.open_mm * MM
         else:
-            state.part, state.target = self._part_between(here, now)
-            if state.part and self._is_missed(now):
-                state.part, state.target = "", min(self._fingers.closed_mm * MM, here)
+            part, state.target = self._part_between(here, now)
+            if part is not None and self._is_missed(now):
+                part, state.target = None, min(self._fingers.closed_mm * MM, here)
+            state.part = part.name if part else ""
 
-    def _part_between(self, opening: float, now: int) -> tuple[str, float]:
+    def _part_between(self, opening: float, now: int) -> tuple[PartReading | None, float]:
         """The part on which the fingers close, and the opening at which they then stand."""
         closed, axis = min(self._fingers.closed_mm * MM, opening), self._fingers.axis
         width, height = (size * MM for size in self._fingers.pad_mm)
         region = (opening, width, height) if axis == "x" else (width, opening, height)
         tool = self._grasp.tool(now)
         if tool is None:
-            return "", closed
+            return None, closed
         for part in self._grasp.found(region, now):
             span = span_along(tool, part, axis)
             if span.width > closed:
                 # A part that does not fit keeps the fingers from moving.
-                return (part.name, span.width) if span.fits(opening) else ("", opening)
-        return "", closed
+                return (part, span.width) if span.fits(opening) else (None, opening)
+        return None, closed
 
     def _is_missed(self, now: int) -> bool:
         return self._fault_source.draw_fault("grip_miss", self._name, now) is not None
@@ -151,14 +154,13 @@ class FingerHardware:
     def _arrive(self, now: int) -> None:
         """The stroke ends at a part: it is held if it is still there."""
         state = self._state
-        name, width = self._part_between(state.start, now)
-        if name != state.part or abs(width - state.target) > MM:
+        part, width = self._part_between(state.start, now)
+        if part is None or part.name != state.part or abs(width - state.target) > MM:
             self._plan(now)
             return
-        state.start = state.target
-        state.held_since = now
-        self._grasp.take(name, now)
-        if self._is_weak(now):
+        state.start, state.held_since, state.mass = state.target, now, part.mass
+        self._grasp.take(part.name, now)
+        if is_weak(part.mass, 2.0 * self._fingers.friction * self._force):
             self._grasp.start(state.watch, now)
 
     def _drop(self, now: int) -> None:
@@ -191,11 +193,6 @@ class FingerHardware:
             return 1.0
         return math.exp(-seconds(max(now - lost, 0)) / self._fingers.pressure_decay_s)
 
-    def _is_weak(self, now: int) -> bool:
-        capacity = 2.0 * self._fingers.friction * self._force
-        weak = self._grasp.is_weak(self._state.part, capacity, now)
-        return weak or self._state.air_lost_at is not None
-
     def _watch(self, now: int) -> None:
         state, force = self._state, self.force(now)
 
@@ -203,7 +200,7 @@ class FingerHardware:
             axis = tool[:, AXES[self._fingers.axis]]
             return fingers_carry(load, axis, force, self._fingers.friction)
 
-        if not self._grasp.carries(state.watch, state.part, carries, now):
+        if not self._grasp.carries(state.watch, state.mass, carries, now):
             self._lose(now)
 
     # ── sensors ──

@@ -25,6 +25,11 @@ Carries = Callable[[Vector, Vector], bool]
 """(load, the tool's axes as columns) → whether the grip carries it."""
 
 
+def is_weak(mass: float, force: float) -> bool:
+    """Whether a hard acceleration of the arm may pull a part of this mass out of the grip."""
+    return force < mass * (STANDARD_GRAVITY + HARDEST)
+
+
 class Watch(Struct):
     """`at`: the next sample. `home`: where the tool was when the watch began; `points`: the last
     two positions."""
@@ -61,13 +66,6 @@ class Grasp:
         if self._parts is not None and self._parts.held_by(self._robot):
             self._parts.let_go(self._robot, now)
 
-    def mass(self, name: str, now: int) -> float:
-        return self._parts.reading(name, now).mass if self._parts is not None else 0.0
-
-    def is_weak(self, name: str, force: float, now: int) -> bool:
-        """Whether a hard acceleration of the arm may pull this part out of the grip."""
-        return force < self.mass(name, now) * (STANDARD_GRAVITY + HARDEST)
-
     # ── watch ──
 
     def start(self, watch: Watch, now: int) -> None:
@@ -84,7 +82,7 @@ class Grasp:
         away = np.subtract(self._position(now), watch.home)
         return float(np.linalg.norm(away)) > LIFTED
 
-    def carries(self, watch: Watch, name: str, carries: Carries, now: int) -> bool:
+    def carries(self, watch: Watch, mass: float, carries: Carries, now: int) -> bool:
         """Takes a sample; whether the grip carries the part through the motion of the tool."""
         watch.at = now + WATCH_PERIOD
         here, before = self._position(now), watch.points
@@ -94,4 +92,4 @@ class Grasp:
             return True
         step = seconds(WATCH_PERIOD)
         acceleration = (np.array(here) - 2.0 * np.array(before[1]) + np.array(before[0])) / step**2
-        return carries(load_of(self.mass(name, now), acceleration), matrix(tool)[:3, :3])
+        return carries(load_of(mass, acceleration), matrix(tool)[:3, :3])
