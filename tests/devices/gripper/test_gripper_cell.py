@@ -86,7 +86,7 @@ def test_a_snapshot_at_any_instant_gives_the_same_bytes(gripper: dict[str, Any])
             due = start + at * NS_PER_MS
             if which.now <= due < to:
                 which.cell.advance(due)
-                command(due)  # type: ignore[operator]
+                command(due)
         which.cell.advance(to)
 
     instants = [start + round(ms * NS_PER_MS) for ms in (5.3, 60, 113, 140, 333, 905, 1011.7, 1750)]
