@@ -78,7 +78,8 @@ def _build(config: CellConfig, run: Run) -> Cell:
         with located_at(f"robots.{name}"):
             built: Any = in_group.get(name) or _one(name, robot, deps)
             mounted = mount_devices(name, built, robot.devices, fault_source, cell_parts)
-            jobs = _jobs(robot, built, mounted)
+            cycle = _pick_place(name, config, built, mounted, cell_parts, deps)
+            jobs = cycle | _jobs(robot, built, mounted, cycle)
         own_faces = _faces(name, robot, built, deps)
         parts[name] = built
         own_parts = {**parts_of(built), **mounted, **jobs}
@@ -136,7 +137,38 @@ def _one(name: str, robot: RobotConfig, deps: Deps) -> Any:
     return module_of("robots", robot.kind).build(name, robot.config, deps)
 
 
-def _jobs(robot: RobotConfig, built: Any, mounted: Mapping[str, Any]) -> dict[str, Part]:
+def _pick_place(
+    name: str,
+    config: CellConfig,
+    built: Any,
+    mounted: Mapping[str, Any],
+    cell_parts: "CellParts | None",
+    deps: Deps,
+) -> dict[str, Part]:
+    """The parts of the pick & place job of a robot that has its section."""
+    sections = config.robots[name].pick_place
+    if sections.pickplace is None and sections.pallet is None:
+        return {}
+    from understudy.jobs.pick_place.build import JobSite, pick_place_parts
+
+    modes = sections.modes
+    site = JobSite(
+        name=name,
+        arm=module_of("robots", config.robots[name].kind).job_arm(built),
+        gripper=mounted.get("gripper"),
+        pins=getattr(built, "io", None),
+        parts=cell_parts,
+        camera=lambda: config.camera(name),
+        fault_source=deps.fault_source,
+        warn=deps.log,
+        tool=None if modes is None else modes.tools.get("PICKPLACE"),
+    )
+    return pick_place_parts(sections, site)
+
+
+def _jobs(
+    robot: RobotConfig, built: Any, mounted: Mapping[str, Any], cycle: Mapping[str, Any]
+) -> dict[str, Part]:
     """The jobs of a robot that has sections of pickplace.yaml, by their own names."""
     modes = robot.pick_place.modes
     if modes is None:
@@ -144,7 +176,8 @@ def _jobs(robot: RobotConfig, built: Any, mounted: Mapping[str, Any]) -> dict[st
     from understudy.jobs.modes.build import mode_parts
 
     arm = module_of("robots", robot.kind).job_arm(built)
-    return mode_parts(modes, built, arm, mounted, gripper=mounted.get("gripper"))
+    job = cycle.get("pick_place")
+    return mode_parts(modes, built, arm, mounted, gripper=mounted.get("gripper"), pick_place=job)
 
 
 def _groups(config: CellConfig, deps: Deps) -> list[Group]:

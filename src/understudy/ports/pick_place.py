@@ -190,8 +190,30 @@ PickPlaceState = Literal[
 ]  # fmt: skip
 
 
+PickPlaceError = Literal[
+    "", "EMERGENCY_STOP", "ARM_FAULT", "OUT_OF_REACH", "OUT_OF_ZONE", "VISION_TIMEOUT",
+    "GRIP_FAILED", "GRIPPER_FAULT", "PART_LOST", "PART_UNEXPECTED", "PART_NOT_RELEASED",
+    "FORCE_LIMIT", "HANDSHAKE_TIMEOUT", "OUTPUT_REFUSED", "NO_CONTACT",
+]  # fmt: skip
+"""The fault of a job that is in ERROR."""
+PickPlaceReason = Literal["", "DONE", "STOPPED", "NO_OBJECT", "PALLET_FULL", "SOURCE_EMPTY"]
+"""Why the last run has ended without a fault."""
+
+
+class PickPlaceStatistics(Struct, frozen=True):
+    """Times of the successful cycles in seconds, 0 before the first one, and parts by class."""
+
+    last_s: float = 0.0
+    mean_s: float = 0.0
+    shortest_s: float = 0.0
+    longest_s: float = 0.0
+    by_class: dict[str, int] = {}
+
+
 class PickPlaceStatus(Struct, frozen=True):
-    """State and counts of the cycle. `last_error`: why the last cycle failed or ended."""
+    """State, counts and target of the cycle. `last_error`: why the last cycle failed or ended, and
+    what to do. `cycles_left`: that follow the present one, -1 without an end. `holding`: the hand
+    has a part. `progress`: 0 to 1 of the present cycle. `paused_in`: the state before a pause."""
 
     state: PickPlaceState = "IDLE"
     cycle_count: int = 0
@@ -199,6 +221,16 @@ class PickPlaceStatus(Struct, frozen=True):
     fail_count: int = 0
     current_target: DetectedObject | None = None
     last_error: str = ""
+    code: PickPlaceError = ""
+    reason: PickPlaceReason = ""
+    running: bool = False
+    cycles_left: int = 0
+    holding: bool = False
+    scan_misses: int = 0
+    grip_misses: int = 0
+    progress: float = 0.0
+    paused_in: PickPlaceState | Literal[""] = ""
+    statistics: PickPlaceStatistics = PickPlaceStatistics()
 
 
 class PickPlaceControl(Protocol):
@@ -220,13 +252,25 @@ class PickPlaceControl(Protocol):
         """Clears a latched fault; nothing moves."""
         ...
 
+
+class PickPlaceByHand(Protocol):
+    """What an operator does with the arm while no cycle runs."""
+
     def emergency_retract(self, now: int) -> Refused | None:
         """Straight up to the safe height, hand unchanged; refused during an emergency stop."""
+        ...
+
+    def release_part(self, now: int) -> Refused | None:
+        """Opens the hand where the arm is: the part falls if nothing is below it."""
         ...
 
 
 class PickPlaceReadings(Protocol):
     """The state of the pick & place cycle."""
+
+    def occupied(self, now: int) -> Refused | None:
+        """Why other commands may not move the arm now."""
+        ...
 
     def is_running(self) -> bool: ...
 

@@ -241,6 +241,9 @@ class FakePins:
     def digital_input(self, pin: Any, /) -> bool:
         return self.levels.get(pin, False)
 
+    def digital_output(self, pin: Any, /) -> bool:
+        return bool(dict(self.log).get(pin, False))
+
     def analog_input(self, channel: Any, now: int, /) -> float:
         return self.volts.get(channel, 0.0)
 

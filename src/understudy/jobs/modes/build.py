@@ -7,6 +7,7 @@ from understudy.config.pick_place.modes import ModesConfig, check_modes
 from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.modes.controller_tools import ControllerTools
 from understudy.jobs.modes.manager import ModeManager, Surroundings
+from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.ports import Part
 from understudy.ports.modes import ObeysModes, Settles, ToolsInHand
 from understudy.ports.pick_place import Gripper, JobArm
@@ -20,6 +21,7 @@ def mode_parts(
     *,
     tools: ToolsInHand | None = None,
     gripper: Gripper | None = None,
+    pick_place: PickPlaceManager | None = None,
 ) -> dict[str, Part]:
     """The mode manager and its moves. ``tools``: a tool changer; without one, tools are changed by
     hand."""
@@ -33,8 +35,11 @@ def mode_parts(
         process=process,
         arc_on=arm.arc_on,
         gripper=gripper,
+        pick_place=pick_place,
     )
     manager = ModeManager(config, around)
+    if pick_place is not None:
+        pick_place.may_start = lambda now: manager.job_refusal("PICKPLACE")
     if isinstance(robot, ObeysModes):
         robot.obey(manager)
     return {"modes_motion": motion, "modes": manager}

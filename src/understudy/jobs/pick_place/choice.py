@@ -11,12 +11,13 @@ from msgspec import Struct
 
 from understudy.config.pick_place.cycle import CycleConfig
 from understudy.errors import Refused
-from understudy.jobs.pick_place.safety import ErrorCode, PickPlaceSafety
+from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.offline.pick_place.moves import CycleMove, CyclePoses, part_moves
 from understudy.offline.pick_place.pick_pose import pick_pose
 from understudy.ports.pick_place import (
     ArmReadings,
     DetectedObject,
+    PickPlaceError,
     ReachCheck,
     Vision,
     VisionResult,
@@ -59,7 +60,7 @@ class Unfit(Struct, frozen=True):
     """Why no part was chosen. An empty `code`: another scan may find one."""
 
     reason: str
-    code: ErrorCode = ""
+    code: PickPlaceError = ""
 
 
 class Place(Struct, frozen=True):

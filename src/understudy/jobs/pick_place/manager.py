@@ -13,13 +13,12 @@ import msgspec
 from understudy.config.pick_place.cycle import CycleConfig
 from understudy.errors import Refused
 from understudy.jobs.pick_place.choice import TargetChoice, Unfit
-from understudy.jobs.pick_place.safety import ADVICE, ErrorCode, PickPlaceSafety
+from understudy.jobs.pick_place.safety import ADVICE, PickPlaceSafety
 from understudy.jobs.pick_place.script import CycleScript
 from understudy.jobs.pick_place.state import (
     UNLIMITED,
     Note,
     NoteKind,
-    PickPlaceStatus,
     Saved,
     statistics,
 )
@@ -35,7 +34,7 @@ from understudy.jobs.pick_place.table import (
 from understudy.jobs.pick_place.work import Equipment, Work, arm_code
 from understudy.ports import Ticket
 from understudy.ports.io import PinChange
-from understudy.ports.pick_place import ReachCheck, VisionResult
+from understudy.ports.pick_place import PickPlaceError, PickPlaceStatus, ReachCheck, VisionResult
 from understudy.units import NS_PER_MS
 
 CycleListener = Callable[[int, bool, int], None]
@@ -50,7 +49,7 @@ NO_ERROR = Refused("pick & place has no fault to reset")
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
 PART_IN_HAND = Refused("the hand has a part: release it by the command first")
 NO_CYCLES = Refused("give at least one cycle, or -1 for a run without an end")
-RECOVERS: tuple[ErrorCode, ...] = ("VISION_TIMEOUT", "FORCE_LIMIT")
+RECOVERS: tuple[PickPlaceError, ...] = ("VISION_TIMEOUT", "FORCE_LIMIT")
 """Faults after which the arm retracts by itself."""
 URGENT: tuple[NoteKind, ...] = ("lost", "arm_fault")
 """Notes that are handled also in a pause."""
@@ -95,15 +94,15 @@ class PickPlaceManager:
 
     # ── commands ──
 
-    def start(self, now: int) -> Refused | None:
-        """Runs cycle after cycle until it is stopped, or there is nothing left to do."""
-        return self.run_continuous(now)
-
     def run_single_cycle(self, now: int) -> Refused | None:
-        return self.run_continuous(now, 1)
+        return self.start(now, max_cycles=1)
 
     def run_continuous(self, now: int, max_cycles: int = UNLIMITED) -> Refused | None:
-        """``max_cycles``: -1 means without an end."""
+        return self.start(now, max_cycles=max_cycles)
+
+    def start(self, now: int, *, max_cycles: int = UNLIMITED) -> Refused | None:
+        """Runs cycle after cycle until it is stopped, or there is nothing left to do.
+        ``max_cycles``: -1 means without an end."""
         if max_cycles < 1 and max_cycles != UNLIMITED:
             return NO_CYCLES
         if refused := self._not_startable(now):
@@ -310,7 +309,7 @@ class PickPlaceManager:
         if self._state.state in RUNNING:
             _DONE[self._state.state](self, now)
 
-    def step_failed(self, code: ErrorCode, reason: str, now: int) -> None:
+    def step_failed(self, code: PickPlaceError, reason: str, now: int) -> None:
         """A fault of the cycle, or the end of a retract that could not be made."""
         if self.is_running():
             self._fail(code, reason, now)
@@ -319,7 +318,7 @@ class PickPlaceManager:
         before = f"{self._state.last_error}; " if self._state.last_error else ""
         self._state.last_error = f"{before}the retract failed: {reason}"
 
-    def _fail(self, code: ErrorCode, text: str, now: int) -> None:
+    def _fail(self, code: PickPlaceError, text: str, now: int) -> None:
         """Stops the cycle; the hand keeps what it has."""
         state = self._state
         braking = self._abandon(now)
@@ -405,7 +404,7 @@ class PickPlaceManager:
             self._set_holding(False, now)
             self._work.step_done(now)
         else:
-            code: ErrorCode = "PART_NOT_RELEASED" if self._state.holding else "GRIPPER_FAULT"
+            code: PickPlaceError = "PART_NOT_RELEASED" if self._state.holding else "GRIPPER_FAULT"
             self.step_failed(code, refused or "the part sensor is still on", now)
 
     def _set_holding(self, holding: bool, now: int) -> None:

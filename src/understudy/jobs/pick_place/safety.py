@@ -1,7 +1,6 @@
 """PickPlaceSafety: zones, force, part presence, speeds and confidence of the pick & place job."""
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -9,12 +8,12 @@ from understudy.config.pick_place.cycle import CycleConfig
 from understudy.config.pick_place.safety import SafetyConfig, Zone
 from understudy.errors import ConfigError, Refused
 from understudy.offline.pick_place.moves import CycleMove
-from understudy.ports.pick_place import GripperStatus
+from understudy.ports.pick_place import GripperStatus, PickPlaceError
 from understudy.space.pose import Pose
 from understudy.units import MM, NS_PER_MS
 
 SLOW = ("APPROACH_PICK", "RETRACT_PICK", "APPROACH_PLACE")
-"""Legs near parts; the retract from the place too, up to its height."""
+"""Legs near parts."""
 
 
 class PickPlaceSafety:
@@ -140,24 +139,7 @@ class VisionWatchdog(Struct):
         return self.expires is not None and now >= self.expires
 
 
-ErrorCode = Literal[
-    "",
-    "EMERGENCY_STOP",
-    "ARM_FAULT",
-    "OUT_OF_REACH",
-    "OUT_OF_ZONE",
-    "VISION_TIMEOUT",
-    "GRIP_FAILED",
-    "GRIPPER_FAULT",
-    "PART_LOST",
-    "PART_UNEXPECTED",
-    "PART_NOT_RELEASED",
-    "FORCE_LIMIT",
-    "HANDSHAKE_TIMEOUT",
-    "OUTPUT_REFUSED",
-    "NO_CONTACT",
-]
-ADVICE: dict[str, str] = {
+ADVICE: Mapping[PickPlaceError, str] = {
     "EMERGENCY_STOP": "reset the robot, then reset the job; the hand still has what it had",
     "ARM_FAULT": "see the robot's message, then reset the job",
     "OUT_OF_REACH": "move the part or the position, then reset the job",

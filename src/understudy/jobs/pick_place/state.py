@@ -1,18 +1,21 @@
-"""What the pick & place job holds in a snapshot, and what it reports."""
+"""The state of the pick & place job that snapshots hold."""
 
 from typing import Literal
 
 from msgspec import Struct, field
 
 from understudy.jobs.pick_place.choice import Chosen
-from understudy.jobs.pick_place.safety import ErrorCode, VisionWatchdog
+from understudy.jobs.pick_place.safety import VisionWatchdog
 from understudy.jobs.pick_place.table import State
 from understudy.jobs.pick_place.work import WorkState
-from understudy.ports.pick_place import DetectedObject, VisionResult
+from understudy.ports.pick_place import (
+    PickPlaceError,
+    PickPlaceReason,
+    PickPlaceStatistics,
+    VisionResult,
+)
 from understudy.units import NS_PER_SECOND
 
-Reason = Literal["", "DONE", "STOPPED", "NO_OBJECT", "PALLET_FULL", "SOURCE_EMPTY"]
-"""Why the last run has ended without a fault."""
 NoteKind = Literal["arm", "gripper", "vision", "lost", "arm_fault"]
 UNLIMITED = -1
 """Number of cycles of a run without an end."""
@@ -50,8 +53,8 @@ class Saved(Struct):
     state: State = "IDLE"
     before: State = "IDLE"
     paused_at: int = 0
-    reason: Reason = ""
-    code: ErrorCode = ""
+    reason: PickPlaceReason = ""
+    code: PickPlaceError = ""
     last_error: str = ""
     left: int = 0
     cycles: int = 0
@@ -72,42 +75,9 @@ class Saved(Struct):
     work: WorkState = field(default_factory=WorkState)
 
 
-class Statistics(Struct, frozen=True):
-    """Cycle times in seconds; 0 before the first successful cycle."""
-
-    last_s: float = 0.0
-    mean_s: float = 0.0
-    shortest_s: float = 0.0
-    longest_s: float = 0.0
-    by_class: dict[str, int] = {}
-
-
-class PickPlaceStatus(Struct, frozen=True):
-    """State, counts and target of the job. `code`: of the fault; `reason`: why the last run ended
-    without one. `cycles_left`: that follow the present one, -1 without an end. `progress`: 0…1 of
-    the present cycle. `paused_in`: the state before a pause."""
-
-    state: State = "IDLE"
-    cycle_count: int = 0
-    success_count: int = 0
-    fail_count: int = 0
-    current_target: DetectedObject | None = None
-    last_error: str = ""
-    code: ErrorCode = ""
-    reason: Reason = ""
-    running: bool = False
-    cycles_left: int = 0
-    holding: bool = False
-    scan_misses: int = 0
-    grip_misses: int = 0
-    progress: float = 0.0
-    paused_in: State | Literal[""] = ""
-    statistics: Statistics = Statistics()
-
-
-def statistics(saved: Saved) -> Statistics:
+def statistics(saved: Saved) -> PickPlaceStatistics:
     times, second = saved.times, NS_PER_SECOND
-    return Statistics(
+    return PickPlaceStatistics(
         times.last / second,
         times.total / times.count / second if times.count else 0.0,
         times.shortest / second,

@@ -3,21 +3,9 @@
 from collections.abc import Mapping
 from typing import Literal
 
-State = Literal[
-    "IDLE",
-    "MOVE_TO_SCAN",
-    "SCANNING",
-    "MOVE_TO_PICK",
-    "APPROACH_PICK",
-    "GRIPPING",
-    "RETRACT_PICK",
-    "MOVE_TO_PLACE",
-    "APPROACH_PLACE",
-    "RELEASING",
-    "RETRACT_PLACE",
-    "ERROR",
-    "PAUSED",
-]
+from understudy.ports.pick_place import PickPlaceState
+
+State = PickPlaceState
 Event = Literal[
     "start", "stop", "pause", "resume", "reset",
     "done", "found", "not_found", "scans_used_up", "missed", "rescan", "next_cycle", "fault",

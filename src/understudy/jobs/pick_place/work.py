@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from understudy.config.pick_place.cycle import CycleConfig, PinName
 from understudy.errors import Refused
-from understudy.jobs.pick_place.safety import ErrorCode, PickPlaceSafety
+from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import (
     Grip,
     Look,
@@ -27,7 +27,7 @@ from understudy.jobs.pick_place.steps import (
 )
 from understudy.ports import Ticket
 from understudy.ports.io import PinChange
-from understudy.ports.pick_place import ArmMotion, Gripper, Vision
+from understudy.ports.pick_place import ArmMotion, Gripper, PickPlaceError, Vision
 from understudy.units import NS_PER_MS
 
 Waits = Literal["", "arm", "gripper", "vision", "input", "retry", "contact"]
@@ -38,6 +38,8 @@ class JobPins(Protocol):
     """The pins of a controller, by number or name."""
 
     def digital_input(self, pin: PinName, /) -> bool: ...
+
+    def digital_output(self, pin: PinName, /) -> bool: ...
 
     def analog_input(self, channel: PinName, now: int, /) -> float: ...
 
@@ -72,7 +74,7 @@ class Owner(Protocol):
 
     def steps_done(self, now: int) -> None: ...
 
-    def step_failed(self, code: ErrorCode, reason: str, now: int) -> None: ...
+    def step_failed(self, code: PickPlaceError, reason: str, now: int) -> None: ...
 
     def grip_ended(self, refused: str | None, now: int) -> None:
         """The hand has closed; the manager calls `step_done` or begins other steps."""
@@ -81,7 +83,7 @@ class Owner(Protocol):
     def release_ended(self, refused: str | None, now: int) -> None: ...
 
 
-def arm_code(reason: str) -> ErrorCode:
+def arm_code(reason: str) -> PickPlaceError:
     return "EMERGENCY_STOP" if EMERGENCY_STOP in reason else "ARM_FAULT"
 
 

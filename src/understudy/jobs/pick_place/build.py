@@ -1,0 +1,188 @@
+"""Builds the pick & place job of a robot from its sections of pickplace.yaml, and checks them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from understudy.config.pick_place.cycle import ClassName, CycleConfig, PinName
+from understudy.config.pick_place.file import PickPlaceSections
+from understudy.config.pick_place.pallet import PalletConfig
+from understudy.config.pick_place.safety import SafetyConfig
+from understudy.config.pick_place.vision import VisionConfig
+from understudy.errors import ConfigError, located_at
+from understudy.jobs.arm_motion import ControllerMotion
+from understudy.jobs.pallet import PalletPattern
+from understudy.jobs.pick_place.choice import TargetChoice
+from understudy.jobs.pick_place.manager import PickPlaceManager
+from understudy.jobs.pick_place.safety import PickPlaceSafety, check_sections
+from understudy.jobs.pick_place.steps import SetOutput, WaitInput, all_handshakes
+from understudy.jobs.pick_place.work import Equipment, JobPins
+from understudy.offline.pick_place.pallet.reach import unreachable, unreachable_message
+from understudy.ports import FaultSource, Part
+from understudy.ports.pick_place import Gripper, JobArm
+from understudy.simulation.ground_truth_vision import CameraModel, GroundTruthVision, SeenParts
+from understudy.space.pose import Pose
+from understudy.space.transform import matrix
+from understudy.units import MM, nanoseconds
+
+
+@dataclass(frozen=True)
+class JobSite:
+    """The robot for which a job is built. `tool`: the number of the tool that the job works with,
+    None for the mounted one. `parts`: of the cell, which ground-truth vision sees. `warn`: writes a
+    line to the log."""
+
+    name: str
+    arm: JobArm
+    gripper: Gripper | None
+    pins: JobPins | None
+    parts: SeenParts | None
+    camera: Callable[[], CameraModel]
+    fault_source: FaultSource
+    warn: Callable[[str], None]
+    tool: int | None = None
+
+
+def pick_place_parts(sections: PickPlaceSections, site: JobSite) -> dict[str, Part]:
+    """The parts `motion`, `vision`, `pallet`, `source_pallet` and `pick_place`, those that the
+    sections need; empty without the section `pickplace`."""
+    cycle, pallet_config = sections.pickplace, sections.pallet
+    own: dict[str, Part] = {}
+    pallet = source = None
+    place = cycle.place_position if cycle is not None else None
+    if pallet_config is not None:
+        with located_at("pallet"):
+            own["pallet"] = pallet = PalletPattern(pallet_config, place)
+    if cycle is None:
+        return own
+    safety = sections.safety or SafetyConfig()
+    for warning in check_sections(cycle, safety):
+        site.warn(f"{site.name}: {warning}")
+    if site.gripper is None:
+        raise ConfigError("pick & place needs a gripper", key="gripper", allowed="gripper: {}")
+    if source_config := _source(cycle):
+        with located_at("pickplace.source_pallet"):
+            own["source_pallet"] = source = PalletPattern(source_config, cycle.pick_position)
+    _check_pins(cycle, site.pins)
+    own["motion"] = motion = _motion(site.arm)
+    vision = _vision(cycle, sections.vision or VisionConfig(), site)
+    if vision is not None:
+        own["vision"] = vision
+    limits = PickPlaceSafety(safety, cycle)
+    _check_places(cycle, limits, pallet)
+    for each in (pallet, source):
+        _check_reach(each, cycle, site)
+    equipment = Equipment(motion, site.gripper, vision, site.pins)
+    choice = TargetChoice(
+        cycle, limits, arm=motion, reach=site.arm.reach, vision=vision, pallet=pallet, source=source
+    )
+    own["pick_place"] = PickPlaceManager(cycle, limits, choice, equipment, site.arm.reach)
+    return own
+
+
+def _motion(arm: JobArm) -> ControllerMotion:
+    return ControllerMotion(arm.controller, arm.move_to, arm.flange)
+
+
+def _source(cycle: CycleConfig) -> PalletConfig | None:
+    """The pallet from which parts are taken; raises ConfigError if a source lacks its keys."""
+    if cycle.source == "fixed" and cycle.pick_position is None:
+        raise ConfigError("source: fixed needs a position", key="pickplace.pick_position")
+    if cycle.source != "pallet":
+        return None
+    if cycle.source_pallet is None:
+        raise ConfigError("source: pallet needs a pallet", key="pickplace.source_pallet")
+    if not cycle.source_pallet.depalletise:
+        raise ConfigError(
+            "parts are taken off in reverse order",
+            key="pickplace.source_pallet.depalletise",
+            value=False,
+            allowed="true",
+        )
+    return cycle.source_pallet
+
+
+def _vision(cycle: CycleConfig, config: VisionConfig, site: JobSite) -> GroundTruthVision | None:
+    if cycle.source != "vision":
+        return None
+    if config.source == "process":
+        raise ConfigError(
+            "the vision process is not available", key="vision.source", allowed="ground_truth"
+        )
+    if site.parts is None:
+        raise ConfigError("ground-truth vision needs parts in the cell", key="vision.source")
+    return GroundTruthVision(
+        f"{site.name}.vision",
+        site.parts,
+        lambda now: matrix(site.arm.flange(now)),
+        camera=site.camera(),
+        latency=nanoseconds(cycle.vision_latency_s),
+        fault_source=site.fault_source,
+    )
+
+
+# ── checks ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _check_pins(cycle: CycleConfig, pins: JobPins | None) -> None:
+    """Raises ConfigError for a pin of handshake or insert that the robot does not have."""
+    insert = cycle.insert
+    inputs: list[PinName] = [] if insert is None or insert.contact is None else [insert.contact]
+    outputs: list[PinName] = []
+    for step in all_handshakes(cycle.handshake):
+        if isinstance(step, WaitInput):
+            inputs.append(step.pin)
+        elif isinstance(step, SetOutput):
+            outputs.append(step.pin)
+    channels = [] if insert is None or insert.force_input is None else [insert.force_input]
+    if insert is not None and insert.required and not (inputs or channels):
+        raise ConfigError(
+            "a contact is required, and no input reports it",
+            key="pickplace.insert",
+            allowed="contact, force_input, or required: false",
+        )
+    if not (inputs or outputs or channels):
+        return
+    if pins is None:
+        raise ConfigError("the robot has no pins", key="pickplace.handshake")
+    try:
+        for pin in inputs:
+            pins.digital_input(pin)
+        for pin in outputs:
+            pins.digital_output(pin)
+        for channel in channels:
+            pins.analog_input(channel, 0)
+    except LookupError as problem:
+        raise ConfigError(str(problem.args[0]), key="pickplace.handshake") from None
+
+
+def _check_places(
+    cycle: CycleConfig, limits: PickPlaceSafety, pallet: PalletPattern | None
+) -> None:
+    """Raises ConfigError for a place outside the place zone."""
+    for key, at in _places(cycle, pallet):
+        if refused := limits.validate_place_position(at):
+            raise ConfigError(refused.reason, key=key)
+
+
+def _places(cycle: CycleConfig, pallet: PalletPattern | None) -> Iterator[tuple[str, Pose]]:
+    names: list[ClassName] = list(cycle.places)
+    yield from ((f"pickplace.places.{name}", cycle.places[name].pose()) for name in names)
+    if pallet is None:
+        yield "pickplace.place_position", cycle.place_position.pose()
+    else:
+        layout = pallet.layout
+        yield from ((f"pallet, cell {index}", layout.pose(index)) for index in range(layout.total))
+
+
+def _check_reach(pallet: PalletPattern | None, cycle: CycleConfig, site: JobSite) -> None:
+    """Names the cells of a pallet that the arm cannot reach, when the cell is loaded."""
+    if pallet is None:
+        return
+    tool = site.tool
+    pallet.unreachable = unreachable(
+        pallet.layout,
+        lambda poses: site.arm.reaches(poses, tool),
+        approach=cycle.approach_distance_mm * MM,
+    )
+    if pallet.unreachable:
+        site.warn(f"{site.name}: {unreachable_message(pallet.layout, pallet.unreachable)}")
