@@ -30,6 +30,7 @@ from understudy.operator.doors.state import state_face
 from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, EventSources
 from understudy.operator.history import History
+from understudy.operator.jobs import OperationModeCommands, PickPlaceCommands
 from understudy.operator.library import LibraryCommands, ProjectFolder
 from understudy.operator.mdi import MdiCommands
 from understudy.operator.mesh_builder import MeshBuilder
@@ -473,6 +474,8 @@ class OperatorApi:
             PinCommands(self.robots),
             PointCommands(self.robots, parts),
             TeachCommands(self.robots),
+            PickPlaceCommands(self.robots, self.log),
+            OperationModeCommands(self.robots, self.log),
         )
 
     def _program_subjects(

@@ -15,6 +15,7 @@ from understudy.ports.operation import (
     AxisReading,
     Condition,
     Frame,
+    OccupiesRobot,
     OperatorActions,
     RobotModel,
     Supervised,
@@ -84,8 +85,10 @@ class Robot:
         simulated: Side,
         devices: Mapping[str, Device],
         cell_stopped: Callable[[], bool],
+        jobs: Collection[OccupiesRobot] = (),
     ) -> None:
         self.name = name
+        self._jobs = jobs
         self._cell_stopped = cell_stopped
         self.devices = devices
         self.kind = config.kind
@@ -152,8 +155,13 @@ class Robot:
             self.side.time.act(program.stop)
 
     def motion_refusal(self, action: str) -> Refused | None:
-        """Why this action is refused while the cell is stopped, simulated or REAL."""
-        return INHIBITED if action in MOVES and self._cell_stopped() else None
+        """Why this action is refused: the cell is stopped, or a job moves the simulated robot."""
+        if action in MOVES and self._cell_stopped():
+            return INHIBITED
+        if self.real is not None or action not in (*MOVES, *NOT_DURING_PROGRAM):
+            return None
+        now = self.simulated.time.now()
+        return next(filter(None, (job.occupied(now) for job in self._jobs)), None)
 
     def summary(self) -> dict[str, Any]:
         """The answer of every command that acts on the robot."""
@@ -183,6 +191,7 @@ class Robots:
                 _simulated(name, each.kind, parts, time),
                 _devices(name, self.parts[name]),
                 lambda: engine.stopped,
+                [part for part in self.parts[name].values() if isinstance(part, OccupiesRobot)],
             )
             for name, each in config.robots.items()
         }

@@ -229,6 +229,15 @@ class Supervised(Protocol):
 
 
 @runtime_checkable
+class OccupiesRobot(Protocol):
+    """A job that moves a robot by itself: no other command may move it meanwhile."""
+
+    def occupied(self, now: int) -> Refused | None:
+        """Why other commands may not move the robot now."""
+        ...
+
+
+@runtime_checkable
 class HasParts(Protocol):
     """A robot that adds parts of its own to the cell: pins, devices, its collision watch."""
 

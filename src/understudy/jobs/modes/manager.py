@@ -76,7 +76,6 @@ class Surroundings:
     process: Settles | None = None
     arc_on: Callable[[], bool] = lambda: False
     gripper: Gripper | None = None
-    pick_place: PickPlaceReadings | None = None
 
 
 class State(Struct):
@@ -115,6 +114,7 @@ class ModeManager:
         if around.process is not None:
             around.process.on_process(self._process_changed)
         self._listens = False
+        self._pick_place: PickPlaceReadings | None = None
 
     # ── commands ──
 
@@ -143,7 +143,7 @@ class ModeManager:
             return Refused(f"the changeover has failed ({state.error}): retry or abort it first")
         if state.step:
             return Refused(f"a changeover to {state.target} is under way")
-        if around.pick_place is not None and around.pick_place.is_running():
+        if self._pick_place is not None and self._pick_place.is_running():
             return Refused("the pick & place cycle is running: stop it first")
         if around.arc_on():
             return Refused("the arc is on: switch it off first (M5)")
@@ -194,11 +194,22 @@ class ModeManager:
     def arc_refusal(self) -> Refused | None:
         return arc_refusal(self._state.mode)
 
-    def job_refusal(self, mode: TargetMode) -> Refused | None:
-        """Why a job that belongs to a mode cannot start."""
-        if self._state.mode == mode:
+    def pick_place_refusal(self, now: int) -> Refused | None:
+        """Why the pick & place cycle cannot start."""
+        if self._state.mode == "PICKPLACE":
             return None
-        return Refused(f"the mode is {self._state.mode}: change it to {mode} first")
+        return Refused(f"the mode is {self._state.mode}: request the mode PICKPLACE first")
+
+    def occupied(self, now: int) -> Refused | None:
+        """While the changeover moves the robot; in a step with a person at it, jogs are allowed."""
+        state = self._state
+        if state.step in ("", *ATTENDED):
+            return None
+        return Refused(f"the changeover to {state.target} moves the robot ({state.step})")
+
+    def watch(self, pick_place: PickPlaceReadings) -> None:
+        """The mode does not change while this cycle runs."""
+        self._pick_place = pick_place
 
     def on_limit(self, listener: Callable[[float], None]) -> None:
         self._limits.append(listener)

@@ -1,0 +1,264 @@
+"""Commands for the jobs of a robot: pick & place with its pallet, and the modes of operation."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, to_builtins
+
+from understudy.errors import Refused
+from understudy.operator.events import EventLog
+from understudy.operator.robots import Robot, Robots
+from understudy.operator.table import Command
+from understudy.ports.modes import OperationMode, TargetMode
+
+PICK_PLACE, PALLET, MODES, GRIPPER = "pick_place", "pallet", "modes", "gripper"
+Act = Callable[[Any, int], Refused | None]
+"""A command of a job: its part and the time."""
+
+
+class OfJob(Struct, frozen=True, forbid_unknown_fields=True):
+    """`robot`: can be left out if one robot of the cell has such a job."""
+
+    robot: str = ""
+
+
+class Cycles(Struct, frozen=True, forbid_unknown_fields=True):
+    """`max_cycles`: -1 means without an end."""
+
+    robot: str = ""
+    max_cycles: Annotated[int, Meta(ge=-1, le=1_000_000_000)] = -1
+
+
+class Index(Struct, frozen=True, forbid_unknown_fields=True):
+    """`index`: the number of places that are filled; the next part goes to the place after them."""
+
+    index: Annotated[int, Meta(ge=0, le=1_000_000_000)]
+    robot: str = ""
+
+
+class Layer(Struct, frozen=True, forbid_unknown_fields=True):
+    layer: Annotated[int, Meta(ge=0, le=1000)]
+    robot: str = ""
+
+
+class RequestedMode(Struct, frozen=True, forbid_unknown_fields=True):
+    mode: TargetMode
+    robot: str = ""
+
+
+class Jobs:
+    """Finds the job of a robot and acts on it at the time of the cell."""
+
+    def __init__(self, robots: Robots) -> None:
+        self._robots = robots
+
+    def having(self, kind: str) -> dict[str, Robot]:
+        """The robots that have such a job."""
+        return {robot.name: robot for robot in self._robots if self._part(robot, kind) is not None}
+
+    def part(self, name: str, kind: str) -> tuple[Robot, Any] | Refused:
+        """A robot and its job; without a name, of the only robot that has one."""
+        able = self.having(kind)
+        if not name and len(able) == 1:
+            name = next(iter(able))
+        if not name and able:
+            return Refused(f"robot: several have {kind}: {', '.join(able)}")
+        robot = self._robots.find(name) if name else Refused(f"no robot of this cell has {kind}")
+        if isinstance(robot, Refused):
+            return robot
+        if robot.name not in able:
+            there = ", ".join(able) or "no robot of this cell"
+            return Refused(f"{robot.name} has no section for {kind}; it has: {there}")
+        return robot, self._part(robot, kind)
+
+    def act(self, name: str, kind: str, act: Act) -> Any:
+        """Acts on a job; its status, or why it was refused."""
+        found = self.part(name, kind)
+        if isinstance(found, Refused):
+            return found
+        robot, part = found
+        if robot.real is not None:
+            return Refused(f"{robot.name} is REAL: its jobs run in simulation only")
+        refused = robot.simulated.time.act(lambda now: act(part, now))
+        return refused if isinstance(refused, Refused) else status_of(robot, part)
+
+    def look(self, name: str, kind: str) -> Any:
+        found = self.part(name, kind)
+        return found if isinstance(found, Refused) else status_of(*found)
+
+    def _part(self, robot: Robot, kind: str) -> Any:
+        return self._robots.parts[robot.name].get(f"{robot.name}.{kind}")
+
+
+def status_of(robot: Robot, part: Any) -> dict[str, Any]:
+    status = robot.simulated.time.act(part.status)
+    return {"robot": robot.name, **to_builtins(status)}
+
+
+# ── pick & place ────────────────────────────────────────────────────────────────────────────────
+
+
+class PickPlaceCommands:
+    """The commands of the pick & place cycle, of its hand and of its pallet."""
+
+    def __init__(self, robots: Robots, log: EventLog) -> None:
+        self._jobs = Jobs(robots)
+        for name in self._jobs.having(PICK_PLACE):
+            self._record(name, robots.parts[name][f"{name}.{PICK_PLACE}"], log)
+
+    def commands(self) -> list[Command]:
+        if not self._jobs.having(PICK_PLACE):
+            return []
+        add = Command
+        found = [
+            add("pick_place", "state, counts and target of the cycle", self._look, OfJob, "viewer"),
+            add("start_pick_place", "run cycle after cycle", self._start, Cycles),
+            self._of_cycle("single_pick_place", "run one cycle", _single),
+            self._of_cycle("stop_pick_place", "end the run; a held part stays", _called("stop")),
+            self._of_cycle("pause_pick_place", "feed hold", _called("pause")),
+            self._of_cycle("resume_pick_place", "go on after a pause", _called("resume")),
+            self._of_cycle("reset_pick_place", "clear the fault", _called("reset")),
+            self._of_cycle(
+                "retract_pick_place", "tool straight up to the safe height",
+                _called("emergency_retract"),
+            ),
+            add("grip_part", "close the hand, if no cycle runs", self._grip, OfJob),
+            self._of_cycle(
+                "release_part", "open the hand, if no cycle runs", _called("release_part")
+            ),
+        ]  # fmt: skip
+        return found + (self._of_pallet() if self._jobs.having(PALLET) else [])
+
+    def _of_pallet(self) -> list[Command]:
+        add = Command
+        return [
+            add("pallet", "size, pattern and next place", self._pallet, OfJob, "viewer"),
+            add("set_pallet_index", "go on at a place of the pallet", self._set_index, Index),
+            add("set_pallet_layer", "go on at a layer of the pallet", self._set_layer, Layer),
+            add("reset_pallet", "begin the pallet again", self._reset_pallet, OfJob),
+        ]  # fmt: skip
+
+    def _of_cycle(self, name: str, doc: str, act: Act) -> Command:
+        return Command(name, doc, lambda given: self._jobs.act(given.robot, PICK_PLACE, act), OfJob)
+
+    def _look(self, given: OfJob) -> Any:
+        return self._jobs.look(given.robot, PICK_PLACE)
+
+    def _start(self, given: Cycles) -> Any:
+        def start(cycle: Any, now: int) -> Refused | None:
+            refused: Refused | None = cycle.run_continuous(now, given.max_cycles)
+            return refused
+
+        return self._jobs.act(given.robot, PICK_PLACE, start)
+
+    def _grip(self, given: OfJob) -> Any:
+        found = self._jobs.part(given.robot, GRIPPER)
+        hand = None if isinstance(found, Refused) else found[1]
+
+        def grip(cycle: Any, now: int) -> Refused | None:
+            if hand is None or (refused := cycle.occupied(now)):
+                return refused if hand is not None else Refused("the robot has no gripper")
+            ticket = hand.start_grip(now)
+            return ticket if isinstance(ticket, Refused) else None
+
+        return self._jobs.act(given.robot, PICK_PLACE, grip)
+
+    # ── pallet ──
+
+    def _pallet(self, given: OfJob) -> Any:
+        return self._jobs.look(given.robot, PALLET)
+
+    def _set_index(self, given: Index) -> Any:
+        return self._change(given.robot, lambda pallet: pallet.skip_to_position(given.index))
+
+    def _set_layer(self, given: Layer) -> Any:
+        return self._change(given.robot, lambda pallet: pallet.set_layer(given.layer))
+
+    def _reset_pallet(self, given: OfJob) -> Any:
+        return self._change(given.robot, lambda pallet: pallet.reset())
+
+    def _change(self, name: str, change: Callable[[Any], Refused | None]) -> Any:
+        """Changes a pallet; refused while the cycle uses it."""
+        found = self._jobs.part(name, PICK_PLACE)
+        cycle = None if isinstance(found, Refused) else found[1]
+
+        def act(pallet: Any, now: int) -> Refused | None:
+            if cycle is not None and cycle.is_running():
+                return Refused("the pick & place cycle is running: stop it first")
+            return change(pallet)
+
+        return self._jobs.act(name, PALLET, act)
+
+    # ── log ──
+
+    def _record(self, name: str, cycle: Any, log: EventLog) -> None:
+        """Notes the end of every cycle in the event log; a fault as an alarm."""
+
+        def ended(number: int, success: bool, now: int) -> None:
+            if success:
+                log.note("pick_place", name, f"cycle {number} done", now)
+                return
+            status = cycle.status(now)
+            kind = "alarm" if status.state == "ERROR" else "pick_place"
+            log.note(kind, name, f"cycle {number} failed: {status.last_error}", now)
+
+        cycle.on_cycle(ended)
+
+
+def _single(cycle: Any, now: int) -> Refused | None:
+    refused: Refused | None = cycle.run_continuous(now, 1)
+    return refused
+
+
+def _called(method: str) -> Act:
+    """The command of a job by the name of its method."""
+
+    def act(part: Any, now: int) -> Refused | None:
+        refused: Refused | None = getattr(part, method)(now)
+        return refused
+
+    return act
+
+
+# ── modes of operation ──────────────────────────────────────────────────────────────────────────
+
+
+class OperationModeCommands:
+    """The commands of the mode managers: request, confirmation of a tool, retry, abort."""
+
+    def __init__(self, robots: Robots, log: EventLog) -> None:
+        self._jobs = Jobs(robots)
+        for name in self._jobs.having(MODES):
+            self._record(name, robots.parts[name][f"{name}.{MODES}"], log)
+
+    def commands(self) -> list[Command]:
+        if not self._jobs.having(MODES):
+            return []
+        add = Command
+        return [
+            add("operation_mode", "mode of operation and changeover", self._look, OfJob, "viewer"),
+            add("request_mode", "change the mode of operation", self._request, RequestedMode),
+            self._of_modes("confirm_tool", "the tool that was asked for is mounted"),
+            self._of_modes("retry_changeover", "start a failed changeover again", "retry"),
+            self._of_modes("abort_changeover", "end a changeover; back, or to MANUAL", "abort"),
+        ]
+
+    def _of_modes(self, name: str, doc: str, method: str = "") -> Command:
+        act = _called(method or name)
+        return Command(name, doc, lambda given: self._jobs.act(given.robot, MODES, act), OfJob)
+
+    def _look(self, given: OfJob) -> Any:
+        return self._jobs.look(given.robot, MODES)
+
+    def _request(self, given: RequestedMode) -> Any:
+        def request(modes: Any, now: int) -> Refused | None:
+            refused: Refused | None = modes.request_mode_change(given.mode, now)
+            return refused
+
+        return self._jobs.act(given.robot, MODES, request)
+
+    def _record(self, name: str, modes: Any, log: EventLog) -> None:
+        def changed(old: OperationMode, new: OperationMode, now: int) -> None:
+            log.note("mode", name, f"{old} → {new}", now)
+
+        modes.on_mode_changed(changed)
