@@ -146,7 +146,7 @@ class PickPlaceCommands:
 
     def _start(self, given: Cycles) -> Any:
         def start(cycle: Any, now: int) -> Refused | None:
-            refused: Refused | None = cycle.run_continuous(now, given.max_cycles)
+            refused: Refused | None = cycle.start(now, max_cycles=given.max_cycles)
             return refused
 
         return self._jobs.act(given.robot, PICK_PLACE, start)
@@ -206,7 +206,7 @@ class PickPlaceCommands:
 
 
 def _single(cycle: Any, now: int) -> Refused | None:
-    refused: Refused | None = cycle.run_continuous(now, 1)
+    refused: Refused | None = cycle.start(now, max_cycles=1)
     return refused
 
 

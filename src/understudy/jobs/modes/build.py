@@ -39,7 +39,7 @@ def mode_parts(
     )
     manager = ModeManager(config, around)
     if pick_place is not None:
-        pick_place.may_start = lambda now: manager.job_refusal("PICKPLACE")
+        pick_place.may_start = manager.pick_place_refusal
     if isinstance(robot, ObeysModes):
         robot.obey(manager)
     return {"modes_motion": motion, "modes": manager}

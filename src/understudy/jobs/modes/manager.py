@@ -76,6 +76,7 @@ class Surroundings:
     process: Settles | None = None
     arc_on: Callable[[], bool] = lambda: False
     gripper: Gripper | None = None
+    pick_place: PickPlaceReadings | None = None
 
 
 class State(Struct):
@@ -114,7 +115,6 @@ class ModeManager:
         if around.process is not None:
             around.process.on_process(self._process_changed)
         self._listens = False
-        self._pick_place: PickPlaceReadings | None = None
 
     # ── commands ──
 
@@ -143,8 +143,8 @@ class ModeManager:
             return Refused(f"the changeover has failed ({state.error}): retry or abort it first")
         if state.step:
             return Refused(f"a changeover to {state.target} is under way")
-        if self._pick_place is not None and self._pick_place.is_running():
-            return Refused("the pick & place cycle is running: stop it first")
+        if around.pick_place is not None and (refused := around.pick_place.occupied(now)):
+            return refused
         if around.arc_on():
             return Refused("the arc is on: switch it off first (M5)")
         if around.gripper is not None and around.gripper.status(now).part_detected:
@@ -206,10 +206,6 @@ class ModeManager:
         if state.step in ("", *ATTENDED):
             return None
         return Refused(f"the changeover to {state.target} moves the robot ({state.step})")
-
-    def watch(self, pick_place: PickPlaceReadings) -> None:
-        """The mode does not change while this cycle runs."""
-        self._pick_place = pick_place
 
     def on_limit(self, listener: Callable[[float], None]) -> None:
         self._limits.append(listener)
