@@ -252,6 +252,10 @@ class Live:
                 break
             await asyncio.sleep(LOOK_SECONDS)
 
+    def on_part(self, name: str, action: Callable[[Any, int], Any]) -> Any:
+        """Calls ``action(part, now)`` with a part of the cell at its present time."""
+        return self._pump.act(lambda now: action(self._cell.parts[name], now))
+
     def advance(self, duration: float) -> None:
         self._pump.advance(duration_ns(duration))
 

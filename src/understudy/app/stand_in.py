@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from understudy.app.gripper_stand_in import GripperStandIn
     from understudy.app.live import Live
     from understudy.ports import LineAnswers, Rate
     from understudy.ports.hmi import Later
@@ -93,6 +94,16 @@ class StandIn:
         if isinstance(result, Refused):
             raise RuntimeError(result.reason)
         return result
+
+    def gripper(self, name: str = "") -> "GripperStandIn":
+        """A gripper with calls that wait: `grip()`, `release()`; the only one if none is named."""
+        from understudy.app.gripper_stand_in import GripperStandIn
+
+        return GripperStandIn(self, name)
+
+    def on_part(self, name: str, action: Callable[[Any, int], Any]) -> Any:
+        """Calls ``action(part, now)`` in the thread of the cell."""
+        return self._call(lambda live: live.on_part(name, action))
 
     def _wait_for(self, later: "Later") -> Any:
         answers: queue.Queue[Any] = queue.Queue()

@@ -15,26 +15,30 @@ from understudy.simulation.parts.cell_parts import CellParts
 from understudy.units import NS_PER_MS
 
 
+def cell_text(gripper: dict[str, Any] | None = None, **keys: Any) -> str:
+    """A cell file with one arm, its gripper and a cube of 0.3 kg at x = 500, y = 0 mm."""
+    robot = {
+        "kind": "arm",
+        "model": "g60",
+        "tool": 1,
+        "tools": {1: {"tcp_mm_deg": [0, 0, 80, 0, 0, 0]}},
+        "simulation": {"command_delay_ms": 0, "feedback_delay_ms": 0},
+        "gripper": gripper or {},
+    }
+    content = {
+        "robots": {"g60": robot},
+        "environment": {"objects": [TABLE]},
+        "parts": [{**CUBE, "mass_kg": 0.3}],
+        **keys,
+    }
+    return msgspec.json.encode(content).decode().replace('"1":', "1:")
+
+
 class GripperCell:
-    """Cell file with one arm, its gripper and a cube of 0.3 kg at x = 500, y = 0 mm."""
+    """The cell of `cell_text` on virtual time, with enabled drives."""
 
     def __init__(self, gripper: dict[str, Any] | None = None, **keys: Any) -> None:
-        robot = {
-            "kind": "arm",
-            "model": "g60",
-            "tool": 1,
-            "tools": {1: {"tcp_mm_deg": [0, 0, 80, 0, 0, 0]}},
-            "simulation": {"command_delay_ms": 0, "feedback_delay_ms": 0},
-            "gripper": gripper or {},
-        }
-        content = {
-            "robots": {"g60": robot},
-            "environment": {"objects": [TABLE]},
-            "parts": [{**CUBE, "mass_kg": 0.3}],
-            **keys,
-        }
-        text = msgspec.json.encode(content).decode().replace('"1":', "1:")
-        self.cell: Cell = build_cell(read_config(text, "gripper.yaml"))
+        self.cell: Cell = build_cell(read_config(cell_text(gripper, **keys), "gripper.yaml"))
         arm, found, parts = (self.cell.parts[name] for name in ("g60", "g60.gripper", "parts"))
         assert isinstance(arm, VirtualController)
         assert isinstance(found, GripperController)
