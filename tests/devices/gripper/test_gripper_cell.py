@@ -120,6 +120,10 @@ def test_a_pin_that_the_robot_does_not_have_is_refused() -> None:
         {"pins": {"close": 32}},
         {"fingers": {"open_mm": -1}},
         {"calibration": {"vacuum_kpa_per_v": 10.0}},
+        {"pins": {"close": 9}},
+        {"pins": {"part": 8}},
+        {"fingers": {"closed_mm": 79.5}},
+        {"type": "PNEUMATIC_VACUUM", "cup": {"sealed_kpa": -60.0}},
     ],
 )
 def test_invalid_keys_are_refused(keys: dict[str, Any]) -> None:

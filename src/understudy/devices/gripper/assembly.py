@@ -14,7 +14,13 @@ def build_gripper(name: str, config: Config, mount: Mount) -> GripperController:
 
 
 def _two_fingers(name: str, config: Config, mount: Mount) -> GripperController:
-    pins = config.pins
+    pins, fingers = config.pins, config.fingers
+    if fingers.closed_mm + 2.0 * fingers.sensor_mm >= fingers.open_mm:
+        allowed = f"less than open_mm ({fingers.open_mm:g}) by more than twice sensor_mm"
+        problem = "the fingers have no stroke"
+        raise ConfigError(
+            problem, key="fingers.closed_mm", value=fingers.closed_mm, allowed=allowed
+        )
     io = _checked(mount, (pins.close, pins.open), (pins.closed, pins.opened, pins.part), pins.force)
     return GripperController(
         name, config, FingerValve(config, io), FingerHardware(name, config, mount)
@@ -22,7 +28,13 @@ def _two_fingers(name: str, config: Config, mount: Mount) -> GripperController:
 
 
 def _cup(name: str, config: Config, mount: Mount) -> GripperController:
-    pins = config.pins
+    pins, threshold = config.pins, config.vacuum_threshold_kpa
+    if config.cup.sealed_kpa >= threshold:
+        allowed = f"below vacuum_threshold_kpa ({threshold:g})"
+        problem = "the simulated ejector never reaches the threshold"
+        raise ConfigError(
+            problem, key="cup.sealed_kpa", value=config.cup.sealed_kpa, allowed=allowed
+        )
     io = _checked(mount, (pins.vacuum_on, pins.blow_off), (pins.vacuum_ok,), pins.vacuum)
     io.retain(pins.vacuum_on)
     return GripperController(
@@ -44,8 +56,11 @@ BUILDERS = {
 def _checked(
     mount: Mount, outputs: tuple[int, ...], inputs: tuple[int, ...], channel: int
 ) -> DevicePins:
-    """The pins of the robot; a ConfigError if it lacks one of these."""
+    """The pins of the robot; a ConfigError if it lacks one of these, or if two are the same."""
     io = mount.needed_pins()
+    for which, pins in (("output", outputs), ("input", inputs)):
+        if len(set(pins)) < len(pins):
+            raise ConfigError(f"each {which} needs a pin of its own", key="pins", value=list(pins))
     try:
         for pin in outputs:
             io.digital_output(pin)
