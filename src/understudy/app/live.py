@@ -37,6 +37,7 @@ from understudy.operator.mesh_builder import MeshBuilder
 from understudy.operator.models import DeviceCommands, RobotQuery, view_of
 from understudy.operator.modes import ModeCommands
 from understudy.operator.motion import MotionCommands
+from understudy.operator.parts import PartCommands
 from understudy.operator.pins import PinCommands
 from understudy.operator.play import PlayCommands
 from understudy.operator.points import PointCommands, TeachCommands
@@ -465,6 +466,7 @@ class OperatorApi:
             DeviceCommands(config, cell.parts, pump),
             SceneQuery(config, self.robots, around.here, cell.parts, runs),
             around,
+            PartCommands(cell.parts, pump),
             *self._robot_subjects(cell.parts),
             *self._program_subjects(config, clock, cell.parts, runs, files),
         )

@@ -22,6 +22,7 @@ from understudy.operator.background import BackgroundRuns
 from understudy.operator.background_worker import Progress
 from understudy.operator.changes import Changes
 from understudy.operator.mesh_builder import Build, MeshBuilder
+from understudy.operator.parts import Named, parts_in
 from understudy.operator.table import Command, safely
 from understudy.ports import Part
 from understudy.ports.hmi import Later
@@ -56,10 +57,6 @@ class NewObject(Struct, frozen=True, forbid_unknown_fields=True):
 
     object: ObjectConfig
     zone: bool = False
-
-
-class Named(Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
 
 
 class Attach(Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,6 +112,7 @@ class EnvironmentCommands:
         assert isinstance(here, CellEnvironment)
         assert isinstance(engine, SimulationEngine)
         self.here, self._engine = here, engine
+        self._parts = parts_in(parts)
         self._watches = {
             name.partition(".")[0]: part
             for name, part in parts.items()
@@ -287,6 +285,8 @@ class EnvironmentCommands:
             return watch
 
         def put_down(now: int) -> Refused | None:
+            if self._parts is not None and given.name in self._parts.names():
+                return Refused(f"{given.name} is a part: open the gripper of {given.robot}")
             held = {thing.name: thing for thing in watch.held()}
             if given.name in held:
                 placed = moved(held[given.name], watch.flange(now))

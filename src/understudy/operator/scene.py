@@ -16,6 +16,7 @@ from understudy.errors import ConfigError, Refused
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.environment import HoldsObjects
 from understudy.operator.models import chain_of, tool_of, tools_of, work_offsets_of
+from understudy.operator.parts import parts_in
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import Part
@@ -50,6 +51,7 @@ class SceneQuery:
         self._robots = robots
         self._here = here
         self._drawn = [part for part in parts.values() if isinstance(part, HasBodies)]
+        self._parts = parts_in(parts)
         self._still: dict[str, dict[str, Any]] = {}
 
     def commands(self) -> list[Command]:
@@ -115,9 +117,15 @@ class SceneQuery:
     def _robot(self, robot: Robot) -> dict[str, Any]:
         if robot.name not in self._still:
             self._still[robot.name] = self._geometry(robot)
-        parts = parts_of(robot.simulated.controller).values()
-        watches = [part for part in parts if isinstance(part, HoldsObjects)]
-        held = [object_of(thing) for watch in watches for thing in watch.held()]
+        own = parts_of(robot.simulated.controller).values()
+        watches = [part for part in own if isinstance(part, HoldsObjects)]
+        parts = () if self._parts is None else self._parts.names()  # drawn by the query `parts`
+        held = [
+            object_of(thing)
+            for watch in watches
+            for thing in watch.held()
+            if thing.name not in parts
+        ]
         still = self._still[robot.name]
         tools = {
             number: {**still["tools"][number], **_tool(tool)}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import structs
 
+from understudy.operator.parts import parts_in
 from understudy.ports import Part
 from understudy.ports.hmi import CellView, Known, RobotView, Touching, Trailing, Viewed
 from understudy.ports.program import ProgramReadings
@@ -41,6 +42,7 @@ class CellWatch:
             program: object = parts.get(f"{name}.program")
             if isinstance(program, ProgramReadings):
                 self._programs[name] = program
+        self._parts = parts_in(parts)
         self._seq = 0
 
     def _view(self, name: str, now: int) -> RobotView:
@@ -68,4 +70,5 @@ class CellWatch:
                 for name, watch in self._touching.items()
                 for contact in watch.uncleared()
             ],
+            parts=0 if self._parts is None else self._parts.version,
         )

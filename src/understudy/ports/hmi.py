@@ -189,7 +189,10 @@ class HasPanel(Protocol):
 
 
 class CellView(Struct, frozen=True):
-    """State of all robots at one time: `t` simulated, `real` wall seconds since the start."""
+    """State of all robots at one time: `t` simulated, `real` wall seconds since the start.
+
+    `parts`: another number means that the answer of the query `parts` has changed; 0 without parts.
+    """
 
     seq: int
     t: float
@@ -198,6 +201,7 @@ class CellView(Struct, frozen=True):
     robots: Mapping[str, RobotView]
     trail: Mapping[str, Trail] = {}
     contacts: Sequence[Any] = ()
+    parts: int = 0
 
 
 class Watch(Protocol):

@@ -75,6 +75,7 @@ def test_a_frame_has_everything_that_a_page_draws() -> None:
             },
             "trail": {"g60": [1, [[0.1, 0.0, 0.0], [0.2, 0.0, 0.0]], 4]},
             "contacts": [],
+            "parts": 0,
         }
     ]
 

@@ -1,4 +1,4 @@
-// An object of the environment, or one that a robot holds; it turns red on contact.
+// An object of the environment, one that a robot holds, or a part; it turns red on contact.
 
 import { THREE } from "../three/index.js";
 import { matt, zone } from "./materials.js";
@@ -14,7 +14,7 @@ const FLOOR_WIDTH_M = 1.5;
 export class SceneObject {
   constructor(facts, { held = false } = {}) {
     this.name = facts.name;
-    this.material = facts.zone ? zone(ZONE) : matt(held ? HELD : GREY);
+    this.material = facts.zone ? zone(ZONE) : matt(facts.color ?? (held ? HELD : GREY));
     this.object = body([facts], this.material, { shadow: !facts.zone });
     const box = new THREE.Box3().setFromObject(this.object);
     // A floor is not drawn: the grid is there instead.
@@ -34,6 +34,11 @@ export class SceneObject {
     this.red = touched;
     this.material.emissive.set(touched ? color : 0x000000);
     this.material.visible = touched || !this.isFloor;
+  }
+
+  // → its middle in the cell: x, y, z
+  position() {
+    return new THREE.Box3().setFromObject(this.object).getCenter(new THREE.Vector3()).toArray();
   }
 
   remove() {

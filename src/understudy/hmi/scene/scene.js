@@ -30,6 +30,12 @@ const FIGURES_MS = 100;
 const same = (one, other) => one.robot === other.robot && one.link === other.link && one.object === other.object;
 const fixed = ({ held, tool, tools, frames, ...rest }) => rest; // facts of a robot that never change
 
+// A part of the query `parts` as an object of the scene.
+function partFacts({ name, type, size_mm: [x, y, z], color, transform }) {
+  const [wide, deep, high] = [x / 1000, y / 1000, z / 1000];
+  return { name, type, color, transform, dimensions: [wide, deep, high], radius: wide / 2, height: high };
+}
+
 // → the answer as JSON; null if it is refused, or if the server does not answer (the frame shows that)
 async function get(address) {
   try {
@@ -48,6 +54,8 @@ class Scene {
     this.chosen = "";
     this.robots = new Map();
     this.objects = new Map(); // name → object of the environment, or held by a robot
+    this.parts = new Map(); // name → {object, key, holder}: parts of the cell, resting or held
+    this.partsVersion = 0;
     this.marks = new Map(); // robot → {trail, preview, arc, cloud, workspace}
     this.contacts = [];
     this.dismissed = []; // contacts that were cleared, but that older frames still contain
@@ -99,7 +107,9 @@ class Scene {
   // The cell file may set colours and the layers that are shown at first.
   rebuildRobots({ robots = {}, visualization: options = {} }) {
     for (const { object } of [...this.robots.values(), ...this.marks.values()]) dispose(object);
-    for (const kept of [this.robots, this.marks]) kept.clear();
+    for (const { object } of this.parts.values()) object.remove();
+    for (const kept of [this.robots, this.marks, this.parts]) kept.clear();
+    this.partsVersion = 0; // held parts went with their robots
     for (const color in COLORS) this.colors[color] = options[color] ?? COLORS[color];
     for (const layer in LAYER_OPTIONS) this.layers[layer] = this.userLayers[layer] ?? options[LAYER_OPTIONS[layer]] ?? DEFAULT_LAYERS[layer];
     for (const [name, robot] of Object.entries(robots)) this.addRobot(name, robot);
@@ -148,10 +158,43 @@ class Scene {
     this.marks.set(name, marks);
   }
 
+  // Parts change their places seldom: the frames only say that there is something to read.
+  async loadParts(version) {
+    this.partsVersion = version;
+    const answer = await get("/api/parts");
+    if (!answer) this.partsVersion = 0; // the next frame tries again
+    if (!answer || version !== this.partsVersion) return;
+    this.showParts(answer.parts);
+  }
+
+  showParts(parts) {
+    const known = new Set(parts.map(({ name }) => name));
+    for (const [name, { object }] of this.parts) {
+      if (known.has(name)) continue;
+      object.remove();
+      this.parts.delete(name);
+    }
+    for (const part of parts) {
+      const key = JSON.stringify([part.transform, part.holder, part.size_mm, part.color]);
+      const before = this.parts.get(part.name);
+      if (before?.key === key) continue;
+      before?.object.remove();
+      const object = new SceneObject(partFacts(part), { held: true });
+      object.object.visible = this.layers.environment;
+      (this.robots.get(part.holder)?.chain.flange ?? this.viewport.scene).add(object.object);
+      this.parts.set(part.name, { object, key, holder: part.holder });
+    }
+    this.showContacts();
+  }
+
   addObject(facts, flange = null) {
     const object = new SceneObject(facts, { held: Boolean(flange) });
     (flange || this.viewport.scene).add(object.object);
     this.objects.set(facts.name, object);
+  }
+
+  shownObjects() {
+    return [...this.objects.values(), ...[...this.parts.values()].map(({ object }) => object)];
   }
 
   // ── visibility ──
@@ -185,7 +228,7 @@ class Scene {
     for (const button of document.querySelectorAll("[data-layer]")) {
       button.classList.toggle("u-chosen", layers[button.dataset.layer]);
     }
-    for (const { object } of this.objects.values()) object.visible = layers.environment;
+    for (const { object } of this.shownObjects()) object.visible = layers.environment;
     for (const robot of this.robots.values()) {
       const marks = this.marks.get(robot.name);
       robot.posture = null;
@@ -213,6 +256,7 @@ class Scene {
     this.time = frame.t;
     for (const [name, points] of Object.entries(feed.trails)) this.updateTrail(name, points);
     this.updateContacts(frame.contacts || []);
+    if (this.ready && frame.parts && frame.parts !== this.partsVersion) this.loadParts(frame.parts);
     const joints = this.robots.get(this.chosen)?.chain.movers.map(({ joint }) => joint) || [];
     if (performance.now() - this.figuresAt < FIGURES_MS) return;
     this.figuresAt = performance.now();
@@ -247,7 +291,7 @@ class Scene {
       const names = robot.bodies().filter((link) => touching.has(`${robot.name}/${link}`));
       robot.showContacts(new Set(names), color);
     }
-    for (const object of this.objects.values()) object.showContact(touching.has(object.name), color);
+    for (const object of this.shownObjects()) object.showContact(touching.has(object.name), color);
     this.viewport.changed = true;
   }
 
@@ -380,6 +424,7 @@ class Scene {
     const each = (count) => Object.fromEntries([...this.marks].map(([name, marks]) => [name, count(marks)]));
     return {
       ready: Boolean(this.ready), robots, layers: { ...this.layers }, objects: [...this.objects.keys()],
+      parts: Object.fromEntries([...this.parts].map(([name, { object, holder }]) => [name, { holder, at: object.position() }])),
       trail: each((marks) => marks.trail.length), preview: each((marks) => marks.preview.length),
       cloud: each((marks) => marks.cloud?.geometry.attributes.position.count ?? 0),
       contacts: this.contacts, red: this.redNames(), chosen: this.chosen, view: this.viewport.name,

@@ -121,13 +121,16 @@ class CellParts:
         self._prisms: dict[str, Prism] = {}
         self._around: tuple[object, tuple[Prism, ...]] = (None, ())
         self._environment = CellEnvironment(NOTHING)
-        self._holders: Mapping[str, Holder] = {}
+        self.holders: Mapping[str, Holder] = {}
         self._listeners: list[PartListener] = []
         self._dropped = self._tipped = 0
+        self.version = 1
+        """Changes whenever a part is taken, let go, moved, added, removed or restored: pages that
+        draw the parts read them again. No state."""
 
     def join(self, environment: CellEnvironment, holders: Mapping[str, Holder]) -> None:
         """Puts the configured parts into their cell; raises a ConfigError if one cannot rest."""
-        self._environment, self._holders = environment, holders
+        self._environment, self.holders = environment, holders
         taken = {thing.name for thing in environment.environment.everything()}
         found = {
             name: (value, at, prism_of(solid(value, at)))
@@ -184,7 +187,7 @@ class CellParts:
         place = self.place(name, now)
         if record.holder:
             self._detach(record, now)
-        holder = self._holders[robot]
+        holder = self.holders[robot]
         within = inverse(holder.flange(now)) @ place
         self._records[name] = replace(record, place=rows(within), state="held", holder=robot)
         below = self._prisms.pop(name, None)
@@ -264,7 +267,7 @@ class CellParts:
         record = self._records[name]
         place = np.array(record.place)
         if record.state == "held":
-            return np.asarray(self._holders[record.holder].flange(now) @ place)
+            return np.asarray(self.holders[record.holder].flange(now) @ place)
         if record.state == "falling":
             return _falling(record, now)
         return place
@@ -311,7 +314,7 @@ class CellParts:
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, State)
         for record in saved.records:
-            _check_record(record, self._holders)
+            _check_record(record, self.holders)
         self._records = {record.value.name: record for record in saved.records}
         self._dropped, self._tipped = saved.dropped, saved.tipped
         self._prisms = {
@@ -320,7 +323,7 @@ class CellParts:
             if r.state == "resting"
         }
         self._lay(None)
-        for robot, holder in self._holders.items():
+        for robot, holder in self.holders.items():
             name = self.held_by(robot)
             self._carry(holder, self._records[name] if name else None)
 
@@ -390,7 +393,7 @@ class CellParts:
             self._let_settle(name, now)
 
     def _detach(self, record: Record, now: int) -> None:
-        holder = self._holders[record.holder]
+        holder = self.holders[record.holder]
         if holder.watch is not None:
             holder.watch.detach(record.value.name, now)
         self._carry(holder, None)
@@ -401,6 +404,7 @@ class CellParts:
 
     def _lay(self, now: int | None) -> None:
         """Informs the robots of the parts that they can touch."""
+        self.version += 1
         self._environment.lay(
             [
                 solid(record.value, np.array(record.place), self.margin)
