@@ -466,13 +466,13 @@ class OperatorApi:
             DeviceCommands(config, cell.parts, pump),
             SceneQuery(config, self.robots, around.here, cell.parts, runs),
             around,
-            PartCommands(cell.parts, pump),
-            *self._robot_subjects(cell.parts),
+            *self._robot_subjects(cell.parts, pump),
             *self._program_subjects(config, clock, cell.parts, runs, files),
         )
 
-    def _robot_subjects(self, parts: dict[str, Part]) -> tuple[Subject, ...]:
+    def _robot_subjects(self, parts: dict[str, Part], pump: Pump) -> tuple[Subject, ...]:
         return (
+            PartCommands(parts, pump),
             self.events,
             self.history,
             self.modes,

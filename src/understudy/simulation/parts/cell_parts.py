@@ -46,6 +46,7 @@ from understudy.simulation.parts.layout import (
     solid,
 )
 from understudy.space.model.environment import Environment
+from understudy.space.model.shapes import CollisionObject
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, inverse, matrix, pose
 from understudy.units import MM, nanoseconds, seconds
@@ -119,6 +120,7 @@ class CellParts:
         self._configured = built_parts(configs)
         self._records: dict[str, Record] = {}
         self._prisms: dict[str, Prism] = {}
+        self._solids: dict[Record, CollisionObject] = {}
         self._around: tuple[object, tuple[Prism, ...]] = (None, ())
         self._environment = CellEnvironment(NOTHING)
         self.holders: Mapping[str, Holder] = {}
@@ -405,14 +407,14 @@ class CellParts:
     def _lay(self, now: int | None) -> None:
         """Informs the robots of the parts that they can touch."""
         self.version += 1
-        self._environment.lay(
-            [
-                solid(record.value, np.array(record.place), self.margin)
-                for record in self._records.values()
-                if record.state == "resting"
-            ],
-            now,
-        )
+        resting = [record for record in self._records.values() if record.state == "resting"]
+        self._solids = {record: self._solid(record) for record in resting}
+        self._environment.lay(self._solids.values(), now)
+
+    def _solid(self, record: Record) -> CollisionObject:
+        """The shape of a resting part for collision checks; it is kept while the part rests."""
+        known = self._solids.get(record)
+        return known or solid(record.value, np.array(record.place), self.margin)
 
     def _note(self, text: str, now: int) -> None:
         for listener in self._listeners:
