@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from understudy.errors import Refused
 from understudy.operator.traffic import KEPT, LONGEST, MOST_AT_ONCE, Traffic, WhichTraffic
+from understudy.ports import WireMessage
 from understudy.units import NS_PER_SECOND
-from understudy.wire.chat import Event
+from understudy.wire.chat import Event, event_of
 
 ENDS = ("bench.text_tcp", "g60.grblhal")
 
@@ -72,3 +73,14 @@ def test_an_unknown_face_is_refused_with_the_known_ones() -> None:
     answer = query(noted(0), endpoint="bench.text_tpc")
     assert isinstance(answer, Refused)
     assert "bench.text_tcp" in answer.reason
+
+
+def test_many_messages_at_once_are_noted_as_one_by_one() -> None:
+    together, alone = Traffic(ENDS), Traffic(ENDS)
+    for count in (3, 2 * KEPT, 1):
+        messages = [WireMessage(f"s.{n}", b"%d" % n * (n % 300)) for n in range(count)]
+        together.note_sent(count, ENDS[0], "nats", messages)
+        for message in messages:
+            alone.note(event_of(count, ENDS[0], "nats", "<", message))
+        for since in (0, 2, 10, 2 * KEPT):
+            assert query(together, since=since) == query(alone, since=since)

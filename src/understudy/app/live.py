@@ -5,7 +5,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -50,7 +50,7 @@ from understudy.operator.slices import Slices
 from understudy.operator.table import Command, Commands
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
-from understudy.ports import AnyFace, CallsPlace, EndsRun, Part, Rate, Run
+from understudy.ports import AnyFace, CallsPlace, EndsRun, Part, Rate, Run, WireMessage
 from understudy.ports.access import TOKEN_VARIABLE, check_reachable, is_loopback
 from understudy.ports.hmi import RobotView
 from understudy.ports.tokens import check_token
@@ -61,7 +61,7 @@ from understudy.space.collision.pair_store import keep
 from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
 from understudy.wire.can import device_place
-from understudy.wire.chat import ENDING, Event
+from understudy.wire.chat import ENDING, Event, note_each
 from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, KeepsFiles, PeerEvents, Server
@@ -95,7 +95,7 @@ class Options:
     real: bool = False
     project: Path | None = None
     files: Path | None = None
-    note: Callable[[Event], None] = lambda event: None
+    note: Callable[[Event], None] | None = None
     run: Run | None = None
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
@@ -122,7 +122,7 @@ class Live:
         self._cell.interruptible = True
         self._traffic = Traffic(self._cell.faces)
         self._note = options.note
-        self._exchange = Exchange(self._cell, self._noted(options.note))
+        self._exchange = Exchange(self._cell, self._note_all, self._note_sent)
         self._pump = Pump(
             self._exchange,
             self._cell.clock_state,
@@ -246,7 +246,8 @@ class Live:
         """Parts say goodbye; brokers have some time to take it."""
         if not any(isinstance(part, EndsRun) for part in self._cell.parts.values()):
             return
-        self._note(Event(self._pump.now(), "cell", "end", "!", ENDING))
+        if self._note is not None:
+            self._note(Event(self._pump.now(), "cell", "end", "!", ENDING))
         self._pump.act(partial(end_run, self._cell.parts))
         for _ in range(round(LAST_MESSAGES_SECONDS / LOOK_SECONDS)):
             if not self._exchange.behind():
@@ -260,12 +261,17 @@ class Live:
     def advance(self, duration: float) -> None:
         self._pump.advance(duration_ns(duration))
 
-    def _noted(self, note: Callable[[Event], None]) -> Callable[[Event], None]:
-        def both(event: Event) -> None:
-            self._traffic.note(event)
-            note(event)
+    def _note_all(self, event: Event) -> None:
+        self._traffic.note(event)
+        if self._note is not None:
+            self._note(event)
 
-        return both
+    def _note_sent(
+        self, at: int, endpoint: str, peer: str, messages: Sequence[WireMessage]
+    ) -> None:
+        self._traffic.note_sent(at, endpoint, peer, messages)
+        if self._note is not None:
+            note_each(self._note, at, endpoint, peer, messages)
 
     def _facts(self) -> dict[str, Any]:
         config = self.config

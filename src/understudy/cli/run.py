@@ -133,7 +133,7 @@ def run(
         wires=terminals(pty or [], config, ephemeral=ephemeral),
         for_seconds=for_, hmi=_with_page(hmi, config, exit_),
         real=real, project=project, files=_existing(files),
-        note=chat.note if chat else lambda event: None,
+        note=chat.note if chat else None,
     )  # fmt: skip
     on_start = _on_start(program, robot, leave=exit_)
     interrupted = _until_interrupted(_live(config, options, ready_file, chat, on_start))

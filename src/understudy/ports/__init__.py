@@ -166,6 +166,16 @@ class MessageSession(Protocol):
     def owed(self) -> bool: ...
 
 
+@runtime_checkable
+class TakesMany(Protocol):
+    """A `MessageSession` that gives many messages at once."""
+
+    def take_many(self, room: int) -> Sequence[WireMessage]:
+        """Removes and returns the next messages, in the order of `take`; ``room`` bytes can be
+        sent. Empty: `take` returns nothing either."""
+        ...
+
+
 class MessageFace(TimedPart, Protocol):
     """A dialect of whole messages: opened, timed and saved like a byte face."""
 

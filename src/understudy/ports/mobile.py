@@ -252,6 +252,10 @@ class FleetOutput(Protocol):
         confirm it; empty: it is sent once."""
         ...
 
+    def take_many(self, room: int) -> Sequence[WireMessage]:
+        """As `take`: the next messages together."""
+        ...
+
     def take_handled(self) -> Sequence[str]:
         """Removes and returns `reply_to` of the messages that were handled: they can be
         acknowledged."""

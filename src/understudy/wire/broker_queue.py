@@ -33,9 +33,9 @@ class BrokerQueue:
     def behind(self) -> bool:
         return self._pending > BEHIND
 
-    def _note_waiting(self, message: WireMessage) -> None:
-        """A message was queued."""
-        self._pending += self._size(message)
+    def _note_waiting(self, size: int) -> None:
+        """Messages of this size were queued."""
+        self._pending += size
         self._sendable.set()
 
     def _size(self, message: WireMessage) -> int:

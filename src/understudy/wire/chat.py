@@ -16,11 +16,12 @@ as \\x20. In an address every space is \\x20; an empty one is written as -.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from understudy.errors import ConfigError
+from understudy.ports import WireMessage
 from understudy.units import NS_PER_SECOND
 
 Kind = Literal[">", "<", "!"]
@@ -45,6 +46,26 @@ class Event:
     kind: Kind
     data: bytes
     address: tuple[str, str] | None = None
+
+
+Note = Callable[[Event], None]
+NoteSent = Callable[[int, str, str, Sequence[WireMessage]], None]
+"""Time, endpoint, peer and messages."""
+
+
+def event_of(at: int, endpoint: str, peer: str, kind: Kind, data: bytes | WireMessage) -> Event:
+    if isinstance(data, bytes):
+        return Event(at, endpoint, peer, kind, data)
+    return Event(at, endpoint, peer, kind, data.payload, (data.address, data.reply_to))
+
+
+def note_each(
+    note: Note, at: int, endpoint: str, peer: str,
+    messages: Sequence[WireMessage],
+) -> None:  # fmt: skip
+    """Notes messages to a peer one by one."""
+    for each in messages:
+        note(event_of(at, endpoint, peer, "<", each))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,18 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
-from understudy.ports import Locked, MessageSession, Session, Snapshot, WireMessage
+from understudy.ports import (
+    Locked,
+    MessageSession,
+    Session,
+    Snapshot,
+    TakesMany,
+    WireMessage,
+)
+from understudy.wire.chat import NoteSent
 from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.inbox import ByteInbox, MessageInbox
-from understudy.wire.interface import BrokerSink, Sink
+from understudy.wire.interface import BrokerSink, SendsMany, Sink
 from understudy.wire.message_faults import Data, size_of
 from understudy.wire.turns import pieces_of
 
@@ -44,6 +52,8 @@ class Connection:
     first: FirstBytes = field(default_factory=FirstBytes)
     broker: BrokerSink | None = None
     """The sink, if it leads to a broker."""
+    batches: tuple[TakesMany, SendsMany] | None = None
+    """Session and sink, if both can pass many messages at once."""
 
     def __post_init__(self) -> None:
         self.broker = self.sink if isinstance(self.sink, BrokerSink) else None
@@ -67,11 +77,25 @@ class Connection:
 
     def join(self, session: AnySession, unread: Any = ()) -> None:
         """Continues with this session, and with what it has not read yet."""
-        self.session = session
+        self.session, sink = session, self.sink
+        self.batches = None
+        if isinstance(session, TakesMany) and isinstance(sink, SendsMany):
+            self.batches = session, sink
         if isinstance(session, MessageSession):
             self.inbox = MessageInbox(session, unread)
         else:
             self.inbox = ByteInbox(session, bytes(unread))
+
+    def send_batches(self, now: int, note: NoteSent) -> bool:
+        """Sends many messages at once, if no rule delays others; true if something was sent."""
+        sent = False
+        if self.batches is not None and not self.delayed:
+            session, sink = self.batches
+            while messages := session.take_many(sink.room()):
+                note(now, self.endpoint, self.peer, messages)
+                sink.send_many(messages)
+                sent = True
+        return sent
 
     def save(self, resumes_at: int) -> "SavedConnection":
         return SavedConnection(

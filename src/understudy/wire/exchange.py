@@ -11,7 +11,8 @@ arrive. Until then it waits in `Connection.unheard`.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -27,7 +28,7 @@ from understudy.ports import (
     WireMessage,
 )
 from understudy.units import NS_PER_SECOND, duration_ns, seconds
-from understudy.wire.chat import Event, Kind
+from understudy.wire.chat import Event, Kind, Note, NoteSent, event_of, note_each
 from understudy.wire.connection import (
     AnySession,
     Connection,
@@ -46,7 +47,6 @@ log = logging.getLogger(__name__)
 
 MOST_HELD = 1 << 20
 """Bytes that scenario rules may delay for one peer."""
-
 LONGEST_RUN = 3600 * NS_PER_SECOND
 """Simulated time that a cell in this process runs at most while a condition holds."""
 
@@ -55,13 +55,18 @@ LONGEST_RUN = 3600 * NS_PER_SECOND
 
 
 class Exchange(CellFaces):
-    """All connections of a cell; ``note`` is called for everything that passes."""
+    """All connections of a cell; ``note`` is called for everything that passes. ``note_sent``: for
+    many messages that go to a peer at once, instead of ``note`` for each."""
 
     def __init__(
-        self, timed_cell: TimedCell, note: Callable[[Event], None] = lambda event: None
+        self,
+        timed_cell: TimedCell,
+        note: Note = lambda event: None,
+        note_sent: NoteSent | None = None,
     ) -> None:
         super().__init__(timed_cell)
         self._note = note
+        self._note_sent = note_sent or partial(note_each, note)
         self._opened = dict.fromkeys(timed_cell.faces, 0)
         self._connections: dict[tuple[str, str], Connection] = {}
         self._unread: dict[Connection, None] = {}
@@ -348,7 +353,8 @@ class Exchange(CellFaces):
 
     def _send_all(self, connection: Connection) -> bool:
         """True if something was sent, or the connection was closed: others may go on then."""
-        sent = False
+        undisturbed = connection.endpoint not in self._answer_faults
+        sent = undisturbed and connection.send_batches(self.timed_cell.now, self._note_sent)
         while data := connection.session.take(self._room(connection)):
             sent |= self._send(connection, data)
         self._read_more(connection)
@@ -460,12 +466,8 @@ class Exchange(CellFaces):
         return self._connections.get((connection.endpoint, connection.peer)) is connection
 
     def _record(self, connection: Connection, kind: Kind, data: Data) -> None:
-        now, endpoint, peer = self.timed_cell.now, connection.endpoint, connection.peer
-        if isinstance(data, bytes):
-            self._note(Event(now, endpoint, peer, kind, data))
-        else:
-            address = (data.address, data.reply_to)
-            self._note(Event(now, endpoint, peer, kind, data.payload, address))
+        place = self.timed_cell.now, connection.endpoint, connection.peer
+        self._note(event_of(*place, kind, data))
 
 
 # ── a cell in this process ──────────────────────────────────────────────────────────────────────
@@ -528,6 +530,10 @@ class Client:
         else:
             self._received += data
             self.count += len(data)
+
+    def send_many(self, messages: Sequence[WireMessage]) -> None:
+        for message in messages:
+            self.send(message)
 
     def read_more(self, wanted: bool) -> None:
         return None

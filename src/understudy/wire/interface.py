@@ -7,6 +7,7 @@ A wire module is a row of the table WIRES. It has
   `{"pty": True}`; empty for a wire that needs no key.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Meta
@@ -40,6 +41,15 @@ class Sink(Protocol[D_contra]):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class SendsMany(Protocol):
+    """A `Sink` for which many messages at once cost less than one by one."""
+
+    def room(self) -> int: ...
+
+    def send_many(self, messages: Sequence[WireMessage]) -> None: ...
 
 
 class FaceFacts(Protocol):

@@ -58,3 +58,18 @@ def test_messages_of_the_connection_before_are_not_counted_twice() -> None:
     assert broker.session.owed()
     assert broker.tick() == ["ack-2"]
     assert not broker.session.owed()
+
+
+def test_many_messages_at_once_are_those_one_by_one_and_fit_into_the_room() -> None:
+    one_by_one, together = Broker(), Broker()
+    for broker in (one_by_one, together):
+        broker.send("ack-1")
+        since, broker.now = broker.now, broker.now + 10 * TICK
+        advance([broker.fleet], broker.now, lambda now: None, since=since)
+    expected = list(iter(lambda: one_by_one.session.take(1 << 20), None))
+    found: list[WireMessage] = []
+    while messages := together.session.take_many(2000):
+        assert sum(len(message.payload) for message in messages) <= 2000
+        found += messages
+    assert found == expected
+    assert len(found) > 5

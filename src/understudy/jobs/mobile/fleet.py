@@ -193,6 +193,9 @@ class Fleet:
     def take(self, room: int) -> WireMessage | None:
         return self._post.take(room)
 
+    def take_many(self, room: int) -> Sequence[WireMessage]:
+        return self._post.take_many(room)
+
     def take_handled(self) -> Sequence[str]:
         return self._post.take_handled()
 

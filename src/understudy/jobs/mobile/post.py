@@ -14,6 +14,8 @@ from understudy.ports.mobile import Rows
 PER_ROBOT = 32
 """Messages of streams that may wait for each robot, if the wire is slow; older ones are dropped."""
 LEAST = 4096
+AT_ONCE = 256 * 1024
+"""Bytes of the messages that the wire takes at once."""
 
 
 class SavedPost(Struct, forbid_unknown_fields=True):
@@ -65,6 +67,16 @@ class Post:
         if not self._ready or len(self._ready[0].payload) > room:
             return None
         return self._ready.popleft()
+
+    def take_many(self, room: int) -> list[WireMessage]:
+        """Messages with together at most ``room`` bytes, and not many more than `AT_ONCE`."""
+        taken: list[WireMessage] = []
+        ready, left = self._ready, min(room, AT_ONCE)
+        while ready and (left := left - len(ready[0].payload)) >= 0:
+            taken.append(ready.popleft())
+        if not taken and (large := self.take(room)):
+            taken.append(large)
+        return taken
 
     def timestamp(self, now: int) -> str:
         if self._stamp[0] != now:

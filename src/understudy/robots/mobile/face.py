@@ -68,6 +68,14 @@ class FleetSession:
             return WireMessage(self._handled.popleft(), ACKNOWLEDGED)
         return self._link.take(room)
 
+    def take_many(self, room: int) -> Sequence[WireMessage]:
+        """`TakesMany`: acknowledgements one by one, then the messages of the robots."""
+        self._collect()
+        if self._handled:
+            message = self.take(room)
+            return () if message is None else (message,)
+        return self._link.take_many(room)
+
     def failed(self, message: WireMessage, now: int) -> None:
         """Acknowledged: delivered again, the message would fail again."""
         if message.address != CONFIRMED:

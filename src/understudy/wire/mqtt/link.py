@@ -34,7 +34,7 @@ class MqttLink(BrokerQueue):
 
     def send(self, message: WireMessage) -> None:
         self._queue.append(message)
-        self._note_waiting(message)
+        self._note_waiting(self._size(message))
 
     def close(self) -> None:
         """A broker is not hung up on: it serves others, too."""

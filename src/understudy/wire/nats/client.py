@@ -31,6 +31,8 @@ MOST_SUBJECTS = 200_000
 __all__ = ["NatsClient", "NatsError", "connect", "shown"]
 CREDENTIALS = (b"BEGIN NATS USER JWT", b"BEGIN USER NKEY SEED")
 SEED = re.compile(rb"SU[A-Z2-7]{56}")
+SUBJECT = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
+"""Subjects of steady messages; others are sent with `publish`."""
 PERMISSIONS = "permissions violation"
 
 
@@ -83,16 +85,23 @@ class NatsClient(Client):
         """`error_cb` of nats-py."""
         self.problem = str(problem) or type(problem).__name__
 
-    async def publish_plain(self, subject: str, payload: bytes) -> None:
-        """`publish` without reply address and headers, for less: a subject is checked and encoded
-        once. The message leaves with the next `answered`."""
+    def add_frame(self, frames: list[bytes], subject: str, payload: bytes) -> bool:
+        """Adds the bytes of a message without reply address and headers, for `write`; false: it can
+        only be sent with `publish`, which says what is wrong with it. A subject is checked and
+        encoded once."""
         start = self._starts.get(subject)
-        if start is None or len(payload) > self._max_payload or not self.is_connected:
-            await self.publish(subject, payload)
-            if len(self._starts) < MOST_SUBJECTS:
-                self._starts[subject] = f"PUB {subject}  ".encode()
-            return
-        await self._send_command(b"%b%d\r\n%b\r\n" % (start, len(payload), payload))
+        if start is None:
+            if not SUBJECT.fullmatch(subject) or len(self._starts) >= MOST_SUBJECTS:
+                return False
+            start = self._starts[subject] = f"PUB {subject} ".encode()
+        if len(payload) > self._max_payload:
+            return False
+        frames += (start, b"%d\r\n" % len(payload), payload, b"\r\n")
+        return True
+
+    async def write(self, data: bytes) -> None:
+        """Sends frames; they leave with the next `answered`."""
+        await self._send_command(data)
 
     # ── replaced parts of nats-py ──
 

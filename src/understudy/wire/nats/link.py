@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import logging
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -78,8 +79,8 @@ class NatsLink(BrokerQueue):
         self._config = config
         self._events = events
         self._connection: Connection | None = None
-        self._queue: deque[tuple[WireMessage, str]] = deque()
-        """Messages, and where JetStream confirms them."""
+        self._queue: deque[tuple[WireMessage | bytes, str, int]] = deque()
+        """Messages and where JetStream confirms them, or frames of many messages; sizes."""
         self._asked = 0
         """Messages that the server still may send for the last request."""
         self._pull_ended = asyncio.Event()
@@ -108,8 +109,27 @@ class NatsLink(BrokerQueue):
             self._unconfirmed[reply] = (message.reply_to, until)
             while len(self._unconfirmed) > MOST_UNCONFIRMED:
                 del self._unconfirmed[next(iter(self._unconfirmed))]
-        self._queue.append((message, reply))
-        self._note_waiting(message)
+        size = self._size(message)
+        self._queue.append((message, reply, size))
+        self._note_waiting(size)
+
+    def send_many(self, messages: Sequence[WireMessage]) -> None:
+        """Steady messages become one piece of data; others are sent one by one, in order."""
+        frames: list[bytes] = []
+        add, unhandled = self._client.add_frame, self._unhandled
+        for message in messages:
+            steady = not message.reply_to and message.address not in unhandled
+            if not (steady and add(frames, message.address, message.payload)):
+                self._send_frames(frames)
+                frames = []
+                self.send(message)
+        self._send_frames(frames)
+
+    def _send_frames(self, frames: list[bytes]) -> None:
+        if frames:
+            data = b"".join(frames)
+            self._queue.append((data, "", len(data)))
+            self._note_waiting(len(data))
 
     def close(self) -> None:
         self._client.give_up("the cell closed the connection")
@@ -178,9 +198,12 @@ class NatsLink(BrokerQueue):
             while self._queue:
                 size = 0
                 while self._queue and size < BATCH:
-                    message, reply = self._queue.popleft()
-                    size += self._size(message)
-                    await self._publish(message, reply)
+                    data, reply, one = self._queue.popleft()
+                    size += one
+                    if isinstance(data, bytes):
+                        await self._client.write(data)
+                    else:
+                        await self._publish(data, reply)
                 await self._client.answered(self._config.answer_timeout_s)
                 self._pending -= size
                 self._drained()
@@ -191,7 +214,7 @@ class NatsLink(BrokerQueue):
                 headers = {"Nats-Msg-Id": message.reply_to}
                 await self._client.publish(message.address, message.payload, reply, headers)
             else:
-                await self._client.publish_plain(message.address, message.payload)
+                await self._client.publish(message.address, message.payload)
         except (NatsError, ValueError) as problem:
             reason = str(problem) or type(problem).__name__
             self._say(f"a message to {message.address[:100]!r} cannot be sent: {reason}")

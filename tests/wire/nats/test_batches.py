@@ -1,0 +1,80 @@
+"""Many messages at once: the same messages, in the same order, as one by one."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from tests.wire.nats.bench import RobotFace, RobotSession, client_of, run, running, until
+
+from understudy.ports import WireMessage
+
+ROUNDS = 20
+SIZES = (0, 1, 900, 70_000)
+
+
+class ManySession(RobotSession):
+    """`TakesMany`."""
+
+    def take_many(self, room: int) -> Sequence[WireMessage]:
+        return list(iter(lambda: self.take(room), None))
+
+
+class ManyFace(RobotFace):
+    """Sends a mixture of messages at every tick."""
+
+    def open(self, peer: str, now: int) -> RobotSession:
+        self.openings += 1
+        self._sessions[peer] = ManySession(self, peer)
+        return self._sessions[peer]
+
+    def wake(self, now: int) -> None:
+        super().wake(now)
+        session = self._sessions.get("nats")
+        if session is None or self.rounds == ROUNDS:
+            return
+        self.rounds += 1
+        for n, size in enumerate(SIZES):
+            mark = b"%d/%d " % (self.rounds, n)
+            session.out.send(WireMessage(f"bench.r{n}.state", mark + b"\r\n" * (size // 2)))
+            session.out.send(WireMessage("bench.r1.ümlaut", mark))
+        session.out.send(WireMessage("bench.two words", b"this subject cannot be sent"))
+        session.out.send(WireMessage("bench.r9.state", b"x" * 2_000_000))
+        session.out.send(WireMessage("bench.last", b"%d" % self.rounds))
+
+    rounds = 0
+
+
+def test_messages_are_whole_and_in_order(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        face = ManyFace(events=3 * ROUNDS, per_tick=3)
+        heard: list[tuple[str, bytes]] = []
+
+        async def hear(message: object) -> None:
+            heard.append((message.subject, message.data))  # type: ignore[attr-defined]
+
+        async with running(face, rate=0.0) as bench, client_of(bench.address) as client:
+            await client.subscribe("bench.>", cb=hear)
+            await client.flush()
+            bench.cell.clock_state.set_rate(1.0)
+            await until(lambda: len(heard) >= ROUNDS * (2 * len(SIZES) + 1))
+            await until(lambda: face.confirmed == 3 * ROUNDS)
+            await asyncio.sleep(0)
+        expected = [
+            each
+            for number in range(1, ROUNDS + 1)
+            for each in [
+                *(
+                    each
+                    for n, size in enumerate(SIZES)
+                    for each in (
+                        (f"bench.r{n}.state", b"%d/%d " % (number, n) + b"\r\n" * (size // 2)),
+                        ("bench.r1.ümlaut", b"%d/%d " % (number, n)),
+                    )
+                ),
+                ("bench.last", b"%d" % number),
+            ]
+        ]
+        assert heard == expected
+
+    run(test())
+    assert "bench.r9.state" in caplog.text, "a message that is too large is named"
