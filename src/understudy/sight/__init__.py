@@ -1,0 +1,1 @@
+"""Mathematics of cameras: lens, pictures, markers and hand-eye calibration."""

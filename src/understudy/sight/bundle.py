@@ -1,0 +1,258 @@
+"""Refinement of a hand-eye calibration: the camera that explains the seen corners best.
+
+Bundle adjustment with a prior on the robot (maximum a posteriori). Unknown are the camera, the
+target and, for every pose, the error of the robot. The squares of the deviations of all corners in
+pixels, and of the errors of the robot in their standard deviations, become smallest. Without the
+prior the errors of a robot would be taken for errors of the camera.
+
+The corner P of the target is seen at Q = X⁻¹·M·Y·P. Eye in hand: M = (F·E)⁻¹; eye to hand:
+M = F·E, with the reported flange F and the error E of the robot. Small changes ξ = (shift, turn)
+act on the right of X, Y and E: X·exp(ξ).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from understudy.sight.hand_eye import Views
+from understudy.sight.lens import Lens
+from understudy.space.transform import Array, axis_angle, inverse, rotation_about
+from understudy.units import DEG, MM
+
+MOST_STEPS = 50
+SETTLED = 1e-10
+"""The search ends when the sum of squares changes by a smaller share."""
+LARGEST_DAMPING = 1e12
+
+
+class Corners(NamedTuple):
+    """Corners of the target that one picture shows: (m, 3) in the frame of the target in metres,
+    and (m, 2) pixels."""
+
+    points: Array
+    pixels: Array
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviations: of a corner in pixels, of the robot in metres and radians; 0: the robot
+    is taken as exact."""
+
+    pixel: float = 0.2
+    shift: float = 0.1 * MM
+    turn: float = 0.03 * DEG
+
+    @property
+    def exact_robot(self) -> bool:
+        return self.shift <= 0.0 or self.turn <= 0.0
+
+
+@dataclass(frozen=True)
+class Refined:
+    """`covariance`: 6×6 of the camera, in metres and radians, along its own axes. `pixel_rms`: of
+    the corners, one for each pose. `errors`: of the robot, (n, 4, 4)."""
+
+    camera: Array
+    target: Array
+    errors: Array
+    pixel_rms: Array
+    covariance: Array
+    steps: int
+
+    @property
+    def rms(self) -> float:
+        return float(np.sqrt(np.mean(self.pixel_rms**2)))
+
+
+class Estimate(NamedTuple):
+    """The unknowns as matrices."""
+
+    camera: Array
+    target: Array
+    errors: Array
+
+
+class Equations(NamedTuple):
+    """Normal equations at an estimate, by blocks: camera and target (12), each pose (6).
+
+    `cost`: half the sum of squares. The blocks of the poses are empty for an exact robot.
+    """
+
+    common: Array
+    mixed: Array
+    poses: Array
+    common_slope: Array
+    pose_slopes: Array
+    cost: float
+
+    def damped(self, by: float) -> "Equations":
+        """The diagonals made larger by a share."""
+        common = self.common + by * np.diag(np.diag(self.common))
+        poses = self.poses + by * self.poses * np.eye(6)
+        return self._replace(common=common, poses=poses)
+
+    def reduced(self) -> tuple[Array, Array]:
+        """Curvature and slope of camera and target, with the poses eliminated."""
+        through = np.linalg.solve(self.poses, np.swapaxes(self.mixed, 1, 2))
+        curvature = self.common - (self.mixed @ through).sum(axis=0)
+        slope = self.common_slope - np.einsum("nij,ni->j", through, self.pose_slopes)
+        return curvature, slope
+
+    def change(self) -> tuple[Array, Array]:
+        """The step to the minimum: of camera and target, and of each pose."""
+        curvature, slope = self.reduced()
+        common = np.linalg.solve(curvature, -slope)
+        right = -self.pose_slopes - np.einsum("nji,j->ni", self.mixed, common)
+        return _floats(common), _floats(np.linalg.solve(self.poses, right[..., None])[..., 0])
+
+
+def refine(
+    views: Views,
+    corners: Sequence[Corners],
+    lens: Lens,
+    *,
+    camera: Array,
+    target: Array,
+    noise: Noise | None = None,
+) -> Refined:
+    """The best camera, from a first estimate of camera and target (Levenberg and Marquardt)."""
+    problem = _Problem(views, corners, lens, noise or Noise())
+    here = Estimate(camera, target, np.tile(np.eye(4), (len(views), 1, 1)))
+    equations, damping, steps = problem.equations(here), 1e-6, 0
+    while steps < MOST_STEPS and damping < LARGEST_DAMPING:
+        steps += 1
+        there = problem.changed(here, *equations.damped(damping).change())
+        new = problem.equations(there)
+        if not new.cost <= equations.cost:
+            damping = max(10.0 * damping, 1e-9)
+            continue
+        settled = equations.cost - new.cost <= SETTLED * max(equations.cost, 1e-30)
+        here, equations, damping = there, new, damping / 10.0
+        if settled:
+            break
+    rms = problem.pixel_rms(here)
+    covariance = _floats(np.linalg.inv(equations.reduced()[0])[:6, :6])
+    return Refined(here.camera, here.target, here.errors, rms, covariance, steps)
+
+
+class _Problem:
+    """The sum of squares and its derivatives."""
+
+    def __init__(self, views: Views, corners: Sequence[Corners], lens: Lens, noise: Noise) -> None:
+        self._views = views
+        self._corners = corners
+        self._lens = lens
+        self._noise = noise
+
+    def changed(self, here: Estimate, common: Array, poses: Array) -> Estimate:
+        errors = here.errors
+        if len(poses):
+            errors = errors @ np.array([small_motion(each) for each in poses])
+        camera = here.camera @ small_motion(common[:6])
+        return Estimate(camera, here.target @ small_motion(common[6:]), errors)
+
+    def equations(self, here: Estimate) -> Equations:
+        common, common_slope, cost = np.zeros((12, 12)), np.zeros(12), 0.0
+        mixed, poses, slopes = [], [], []
+        for number in range(len(self._views)):
+            rows, missed = self._pose(here, number)
+            shared, own = rows[:, :12], rows[:, 12:]
+            common += shared.T @ shared
+            common_slope += shared.T @ missed
+            cost += 0.5 * float(missed @ missed)
+            if not self._noise.exact_robot:
+                mixed.append(shared.T @ own)
+                poses.append(own.T @ own)
+                slopes.append(own.T @ missed)
+        return Equations(
+            common,
+            np.array(mixed).reshape(-1, 12, 6),
+            np.array(poses).reshape(-1, 6, 6),
+            common_slope,
+            np.array(slopes).reshape(-1, 6),
+            cost,
+        )
+
+    def pixel_rms(self, here: Estimate) -> Array:
+        missed = (self._missed(here, number)[0] for number in range(len(self._views)))
+        return np.array([np.sqrt(np.mean(np.sum(each**2, axis=1))) for each in missed])
+
+    def _pose(self, here: Estimate, number: int) -> tuple[Array, Array]:
+        """Derivatives and deviations of one pose, in standard deviations."""
+        missed, seen, on_flange, inner = self._missed(here, number)
+        bend = self._lens.pixel_slopes(seen) / self._noise.pixel
+        by_camera = np.concatenate([-_unit(seen), _crosses(seen)], axis=2)
+        points = self._corners[number].points
+        turn = inverse(here.camera)[:3, :3] @ inner[:3, :3]
+        by_target = turn @ np.concatenate([_unit(points), -_crosses(points)], axis=2)
+        columns = [by_camera, by_target]
+        if not self._noise.exact_robot:
+            columns.append(self._by_error(here, number, on_flange))
+        rows = (bend @ np.concatenate(columns, axis=2)).reshape(2 * len(points), -1)
+        deviations = missed.reshape(-1) / self._noise.pixel
+        if self._noise.exact_robot:
+            return rows, deviations
+        scale = np.repeat([1.0 / self._noise.shift, 1.0 / self._noise.turn], 3)
+        prior = np.hstack([np.zeros((6, 12)), np.diag(scale)])
+        return np.vstack([rows, prior]), np.concatenate(
+            [deviations, scale * motion_vector(here.errors[number])]
+        )
+
+    def _by_error(self, here: Estimate, number: int, on_flange: Array) -> Array:
+        """Derivatives of the seen points by the error of the robot."""
+        back = inverse(here.camera)[:3, :3]
+        spin = np.concatenate([_unit(on_flange), -_crosses(on_flange)], axis=2)
+        if self._views.mount == "eye_in_hand":
+            return np.asarray(-back @ spin)
+        robot = self._views.flange[number] @ here.errors[number]
+        return np.asarray(back @ robot[:3, :3] @ spin)
+
+    def _missed(self, here: Estimate, number: int) -> tuple[Array, Array, Array, Array]:
+        """Deviations in pixels, the corners in the frame of the camera and of the flange, and M."""
+        points, pixels = self._corners[number]
+        robot = self._views.flange[number] @ here.errors[number]
+        inner = inverse(robot) if self._views.mount == "eye_in_hand" else robot
+        on_target = _moved(here.target, points)
+        through = _moved(inner, on_target)
+        seen = _moved(inverse(here.camera), through)
+        on_flange = through if self._views.mount == "eye_in_hand" else on_target
+        return self._lens.pixels(seen) - pixels, seen, on_flange, inner @ here.target
+
+
+def small_motion(change: Array) -> Array:
+    """exp of a shift and a turn, to the first order in their product."""
+    out = np.eye(4)
+    angle = float(np.linalg.norm(change[3:]))
+    if angle > 0.0:
+        out[:3, :3] = rotation_about(change[3:] / angle, angle)
+    out[:3, 3] = change[:3]
+    return out
+
+
+def motion_vector(motion: Array) -> Array:
+    """Shift, and axis times angle."""
+    axis, angle = axis_angle(motion[:3, :3])
+    return np.concatenate([motion[:3, 3], angle * axis])
+
+
+def _floats(values: ArrayLike) -> Array:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _moved(place: Array, points: Array) -> Array:
+    return np.asarray(points @ place[:3, :3].T + place[:3, 3])
+
+
+def _unit(points: Array) -> Array:
+    return np.broadcast_to(np.eye(3), (len(points), 3, 3))
+
+
+def _crosses(points: Array) -> Array:
+    """(n, 3, 3): the matrices that take v to p × v."""
+    x, y, z = points.T
+    none = np.zeros_like(x)
+    rows = [[none, -z, y], [z, none, -x], [-y, x, none]]
+    return np.ascontiguousarray(np.moveaxis(np.array(rows), 2, 0))

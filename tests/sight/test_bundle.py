@@ -1,0 +1,92 @@
+"""The refined camera explains the corners; errors of the robot do not spoil it."""
+
+import numpy as np
+import pytest
+from tests.sight.test_hand_eye import MOUNTS
+
+from understudy.errors import Refused
+from understudy.sight.bundle import Corners, Noise, Refined, refine, small_motion
+from understudy.sight.hand_eye import Mount, Views, target_place, tsai_lenz
+from understudy.sight.lens import Lens
+from understudy.space.transform import Array, angle_between, inverse, rotation_about
+from understudy.units import DEG, MM
+
+LENS = Lens(640, 480, 600.0, 600.0, 320.0, 240.0, (-0.12, 0.08, 0.0, 0.0, 0.0))
+BOARD = np.array([[x * 0.02, y * 0.02, 0.0] for y in range(-2, 3) for x in range(-3, 4)])
+POSES = 15
+
+
+def scene(
+    seed: int, mount: Mount, *, pixel: float, shift: float, turn: float
+) -> tuple[Views, list[Corners], Array]:
+    """Views of a board from a dome above it, as the robot reports them, and the camera."""
+    rng = np.random.default_rng(seed)
+    camera = small_motion(np.array([0.045, -0.012, 0.085, *rng.uniform(-0.3, 0.3, 3)]))
+    target = small_motion(np.array([0.5, 0.1, 0.02, *rng.uniform(-0.3, 0.3, 3)]))
+    flange, corners = [], []
+    for _ in range(POSES):
+        seen = np.eye(4)  # the target in the frame of the camera
+        seen[:3, 3] = *rng.uniform(-0.03, 0.03, 2), rng.uniform(0.25, 0.4)
+        axis = np.append(rng.normal(size=2), 0.0)
+        tilt = rotation_about(axis / np.linalg.norm(axis), rng.uniform(0.3, 0.6))
+        flip = rotation_about([1.0, 0.0, 0.0], np.pi)
+        seen[:3, :3] = flip @ tilt @ rotation_about([0.0, 0.0, 1.0], rng.uniform(-2, 2))
+        hand = target @ inverse(seen) @ inverse(camera)
+        pixels = LENS.pixels(BOARD @ seen[:3, :3].T + seen[:3, 3])
+        corners.append(Corners(BOARD, pixels + rng.normal(size=pixels.shape) * pixel))
+        error = small_motion(
+            np.concatenate([rng.normal(size=3) * shift, rng.normal(size=3) * turn])
+        )
+        true = hand if mount == "eye_in_hand" else inverse(hand)
+        flange.append((true @ inverse(error), seen))
+    reported, seen_targets = (np.array(each) for each in zip(*flange, strict=True))
+    return Views(reported, seen_targets, mount), corners, camera
+
+
+def refined(seed: int, mount: Mount, noise: Noise, **errors: float) -> tuple[Refined, Array]:
+    views, corners, camera = scene(seed, mount, **errors)
+    first = tsai_lenz(views)
+    assert not isinstance(first, Refused)
+    start = target_place(views, first)
+    return refine(views, corners, LENS, camera=first, target=start, noise=noise), camera
+
+
+@pytest.mark.parametrize("mount", MOUNTS)
+def test_exact_corners_give_the_exact_camera(mount: Mount) -> None:
+    for noise in (Noise(shift=0.0), Noise()):
+        found, camera = refined(1, mount, noise, pixel=0.0, shift=0.0, turn=0.0)
+        np.testing.assert_allclose(found.camera, camera, atol=1e-7)
+        assert found.rms < 1e-4
+
+
+@pytest.mark.parametrize("mount", MOUNTS)
+def test_noise_of_the_corners_shifts_the_camera_little(mount: Mount) -> None:
+    for seed in range(10):
+        found, camera = refined(seed, mount, Noise(shift=0.0), pixel=0.05, shift=0.0, turn=0.0)
+        assert np.linalg.norm(found.camera[:3, 3] - camera[:3, 3]) < 0.05 * MM
+        assert angle_between(found.camera, camera) < 0.01 * DEG
+
+
+@pytest.mark.parametrize("mount", MOUNTS)
+def test_the_prior_takes_the_errors_of_the_robot(mount: Mount) -> None:
+    robot = {"shift": 0.2 * MM / np.sqrt(3), "turn": 0.05 * DEG / np.sqrt(3)}
+    with_prior: list[float] = []
+    without: list[float] = []
+    for seed in range(10):
+        for noise, errors in ((Noise(**robot), with_prior), (Noise(shift=0.0), without)):
+            found, camera = refined(seed, mount, noise, pixel=0.05, **robot)
+            errors.append(float(np.linalg.norm(found.camera[:3, 3] - camera[:3, 3])))
+    assert max(with_prior) < 0.3 * MM
+    assert np.mean(with_prior) < np.mean(without)
+
+
+def test_the_covariance_is_that_of_the_errors() -> None:
+    noise = Noise(pixel=0.1, shift=0.0)
+    found = [
+        refined(seed, "eye_in_hand", noise, pixel=0.1, shift=0.0, turn=0.0) for seed in range(30)
+    ]
+    shares = []
+    for each, camera in found:
+        missed = (inverse(camera) @ each.camera)[:3, 3]
+        shares.append(float(missed @ np.linalg.solve(each.covariance[:3, :3], missed)))
+    assert 2.0 < np.mean(shares) < 4.5  # three for three directions
