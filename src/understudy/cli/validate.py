@@ -121,7 +121,7 @@ def _write(
     if sarif is not None:
         _save(sarif, ci.sarif(reports, __version__))
     if html is not None:
-        _save(html, [page(reports, config.environment(), figures_of(config)).encode()])
+        _save(html, [page(reports, config.surroundings(), figures_of(config)).encode()])
 
 
 def _save(path: Path, parts: Iterable[bytes]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from hashlib import sha256
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct, structs
@@ -51,6 +51,9 @@ from understudy.space.model.shapes import ReadMesh, mesh_from_bytes
 from understudy.wire import tcp
 from understudy.wire.dial import Destination, Device, parse_place
 from understudy.wire.interface import Port, Wire
+
+if TYPE_CHECKING:
+    from understudy.simulation.parts.sequence import PartSequence
 
 Controller = Literal["simulation", "real", "auto"]
 RealPlace = Destination | Device
@@ -217,6 +220,21 @@ class CellConfig:
             return self.head.environment.build(read or self.read_file, read_mesh)
         except ConfigError as problem:
             raise self.document.error(("environment",), problem) from None
+
+    def part_sequence(self, environment: Environment | None = None) -> "PartSequence":
+        """The parts of the cell before the first step, for offline checks."""
+        from understudy.simulation.parts.sequence import PartSequence
+
+        there = self.environment() if environment is None else environment
+        try:
+            return PartSequence(self.head.parts or (), self.head.part_rules, there)
+        except ConfigError as problem:
+            raise self.document.error(("parts",), problem) from None
+
+    def surroundings(self) -> Environment:
+        """What robots can touch when the cell starts: the environment and the resting parts."""
+        there = self.environment()
+        return self.part_sequence(there).stage().environment if self.head.parts else there
 
     def camera(self, robot: str) -> CameraModel:
         """The camera of a robot with the section `vision`, with its calibration file read."""

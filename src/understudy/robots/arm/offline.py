@@ -340,14 +340,14 @@ def _around(own: Config, setup: Setup, config: CellConfig) -> ArmSurroundings | 
     """Objects that a probe can touch; None if collision checks are off, as in the running cell."""
     if not own.collision.enable or not isinstance(setup.mover, ArmMover):
         return None
-    return ArmSurroundings(body_of(own, setup.mover.chain, config.read_file), config.environment())
+    return ArmSurroundings(body_of(own, setup.mover.chain, config.read_file), config.surroundings())
 
 
 def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
     """The arm in its environment, with the shapes of its tools and its limits."""
     own: Config = config.robots[robot].config
     driven = arm_of(config, robot)
-    environment = config.environment()
+    environment = config.surroundings()
     checked = own.collision.enable
     body = body_of(own, driven.movers[0].chain, config.read_file)
 

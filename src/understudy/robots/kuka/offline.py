@@ -52,7 +52,7 @@ class KukaOffline:
 
     def subject(self, program: str) -> Subject:
         """The robot in its environment, with the shapes of its tools."""
-        own, environment = self._config, self._cell.environment()
+        own, environment = self._config, self._cell.surroundings()
         model = model_of(own, self._cell.read_file)
         chain = model.chain
         body = body_of(own, chain, self._cell.read_file)
