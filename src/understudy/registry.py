@@ -36,6 +36,7 @@ DEVICES = {
 FACES = {
     "fleet": "understudy.robots.mobile.face",
     "grblhal": "understudy.robots.grblhal.face",
+    "gripper": "understudy.devices.gripper.modbus.face",
     "hmi_link": "understudy.operator.doors.hmi_link",
     "kuka_eki": "understudy.robots.kuka.face",
     "text_tcp": "understudy.robots.text_robot.face",

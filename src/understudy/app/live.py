@@ -50,7 +50,16 @@ from understudy.operator.slices import Slices
 from understudy.operator.table import Command, Commands
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
-from understudy.ports import AnyFace, CallsPlace, EndsRun, Part, Rate, Run, WireMessage
+from understudy.ports import (
+    AnyFace,
+    CallsPlace,
+    EndsRun,
+    HasCallers,
+    Part,
+    Rate,
+    Run,
+    WireMessage,
+)
 from understudy.ports.access import TOKEN_VARIABLE, check_reachable, is_loopback
 from understudy.ports.hmi import RobotView
 from understudy.ports.tokens import check_token
@@ -326,7 +335,11 @@ class Live:
 
     def _make_dials(self, options: Options) -> list[Dial]:
         """The connections to the devices of REAL robots that are parts of this cell."""
-        callers: list[Any] = [p for p in self._cell.parts.values() if isinstance(p, CallsPlace)]
+        parts = self._cell.parts.values()
+        callers: list[Any] = [part for part in parts if isinstance(part, CallsPlace)]
+        callers += [
+            each for part in parts if isinstance(part, HasCallers) for each in part.callers()
+        ]
         if callers and not options.real:
             raise ConfigError(
                 f"a robot of this cell is REAL ({callers[0].where}): it moves only with --real"

@@ -269,6 +269,13 @@ class CallsPlace(Protocol):
     def wanted(self) -> int | None: ...
 
 
+@runtime_checkable
+class HasCallers(Protocol):
+    """A part of a cell with drivers inside, which the live cell connects to their REAL devices."""
+
+    def callers(self) -> Sequence[CallsPlace]: ...
+
+
 # ── faults of scenario rules ────────────────────────────────────────────────────────────────────
 
 

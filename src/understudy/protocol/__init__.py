@@ -1,1 +1,1 @@
-"""Building blocks of faces (sessions) and of drivers (client)."""
+"""Building blocks of faces (sessions) and of drivers (client, device_caller)."""

@@ -10,7 +10,7 @@ The connection of a driver:
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from understudy.ports import Ticket
 from understudy.protocol.sessions import LineReader, Outbox, TextLine
@@ -64,6 +64,12 @@ class ReconnectSchedule:
         self.state = TRANSITIONS[self.state, "failed"]
         self.due = now + self._pauses[min(self._failures, len(self._pauses) - 1)]
         self._failures += 1
+
+    def save(self) -> tuple[ConnectionState, int, int, int]:
+        return self.state, self.due, self._number, self._failures
+
+    def load(self, saved: Sequence[Any]) -> None:
+        self.state, self.due, self._number, self._failures = saved
 
     def restart(self, at: int) -> None:
         """Forgets the connection and all failures; the next attempt is due at ``at``."""

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from understudy.devices.gripper.modbus import FAULTS as SERVO_FAULTS
+from understudy.devices.gripper.modbus import ServoConfig
 from understudy.ports.faults import Fault, Faults, Figure
 from understudy.ports.pick_place import GripperType
 
@@ -122,6 +124,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     calibration: Calibration = Calibration()
     fingers: Fingers = Fingers()
     cup: Cup = Cup()
+    servo: ServoConfig = ServoConfig()
 
 
 # ── phases of the controller ──
@@ -154,7 +157,7 @@ TRANSITIONS: Mapping[tuple[Phase, str], Phase] = {
 # ── faults ──
 
 LEVEL = {"value": Figure(1.0, 0.0, 1.0)}
-FAULTS: Faults = {
+PNEUMATIC_FAULTS: Faults = {
     "closed_sensor_stuck": Fault("brought", "GRIPPER_CLOSED keeps a level until reset", LEVEL),
     "opened_sensor_stuck": Fault("brought", "GRIPPER_OPENED keeps a level until reset", LEVEL),
     "part_sensor_stuck": Fault(
@@ -170,6 +173,7 @@ FAULTS: Faults = {
     "slip": Fault("brought", "the held part slips out of the gripper"),
     "grip_miss": Fault("asked", "this attempt to grip does not get hold of the part"),
 }
+FAULTS: Faults = {**PNEUMATIC_FAULTS, **SERVO_FAULTS}
 
 
 def build(name: str, config: Config, mount: "Mount") -> "GripperController":

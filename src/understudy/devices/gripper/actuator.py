@@ -20,7 +20,7 @@ class Timing(NamedTuple):
 
 class Reading(NamedTuple):
     """The sensors of a gripper. `direction`: of the last command. `problem`: sensors, or a device,
-    that report a fault."""
+    that report a fault. `opening`: between the fingers, m, where the gripper measures it."""
 
     closed: bool = False
     opened: bool = False
@@ -29,6 +29,7 @@ class Reading(NamedTuple):
     vacuum_kpa: float = 0.0
     direction: Direction = ""
     problem: str = ""
+    opening: float = 0.0
 
 
 class Saved(Protocol):

@@ -5,7 +5,7 @@ from understudy.devices.gripper.controller import GripperController
 from understudy.devices.gripper.cup import CupHardware
 from understudy.devices.gripper.fingers import FingerHardware
 from understudy.devices.gripper.valves import FingerValve, VacuumValve
-from understudy.errors import ConfigError
+from understudy.errors import ConfigError, install_command
 from understudy.ports.device import DevicePins, Mount
 
 
@@ -43,7 +43,15 @@ def _cup(name: str, config: Config, mount: Mount) -> GripperController:
 
 
 def _servo(name: str, config: Config, mount: Mount) -> GripperController:
-    raise ConfigError("a servo gripper needs the driver of its Modbus device", key="type")
+    try:
+        from understudy.devices.gripper.modbus.assembly import build_servo
+    except ModuleNotFoundError as problem:
+        if problem.name is None or not problem.name.startswith("pymodbus"):
+            raise
+        need = f"a servo gripper needs the package pymodbus: {install_command('pymodbus')}"
+        raise ConfigError(need, key="type") from None
+    driver, hardware = build_servo(name, config, mount)
+    return GripperController(name, config, driver, hardware)
 
 
 BUILDERS = {

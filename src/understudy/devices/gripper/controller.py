@@ -5,15 +5,16 @@ ticket at once, which ends by `on_finished`. A new command replaces the one unde
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
 from understudy.devices.gripper import TRANSITIONS, Config, Phase
 from understudy.devices.gripper.actuator import Actuator, Hardware, HasVacuum, Reading
+from understudy.devices.gripper.modbus.interface import OffersRegisters, Registers
 from understudy.errors import Refused
-from understudy.ports import Finished, Ticket
+from understudy.ports import CallsPlace, Finished, Ticket
 from understudy.ports.device import DeviceAction, DeviceEvent, PlotRow
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import PanelRow
@@ -241,7 +242,7 @@ class GripperController:
             vacuum_kpa=reading.vacuum_kpa,
             sensor_closed=reading.closed,
             sensor_opened=reading.opened,
-            opening=self._hardware.opening(now) if self._hardware else 0.0,
+            opening=self._hardware.opening(now) if self._hardware else reading.opening,
             error=self._state.error or reading.problem,
         )
 
@@ -289,12 +290,10 @@ class GripperController:
         )
 
     def plots(self) -> tuple[PlotRow, ...]:
-        hardware = self._hardware
         if isinstance(self._actuator, HasVacuum):
             return (PlotRow("vacuum_kpa", "kPa", lambda now: self.status(now).vacuum_kpa),)
-        opening = hardware.opening if hardware else lambda now: 0.0
         return (
-            PlotRow("opening_mm", "mm", lambda now: opening(now) / MM),
+            PlotRow("opening_mm", "mm", lambda now: self.status(now).opening / MM),
             PlotRow("grip_force_n", "N", lambda now: self.status(now).force_n),
         )
 
@@ -363,6 +362,18 @@ class GripperController:
     def active_faults(self) -> Sequence[str]:
         own = (f"{GRIPPER_FAULT}: {self._state.error}",) if self._state.error else ()
         return (*own, *(self._hardware.active_faults() if self._hardware else ()))
+
+    # ── other ends ──
+
+    def registers(self) -> Registers | None:
+        """The virtual Modbus device of a simulated servo gripper."""
+        hardware = self._hardware
+        return hardware.registers() if isinstance(hardware, OffersRegisters) else None
+
+    def callers(self) -> Sequence[CallsPlace]:
+        """The driver of a REAL servo gripper."""
+        real = self._hardware is None and isinstance(self._actuator, CallsPlace)
+        return (cast(CallsPlace, self._actuator),) if real else ()
 
     # ── part ──
 

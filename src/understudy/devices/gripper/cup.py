@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from understudy.devices.gripper import FAULTS, Config
+from understudy.devices.gripper import PNEUMATIC_FAULTS, Config
 from understudy.devices.gripper.contact import STANDARD_GRAVITY, Vector, cup_carries, seals
 from understudy.devices.gripper.grasp import WATCH_PERIOD, Grasp, Watch, is_weak
 from understudy.devices.gripper.valves import ns
@@ -29,7 +29,7 @@ SLACK = 1e-9
 NO_PART_HELD = Refused("the gripper holds no part")
 OWN_FAULTS: Faults = {
     name: fault
-    for name, fault in FAULTS.items()
+    for name, fault in PNEUMATIC_FAULTS.items()
     if name not in ("closed_sensor_stuck", "opened_sensor_stuck")
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from understudy.devices.gripper import FAULTS, Config
+from understudy.devices.gripper import PNEUMATIC_FAULTS, Config
 from understudy.devices.gripper.actuator import Direction
 from understudy.devices.gripper.contact import AXES, Vector, fingers_carry, span_along
 from understudy.devices.gripper.grasp import Grasp, Watch, is_weak
@@ -29,7 +29,7 @@ SLACK = 1e-9
 """Metres of rounding error."""
 SENSORS = {"closed_sensor_stuck": "closed", "opened_sensor_stuck": "opened",
            "part_sensor_stuck": "part"}  # fmt: skip
-OWN_FAULTS: Faults = {name: fault for name, fault in FAULTS.items() if name != "vacuum_leak"}
+OWN_FAULTS: Faults = {n: fault for n, fault in PNEUMATIC_FAULTS.items() if n != "vacuum_leak"}
 NO_PART_HELD = Refused("the gripper holds no part")
 
 

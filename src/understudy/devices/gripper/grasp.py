@@ -66,6 +66,10 @@ class Grasp:
         if self._parts is not None and self._parts.held_by(self._robot):
             self._parts.let_go(self._robot, now)
 
+    def held(self) -> str:
+        """The name of the part that the robot holds; empty if there is none."""
+        return "" if self._parts is None else self._parts.held_by(self._robot)
+
     # ── watch ──
 
     def start(self, watch: Watch, now: int) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-from understudy.robots.mobile.real.driver_caller import DeviceCaller
+from understudy.protocol.device_caller import DeviceCaller
 from understudy.units import NS_PER_MS
 
 TIMEOUT = 500 * NS_PER_MS

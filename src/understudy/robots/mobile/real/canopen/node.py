@@ -21,10 +21,10 @@ from collections.abc import Callable, Sequence
 
 from understudy.protocol.can_frames import CanFrame
 from understudy.protocol.client import ReconnectSchedule
+from understudy.protocol.device_caller import PAUSES
 from understudy.robots.mobile.real.canopen import cia402, services
 from understudy.robots.mobile.real.canopen.axis import Axis
 from understudy.robots.mobile.real.canopen.services import Sdo, SdoAnswer
-from understudy.robots.mobile.real.driver_caller import PAUSES
 from understudy.robots.mobile.real.driver_registers import STALE, TIMEOUT
 from understudy.units import NS_PER_MS
 

@@ -7,6 +7,7 @@ from understudy.ports import State
 from understudy.protocol.client import ReconnectSchedule
 from understudy.units import NS_PER_SECOND
 
+NOT_YET = "not connected yet"
 PAUSES = (NS_PER_SECOND, 2 * NS_PER_SECOND, 4 * NS_PER_SECOND)
 
 
@@ -28,7 +29,7 @@ class DeviceCaller:
         self._schedule = ReconnectSchedule(timeout=timeout, pauses=PAUSES)
         self._listeners: list[Callable[[], None]] = []
         self._cycles = 0
-        self._trouble = "not connected yet"
+        self._trouble = NOT_YET
 
     # ── the wire ──
 
