@@ -18,6 +18,7 @@ from understudy.ports.operation import (
     OccupiesRobot,
     OperatorActions,
     RobotModel,
+    StopsWithRobot,
     Supervised,
     skills,
 )
@@ -145,6 +146,7 @@ class Robot:
             return Refused(f"a program is running on {self.name}: no {action} until it ends")
         if action == "stop":
             self.end_program()
+            self.end_jobs()
         outcome = side.time.act(lambda now: run(*arguments, now))
         return outcome if isinstance(outcome, Refused) else None
 
@@ -154,11 +156,19 @@ class Robot:
         if program is not None and program.under_way():
             self.side.time.act(program.stop)
 
+    def end_jobs(self) -> None:
+        """A job that moves the simulated robot ends as stopped by the operator, not as failed."""
+        for job in self._jobs if self.real is None else ():
+            if isinstance(job, StopsWithRobot):
+                self.simulated.time.act(job.stop)
+
     def motion_refusal(self, action: str) -> Refused | None:
-        """Why this action is refused: the cell is stopped, or a job moves the simulated robot."""
+        """Why this action is refused: the cell is stopped, or a job moves the simulated robot. A
+        hold of the robot is ended by cycle_start also while a job runs."""
         if action in MOVES and self._cell_stopped():
             return INHIBITED
-        if self.real is not None or action not in (*MOVES, *NOT_DURING_PROGRAM):
+        starts_motion = action in (*MOVES, *NOT_DURING_PROGRAM) and action != "cycle_start"
+        if self.real is not None or not starts_motion:
             return None
         now = self.simulated.time.now()
         return next(filter(None, (job.occupied(now) for job in self._jobs)), None)

@@ -238,6 +238,13 @@ class OccupiesRobot(Protocol):
 
 
 @runtime_checkable
+class StopsWithRobot(Protocol):
+    """A job that ends when an operator stops its robot."""
+
+    def stop(self, now: int) -> Refused | None: ...
+
+
+@runtime_checkable
 class HasParts(Protocol):
     """A robot that adds parts of its own to the cell: pins, devices, its collision watch."""
 

@@ -22,7 +22,7 @@ from understudy.jobs.pick_place.state import (
     Saved,
     statistics,
 )
-from understudy.jobs.pick_place.steps import Rest, Step
+from understudy.jobs.pick_place.steps import Release, Rest, Step
 from understudy.jobs.pick_place.table import (
     BEFORE_PAUSE,
     CARRYING,
@@ -179,10 +179,7 @@ class PickPlaceManager:
         """Opens the hand on an operator's command, where the arm is."""
         if self.is_running() or self._work.under_way:
             return IS_RUNNING
-        ticket = self._gripper.start_release(now, timeout_ms=self.config.gripper_timeout_ms)
-        if isinstance(ticket, Refused):
-            return ticket
-        self._set_holding(False, now)
+        self._work.begin([Release()], now)
         return None
 
     def is_running(self) -> bool:
@@ -310,13 +307,13 @@ class PickPlaceManager:
             _DONE[self._state.state](self, now)
 
     def step_failed(self, code: PickPlaceError, reason: str, now: int) -> None:
-        """A fault of the cycle, or the end of a retract that could not be made."""
+        """A fault of the cycle, or the end of a retract or release on command."""
         if self.is_running():
             self._fail(code, reason, now)
             return
         self._abandon(now)
         before = f"{self._state.last_error}; " if self._state.last_error else ""
-        self._state.last_error = f"{before}the retract failed: {reason}"
+        self._state.last_error = f"{before}{code}: {reason}"
 
     def _fail(self, code: PickPlaceError, text: str, now: int) -> None:
         """Stops the cycle; the hand keeps what it has."""
