@@ -24,6 +24,8 @@ from understudy.motion import warm as motion
 from understudy.motion.dynamics import dynamics
 from understudy.motion.plan import motions_at
 from understudy.robots.mobile import drive
+from understudy.sight import render
+from understudy.sight import warm as sight
 from understudy.space import warm as space
 from understudy.space.collision.certify import certify
 from understudy.space.compiled import KERNELS
@@ -41,7 +43,7 @@ def is_warm() -> bool:
     """The cache holds the present version of a kernel of each package."""
     probes = (
         program.split_lines, motions_at, trace.trace_lines, certify, flange_frames,
-        drive.step_drives,
+        drive.step_drives, render.draw_face,
     )  # fmt: skip
     return all(map(_is_cached, probes))
 
@@ -63,6 +65,7 @@ def _compile_collisions(arms: list[Chain]) -> None:
 
 def _compile_motion(arms: list[Chain]) -> None:
     program.warm()
+    sight.warm()
     for arm in arms:
         space.warm_kinematics(arm)
         motion.warm(dynamics(arm))
