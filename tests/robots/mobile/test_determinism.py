@@ -10,6 +10,7 @@ import pytest
 
 from understudy.app.build import build_cell
 from understudy.config import load_config
+from understudy.jobs.mobile.ticker import Ticker
 from understudy.ports import CONFIRMED, WireMessage
 from understudy.units import NS_PER_SECOND, nanoseconds
 from understudy.wire.exchange import InProcessCell
@@ -169,3 +170,22 @@ def test_the_same_script_gives_the_same_bytes(folder: Path) -> None:
 @pytest.mark.soak
 def test_the_same_script_gives_the_same_bytes_for_an_hour(folder: Path) -> None:
     check(folder, 3600)
+
+
+def test_ticks_that_are_left_out_change_no_message(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Robots that stand tick when a message is due; the oracle ticks always."""
+    ticks: list[int] = []
+    tick = Ticker.tick
+
+    def counted(ticker: Ticker, now: int) -> None:
+        ticks.append(now)
+        tick(ticker, now)
+
+    monkeypatch.setattr(Ticker, "tick", counted)
+    found, fewer = at_once(folder, 60), len(ticks)
+    ticks.clear()
+    monkeypatch.setattr(Ticker, "expects", lambda ticker: True)
+    assert at_once(folder, 60) == found
+    assert fewer < len(ticks) - 50

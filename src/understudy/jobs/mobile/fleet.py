@@ -55,6 +55,7 @@ class Fleet:
         count = len(layout.robots)
         self._layout = layout
         self._hardware = hardware
+        self._rests = hardware if isinstance(hardware, Rests) else None
         self._post = Post(count, run_id=run_id, epoch=epoch, log=log)
         self._seeds = seeds or (None,) * count
         rates = sorted({robot.runtime.tick_hz for robot in layout.robots})
@@ -118,15 +119,24 @@ class Fleet:
         return min(wakes, default=None)
 
     def _next_tick(self, ticker: Ticker) -> int | None:
-        """The next tick. While robots stand and messages cannot be sent, ticks that change nothing
-        are left out."""
-        hardware = self._hardware
+        """The next tick. While robots stand, ticks that change nothing are left out: the next one
+        is that of the next message, module, script or fault. What comes from outside, and messages
+        that wait for their confirmation, bring the next tick."""
         if ticker.ticks < 0:
             return 0
-        if self._post.connected or not isinstance(hardware, Rests) or ticker.expects():
+        reason = ticker.ticks, ticker.poked, self._post.connected, self._post.waiting > 0
+        if ticker.plan[0] != reason:
+            ticker.plan = reason, self._plan_tick(ticker)
+        return ticker.plan[1]
+
+    def _plan_tick(self, ticker: Ticker) -> int | None:
+        waits = self._post.connected and self._post.waiting > 0
+        if self._rests is None or waits or ticker.expects():
             return ticker.next_tick()
-        change = hardware.next_change()
+        change = self._rests.next_change()
         wake = min(ticker.next_module_wake(), LATEST if change is None else change)
+        if self._post.connected:
+            wake = min(wake, ticker.next_message())
         return None if wake >= LATEST else ticker.tick_from(wake)
 
     def wake(self, now: int) -> None:

@@ -63,6 +63,8 @@ class Ticker:
         """When something last came from outside."""
         self.greets = False
         """There is a new connection."""
+        self.plan: tuple[object, int | None] = (None, None)
+        """What the next tick was planned for, and when it is; see `Fleet`."""
         self._take_scans = take_scans
         self._ended = np.zeros(table.motors.size, dtype=np.int8)
         self._due = np.zeros(table.due.size, dtype=np.int64)
@@ -90,10 +92,13 @@ class Ticker:
     def expects(self) -> bool:
         """Whether the next tick can change something: something came from outside since the last
         tick, or a motor moves or shall move."""
+        return self.poked >= self.time_of(self.ticks) or not self.stands()
+
+    def stands(self) -> bool:
+        """Whether no motor moves or shall move."""
         table = self.table
-        return bool(
-            self.poked >= self.time_of(self.ticks)
-            or table.mode.any()
+        return not (
+            table.mode.any()
             or table.moving.any()
             or table.command.any()
             or table.speeds.any()
@@ -102,6 +107,10 @@ class Ticker:
 
     def next_module_wake(self) -> int:
         return int(self._wakes.min())
+
+    def next_message(self) -> int:
+        """When the next message of a stream is due."""
+        return int(self.table.due.min())
 
     def busy(self) -> bool:
         return any(robot.executor.active is not None for robot in self.robots)
@@ -132,6 +141,8 @@ class Ticker:
 
     def tick(self, now: int) -> None:
         number = now * self.hz // NS_PER_SECOND
+        if number > self.ticks + 1 and self.stands():
+            self.ticks = number - 1  # ticks that changed nothing were left out
         seconds = (number - self.ticks) / self.hz
         passed = now - self.time_of(self.ticks)
         self.ticks = number
@@ -348,6 +359,7 @@ class Ticker:
 
     def load(self, saved: SavedTicker) -> None:
         self.ticks, self.poked, self.greets = saved.ticks, saved.poked, saved.greets
+        self.plan = (None, None)
         self.table.load(saved.table)
         for robot, state in zip(self.robots, saved.robots, strict=True):
             robot.load(state)
