@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from understudy.app.live import Live
     from understudy.ports import LineAnswers, Rate
     from understudy.ports.hmi import Later
+    from understudy.ports.parts import PartReading
 
 TIMEOUT_SECONDS = 60.0
 
@@ -100,6 +101,11 @@ class StandIn:
         from understudy.app.gripper_stand_in import GripperStandIn
 
         return GripperStandIn(self, name)
+
+    def parts(self) -> "dict[str, PartReading]":
+        """The parts of the cell by name, as they truly are."""
+        status = self.on_part("parts", lambda parts, now: parts.status(now))
+        return {part.name: part for part in status.parts}
 
     def on_part(self, name: str, action: Callable[[Any, int], Any]) -> Any:
         """Calls ``action(part, now)`` in the thread of the cell."""

@@ -350,3 +350,51 @@ def test_a_snapshot_keeps_resting_held_and_falling_parts() -> None:
     assert other.status() == cell.status()
     torques = [arm_of(each).joint_state(each.now).torques for each in (cell, other)]
     assert torques[0] == torques[1]
+
+
+def test_another_grasp_of_the_same_part_is_another_body_for_other_arms() -> None:
+    cell = table_cell(CUBE)
+    watch, parts = arm_of(cell).collision, parts_of(cell)
+    assert watch is not None
+    parts.take("cube", "g60", cell.now)
+    first = watch.tool_and_held
+    parts.let_go("g60", cell.now)
+    put(cell, "cube", 500, 10, 70)
+    parts.take("cube", "g60", cell.now)
+    assert watch.tool_and_held != first
+
+
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        (("records", 0, "place", 0, 0), 2.0),
+        (("records", 0, "place", 0, 3), 1e7),
+        (("records", 1, "place", 0, 0), 2.0),
+        (("records", 2, "target", 1, 1), 0.0),
+        (("records", 2, "target"), None),
+        (("records", 2, "since"), 1 << 60),
+        (("records", 0, "holder"), "g60"),
+        (("records", 1, "holder"), "kuka"),
+        (("records", 0, "state"), "flying"),
+        (("records", 0, "value", "size", 0), -0.04),
+        (("records", 1, "value", "size", 0), 0.0),
+        (("records", 0, "value", "mass"), 0.0),
+        (("records", 0, "value", "color"), "<b>"),
+        (("records", 0, "value", "name"), "other"),
+    ],
+)
+def test_a_damaged_snapshot_is_refused_and_changes_nothing(
+    keys: tuple[Any, ...], value: Any
+) -> None:
+    cell = table_cell(CUBE, at(CUBE, "other", 600, 200, 70), at(CUBE, "third", 700, 0, 70))
+    parts_of(cell).take("other", "g60", cell.now)
+    parts_of(cell).move("third", matrix(Pose(0.5, 0.2, 0.9, 0, 0, 0)), cell.now)
+    before = write_snapshot(cell.snapshot())
+    damaged = msgspec.json.decode(before)
+    inside = damaged["parts"]["parts"]
+    for key in keys[:-1]:
+        inside = inside[key]
+    inside[keys[-1]] = value
+    with pytest.raises(ConfigError):
+        cell.restore(read_snapshot(msgspec.json.encode(damaged)))
+    assert write_snapshot(cell.snapshot()) == before

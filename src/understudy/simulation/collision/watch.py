@@ -249,9 +249,10 @@ class CollisionWatch:
         return self._mover.plan
 
     @property
-    def tool_and_held(self) -> tuple[int, tuple[str, ...]]:
-        """The number of the tool and the names of the held objects."""
-        return self._mover.tool, tuple(thing.name for thing in self._held)
+    def tool_and_held(self) -> tuple[int, tuple[tuple[str, bytes], ...]]:
+        """The number of the tool, and the names and places of the held objects."""
+        held = tuple((thing.name, thing.place.tobytes()) for thing in self._held)
+        return self._mover.tool, held
 
     def figure(self) -> "PlacedArm":
         """The arm with its present tool and held objects."""

@@ -46,7 +46,7 @@ from understudy.simulation.parts.layout import (
     solid,
 )
 from understudy.space.model.environment import Environment
-from understudy.space.model.shapes import CollisionObject
+from understudy.space.model.shapes import FARTHEST, CollisionObject
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, inverse, matrix, pose
 from understudy.units import MM, nanoseconds, seconds
@@ -315,8 +315,7 @@ class CellParts:
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, State)
-        for record in saved.records:
-            _check_record(record, self.holders)
+        _check_records(saved.records, self.holders)
         self._records = {record.value.name: record for record in saved.records}
         self._dropped, self._tipped = saved.dropped, saved.tipped
         self._prisms = {
@@ -464,8 +463,25 @@ def _check_start(name: str, found: Landing, highest: float) -> None:
         raise ConfigError("the part overlaps an object or another part", value=name)
 
 
+def _check_records(records: Sequence[Record], known: Mapping[str, Holder]) -> None:
+    """The parts of a snapshot fit this cell and each other."""
+    if len(records) > MOST_PARTS:
+        raise msgspec.ValidationError(f"more than {MOST_PARTS} parts")
+    holders = [record.holder for record in records if record.holder]
+    if len(set(holders)) < len(holders):
+        raise msgspec.ValidationError("a robot holds more than one part")
+    for record in records:
+        _check_record(record, known)
+
+
 def _check_record(record: Record, known: Mapping[str, Holder]) -> None:
-    """A part of a snapshot fits this cell and its own state."""
+    """A part of a snapshot has a shape and places, and they fit its state."""
+    for place in filter(None, (record.place, record.target)):
+        thing = solid(record.value, np.array(place))
+        assert thing.shape is not None
+        assert np.abs(thing.place[:3, 3]).max() <= FARTHEST
+    if record.since > record.lands:
+        raise msgspec.ValidationError(f"{record.value.name}: it lands before it falls")
     held, falling = record.state == "held", record.state == "falling"
     if held != bool(record.holder) or (held and record.holder not in known):
         raise msgspec.ValidationError(f"{record.value.name}: no robot {record.holder!r} holds it")

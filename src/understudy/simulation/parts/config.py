@@ -17,6 +17,8 @@ Row = tuple[float, float, float, float]
 Matrix = tuple[Row, Row, Row, Row]
 Count = Annotated[int, Meta(ge=1, le=MOST_PARTS)]
 Color = Annotated[str, Meta(pattern="^#[0-9a-fA-F]{6}$")]
+ClassName = Annotated[str, Meta(max_length=200)]
+Mass = Annotated[float, Meta(gt=0, le=10_000)]
 PartType = Literal["box", "cylinder"]
 
 
@@ -42,12 +44,12 @@ class PartValue(Struct, frozen=True):
     """A part without its place. Metres, kg. `size`: along its own axes; the axis of a cylinder
     is z."""
 
-    name: str
-    class_name: str
+    name: ObjectName
+    class_name: ClassName
     type: PartType
     size: tuple[float, float, float]
-    mass: float
-    color: str
+    mass: Mass
+    color: Color
 
 
 class PartConfig(
@@ -59,14 +61,14 @@ class PartConfig(
     """
 
     name: ObjectName
-    class_name: Annotated[str, Meta(max_length=200)] = ""
+    class_name: ClassName = ""
     type: PartType = "box"
     dimensions_mm: Xyz = (0.0, 0.0, 0.0)
     radius_mm: float = 0.0
     height_mm: float = 0.0
     position_mm: Xyz
     rotation_deg: Xyz = (0.0, 0.0, 0.0)
-    mass_kg: Annotated[float, Meta(gt=0, le=10_000)] = 0.1
+    mass_kg: Mass = 0.1
     color: Color = "#d9822b"
     grid: Grid | None = None
 
