@@ -49,7 +49,7 @@ def test_the_query_says_where_the_parts_are(table: Bench) -> None:
     assert found["transform"][3::4] == pytest.approx([0.5, 0, 0.07, 1])
 
 
-def test_a_held_part_is_told_from_the_flange_and_is_not_among_the_held_objects(
+def test_a_held_part_is_placed_from_the_flange_and_is_not_among_the_held_objects(
     table: Bench,
 ) -> None:
     before = table.live.watch.look().parts
