@@ -9,6 +9,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def test_a_signal_ends_a_busy_command_and_is_ignored_at_exit(script: str, name: 
 # ── a running cell ──────────────────────────────────────────────────────────────────────────────
 
 PATIENCE = 60.0
+NOTICED_SECONDS = 5.0
 WORDS = ["run", "text_robot", "--ephemeral", "--no-hmi", "--ready-file", "ready.json"]
 PLAIN = "from understudy.__main__ import main; main()"
 IN_C = """
@@ -166,8 +168,12 @@ class Cell:
     def send_twice(self, first: signal.Signals, second: signal.Signals) -> int:
         """Sends two signals as an impatient user does, and returns the exit code."""
         os.kill(self.pid, first)
-        time.sleep(2.0 * SAME_REQUEST_S)
-        os.kill(self.pid, second)
+        for _ in range(int(PATIENCE / NOTICED_SECONDS)):
+            time.sleep(2.0 * SAME_REQUEST_S)
+            os.kill(self.pid, second)  # again, if a slow cell took both for one request
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(NOTICED_SECONDS)
+                break
         return self.code()
 
     def code(self) -> int:

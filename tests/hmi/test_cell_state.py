@@ -70,7 +70,8 @@ def test_one_refresh_serves_all_browsers() -> None:
         cell.asked.clear()
         for _ in range(3):
             state.watch("g60")
-        await asyncio.sleep(0.05)
+        for _ in range(100):  # long enough for all three, and shorter than the next refresh
+            await asyncio.sleep(0)
         for _ in range(3):
             state.unwatch("g60")
 

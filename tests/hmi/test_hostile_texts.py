@@ -84,7 +84,9 @@ def cell(
 def say(endpoint: str, line: str) -> None:
     """Sends a line to a robot, and waits for its answer."""
     address = urlsplit(endpoint)
-    with socket.create_connection((address.hostname, address.port), timeout=30) as peer:
+    with socket.create_connection(
+        (address.hostname, address.port), timeout=TIMEOUT_SECONDS
+    ) as peer:
         peer.sendall(f"{line}\n".encode())
         assert peer.recv(1000)
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen
+from tests.hmi.conftest import TIMEOUT_SECONDS, RunningCell, Screen
 from tests.hmi.test_hmi_integration import legible
 
 CELLS = files("understudy").joinpath("catalog/cells")
@@ -78,7 +78,9 @@ def weld(cell: RunningCell) -> None:
 
 
 def until_welder(cell: RunningCell, field: str) -> None:
+    end = time.monotonic() + TIMEOUT_SECONDS
     while not cell.ask("status")["parts"]["g60.welder"][field]:
+        assert time.monotonic() < end, f"timeout: {field} of the welder"
         time.sleep(0.05)
 
 

@@ -19,7 +19,7 @@ from understudy.wire import can as wire
 from understudy.wire.can import CanBus, device_place, parse_bus
 from understudy.wire.dial import Destination, Dial
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 FRAMES = [
     CanFrame(0x123, b"\x01\x02\x03"),
     CanFrame(0x7FF, b""),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import nats
 import pytest
+from tests.free_ports import free_port
 from tests.robots.mobile.shard_processes import Backend, Shards
-from tests.wire.nats.given import free_port
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from tests.free_ports import free_port
+
 DEADLINE_SECONDS = 90
 
 
@@ -16,9 +18,7 @@ class Broker:
 
     def __init__(self, folder: Path, *, password: str = "") -> None:
         self._folder = folder
-        with socket.socket() as place:
-            place.bind(("127.0.0.1", 0))
-            self.port: int = place.getsockname()[1]
+        self.port = free_port()
         lines = [f"listener {self.port} 127.0.0.1", "persistence false"]
         if password:
             secrets = folder / "passwords"

@@ -8,8 +8,9 @@ from typing import Any
 
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
+from tests.free_ports import free_port
 from tests.wire.nats.bench import client_of
-from tests.wire.nats.given import GivenServer, free_port
+from tests.wire.nats.given import GivenServer
 
 SIZE = 3
 

@@ -5,7 +5,6 @@ import base64
 import contextlib
 import json
 import os
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -64,12 +63,6 @@ async def given_server(folder: Path, **settings: Any) -> AsyncIterator[GivenServ
         yield server
     finally:
         await server.stop()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def make_user(folder: Path) -> tuple[str, Path]:

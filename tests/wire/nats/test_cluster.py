@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.free_ports import free_port
 from tests.wire.nats.bench import (
     RobotFace,
     client_of,
@@ -16,7 +17,7 @@ from tests.wire.nats.bench import (
     until,
 )
 from tests.wire.nats.cluster import Cluster, cluster_of_three
-from tests.wire.nats.given import free_port, given_server
+from tests.wire.nats.given import given_server
 
 from understudy.errors import ConfigError
 from understudy.wire.nats.config import Config

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from nats.js.api import RetentionPolicy
+from tests.free_ports import free_port
 from tests.wire.nats.bench import RobotFace, client_of, run, running, stored, until
-from tests.wire.nats.given import GivenServer, free_port, given_server, jwt_users, make_user
+from tests.wire.nats.given import GivenServer, given_server, jwt_users, make_user
 
 from understudy.errors import ConfigError
 from understudy.wire.nats.config import Config, Tls

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.free_ports import free_port
 from tests.robots.mobile.contract.backend import PATIENCE, Backend
 from tests.robots.mobile.contract.conftest import RATE, running
 from tests.robots.mobile.contract.robots import write_cell
@@ -39,12 +40,6 @@ def accepts(port: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def asked(ready: dict[str, Any], command: str) -> Any:
