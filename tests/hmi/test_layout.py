@@ -63,12 +63,16 @@ def small(
     context = browser.new_context(viewport=SMALL)
     context.add_cookies([{"name": "language", "value": request.param, "url": cell.url}])
     context.set_default_timeout(1000 * TIMEOUT_SECONDS)
-    page = context.new_page()
+    screen = Screen(context.new_page())
 
     def open_(path: str) -> Screen:
-        page.goto(cell.url + path)
-        screen = Screen(page)
-        screen.built()
+        tab = path.strip("/") or "cell"
+        others = screen.page.locator(f'[data-page]:not([data-page="{tab}"])')
+        if others.count():  # by its tab, which is faster than loading everything
+            screen.open_tab(tab)
+        else:
+            screen.page.goto(cell.url + path)
+            screen.built()
         return screen
 
     yield open_

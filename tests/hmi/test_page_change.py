@@ -15,11 +15,20 @@ def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
     return start_cell("g60_welding")
 
 
+@pytest.fixture(scope="module")
+def opened(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
+    return open_page(cell)
+
+
 @pytest.fixture
-def screen(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
-    screen = open_page(cell)
-    screen.page.evaluate("window.loadedOnce = true")
-    return screen
+def screen(opened: Screen, cell: RunningCell) -> Screen:
+    """The cell page, loaded anew. One browser page for all tests: each open page costs the others
+    processor time."""
+    opened.page.goto(cell.url)
+    opened.built()
+    opened.requests.clear()
+    opened.page.evaluate("window.loadedOnce = true")
+    return opened
 
 
 def loaded_once(screen: Screen) -> bool:
