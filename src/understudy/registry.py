@@ -31,6 +31,7 @@ ROBOTS = {
 DEVICES = {
     "gripper": "understudy.devices.gripper",
     "io": "understudy.devices.io",
+    "tool_changer": "understudy.devices.tool_changer",
     "welder": "understudy.devices.welder",
 }
 FACES = {

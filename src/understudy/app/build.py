@@ -8,6 +8,7 @@ from understudy.app.self_pairs import keep_pairs_on_disk
 from understudy.config import CellConfig, RobotConfig, endpoint_name, load_config
 from understudy.config.files import append_line
 from understudy.config.groups import grouped
+from understudy.config.pick_place.file import PickPlaceSections
 from understudy.devices.mount import mount_devices, uses_parts
 from understudy.errors import ConfigError, located_at
 from understudy.ports import (
@@ -23,6 +24,7 @@ from understudy.ports import (
 )
 from understudy.ports.device import Mount
 from understudy.ports.operation import parts_of
+from understudy.ports.tools import ChangesTools
 from understudy.registry import FACES, module_of, modules
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
@@ -169,15 +171,21 @@ def _pick_place(
 def _jobs(
     robot: RobotConfig, built: Any, mounted: Mapping[str, Any], cycle: Mapping[str, Any]
 ) -> dict[str, Part]:
-    """The jobs of a robot that has sections of pickplace.yaml, by their own names."""
-    modes = robot.pick_place.modes
-    if modes is None:
+    """The jobs of a robot that has sections of pickplace.yaml or a tool changer, by their names."""
+    changes_tools = any(isinstance(device, ChangesTools) for device in mounted.values())
+    if robot.pick_place == PickPlaceSections() and not changes_tools:
         return {}
     from understudy.jobs.modes.build import mode_parts
+    from understudy.jobs.tool_parts import tool_parts
 
     arm = module_of("robots", robot.kind).job_arm(built)
-    job = cycle.get("pick_place")
-    return mode_parts(modes, built, arm, mounted, gripper=mounted.get("gripper"), pick_place=job)
+    own, changer = tool_parts(arm, built.io, mounted)
+    modes, gripper, job = robot.pick_place.modes, mounted.get("gripper"), cycle.get("pick_place")
+    if modes is None:
+        return own
+    return own | mode_parts(
+        modes, built, arm, mounted, tools=changer, gripper=gripper, pick_place=job
+    )
 
 
 def _groups(config: CellConfig, deps: Deps) -> list[Group]:

@@ -35,6 +35,7 @@ def mount_devices(
         robot=name,
         tool_pose=getattr(robot, "tcp", None),
         parts=parts,
+        tools=getattr(robot, "tools", None),
     )
     built = build_devices(name, devices, mount)
     if isinstance(robot, CarriesDevices):

@@ -28,6 +28,7 @@ from understudy.ports import FaultSource, Injectable, TimedPart
 from understudy.ports.hmi import Trailing
 from understudy.ports.io import ControlPins, PinChange
 from understudy.ports.parts import PartsInReach
+from understudy.ports.tools import ToolTable
 from understudy.space.pose import Pose
 
 Moments = NDArray[np.float64]
@@ -84,7 +85,7 @@ class DevicePins(OutputPins, InputPins, ControlPins, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """What a device is built with: the scenario, and the robot's pins and tool, if any.
+    """What a device is built with: the scenario, and the robot's pins and tools, if any.
 
     `parts`: what a gripper of this `robot` meets. A module with `USES_PARTS = True` gets them in
     every running cell; the offline check of a program has none.
@@ -96,6 +97,7 @@ class Mount:
     robot: str = ""
     tool_pose: ToolPose | None = None
     parts: PartsInReach | None = None
+    tools: ToolTable | None = None
 
     def needed_pins(self) -> DevicePins:
         if self.pins is None:
@@ -106,6 +108,11 @@ class Mount:
         if self.tool_path is None:
             raise ConfigError("this device needs a robot that moves a tool; mount it on an arm")
         return self.tool_path
+
+    def needed_tools(self) -> ToolTable:
+        if self.tools is None:
+            raise ConfigError("this device needs the tools of an arm; mount it on one")
+        return self.tools
 
 
 # ── what every device offers ────────────────────────────────────────────────────────────────────

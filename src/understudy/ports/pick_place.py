@@ -14,6 +14,7 @@ from understudy.errors import Refused
 from understudy.ports import Finished, Ticket
 from understudy.ports.controller import MotionController
 from understudy.ports.operation import Target
+from understudy.ports.tools import ToolTable
 from understudy.space.pose import Pose
 
 # ── motion ──────────────────────────────────────────────────────────────────────────────────────
@@ -75,10 +76,13 @@ class ReachCheck(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JobArm:
-    """An arm as jobs use it. `move_to`: sends one move to the controller. `flange`: its pose in the
-    cell at a time. `reaches`: whether the arm with this tool can be at each of some poses; with
-    None the mounted one. `tools`: the numbers of its tools; `tool`: of the mounted one. `arc_on`:
-    the output of the arc is on. A kind of robot that jobs can use declares `job_arm(robot)`."""
+    """An arm as jobs use it. A kind of robot that jobs can use declares `job_arm(robot)`.
+
+    `move_to`: sends one move to the controller. `flange`: its pose in the cell at a time.
+    `reaches`: whether the arm with this tool can be at each of some poses; with None the mounted
+    one. `tools`: the numbers of its tools; `tool`: of the mounted one. `arc_on`: the output of the
+    arc is on. `feed_per_second`: the unit of F in its programs.
+    """
 
     controller: MotionController
     move_to: Callable[[Target, int], Refused | None]
@@ -88,6 +92,8 @@ class JobArm:
     tools: tuple[int, ...] = ()
     tool: Callable[[int], int] = lambda now: 0
     arc_on: Callable[[], bool] = lambda: False
+    table: ToolTable | None = None
+    feed_per_second: bool = False
 
 
 # ── gripper ─────────────────────────────────────────────────────────────────────────────────────

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from understudy.config.pick_place.file import SECTIONS as JOB_SECTIONS  # noqa: F401
+from understudy.config.pick_place.position import Position
 from understudy.devices.io.pins import Config as IoConfig
 from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
 from understudy.space.model.environment import CollisionConfig, ObjectConfig
@@ -34,13 +35,19 @@ ToolNumber = Annotated[int, Meta(ge=1, le=99)]
 
 
 class ToolConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool: its tip, its mass and its shapes, all seen from the flange."""
+    """A tool: its tip, its mass and its shapes, all seen from the flange.
+
+    `outputs`: digital outputs that belong to the tool; they are off before it is put away. `dock`:
+    the pose of the bare flange in the cell when the tool sits in its dock.
+    """
 
     name: str = ""
     tcp_mm_deg: Axes6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     mass_kg: NotNegative = 0.0
     com_mm: tuple[float, float, float] = (0.0, 0.0, 0.0)
     shapes: tuple[ObjectConfig, ...] = ()
+    outputs: Annotated[tuple[Annotated[int, Meta(ge=0, lt=32)], ...], Meta(max_length=32)] = ()
+    dock: Position | None = None
 
 
 class Simulation(Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,13 +17,14 @@ from understudy.robots.arm import Config, ToolConfig
 from understudy.robots.arm.controller import VirtualController
 from understudy.robots.arm.drives import Arm, tool_row
 from understudy.robots.arm.mover import ArmMover
+from understudy.robots.arm.tools import ArmTools
 from understudy.simulation.collision.body import Body, six_joint_chain
 from understudy.simulation.program.steps import ControllerOptions
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.model.environment import Environment, Read, meshes_of, place
 from understudy.space.model.shapes import CollisionObject
 from understudy.space.pose import Pose
-from understudy.space.transform import inverse, matrix
+from understudy.space.transform import inverse, matrix, pose
 from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND
 
 if TYPE_CHECKING:
@@ -63,9 +64,26 @@ def build(name: str, config: Config, deps: Deps) -> VirtualController:
     io = VirtualIO(config.io)
     arm = arm_of(config, deps)
     controller = VirtualController(name, arm, io=io, clock_state=deps.clock_state)
+    controller.tools = tools_of(config, controller)
     if config.collision.enable:
         controller.guard(body_of(config, arm.movers[0].chain, deps.read), deps.log)
     return controller
+
+
+def tools_of(config: Config, controller: VirtualController) -> ArmTools:
+    mover = controller.arm.movers[0]
+
+    def flange(now: int) -> Pose:
+        q = np.array(controller.view(now).q)
+        return pose(inverse(mover.frames.base) @ mover.chain.flange(q))
+
+    return ArmTools(
+        config,
+        mounted=lambda now: controller.firmware.reading(now).tool,
+        flange=flange,
+        measured=lambda: controller.tool_offsets.measured,
+        set_tip=controller.set_tcp_of,
+    )
 
 
 def arm_of(config: Config, deps: Deps) -> Arm:

@@ -41,6 +41,7 @@ from understudy.ports.refusals import (
     NOT_ENABLED,
     STOPPED,
 )  # fmt: skip
+from understudy.ports.tools import ChangesTools, ToolTable
 from understudy.robots.arm import FAULTS
 from understudy.robots.arm.drives import (
     ARC_START,
@@ -175,6 +176,8 @@ class VirtualController:
         self.flange, self.carry = self._drives.flange, self._drives.carry
         self.firmware = firmware_of(arm, self._drives, self._energize)
         self.firmware.listen(self._on_notice)
+        self.tools: ToolTable | None = None
+        """The tool table, set when the cell is built."""
         self.collision: CollisionWatch | None = None
         self._connected = self._enabled = False
         self._alarm: Refused | None = None
@@ -187,6 +190,8 @@ class VirtualController:
         self._devices[kind] = device
         if isinstance(device, FollowsTool):
             self._drives.before_change.append(device.catch_up)
+        if isinstance(device, ChangesTools):
+            self._drives.runner.confirm_tool = device.confirm_tool
         if isinstance(device, Process):
             if self._drives.runner.process is not None:
                 raise ConfigError("M3 and M5 can switch one device of a robot", key=kind)

@@ -76,4 +76,6 @@ def job_arm(robot: VirtualController) -> JobArm:
         tools=tuple(robot.arm.movers),
         tool=lambda now: robot.firmware.reading(now).tool,
         arc_on=lambda: robot.io.digital_output(ARC_START),
+        table=robot.tools,
+        feed_per_second=robot.arm.options.dialect.feed_per_second,
     )

@@ -48,6 +48,7 @@ from understudy.ports.device import (
 from understudy.ports.faults import Faults
 from understudy.ports.io import PinChange
 from understudy.ports.modes import OperationMode, arc_refusal, speed_limit
+from understudy.ports.tools import ChangesTools
 from understudy.robots.arm import FAULTS, Config
 from understudy.robots.arm.assembly import arm_of as drives_of
 from understudy.robots.arm.assembly import body_of, detector_of
@@ -55,6 +56,7 @@ from understudy.robots.arm.drives import ARC_START, GAS
 from understudy.robots.arm.drives import Arm as Drives
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.probe import ContactProbe
+from understudy.robots.arm.tools import ArmTools
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.body import Body
@@ -63,7 +65,7 @@ from understudy.simulation.scenario import build
 from understudy.space.collision.sweep import Sweeper
 from understudy.space.model.environment import Environment, place
 from understudy.space.pose import Pose
-from understudy.space.transform import pose
+from understudy.space.transform import inverse, pose
 from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
 
 COLD = NS_PER_MS
@@ -113,7 +115,15 @@ class ArmDevices:
         pins.io.on_change(self._pin_changed)
         pins.io.interlock(ARC_START, lambda: arc_refusal(mode))
         self._process: Process | None = None
-        mount = Mount(fault_source, pins.io, self._tip_positions, robot=name, tool_pose=self.tcp)
+        tools = ArmTools(config, mounted=lambda now: config.tool, flange=self._flange)
+        mount = Mount(
+            fault_source,
+            pins.io,
+            self._tip_positions,
+            robot=name,
+            tool_pose=self.tcp,
+            tools=tools,
+        )
         self._devices = build_devices(name, devices, mount)
         for device in self._devices.values():
             if isinstance(device, Process):
@@ -141,6 +151,8 @@ class ArmDevices:
             remarks += self._output(request, line)
         elif isinstance(request, requests.WaitInput):
             remarks += self._wait(request, line)
+        elif isinstance(request, requests.ToolChange):
+            remarks += self._tool_remarks(request, line)
         elif isinstance(request, requests.ProgramEnd):
             remarks += self._end(line)
         remarks += self._events(line)
@@ -220,6 +232,12 @@ class ArmDevices:
             return []
         said = self._pins.wait(request)
         return [self._remark(line, "io", said)] if said else []
+
+    def _tool_remarks(self, request: requests.ToolChange, line: int) -> list[Remark]:
+        """Why a tool changer refuses an M6."""
+        changers = (d for d in self._devices.values() if isinstance(d, ChangesTools))
+        refusals = (each.confirm_tool(request.tool) for each in changers if request.physical)
+        return [self._remark(line, "process", found.reason) for found in refusals if found]
 
     def _end(self, line: int) -> list[Remark]:
         self._ended = True
@@ -321,6 +339,12 @@ class ArmDevices:
             return Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         here = self._plan.at(seconds(now)).position
         return pose(self.mover.frames.tcp(self.mover.chain.flange(here)))
+
+    def _flange(self, now: int) -> Pose:
+        if self._plan is None or self.mover is None:
+            return Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        here = self._plan.at(seconds(now)).position
+        return pose(inverse(self.mover.frames.base) @ self.mover.chain.flange(here))
 
 
 def arm_setup(

@@ -53,6 +53,7 @@ class Program(Protocol):
     io: ProgramPins
     hooks: ProgramHooks
     process: Process | None
+    confirm_tool: Callable[[int], Refused | None]
     probe: Probe | None
 
     @property
@@ -178,9 +179,15 @@ def _waiting(program: Program, step: requests.Spindle | requests.Coolant) -> tup
     return (requests.Dwell(seconds),) if seconds else ()
 
 
+def _tool_refusal(program: Program, tool: int) -> Refused | None:
+    """Over a wire the operator changes the tool after M6, so that no sensor can see it yet."""
+    by_hand = over_a_wire(program.state.current)
+    return program.options.tool_refusal() or (None if by_hand else program.confirm_tool(tool))
+
+
 def change_tool(program: Program, step: requests.ToolChange, now: int) -> bool:
     state = program.state
-    if step.physical and (refused := program.options.tool_refusal()):
+    if step.physical and (refused := _tool_refusal(program, step.tool)):
         state.modal = replace(state.modal, tool=step.previous)
         return program.refuse_if(refused, now)
     mover = program.mount(step.tool)

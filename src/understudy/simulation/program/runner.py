@@ -109,6 +109,8 @@ class Runner:
         self._work_at = 0
         self._postponed = False
         self.process: Process | None = None
+        self.confirm_tool: Callable[[int], Refused | None] = lambda tool: None
+        """Asks a tool changer whether M6 can mount a tool."""
         self.probe: Probe | None = None
         self.command_listeners: list[Callable[[str, int], None]] = []
         self._waiting: deque[Entry] = deque()
