@@ -35,7 +35,7 @@ from understudy.offline.setup import (
 )
 from understudy.offline.validate.subject import Arm, Subject
 from understudy.offline.walk import Event, spans_of, walk
-from understudy.ports import Deps
+from understudy.ports import Deps, FaultSource
 from understudy.ports.device import (
     DeviceEvent,
     FollowsTool,
@@ -115,16 +115,7 @@ class ArmDevices:
         pins.io.on_change(self._pin_changed)
         pins.io.interlock(ARC_START, lambda: arc_refusal(mode))
         self._process: Process | None = None
-        tools = ArmTools(config, mounted=lambda now: config.tool, flange=self._flange)
-        mount = Mount(
-            fault_source,
-            pins.io,
-            self._tip_positions,
-            robot=name,
-            tool_pose=self.tcp,
-            tools=tools,
-        )
-        self._devices = build_devices(name, devices, mount)
+        self._devices = build_devices(name, devices, self._mount(name, config, fault_source))
         for device in self._devices.values():
             if isinstance(device, Process):
                 self._process = device
@@ -135,6 +126,16 @@ class ArmDevices:
         mounted = {f"{name}.{kind}": device for kind, device in self._devices.items()}
         fault_source.act_on({name: self, f"{name}.io": pins.io, **mounted})
         pins.join(fault_source)
+
+    def _mount(self, name: str, config: Config, fault_source: FaultSource) -> Mount:
+        return Mount(
+            fault_source,
+            self._pins.io,
+            self._tip_positions,
+            robot=name,
+            tool_pose=self.tcp,
+            tools=ArmTools(config, mounted=lambda now: config.tool, flange=self._flange),
+        )
 
     # ── devices of a walk ──
 
