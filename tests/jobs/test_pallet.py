@@ -1,5 +1,6 @@
 import math
 from itertools import product
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -394,3 +395,9 @@ def test_unreachable_cells_are_named() -> None:
     assert "cannot reach 16 of 32 cells" in text
     assert "16 (row 0, column 0, layer 1)" in text
     assert "and 8 more" in text
+
+
+def test_every_key_and_pattern_is_on_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs/pallet.md").read_text()
+    words = (*PalletConfig.__struct_fields__, *PATTERNS, *CORNERS, *INTERLEAVED)
+    assert [word for word in words if f"`{word}`" not in page] == []

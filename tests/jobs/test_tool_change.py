@@ -1,11 +1,13 @@
 """Tool changes at docks: the sequence, its sensors and its failures, on the parts of a cell."""
 
 import math
+from pathlib import Path
 
 import pytest
 from tests.jobs.tool_cell import ToolCell
 
 from understudy.app.validate import validate
+from understudy.devices.tool_changer import FAULTS, Config
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.dock_steps import TRANSITIONS, WORKING, Phase
 from understudy.ports.tools import ToolDefinition
@@ -313,3 +315,12 @@ def test_validate_proves_the_generated_lines_and_finds_an_m6_without_its_dock() 
     (found,) = wrong.violations
     assert found.line == 2
     assert "was not opened since T1" in found.message
+
+
+def test_the_page_has_the_table_the_keys_and_the_faults() -> None:
+    page = (Path(__file__).parents[2] / "docs/devices/tool_changer.md").read_text()
+    rows = {key: after for key, after in TRANSITIONS.items() if key[1] not in ("failed", "cancel")}
+    arrows = "".join(f"    {a} --> {b}: {event}\n" for (a, event), b in rows.items())
+    assert f"stateDiagram-v2\n{arrows}```" in page
+    for name in (*Config.__struct_fields__, *FAULTS, *ToolCell().lock.actions()):
+        assert f"`{name}`" in page

@@ -22,7 +22,7 @@ AT_REST = "G4 P0"
 
 
 class ToolController(Protocol):
-    """The controller that is told which tool it moves."""
+    """The controller that moves the tool."""
 
     def send_gcode(self, text: str, now: int) -> Refused | None: ...
 

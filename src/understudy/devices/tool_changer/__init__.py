@@ -49,7 +49,7 @@ FAULTS: Faults = {
     ),
     "tool_missing": Fault(
         "brought",
-        "somebody has taken a tool out of its dock, until reset",
+        "a tool is not in its dock, until reset",
         {"tool": Figure(1.0, 1.0, 99.0)},
     ),
 }
