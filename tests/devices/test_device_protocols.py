@@ -82,7 +82,10 @@ def test_a_device_without_a_panel_is_listed_while_it_has_a_fault(tmp_path: Path)
     with StandIn(cell_of(text, tmp_path)) as cell:
         assert cell.do("devices") == []
         cell.inject("lamp_broken", on="light")
-        row = {"name": "light", "kind": "lamp", "panel": [], "faults": ("the lamp is broken",)}
+        row = {
+            "name": "light", "kind": "lamp", "panel": [], "faults": ("the lamp is broken",),
+            "buttons": {},
+        }  # fmt: skip
         assert cell.do("devices") == [row]
         cell.do("reset")
         assert cell.do("devices") == []

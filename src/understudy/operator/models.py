@@ -221,7 +221,13 @@ class DeviceCommands:
     def _list(self) -> list[dict[str, Any]]:
         now = self._pump.now()
         robots = [
-            {"name": name, "kind": kind, "panel": part.panel(now), "faults": part.active_faults()}
+            {
+                "name": name,
+                "kind": kind,
+                "panel": part.panel(now),
+                "faults": part.active_faults(),
+                "buttons": {},
+            }
             for name, (kind, part) in self._robots.items()
         ]
         rows = [self._row(name, device) for name, device in self._devices.items()]
@@ -233,7 +239,14 @@ class DeviceCommands:
             "kind": self._kinds.get(name) or name.rpartition(".")[2],
             "panel": device.panel(self._pump.now()) if isinstance(device, HasPanel) else [],
             "faults": device.active_faults(),
+            "buttons": _buttons(device),
         }
+
+
+def _buttons(device: Device) -> dict[str, str]:
+    """Commands without parameters that the page offers, with their labels."""
+    actions = device.actions() if isinstance(device, HasActions) else {}
+    return {name: action.button for name, action in actions.items() if action.button}
 
 
 def _parameters(command: str, fields: list[Any]) -> type[Struct]:

@@ -20,7 +20,7 @@ from understudy.operator.parts import parts_in
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import Part
-from understudy.ports.device import HasBodies, SceneBody
+from understudy.ports.device import HasBodies, HasFingers, SceneBody
 from understudy.ports.hmi import Later
 from understudy.ports.operation import IDENTITY, ModelAxis, parts_of
 from understudy.simulation.environment import CellEnvironment
@@ -144,8 +144,12 @@ class SceneQuery:
             number: {**_tool(tool), "shapes": self._tool_shapes(robot, int(number))}
             for number, tool in tools_of(robot).items()
         }
+        parts = parts_of(robot.simulated.controller).values()
+        hands = [part.fingers() for part in parts if isinstance(part, HasFingers)]
+        fingers = next((found for found in hands if found is not None), None)
         return {
             "kind": robot.kind,
+            "fingers": None if fingers is None else fingers._asdict(),
             "model": getattr(robot.config, "model", ""),
             "base": list(robot.model.base),
             "joints": joints,

@@ -6,6 +6,7 @@ from msgspec import structs
 
 from understudy.operator.parts import parts_in
 from understudy.ports import Part
+from understudy.ports.device import HasFingers
 from understudy.ports.hmi import CellView, Known, RobotView, Touching, Trailing, Viewed
 from understudy.ports.program import ProgramReadings
 from understudy.simulation.clock_state import ClockState
@@ -43,11 +44,18 @@ class CellWatch:
             if isinstance(program, ProgramReadings):
                 self._programs[name] = program
         self._parts = parts_in(parts)
+        self._fingers = {
+            name.partition(".")[0]: part
+            for name, part in parts.items()
+            if isinstance(part, HasFingers) and part.fingers() is not None
+        }
         self._seq = 0
 
     def _view(self, name: str, now: int) -> RobotView:
         """The view of a robot; its line is that of the file that runs, 0 if none does."""
         view, program = self._robots[name].view(now), self._programs.get(name)
+        if name in self._fingers:
+            view = structs.replace(view, opening=self._fingers[name].opening(now))
         if program is None:
             return view
         line = program.reading(now).line if program.under_way() else 0

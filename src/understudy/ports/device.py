@@ -161,11 +161,15 @@ class ReportsEvents(Protocol):
 
 
 class DeviceAction(NamedTuple):
-    """A command of a device: `run(now, *values)`, with a number for each of `parameters`."""
+    """A command of a device: `run(now, *values)`, with a number for each of `parameters`.
+
+    `button`: its label on the page; empty if the page has no button for it.
+    """
 
     doc: str
     parameters: tuple[str, ...]
     run: Callable[..., Refused | None]
+    button: str = ""
 
 
 @runtime_checkable
@@ -221,6 +225,28 @@ class HasBodies(Protocol):
     """A device that the scene shows; robots do not collide with it."""
 
     def bodies(self) -> Sequence[SceneBody]: ...
+
+
+class FingerFacts(NamedTuple):
+    """Two fingers as the scene draws them: the axis of the tool along which they move, the widest
+    opening, and width and height of a pad, in metres."""
+
+    axis: Literal["x", "y"]
+    widest: float
+    pad: tuple[float, float]
+
+
+@runtime_checkable
+class HasFingers(Protocol):
+    """A device whose fingers the scene moves."""
+
+    def fingers(self) -> FingerFacts | None:
+        """None if it has no fingers."""
+        ...
+
+    def opening(self, now: int) -> float:
+        """Between the fingers, in metres."""
+        ...
 
 
 @runtime_checkable

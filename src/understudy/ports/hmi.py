@@ -11,7 +11,7 @@ A request may also have `secret`.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from understudy.errors import Refused
 
@@ -108,7 +108,8 @@ class RobotView(Struct, frozen=True):
     """A robot at one time, as pages draw it: rad and m. `tcp`: x y z rx ry rz.
 
     `ghost`: the joint target while the robot moves. `arc`: the arc burns. `linear`: indices
-    of the axes in m; the others are in rad.
+    of the axes in m; the others are in rad. `opening`: between the fingers of its gripper, in m,
+    where it has any.
     """
 
     q: Sequence[float]
@@ -121,6 +122,7 @@ class RobotView(Struct, frozen=True):
     arc: bool = False
     io: Pins = Pins()
     linear: Sequence[int] = ()
+    opening: float | UnsetType = UNSET
 
 
 Trail = tuple[int, Sequence[tuple[float, float, float]], int]

@@ -15,18 +15,21 @@ from understudy.simulation.parts.cell_parts import CellParts
 from understudy.units import NS_PER_MS
 
 
-def cell_text(gripper: dict[str, Any] | None = None, **keys: Any) -> str:
+def cell_text(
+    gripper: dict[str, Any] | None = None, robot: dict[str, Any] | None = None, **keys: Any
+) -> str:
     """A cell file with one arm, its gripper and a cube of 0.3 kg at x = 500, y = 0 mm."""
-    robot = {
+    arm = {
         "kind": "arm",
         "model": "g60",
         "tool": 1,
         "tools": {1: {"tcp_mm_deg": [0, 0, 80, 0, 0, 0]}},
         "simulation": {"command_delay_ms": 0, "feedback_delay_ms": 0},
         "gripper": gripper or {},
+        **(robot or {}),
     }
     content = {
-        "robots": {"g60": robot},
+        "robots": {"g60": arm},
         "environment": {"objects": [TABLE]},
         "parts": [{**CUBE, "mass_kg": 0.3}],
         **keys,

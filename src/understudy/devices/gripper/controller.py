@@ -15,7 +15,7 @@ from understudy.devices.gripper.actuator import Actuator, Hardware, HasVacuum, R
 from understudy.devices.gripper.modbus.interface import OffersRegisters, Registers
 from understudy.errors import Refused
 from understudy.ports import CallsPlace, Finished, Ticket
-from understudy.ports.device import DeviceAction, DeviceEvent, PlotRow
+from understudy.ports.device import DeviceAction, DeviceEvent, FingerFacts, PlotRow
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import PanelRow
 from understudy.ports.pick_place import GripperState, GripperStatus
@@ -62,6 +62,7 @@ class GripperController:
         self._actuator = actuator
         self._hardware = hardware
         self._state = State()
+        self._widest = hardware.opening(0) if hardware else 0.0  # simulated fingers start open
         self._finished: list[Finished] = []
         self._lost: list[Callable[[int], None]] = []
         self._listeners: list[Callable[[DeviceEvent], None]] = []
@@ -242,7 +243,7 @@ class GripperController:
             vacuum_kpa=reading.vacuum_kpa,
             sensor_closed=reading.closed,
             sensor_opened=reading.opened,
-            opening=self._hardware.opening(now) if self._hardware else reading.opening,
+            opening=self.opening(now),
             error=self._state.error or reading.problem,
         )
 
@@ -261,6 +262,17 @@ class GripperController:
             return "CLOSED" if reading.closed else "OPENED"
         between: Mapping[str, GripperState] = {"close": "CLOSING", "open": "OPENING"}
         return between.get(reading.direction, "UNKNOWN")
+
+    def opening(self, now: int) -> float:
+        """Between the fingers, in metres; 0 for a cup and for REAL fingers on a valve."""
+        if self._hardware is not None:
+            return self._hardware.opening(now)
+        return self._actuator.reading(now).opening
+
+    def fingers(self) -> FingerFacts | None:
+        width, height = self._config.fingers.pad_mm
+        facts = FingerFacts(self._config.fingers.axis, self._widest, (width * MM, height * MM))
+        return facts if self._widest > 0.0 else None
 
     def has_part(self, now: int) -> bool:
         return self._actuator.reading(now).part
@@ -293,7 +305,7 @@ class GripperController:
         if isinstance(self._actuator, HasVacuum):
             return (PlotRow("vacuum_kpa", "kPa", lambda now: self.status(now).vacuum_kpa),)
         return (
-            PlotRow("opening_mm", "mm", lambda now: self.status(now).opening / MM),
+            PlotRow("opening_mm", "mm", lambda now: self.opening(now) / MM),
             PlotRow("grip_force_n", "N", lambda now: self.status(now).force_n),
         )
 
@@ -303,24 +315,27 @@ class GripperController:
         def started(ticket: Ticket | Refused) -> Refused | None:
             return ticket if isinstance(ticket, Refused) else None
 
+        def close(now: int) -> Refused | None:
+            return started(self.start_grip(now))
+
+        def open_(now: int) -> Refused | None:
+            return started(self.start_release(now))
+
+        falls = "open the gripper at once, in every state: a held part falls"
         own = {
-            "gripper_close": (
-                "close the gripper on a part",
-                lambda now: started(self.start_grip(now)),
-            ),
-            "gripper_open": ("open the gripper", lambda now: started(self.start_release(now))),
-            "gripper_emergency_release": (
-                "open the gripper at once, in every state: a held part falls",
-                self.emergency_release,
-            ),
+            "gripper_close": DeviceAction("close the gripper on a part", (), close, "Close"),
+            "gripper_open": DeviceAction("open the gripper", (), open_, "Open"),
+            "gripper_emergency_release": DeviceAction(falls, (), self.emergency_release),
         }
         if isinstance(self._actuator, HasVacuum):
+            on, off = "switch the vacuum of a gripper on", "switch the vacuum of a gripper off"
+            blow = "switch the vacuum off and blow the part off"
             own |= {
-                "vacuum_on": ("switch the vacuum of a gripper on", self.enable_vacuum),
-                "vacuum_off": ("switch the vacuum of a gripper off", self.disable_vacuum),
-                "blow_off": ("switch the vacuum off and blow the part off", self.blow_off),
+                "vacuum_on": DeviceAction(on, (), self.enable_vacuum, "Vacuum on"),
+                "vacuum_off": DeviceAction(off, (), self.disable_vacuum, "Vacuum off"),
+                "blow_off": DeviceAction(blow, (), self.blow_off, "Blow off"),
             }
-        return {name: DeviceAction(doc, (), run) for name, (doc, run) in own.items()}
+        return own
 
     def advice(self, message: str) -> str:
         if GRIPPER_FAULT not in message:

@@ -10,6 +10,7 @@ const GRAPHITE = plain ? 0x59646f : 0x2b3138; // plain materials reflect nothing
 const COVER = plain ? 0x77828d : 0x4a535c;
 const STEEL = 0xb9c2ca;
 const COPPER = 0xc9814f;
+const FINGER_M = 0.012; // thickness of a plain finger
 const LABEL_MS = 1000;
 const SECTOR_DEG = 5; // of the workspace outline
 
@@ -207,8 +208,19 @@ export class Robot {
     if (this.tool) dispose(this.tool);
     const facts = this.chain.useTool(number);
     this.ghost.useTool(number);
-    this.tool = facts ? toolBody(facts) : new THREE.Group();
+    this.tool = facts ? toolBody(facts, this.facts.fingers) : new THREE.Group();
     this.chain.flange.add(this.tool);
+    this.showOpening(this.opening);
+  }
+
+  // Moves the fingers of the tool: `opening` in metres between them, null without a gripper.
+  showOpening(opening) {
+    this.opening = opening;
+    if (opening == null || !this.facts.fingers) return;
+    const inwards = (this.facts.fingers.widest - opening) / 2;
+    for (const { object, home, side } of this.tool.userData.fingers || []) {
+      object.position.copy(home).addScaledVector(side, -inwards);
+    }
   }
 
   // Tools whose TCP may have been measured again.
@@ -303,8 +315,55 @@ function pointer(color, down) {
   return group;
 }
 
-// The shapes of a tool; a tool without shapes gets a body that fits its length.
-function toolBody(facts) {
+// The shapes of a tool; a tool without shapes gets a body that fits its length. A tool with a shape
+// `finger…`, or with grip in its name, has the moving fingers of the robot's gripper.
+function toolBody(facts, fingers) {
+  const named = (facts.shapes || []).filter(({ name }) => /^finger/i.test(name || ""));
+  const still = fingers ? (facts.shapes || []).filter((shape) => !named.includes(shape)) : facts.shapes;
+  const grips = named.length || /grip/i.test(facts.name || "");
+  const tool = stillBody({ ...facts, shapes: still, name: grips ? "gripper" : facts.name }, Boolean(fingers));
+  if (!fingers || !grips) return tool;
+  const group = new THREE.Group();
+  group.add(tool);
+  group.userData.fingers = named.length ? shapedFingers(named, facts.tcp, fingers) : plainFingers(facts.tcp, fingers);
+  group.add(...group.userData.fingers.map(({ object }) => object));
+  return group;
+}
+
+// The axis along which the fingers move, seen from the flange.
+function fingerAxis(tcp, { axis }) {
+  return new THREE.Vector3(axis === "x" ? 1 : 0, axis === "y" ? 1 : 0, 0).transformDirection(matrix(tcp));
+}
+
+function shapedFingers(shapes, tcp, fingers) {
+  const tip = new THREE.Vector3().setFromMatrixPosition(matrix(tcp));
+  return shapes.map((shape) => {
+    const object = body([shape], steel(STEEL));
+    const middle = new THREE.Box3().setFromObject(object).getCenter(new THREE.Vector3());
+    const axis = fingerAxis(tcp, fingers);
+    const side = axis.multiplyScalar(middle.sub(tip).dot(axis) < 0 ? -1 : 1);
+    return { object, home: object.position.clone(), side };
+  });
+}
+
+// Two bars whose pads are at the tool point.
+function plainFingers(tcp, fingers) {
+  const { axis, widest, pad: [wide, high] } = fingers;
+  const frame = matrix(tcp);
+  const length = Math.max(high, Math.min(new THREE.Vector3().setFromMatrixPosition(frame).length() * 0.6, 0.1));
+  return [-1, 1].map((sign) => {
+    const [x, y] = axis === "x" ? [FINGER_M, wide] : [wide, FINGER_M];
+    const object = new THREE.Mesh(new THREE.BoxGeometry(x, y, length), steel(STEEL));
+    object.castShadow = object.receiveShadow = true;
+    const side = fingerAxis(tcp, fingers).multiplyScalar(sign);
+    const middle = new THREE.Vector3(0, 0, high / 2 - length / 2).applyMatrix4(frame);
+    object.quaternion.setFromRotationMatrix(frame);
+    object.position.copy(middle).addScaledVector(side, widest / 2 + FINGER_M / 2);
+    return { object, home: object.position.clone(), side };
+  });
+}
+
+function stillBody(facts, movingFingers) {
   if (facts.shapes && facts.shapes.length) return body(facts.shapes, steel(STEEL));
   const tip = new THREE.Vector3().setFromMatrixPosition(matrix(facts.tcp));
   const length = tip.length();
@@ -312,7 +371,7 @@ function toolBody(facts) {
   if (length < 0.01) return group;
   group.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), tip.normalize());
   const grips = /grip|suction|vacuum/i.test(facts.name || "");
-  for (const mesh of grips ? gripper(length) : torch(length)) {
+  for (const mesh of grips ? gripper(length, movingFingers) : torch(length)) {
     mesh.castShadow = mesh.receiveShadow = true;
     group.add(mesh);
   }
@@ -331,9 +390,10 @@ function torch(length) {
   return [neck, nozzle, wire];
 }
 
-function gripper(length) {
+function gripper(length, movingFingers) {
   const palm = new THREE.Mesh(new THREE.BoxGeometry(0.09, 0.05, length * 0.45), steel(0x3a424a));
   palm.position.z = length * 0.225;
+  if (movingFingers) return [palm];
   const fingers = [-0.03, 0.03].map((x) => {
     const finger = new THREE.Mesh(new THREE.BoxGeometry(0.014, 0.026, length * 0.55), steel(STEEL));
     finger.position.set(x, 0, length * 0.72);

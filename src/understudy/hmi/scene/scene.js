@@ -307,11 +307,13 @@ class Scene {
       const [a, b] = [before.robots[robot.name], after.robots[robot.name]];
       if (!b) continue;
       const [q, tcp] = [interpolate(a?.q, b.q, part), interpolatePose(a?.tcp, b.tcp, part)];
-      const posture = JSON.stringify([q, tcp, this.ghostOf(robot.name, b), b.tool, b.arc]);
+      const [opening] = b.opening == null ? [null] : interpolate([a?.opening ?? b.opening], [b.opening], part);
+      const posture = JSON.stringify([q, tcp, this.ghostOf(robot.name, b), b.tool, b.arc, opening]);
       const flickers = b.arc && after.t > before.t;
       if (posture === robot.posture && !flickers) continue;
       robot.posture = posture;
       robot.showTool(b.tool);
+      robot.showOpening(opening);
       robot.show(q, tcp);
       robot.raiseLabel();
       robot.showGhost(this.ghostOf(robot.name, b));
@@ -415,10 +417,11 @@ class Scene {
 
   report() {
     const robots = {};
-    for (const [name, { chain, ghost, object, workFrames, marker }] of this.robots) {
+    for (const [name, { chain, ghost, object, workFrames, marker, tool }] of this.robots) {
       robots[name] = {
         q: [...chain.q], tcp: chain.tip(), shown: object.visible,
         ghost: ghost.root.visible, ghost_q: [...ghost.q], works: workFrames.length, marked: marker.ring.visible,
+        fingers: (tool.userData.fingers || []).map(({ object: finger }) => finger.position.toArray()),
       };
     }
     const each = (count) => Object.fromEntries([...this.marks].map(([name, marks]) => [name, count(marks)]));

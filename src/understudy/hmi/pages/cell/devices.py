@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from nicegui import ui
@@ -227,6 +228,7 @@ def _device_panel(browser: Browser, name: str) -> None:
         ui.label(name).classes("u-card-title")
         rows = [_device_row(browser, row["label"]) for row in device()["panel"]]
         faults = ui.label().classes("u-device-faults")
+        _device_buttons(browser, name, device().get("buttons", {}))
 
     def update() -> None:
         now = device()
@@ -235,6 +237,17 @@ def _device_panel(browser: Browser, name: str) -> None:
         faults.set_text("\n".join(now["faults"]))
 
     browser.on_update(update, element=card)
+
+
+def _device_buttons(browser: Browser, device: str, buttons: Mapping[str, str]) -> None:
+    """A button for each command that the device offers without parameters."""
+    if not buttons:
+        return
+    with ui.element("div").classes("u-device-buttons") as row:
+        for command, label in buttons.items():
+            made = button(browser.texts.translated("device", label), mark=command)
+            made.on_click(partial(browser.command, command, {"device": device}))
+    operator_only(browser, row)
 
 
 def _device_row(browser: Browser, label: str) -> tuple[ui.element, ui.label]:
