@@ -84,6 +84,11 @@ COMMANDS = {
         "Send commands and tasks to mobile robots, and watch them.",
         "fleet send robot-1 MOVE_TO_POSE x=2 y=1",
     ),
+    "pick-place": Command(
+        "pick_place",
+        "Run, watch and stop the pick & place job of a robot.",
+        "pick-place run --cell my_cell.yaml --cycles 10",
+    ),
     "campaign": Command(
         "campaign",
         "Run a cell with many seeds and values: pass rate, distributions, smallest failures.",

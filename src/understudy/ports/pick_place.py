@@ -204,6 +204,8 @@ PickPlaceError = Literal[
 """The fault of a job that is in ERROR."""
 PickPlaceReason = Literal["", "DONE", "STOPPED", "NO_OBJECT", "PALLET_FULL", "SOURCE_EMPTY"]
 """Why the last run has ended without a fault."""
+GOOD_ENDS: tuple[PickPlaceReason, ...] = ("DONE", "NO_OBJECT", "PALLET_FULL", "SOURCE_EMPTY")
+"""Ends of a run that has done what there was to do."""
 
 
 class PickPlaceStatistics(Struct, frozen=True):

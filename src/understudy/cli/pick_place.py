@@ -1,0 +1,192 @@
+"""`understudy pick-place`: the pick & place job of a running cell, or of a cell run headless."""
+
+import json
+import sys
+from time import sleep
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from msgspec import to_builtins
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from understudy.app.control_client import request, result_of
+from understudy.app.ready_file import Ready, printable
+from understudy.cli.status import OneReadyOption, one_cell
+from understudy.cli.warm import announce
+from understudy.errors import ConfigError, Refused
+from understudy.ports.pick_place import GOOD_ENDS
+
+if TYPE_CHECKING:
+    from understudy.app.pick_place_run import Summary
+
+pick_place = typer.Typer(
+    help="Run, watch and stop the pick & place job of a robot: in a running cell, or headless.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+LOOK_SECONDS = 0.2
+RobotOption = Annotated[
+    str, typer.Option("--robot", help="robot with the job; default: the only one")
+]
+RunningOption = Annotated[
+    str, typer.Option("--running", metavar="NAME", help="name or process id of a running cell")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+
+
+@pick_place.command()
+def run(
+    cell: Annotated[
+        str, typer.Option(help="cell to run headless, at full speed; default: the running cell")
+    ] = "",
+    cycles: Annotated[int, typer.Option(min=-1, help="number of cycles; -1: until it ends")] = -1,
+    robot: RobotOption = "",
+    seed: Annotated[int | None, typer.Option(help="seed of a headless run")] = None,
+    most_s: Annotated[
+        float, typer.Option(min=0.001, max=1e6, help="simulated seconds of a headless run, at most")
+    ] = 3600.0,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="start the job of a running cell, and leave")
+    ] = False,
+    running: RunningOption = "",
+    ready_file: OneReadyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run cycles: with `--cell` headless with a summary, else in a running cell.
+
+    Exit 1 if no part was placed, or the job ended with a fault.
+    """
+    if cycles == 0:
+        raise ConfigError("--cycles", value=cycles, allowed="1 and more, or -1")
+    if cell:
+        _run_headless(cell, robot, cycles, seed, most_s, as_json)
+        return
+    ready = one_cell(running, ready_file)
+    name = _ask(ready, "pick_place", robot)["robot"]
+    _ask(ready, "enable", name)
+    status = _ask(ready, "start_pick_place", name, max_cycles=cycles)
+    if not no_wait:
+        status = _watched(ready, robot, status)
+    _show(status, as_json)
+    if not no_wait and (status["state"] == "ERROR" or status["reason"] not in GOOD_ENDS):
+        raise typer.Exit(1)
+
+
+@pick_place.command()
+def status(
+    robot: RobotOption = "",
+    running: RunningOption = "",
+    ready_file: OneReadyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show state, counts and times of the job."""
+    _show(_ask(one_cell(running, ready_file), "pick_place", robot), as_json)
+
+
+@pick_place.command()
+def stop(
+    robot: RobotOption = "",
+    running: RunningOption = "",
+    ready_file: OneReadyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Stop the job: the arm brakes, the hand keeps its part."""
+    _show(_ask(one_cell(running, ready_file), "stop_pick_place", robot), as_json)
+
+
+# ── headless ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _run_headless(
+    cell: str, robot: str, cycles: int, seed: int | None, most_s: float, as_json: bool
+) -> None:
+    from understudy.app.pick_place_run import run_headless
+    from understudy.config import load_config
+
+    announce()
+    config = load_config(cell, seed=seed)
+    summary = run_headless(config, robot=robot, cycles=cycles, most_s=most_s)
+    if isinstance(summary, Refused):
+        print(f"{cell}: {summary.reason}", file=sys.stderr)
+        raise typer.Exit(1)
+    if as_json:
+        print(json.dumps(to_builtins(summary)))
+    else:
+        _show_summary(summary)
+    if not summary.passed:
+        raise typer.Exit(1)
+
+
+def _show_summary(summary: "Summary") -> None:
+    table = Table(show_header=False)
+    rows = {
+        "cell": f"{summary.cell}, {summary.robot}",
+        "cycles": f"{summary.cycles} ({summary.success} success, {summary.failed} failed)",
+        "cycle time": f"mean {summary.mean_s:.2f} s, {summary.shortest_s:.2f}…"
+        f"{summary.longest_s:.2f} s",
+        "parts per hour": f"{summary.parts_per_hour:.0f}",
+        "simulated": f"{summary.simulated_s:.1f} s, in {summary.wall_s:.2f} s",
+        "ended": f"{summary.ended} ({summary.state})",
+    }
+    if summary.by_class:
+        counts = (f"{name}: {count}" for name, count in sorted(summary.by_class.items()))
+        rows["classes"] = ", ".join(counts)
+    if summary.error:
+        rows["reason"] = summary.error
+    for name, text in rows.items():
+        table.add_row(name, escape(printable(text)))
+    Console().print(table)
+
+
+# ── a running cell ──────────────────────────────────────────────────────────────────────────────
+
+
+def _ask(ready: Ready, command: str, robot: str, **parameters: Any) -> dict[str, Any]:
+    """The status of the job after a command; a refusal ends the program with exit code 1."""
+    asked = {"do": command, **({"robot": robot} if robot else {}), **parameters}
+    reply = request(ready, asked)
+    if not reply.get("ok"):
+        print(f"{ready.title}: {printable(str(reply.get('error')))}", file=sys.stderr)
+        raise typer.Exit(1)
+    found: dict[str, Any] = reply["result"]
+    return found
+
+
+def _watched(ready: Ready, robot: str, status: dict[str, Any]) -> dict[str, Any]:
+    """The status at the end of the run; prints a line for every cycle."""
+    known, now = status["cycle_count"], result_of(ready, {"do": "now"})
+    if now.get("paused") or now["rate"] in (0, "step"):
+        print(
+            f"{ready.title}: time stands still; `understudy ctl resume` lets it run",
+            file=sys.stderr,
+        )
+    while status["running"]:
+        sleep(LOOK_SECONDS)
+        status = result_of(ready, {"do": "pick_place", **({"robot": robot} if robot else {})})
+        if status["cycle_count"] != known:
+            known = status["cycle_count"]
+            done = f"{status['success_count']} success, {status['fail_count']} failed"
+            print(f"cycle {known}: {done}", file=sys.stderr)
+    return status
+
+
+def _show(status: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(status))
+        return
+    times = status["statistics"]
+    print(
+        printable(
+            f"{status['robot']}: {status['state']}, {status['cycle_count']} cycles "
+            f"({status['success_count']} success, {status['fail_count']} failed), "
+            f"mean {times['mean_s']:.2f} s"
+        )
+    )
+    for text in (status["reason"] or status["code"], status["last_error"]):
+        if text:
+            print(f"  {printable(str(text))}")

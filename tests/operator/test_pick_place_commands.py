@@ -1,0 +1,117 @@
+"""Pick & place at the operator's table: cycle, hand, pallet, and its mode of operation."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.operator.conftest import Bench
+from tests.operator.pick_cell import written
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(written(tmp_path))
+    bench.do("enable", robot="g60")
+    yield bench
+    bench.close()
+
+
+def until(bench: Bench, state: str) -> dict[str, Any]:
+    for _ in range(2000):
+        status: dict[str, Any] = bench.do("pick_place")
+        if status["state"] == state:
+            return status
+        bench.forward(0.01)
+    raise AssertionError(status)
+
+
+def test_a_single_cycle_then_a_run_to_the_end_of_the_pallet(bench: Bench) -> None:
+    assert bench.do("single_pick_place")["running"]
+    until(bench, "IDLE")
+    assert bench.do("pallet")["index"] == 1
+    bench.do("start_pick_place", robot="g60", max_cycles=2)
+    bench.forward(30.0)
+    status = bench.do("pick_place")
+    assert (status["success_count"], status["reason"]) == (3, "DONE")
+    bench.do("start_pick_place")
+    bench.forward(30.0)
+    assert bench.do("pick_place")["reason"] == "PALLET_FULL"
+    rows = [event.text for event in bench.do("events")["events"] if event.kind == "pick_place"]
+    assert rows == [f"cycle {number} done" for number in (1, 2, 3, 4)]
+
+
+def test_pause_resume_and_stop(bench: Bench) -> None:
+    bench.do("start_pick_place")
+    until(bench, "MOVE_TO_PLACE")
+    assert bench.do("pause_pick_place")["state"] == "PAUSED"
+    bench.forward(5.0)
+    assert bench.do("resume_pick_place")["state"] == "MOVE_TO_PLACE"
+    assert bench.do("stop_pick_place")["state"] == "IDLE"
+    assert "stop_pick_place" in {command["name"] for command in bench.do("commands")}
+    assert bench.do("pick_place")["last_error"].startswith("stopped in MOVE_TO_PLACE")
+
+
+def test_nobody_else_moves_the_robot_while_the_cycle_runs(bench: Bench) -> None:
+    bench.do("start_pick_place")
+    bench.forward(0.2)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("jog", {"robot": "g60", "frame": "joint", "axis": 0, "speed": 5}),
+        ("mdi", {"robot": "g60", "line": "G0 A10"}),
+        ("set_tool", {"robot": "g60", "tool": 1}),
+        ("home", {"robot": "g60"}),
+        ("cycle_start", {"robot": "g60"}),
+        ("request_mode", {"mode": "MANUAL"}),
+        ("set_pallet_index", {"index": 2}),
+        ("grip_part", {}),
+        ("release_part", {}),
+    ]
+    for name, parameters in calls:
+        answer = bench.ask(name, **parameters)
+        reason = answer["answer"] if name == "mdi" else answer.reason
+        assert "running" in reason, name
+    bench.do("stop_pick_place")
+    bench.forward(1.0)
+    bench.do("jog", robot="g60", frame="joint", axis=0, speed=5, step=1)
+
+
+def test_the_pallet_goes_on_anywhere(bench: Bench) -> None:
+    assert bench.do("set_pallet_index", index=3)["index"] == 3
+    assert bench.do("set_pallet_layer", layer=0)["index"] == 0
+    assert "index" in bench.refusal("set_pallet_index", index=-1)
+    assert bench.refusal("set_pallet_index", index=99)
+    bench.do("set_pallet_index", index=3)
+    bench.do("start_pick_place")
+    bench.forward(30.0)
+    assert bench.do("pick_place")["success_count"] == 1
+    assert bench.do("reset_pallet")["index"] == 0
+
+
+def test_the_hand_opens_and_closes_on_command(bench: Bench) -> None:
+    bench.do("grip_part")
+    bench.forward(2.0)
+    bench.do("release_part")
+    bench.forward(2.0)
+    rows = {device["name"]: device for device in bench.do("devices")}
+    assert not rows["g60.gripper"]["faults"]
+
+
+def test_the_job_needs_its_mode_and_an_empty_hand(bench: Bench) -> None:
+    bench.do("start_pick_place")
+    until(bench, "MOVE_TO_PLACE")
+    bench.do("stop_pick_place")
+    bench.forward(1.0)
+    assert "holds a part" in bench.refusal("request_mode", mode="MANUAL")
+    bench.do("release_part")
+    bench.forward(3.0)
+    bench.do("request_mode", mode="MANUAL")
+    bench.forward(1.0)
+    assert bench.do("operation_mode")["mode"] == "MANUAL"
+    assert "request the mode PICKPLACE" in bench.refusal("start_pick_place")
+
+
+def test_the_commands_are_on_the_hmi_link_and_at_control(bench: Bench) -> None:
+    described = {command["name"]: command for command in bench.do("commands")}
+    assert described["pick_place"]["role"] == "viewer"
+    assert described["start_pick_place"]["role"] == "operator"
+    assert bench.do("glance", questions=[{"command": "pick_place"}])[0]["state"] == "IDLE"
