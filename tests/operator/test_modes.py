@@ -307,3 +307,41 @@ def test_a_heartbeat_does_not_restart_a_stopped_jog() -> None:
             assert there.joints() == stands
 
     run(test)
+
+
+# ── modes of operation ──
+
+
+async def in_operation_mode(operator: Operator, mode: str) -> None:
+    operator.do("request_mode", mode=mode)
+    while operator.do("operation_mode")["mode"] != mode:  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+
+
+def test_a_real_arm_gets_no_arc_outside_welding() -> None:
+    async def test() -> None:
+        async with pair(ARM, mode="simulation") as (there, operator):
+            await in_operation_mode(operator, "SCAN_TO_PATH")
+            operator.on("set_mode", mode="real")
+            await operator.connected()
+            operator.on("enable")
+            for line in ("M3", "m 04 S100", "M64 P0", "M62P0.0"):
+                assert "locked in mode SCAN_TO_PATH" in operator.on("mdi", line=line)["answer"]
+            assert "locked" in operator.refusal(
+                "set_output", robot="g60", pin="ARC_START", value=True
+            )
+            operator.on("set_output", pin="GAS", value=True)
+            assert "REAL" in operator.refusal("request_mode", mode="WELDING")
+            welder = [event for event in there.do("events")["events"] if event.kind == "welder"]
+            assert not welder
+
+    run(test)
+
+
+def test_an_arm_in_manual_cannot_become_real() -> None:
+    async def test() -> None:
+        async with pair(ARM, mode="simulation") as (_, operator):
+            await in_operation_mode(operator, "MANUAL")
+            assert "speed limit" in operator.refusal("set_mode", robot="g60", mode="real")
+
+    run(test)

@@ -21,6 +21,7 @@ from understudy.operator.events import EventLog, EventSources
 from understudy.operator.robots import OfRobot, Robot, Robots, Side
 from understudy.operator.table import Command
 from understudy.ports import Part
+from understudy.ports.modes import ObeysModes
 from understudy.ports.operation import Jog, RealClient
 from understudy.registry import kinds, module_of
 from understudy.simulation.cell import Cell
@@ -230,6 +231,9 @@ class ModeCommands:
         connection = connection_to(self._config, robot, place)
         if isinstance(connection, Refused):
             return connection
+        guard = self._guard(robot)
+        if guard is not None and isinstance(connection.client.driver, ObeysModes):
+            connection.client.driver.obey(guard)
         self._connections[robot.name], robot.real = connection, connection.side
         self._events.connect_real(robot, lambda at: self._now())
         self._real_time()
@@ -251,11 +255,27 @@ class ModeCommands:
             return Refused(f"{robot.name} is under way: the mode is changed at rest only")
         return None
 
+    def _guard(self, robot: Robot) -> Any:
+        """The mode manager of a robot that has modes of operation."""
+        return self._robots.parts[robot.name].get(f"{robot.name}.modes")
+
+    def _no_mode_for_real(self, robot: Robot) -> Refused | None:
+        """A REAL robot has no speed limit from here: not in MANUAL, and not in a changeover."""
+        guard = self._guard(robot)
+        if guard is None or guard.current_mode not in ("MANUAL", "CHANGEOVER"):
+            return None
+        return Refused(
+            f"{robot.name} is in {guard.current_mode}: its speed limit acts in simulation only; "
+            "change its mode of operation first"
+        )
+
     def _not_here(self, robot: Robot, mode: str) -> Refused | None:
         if mode == "simulation":
             return None
         if not self._allowed:
             return Refused("the cell was started without --real: no robot of it can be REAL")
+        if refused := self._no_mode_for_real(robot):
+            return refused
         if robot.name not in self._places:
             return Refused(f"the cell file does not say where the real {robot.name} is: `real`")
         return None

@@ -32,8 +32,10 @@ from understudy.ports import (
 )
 from understudy.ports.controller import JointListener, StatusListener
 from understudy.ports.faults import Faults
+from understudy.ports.modes import ModeGuard
 from understudy.ports.refusals import BUSY, JOGGING, NOT_CONNECTED, NOT_ENABLED, STOPPED
 from understudy.protocol.client import ReconnectSchedule
+from understudy.robots.grblhal.driver.arc_lock import can_switch_arc_on
 from understudy.robots.grblhal.driver.connection import (
     HALTED,
     HOME_ALL,
@@ -322,7 +324,18 @@ class GrblHalDriver:
         return self._pins.result
 
     def set_digital_output(self, pin: int | str, value: bool, now: int) -> Refused | None:
-        return self._insert(self._pins.set_digital(pin, value), now)
+        line = self._pins.set_digital(pin, value)
+        locked = self._queue.arc_refusal()
+        if locked and isinstance(line, str) and can_switch_arc_on(line):
+            return locked
+        return self._insert(line, now)
+
+    def obey(self, guard: ModeGuard) -> None:
+        """Sends nothing that switches the arc on while the mode of operation locks it.
+
+        The speed of a REAL robot is not limited here: it cannot be operated in MANUAL.
+        """
+        self._queue.arc_refusal = guard.arc_refusal
 
     def set_analog_output(self, channel: int | str, value: float, now: int) -> Refused | None:
         return self._insert(self._pins.set_analog(channel, value), now)

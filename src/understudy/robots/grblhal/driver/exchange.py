@@ -16,6 +16,7 @@ from understudy.gcode import ARM, GRBLHAL_ARM, Block, Dialect, Problem, parse
 from understudy.gcode.error_numbers import UNSUPPORTED
 from understudy.ports import Joints, Ticket
 from understudy.protocol.sessions import LineReader, Outbox
+from understudy.robots.grblhal.driver.arc_lock import can_switch_arc_on
 from understudy.robots.grblhal.driver.messages import (
     Alarm,
     Answer,
@@ -145,6 +146,8 @@ class LineQueue:
         self._parts: deque[SentLine] = deque()
         self._writer_placed = False
         self.program: StreamedProgram | None = None
+        self.arc_refusal: Callable[[], Refused | None] = lambda: None
+        """Why no line may switch the arc on now."""
 
     def __bool__(self) -> bool:
         return bool(self._waiting or self._parts or (self.program and not self.program.over))
@@ -157,7 +160,11 @@ class LineQueue:
     def check(self, text: str, number: int) -> str | Refused:
         """The line as it can be sent; a code that only the controller may know is accepted."""
         line = sendable(text)
-        if isinstance(line, Refused) or not line or self._evaluates_expressions():
+        if isinstance(line, Refused) or not line:
+            return line
+        if (locked := self.arc_refusal()) and can_switch_arc_on(line):
+            return locked
+        if self._evaluates_expressions():
             return line
         block = parse(line, self._dialect, line=number)
         if isinstance(block, Problem) and (self._writer or block.code != UNSUPPORTED):
