@@ -10,6 +10,7 @@ import pytest
 
 from understudy.app.build import load_cell
 from understudy.cli import COMMANDS
+from understudy.jobs.modes import table as modes
 from understudy.operator.clock import BUTTONS, ENGINE
 from understudy.protocol import client
 from understudy.registry import FACES
@@ -24,6 +25,7 @@ PAGES = [*AT_THE_ROOT, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 STATE_MACHINES: list[tuple[str, Mapping[tuple[Any, str], Any]]] = [
+    ("docs/operation_modes.md", modes.TRANSITIONS),
     ("docs/robots/kuka.md", kuka.TRANSITIONS),
     ("docs/robots/text_robot.md", client.TRANSITIONS),
     ("docs/robots/text_robot.md", text_robot.TRANSITIONS),

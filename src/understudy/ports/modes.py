@@ -93,9 +93,10 @@ class ToolsInHand(Protocol):
 # ── the manager ─────────────────────────────────────────────────────────────────────────────────
 
 ChangeStep = Literal[
-    "", "STOP_WELD", "PARK_TORCH", "TOOL_CHANGE", "CONFIRM_TOOL", "UPDATE_TLO", "CALIBRATE_TOOL",
-    "FAILED",
+    "SETTLED", "STOP_WELD", "PARK_TORCH", "TOOL_CHANGE", "CONFIRM_TOOL", "UPDATE_TLO",
+    "CALIBRATE_TOOL", "FAILED",
 ]  # fmt: skip
+"""SETTLED: no changeover is under way."""
 
 
 class ModeStatus(Struct, frozen=True):
@@ -106,7 +107,7 @@ class ModeStatus(Struct, frozen=True):
 
     mode: OperationMode
     target: TargetMode
-    step: ChangeStep = ""
+    step: ChangeStep = "SETTLED"
     progress: float = 1.0
     error: str = ""
     tool: int = 0

@@ -17,7 +17,7 @@ def test_every_step_can_end_fail_and_be_aborted() -> None:
         assert step in PROGRESS
     assert TRANSITIONS["FAILED", "retry"] == "STOP_WELD"
     reachable = set(TRANSITIONS.values())
-    assert reachable == {"", "FAILED", *STEPS}
+    assert reachable == {"SETTLED", "FAILED", *STEPS}
 
 
 @pytest.mark.parametrize("start", MODES)
@@ -104,6 +104,7 @@ def test_an_emergency_stop_fails_the_changeover_and_retry_ends_it() -> None:
     assert (status.mode, status.step) == ("CHANGEOVER", "FAILED")
     assert "emergency stop" in status.error
     assert "retry or abort" in str(cell.request("MANUAL"))
+    assert "emergency stop" in str(cell.modes.retry(cell.now))
     cell.arm.reset(cell.now)
     cell.arm.enable(cell.now)
     assert cell.modes.retry(cell.now) is None

@@ -90,7 +90,7 @@ class State(Struct):
     mode: OperationMode
     before: TargetMode
     target: TargetMode
-    step: ChangeStep = ""
+    step: ChangeStep = "SETTLED"
     ticket: int = 0
     line: bool = False
     stage: int = 0
@@ -138,11 +138,16 @@ class ModeManager:
 
     def can_change_mode(self, now: int) -> Refused | None:
         """Why the mode cannot be changed now; None if it can."""
-        around, state = self._around, self._state
+        state = self._state
         if state.step == "FAILED":
             return Refused(f"the changeover has failed ({state.error}): retry or abort it first")
-        if state.step:
+        if state.step != "SETTLED":
             return Refused(f"a changeover to {state.target} is under way")
+        return self._unsafe(now)
+
+    def _unsafe(self, now: int) -> Refused | None:
+        """Why no changeover can begin: a job runs, the arc is on, the hand is full, …"""
+        around = self._around
         if around.pick_place is not None and (refused := around.pick_place.occupied(now)):
             return refused
         if around.arc_on():
@@ -171,12 +176,14 @@ class ModeManager:
     def retry(self, now: int) -> Refused | None:
         if self._state.step != "FAILED":
             return Refused("no changeover has failed")
+        if refused := self._unsafe(now):
+            return refused
         self._go("retry", now)
         return None
 
     def abort(self, now: int) -> Refused | None:
         state = self._state
-        if not state.step:
+        if state.step == "SETTLED":
             return NO_CHANGE
         self._cancel(now)
         state.error = ""
@@ -203,7 +210,7 @@ class ModeManager:
     def occupied(self, now: int) -> Refused | None:
         """While the changeover moves the robot; in a step with a person at it, jogs are allowed."""
         state = self._state
-        if state.step in ("", *ATTENDED):
+        if state.step in ("SETTLED", *ATTENDED):
             return None
         return Refused(f"the changeover to {state.target} moves the robot ({state.step})")
 
@@ -248,7 +255,7 @@ class ModeManager:
 
     def load(self, state: Any) -> None:
         self._state = msgspec.convert(state, State)
-        if self._state.step:
+        if self._state.step != "SETTLED":
             self._listen()
         self._apply_limit()
 
@@ -368,7 +375,7 @@ class ModeManager:
         state = self._state
         state.step = TRANSITIONS[state.step, event]
         state.stage, state.ticket, state.line = 0, 0, False
-        runs = state.step not in ("", *ATTENDED)
+        runs = state.step not in ("SETTLED", *ATTENDED)
         state.due = now if runs else None
         state.deadline = now + nanoseconds(self._time_limit()) if runs else None
         if state.step != "FAILED":
@@ -463,7 +470,7 @@ def _probing(plate: TouchPlate) -> str:
 
 
 STEP_ACTIONS: Mapping[ChangeStep, Callable[[ModeManager, int], None]] = {
-    "": lambda manager, now: None,
+    "SETTLED": lambda manager, now: None,
     "FAILED": lambda manager, now: None,
     "CONFIRM_TOOL": lambda manager, now: None,
     "STOP_WELD": ModeManager._stop_weld,
