@@ -60,7 +60,6 @@ def test_nobody_else_moves_the_robot_while_the_cycle_runs(bench: Bench) -> None:
         ("mdi", {"robot": "g60", "line": "G0 A10"}),
         ("set_tool", {"robot": "g60", "tool": 1}),
         ("home", {"robot": "g60"}),
-        ("cycle_start", {"robot": "g60"}),
         ("request_mode", {"mode": "MANUAL"}),
         ("set_pallet_index", {"index": 2}),
         ("grip_part", {}),
