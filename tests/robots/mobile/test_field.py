@@ -200,3 +200,37 @@ def test_the_way_is_free_as_far_as_it_says_and_ends_at_something(
     if found < FREE:
         end = moved_on_arc(*pose, *(value * last for value in speed))
         assert -1e-9 <= clearance(circles, lines, end, outline) <= 2e-2
+
+
+@pytest.mark.parametrize("count", [0, 3, 40, 300], ids=["empty", "few", "many", "too many to keep"])
+def test_the_obstacles_near_a_robot_give_the_same_as_all_of_them(count: int) -> None:
+    """`free_way` is the oracle of watched_way, to the last bit: along a drive through a world, with
+    jumps, turns on the spot, very small speeds and standing."""
+    draw = np.random.default_rng(count)
+    round_ones = np.column_stack([draw.uniform(-9, 9, (count, 2)), draw.uniform(0.005, 0.4, count)])
+    begins = draw.uniform(-9, 9, (count, 2))
+    straight = np.hstack([begins, begins + draw.uniform(-2, 2, (count, 2))])
+    span, outline = np.array([0, count]), np.array(OUTLINE)
+    spot, near = np.full(3, -1.0), np.zeros(2 + field.NEAR, dtype=np.int64)
+    pose, met = np.zeros(3), 0
+    for step in range(1500):
+        speeds = draw.uniform(-1, 1, 3) * (0.8, step % 2, 1.0)
+        if step % 50 == 7:
+            speeds *= 10.0 ** draw.uniform(-320, -3)
+        if step % 50 == 11:
+            speeds[:2] = 0.0
+        if step % 100 == 13:
+            speeds[:] = 0.0
+        longest = draw.uniform(0.5, 3.0)
+        found = field.watched_way(
+            pose, outline, speeds, longest, round_ones, span, straight, span, spot, near
+        )
+        assert found == field.free_way(
+            pose, outline, speeds, longest, field.MARGIN, field.WIDENING, round_ones, span,
+            straight, span,
+        )  # fmt: skip
+        met += found < FREE
+        pose[:] = moved_on_arc(*pose.tolist(), *(0.3 * draw.uniform(-1, 1, 3)).tolist())
+        if step % 400 == 399:
+            pose[:2] = draw.uniform(-8, 8, 2)
+    assert (met > 100) == (count > 0)

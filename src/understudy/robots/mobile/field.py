@@ -29,6 +29,10 @@ WIDENING = 0.03
 """Metres by which the field widens with each metre ahead."""
 TOUCH = 1e-4
 """Metres at which the field touches."""
+SLACK = 2.0
+"""Metres that a robot may go until the obstacles near it are looked for again."""
+NEAR = 64
+"""Most obstacles near a robot that are kept; if there are more, all are looked at."""
 STEPS = 200
 """Most steps along a path for an obstacle; a path that needs more ends there."""
 
@@ -63,6 +67,112 @@ def free_way(
 
 
 @compiled
+def watched_way(  # kernel
+    pose: Floats,
+    outline: Floats,
+    speeds: Floats,
+    longest: float,
+    circles: Floats,
+    circle_span: Spans,
+    lines: Floats,
+    line_span: Spans,
+    spot: Floats,
+    near: Spans,
+) -> float:
+    """The same as `free_way` with `MARGIN` and `WIDENING`, for a robot that is asked at each tick:
+    only the obstacles near it are looked at. ``spot``: x, y and radius of a circle in which all
+    obstacles are in ``near`` (numbers of circles and lines, then their rows); both are kept up to
+    date here. A radius below 0: unknown, since the world has changed."""
+    if circle_span[0] == circle_span[1] and line_span[0] == line_span[1]:
+        return math.inf
+    around = corner_radius(outline)
+    metres = pace(speeds[0], speeds[1], speeds[2], around)
+    if metres <= 0.0:
+        return math.inf
+    horizon = longest / metres
+    if speeds[0] == 0.0 and speeds[1] == 0.0:
+        horizon = min(horizon, 2.0 * math.pi / abs(speeds[2]))
+    growth = WIDENING * metres
+    x, y, far, fastest = _middle(pose, outline, speeds, horizon, MARGIN, growth, around)
+    if not math.hypot(x - spot[0], y - spot[1]) + far <= spot[2] - TOUCH:
+        _find_near(x, y, far + SLACK, circles, circle_span, lines, line_span, spot, near)
+    if spot[2] < 0.0:  # too many of them, or the speed is so small that `far` is no number
+        first = _first_touch(
+            pose, outline, speeds, horizon, MARGIN, growth, around, circles, circle_span, lines,
+            line_span,
+        )  # fmt: skip
+        return first * metres if first < horizon else math.inf
+    first, end = horizon, 2 + near[0]
+    for k in range(2, end):
+        n = near[k]
+        at, beside, radius = circles[n, 0], circles[n, 1], circles[n, 2]
+        if not math.hypot(at - x, beside - y) - radius >= far:
+            first = _until_touch(
+                pose, outline, speeds, first, MARGIN, growth, around, fastest, at, beside, at,
+                beside, radius,
+            )  # fmt: skip
+    for k in range(end, end + near[1]):
+        n = near[k]
+        x1, y1, x2, y2 = lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3]
+        if not distance_to_line(x, y, x1, y1, x2, y2) >= far:
+            first = _until_touch(
+                pose, outline, speeds, first, MARGIN, growth, around, fastest, x1, y1, x2, y2, 0.0
+            )
+    return first * metres if first < horizon else math.inf
+
+
+@compiled
+def _middle(
+    pose: Floats,
+    outline: Floats,
+    speeds: Floats,
+    horizon: float,
+    margin: float,
+    growth: float,
+    around: float,
+) -> tuple[float, float, float, float]:
+    """The middle of the path, how near to it an obstacle must be to count, and the largest speed of
+    a point of the outline."""
+    fastest, half = _closing_speed(outline, speeds, 0.0, 0.0), horizon / 2.0
+    x, y, _ = moved_on_arc(
+        pose[0], pose[1], pose[2], speeds[0] * half, speeds[1] * half, speeds[2] * half
+    )
+    return x, y, around + margin + TOUCH + fastest * half + growth * horizon, fastest
+
+
+@compiled
+def _find_near(
+    x: float,
+    y: float,
+    radius: float,
+    circles: Floats,
+    circle_span: Spans,
+    lines: Floats,
+    line_span: Spans,
+    spot: Floats,
+    near: Spans,
+) -> None:
+    """Fills ``near`` and ``spot``; its radius is below 0 if there are too many obstacles."""
+    spot[0], spot[1], spot[2] = x, y, -1.0
+    near[0] = near[1] = 0
+    for n in range(circle_span[0], circle_span[1]):
+        if math.hypot(circles[n, 0] - x, circles[n, 1] - y) - circles[n, 2] <= radius:
+            if near[0] == NEAR:
+                return
+            near[2 + near[0]] = n
+            near[0] += 1
+    for n in range(line_span[0], line_span[1]):
+        x1, y1, x2, y2 = lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3]
+        if distance_to_line(x, y, x1, y1, x2, y2) <= radius:
+            if near[0] + near[1] == NEAR:
+                return
+            near[2 + near[0] + near[1]] = n
+            near[1] += 1
+    if radius < math.inf:
+        spot[2] = radius
+
+
+@compiled
 def _first_touch(
     pose: Floats,
     outline: Floats,
@@ -78,11 +188,9 @@ def _first_touch(
 ) -> float:
     """Seconds until the field touches an obstacle, at most ``horizon``. Obstacles far from the
     middle of the path are left out (none if the speed is so small that this is no number)."""
-    fastest, half = _closing_speed(outline, speeds, 0.0, 0.0), horizon / 2.0
-    middle_x, middle_y, _ = moved_on_arc(
-        pose[0], pose[1], pose[2], speeds[0] * half, speeds[1] * half, speeds[2] * half
+    middle_x, middle_y, far, fastest = _middle(
+        pose, outline, speeds, horizon, margin, growth, around
     )
-    far = around + margin + TOUCH + fastest * half + growth * horizon
     first = horizon
     for n in range(circle_span[0], circle_span[1]):
         x, y, radius = circles[n, 0], circles[n, 1], circles[n, 2]

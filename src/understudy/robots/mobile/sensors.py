@@ -23,7 +23,7 @@ from understudy.config.mobile.robot_file import LidarConfig, RobotFile, ScannerC
 from understudy.motion.ticks import wrapped
 from understudy.ports.mobile import Bools, Floats, LidarReadings, Rows, Scan
 from understudy.robots.mobile import drive
-from understudy.robots.mobile.field import MARGIN, WIDENING, free_way
+from understudy.robots.mobile.field import NEAR, watched_way
 from understudy.robots.mobile.lidar import look, scan
 from understudy.robots.mobile.tables import Columns, columns, restore
 from understudy.robots.mobile.world import Worlds
@@ -76,6 +76,9 @@ class MockSensors:
         self._motion = np.zeros((devices, 3))
         self._looked = np.full((devices, 6), np.nan)
         """Pose and motion for which `_ahead` was computed."""
+        self._spots = np.full((devices, 3), -1.0)
+        self._near = np.zeros((devices, 2 + NEAR), dtype=np.int64)
+        """The obstacles near the path of each robot; see `field.watched_way`."""
         self._body = body
         self._markers = Markers(layout)
         self._waiting: list[Scan] = []
@@ -137,6 +140,7 @@ class MockSensors:
         """The world has changed."""
         self._is_fresh[:] = False
         self._looked[:] = np.nan
+        self._spots[:, 2] = -1.0
 
     def start(self, body: Floats) -> None:
         """What lidars report before the first tick."""
@@ -187,8 +191,8 @@ class MockSensors:
         worlds = self._worlds
         watch_ahead(
             rows, self._robot, self._body, self.outlines, self._motion, self._farthest,
-            worlds.circles, worlds.circle_spans, worlds.lines, worlds.line_spans, self._looked,
-            self._ahead,
+            worlds.circles, worlds.circle_spans, worlds.lines, worlds.line_spans, self._spots,
+            self._near, self._looked, self._ahead,
         )  # fmt: skip
 
     def _eyes(self, rows: Rows) -> Floats:
@@ -218,6 +222,7 @@ class MockSensors:
         self._markers.load(state.inside)
         self._waiting, self._scans = list(state.waiting), list(state.scans)
         self._looked[:] = np.nan
+        self._spots[:, 2] = -1.0
         self._body = body
 
     def _saved(self) -> dict[str, NDArray[Any]]:
@@ -240,6 +245,8 @@ def watch_ahead(
     circle_spans: Rows,
     lines: Floats,
     line_spans: Rows,
+    spots: Floats,
+    near: Rows,
     looked: Floats,
     ahead: Floats,
 ) -> None:
@@ -252,10 +259,10 @@ def watch_ahead(
             same = same and looked[row, 3 + column] == motion[row, column]
         if same:
             continue
-        free = free_way(
+        free = watched_way(
             borrowed(body[robot]), borrowed(outlines[robot]), borrowed(motion[row]), farthest[row],
-            MARGIN, WIDENING, borrowed(circles), borrowed(circle_spans[robot]), borrowed(lines),
-            borrowed(line_spans[robot]),
+            borrowed(circles), borrowed(circle_spans[robot]), borrowed(lines),
+            borrowed(line_spans[robot]), borrowed(spots[row]), borrowed(near[row]),
         )  # fmt: skip
         ahead[row] = free if free <= farthest[row] else NOTHING
         for column in range(3):
