@@ -6,6 +6,7 @@ each face its cell, its endpoint and the function that makes a stream.
 
 import itertools
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
@@ -37,6 +38,12 @@ TEXT = [
     "GET_POS", "GET_STATUS", "MOVE_REL 1,2,3", "MOVE_REL 40,0,0", "HOME", "STOP", "RESET",
     "MOVE_ABS 5,6,7,0,0,0", "MOVE_ABS 5,6", "BOGUS", "", "get_pos\r", "x" * 200,
 ]  # fmt: skip
+MODBUS = [
+    "0910 03E8 0003 06 0000 0000 0000", "0910 03E8 0003 06 0100 0000 0000", "0903 07D0 0003",
+    "0910 03E8 0003 06 0900 00FF FFFF", "0904 07D0 0001", "0803 07D0 0001", "0906 03E8 0100",
+    "0917 07D0 0003 03E8 0001 02 0900", "0903 0000 0001", "0966 00", "0903",
+]  # fmt: skip
+GRIPPER = str(Path(__file__).parents[1] / "golden/gripper/robotiq.yaml")
 ARM = ["G21 G90", "G0 A5", "G0 A-5 B3", "G1 A2 F900", "M62 P1", "G4 P0.1", "$J=G91 A2 F900"]
 
 
@@ -69,6 +76,18 @@ def kuka(chance: Random) -> bytes:
     return b"".join(records) + chance.randbytes(chance.randrange(40))
 
 
+def gripper(chance: Random) -> bytes:
+    """Modbus TCP: good requests, other units, unknown functions, wrong lengths, half a request."""
+    requests = [bytes.fromhex(each) for each in MODBUS]
+    garbage = bytes([9]) + chance.randbytes(chance.randrange(1, 12))
+    said = [*chance.choices(requests, k=14), garbage]
+    frames = [
+        number.to_bytes(2, "big") + b"\0\0" + len(each).to_bytes(2, "big") + each
+        for number, each in enumerate(said)
+    ]
+    return b"".join(frames) + frames[0][: chance.randrange(8)]
+
+
 def lines(said: list[str] | tuple[str, ...], chance: Random, count: int) -> bytes:
     ends = chance.choice((b"\n", b"\r\n"))
     return b"".join(chance.choice(said).encode("latin-1") + ends for _ in range(count))
@@ -86,6 +105,7 @@ class ShippedFace(NamedTuple):
 
 
 FACES = {
+    "gripper": ShippedFace(GRIPPER, "g60.gripper.tcp", gripper),
     "text": ShippedFace("text_robot", "bench.text_tcp", text),
     "kuka": ShippedFace("kuka_eki", "kuka.kuka_eki.command", kuka),
     "grblhal": ShippedFace("grblhal_6axis", "machine.grblhal", grblhal),

@@ -1,5 +1,7 @@
 """GripperController with the driver of a servo gripper and the virtual device, in a cell."""
 
+from collections.abc import Sequence
+
 import pytest
 from tests.devices.gripper.modbus.servo_cell import ServoCell
 
@@ -140,6 +142,41 @@ def test_without_activation_at_the_start_the_first_command_activates() -> None:
     assert registers is not None
     assert registers.read(0x07D0, 1, cell.cell.now) == [0]
     assert cell.grip().startswith("MISSED")
+
+
+def refusing(cell: ServoCell, address: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device has no register at this address."""
+    registers = cell.gripper.registers()
+    assert registers is not None
+    write = registers.write
+
+    def without(at: int, values: Sequence[int], now: int) -> int:
+        return 2 if at == address else write(at, values, now)
+
+    monkeypatch.setattr(registers, "write", without)
+
+
+def test_a_model_without_a_register_for_the_speed_is_driven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cell = ServoCell("dh_ag95")
+    refusing(cell, 0x0102, monkeypatch)
+    assert cell.grip() == "done"
+
+
+def test_a_refused_command_is_an_error_with_its_register(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = ServoCell("dh_ag95")
+    refusing(cell, 0x0103, monkeypatch)
+    assert cell.grip() == "the gripper refuses a write of register 0x0103: exception 2"
+
+
+def test_a_real_gripper_that_is_not_there_is_an_error_and_has_no_state_in_snapshots() -> None:
+    cell = ServoCell(width=0, servo={"real": {"to": "127.0.0.1:1"}})
+    assert cell.state == "ERROR", "no connection in time"
+    assert isinstance(cell.gripper.start_grip(cell.cell.now), Refused)
+    assert cell.gripper.registers() is None
+    assert len(cell.gripper.callers()) == 1
+    cell.run.restore(cell.run.snapshot())
 
 
 @EVERY_MAKE

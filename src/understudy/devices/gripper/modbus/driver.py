@@ -84,9 +84,8 @@ class ServoDriver(DeviceCaller):
         profile: Profile,
         config: ServoConfig,
         settings: ServoSettings,
-        log: Callable[[str], None] = lambda message: None,
     ) -> None:
-        super().__init__(where, log, CONNECTING)
+        super().__init__(where, lambda message: None, CONNECTING)
         self._kind = kind
         self._profile = profile
         self._unit = profile.unit if config.unit is None else config.unit
@@ -237,7 +236,6 @@ class ServoDriver(DeviceCaller):
             self._written(now)
             return
         state.refused = f"the gripper refuses {pending.words()}: exception {problem}"
-        self._log(f"{self.where}: {state.refused}")
         state.writes, state.goal = [], None
         state.poll_at = now + self._period()
 
@@ -341,7 +339,10 @@ class ServoDriver(DeviceCaller):
 
     # ── snapshot ──
 
-    def save(self) -> DriverState:
+    def save(self) -> DriverState | None:
+        """A REAL gripper cannot be saved: its connection goes on as it is."""
+        if self._config.real is not None:
+            return None
         state = self._state
         state.received = self._reader.part
         state.trouble = self._trouble
@@ -349,6 +350,8 @@ class ServoDriver(DeviceCaller):
         return state
 
     def load(self, state: Any) -> None:
+        if self._config.real is not None:
+            return
         self._state = loaded = msgspec.convert(state, DriverState)
         self._reader = frame_reader(self._kind, "answers", loaded.received)
         self._trouble = loaded.trouble

@@ -110,7 +110,6 @@ class Fingers:
         self._jaws.let_go(now)
         if self.touching:
             self._lose(now)
-            self.state.end = self.state.goal  # they close behind it, also if it lies between them
 
     def look(self, now: int) -> None:
         """Notices that the part between the fingers is gone: they go on to their goal."""
@@ -146,18 +145,23 @@ class Fingers:
 
     # ── inside ──
 
-    def _plan(self, event: str, now: int, at: float) -> None:
+    def _plan(self, event: str, now: int, at: float, *, empty: bool = False) -> None:
+        """``empty``: nothing is between the fingers any more."""
         state = self.state
         state.start, state.begun = at, now
         state.end = state.goal
         state.rest = TRANSITIONS[state.rest, event]
-        width = self._jaws.width(at + TOUCH, now) if state.goal < at else None
+        looks = state.goal < at and not empty
+        width = self._jaws.width(at + TOUCH, now) if looks else None
         if width is not None and width > state.goal:
             state.end = min(width, at)
+        if state.end == at:  # no way to go: what follows must not wait for a wake of this instant
+            self.wake(now)
 
     def _lose(self, now: int) -> None:
+        """The fingers close behind the part."""
         self.state.lost = True
-        self._plan("lost", now, self.state.end)
+        self._plan("lost", now, self.state.end, empty=True)
 
     def _stop(self, event: str, now: int) -> None:
         if self.moving:

@@ -105,9 +105,8 @@ class RtuReader:
             size, known = 0, None
         if known:
             return size if 0 < size <= len(part) else 0
-        return _size_by_check_sum(part[:LONGEST_RTU]) or (
-            len(part) if len(part) > LONGEST_RTU else 0
-        )
+        too_long = LONGEST_RTU if len(part) >= LONGEST_RTU else 0
+        return _size_by_check_sum(part[:LONGEST_RTU]) or too_long
 
 
 class TcpReader:

@@ -76,6 +76,14 @@ def answer_to(device: Registers, pdu: bytes, now: int) -> bytes:
     return _encoded(answer)
 
 
+def registers_in(table: Mapping[int, int], address: int, count: int) -> list[int] | int:
+    """Registers of a table by address; the exception if one of them is not in it."""
+    wanted = range(address, address + count)
+    if any(each not in table for each in wanted):
+        return ILLEGAL_ADDRESS
+    return [table[each] for each in wanted]
+
+
 def _whole(function: int, request: Any, pdu: bytes) -> bool:
     """Whether the size of a request is the one that its numbers say."""
     if function in (READ_HOLDING, READ_INPUT, WRITE_ONE):

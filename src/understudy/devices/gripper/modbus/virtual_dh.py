@@ -38,6 +38,7 @@ from understudy.devices.gripper.modbus.server import (
     READ_INPUT,
     WRITE,
     WRITE_ONE,
+    registers_in,
 )
 
 Mode = Literal["off", "initialising", "ready", "failed"]
@@ -89,10 +90,7 @@ class VirtualDh:
             GRIP_STATE: self._grip_state(),
             ACTUAL: round(self._fingers.opening(now) / LIMITS.stroke * WHOLE),
         }
-        wanted = range(address, address + count)
-        if any(each not in values for each in wanted):
-            return ILLEGAL_ADDRESS
-        return [values[each] for each in wanted]
+        return registers_in(values, address, count)
 
     def write(self, address: int, values: Sequence[int], now: int) -> int:
         written = dict(zip(range(address, address + len(values)), values, strict=True))

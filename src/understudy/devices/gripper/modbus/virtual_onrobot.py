@@ -37,6 +37,7 @@ from understudy.devices.gripper.modbus.server import (
     READ_WRITE,
     WRITE,
     WRITE_ONE,
+    registers_in,
 )
 
 FINGER = 0.0554
@@ -78,10 +79,7 @@ class VirtualOnRobot:
             TARGET_FORCE: state.force, TARGET_WIDTH: state.width, CONTROL: state.control,
             NEW_OFFSET: state.offset % WORD, **dict.fromkeys(READ, 0), **self._measured(now),
         }  # fmt: skip
-        wanted = range(address, address + count)
-        if any(each not in values for each in wanted):
-            return ILLEGAL_ADDRESS
-        return [values[each] for each in wanted]
+        return registers_in(values, address, count)
 
     def write(self, address: int, values: Sequence[int], now: int) -> int:
         written = dict(zip(range(address, address + len(values)), values, strict=True))

@@ -40,6 +40,7 @@ from understudy.devices.gripper.modbus.server import (
     READ_INPUT,
     READ_WRITE,
     WRITE,
+    registers_in,
 )
 
 Mode = Literal["reset", "activating", "active", "releasing", "released", "failed"]
@@ -93,10 +94,9 @@ class VirtualRobotiq:
 
     def read(self, address: int, count: int, now: int) -> Sequence[int] | int:
         self._fingers.look(now)
-        for first, values in ((STATUS, self._status(now)), (COMMAND, self._state.command)):
-            if first <= address and address + count <= first + COUNT:
-                return values[address - first : address - first + count]
-        return ILLEGAL_ADDRESS
+        table = dict(enumerate(self._status(now), STATUS))
+        table |= dict(enumerate(self._state.command, COMMAND))
+        return registers_in(table, address, count)
 
     def write(self, address: int, values: Sequence[int], now: int) -> int:
         if address < COMMAND or address + len(values) > COMMAND + COUNT:
