@@ -43,6 +43,20 @@ async def pair(cell: str, *, mode: str = "real", real: bool = True) -> AsyncIter
 # ── who may ──
 
 
+def test_commands_of_simulated_devices_are_refused_while_their_robot_is_real() -> None:
+    async def test() -> None:
+        values = {"current_a": 180.0, "voltage_v": 24.0, "wire_speed_m_min": 7.5}
+        async with pair(ARM) as (_, operator):
+            said = operator.refusal("set_weld_parameters", **values)
+            assert said == (
+                "g60 is REAL and g60.welder is simulated: the real device would not follow"
+            )
+            operator.on("set_mode", mode="simulation")
+            assert operator.do("set_weld_parameters", **values)["name"] == "g60.welder"
+
+    run(test)
+
+
 def test_real_must_be_allowed_on_the_command_line() -> None:
     async def test() -> None:
         async with pair(TEXT, mode="simulation", real=False) as (_, operator):

@@ -482,7 +482,7 @@ class OperatorApi:
         self._subjects: tuple[Subject, ...] = (
             clock,
             RobotQuery(self.robots, lambda: facts()["endpoints"]),
-            DeviceCommands(config, cell.parts, pump),
+            DeviceCommands(config, self.robots, cell.parts, pump),
             SceneQuery(config, self.robots, around.here, cell.parts, runs),
             around,
             *self._robot_subjects(cell.parts, pump),

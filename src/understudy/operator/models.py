@@ -11,7 +11,7 @@ from understudy.config import CellConfig
 from understudy.errors import Refused
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
-from understudy.ports import DigitalIO, Part
+from understudy.ports import DigitalIO, HasCallers, Part
 from understudy.ports.controller import Pins as HasPins
 from understudy.ports.device import Device, HasActions
 from understudy.ports.hmi import HasPanel, Pins, RobotView
@@ -175,8 +175,11 @@ def overrides_of(robot: Robot) -> dict[str, float] | None:
 class DeviceCommands:
     """The query `devices` (those with a panel or an active fault) and the devices' own commands."""
 
-    def __init__(self, config: CellConfig, parts: Mapping[str, Part], pump: Pump) -> None:
+    def __init__(
+        self, config: CellConfig, robots: Robots, parts: Mapping[str, Part], pump: Pump
+    ) -> None:
         self._pump = pump
+        self._all_robots = robots
         self._kinds = {name: device.kind for name, device in config.devices.items()}
         self._devices = {name: part for name, part in parts.items() if isinstance(part, Device)}
         self._robots = {
@@ -212,11 +215,22 @@ class DeviceCommands:
             owner = given.device or (next(iter(able)) if len(able) == 1 else "")
             if owner not in able:
                 return Refused(f"{name}: device {owner!r}; there are: {', '.join(able)}")
+            if refused := self._only_simulated(owner):
+                return refused
             values = [getattr(given, key) for key in first.parameters]
             refused = self._pump.act(lambda now: able[owner].run(now, *values))
             return refused or self._row(owner, self._devices[owner])
 
         return Command(name, first.doc, run, _parameters(name, fields))
+
+    def _only_simulated(self, name: str) -> Refused | None:
+        """Why a command for this device is refused: its robot is REAL, and the device is not."""
+        device, robot = self._devices[name], name.partition(".")[0]
+        if isinstance(device, HasCallers) and device.callers():
+            return None
+        if robot not in [each.name for each in self._all_robots.real()]:
+            return None
+        return Refused(f"{robot} is REAL and {name} is simulated: the real device would not follow")
 
     def _list(self) -> list[dict[str, Any]]:
         now = self._pump.now()

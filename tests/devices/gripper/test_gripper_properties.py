@@ -129,6 +129,44 @@ def test_a_part_is_let_go_by_a_command_or_a_fault_only(kind: str, steps: list[St
     assert bench.lost == []
 
 
+# ── damaged snapshots ───────────────────────────────────────────────────────────────────────────
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if not isinstance(value, dict | list):
+        return [path]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return [*([path] if path else []), *(at for k, v in items for at in places(v, (*path, k)))]
+
+
+DAMAGE = st.none() | st.booleans() | st.integers(-5, 10**10) | st.sampled_from(
+    ["", "Closing", "cube", "other", "open", {}, [], -1.5, 1e300]
+)  # fmt: skip
+
+
+@given(TYPES, st.data())
+def test_a_damaged_state_is_refused_or_leaves_a_gripper_that_works(
+    kind: str, data: st.DataObject
+) -> None:
+    bench, fresh = bench_of(kind), bench_of(kind)
+    bench.gripper.start_grip(0)
+    bench.run(data.draw(st.sampled_from([5, 100, 800])))
+    damaged = msgspec.json.decode(msgspec.json.encode(bench.gripper.save()))
+    place = data.draw(st.sampled_from(places(damaged)))
+    spot = damaged
+    for key in place[:-1]:
+        spot = spot[key]
+    spot[place[-1]] = data.draw(DAMAGE)
+    fresh.run(bench.now / NS_PER_MS)
+    try:
+        fresh.gripper.load(damaged)
+    except msgspec.ValidationError:
+        return
+    fresh.on(3000)
+    assert not isinstance(fresh.gripper.start_release(fresh.now), Refused)
+    fresh.on(3000).gripper.status(fresh.now)
+
+
 # ── phases ──────────────────────────────────────────────────────────────────────────────────────
 
 

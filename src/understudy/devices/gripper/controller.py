@@ -408,6 +408,8 @@ class GripperController:
         self._state.due = None
         while self._look(now):
             pass
+        if self._is_over(now):
+            self._state.deadline = None  # a phase without a deadline, from a damaged snapshot
 
     def busy(self) -> bool:
         return self._state.phase in UNDER_WAY

@@ -6,10 +6,10 @@ at which it passes a level are computed from it.
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.devices.gripper import PNEUMATIC_FAULTS, Config
 from understudy.devices.gripper.contact import STANDARD_GRAVITY, Vector, cup_carries, seals
@@ -45,7 +45,7 @@ class State(Struct):
     start: float = 0.0
     final: float = 0.0
     begins: int = 0
-    tau: int = 1
+    tau: Annotated[int, Meta(ge=1)] = 1
     pump: bool = False
     blow: bool = False
     shift_at: int | None = None

@@ -247,7 +247,7 @@ def _device_buttons(browser: Browser, device: str, buttons: Mapping[str, str]) -
         for command, label in buttons.items():
             made = button(browser.texts.translated("device", label), mark=command)
             made.on_click(partial(browser.command, command, {"device": device}))
-    operator_only(browser, row)
+    operator_only(browser, row, on_real=False)
 
 
 def _device_row(browser: Browser, label: str) -> tuple[ui.element, ui.label]:
