@@ -1,6 +1,7 @@
 """The pickplace.yaml of the design document is read unchanged, as a file and as sections."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -136,3 +137,54 @@ def test_empty_sections_have_their_defaults(tmp_path: Path) -> None:
     assert found.pick_place.pallet is not None
     assert found.pick_place.pallet.layers == 3
     build_cell(load_config(str(tmp_path / "cell.yaml")))
+
+
+# ── rules between sections ──
+
+TOO_FAST = "pickplace: {approach_speed_mm_s: 201}\n"
+EMPTY_ZONE = "pickplace: {}\nsafety: {pick_zone: {min: [0, 0, 0], max: [100, 0, 100]}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TOO_FAST, r"pickplace\.yaml:1: pickplace\.approach_speed_mm_s.*up to 200"),
+        (EMPTY_ZONE, r"pickplace\.yaml:2: safety\.pick_zone: the zone is empty"),
+        ("pickplace: {}\nsafety: {pick_zone: {min: [0, 0, 0]}}\n", r"safety\.pick_zone\.max"),
+    ],
+)
+def test_rules_hold_for_the_file_alone_and_for_the_cell(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    cell = written(tmp_path, text + "gripper: {}\n")
+    with pytest.raises(ConfigError, match=message):
+        check(str(tmp_path / "config" / "pickplace.yaml"))
+    with pytest.raises(ConfigError, match=message):
+        load_config(cell)
+
+
+def test_keys_of_the_robot_can_break_a_rule_of_the_file(tmp_path: Path) -> None:
+    cell = written(tmp_path, more=", safety: {max_approach_speed_mm_s: 50}")
+    with pytest.raises(ConfigError, match="approach_speed_mm_s"):
+        build_cell(load_config(cell))
+
+
+def test_missing_zones_are_one_warning_each_at_load(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    build_cell(loaded(tmp_path))
+    zones = [row.message for row in caplog.records if "_zone" in row.message]
+    assert len(zones) == 2
+    caplog.clear()
+    zone = "{min: [-9999, -9999, -9999], max: [9999, 9999, 9999]}"
+    build_cell(loaded(tmp_path, more=f", safety: {{pick_zone: {zone}, place_zone: {zone}}}"))
+    assert not [row.message for row in caplog.records if "_zone" in row.message]
+
+
+def test_the_stricter_of_two_keys_counts(tmp_path: Path) -> None:
+    more = ", safety: {min_detection_confidence: 0.9, vision_timeout_ms: 700}"
+    job: Any = build_cell(loaded(tmp_path, more=more)).parts["g60.pick_place"]
+    assert (job.safety.min_confidence, job.safety.vision_timeout) == (0.9, 700_000_000)
+    more = ", safety: {min_detection_confidence: 0.1, vision_timeout_ms: 60000}"
+    job = build_cell(loaded(tmp_path, more=more)).parts["g60.pick_place"]
+    assert (job.safety.min_confidence, job.safety.vision_timeout) == (0.8, 5_000_000_000)

@@ -162,7 +162,7 @@ def _pick_place(
         parts=cell_parts,
         camera=lambda: config.camera(name),
         fault_source=deps.fault_source,
-        warn=deps.log,
+        warn=log.warning,
         tool=None if modes is None else modes.tools.get("PICKPLACE"),
     )
     return pick_place_parts(sections, site)

@@ -14,6 +14,7 @@ from understudy.config.files import (
 )
 from understudy.config.limits import MOST_ROWS
 from understudy.config.mobile.robot_file import read_robot_file
+from understudy.config.pick_place.check import check_sections
 from understudy.config.pick_place.file import (
     DEVICE_SECTIONS,
     SECTIONS,
@@ -21,6 +22,7 @@ from understudy.config.pick_place.file import (
     PickPlaceSections,
     over,
 )
+from understudy.config.pick_place.safety import SafetyConfig
 from understudy.config.simulation_file import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
@@ -188,11 +190,17 @@ def read_sections(text: str, file: str) -> dict[str, Any]:
         if key not in known:
             raise document.error((), unknown("key", str(key), known, key=str(key)))
     own = {key: section for key, section in value.items() if key in SECTIONS}
-    document.at((), read, own, PickPlaceSections)
+    sections: PickPlaceSections = document.at((), read, own, PickPlaceSections)
+    document.at((), _check_together, sections)
     for key in DEVICE_SECTIONS:
         if key in value:
             document.at((key,), read, value[key], module_of("devices", key).Config)
     return value
+
+
+def _check_together(sections: PickPlaceSections) -> None:
+    if sections.pickplace is not None:
+        check_sections(sections.pickplace, sections.safety or SafetyConfig())
 
 
 # ── robots ──────────────────────────────────────────────────────────────────────────────────────

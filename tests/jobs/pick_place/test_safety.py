@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.jobs.pick_place.bench import ESTOP, PART, Bench
 
+from understudy.config.pick_place.check import check_sections
 from understudy.config.pick_place.cycle import CycleConfig, Insert
 from understudy.config.pick_place.position import Position
 from understudy.config.pick_place.safety import SafetyConfig, Zone
@@ -13,7 +14,6 @@ from understudy.jobs.pick_place.safety import (
     ADVICE,
     PickPlaceSafety,
     VisionWatchdog,
-    check_sections,
 )
 from understudy.offline.pick_place.moves import CycleMove, line
 from understudy.ports.pick_place import DetectedObject

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from understudy.config.pick_place.check import check_sections
 from understudy.config.pick_place.cycle import ClassName, CycleConfig, PinName
 from understudy.config.pick_place.file import PickPlaceSections
 from understudy.config.pick_place.pallet import PalletConfig
@@ -13,7 +14,7 @@ from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.pallet import PalletPattern
 from understudy.jobs.pick_place.choice import TargetChoice
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.jobs.pick_place.safety import PickPlaceSafety, check_sections
+from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import SetOutput, WaitInput, all_handshakes
 from understudy.jobs.pick_place.work import Equipment, JobPins
 from understudy.offline.pick_place.pallet.reach import unreachable, unreachable_message
