@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.jobs.modes.cells import CELL
+from tests.jobs.tool_cell import CELL as TOOL_CELL
 from tests.operator.conftest import Bench
 
 MODES = "{start: PICKPLACE, tools: {WELDING: 1, PICKPLACE: 2}}"
@@ -85,4 +86,21 @@ def test_a_cell_without_modes_has_no_such_commands(bench_of_arm: Bench) -> None:
 def bench_of_arm() -> Iterator[Bench]:
     bench = Bench("g60_welding")
     yield bench
+    bench.close()
+
+
+def test_an_operator_changes_the_tool_at_the_docks(tmp_path: Path) -> None:
+    file = tmp_path / "cell.yaml"
+    file.write_text(TOOL_CELL.format(tool=1, simulation="{}", more="tool_changer: {}"))
+    bench = Bench(str(file))
+    bench.do("enable", robot="g60")
+    assert [tool["number"] for tool in bench.do("tool_table")["tools"]] == [1, 2, 3]
+    assert bench.do("change_tool", tool=2)["target"] == 2
+    assert bench.refusal("change_tool", tool=1)
+    bench.forward(60.0)
+    assert bench.do("tool_change")["tool"] == 2
+    assert "dock" in bench.refusal("change_tool", tool=3)
+    bench.do("change_tool", tool=1)
+    bench.forward(0.5)
+    assert bench.do("cancel_tool_change")["phase"] == "FAULT"
     bench.close()

@@ -30,7 +30,7 @@ from understudy.operator.doors.state import state_face
 from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, EventSources
 from understudy.operator.history import History
-from understudy.operator.jobs import OperationModeCommands, PickPlaceCommands
+from understudy.operator.jobs import OperationModeCommands, PickPlaceCommands, ToolCommands
 from understudy.operator.library import LibraryCommands, ProjectFolder
 from understudy.operator.mdi import MdiCommands
 from understudy.operator.mesh_builder import MeshBuilder
@@ -501,6 +501,7 @@ class OperatorApi:
             TeachCommands(self.robots),
             PickPlaceCommands(self.robots, self.log),
             OperationModeCommands(self.robots, self.log),
+            ToolCommands(self.robots),
         )
 
     def _program_subjects(

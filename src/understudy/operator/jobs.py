@@ -12,6 +12,7 @@ from understudy.operator.table import Command
 from understudy.ports.modes import OperationMode, TargetMode
 
 PICK_PLACE, PALLET, MODES, GRIPPER = "pick_place", "pallet", "modes", "gripper"
+TOOLS, CHANGER = "tools", "tool_change"
 Act = Callable[[Any, int], Refused | None]
 """A command of a job: its part and the time."""
 
@@ -38,6 +39,11 @@ class Index(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Layer(Struct, frozen=True, forbid_unknown_fields=True):
     layer: Annotated[int, Meta(ge=0, le=1000)]
+    robot: str = ""
+
+
+class NewTool(Struct, frozen=True, forbid_unknown_fields=True):
+    tool: Annotated[int, Meta(ge=0, le=99)]
     robot: str = ""
 
 
@@ -262,3 +268,52 @@ class OperationModeCommands:
             log.note("mode", name, f"{old} → {new}", now)
 
         modes.on_mode_changed(changed)
+
+
+# ── tools ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class ToolCommands:
+    """The tool table of a robot with jobs, and changes at the docks of its tool changer."""
+
+    def __init__(self, robots: Robots) -> None:
+        self._jobs = Jobs(robots)
+
+    def commands(self) -> list[Command]:
+        found = []
+        if self._jobs.having(TOOLS):
+            doc = "the tool table and the active tool (m, rad, kg)"
+            found.append(Command("tool_table", doc, self._table, OfJob, "viewer"))
+        if self._jobs.having(CHANGER):
+            found += [
+                Command("tool_change", "state of a tool change", self._look, OfJob, "viewer"),
+                Command("change_tool", "change the tool at the docks", self._change, NewTool),
+                Command("cancel_tool_change", "end a change where it is", self._cancel, OfJob),
+            ]  # fmt: skip
+        return found
+
+    def _table(self, given: OfJob) -> Any:
+        return self._jobs.look(given.robot, TOOLS)
+
+    def _look(self, given: OfJob) -> Any:
+        return self._jobs.look(given.robot, CHANGER)
+
+    def _change(self, given: NewTool) -> Any:
+        """Refused while a job or a program uses the robot."""
+        found = self._jobs.part(given.robot, CHANGER)
+        if isinstance(found, Refused):
+            return found
+        robot, _ = found
+        if robot.under_way():
+            return Refused(f"{robot.name} is under way: tools are changed at rest only")
+        if refused := robot.motion_refusal("move_to"):
+            return refused
+
+        def change(changer: Any, now: int) -> Refused | None:
+            ticket = changer.change(given.tool, now)
+            return ticket if isinstance(ticket, Refused) else None
+
+        return self._jobs.act(given.robot, CHANGER, change)
+
+    def _cancel(self, given: OfJob) -> Any:
+        return self._jobs.act(given.robot, CHANGER, _called("cancel"))
