@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from understudy.errors import Refused
 from understudy.ports import ActiveFault, FaultSource, Ticket
@@ -20,9 +21,10 @@ from understudy.ports.faults import VISION_FAULTS, Faults
 from understudy.ports.parts import PartReading
 from understudy.ports.pick_place import DetectedObject, ResultListener, VisionResult
 from understudy.space.pose import ORIGIN, Pose
-from understudy.space.transform import Array, inverse, matrix, pose
+from understudy.space.transform import Array, inverse, matrices, matrix, pose
 from understudy.units import DEG, MM
 
+Bools = NDArray[np.bool_]
 CONFIDENCE = 0.99
 """Of every object, unless a fault lowers it."""
 WRONG_CLASS = "unknown"
@@ -189,10 +191,12 @@ class GroundTruthVision:
         to_camera = inverse(at)
         there = [self._parts.reading(name, now) for name in self._parts.names()]
         there = [part for part in there if part.state == "resting"]
+        if not there:
+            return []
         found = []
-        for part in there:
+        for part, hidden in zip(there, _hidden(there, at[:3, 3]), strict=True):
             place = to_camera @ matrix(part.pose)
-            if self.model.sees(place[:3, 3]) and not _hidden(part, there, at[:3, 3]):
+            if not hidden and self.model.sees(place[:3, 3]):
                 aside = float(np.hypot(*(place[:2, 3] / place[2, 3])))
                 found.append((aside, part.name, place, part))
         found.sort(key=lambda row: row[:2])
@@ -250,23 +254,19 @@ def _corners(part: PartReading) -> Array:
     return signs * (np.array(part.size) / 2.0)
 
 
-def _hidden(part: PartReading, others: Sequence[PartReading], eye: Array) -> bool:
-    """Whether the box of another part is between the eye and the centre of this one."""
-    centre = np.array(part.pose[:3])
-    return any(_crosses(eye, centre, other) for other in others if other.name != part.name)
-
-
-def _crosses(start: Array, end: Array, part: PartReading) -> bool:
-    """Whether a straight line from start to end goes through the box of a part."""
-    place = matrix(part.pose)
-    here = place[:3, :3].T @ (start - place[:3, 3])
-    way = place[:3, :3].T @ (end - start)
-    half = np.array(part.size) / 2.0
+def _hidden(parts: Sequence[PartReading], eye: Array) -> Bools:
+    """For each part whether the box of another one is between the eye and its centre."""
+    places = matrices([part.pose for part in parts])
+    half = np.array([part.size for part in parts]) / 2.0
+    turn, centre = places[:, :3, :3], places[:, :3, 3]
+    here = np.einsum("jba,jb->ja", turn, eye - centre)  # the eye in the frame of each box
+    way = np.einsum("jba,ib->ija", turn, centre - eye)  # each line of sight in each frame
+    level = np.abs(way) < 1e-12
     with np.errstate(divide="ignore", invalid="ignore"):
         a, b = (-half - here) / way, (half - here) / way
-    level = np.abs(way) < 1e-12
-    if (level & (np.abs(here) >= half)).any():
-        return False
-    enters = np.where(level, -np.inf, np.minimum(a, b)).max()
-    leaves = np.where(level, np.inf, np.maximum(a, b)).min()
-    return bool(enters < leaves and enters < 1.0 and leaves > 0.0)
+    enters = np.where(level, -np.inf, np.minimum(a, b)).max(axis=2)
+    leaves = np.where(level, np.inf, np.maximum(a, b)).min(axis=2)
+    beside = (level & (np.abs(here) >= half)).any(axis=2)
+    crosses = ~beside & (enters < leaves) & (enters < 1.0) & (leaves > 0.0)
+    np.fill_diagonal(crosses, val=False)
+    return np.asarray(crosses.any(axis=1))

@@ -234,3 +234,33 @@ def test_progress_of_an_analysis_ends_below_one_and_never_falls() -> None:
     assert shares == sorted(shares)
     assert shares[0] == 0.0
     assert 0.5 <= shares[-1] < 1.0
+
+
+def test_carried_objects_are_analysed_once_for_each_place(
+    g60: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another place of less than a micrometre counts as the same: every proof keeps 1 mm."""
+    monkeypatch.setattr(self_pairs, "_carried", {})
+    analysed: list[Part] = []
+    analyse = self_pairs._links_touched
+
+    def counted(chain: Chain, arm: Sequence[Part], part: Part) -> object:
+        analysed.append(part)
+        return analyse(chain, arm, part)
+
+    monkeypatch.setattr(self_pairs, "_links_touched", counted)
+
+    def touchable(*away: float) -> tuple[tuple[int, int], ...]:
+        detector = CollisionDetector(g60)
+        for number, z in enumerate(away):
+            detector.attach(as_object(f"bar {number}", Capsule(0.02, 0.3), translation(0, 0, z)))
+        return detector.touchable_pairs()
+
+    first = touchable(0.1, 0.2)
+    assert len(analysed) == 2
+    assert touchable(0.1 + 1e-9, 0.2) == first
+    assert len(analysed) == 2
+    touchable(0.101)
+    assert len(analysed) == 3
+    monkeypatch.setattr(self_pairs, "_carried", {})
+    assert touchable(0.2, 0.1) == first

@@ -157,12 +157,14 @@ class CellParts:
         the box around it counts."""
         at, half = matrix(tool), np.array(region) / 2.0
         found = []
+        reach = math.hypot(*half)
         for name, record in self._records.items():
-            place = np.array(record.place)
-            if record.state == "resting" and boxes_touch(
-                at, half, place, np.array(record.value.size) / 2.0
-            ):
-                found.append((float(np.linalg.norm(place[:3, 3] - at[:3, 3])), name))
+            away = math.dist(tool[:3], [row[3] for row in record.place[:3]])
+            if record.state != "resting" or away > reach + math.hypot(*record.value.size) / 2.0:
+                continue
+            size = np.array(record.value.size)
+            if boxes_touch(at, half, np.array(record.place), size / 2.0):
+                found.append((away, name))
         return [name for _, name in sorted(found)]
 
     def reading(self, name: str, now: int) -> PartReading:

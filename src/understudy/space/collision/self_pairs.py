@@ -107,7 +107,7 @@ def self_pairs(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> Self
     if own is None:
         own = analysed(chain, arm)
         keep(key, own)
-    carried = carried_pairs(chain, arm, parts)
+    carried = carried_pairs(chain, arm, parts, key)
     return SelfPairs(own.touchable + carried.touchable, own.overlapping + carried.overlapping)
 
 
@@ -128,34 +128,54 @@ def analysed(chain: Chain, arm: Sequence[Part], progress: Progress = no_report) 
     return SelfPairs(tuple(found), _listed(pairs[seen & PARTED == 0]))
 
 
-def carried_pairs(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> SelfPairs:
-    """The pairs of what the flange carries with the arm; ``parts`` begins with the ``arm``."""
-    own = len(arm)
-    if own == len(parts):
-        return SelfPairs((), ())
-    pairs = np.array(
-        [
-            (i, j)
-            for j in range(own, len(parts))
-            for i in range(own)
-            if parts[i].body != parts[j].body
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 2)
-    body = bodies(chain, parts)
-    seen = _sampled(chain, body, pairs, PARTED, no_report)
-    (low, high), caps = chain.sampling_range, furthest(chain, body.world.solids, len(parts))
-    pose(body.world, 0.5 * (low + high), body.at)
+SAME_PLACE = 6
+"""Decimals (m) up to which places of carried objects count as the same: far below `BY_DESIGN`, the
+distance that every proof keeps."""
+MOST_CARRIED = 256
+_carried: dict[tuple[str, str], tuple[tuple[int, ...], tuple[int, ...]]] = {}
+"""Results for the objects that were carried last: an arm takes many parts in the same way."""
+
+
+def carried_pairs(chain: Chain, arm: Sequence[Part], parts: Sequence[Part], key: str) -> SelfPairs:
+    """The pairs of what the flange carries with the arm; ``parts`` begins with the ``arm``, whose
+    digest is ``key``."""
     found: list[Pair] = []
     by_design: list[Pair] = []
-    for (i, j), did in zip(_listed(pairs), seen, strict=True):
-        if not did & PARTED:
-            wrong = misplaced(chain, body.at, i, j, parts[j])
-            (found if wrong else by_design).append((i, j))
-        # The link next to the flange is as near in every configuration: it counts if it can touch.
-        elif parts[i].body < chain.dof - 1 or not apart_everywhere(body, (i, j), low, high, caps):
-            found.append((i, j))
+    for j in range(len(arm), len(parts)):
+        whole = replace(parts[j], place=parts[j].place.round(SAME_PLACE) + 0.0)
+        known_as = key, digest(chain, (whole,))
+        if known_as not in _carried:
+            while len(_carried) >= MOST_CARRIED:
+                _carried.pop(next(iter(_carried)), None)
+            _carried[known_as] = _links_touched(chain, arm, parts[j])
+        touchable, overlapping = _carried[known_as]
+        found += ((i, j) for i in touchable)
+        by_design += ((i, j) for i in overlapping)
     return SelfPairs(tuple(found), tuple(by_design))
+
+
+def _links_touched(
+    chain: Chain, arm: Sequence[Part], part: Part
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The parts of the arm that a carried one can touch, and those that it overlaps by design."""
+    j = len(arm)
+    pairs = np.array(
+        [(i, j) for i in range(j) if arm[i].body != part.body], dtype=np.int64
+    ).reshape(-1, 2)
+    body = bodies(chain, (*arm, part))
+    seen = _sampled(chain, body, pairs, PARTED, no_report)
+    (low, high), caps = chain.sampling_range, furthest(chain, body.world.solids, j + 1)
+    pose(body.world, 0.5 * (low + high), body.at)
+    found: list[int] = []
+    by_design: list[int] = []
+    for (i, _), did in zip(_listed(pairs), seen, strict=True):
+        if not did & PARTED:
+            wrong = misplaced(chain, body.at, i, j, part)
+            (found if wrong else by_design).append(i)
+        # The link next to the flange is as near in every configuration: it counts if it can touch.
+        elif arm[i].body < chain.dof - 1 or not apart_everywhere(body, (i, j), low, high, caps):
+            found.append(i)
+    return tuple(found), tuple(by_design)
 
 
 def _listed(pairs: Ints) -> tuple[Pair, ...]:
