@@ -1,5 +1,5 @@
-"""A whole cell: vision finds the parts, the gripper takes them, the arm stacks them on a pallet, and
-the true state of the parts says whether it was right."""
+"""A whole cell: vision finds the parts, the gripper takes them, the arm stacks them on a pallet;
+compared with the true state of the parts."""
 
 import msgspec
 from tests.simulation.parts.table_cell import CUBE, arm_of, at, parts_of
