@@ -36,8 +36,8 @@ bench: $(VENV)/.dev
 
 ## soak: the full-size runs, and properties tried on examples that no run has seen
 soak: $(VENV)/.dev
-	$(PY) -m pytest -m soak -s
-	$(PY) -m pytest -n $(JOBS) --hypothesis-profile search
+	$(PY) -m pytest -m soak -s -o faulthandler_timeout=0
+	$(PY) -m pytest -n $(JOBS) --hypothesis-profile search -o faulthandler_timeout=3600
 
 ## firmware: random sessions against a grblHAL that you built: UNDERSTUDY_GRBLHAL_SIM=path
 firmware: $(VENV)/.dev

@@ -401,7 +401,7 @@ def test_a_browser_that_hangs_releases_the_jog(screen: Screen, cell: RunningCell
 
 
 HANGS = """() => {
-  const end = performance.now() + 30000;
+  const end = performance.now() + 50000;
   for (let state = ""; ; ) {  // blocks the browser meanwhile
     const ask = new XMLHttpRequest();
     ask.open("POST", "/api/robots", false);

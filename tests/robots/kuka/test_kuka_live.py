@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,9 @@ def until(line: socket.socket, seq: int) -> int:
 
 
 def await_clients(robot: StandIn, endpoint: str, count: int) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
     while robot.do("status")["parts"][endpoint]["clients"] != count:
-        pass
+        assert time.monotonic() < end, f"timeout: {count} clients at {endpoint}"
 
 
 def first_frame(host: socket.socket, robot: StandIn) -> bytes:
