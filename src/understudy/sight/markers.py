@@ -1,0 +1,232 @@
+"""Markers and boards: their patterns, and finding them in pictures. Needs the extra `vision`.
+
+The frame of a marker is in its middle: x to the right, y up, z out of the paper. The frame of a
+board is in the corner where its first square is: x along the columns, y along the rows, z into the
+paper, as OpenCV has it.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Literal, NamedTuple
+
+import cv2
+import numpy as np
+
+from understudy.errors import ConfigError, unknown
+from understudy.sight.faces import Pattern
+from understudy.sight.lens import Lens
+from understudy.space.transform import Array
+
+Image = Any
+"""(height, width) or (height, width, 3) of uint8."""
+Refinement = Literal["none", "subpix", "contour", "apriltag"]
+APRILTAG_SHIFT = 0.42
+"""Pixels by which corners of the refinement `apriltag` lie too far right and down: measured on
+rendered markers, the same for every size and distance (tests/sight/test_markers.py)."""
+WHITE_BORDER = 1
+"""Cells of white paper around a marker."""
+BOARD_MARGIN = 2
+"""Cells that a square of a board has more than its marker, on both sides together."""
+SQUARE_SHARE = 1.0
+"""Cells of a square's side that the window of the refinement takes."""
+
+
+def dictionary(name: str) -> Any:
+    """One of OpenCV's dictionaries by name: DICT_4X4_50, DICT_APRILTAG_36h11, …"""
+    known = [each for each in dir(cv2.aruco) if each.startswith("DICT_")]
+    if name not in known:
+        raise unknown("dictionary of markers", name, known)
+    return cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, name))
+
+
+def _cells(name: str, number: int) -> Any:
+    """The cells of a marker with its black border, one pixel each."""
+    book = dictionary(name)
+    count = len(book.bytesList)
+    if not 0 <= number < count:
+        allowed = f"0 … {count - 1}"
+        raise ConfigError(f"{name} has no such marker", value=number, allowed=allowed)
+    return cv2.aruco.generateImageMarker(book, number, book.markerSize + 2)
+
+
+def _in_color(gray: Any) -> Pattern:
+    return np.repeat(np.asarray(gray, dtype=np.uint8)[..., None], 3, axis=2)
+
+
+def marker_pattern(name: str, number: int) -> Pattern:
+    """A marker with a white border of one cell."""
+    return _in_color(np.pad(_cells(name, number), WHITE_BORDER, constant_values=255))
+
+
+def paper_size(name: str, size: float) -> float:
+    """The side of the paper with its white border, for a marker of this side."""
+    cells = dictionary(name).markerSize + 2
+    return size * (cells + 2 * WHITE_BORDER) / cells
+
+
+class Marker(NamedTuple):
+    """A marker in a picture. `corners`: (4, 2) pixels, from the upper left one clockwise."""
+
+    number: int
+    corners: Array
+
+
+class MarkerFinder:
+    """Finds the markers of a dictionary."""
+
+    def __init__(self, name: str = "DICT_4X4_50", refinement: Refinement = "apriltag") -> None:
+        self._shift = APRILTAG_SHIFT if refinement == "apriltag" else 0.0
+        settings = cv2.aruco.DetectorParameters()
+        settings.cornerRefinementMethod = getattr(cv2.aruco, f"CORNER_REFINE_{refinement.upper()}")
+        settings.cornerRefinementMinAccuracy = 0.001
+        settings.cornerRefinementMaxIterations = 100
+        self._detector = cv2.aruco.ArucoDetector(dictionary(name), settings)
+
+    def find(self, picture: Image) -> list[Marker]:
+        """In the order of their numbers."""
+        corners, numbers, _ = self._detector.detectMarkers(gray_of(picture))
+        if numbers is None:
+            return []
+        found = zip(numbers.reshape(-1).tolist(), corners, strict=True)
+        markers = [Marker(number, np.float64(each[0]) - self._shift) for number, each in found]
+        return sorted(markers, key=lambda marker: marker.number)
+
+
+def gray_of(picture: Image) -> Image:
+    return picture if picture.ndim == 2 else cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
+
+
+def marker_place(corners: Array, size: float, lens: Lens) -> Array:
+    """The marker in the frame of the camera, 4×4, from its four corners."""
+    half = 0.5 * size
+    points = np.array([(-half, half, 0), (half, half, 0), (half, -half, 0), (-half, -half, 0)])
+    return place_of(points, corners, lens, method=cv2.SOLVEPNP_IPPE_SQUARE)
+
+
+def place_of(points: Array, pixels: Array, lens: Lens, *, method: int) -> Array:
+    """Where the camera sees an object with these points: 4×4."""
+    bend = np.array(lens.distortion)
+    _, turn, shift = cv2.solvePnP(points, pixels, lens.matrix, bend, flags=method)
+    turn, shift = cv2.solvePnPRefineLM(points, pixels, lens.matrix, bend, turn, shift)
+    out = np.eye(4)
+    out[:3, :3], out[:3, 3:] = cv2.Rodrigues(turn)[0], shift
+    return out
+
+
+# ── boards ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Charuco:
+    """A chess board with markers in its white squares. `square`: its side in metres."""
+
+    columns: int = 7
+    rows: int = 5
+    square: float = 0.03
+    markers: str = "DICT_4X4_50"
+
+    @cached_property
+    def _board(self) -> Any:
+        cells = dictionary(self.markers).markerSize + 2
+        marker = self.square * cells / (cells + BOARD_MARGIN)
+        size = (self.columns, self.rows)
+        return cv2.aruco.CharucoBoard(size, self.square, marker, dictionary(self.markers))
+
+    @property
+    def width(self) -> float:
+        return self.columns * self.square
+
+    @property
+    def height(self) -> float:
+        return self.rows * self.square
+
+    def pattern(self) -> Pattern:
+        """Exact: every border lies between two cells."""
+        cells = dictionary(self.markers).markerSize + 2 + BOARD_MARGIN
+        size = (self.columns * cells, self.rows * cells)
+        return _in_color(self._board.generateImage(size, marginSize=0, borderBits=1))
+
+    @property
+    def points(self) -> Array:
+        """The inner corners in the frame of the board, (n, 3)."""
+        return np.asarray(self._board.getChessboardCorners(), dtype=np.float64)
+
+    def find(self, picture: Image) -> "tuple[Any, Array]":
+        """Numbers and pixels of the inner corners that the picture shows."""
+        found, numbers, _, _ = _charuco_detector(self).detectBoard(gray_of(picture))
+        if numbers is None:
+            return np.zeros(0, dtype=np.int64), np.zeros((0, 2))
+        pixels = refined_corners(gray_of(picture), found.reshape(-1, 2), self._window(found))
+        return numbers.reshape(-1).astype(np.int64), pixels
+
+    def _window(self, found: Any) -> int:
+        """Half the window of the refinement in pixels: it must not reach the markers."""
+        spots = np.asarray(found, dtype=np.float64).reshape(-1, 2)
+        far = np.linalg.norm(spots[:, None] - spots, axis=2)
+        nearest = np.where(far > 0.0, far, np.inf).min(initial=np.inf)
+        cells = dictionary(self.markers).markerSize + 2 + BOARD_MARGIN
+        return int(np.clip(nearest * SQUARE_SHARE / cells, 2, 15))
+
+
+def refined_corners(gray: Image, corners: Any, window: int) -> Array:
+    """Corners of a chess pattern to a fraction of a pixel; (n, 2)."""
+    stop = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 100, 1e-4)
+    start = np.ascontiguousarray(corners, dtype=np.float32).reshape(-1, 1, 2)
+    found = cv2.cornerSubPix(gray, start, (window, window), (-1, -1), stop)
+    return np.asarray(found, dtype=np.float64).reshape(-1, 2)
+
+
+@lru_cache(maxsize=8)
+def _charuco_detector(board: Charuco) -> Any:
+    return cv2.aruco.CharucoDetector(board._board)
+
+
+@dataclass(frozen=True)
+class Chessboard:
+    """A plain chess board. `columns` and `rows`: of squares."""
+
+    columns: int = 9
+    rows: int = 6
+    square: float = 0.025
+
+    @property
+    def width(self) -> float:
+        return self.columns * self.square
+
+    @property
+    def height(self) -> float:
+        return self.rows * self.square
+
+    def pattern(self) -> Pattern:
+        i, j = np.indices((self.rows, self.columns))
+        return _in_color(255 * ((i + j) % 2))
+
+    @property
+    def points(self) -> Array:
+        """The inner corners in the frame of the board, (n, 3)."""
+        x, y = np.meshgrid(np.arange(1, self.columns), np.arange(1, self.rows))
+        return np.stack([x, y, 0 * x], axis=-1).reshape(-1, 3) * self.square
+
+    def find(self, picture: Image) -> "tuple[Any, Array]":
+        """Numbers and pixels of all inner corners, or of none."""
+        size = (self.columns - 1, self.rows - 1)
+        done, found = cv2.findChessboardCornersSB(
+            gray_of(picture), size, flags=cv2.CALIB_CB_ACCURACY
+        )
+        if not done:
+            return np.zeros(0, dtype=np.int64), np.zeros((0, 2))
+        return np.arange(len(found)), np.asarray(found, dtype=np.float64).reshape(-1, 2)
+
+
+Board = Charuco | Chessboard
+FEWEST_CORNERS = 6
+
+
+def board_place(board: Board, numbers: Any, pixels: Array, lens: Lens) -> Array | None:
+    """The board in the frame of the camera, 4×4; None if too few corners are seen."""
+    if len(numbers) < FEWEST_CORNERS:
+        return None
+    points = board.points[numbers]
+    if np.linalg.matrix_rank(points - points.mean(axis=0), tol=1e-6) < 2:
+        return None  # all on one line
+    return place_of(points, pixels, lens, method=cv2.SOLVEPNP_IPPE)
