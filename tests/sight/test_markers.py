@@ -35,7 +35,8 @@ def pictures(face: Face, reach: float, tilt: float) -> Iterator[tuple[Image, Arr
     for _ in range(PICTURES):
         turns = rng.uniform(-tilt, tilt), rng.uniform(-tilt, tilt), rng.uniform(-3, 3)
         back = matrix(Pose(0.0, 0.0, HEIGHT, np.pi, 0.0, 0.0))
-        sheet = matrix(Pose(*rng.uniform(-reach, reach, 2), 0.0, 0.0, 0.0, 0.0))
+        x, y = rng.uniform(-reach, reach, 2)
+        sheet = matrix(Pose(x, y, 0.0, 0.0, 0.0, 0.0))
         camera = sheet @ matrix(Pose(0.0, 0.0, 0.0, *turns)) @ back
         light = render([TABLE.moved(sheet), face.moved(sheet)], LENS, camera).light
         noisy = light + rng.normal(size=light.shape) * 2.0

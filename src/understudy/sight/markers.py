@@ -61,7 +61,7 @@ def marker_pattern(name: str, number: int) -> Pattern:
 def paper_size(name: str, size: float) -> float:
     """The side of the paper with its white border, for a marker of this side."""
     cells = dictionary(name).markerSize + 2
-    return size * (cells + 2 * WHITE_BORDER) / cells
+    return float(size * (cells + 2 * WHITE_BORDER) / cells)
 
 
 class Marker(NamedTuple):
@@ -84,11 +84,14 @@ class MarkerFinder:
 
     def find(self, picture: Image) -> list[Marker]:
         """In the order of their numbers."""
-        corners, numbers, _ = self._detector.detectMarkers(gray_of(picture))
+        found: Any = self._detector.detectMarkers(gray_of(picture))
+        corners, numbers, _ = found
         if numbers is None:
             return []
-        found = zip(numbers.reshape(-1).tolist(), corners, strict=True)
-        markers = [Marker(number, np.float64(each[0]) - self._shift) for number, each in found]
+        markers = [
+            Marker(int(number), np.asarray(each[0], dtype=np.float64) - self._shift)
+            for number, each in zip(numbers.reshape(-1), corners, strict=True)
+        ]
         return sorted(markers, key=lambda marker: marker.number)
 
 
@@ -205,7 +208,8 @@ class Chessboard:
     def points(self) -> Array:
         """The inner corners in the frame of the board, (n, 3)."""
         x, y = np.meshgrid(np.arange(1, self.columns), np.arange(1, self.rows))
-        return np.stack([x, y, 0 * x], axis=-1).reshape(-1, 3) * self.square
+        grid = np.stack([x, y, 0 * x], axis=-1).reshape(-1, 3)
+        return np.asarray(grid * self.square, dtype=np.float64)
 
     def find(self, picture: Image) -> "tuple[Any, Array]":
         """Numbers and pixels of all inner corners, or of none."""
