@@ -114,3 +114,18 @@ def test_the_commands_are_on_the_hmi_link_and_at_control(bench: Bench) -> None:
     assert described["pick_place"]["role"] == "viewer"
     assert described["start_pick_place"]["role"] == "operator"
     assert bench.do("glance", questions=[{"command": "pick_place"}])[0]["state"] == "IDLE"
+
+
+def test_stop_of_the_robot_ends_the_job_and_a_hold_of_it_goes_on(bench: Bench) -> None:
+    bench.do("start_pick_place")
+    until(bench, "MOVE_TO_PLACE")
+    bench.do("hold", robot="g60")
+    bench.forward(5.0)
+    assert bench.do("pick_place")["state"] == "MOVE_TO_PLACE"
+    bench.do("cycle_start", robot="g60")
+    until(bench, "SCANNING")
+    bench.do("stop", robot="g60")
+    status = bench.do("pick_place")
+    assert (status["state"], status["reason"]) == ("IDLE", "STOPPED")
+    bench.forward(5.0)
+    assert bench.do("pick_place")["cycle_count"] == 2
