@@ -1,4 +1,4 @@
-"""Moves for jobs through the driver of a REAL arm; the arm is another cell behind its grblHAL wire."""
+"""Moves for jobs through the driver of a REAL arm: another cell behind its grblHAL wire."""
 
 from typing import Any
 
