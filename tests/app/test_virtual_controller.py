@@ -24,6 +24,7 @@ OF_A_PART = {
     "inject",
     "load",
     "next_wake",
+    "obey",
     "permit_motion",
     "save",
     "view",
