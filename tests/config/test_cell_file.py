@@ -83,7 +83,7 @@ BROKEN = {
         ("move_abs_ms", "move_abs"),
         ":6: robots.bench.move_abs: unknown key (got 'move_abs'); allowed: kind, faces, real, "
         "program, start_mm_deg, home_mm_deg, move_abs_ms, move_rel_ms, home_ms, envelope_mm, "
-        "load_percent, temperature_c, gripper, io, welder; did you mean 'move_abs_ms'?",
+        f"load_percent, temperature_c, {', '.join(registry.DEVICES)}; did you mean 'move_abs_ms'?",
     ),
     "key in capitals": (
         ("seed: 4", "SEED: 4"),
