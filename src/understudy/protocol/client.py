@@ -10,7 +10,7 @@ The connection of a driver:
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from understudy.ports import Ticket
 from understudy.protocol.sessions import LineReader, Outbox, TextLine
@@ -68,8 +68,8 @@ class ReconnectSchedule:
     def save(self) -> tuple[ConnectionState, int, int, int]:
         return self.state, self.due, self._number, self._failures
 
-    def load(self, saved: Sequence[Any]) -> None:
-        self.state, self.due, self._number, self._failures = saved
+    def load(self, state: ConnectionState, due: int, number: int, failures: int) -> None:
+        self.state, self.due, self._number, self._failures = state, due, number, failures
 
     def restart(self, at: int) -> None:
         """Forgets the connection and all failures; the next attempt is due at ``at``."""

@@ -421,6 +421,8 @@ class GripperController:
 
     def load(self, state: Any) -> None:
         loaded = msgspec.convert(state, State)
+        if loaded.deadline is not None and loaded.phase not in UNDER_WAY:
+            raise ValueError(f"a deadline in the phase {loaded.phase}")
         self._actuator.load(loaded.actuator)
         if self._hardware is not None:
             self._hardware.load(loaded.hardware)

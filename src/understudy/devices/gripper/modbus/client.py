@@ -1,8 +1,8 @@
 """Requests of a driver and what fits them as an answer."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from pymodbus.pdu import ModbusPDU
 from pymodbus.pdu.register_message import (
     ReadHoldingRegistersRequest,
@@ -43,8 +43,8 @@ class Pending(Struct):
     """A request without an answer yet. `tries`: how often it may be repeated. `due`: when the
     answer is late."""
 
-    pdu: bytes
-    tries: int
+    pdu: Annotated[bytes, Meta(min_length=5, max_length=253)]
+    tries: Annotated[int, Meta(ge=0, le=100)]
     due: int
 
     @property

@@ -13,17 +13,25 @@ acknowledged, and when the position that the device goes to is the one that was 
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.devices.gripper.actuator import Direction, Reading, Timing
 from understudy.devices.gripper.modbus import ServoConfig
 from understudy.devices.gripper.modbus.client import Pending, read_request, write_request
 from understudy.devices.gripper.modbus.frames import Frame, Kind, build_frame, frame_reader
-from understudy.devices.gripper.modbus.interface import Profile, ServoReading, Write
+from understudy.devices.gripper.modbus.interface import (
+    Opening,
+    Piece,
+    Profile,
+    ServoReading,
+    Word,
+    Write,
+)
 from understudy.errors import Refused
+from understudy.protocol.client import ConnectionState
 from understudy.protocol.device_caller import NOT_YET, DeviceCaller
 from understudy.units import NS_PER_MS, whole_ns
 
@@ -45,6 +53,17 @@ class ServoSettings(Struct, frozen=True):
     settle: int
 
 
+class SavedConnection(Struct):
+    """Snapshot of the connection to the device."""
+
+    state: ConnectionState = "waiting"
+    due: int = 0
+    number: Annotated[int, Meta(ge=0)] = 0
+    failures: Annotated[int, Meta(ge=0)] = 0
+    cycles: Annotated[int, Meta(ge=0)] = 0
+    trouble: str = NOT_YET
+
+
 class DriverState(Struct):
     """Snapshot of a driver.
 
@@ -56,22 +75,21 @@ class DriverState(Struct):
     """
 
     direction: Direction = ""
-    goal: float | None = None
-    target: float | None = None
-    writes: list[Write] = []
+    goal: Opening | None = None
+    target: Opening | None = None
+    writes: Annotated[list[Write], Meta(max_length=10)] = []
     pending: Pending | None = None
     poll_at: int = 0
-    status: list[int] = []
+    status: list[Word] = []
     fresh: bool = True
     outdated: bool = False
     may_activate: bool = True
     refused: str = ""
-    transaction: int = 0
-    received: bytes = b""
-    unsent: bytes = b""
+    transaction: Word = 0
+    received: Piece = b""
+    unsent: Piece = b""
     ready_at: int = 0
-    trouble: str = ""
-    connection: Any = None
+    connection: SavedConnection = msgspec.field(default_factory=SavedConnection)
 
 
 class ServoDriver(DeviceCaller):
@@ -345,18 +363,21 @@ class ServoDriver(DeviceCaller):
             return None
         state = self._state
         state.received = self._reader.part
-        state.trouble = self._trouble
-        state.connection = [*self._schedule.save(), self._cycles]
+        state.connection = SavedConnection(*self._schedule.save(), self._cycles, self._trouble)
         return state
 
     def load(self, state: Any) -> None:
         if self._config.real is not None:
             return
         self._state = loaded = msgspec.convert(state, DriverState)
+        if len(loaded.status) not in (0, self._profile.status.size):
+            raise ValueError(f"{len(loaded.status)} status registers")
+        if loaded.pending is not None and loaded.pending.writes and not loaded.writes:
+            raise ValueError("a write is under way, and there is none")
         self._reader = frame_reader(self._kind, "answers", loaded.received)
-        self._trouble = loaded.trouble
-        *schedule, self._cycles = loaded.connection
-        self._schedule.load(schedule)
+        saved = loaded.connection
+        self._trouble, self._cycles = saved.trouble, saved.cycles
+        self._schedule.load(saved.state, saved.due, saved.number, saved.failures)
         servo = self._reading()
         ready = servo is not None and servo.phase == "ready"
         self.timing = self._own_timing if ready else self._starting_timing()

@@ -5,12 +5,12 @@ computed from the plan.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from understudy.devices.gripper.modbus.interface import Jaws
+from understudy.devices.gripper.modbus.interface import Jaws, Opening
 from understudy.units import seconds, whole_ns
 
 Rest = Literal["moving", "reached", "stopped", "blocked", "touching"]
@@ -35,12 +35,12 @@ class FingerState(Struct):
     `lost`: a part was between the fingers since the last command, and is not there any more.
     """
 
-    start: float
-    end: float
-    goal: float
+    start: Opening
+    end: Opening
+    goal: Opening
     rest: Rest = "reached"
-    speed: float = 1.0
-    force: float = 0.0
+    speed: Annotated[float, Meta(gt=0.0, le=10.0)] = 1.0
+    force: Annotated[float, Meta(ge=0.0, le=10_000.0)] = 0.0
     begun: int = 0
     closing: bool = False
     lost: bool = False
@@ -65,7 +65,7 @@ class Fingers:
         state = self.state
         if state.rest != "moving":
             return state.end
-        way = state.speed * seconds(now - state.begun)
+        way = state.speed * seconds(max(now - state.begun, 0))
         return state.start + min(max(state.end - state.start, -way), way)
 
     @property
@@ -141,7 +141,9 @@ class Fingers:
         return self.state
 
     def load(self, state: Any) -> None:
-        self.state = msgspec.convert(state, FingerState)
+        self.state = loaded = msgspec.convert(state, FingerState)
+        if max(loaded.start, loaded.end, loaded.goal) > self._stroke:
+            raise ValueError(f"an opening beyond the stroke of {self._stroke} m")
 
     # ── inside ──
 

@@ -1,7 +1,16 @@
 """Protocols between the parts of a Modbus gripper: driver, virtual device, fingers and face."""
 
 from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Literal, NamedTuple, Protocol, runtime_checkable
+
+from msgspec import Meta
+
+Word = Annotated[int, Meta(ge=0, le=0xFFFF)]
+"""A register."""
+Opening = Annotated[float, Meta(ge=0.0, le=1.0)]
+"""Between two fingers, m."""
+Piece = Annotated[bytes, Meta(max_length=1024)]
+"""Bytes of a connection in a snapshot."""
 
 
 class Registers(Protocol):
@@ -43,8 +52,8 @@ class Write(NamedTuple):
     """Registers that are written with one request. `optional`: some models lack them, so that a
     refusal is ignored."""
 
-    address: int
-    values: tuple[int, ...]
+    address: Word
+    values: tuple[Word, ...]
     optional: bool = False
 
 

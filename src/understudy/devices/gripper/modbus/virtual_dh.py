@@ -1,10 +1,10 @@
 """A DH-Robotics AG-95 that is not there: initialisation, moves, grip state."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.devices.gripper.modbus.dh import (
     ACTUAL,
@@ -30,7 +30,7 @@ from understudy.devices.gripper.modbus.dh import (
     WHOLE,
 )
 from understudy.devices.gripper.modbus.fingers import Fingers
-from understudy.devices.gripper.modbus.interface import between, share
+from understudy.devices.gripper.modbus.interface import Opening, Word, between, share
 from understudy.devices.gripper.modbus.server import (
     ILLEGAL_ADDRESS,
     ILLEGAL_VALUE,
@@ -42,6 +42,19 @@ from understudy.devices.gripper.modbus.server import (
 )
 
 Mode = Literal["off", "initialising", "ready", "failed"]
+TRANSITIONS: Mapping[tuple[Mode, str], Mode] = {
+    ("off", "initialise"): "initialising",
+    ("off", "calibrate"): "initialising",
+    ("ready", "calibrate"): "initialising",
+    ("initialising", "initialise"): "initialising",
+    ("initialising", "calibrate"): "initialising",
+    ("initialising", "done"): "ready",
+    ("off", "fault"): "failed",
+    ("initialising", "fault"): "failed",
+    ("ready", "fault"): "failed",
+    ("failed", "power off and on"): "off",
+}
+"""An event without a row changes nothing."""
 INIT_STATES: Mapping[Mode, int] = {"initialising": INITIALISING, "ready": INITIALISED}
 RANGES: Mapping[int, Sequence[int]] = {
     INITIALISE: (ONCE, CALIBRATE),
@@ -57,11 +70,11 @@ class State(Struct):
     """`steps`: openings that the initialisation has still to go to."""
 
     mode: Mode = "off"
-    force: int = 100
-    speed: int = 100
-    position: int = WHOLE
-    initialise: int = 0
-    steps: list[float] = []
+    force: Word = 100
+    speed: Word = 100
+    position: Word = WHOLE
+    initialise: Word = 0
+    steps: Annotated[list[Opening], Meta(max_length=2)] = []
 
 
 class VirtualDh:
@@ -122,11 +135,15 @@ class VirtualDh:
         """1: opens, unless it is initialised already. 0xA5: closes, too, to find both ends."""
         state = self._state
         state.initialise = how
-        if state.mode == "failed" or (how == ONCE and state.mode == "ready"):
-            return
-        state.mode = "initialising"
-        state.steps = [LIMITS.stroke] if how == ONCE else [0.0, LIMITS.stroke]
-        self._next_step(now)
+        if self._event("initialise" if how == ONCE else "calibrate"):
+            state.steps = [LIMITS.stroke] if how == ONCE else [0.0, LIMITS.stroke]
+            self._next_step(now)
+
+    def _event(self, event: str) -> bool:
+        """Whether the table has a row for this event."""
+        after = TRANSITIONS.get((self._state.mode, event))
+        self._state.mode = after or self._state.mode
+        return after is not None
 
     def _next_step(self, now: int) -> None:
         self._fingers.go(self._state.steps.pop(0), LIMITS.speed[1], LIMITS.force[0], now)
@@ -140,7 +157,7 @@ class VirtualDh:
         if self._state.steps:
             self._next_step(now)
         else:
-            self._state.mode = "ready"
+            self._event("done")
 
     def _go(self, now: int) -> None:
         state = self._state
@@ -152,13 +169,12 @@ class VirtualDh:
 
     def fail(self, now: int) -> None:
         """The drive switches off: the gripper is not initialised, and cannot be."""
-        self._state.mode = "failed"
+        self._event("fault")
         self._fingers.halt(now)
 
     def repair(self, now: int) -> None:
         """Power off and on: it must be initialised again."""
-        if self._state.mode == "failed":
-            self._state.mode = "off"
+        self._event("power off and on")
 
     def problem(self) -> str:
         return "the drive is off" if self._state.mode == "failed" else ""

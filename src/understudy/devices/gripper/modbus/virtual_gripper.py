@@ -5,16 +5,16 @@ arrived, and its answer follows after a short pause.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.devices.gripper import FAULTS
 from understudy.devices.gripper.modbus import FAULTS as SERVO_FAULTS
 from understudy.devices.gripper.modbus.fingers import Fingers, FingerState
 from understudy.devices.gripper.modbus.frames import Kind, build_frame, frame_reader
-from understudy.devices.gripper.modbus.interface import Registers
+from understudy.devices.gripper.modbus.interface import Piece, Registers
 from understudy.devices.gripper.modbus.server import respond
 from understudy.errors import Refused
 from understudy.ports import UNLIMITED, Caller, FaultSource
@@ -58,7 +58,7 @@ class Transfer(Struct):
     """Bytes on the cable; `due`: when the last one arrives."""
 
     due: int
-    data: bytes
+    data: Piece
     to_device: bool
 
 
@@ -66,8 +66,8 @@ class CableState(Struct):
     """`connection`: number of the one that exists. `cut_until`: end of a fault."""
 
     connection: int | None = None
-    transfers: list[Transfer] = []
-    part: bytes = b""
+    transfers: Annotated[list[Transfer], Meta(max_length=100)] = []
+    part: Piece = b""
     cut_until: int = 0
 
 

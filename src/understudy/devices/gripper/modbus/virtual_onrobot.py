@@ -1,12 +1,13 @@
 """An OnRobot RG2 that is not there: width, force, grip detection, safety switches."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.devices.gripper.modbus.fingers import Fingers
+from understudy.devices.gripper.modbus.interface import Opening, Word
 from understudy.devices.gripper.modbus.onrobot import (
     BUSY,
     CONTROL,
@@ -51,11 +52,11 @@ READ = range(OFFSET, TIP_WIDTH + 1)
 class State(Struct):
     """`offset`: of a fingertip, 0.1 mm. `depth_at_command`: m."""
 
-    force: int = 0
-    width: int = 0
-    control: int = 0
-    offset: int = 0
-    depth_at_command: float = 0.0
+    force: Word = 0
+    width: Word = 0
+    control: Word = 0
+    offset: Annotated[int, Meta(ge=-LARGEST_OFFSET, le=LARGEST_OFFSET)] = 0
+    depth_at_command: Opening = 0.0
     pushed: bool = False
     trigged: bool = False
 

@@ -1,13 +1,13 @@
 """A Robotiq 2F gripper that is not there: activation, moves, automatic release, faults."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.devices.gripper.modbus.fingers import Fingers
-from understudy.devices.gripper.modbus.interface import Limits
+from understudy.devices.gripper.modbus.interface import Limits, Opening, Word
 from understudy.devices.gripper.modbus.robotiq import (
     ACTIVATE,
     ACTIVATION_FAILED,
@@ -72,10 +72,12 @@ class State(Struct):
     """`command`: the three registers as they were written. `steps`: openings that the activation
     has still to go to. `fault`: gFLT of a failed gripper."""
 
-    command: list[int] = msgspec.field(default_factory=lambda: [0, 0, 0])
+    command: Annotated[list[Word], Meta(min_length=COUNT, max_length=COUNT)] = msgspec.field(
+        default_factory=lambda: [0] * COUNT
+    )
     mode: Mode = "reset"
-    steps: list[float] = []
-    fault: int = 0
+    steps: Annotated[list[Opening], Meta(max_length=3)] = []
+    fault: Annotated[int, Meta(ge=0, le=15)] = 0
 
 
 class VirtualRobotiq:
