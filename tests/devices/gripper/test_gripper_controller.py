@@ -187,6 +187,25 @@ def test_a_new_command_replaces_the_one_under_way_off_before_on() -> None:
     assert cell.outputs() == [(0, CLOSE, True), (30, CLOSE, False), (30, OPEN, True)]
 
 
+def test_a_listener_may_command_again_when_its_ticket_is_replaced() -> None:
+    cell = Wired()
+    first = cell.start(cell.gripper.start_grip)
+    again: list[Ticket] = []
+
+    def close_again(ticket: Ticket, refused: Refused | None, now: int) -> None:
+        if ticket == first:
+            again.append(cell.start(cell.gripper.start_grip))
+
+    cell.gripper.on_finished(close_again)
+    second = cell.start(cell.gripper.start_release)
+    assert [first, second, *again] == [1, 2, 3]
+    assert [(ticket, reason) for _, ticket, reason in cell.ended] == [
+        (first, "replaced by a release"), (second, "replaced by a grip")
+    ]  # fmt: skip
+    cell.set(100, PART, True).run(1000)
+    assert cell.ended[-1][1:] == (again[0], "")
+
+
 def test_a_program_that_switches_the_valve_itself_is_seen() -> None:
     cell = Wired()
     assert cell.state == "UNKNOWN"
@@ -235,6 +254,15 @@ def test_no_vacuum_within_the_time_is_missed_and_switches_the_ejector_off() -> N
     assert [(at, reason) for at, _, reason in cell.ended] == [(700, said)]
     assert cell.outputs() == [(0, VACUUM_ON, True), (700, VACUUM_ON, False)]
     assert cell.state == "ERROR"
+
+
+def test_a_halted_cup_keeps_its_vacuum() -> None:
+    cell = cup()
+    cell.start(cell.gripper.start_grip)
+    cell.run(100).gripper.halt(cell.now)
+    cell.run(5000)
+    assert cell.outputs() == [(0, VACUUM_ON, True)]
+    assert cell.ended[0][::2] == (100, "halted")
 
 
 def test_a_release_blows_for_its_time() -> None:

@@ -83,19 +83,22 @@ class GripperController:
         """Enters Closing or Opening; a time-out of 0 is the gripper's own."""
         if not 0.0 <= timeout_ms <= 600_000.0:
             return Refused(f"a time-out of {timeout_ms:g} ms is outside 0…600000 ms")
-        self._end_ticket(Refused(f"replaced by a {event}"), now)
         state, actuator = self._state, self._actuator
+        replaced, state.ticket = state.ticket, None
         opens = event == "release"
         own = actuator.timing.open if opens else actuator.timing.close
         self._go(event, now)
         state.deadline = now + (round(timeout_ms * NS_PER_MS) or own)
         state.halted, state.error = False, ""
-        if refused := actuator.open(now) if opens else actuator.close(now):
+        refused = actuator.open(now) if opens else actuator.close(now)
+        if refused:
             self._fail(refused.reason, now)
-            return refused
-        state.tickets += 1
-        state.ticket, state.due = state.tickets, now
-        return Ticket(state.ticket)
+        else:
+            state.tickets += 1
+            state.ticket, state.due = state.tickets, now
+        given = Ticket(state.tickets)
+        self._tell(replaced, Refused(f"replaced by a {event}"), now)
+        return refused or given
 
     def halt(self, now: int) -> None:
         """Ends the ticket under way. No output changes; a stroke that has begun goes on, and ends
@@ -124,18 +127,19 @@ class GripperController:
         cup = self._cup()
         if isinstance(cup, Refused):
             return cup
-        self._go("vacuum_off", now)
-        self._end_ticket(Refused("the vacuum was switched off"), now)
-        return cup.disable_vacuum(now)
+        return self._without_vacuum(cup.disable_vacuum(now), now)
 
     def blow_off(self, now: int) -> Refused | None:
         """Switches the ejector off and blows for `blowoff_time_ms`."""
         cup = self._cup()
         if isinstance(cup, Refused):
             return cup
+        return self._without_vacuum(cup.blow_off(now), now)
+
+    def _without_vacuum(self, refused: Refused | None, now: int) -> Refused | None:
         self._go("vacuum_off", now)
         self._end_ticket(Refused("the vacuum was switched off"), now)
-        return cup.blow_off(now)
+        return refused
 
     def _cup(self) -> HasVacuum | Refused:
         actuator = self._actuator
@@ -224,6 +228,9 @@ class GripperController:
     def _end_ticket(self, result: Refused | None, now: int) -> None:
         """Always the last step: a listener may give the next command."""
         ticket, self._state.ticket = self._state.ticket, None
+        self._tell(ticket, result, now)
+
+    def _tell(self, ticket: int | None, result: Refused | None, now: int) -> None:
         if ticket is not None:
             for listener in self._finished:
                 listener(Ticket(ticket), result, now)
