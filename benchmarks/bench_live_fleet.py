@@ -1,11 +1,12 @@
 """A live fleet at a real NATS server: the CPU time of its process, and how late its messages are.
 
-Every robot has 50 ticks, 13 messages (heartbeat 1, state 10, telemetry 2) and 10 lidar looks a
-second. The peer is what one writes by hand in an afternoon: Python objects that are stepped one by
-one, `json` and nats-py, without lidar, commands and JetStream; it runs after ours, for fewer
-robots, and its figure is scaled to the same number.
+Every robot drives in a circle and has 50 ticks, 13 messages (heartbeat 1, state 10, telemetry 2)
+and 10 lidar looks a second. The peer is what one writes by hand in an afternoon: Python objects
+that are stepped one by one, `json` and nats-py, without lidar, commands and JetStream; it runs
+after ours, for fewer robots, and its figure is scaled to the same number.
 
-UNDERSTUDY_BENCH_ROBOTS=1000,5000,10000 chooses other numbers of robots.
+UNDERSTUDY_BENCH_ROBOTS=1000,5000,10000 chooses other numbers of robots, UNDERSTUDY_BENCH_DRIVING=0
+robots that stand: these tick only when a message is due.
 """
 
 import asyncio
@@ -29,6 +30,8 @@ from understudy.config.files import shipped_cells, shipped_robot_files
 
 ROBOTS = os.environ.get("UNDERSTUDY_BENCH_ROBOTS", "1000")
 SECONDS = float(os.environ.get("UNDERSTUDY_BENCH_SECONDS", "20"))
+DRIVING = os.environ.get("UNDERSTUDY_BENCH_DRIVING", "1") != "0"
+CIRCLE = {"commandType": "MOVE_VELOCITY", "parameters": {"linear": 0.25, "angular": 0.5}}
 PEER_ROBOTS = 200
 STARTING_SECONDS = 300
 LATE_S = 0.02
@@ -122,9 +125,15 @@ async def _listen(server: str, process: psutil.Process, robots: int) -> Figures:
         stamp = datetime.fromisoformat(json.loads(message.data)["ts"]).timestamp()
         delays.append(time.time() - stamp)
 
+    if DRIVING:
+        for n in range(1, robots + 1):
+            message = {"messageId": f"bench {time.time_ns()}", "payload": CIRCLE}
+            subject = f"robot.robot-{n}.command.request"
+            await client.publish(subject, json.dumps(message).encode())
+        await client.flush()
     for subject in watched:
         await client.subscribe(subject, cb=hear)
-    await asyncio.sleep(3.0)
+    await asyncio.sleep(5.0 + robots / 500)
     delays.clear()
     both = [process, *(each for each in process.children() if each.name() == "nats-server")]
     before, began = [_used(each) for each in both], time.monotonic()
@@ -159,8 +168,9 @@ def measured(robots: int) -> tuple[Figures, float]:
 
 def row(robots: int) -> Row:
     figures, peer = measured(robots)
+    what = "drive" if DRIVING else "stand"
     return Row(
-        f"{robots:,} robots, 50 Hz, {figures.messages:.1f} messages/s each",
+        f"{robots:,} robots that {what}, {figures.messages:.1f} messages/s each",
         f"{figures.cpu:.1%} of a core, {figures.late:.2%} late, NATS {figures.server_cpu:.1%}",
         f"{peer:.1%} of a core",
         f"{peer / figures.cpu:.1f}×",

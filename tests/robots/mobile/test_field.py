@@ -213,15 +213,17 @@ def test_the_obstacles_near_a_robot_give_the_same_as_all_of_them(count: int) -> 
     span, outline = np.array([0, count]), np.array(OUTLINE)
     spot, near = np.full(3, -1.0), np.zeros(2 + field.NEAR, dtype=np.int64)
     pose, met = np.zeros(3), 0
-    for step in range(1500):
+    for step in range(4000):
         speeds = draw.uniform(-1, 1, 3) * (0.8, step % 2, 1.0)
+        if step % 3 == 0:
+            speeds[2] *= 10.0 ** draw.uniform(-4, 0)
         if step % 50 == 7:
             speeds *= 10.0 ** draw.uniform(-320, -3)
         if step % 50 == 11:
             speeds[:2] = 0.0
         if step % 100 == 13:
             speeds[:] = 0.0
-        longest = draw.uniform(0.5, 3.0)
+        longest = draw.uniform(0.5, 3.0 if step % 5 else 12.0)
         found = field.watched_way(
             pose, outline, speeds, longest, round_ones, span, straight, span, spot, near
         )

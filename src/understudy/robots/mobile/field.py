@@ -33,6 +33,8 @@ SLACK = 2.0
 """Metres that a robot may go until the obstacles near it are looked for again."""
 NEAR = 64
 """Most obstacles near a robot that are kept; if there are more, all are looked at."""
+STRAIGHT = 0.3
+"""rad: a path that turns less is looked at as a wider straight one."""
 STEPS = 200
 """Most steps along a path for an obstacle; a path that needs more ends there."""
 
@@ -102,11 +104,15 @@ def watched_way(  # kernel
             line_span,
         )  # fmt: skip
         return first * metres if first < horizon else math.inf
+    swept = _swept(outline, speeds, horizon, fastest, MARGIN + TOUCH + growth * horizon)
     first, end = horizon, 2 + near[0]
     for k in range(2, end):
         n = near[k]
         at, beside, radius = circles[n, 0], circles[n, 1], circles[n, 2]
-        if not math.hypot(at - x, beside - y) - radius >= far:
+        if not (
+            math.hypot(at - x, beside - y) - radius >= far
+            or _passes(pose, swept, at, beside, at, beside, radius)
+        ):
             first = _until_touch(
                 pose, outline, speeds, first, MARGIN, growth, around, fastest, at, beside, at,
                 beside, radius,
@@ -114,11 +120,65 @@ def watched_way(  # kernel
     for k in range(end, end + near[1]):
         n = near[k]
         x1, y1, x2, y2 = lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3]
-        if not distance_to_line(x, y, x1, y1, x2, y2) >= far:
+        if not (
+            distance_to_line(x, y, x1, y1, x2, y2) >= far
+            or _passes(pose, swept, x1, y1, x2, y2, 0.0)
+        ):
             first = _until_touch(
                 pose, outline, speeds, first, MARGIN, growth, around, fastest, x1, y1, x2, y2, 0.0
             )
     return first * metres if first < horizon else math.inf
+
+
+@compiled
+def _swept(
+    outline: Floats, speeds: Floats, horizon: float, fastest: float, wider: float
+) -> tuple[float, float, float, float]:
+    """What the outline cannot leave within ``horizon`` seconds, in the body: a rectangle (from x,
+    to x, from y, to y), or a ring around the centre of the motion (x, y, inner radius, and the
+    outer one with the sign -). It is larger by ``wider``, and by so much that `_until_touch` would
+    find in fewer than `STEPS` steps that nothing outside is touched."""
+    travel, turn = fastest * horizon, abs(speeds[2]) * horizon
+    wider += 0.05 + travel / 50.0
+    half, side, ahead = outline[HALF_LENGTH], outline[HALF_WIDTH], outline[AHEAD]
+    if not turn > STRAIGHT:
+        wider += (travel + corner_radius(outline)) * turn  # directions change by ``turn`` at most
+        forward, sideways = speeds[0] * horizon, speeds[1] * horizon
+        return (
+            ahead - half - wider + min(forward, 0.0), ahead + half + wider + max(forward, 0.0),
+            min(sideways, 0.0) - side - wider, max(sideways, 0.0) + side + wider,
+        )  # fmt: skip
+    x, y = -speeds[1] / speeds[2], speeds[0] / speeds[2]
+    far_x, far_y = abs(x - ahead) + half, abs(y) + side
+    near_x, near_y = max(abs(x - ahead) - half, 0.0), max(abs(y) - side, 0.0)
+    return x, y, math.hypot(near_x, near_y) - wider, -math.hypot(far_x, far_y) - wider
+
+
+@compiled
+def _passes(
+    pose: Floats,
+    swept: tuple[float, float, float, float],
+    x1: float,
+    y1: float,
+    x2: float,
+    y2: float,
+    radius: float,
+) -> bool:
+    """Whether a line with round ends is outside of what the outline cannot leave (`_swept`)."""
+    along, across = math.cos(pose[2]), math.sin(pose[2])
+    a1 = (x1 - pose[0]) * along + (y1 - pose[1]) * across
+    b1 = (y1 - pose[1]) * along - (x1 - pose[0]) * across
+    a2 = (x2 - pose[0]) * along + (y2 - pose[1]) * across
+    b2 = (y2 - pose[1]) * along - (x2 - pose[0]) * across
+    if swept[3] >= 0.0:
+        beside: bool = max(a1, a2) + radius < swept[0] or min(a1, a2) - radius > swept[1]
+        return beside or max(b1, b2) + radius < swept[2] or min(b1, b2) - radius > swept[3]
+    if distance_to_line(swept[0], swept[1], a1, b1, a2, b2) - radius > -swept[3]:
+        return True
+    farthest = max(
+        math.hypot(a1 - swept[0], b1 - swept[1]), math.hypot(a2 - swept[0], b2 - swept[1])
+    )
+    return farthest + radius < swept[2]
 
 
 @compiled
