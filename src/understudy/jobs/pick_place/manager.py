@@ -490,7 +490,8 @@ class PickPlaceManager:
             self._go("not_found", now)
             return
         state.reason = "NO_OBJECT"
-        state.last_error = f"NO_OBJECT: {state.scan_misses} scans without a part: {state.miss}"
+        missed = f"{state.scan_misses} scans without a part: {state.miss}"
+        state.last_error = f"NO_OBJECT: {missed}; bring parts or check the camera, then start"
         self._abandon(now)
         self._go("scans_used_up", now)
         self._end_cycle(False, now)
