@@ -23,7 +23,7 @@ from understudy.config.files import shipped_cells, shipped_robot_files
 from understudy.robots.mobile.warm import warm
 
 ROBOTS = int(os.environ.get("UNDERSTUDY_BENCH_ROBOTS", "500"))
-SECONDS = 600
+SECONDS = 200
 AIM = "1,000,000"
 
 
@@ -82,5 +82,5 @@ def rows() -> list[Row]:
     warm()
     return [
         row(f"{ROBOTS} robots that always drive", circles(SECONDS, SECONDS)),
-        row(f"{ROBOTS} robots that drive a quarter of the time", circles(30.0, 120.0)),
+        row(f"{ROBOTS} robots that drive a quarter of the time", circles(25.0, 100.0)),
     ]

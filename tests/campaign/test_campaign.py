@@ -362,9 +362,11 @@ def test_a_fresh_start_keeps_other_files_of_the_folder(
     assert json.loads((tmp_path / "runs.jsonl").read_text().splitlines()[1])["seed"] == 3
 
 
-def test_the_example_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    example = Path(__file__).parents[2] / "examples/weld_campaign.yaml"
+@pytest.mark.parametrize(("name", "count"), [("weld_campaign", 2), ("fleet_campaign", 1)])
+def test_the_examples_run(
+    name: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    example = Path(__file__).parents[2] / f"examples/{name}.yaml"
     assert called([str(example), "--runs", "1", "--out", str(tmp_path)], monkeypatch) in (0, 1)
-    assert "of 2 runs passed" in capsys.readouterr().out
+    assert f"of {count} runs passed" in capsys.readouterr().out
