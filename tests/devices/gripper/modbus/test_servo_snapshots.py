@@ -13,7 +13,7 @@ from understudy.errors import ConfigError
 from understudy.ports import Snapshot
 from understudy.simulation.cell import write_snapshot
 
-FEW, MANY = 60, 2000
+FEW, MANY = 20, 1000
 GRIPPER = ("parts", "g60.gripper")
 
 
