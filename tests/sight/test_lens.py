@@ -33,3 +33,13 @@ def test_a_lens_without_distortion_is_a_pinhole() -> None:
     plain = Lens(640, 480, 600.0, 600.0, 320.0, 240.0)
     np.testing.assert_allclose(plain.rays(np.array([320.0, 240.0])), [0.0, 0.0])
     np.testing.assert_allclose(plain.pixels(np.array([0.1, 0.0, 0.5])), [440.0, 240.0])
+
+
+def test_a_point_beside_the_camera_is_not_shown_in_the_middle() -> None:
+    """Beyond 46° the polynomial of this barrel distortion runs back to the middle."""
+    barrel = Lens(1280, 960, 1200.0, 1200.0, 640.0, 480.0, (-0.3, 0.0, 0.0, 0.0, 0.0))
+    aside = np.array([1.8, 0.0, 1.0])
+    assert np.abs(barrel.pixels(aside) - (640.0, 480.0)).max() < 640.0
+    assert not barrel.sees(aside)
+    assert barrel.sees(np.array([0.5, 0.0, 1.0]))
+    assert not barrel.sees(np.array([0.0, 0.0, -1.0]))

@@ -1,6 +1,7 @@
 """Ground-truth vision: what it sees, its latency, its faults, and the calibration file."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from understudy.config.pick_place.hand_eye import camera_of, read_calibration
 from understudy.config.pick_place.vision import VisionConfig
 from understudy.errors import ConfigError, Refused
 from understudy.ports.pick_place import VisionResult
+from understudy.sight.lens import Lens
 from understudy.simulation.cell import Cell
 from understudy.simulation.ground_truth_vision import CameraModel, GroundTruthVision
 from understudy.simulation.scenario import Config, Rule, Scenario, build
@@ -197,8 +199,25 @@ def test_the_calibration_file_of_the_document_is_read_and_made_a_rotation() -> N
     assert np.allclose(place[:3, :3] @ place[:3, :3].T, np.eye(3), atol=1e-14)
     assert np.abs(place[:3, :3] - np.array(found.matrix)[:3, :3]).max() < 2e-4
     camera = camera_of(VisionConfig(fy_px=900.0), found)
-    assert (camera.fx, camera.fy, camera.cx, camera.cy) == (1200.5, 900.0, 640.0, 480.0)
+    assert camera.lens == Lens(1280, 960, 1200.5, 900.0, 640.0, 480.0, (-0.12, 0.08, 0, 0, 0))
     assert np.array_equal(camera.at, place)
+
+
+def test_the_distortion_of_the_calibration_counts_in_the_picture() -> None:
+    barrel = SEED_FILE.replace("[-0.12, 0.08, 0.0, 0.0, 0.0]", "[-0.3, 0.0]")
+    camera = camera_of(VisionConfig(mount="eye_to_hand"), read_calibration(barrel, "file.yaml"))
+    assert camera.lens.distortion == (-0.3, 0.0, 0.0, 0.0, 0.0)
+    cell = table_cell(CUBE, at(CUBE, "edge", 770, 0, 70))
+    assert Stand(cell).names() == ["cube"]
+    looks = replace(camera, at=LOOK)
+    assert Stand(cell, looks).names() == ["cube", "edge"]
+
+
+@pytest.mark.parametrize("wrong", ["0.0, 0.0, 0.0, 0.0, 0.0, 0.0", "-0.12, .inf"])
+def test_a_distortion_that_is_not_simulated_is_refused(wrong: str) -> None:
+    text = SEED_FILE.replace("-0.12, 0.08, 0.0, 0.0, 0.0", wrong)
+    with pytest.raises(ConfigError, match="distortion"):
+        read_calibration(text, "hand_eye_calib.yaml")
 
 
 @pytest.mark.parametrize("wrong", ["0.95, 0.0087", "-0.9999, 0.0087"])

@@ -6,7 +6,9 @@ The camera looks along z, x to the right, y down. Distortion is k1 k2 p1 p2 k3, 
     y' = y·(1 + k1·r² + k2·r⁴ + k3·r⁶) + p1·(r² + 2·y²) + 2·p2·x·y
 """
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -39,6 +41,23 @@ class Lens:
         """(…, 3) points in the frame of the camera, in front of it → (…, 2) pixels."""
         spots = points[..., :2] / points[..., 2:3]
         return self.distorted(spots) * (self.fx, self.fy) + (self.cx, self.cy)
+
+    def sees(self, point: Array) -> bool:
+        """Whether a point in the frame of the camera is in the picture."""
+        x, y, z = point.tolist()
+        if z <= 0.0 or math.hypot(x, y) >= z * self._widest:
+            return False
+        u, v = self.pixels(point).tolist()
+        return bool(0.0 <= u < self.width and 0.0 <= v < self.height)
+
+    @cached_property
+    def _widest(self) -> float:
+        """The radius at z = 1 up to which the radial distortion grows. Beyond it the polynomial
+        would show a point at the side of the camera in the middle of the picture."""
+        k1, k2, _, _, k3 = self.distortion
+        turns = np.roots([7.0 * k3, 5.0 * k2, 3.0 * k1, 1.0])  # of r², where the slope is 0
+        real = turns.real[(np.abs(turns.imag) < UNDISTORTED) & (turns.real > 0.0)]
+        return math.sqrt(real.min(initial=math.inf))
 
     def rays(self, pixels: Array) -> Array:
         """(…, 2) pixels → (…, 2): x and y of the ray at z = 1."""

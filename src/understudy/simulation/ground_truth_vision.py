@@ -20,6 +20,7 @@ from understudy.ports import ActiveFault, FaultSource, Ticket
 from understudy.ports.faults import VISION_FAULTS, Faults
 from understudy.ports.parts import PartReading
 from understudy.ports.pick_place import DetectedObject, ResultListener, VisionResult
+from understudy.sight.lens import Lens
 from understudy.space.pose import ORIGIN, Pose
 from understudy.space.transform import Array, inverse, matrices, matrix, pose
 from understudy.units import DEG, MM
@@ -39,19 +40,14 @@ class SeenParts(Protocol):
     def reading(self, name: str, now: int) -> PartReading: ...
 
 
+DEFAULT_LENS = Lens(1280, 960, 1200.0, 1200.0, 640.0, 480.0)
+
+
 @dataclass(frozen=True)
 class CameraModel:
-    """A pinhole camera without distortion; pixels. It looks along z, x to the right, y down.
+    """A lens and its place: `at` is its pose on the flange (`on_flange`) or in the cell."""
 
-    `at`: its pose on the flange (`on_flange`) or in the cell.
-    """
-
-    width: int = 1280
-    height: int = 960
-    fx: float = 1200.0
-    fy: float = 1200.0
-    cx: float = 640.0
-    cy: float = 480.0
+    lens: Lens = DEFAULT_LENS
     at: Array = field(default_factory=lambda: np.eye(4))
     on_flange: bool = True
 
@@ -59,23 +55,11 @@ class CameraModel:
         """The camera in the cell."""
         return np.asarray(flange @ self.at) if self.on_flange else self.at
 
-    def pixels(self, points: Array) -> Array:
-        """(n, 3) points in the frame of the camera, in front of it → (n, 2) pixels."""
-        x, y, z = points.T
-        return np.stack([self.fx * x / z + self.cx, self.fy * y / z + self.cy], axis=1)
-
-    def sees(self, point: Array) -> bool:
-        """Whether a point in the frame of the camera is in the picture."""
-        if point[2] <= 0.0:
-            return False
-        u, v = self.pixels(point[None])[0]
-        return bool(0.0 <= u < self.width and 0.0 <= v < self.height)
-
     def bbox(self, corners: Array) -> tuple[int, int, int, int]:
         """x, y, width and height of the part of the picture that these corners span."""
         front = corners[corners[:, 2] > 1e-6]
-        limit = np.array([self.width, self.height])
-        spots = np.clip(self.pixels(front), 0, limit)
+        limit = np.array([self.lens.width, self.lens.height])
+        spots = np.clip(self.lens.pixels(front), 0, limit)
         low, high = np.floor(spots.min(axis=0)), np.ceil(spots.max(axis=0))
         x, y, w, h = (int(value) for value in (*low, *(high - low)))
         return x, y, w, h
@@ -196,7 +180,7 @@ class GroundTruthVision:
         found = []
         for part, hidden in zip(there, _hidden(there, at[:3, 3]), strict=True):
             place = to_camera @ matrix(part.pose)
-            if not hidden and self.model.sees(place[:3, 3]):
+            if not hidden and self.model.lens.sees(place[:3, 3]):
                 aside = float(np.hypot(*(place[:2, 3] / place[2, 3])))
                 found.append((aside, part.name, place, part))
         found.sort(key=lambda row: row[:2])

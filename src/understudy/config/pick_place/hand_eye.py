@@ -14,7 +14,8 @@ from understudy.config.document import parse
 from understudy.config.pick_place.vision import Focus, VisionConfig
 from understudy.config.typed import read as read_typed
 from understudy.errors import ConfigError
-from understudy.simulation.ground_truth_vision import CameraModel
+from understudy.sight.lens import NO_DISTORTION, Lens
+from understudy.simulation.ground_truth_vision import DEFAULT_LENS, CameraModel
 from understudy.space.pose import pose_of
 from understudy.space.transform import Array, matrix
 from understudy.units import MM
@@ -25,13 +26,13 @@ LARGEST_SKEW = 1e-2
 
 
 class Intrinsics(Struct, frozen=True, forbid_unknown_fields=True):
-    """Pixels. `distortion`: k1 k2 p1 p2 k3, as OpenCV has them."""
+    """Pixels. `distortion`: k1 k2 p1 p2 k3, as OpenCV has them; those not given are 0."""
 
     fx: Focus
     fy: Focus
     cx: float
     cy: float
-    distortion: Annotated[tuple[float, ...], Meta(max_length=14)] = ()
+    distortion: Annotated[tuple[float, ...], Meta(max_length=len(NO_DISTORTION))] = ()
 
 
 class Calibration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,18 +76,25 @@ def read_calibration(text: str, file: str) -> Calibration:
 
 def camera_of(config: VisionConfig, calibration: Calibration | None) -> CameraModel:
     """The camera of the section `vision`: its own keys go before those of the calibration."""
-    at, lens = np.eye(4), None
+    at, intrinsics = np.eye(4), None
     if calibration is not None:
-        at, lens = calibration.place(), calibration.camera_intrinsics
+        at, intrinsics = calibration.place(), calibration.camera_intrinsics
     if config.camera_mm_deg is not None:
         at = matrix(pose_of(config.camera_mm_deg))
-    own = CameraModel(width=config.width_px, height=config.height_px)
-    lens = lens or Intrinsics(own.fx, own.fy, own.width / 2.0, own.height / 2.0)
+    on_flange = config.mount == "eye_in_hand"
+    return CameraModel(_lens(config, intrinsics), at, on_flange)
+
+
+def _lens(config: VisionConfig, calibrated: Intrinsics | None) -> Lens:
+    """The lens of the calibration, or one that looks through the middle of the picture."""
+    width, height = config.width_px, config.height_px
+    usual = Intrinsics(DEFAULT_LENS.fx, DEFAULT_LENS.fy, width / 2.0, height / 2.0)
+    known = calibrated or usual
 
     def chosen(key: str) -> float:
         given = getattr(config, f"{key}_px")
-        return float(getattr(lens, key) if given is None else given)
+        return float(getattr(known, key) if given is None else given)
 
     fx, fy, cx, cy = (chosen(key) for key in ("fx", "fy", "cx", "cy"))
-    on_flange = config.mount == "eye_in_hand"
-    return CameraModel(own.width, own.height, fx, fy, cx, cy, at, on_flange)
+    k1, k2, p1, p2, k3 = (*known.distortion, *NO_DISTORTION[len(known.distortion) :])
+    return Lens(width, height, fx, fy, cx, cy, (k1, k2, p1, p2, k3))
