@@ -71,8 +71,8 @@ class Operator:
         return facts
 
     async def ended(self) -> dict[str, Any]:
-        """The program, once it has ended."""
-        while (shown := self.on("program"))["state"] == "running":  # noqa: ASYNC110
+        """The program, once it has begun and ended."""
+        while (shown := self.on("program"))["state"] in ("idle", "running"):  # noqa: ASYNC110
             await asyncio.sleep(0.005)
         return dict(shown)
 
