@@ -70,6 +70,8 @@ def pick_place_parts(sections: PickPlaceSections, site: JobSite) -> dict[str, Pa
         own["vision"] = vision
     limits = PickPlaceSafety(safety, cycle)
     _check_places(cycle, limits, pallet)
+    if again := _picked_again(cycle, limits, pallet):
+        site.warn(f"{site.name}: {again}")
     for each in (pallet, source):
         _check_reach(each, cycle, site)
     equipment = Equipment(motion, site.gripper, vision, site.pins)
@@ -135,7 +137,7 @@ def _check_pins(cycle: CycleConfig, pins: JobPins | None) -> None:
         elif isinstance(step, SetOutput):
             outputs.append(step.pin)
     channels = [] if insert is None or insert.force_input is None else [insert.force_input]
-    if insert is not None and insert.required and not (inputs or channels):
+    if insert is not None and insert.required and insert.contact is None and not channels:
         raise ConfigError(
             "a contact is required, and no input reports it",
             key="pickplace.insert",
@@ -163,6 +165,20 @@ def _check_places(
     for key, at in _places(cycle, pallet):
         if refused := limits.validate_place_position(at):
             raise ConfigError(refused.reason, key=key)
+
+
+def _picked_again(
+    cycle: CycleConfig, limits: PickPlaceSafety, pallet: PalletPattern | None
+) -> str:
+    """A warning about places inside the pick zone: vision would find what was placed there."""
+    zone = limits.config.pick_zone
+    if cycle.source != "vision" or zone is None or not limits.config.enable_pick_zone:
+        return ""
+    inside = [key for key, at in _places(cycle, pallet) if not limits.validate_pick_position(at)]
+    if not inside:
+        return ""
+    more = f" and {len(inside) - 1} more" if len(inside) > 1 else ""
+    return f"{inside[0]}{more} in safety.pick_zone: parts that were placed there are picked again"
 
 
 def _places(cycle: CycleConfig, pallet: PalletPattern | None) -> Iterator[tuple[str, Pose]]:
