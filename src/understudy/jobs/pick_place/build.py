@@ -167,9 +167,7 @@ def _check_places(
             raise ConfigError(refused.reason, key=key)
 
 
-def _picked_again(
-    cycle: CycleConfig, limits: PickPlaceSafety, pallet: PalletPattern | None
-) -> str:
+def _picked_again(cycle: CycleConfig, limits: PickPlaceSafety, pallet: PalletPattern | None) -> str:
     """A warning about places inside the pick zone: vision would find what was placed there."""
     zone = limits.config.pick_zone
     if cycle.source != "vision" or zone is None or not limits.config.enable_pick_zone:
