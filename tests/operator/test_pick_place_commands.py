@@ -64,6 +64,8 @@ def test_nobody_else_moves_the_robot_while_the_cycle_runs(bench: Bench) -> None:
         ("set_pallet_index", {"index": 2}),
         ("grip_part", {}),
         ("release_part", {}),
+        ("gripper_close", {}),
+        ("gripper_open", {}),
     ]
     for name, parameters in calls:
         answer = bench.ask(name, **parameters)
@@ -129,3 +131,35 @@ def test_stop_of_the_robot_ends_the_job_and_a_hold_of_it_goes_on(bench: Bench) -
     assert (status["state"], status["reason"]) == ("IDLE", "STOPPED")
     bench.forward(5.0)
     assert bench.do("pick_place")["cycle_count"] == 2
+
+
+def test_a_hand_that_was_opened_by_another_command_is_empty_in_the_next_cycle(bench: Bench) -> None:
+    bench.do("start_pick_place")
+    until(bench, "MOVE_TO_PLACE")
+    bench.do("stop_pick_place")
+    bench.forward(1.0)
+    assert bench.do("pick_place")["holding"]
+    bench.do("gripper_open")
+    bench.forward(2.0)
+    assert not bench.do("pick_place")["holding"]
+    bench.do("inject", fault="force_input", on="g60.io", parameters={"pin": 10, "value": 0})
+    bench.do("single_pick_place")
+    until(bench, "ERROR")
+    assert bench.do("pick_place")["code"] == "GRIP_FAILED"
+
+
+def test_a_part_falls_out_of_the_hand_of_a_running_job_only_by_the_emergency_release(
+    bench: Bench,
+) -> None:
+    bench.do("start_pick_place")
+    until(bench, "MOVE_TO_PLACE")
+    assert "running" in bench.refusal("gripper_open")
+    bench.do("gripper_emergency_release")
+    bench.forward(1.0)
+    assert bench.do("pick_place")["code"] == "PART_LOST"
+
+
+def test_no_object_in_the_hand_has_the_name_of_a_part(bench: Bench) -> None:
+    thing = {"name": "cube_1", "type": "box", "dimensions_mm": [10, 10, 10]}
+    assert "part 'cube_1'" in bench.refusal("attach", robot="g60", object=thing)
+    bench.do("attach", robot="g60", object={**thing, "name": "camera"})

@@ -260,6 +260,8 @@ class EnvironmentCommands:
             return Refused("attach needs either name or object")
 
         def hold(thing: "CollisionObject") -> Any:
+            if self._is_part(thing.name):
+                return Refused(f"there is a part {thing.name!r} already: choose another name")
             refused = self._pump.act(lambda now: watch.attach(thing, now))
             return refused or watch.status(self._pump.now())
 
@@ -285,7 +287,7 @@ class EnvironmentCommands:
             return watch
 
         def put_down(now: int) -> Refused | None:
-            if self._parts is not None and given.name in self._parts.names():
+            if self._is_part(given.name):
                 return Refused(f"{given.name} is a part: open the gripper of {given.robot}")
             held = {thing.name: thing for thing in watch.held()}
             if given.name in held:
@@ -296,6 +298,9 @@ class EnvironmentCommands:
             return outcome if isinstance(outcome, Refused) else None
 
         return self._changes.do(lambda: self._pump.act(put_down) or watch.status(self._pump.now()))
+
+    def _is_part(self, name: str) -> bool:
+        return self._parts is not None and name in self._parts.names()
 
     def _clear_collisions(self) -> dict[str, Any]:
         self._engine.clear_collisions(self._pump.now())

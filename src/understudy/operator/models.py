@@ -13,7 +13,7 @@ from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import DigitalIO, HasCallers, Part
 from understudy.ports.controller import Pins as HasPins
-from understudy.ports.device import Device, HasActions
+from understudy.ports.device import Device, DeviceAction, HasActions
 from understudy.ports.hmi import HasPanel, Pins, RobotView
 from understudy.ports.operation import RobotModel
 from understudy.units import DEG, MM
@@ -215,7 +215,7 @@ class DeviceCommands:
             owner = given.device or (next(iter(able)) if len(able) == 1 else "")
             if owner not in able:
                 return Refused(f"{name}: device {owner!r}; there are: {', '.join(able)}")
-            if refused := self._only_simulated(owner):
+            if refused := self._only_simulated(owner) or self._used_by_job(owner, able[owner]):
                 return refused
             values = [getattr(given, key) for key in first.parameters]
             refused = self._pump.act(lambda now: able[owner].run(now, *values))
@@ -231,6 +231,13 @@ class DeviceCommands:
         if robot not in [each.name for each in self._all_robots.real()]:
             return None
         return Refused(f"{robot} is REAL and {name} is simulated: the real device would not follow")
+
+    def _used_by_job(self, name: str, action: DeviceAction) -> Refused | None:
+        """Why a command for this device is refused: a job of its robot uses it."""
+        robot = self._all_robots.find(name.partition(".")[0])
+        if action.during_job or isinstance(robot, Refused):
+            return None
+        return robot.job_refusal()
 
     def _list(self) -> list[dict[str, Any]]:
         now = self._pump.now()

@@ -168,7 +168,11 @@ class Robot:
         if action in MOVES and self._cell_stopped():
             return INHIBITED
         starts_motion = action in (*MOVES, *NOT_DURING_PROGRAM) and action != "cycle_start"
-        if self.real is not None or not starts_motion:
+        return self.job_refusal() if starts_motion else None
+
+    def job_refusal(self) -> Refused | None:
+        """Why an operator cannot use the simulated robot now: a job does."""
+        if self.real is not None:
             return None
         now = self.simulated.time.now()
         return next(filter(None, (job.occupied(now) for job in self._jobs)), None)

@@ -163,13 +163,15 @@ class ReportsEvents(Protocol):
 class DeviceAction(NamedTuple):
     """A command of a device: `run(now, *values)`, with a number for each of `parameters`.
 
-    `button`: its label on the page; empty if the page has no button for it.
+    `button`: its label on the page; empty if the page has no button for it. `during_job`: False: an
+    operator cannot give it while a job uses the robot.
     """
 
     doc: str
     parameters: tuple[str, ...]
     run: Callable[..., Refused | None]
     button: str = ""
+    during_job: bool = True
 
 
 @runtime_checkable

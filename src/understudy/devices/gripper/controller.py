@@ -330,17 +330,17 @@ class GripperController:
 
         falls = "open the gripper at once, in every state: a held part falls"
         own = {
-            "gripper_close": DeviceAction("close the gripper on a part", (), close, "Close"),
-            "gripper_open": DeviceAction("open the gripper", (), open_, "Open"),
+            "gripper_close": DeviceAction("close the gripper on a part", (), close, "Close", False),
+            "gripper_open": DeviceAction("open the gripper", (), open_, "Open", False),
             "gripper_emergency_release": DeviceAction(falls, (), self.emergency_release),
         }
         if isinstance(self._actuator, HasVacuum):
             on, off = "switch the vacuum of a gripper on", "switch the vacuum of a gripper off"
             blow = "switch the vacuum off and blow the part off"
             own |= {
-                "vacuum_on": DeviceAction(on, (), self.enable_vacuum, "Vacuum on"),
-                "vacuum_off": DeviceAction(off, (), self.disable_vacuum, "Vacuum off"),
-                "blow_off": DeviceAction(blow, (), self.blow_off, "Blow off"),
+                "vacuum_on": DeviceAction(on, (), self.enable_vacuum, "Vacuum on", False),
+                "vacuum_off": DeviceAction(off, (), self.disable_vacuum, "Vacuum off", False),
+                "blow_off": DeviceAction(blow, (), self.blow_off, "Blow off", False),
             }
         return own
 

@@ -223,10 +223,11 @@ class PickPlaceManager:
     def status(self, now: int) -> PickPlaceStatus:
         state, at = self._state, self._at
         paused, target = state.state == "PAUSED", state.target
+        holding = state.holding if self.is_running() else self._gripper.status(now).part_detected
         return PickPlaceStatus(
             state.state, state.cycles, state.successes, state.failures,
             target.seen if target else None, state.last_error, state.code, state.reason,
-            self.is_running(), state.left, state.holding, state.scan_misses,
+            self.is_running(), state.left, holding, state.scan_misses,
             state.grip_misses, RUNNING.index(at) / len(RUNNING) if at in RUNNING else 0.0,
             state.before if paused else "", statistics(state),
         )  # fmt: skip
@@ -268,6 +269,7 @@ class PickPlaceManager:
         state.left -= 1 if state.left > 0 else 0
         state.started, state.target, state.miss = now, None, ""
         state.scan_misses = state.grip_misses = 0
+        self._set_holding(False, now)
 
     def _end_cycle(self, success: bool, now: int) -> None:
         state = self._state
