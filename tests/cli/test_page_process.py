@@ -162,11 +162,12 @@ def test_a_run_that_ends_with_its_program_has_no_page(start: Start, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", list(shipped_cells()))
-def test_every_shipped_cell_has_a_page_and_a_program_for_each_robot(name: str) -> None:
+def test_every_shipped_cell_has_a_page_and_work_for_each_robot(name: str) -> None:
     config = load_config(name)
     assert config.head.hmi is not None
     able = [robot for robot in config.robots.values() if robot.kind != "mobile"]
-    assert all(robot.program for robot in able)  # mobile robots are commanded over NATS
+    # Mobile robots are commanded over NATS.
+    assert all(robot.program or robot.pick_place.pickplace for robot in able)
 
 
 def test_tokens_come_from_the_environment_and_are_on_no_command_line(start: Start) -> None:
