@@ -362,7 +362,9 @@ def test_a_fresh_start_keeps_other_files_of_the_folder(
     assert json.loads((tmp_path / "runs.jsonl").read_text().splitlines()[1])["seed"] == 3
 
 
-@pytest.mark.parametrize(("name", "count"), [("weld_campaign", 2), ("fleet_campaign", 1)])
+@pytest.mark.parametrize(
+    ("name", "count"), [("weld_campaign", 2), ("fleet_campaign", 1), ("pick_place_campaign", 2)]
+)
 def test_the_examples_run(
     name: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -370,3 +372,46 @@ def test_the_examples_run(
     example = Path(__file__).parents[2] / f"examples/{name}.yaml"
     assert called([str(example), "--runs", "1", "--out", str(tmp_path)], monkeypatch) in (0, 1)
     assert f"of {count} runs passed" in capsys.readouterr().out
+
+
+# ── pick & place ──
+
+PICKING = """
+cell: machine_tending
+runs: 1
+pick_place: {g60: 2}
+rules:
+  slipping: {fault: slip, on: g60.gripper, when: {of: g60.io, pin: DOOR_OPEN}}
+"""
+
+
+def picking(folder: Path, text: str, *without: str) -> Outcome:
+    planned = read_plan(str(folder / "campaign.yaml"), text)
+    return run_one(planned, RunSpec(0, 0, {}, without))
+
+
+def test_jobs_are_run_to_their_end_with_figures_of_their_own(tmp_path: Path) -> None:
+    outcome = picking(tmp_path, PICKING, "slipping")
+    assert outcome.problem == ""
+    assert (outcome.figures["placed"], outcome.figures["failed_cycles"]) == (2, 0)
+    assert float(str(outcome.figures["cycle_s"])) > 5.0
+    again = picking(tmp_path, PICKING, "slipping")
+    assert outcome.without_cost() == again.without_cost()
+
+
+def test_a_job_that_ends_with_a_fault_fails_the_run(tmp_path: Path) -> None:
+    outcome = picking(tmp_path, PICKING)
+    assert outcome.problem.startswith("g60: PART_LOST")
+    assert (outcome.figures["placed"], outcome.figures["failed_cycles"]) == (0, 1)
+    assert picking(tmp_path, PICKING + "programs_may_fail: true").passed
+
+
+def test_a_job_that_still_runs_is_a_problem_only_without_a_time(tmp_path: Path) -> None:
+    assert picking(tmp_path, PICKING + "for_s: 8", "slipping").passed
+
+
+def test_a_job_that_cannot_start_fails_the_run(tmp_path: Path) -> None:
+    manual = PICKING + "grid: {robots.g60.modes.start: [MANUAL]}"
+    planned = read_plan(str(tmp_path / "campaign.yaml"), manual)
+    outcome = run_one(planned, next(planned.plan.specs()))
+    assert "PICKPLACE" in outcome.problem

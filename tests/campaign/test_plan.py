@@ -56,6 +56,11 @@ def test_a_cell_beside_the_campaign_is_found(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("cell: text_robt", "text_robot"),
+        ("cell: sorting\npick_place: {g61: 1}", "did you mean 'g60'"),
+        ("cell: sorting\npick_place: {g60: 0}", "1 and more, or -1"),
+        ("cell: text_robot\nprograms: {}\npick_place: {bench: 1}", "section `pickplace`"),
+        ("cell: sorting\npick_place: {g60: 1}\nprograms: {g60: weld_block}", "program and a job"),
+        ("cell: sorting", "for_s"),
         ("cell: text_robot\nrunz: 3", "did you mean 'runs'"),
         ("cell: text_robot\nruns: 0", "runs"),
         ("cell: text_robot\nprograms: {benc: text_square}", "programs.benc"),

@@ -1,4 +1,5 @@
-"""One run of a campaign: the cell on virtual time, its programs and script, and what came of it."""
+"""One run of a campaign: the cell on virtual time, its programs, jobs and script, and what came of
+it."""
 
 import time
 from collections.abc import Mapping
@@ -13,8 +14,10 @@ from understudy.campaign.plan import LONGEST_S, PlanFile, RunSpec, Words
 from understudy.config import CellConfig
 from understudy.config.files import ProgramFile
 from understudy.errors import ConfigError, Refused
+from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.ports import WireMessage
 from understudy.ports.operation import skills
+from understudy.ports.pick_place import GOOD_ENDS, PickPlaceStatus
 from understudy.ports.program import ProgramControl
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell, write_snapshot
@@ -67,7 +70,7 @@ def run_one(planned: PlanFile, spec: RunSpec) -> Outcome:
 
 
 class Run:
-    """A cell with its programs and clients."""
+    """A cell with its programs, jobs and clients."""
 
     def __init__(self, planned: PlanFile, config: CellConfig, timed_cell: Cell) -> None:
         self._plan = planned.plan
@@ -79,15 +82,20 @@ class Run:
         self._engine = engine
         self._texts = planned.programs(config)
         self._programs_of = {robot: self._control(robot) for robot in self._texts}
+        self._jobs = {robot: self._job(robot) for robot in planned.plan.pick_place}
         self._clients: dict[str, Client] = {}
         self._problems: list[str] = []
 
     # ── playing ──
 
     def play(self) -> str:
-        """Starts the programs, plays the script, and runs to the end; returns what went wrong."""
+        """Starts programs and jobs, plays the script, and runs to the end; returns what went
+        wrong."""
         for robot, program in self._texts.items():
             self._start(robot, program)
+        for robot, cycles in self._plan.pick_place.items():
+            self._enable(robot)
+            self._note(robot, self._jobs[robot].start(self._cell.now, max_cycles=cycles))
         script = sorted(self._plan.script, key=lambda words: words.at_s)
         for words in script:
             self._advance_to(words.at_s)
@@ -101,7 +109,9 @@ class Run:
         self._enable(robot)
         refused = _returned(reading)
         refused = refused or control.load_prepared(program.name)
-        refused = refused or control.run(self._cell.now)
+        self._note(robot, refused or control.run(self._cell.now))
+
+    def _note(self, robot: str, refused: Refused | None) -> None:
         if refused is not None:
             self._problems.append(f"{robot}: {refused.reason}")
 
@@ -113,7 +123,7 @@ class Run:
             actions.enable(self._cell.now)
 
     def _advance_to(self, end_s: float) -> None:
-        """To a time, or to the end of all programs if the plan has no time of its own."""
+        """To a time, or to the end of all programs and jobs if the plan has no time of its own."""
         while self.cell.now < end_s and not (self._plan.for_s is None and self._all_ended()):
             step = min(SLICE_S, end_s - self.cell.now)
             self.cell.advance_to(self._cell.now + nanoseconds(step))
@@ -121,7 +131,8 @@ class Run:
     def _all_ended(self) -> bool:
         last = max((words.at_s for words in self._plan.script), default=0.0)
         under_way = any(control.under_way() for control in self._programs_of.values())
-        return not under_way and self.cell.now >= last
+        running = any(job.is_running() for job in self._jobs.values())
+        return not under_way and not running and self.cell.now >= last
 
     def _say(self, words: Words) -> None:
         if words.to not in self._clients:
@@ -143,7 +154,13 @@ class Run:
             if reading.state == "failed" or (reading.state != "done" and self._plan.for_s is None):
                 why = reading.error or f"{reading.state} at line {reading.line}"
                 found.append(f"{robot}: {why}")
+        for robot, status in self._job_readings().items():
+            if why := _job_problem(status, timed=self._plan.for_s is not None):
+                found.append(f"{robot}: {why}")
         return found
+
+    def _job_readings(self) -> dict[str, PickPlaceStatus]:
+        return {robot: job.status(self._cell.now) for robot, job in self._jobs.items()}
 
     def figures(self) -> dict[str, Figure]:
         """Those of every run, and those that the plan names."""
@@ -157,6 +174,11 @@ class Run:
             "distance_mm": round(metrics.total_distance_mm, 6),
             "state": self._engine.state(now),
         }
+        if self._jobs:
+            readings = self._job_readings().values()
+            found["placed"] = sum(each.success_count for each in readings)
+            found["failed_cycles"] = sum(each.fail_count for each in readings)
+            found["cycle_s"] = round(max(each.statistics.mean_s for each in readings), 9)
         if self._plan.figures:
             status = msgspec.to_builtins(self._cell.status())
             found |= {name: _at(status, key) for name, key in self._plan.figures.items()}
@@ -182,6 +204,21 @@ class Run:
             raise ConfigError("this robot runs no programs", key=f"programs.{robot}", value=robot)
         found: ProgramControl = control
         return found
+
+
+    def _job(self, robot: str) -> PickPlaceManager:
+        job = self._cell.parts[f"{robot}.pick_place"]
+        assert isinstance(job, PickPlaceManager)
+        return job
+
+
+def _job_problem(status: PickPlaceStatus, *, timed: bool) -> str:
+    """Why a job has not done its work; empty if it has, or if the time of the run ended it."""
+    if status.running:
+        return "" if timed else f"{status.state} when the time was over"
+    if status.state == "ERROR" or status.reason not in GOOD_ENDS:
+        return status.last_error or status.code
+    return "" if status.success_count else f"no part was placed; {status.last_error}"
 
 
 def _returned(work: Any) -> Refused | None:

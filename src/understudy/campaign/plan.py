@@ -1,10 +1,10 @@
 """The file of a campaign: which cell is run, how often, with which values, and what must hold.
 
-A run is one cell from its start to the end of its programs, or for a fixed time. Every combination
+A run is one cell from its start to the end of its programs and jobs, or for a fixed time. Every combination
 of the values in `grid` is a point; each point is run with the same seeds, `seed`, `seed` + 1, ….
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import product
 from typing import Annotated, Any
 
@@ -28,9 +28,11 @@ LONGEST_S = 3600.0
 """Simulated seconds after which a run without `for_s` has failed."""
 POINTS_BUILT = 20
 """Points whose cell is built before the first run, to find mistakes early."""
+RUN_ENDS = "for_s, the simulated seconds of a run; or programs, or pick_place"
 Seconds = Annotated[float, Meta(gt=0, le=1e7)]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 61)]
 Text = Annotated[str, Meta(max_length=100_000)]
+Cycles = Annotated[int, Meta(ge=-1, le=1_000_000)]
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,10 +70,11 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     """A campaign file.
 
     `programs`: robot → program, `{}`: none; without the key those that the cell file names.
+    `pick_place`: robot → cycles of its job, -1: until it ends by itself.
     `rules`: scenario rules beside those of the cell. `grid`: key of the cell file → values.
     `figures`: name → key in the status of the cell. `checks`: what must hold of figures. That all
-    programs end well, and without a collision, is checked always unless `programs_may_fail` or
-    `may_collide` says otherwise.
+    programs and jobs end well, and without a collision, is checked always unless
+    `programs_may_fail` or `may_collide` says otherwise.
     """
 
     cell: str
@@ -79,6 +82,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     seed: Seed = 0
     for_s: Seconds | None = None
     programs: dict[str, str] | None = None
+    pick_place: dict[str, Cycles] = {}
     scenario: str | None = None
     rules: dict[str, dict[str, Any]] = {}
     grid: dict[str, Annotated[list[Any], Meta(max_length=1000)]] = {}
@@ -169,10 +173,10 @@ def read_plan(file: str, text: str) -> PlanFile:
         planned = PlanFile(plan, file)
         for number, point in enumerate(plan.points()[:POINTS_BUILT]):
             config = planned.config(RunSpec(number, plan.seed, point))
-            _check_names(plan, config, build_cell(config))
-            if plan.for_s is None and not planned.programs(config):
-                raise ConfigError("no robot has a program: a run would end at once", key="for_s",
-                                  allowed="for_s, the simulated seconds of a run")  # fmt: skip
+            _check_names(plan, config, build_cell(config), planned.programs(config))
+            if plan.for_s is None and not (plan.pick_place or planned.programs(config)):
+                raise ConfigError("no robot has a program or job: a run would end at once",
+                                  key="for_s", allowed=RUN_ENDS)  # fmt: skip
     except ConfigError as problem:
         if problem.file:
             raise
@@ -193,13 +197,25 @@ def _check(plan: Plan) -> None:
             raise ConfigError("give text or message", key=f"script.{number}")
 
 
-def _check_names(plan: Plan, config: CellConfig, cell: Cell) -> None:
+def _check_names(
+    plan: Plan, config: CellConfig, cell: Cell, programs: Collection[str]
+) -> None:
     for number, words in enumerate(plan.script):
         if words.to not in cell.faces:
             raise unknown("endpoint", words.to, cell.faces, key=f"script.{number}.to")
     for robot in plan.programs or ():
         if robot not in config.robots:
             raise unknown("robot", robot, config.robots, key=f"programs.{robot}")
+    able = [name for name, each in config.robots.items() if each.pick_place.pickplace is not None]
+    for robot, cycles in plan.pick_place.items():
+        key = f"pick_place.{robot}"
+        if robot not in able:
+            raise unknown("robot with the section `pickplace`", robot, able, key=key)
+        if cycles == 0:
+            raise ConfigError("no cycles", key=key, value=0, allowed="1 and more, or -1")
+        if robot in programs:
+            raise ConfigError("the robot has a program and a job", key=key,
+                              allowed="one of them; programs: {} starts no program")  # fmt: skip
 
 
 def _with_values(text: str, file: str, point: dict[str, Any]) -> str:
