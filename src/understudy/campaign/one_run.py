@@ -205,7 +205,6 @@ class Run:
         found: ProgramControl = control
         return found
 
-
     def _job(self, robot: str) -> PickPlaceManager:
         job = self._cell.parts[f"{robot}.pick_place"]
         assert isinstance(job, PickPlaceManager)

@@ -1,7 +1,8 @@
 """The file of a campaign: which cell is run, how often, with which values, and what must hold.
 
-A run is one cell from its start to the end of its programs and jobs, or for a fixed time. Every combination
-of the values in `grid` is a point; each point is run with the same seeds, `seed`, `seed` + 1, ….
+A run is one cell from its start to the end of its programs and jobs, or for a fixed time. Every
+combination of the values in `grid` is a point; each point is run with the same seeds, `seed`,
+`seed` + 1, ….
 """
 
 from collections.abc import Collection, Iterator
@@ -197,9 +198,7 @@ def _check(plan: Plan) -> None:
             raise ConfigError("give text or message", key=f"script.{number}")
 
 
-def _check_names(
-    plan: Plan, config: CellConfig, cell: Cell, programs: Collection[str]
-) -> None:
+def _check_names(plan: Plan, config: CellConfig, cell: Cell, programs: Collection[str]) -> None:
     for number, words in enumerate(plan.script):
         if words.to not in cell.faces:
             raise unknown("endpoint", words.to, cell.faces, key=f"script.{number}.to")
