@@ -151,6 +151,8 @@ EMPTY_ZONE = "pickplace: {}\nsafety: {pick_zone: {min: [0, 0, 0], max: [100, 0, 
         (TOO_FAST, r"pickplace\.yaml:1: pickplace\.approach_speed_mm_s.*up to 200"),
         (EMPTY_ZONE, r"pickplace\.yaml:2: safety\.pick_zone: the zone is empty"),
         ("pickplace: {}\nsafety: {pick_zone: {min: [0, 0, 0]}}\n", r"safety\.pick_zone\.max"),
+        ("pickplace: {source: fixed}\n", r"pickplace\.yaml:1: pickplace\.pick_position"),
+        ("pickplace: {source: pallet}\n", r"pickplace\.yaml:1: pickplace\.source_pallet"),
     ],
 )
 def test_rules_hold_for_the_file_alone_and_for_the_cell(

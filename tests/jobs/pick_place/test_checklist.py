@@ -230,8 +230,12 @@ def test_a_cell_says_at_load_what_does_not_fit() -> None:
         ({"source": "fixed"}, "pick_position"),
         ({"source": "pallet"}, "source_pallet"),
         ({"insert": {}}, "insert"),
-        ({"handshake": {"before_place": [{"wait": "DOOR_OPN"}]}}, "handshake"),
-        ({"handshake": {"before_place": [{"set": "DI99"}]}}, "handshake"),
+        ({"insert": {}, "handshake": {"at_place": [{"wait": "DI12"}]}}, "insert"),
+        ({"insert": {"contact": "TOUCH"}}, r"insert\.contact"),
+        ({"insert": {"force_input": "AI99"}}, r"insert\.force_input"),
+        ({"handshake": {"before_place": [{"wait": "DOOR_OPN"}]}}, r"handshake\.before_place"),
+        ({"handshake": {"at_place": [{"set": "DI99"}]}}, r"handshake\.at_place"),
+        ({"handshake": {"at_place": [{"value": False}]}}, r"handshake\.at_place.*needs `set`"),
     ]
     for keys, named in wrong:
         with pytest.raises(ConfigError, match=named):

@@ -13,6 +13,7 @@ def check_sections(cycle: CycleConfig, safety: SafetyConfig) -> list[str]:
             raise ConfigError(
                 "the zone is empty", key=f"safety.{name}", value=zone, allowed=allowed
             )
+    _check_source(cycle)
     _check_speeds(cycle, safety)
     enabled = {"pick_zone": safety.enable_pick_zone, "place_zone": safety.enable_place_zone}
     return [
@@ -20,6 +21,23 @@ def check_sections(cycle: CycleConfig, safety: SafetyConfig) -> list[str]:
         for name, wanted in enabled.items()
         if wanted and getattr(safety, name) is None
     ]
+
+
+def _check_source(cycle: CycleConfig) -> None:
+    """Raises ConfigError if the source of the parts lacks its keys."""
+    if cycle.source == "fixed" and cycle.pick_position is None:
+        raise ConfigError("source: fixed needs a position", key="pickplace.pick_position")
+    if cycle.source != "pallet":
+        return
+    if cycle.source_pallet is None:
+        raise ConfigError("source: pallet needs a pallet", key="pickplace.source_pallet")
+    if not cycle.source_pallet.depalletise:
+        raise ConfigError(
+            "parts are taken off in reverse order",
+            key="pickplace.source_pallet.depalletise",
+            value=False,
+            allowed="true",
+        )
 
 
 def _check_speeds(cycle: CycleConfig, safety: SafetyConfig) -> None:

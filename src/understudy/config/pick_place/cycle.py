@@ -37,12 +37,17 @@ class Grasp(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HandshakeStep(Struct, frozen=True, forbid_unknown_fields=True):
-    """`set`: switches an output; `wait`: waits until an input has the value."""
+    """`set`: switches an output; `wait`: waits until an input has the value. With both, the output
+    is switched first."""
 
     set: PinName | None = None
     wait: PinName | None = None
     value: bool = True
     timeout_ms: Milliseconds = 10_000.0
+
+    def __post_init__(self) -> None:
+        if self.set is None and self.wait is None:
+            raise ValueError("a step of a handshake needs `set`, `wait` or both")
 
 
 Steps = Annotated[tuple[HandshakeStep, ...], Meta(max_length=32)]
@@ -78,6 +83,12 @@ class Insert(Struct, frozen=True, forbid_unknown_fields=True):
     force_input: PinName | None = None
     force_volts: Annotated[float, Meta(ge=-10, le=10)] = 1.0
     required: bool = True
+
+    def __post_init__(self) -> None:
+        if self.required and self.contact is None and self.force_input is None:
+            raise ValueError(
+                "no input reports the contact; give `contact`, `force_input` or `required: false`"
+            )
 
 
 class CycleConfig(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,12 +1,11 @@
 """Builds the pick & place job of a robot from its sections of pickplace.yaml, and checks them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from understudy.config.pick_place.check import check_sections
-from understudy.config.pick_place.cycle import ClassName, CycleConfig, PinName
+from understudy.config.pick_place.cycle import ClassName, CycleConfig, Handshake, PinName
 from understudy.config.pick_place.file import PickPlaceSections
-from understudy.config.pick_place.pallet import PalletConfig
 from understudy.config.pick_place.safety import SafetyConfig
 from understudy.config.pick_place.vision import VisionConfig
 from understudy.errors import ConfigError, located_at
@@ -15,7 +14,7 @@ from understudy.jobs.pallet import PalletPattern
 from understudy.jobs.pick_place.choice import TargetChoice
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.jobs.pick_place.safety import PickPlaceSafety
-from understudy.jobs.pick_place.steps import SetOutput, WaitInput, all_handshakes
+from understudy.jobs.pick_place.steps import SetOutput, WaitInput, handshake
 from understudy.jobs.pick_place.work import Equipment, JobPins
 from understudy.offline.pick_place.pallet.reach import unreachable, unreachable_message
 from understudy.ports import FaultSource, Part
@@ -60,9 +59,9 @@ def pick_place_parts(sections: PickPlaceSections, site: JobSite) -> dict[str, Pa
         site.warn(f"{site.name}: {warning}")
     if site.gripper is None:
         raise ConfigError("pick & place needs a gripper", key="gripper", allowed="gripper: {}")
-    if source_config := _source(cycle):
+    if cycle.source == "pallet" and cycle.source_pallet is not None:
         with located_at("pickplace.source_pallet"):
-            own["source_pallet"] = source = PalletPattern(source_config, cycle.pick_position)
+            own["source_pallet"] = source = PalletPattern(cycle.source_pallet, cycle.pick_position)
     _check_pins(cycle, site.pins)
     own["motion"] = motion = _motion(site.arm)
     vision = _vision(cycle, sections.vision or VisionConfig(), site)
@@ -84,24 +83,6 @@ def pick_place_parts(sections: PickPlaceSections, site: JobSite) -> dict[str, Pa
 
 def _motion(arm: JobArm) -> ControllerMotion:
     return ControllerMotion(arm.controller, arm.move_to, arm.flange)
-
-
-def _source(cycle: CycleConfig) -> PalletConfig | None:
-    """The pallet from which parts are taken; raises ConfigError if a source lacks its keys."""
-    if cycle.source == "fixed" and cycle.pick_position is None:
-        raise ConfigError("source: fixed needs a position", key="pickplace.pick_position")
-    if cycle.source != "pallet":
-        return None
-    if cycle.source_pallet is None:
-        raise ConfigError("source: pallet needs a pallet", key="pickplace.source_pallet")
-    if not cycle.source_pallet.depalletise:
-        raise ConfigError(
-            "parts are taken off in reverse order",
-            key="pickplace.source_pallet.depalletise",
-            value=False,
-            allowed="true",
-        )
-    return cycle.source_pallet
 
 
 def _vision(cycle: CycleConfig, config: VisionConfig, site: JobSite) -> GroundTruthVision | None:
@@ -128,34 +109,36 @@ def _vision(cycle: CycleConfig, config: VisionConfig, site: JobSite) -> GroundTr
 
 def _check_pins(cycle: CycleConfig, pins: JobPins | None) -> None:
     """Raises ConfigError for a pin of handshake or insert that the robot does not have."""
-    insert = cycle.insert
-    inputs: list[PinName] = [] if insert is None or insert.contact is None else [insert.contact]
-    outputs: list[PinName] = []
-    for step in all_handshakes(cycle.handshake):
-        if isinstance(step, WaitInput):
-            inputs.append(step.pin)
-        elif isinstance(step, SetOutput):
-            outputs.append(step.pin)
-    channels = [] if insert is None or insert.force_input is None else [insert.force_input]
-    if insert is not None and insert.required and insert.contact is None and not channels:
-        raise ConfigError(
-            "a contact is required, and no input reports it",
-            key="pickplace.insert",
-            allowed="contact, force_input, or required: false",
-        )
-    if not (inputs or outputs or channels):
-        return
-    if pins is None:
-        raise ConfigError("the robot has no pins", key="pickplace.handshake")
-    try:
-        for pin in inputs:
-            pins.digital_input(pin)
-        for pin in outputs:
-            pins.digital_output(pin)
-        for channel in channels:
-            pins.analog_input(channel, 0)
-    except LookupError as problem:
-        raise ConfigError(str(problem.args[0]), key="pickplace.handshake") from None
+    for key, pin, bank in _used_pins(cycle):
+        if pins is None:
+            raise ConfigError("the robot has no pins", key=key)
+        try:
+            _READ_PIN[bank](pins, pin)
+        except LookupError as problem:
+            raise ConfigError(str(problem.args[0]), key=key) from None
+
+
+def _used_pins(cycle: CycleConfig) -> Iterator[tuple[str, PinName, str]]:
+    """Key, pin and bank (DI, DO, AI) of each pin that the section `pickplace` names."""
+    for name in Handshake.__struct_fields__:
+        key = f"pickplace.handshake.{name}"
+        for step in handshake(getattr(cycle.handshake, name)):
+            if isinstance(step, WaitInput):
+                yield key, step.pin, "DI"
+            elif isinstance(step, SetOutput):
+                yield key, step.pin, "DO"
+    if (insert := cycle.insert) is not None:
+        if insert.contact is not None:
+            yield "pickplace.insert.contact", insert.contact, "DI"
+        if insert.force_input is not None:
+            yield "pickplace.insert.force_input", insert.force_input, "AI"
+
+
+_READ_PIN: Mapping[str, Callable[[JobPins, PinName], object]] = {
+    "DI": lambda pins, pin: pins.digital_input(pin),
+    "DO": lambda pins, pin: pins.digital_output(pin),
+    "AI": lambda pins, pin: pins.analog_input(pin, 0),
+}
 
 
 def _check_places(

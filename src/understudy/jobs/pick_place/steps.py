@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from understudy.config.pick_place.cycle import Handshake, HandshakeStep, Insert, PinName
+from understudy.config.pick_place.cycle import HandshakeStep, Insert, PinName
 from understudy.ports.operation import Target
 from understudy.space.pose import Pose
 from understudy.units import NS_PER_MS
@@ -65,11 +65,6 @@ def handshake(steps: tuple[HandshakeStep, ...]) -> list[Step]:
         if step.wait is not None:
             found.append(WaitInput(step.wait, step.value, round(step.timeout_ms * NS_PER_MS)))
     return found
-
-
-def all_handshakes(config: Handshake) -> list[Step]:
-    lists = (getattr(config, name) for name in Handshake.__struct_fields__)
-    return [step for steps in lists for step in handshake(steps)]
 
 
 def insertion(insert: Insert, place: Pose, before: Pose, speed: float) -> list[Step]:
