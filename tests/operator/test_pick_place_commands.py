@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.operator.conftest import Bench
-from tests.operator.pick_cell import written
+from tests.operator.pick_cell import TEXT, written
 
 
 @pytest.fixture
@@ -86,6 +86,30 @@ def test_the_pallet_goes_on_anywhere(bench: Bench) -> None:
     bench.forward(30.0)
     assert bench.do("pick_place")["success_count"] == 1
     assert bench.do("reset_pallet")["index"] == 0
+
+
+def test_an_emptied_source_pallet_is_set_by_the_command_that_the_refusal_names(
+    tmp_path: Path,
+) -> None:
+    own = "pallet: {rows: 2, columns: 2, layers: 1, pitch_x: 80, pitch_y: 80, layer_height: 40}"
+    source = f"""pickplace:
+      source: pallet
+      place_position: {{x: 450, y: -250, z: 70}}
+      pick_position: {{x: 400, y: 0, z: 70}}
+      source_{own[:-1]}, depalletise: true}}"""
+    lines = [line for line in TEXT.splitlines() if "scan_position" not in line]
+    bench = Bench(written(tmp_path, "\n".join(lines).replace(own, source)))
+    try:
+        bench.do("enable", robot="g60")
+        assert "has no pallet" in bench.refusal("pallet", robot="g60")
+        assert bench.do("set_pallet_index", index=4, source=True)["empty"]
+        refused = bench.refusal("start_pick_place")
+        assert "SOURCE_EMPTY" in refused
+        assert "reset_pallet with source: true" in refused
+        assert bench.do("reset_pallet", source=True)["stacked"] == 4
+        assert bench.do("start_pick_place")["running"]
+    finally:
+        bench.close()
 
 
 def test_the_hand_opens_and_closes_on_command(bench: Bench) -> None:

@@ -11,7 +11,8 @@ from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports.modes import OperationMode, TargetMode
 
-PICK_PLACE, PALLET, MODES, GRIPPER = "pick_place", "pallet", "modes", "gripper"
+PICK_PLACE, MODES, GRIPPER = "pick_place", "modes", "gripper"
+PALLET, SOURCE_PALLET = "pallet", "source_pallet"
 TOOLS, CHANGER = "tools", "tool_change"
 Act = Callable[[Any, int], Refused | None]
 """A command of a job: its part and the time."""
@@ -30,16 +31,25 @@ class Cycles(Struct, frozen=True, forbid_unknown_fields=True):
     max_cycles: Annotated[int, Meta(ge=-1, le=1_000_000_000)] = -1
 
 
-class Index(Struct, frozen=True, forbid_unknown_fields=True):
-    """`index`: the number of places that are filled; the next part goes to the place after them."""
+class OfPallet(Struct, frozen=True, forbid_unknown_fields=True):
+    """`source`: the pallet from which the parts are taken, not the one to which they go."""
+
+    robot: str = ""
+    source: bool = False
+
+    @property
+    def kind(self) -> str:
+        return SOURCE_PALLET if self.source else PALLET
+
+
+class Index(OfPallet, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`index`: the number of places that are done; the place after them is next."""
 
     index: Annotated[int, Meta(ge=0, le=1_000_000_000)]
-    robot: str = ""
 
 
-class Layer(Struct, frozen=True, forbid_unknown_fields=True):
+class Layer(OfPallet, frozen=True, forbid_unknown_fields=True, kw_only=True):
     layer: Annotated[int, Meta(ge=0, le=1000)]
-    robot: str = ""
 
 
 class NewTool(Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,8 +83,8 @@ class Jobs:
         if isinstance(robot, Refused):
             return robot
         if robot.name not in able:
-            there = ", ".join(able) or "no robot of this cell"
-            return Refused(f"{robot.name} has no section for {kind}; it has: {there}")
+            there = ", ".join(able) or "none"
+            return Refused(f"{robot.name} has no {kind}; robots of this cell that have it: {there}")
         return robot, self._part(robot, kind)
 
     def act(self, name: str, kind: str, act: Act) -> Any:
@@ -133,15 +143,16 @@ class PickPlaceCommands:
                 "release_part", "open the hand, if no cycle runs", _called("release_part")
             ),
         ]  # fmt: skip
-        return found + (self._of_pallet() if self._jobs.having(PALLET) else [])
+        pallets = self._jobs.having(PALLET) or self._jobs.having(SOURCE_PALLET)
+        return found + (self._of_pallet() if pallets else [])
 
     def _of_pallet(self) -> list[Command]:
         add = Command
         return [
-            add("pallet", "size, pattern and next place", self._pallet, OfJob, "viewer"),
+            add("pallet", "size, pattern and next place", self._pallet, OfPallet, "viewer"),
             add("set_pallet_index", "go on at a place of the pallet", self._set_index, Index),
             add("set_pallet_layer", "go on at a layer of the pallet", self._set_layer, Layer),
-            add("reset_pallet", "begin the pallet again", self._reset_pallet, OfJob),
+            add("reset_pallet", "begin the pallet again", self._reset_pallet, OfPallet),
         ]  # fmt: skip
 
     def _of_cycle(self, name: str, doc: str, act: Act) -> Command:
@@ -171,21 +182,21 @@ class PickPlaceCommands:
 
     # ── pallet ──
 
-    def _pallet(self, given: OfJob) -> Any:
-        return self._jobs.look(given.robot, PALLET)
+    def _pallet(self, given: OfPallet) -> Any:
+        return self._jobs.look(given.robot, given.kind)
 
     def _set_index(self, given: Index) -> Any:
-        return self._change(given.robot, lambda pallet: pallet.skip_to_position(given.index))
+        return self._change(given, lambda pallet: pallet.skip_to_position(given.index))
 
     def _set_layer(self, given: Layer) -> Any:
-        return self._change(given.robot, lambda pallet: pallet.set_layer(given.layer))
+        return self._change(given, lambda pallet: pallet.set_layer(given.layer))
 
-    def _reset_pallet(self, given: OfJob) -> Any:
-        return self._change(given.robot, lambda pallet: pallet.reset())
+    def _reset_pallet(self, given: OfPallet) -> Any:
+        return self._change(given, lambda pallet: pallet.reset())
 
-    def _change(self, name: str, change: Callable[[Any], Refused | None]) -> Any:
+    def _change(self, given: OfPallet, change: Callable[[Any], Refused | None]) -> Any:
         """Changes a pallet; refused while the cycle uses it."""
-        found = self._jobs.part(name, PICK_PLACE)
+        found = self._jobs.part(given.robot, PICK_PLACE)
         cycle = None if isinstance(found, Refused) else found[1]
 
         def act(pallet: Any, now: int) -> Refused | None:
@@ -193,7 +204,7 @@ class PickPlaceCommands:
                 return Refused("the pick & place cycle is running: stop it first")
             return change(pallet)
 
-        return self._jobs.act(name, PALLET, act)
+        return self._jobs.act(given.robot, given.kind, act)
 
     # ── log ──
 

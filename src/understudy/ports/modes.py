@@ -112,23 +112,3 @@ class ModeStatus(Struct, frozen=True):
     error: str = ""
     tool: int = 0
     speed_limit_mm_s: float | None = None
-
-
-class ModeControl(Protocol):
-    """The commands of the mode manager; every one returns at once."""
-
-    def request_mode_change(self, mode: TargetMode, now: int) -> Refused | None: ...
-
-    def confirm_tool(self, now: int) -> Refused | None:
-        """The operator has mounted the tool that was asked for."""
-        ...
-
-    def retry(self, now: int) -> Refused | None:
-        """Starts a failed changeover again; steps that are done take no time."""
-        ...
-
-    def abort(self, now: int) -> Refused | None:
-        """Ends a changeover: back to the mode before if its tool is mounted, else to MANUAL."""
-        ...
-
-    def status(self, now: int) -> ModeStatus: ...

@@ -55,14 +55,14 @@ class ChangerSettings(Struct, frozen=True):
     back along the axis of the flange. `near`: farther from a dock than this the flange is outside.
     """
 
-    unlock: int = 5
-    locked: int = 5
-    present: int = 6
-    timeout: float = 2.0
-    approach: float = 0.1
-    move_speed: float = 0.25
-    dock_speed: float = 0.05
-    near: float = 0.002
+    unlock: int
+    locked: int
+    present: int
+    timeout: float
+    approach: float
+    move_speed: float
+    dock_speed: float
+    near: float
 
 
 @runtime_checkable

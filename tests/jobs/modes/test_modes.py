@@ -139,17 +139,23 @@ def test_abort_with_the_other_tool_leads_to_manual() -> None:
     assert cell.modes.current_mode == "MANUAL"
 
 
-@pytest.mark.parametrize(("plate", "mode"), [("100", "PICKPLACE"), ("97", "CHANGEOVER")])
-def test_a_new_tool_touches_the_plate(plate: str, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("plate", "mode", "missed"),
+    [
+        ("100", "PICKPLACE", ""),
+        ("97", "CHANGEOVER", "3.00 mm above the top of the plate"),
+        ("103", "CHANGEOVER", "3.00 mm below the top of the plate"),
+    ],
+)
+def test_a_new_tool_touches_the_plate(plate: str, mode: str, missed: str) -> None:
     cell = ModeCell(PLATE % plate, touches=True)
     assert cell.request("PICKPLACE") is None
     cell.settle()
     assert cell.modes.confirm_tool(cell.now) is None
     assert cell.settle() == mode
     status = cell.modes.status(cell.now)
-    if mode == "CHANGEOVER":
-        assert status.step == "FAILED"
-        assert "3.00 mm" in status.error
+    assert status.step == ("FAILED" if missed else "SETTLED")
+    assert missed in status.error
     assert cell.lines("G0 A0") is None
     assert cell.arm.firmware.modal.distance == "G90"
 

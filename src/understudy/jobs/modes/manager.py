@@ -28,8 +28,8 @@ from understudy.ports.modes import (
     arc_refusal,
     speed_limit,
 )
-from understudy.ports.operation import Target
-from understudy.ports.pick_place import Gripper, PickPlaceReadings
+from understudy.ports.operation import OccupiesRobot, Target
+from understudy.ports.pick_place import Gripper
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM, nanoseconds
 
@@ -76,7 +76,7 @@ class Surroundings:
     process: Settles | None = None
     arc_on: Callable[[], bool] = lambda: False
     gripper: Gripper | None = None
-    pick_place: PickPlaceReadings | None = None
+    pick_place: OccupiesRobot | None = None
 
 
 class State(Struct):
@@ -84,7 +84,7 @@ class State(Struct):
 
     `before`: the mode that the changeover left. `ticket`: of the move or tool change under way.
     `line`: a line of G-code is carried out. `stage`: of the touch sensing. `due`: when the step
-    goes on. `deadline`: when it has failed. `touch_error`: of the last touch, in m.
+    goes on. `deadline`: when it has failed.
     """
 
     mode: OperationMode
@@ -97,11 +97,10 @@ class State(Struct):
     due: int | None = None
     deadline: int | None = None
     error: str = ""
-    touch_error: float | None = None
 
 
 class ModeManager:
-    """`ModeControl` and `ModeGuard`, and a part of the cell."""
+    """A part of the cell, and the `ModeGuard` of its robot's controller."""
 
     def __init__(self, config: ModesConfig, around: Surroundings) -> None:
         self._config = config
@@ -165,6 +164,7 @@ class ModeManager:
         return PROGRESS.get(state.step, 0.0)
 
     def confirm_tool(self, now: int) -> Refused | None:
+        """The operator has mounted the tool that was asked for."""
         state, tools = self._state, self._around.tools
         if state.step != "CONFIRM_TOOL" or tools is None:
             return Refused("no tool is asked for")
@@ -174,6 +174,7 @@ class ModeManager:
         return None
 
     def retry(self, now: int) -> Refused | None:
+        """Starts a failed changeover again; steps that are done take no time."""
         if self._state.step != "FAILED":
             return Refused("no changeover has failed")
         if refused := self._unsafe(now):
@@ -182,6 +183,7 @@ class ModeManager:
         return None
 
     def abort(self, now: int) -> Refused | None:
+        """Ends a changeover: back to the mode before if its tool is mounted, else to MANUAL."""
         state = self._state
         if state.step == "SETTLED":
             return NO_CHANGE
@@ -357,9 +359,10 @@ class ModeManager:
     def _compare(self, plate: TouchPlate, now: int) -> None:
         state = self._state
         off = self._around.controller.tcp(now).z - plate.plate_z_mm * MM
-        state.touch_error = off
         if abs(off) > plate.tolerance_mm * MM:
-            self._fail(f"the tool touches {off / MM:.2f} mm above the plate: teach its TCP", now)
+            side = "above" if off > 0.0 else "below"
+            missed = f"the tool touches {abs(off) / MM:.2f} mm {side} the top of the plate"
+            self._fail(f"{missed}: teach its TCP", now)
             return
         state.stage, state.due = 3, now
 

@@ -12,7 +12,7 @@ import msgspec
 
 from understudy.config.pick_place.cycle import CycleConfig
 from understudy.errors import Refused
-from understudy.jobs.pick_place.choice import TargetChoice, Unfit
+from understudy.jobs.pick_place.choice import Exhausted, TargetChoice, Unfit
 from understudy.jobs.pick_place.safety import ADVICE, PickPlaceSafety
 from understudy.jobs.pick_place.script import CycleScript
 from understudy.jobs.pick_place.state import (
@@ -49,6 +49,11 @@ NO_ERROR = Refused("pick & place has no fault to reset")
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
 PART_IN_HAND = Refused("the hand has a part: release it by the command first")
 NO_CYCLES = Refused("give at least one cycle, or -1 for a run without an end")
+REFILL: Mapping[Exhausted, str] = {
+    "PALLET_FULL": "put an empty pallet there, then give the command reset_pallet",
+    "SOURCE_EMPTY": "put a full pallet there, then give the command reset_pallet with source: true",
+}
+"""What to do when a pallet ends a run."""
 RECOVERS: tuple[PickPlaceError, ...] = ("VISION_TIMEOUT", "FORCE_LIMIT")
 """Faults after which the arm retracts by itself."""
 URGENT: tuple[NoteKind, ...] = ("lost", "arm_fault")
@@ -260,7 +265,7 @@ class PickPlaceManager:
         if self._gripper.status(now).part_detected:
             return PART_IN_HAND
         if spent := self._choice.exhausted():
-            return Refused(f"{spent}: reset the pallet or set its next position first")
+            return Refused(f"{spent}: {REFILL[spent]}")
         return None
 
     def _begin_cycle(self, now: int) -> None:

@@ -71,16 +71,10 @@ def build(name: str, config: Config, deps: Deps) -> VirtualController:
 
 
 def tools_of(config: Config, controller: VirtualController) -> ArmTools:
-    mover = controller.arm.movers[0]
-
-    def flange(now: int) -> Pose:
-        q = np.array(controller.view(now).q)
-        return pose(inverse(mover.frames.base) @ mover.chain.flange(q))
-
     return ArmTools(
         config,
         mounted=lambda now: controller.firmware.reading(now).tool,
-        flange=flange,
+        flange=lambda now: pose(controller.flange(now)),
         measured=lambda: controller.tool_offsets.measured,
         set_tip=controller.set_tcp_of,
     )

@@ -46,7 +46,7 @@ from understudy.simulation.program.steps import (
 )
 from understudy.space.kinematics.chain import Frames
 from understudy.space.pose import Pose
-from understudy.space.transform import inverse, matrix, pose
+from understudy.space.transform import matrix, pose
 from understudy.units import MM, seconds, whole_ns
 
 
@@ -367,14 +367,13 @@ class Drives:
         """The tip of the tool, seen from the robot's base."""
         mover = self.runner.mover
         assert isinstance(mover, ArmMover)
-        return pose(mover.frames.tcp(mover.chain.flange(self.motion(now).position)))
+        return pose(mover.tip(self.motion(now).position))
 
     def flange(self, now: int) -> Floats:
         """The flange in the cell, 4×4."""
         mover = self.runner.mover
         assert isinstance(mover, ArmMover)
-        flange = mover.chain.flange(self.motion(now).position)
-        return np.asarray(inverse(mover.frames.base) @ flange)
+        return mover.flange(self.motion(now).position)
 
     def carry(self, load: Load | None) -> None:
         """Sets what the flange holds beside the tool, for the torques."""
@@ -582,7 +581,7 @@ def view_of(drives: Drives, io: VirtualIO, *, lit: bool, alarm: bool, now: int) 
     goal = drives.goal(now)
     return RobotView(
         q=joints.tolist(),
-        tcp=pose(mover.frames.tcp(mover.chain.flange(joints))),
+        tcp=pose(mover.tip(joints)),
         state="Alarm" if alarm else drives.state_word(now),
         moving=drives.moving(now),
         tool=runner.state.modal.tool,

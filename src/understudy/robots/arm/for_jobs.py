@@ -14,7 +14,7 @@ from understudy.robots.arm.drives import ARC_START
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.operator import ArmActions
 from understudy.space.pose import Pose
-from understudy.space.transform import inverse, pose
+from understudy.space.transform import pose
 
 
 class ArmReach:
@@ -56,10 +56,6 @@ def job_arm(robot: VirtualController) -> JobArm:
     def joints(now: int) -> Floats:
         return np.array(robot.view(now).q)
 
-    def flange(now: int) -> Pose:
-        mover = robot.arm.movers[0]
-        return pose(inverse(mover.frames.base) @ mover.chain.flange(joints(now)))
-
     def mover(tool: int | None = None) -> ArmMover | Refused:
         return robot.tool_offsets.mover(robot.firmware.modal.tool if tool is None else tool)
 
@@ -70,7 +66,7 @@ def job_arm(robot: VirtualController) -> JobArm:
     return JobArm(
         robot,
         actions.move_to,
-        flange,
+        lambda now: pose(robot.flange(now)),
         ArmReach(mover, joints),
         reaches,
         tools=tuple(robot.arm.movers),

@@ -30,7 +30,7 @@ from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.kinematics.follow import FailureKind
 from understudy.space.kinematics.ik import excess, nearest, outside, solve, solve_all, unlimited
 from understudy.space.pose import Pose
-from understudy.space.transform import matrices, matrix, pose
+from understudy.space.transform import inverse, matrices, matrix, pose
 from understudy.units import DEG, MM
 
 UNREACHABLE, WRONG_KIND = 33, 20
@@ -68,9 +68,17 @@ class ArmMover:
         a, b, c, u, v, w = (q / self.chain.units).tolist()
         return a, b, c, u, v, w
 
+    def flange(self, q: Floats) -> Floats:
+        """The flange in the cell, 4×4."""
+        return np.asarray(inverse(self.frames.base) @ self.chain.flange(q))
+
+    def tip(self, q: Floats) -> Floats:
+        """The tip of the tool in the cell, 4×4."""
+        return self.frames.tcp(self.chain.flange(q))
+
     def pose(self, q: Floats) -> Axes:
-        """The tool in millimetres and degrees."""
-        tip = pose(self.frames.tcp(self.chain.flange(q)))
+        """The tip of the tool in millimetres and degrees."""
+        tip = pose(self.tip(q))
         x, y, z = (value / MM for value in tip[:3])
         rx, ry, rz = (value / DEG for value in tip[3:])
         return x, y, z, rx, ry, rz
@@ -125,16 +133,16 @@ class ArmMover:
         if refused := self.beyond(target):
             return refused
         if move.duration is not None:
-            pace, inverse = 1.0 / move.duration, True
+            pace, timed = 1.0 / move.duration, True
         else:
-            pace, inverse = self._pace(move.speed, target - start), False
+            pace, timed = self._pace(move.speed, target - start), False
         return lines(
             start,
             target,
             self.limits,
             feed=pace,
             rapid=move.speed is None and move.duration is None,
-            inverse_time=inverse,
+            inverse_time=timed,
             deviation=self.deviation,
             line=line,
         )
@@ -273,7 +281,7 @@ class ArmMover:
         return replace(beyond, share=found.share) if beyond else found
 
     def _tool_path(self, move: LineMove | ArcMove, start: Floats) -> ToolPath:
-        here = self.frames.tcp(self.chain.flange(start))
+        here = self.tip(start)
         there = matrix(move.target)
         if isinstance(move, LineMove):
             return ToolLine(here, there)

@@ -65,7 +65,7 @@ from understudy.simulation.scenario import build
 from understudy.space.collision.sweep import Sweeper
 from understudy.space.model.environment import Environment, place
 from understudy.space.pose import Pose
-from understudy.space.transform import inverse, pose
+from understudy.space.transform import pose
 from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
 
 COLD = NS_PER_MS
@@ -339,13 +339,13 @@ class ArmDevices:
         if self._plan is None or self.mover is None:
             return Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         here = self._plan.at(seconds(now)).position
-        return pose(self.mover.frames.tcp(self.mover.chain.flange(here)))
+        return pose(self.mover.tip(here))
 
     def _flange(self, now: int) -> Pose:
         if self._plan is None or self.mover is None:
             return Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         here = self._plan.at(seconds(now)).position
-        return pose(inverse(self.mover.frames.base) @ self.mover.chain.flange(here))
+        return pose(self.mover.flange(here))
 
 
 def arm_setup(

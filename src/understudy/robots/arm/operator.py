@@ -180,7 +180,7 @@ class ArmActions:
             return jog.step
         q = np.array(self._controller.joint_state(now).positions)
         mover = self._arm.movers[0]
-        tool = inverse(mover.chain.flange(q)) @ mover.frames.base @ here
+        tool = inverse(mover.flange(q)) @ here
         held = replace(mover, frames=Frames(mover.frames.base, tool))
 
         def can_go(distance: float) -> bool:
