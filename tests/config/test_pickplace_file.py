@@ -175,12 +175,12 @@ def test_missing_zones_are_one_warning_each_at_load(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     build_cell(loaded(tmp_path))
-    zones = [row.message for row in caplog.records if "_zone" in row.message]
+    zones = [row.message for row in caplog.records if "_zone is not given" in row.message]
     assert len(zones) == 2
     caplog.clear()
     zone = "{min: [-9999, -9999, -9999], max: [9999, 9999, 9999]}"
     build_cell(loaded(tmp_path, more=f", safety: {{pick_zone: {zone}, place_zone: {zone}}}"))
-    assert not [row.message for row in caplog.records if "_zone" in row.message]
+    assert not [row.message for row in caplog.records if "_zone is not given" in row.message]
 
 
 def test_the_stricter_of_two_keys_counts(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_max_approach_speed_mm_s_is_an_error_at_load_and_a_refusal_before_the_mo
         check_sections(CycleConfig(approach_speed_mm_s=201.0), SafetyConfig())
     with pytest.raises(ConfigError, match=r"insert\.speed_mm_s"):
         check_sections(
-            CycleConfig(insert=Insert(speed_mm_s=60.0), approach_speed_mm_s=50.0),
+            CycleConfig(insert=Insert(speed_mm_s=60.0, contact="DI14"), approach_speed_mm_s=50.0),
             SafetyConfig(max_approach_speed_mm_s=55.0),
         )
     limits = PickPlaceSafety(SafetyConfig(max_approach_speed_mm_s=150.0), CYCLE)
