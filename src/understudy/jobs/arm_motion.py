@@ -94,6 +94,7 @@ class ControllerMotion:
         self._flange = flange
         self._state = Saved()
         self._finished: list[Finished] = []
+        self._started: list[Callable[[Target, int], None]] = []
         self._faults: list[Callable[[Refused, int], None]] = []
         self._listens = False
 
@@ -115,6 +116,8 @@ class ControllerMotion:
         state.tickets += 1
         state.ticket, state.target, state.stops = state.tickets, target.pose, stops
         state.held, state.due, state.ready = False, now, True
+        for listener in self._started:
+            listener(target, now)
         return Ticket(state.ticket)
 
     def hold(self, now: int) -> Refused | None:
@@ -156,6 +159,10 @@ class ControllerMotion:
 
     def on_finished(self, listener: Finished) -> None:
         self._finished.append(listener)
+
+    def on_started(self, listener: Callable[[Target, int], None]) -> None:
+        """Calls the listener with every move that the controller has taken."""
+        self._started.append(listener)
 
     def on_fault(self, listener: Callable[[Refused, int], None]) -> None:
         """Calls the listener when the arm cannot move any more: emergency stop, alarm, drives off,

@@ -13,6 +13,7 @@ from understudy.motion.dynamics import Dynamics, Overload
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
 from understudy.offline.json_stream import Listed
+from understudy.offline.pick_place.record import PartTimes, parts_document
 from understudy.offline.rows import Kind, Row, Rows
 from understudy.offline.setup import Setup
 from understudy.offline.walk import (
@@ -55,6 +56,8 @@ class CycleTime:
     violations: tuple[Violation, ...] = ()
     overloads: tuple[Overload, ...] = ()
     """Overloaded joints, each at its worst time."""
+    parts: tuple[PartTimes, ...] = ()
+    """Of a pick & place job: its parts one by one."""
 
     @property
     def total_s(self) -> float:
@@ -219,7 +222,8 @@ def cycle_time_of(events: Iterable[Event], dynamics: Dynamics | None = None) -> 
 def as_document(cycle: CycleTime) -> dict[str, Any]:
     """Plain values for JSON; the long lists as `Listed`, to be written piece by piece."""
     times = ("motion_s", "process_s", "dwell_s", "io_s", "total_s", "blocks")
-    return {name: getattr(cycle, name) for name in times} | {
+    parts = {"parts": parts_document(cycle.parts)} if cycle.parts else {}
+    return {name: getattr(cycle, name) for name in times} | parts | {
         "lines": Listed(cycle.lines, _fields),
         "waits": Listed(cycle.waits, _fields),
         "violations": Listed(cycle.violations, _fields),

@@ -4,14 +4,15 @@ Each robot's package offers `offline_robot(config, name)`; the kinds are looked 
 """
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, unknown
 from understudy.offline.setup import Setup
-from understudy.offline.validate.subject import Subject
+from understudy.offline.validate.subject import Arm, Subject
 from understudy.offline.walk import Event
 from understudy.registry import module_of
+from understudy.simulation.parts.sequence import PartStage
 from understudy.simulation.scenario import Config as Rules
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.model.environment import CollisionConfig, Environment
@@ -37,6 +38,15 @@ class OfflineRobot(Protocol):
 
     def setup(self, dialect: str = "", rules: Rules = NO_RULES) -> Setup | None:
         """What G-code is walked on; None for a robot with a language of its own."""
+        ...
+
+
+@runtime_checkable
+class MovesParts(Protocol):
+    """A robot whose jobs move the parts of the cell."""
+
+    def arm_at(self, stage: PartStage, tool: int) -> Arm:
+        """What moves, with a tool and the held part, among the parts that rest around it."""
         ...
 
 

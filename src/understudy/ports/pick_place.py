@@ -80,7 +80,7 @@ class JobArm:
 
     `move_to`: sends one move to the controller. `flange`: its pose in the cell at a time.
     `reaches`: whether the arm with this tool can be at each of some poses; with None the mounted
-    one. `tools`: the numbers of its tools; `tool`: of the mounted one. `arc_on`: the output of the
+    one. `joints`: rad. `tools`: the numbers of its tools; `tool`: of the mounted one. `arc_on`: the output of the
     arc is on. `feed_per_second`: the unit of F in its programs.
     """
 
@@ -94,6 +94,7 @@ class JobArm:
     arc_on: Callable[[], bool] = lambda: False
     table: ToolTable | None = None
     feed_per_second: bool = False
+    joints: Callable[[int], Sequence[float]] = lambda now: ()
 
 
 # ── gripper ─────────────────────────────────────────────────────────────────────────────────────

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from understudy.config.pick_place.cycle import CycleConfig
+from understudy.gcode.requests import JointMove, LineMove, Move
 from understudy.ports.operation import Target
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose, translation
@@ -66,6 +67,17 @@ def risen(at: Pose, height: float) -> Pose:
 
 def line(target: Pose, speed_mm_s: float) -> Target:
     return Target(None, target, True, speed_mm_s * MM)
+
+
+def move_of(target: Target) -> Move:
+    """The move that a controller makes to a target."""
+    if target.joints is not None:
+        a, b, c, u, v, w = target.joints
+        return JointMove((a, b, c, u, v, w))
+    assert target.pose is not None
+    if not target.line:
+        return LineMove(target.pose)
+    return LineMove(target.pose, speed=target.speed, turning=target.speed)
 
 
 def scan_moves(config: CycleConfig) -> list[CycleMove]:

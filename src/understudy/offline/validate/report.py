@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from understudy.offline.json_stream import Listed
+from understudy.offline.pick_place.record import PartTimes, parts_document
 from understudy.offline.validate.lines import LineReport, LineTable
 from understudy.space.collision.detector import LeftOut
 from understudy.space.collision.sweep import EPS
@@ -106,6 +107,8 @@ class Report:
     wall_s: float = 0.0
     course: Course = field(default_factory=Course)
     unkept: Mapping[str, int] = field(default_factory=dict)
+    parts: tuple[PartTimes, ...] = ()
+    """Of a pick & place job: its parts one by one."""
 
     @property
     def table(self) -> LineTable:
@@ -147,7 +150,8 @@ class Report:
         return self._document(Listed(self.lines, line_document))
 
     def _document(self, lines: list[dict[str, Any]] | Listed) -> dict[str, Any]:
-        return {
+        parts = {"parts": parts_document(self.parts)} if self.parts else {}
+        return parts | {
             "program": self.program,
             "cell": self.cell,
             "robot": self.robot,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.gcode.requests import JointMove, LineMove, Move
 from understudy.motion.path import Floats
+from understudy.offline.pick_place.moves import move_of
 from understudy.ports.operation import Target
 from understudy.ports.pick_place import JobArm
 from understudy.robots.arm.controller import VirtualController
@@ -32,21 +32,11 @@ class ArmReach:
             return mover
         q = self._joints(now)
         for number, target in enumerate(targets, 1):
-            path = mover.path(_move(target), q, line=0)
+            path = mover.path(move_of(target), q, line=0)
             if isinstance(path, Refused):
                 return Refused(f"move {number} of {len(targets)}: {path.reason}", path.code)
             q = path.end[-1] if len(path) else q
         return None
-
-
-def _move(target: Target) -> Move:
-    if target.joints is not None:
-        a, b, c, u, v, w = target.joints
-        return JointMove((a, b, c, u, v, w))
-    assert target.pose is not None
-    if not target.line:
-        return LineMove(target.pose)
-    return LineMove(target.pose, speed=target.speed, turning=target.speed)
 
 
 def job_arm(robot: VirtualController) -> JobArm:
@@ -74,4 +64,5 @@ def job_arm(robot: VirtualController) -> JobArm:
         arc_on=lambda: robot.io.digital_output(ARC_START),
         table=robot.tools,
         feed_per_second=robot.arm.options.dialect.feed_per_second,
+        joints=lambda now: robot.view(now).q,
     )

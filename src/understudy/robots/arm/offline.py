@@ -19,6 +19,7 @@ from understudy.devices.mount import build_devices, program_wait_s
 from understudy.errors import ConfigError, Refused, located_at, unknown
 from understudy.gcode import requests
 from understudy.gcode.requests import Request, Spindle
+from understudy.motion.dynamics import Payload, with_payload
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
 from understudy.motion.stream import ending_at
@@ -62,8 +63,10 @@ from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.body import Body
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build
+from understudy.simulation.parts.sequence import PartStage
 from understudy.space.collision.sweep import Sweeper
-from understudy.space.model.environment import Environment, place
+from understudy.space.model.environment import Environment, Read, place
+from understudy.space.model.shapes import CollisionObject
 from understudy.space.pose import Pose
 from understudy.space.transform import pose
 from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
@@ -373,29 +376,40 @@ def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
     own: Config = config.robots[robot].config
     driven = arm_of(config, robot)
     environment = config.surroundings()
-    checked = own.collision.enable
-    body = body_of(own, driven.movers[0].chain, config.read_file)
 
     @cache
     def with_tool(tool: int) -> Arm:
-        mover = driven.movers.get(tool, driven.movers[0])
-        detector = detector_of(own, mover.chain, environment, tool, config.read_file)
-        return Arm(
-            chain=mover.chain,
-            limits=mover.limits,
-            frames=mover.frames,
-            foot=foot_of(own),
-            detector=detector,
-            dynamics=driven.dynamics.get(tool, driven.dynamics[0]),
-            sweeper=Sweeper(detector) if checked else None,
-            tool=tool,
-            tool_shapes=body.tools.get(tool, ()),
-        )
+        return _placed(own, driven, environment, tool, config.read_file)
 
     bare = detector_of(own, driven.movers[0].chain, Environment(), 0, config.read_file)
     notes = collision_notes(bare, own.collision, environment)
     start = np.array(driven.start), own.tool
     return Subject(program, config.name, robot, with_tool, environment, notes, start=start)
+
+
+def _placed(
+    own: Config,
+    driven: Drives,
+    environment: Environment,
+    tool: int,
+    read: Read,
+    held: Sequence[CollisionObject] = (),
+) -> Arm:
+    """The arm with a tool and held objects in an environment."""
+    mover = driven.movers.get(tool, driven.movers[0])
+    body = body_of(own, mover.chain, read)
+    detector = body.detector(environment, tool, held)
+    return Arm(
+        chain=mover.chain,
+        limits=mover.limits,
+        frames=mover.frames,
+        foot=foot_of(own),
+        detector=detector,
+        dynamics=driven.dynamics.get(tool, driven.dynamics[0]),
+        sweeper=Sweeper(detector) if own.collision.enable else None,
+        tool=tool,
+        tool_shapes=body.tools.get(tool, ()),
+    )
 
 
 def foot_of(config: Config) -> np.ndarray:
@@ -474,6 +488,16 @@ class ArmOffline:
 
     def subject(self, program: str) -> Subject:
         return arm_subject(program, self._config, self._robot)
+
+    def arm_at(self, stage: PartStage, tool: int) -> Arm:
+        """The arm with a tool and what it holds, among the parts that rest around it."""
+        own: Config = self._config.robots[self._robot].config
+        driven, load = arm_of(self._config, self._robot), stage.load
+        bare = _placed(own, driven, stage.environment, tool, self._config.read_file, stage.held)
+        if load is None or bare.dynamics is None:
+            return bare
+        payload = Payload(load.mass, load.com, load.inertia)
+        return replace(bare, dynamics=with_payload(bare.dynamics, bare.chain, payload))
 
     def events(self, text: str | bytes, dialect: str, rules: Rules) -> Iterator[Event]:
         return walk(text, self.setup(dialect, rules))

@@ -34,6 +34,19 @@ class PartStage:
     events: tuple[str, ...] = ()
 
 
+def stage_of(
+    parts: CellParts, around: CellEnvironment, robot: str, events: tuple[str, ...] = ()
+) -> PartStage:
+    """What is around a robot and in its hand at present."""
+    held = [r for r in parts.save().records if r.state == "held" and r.holder == robot]
+    return PartStage(
+        environment=around.with_parts(),
+        held=tuple(solid(r.value, np.array(r.place), parts.margin) for r in held),
+        load=load_of(held[0]) if held else None,
+        events=events,
+    )
+
+
 class PartSequence:
     """The parts of a cell and the one arm that moves them."""
 
@@ -68,13 +81,7 @@ class PartSequence:
         return self._parts.status(self._now).parts
 
     def stage(self) -> PartStage:
-        held = [r for r in self._parts.save().records if r.state == "held"]
-        return PartStage(
-            environment=self._around.with_parts(),
-            held=tuple(solid(r.value, np.array(r.place), self._parts.margin) for r in held),
-            load=load_of(held[0]) if held else None,
-            events=tuple(self._events),
-        )
+        return stage_of(self._parts, self._around, ARM, tuple(self._events))
 
     def _begin(self, flange: Array) -> None:
         self._flange, self._events = flange, []
