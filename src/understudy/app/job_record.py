@@ -15,6 +15,7 @@ from understudy.errors import ConfigError, Refused
 from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.pallet import PalletPattern
 from understudy.jobs.pick_place.manager import PickPlaceManager
+from understudy.offline.pick_place.pallet.reach import unreachable_message
 from understudy.offline.pick_place.record import JobPart, JobProblem, JobRecord, JobStep
 from understudy.ports.device import DeviceEvent
 from understudy.ports.operation import Target
@@ -54,7 +55,9 @@ def record_job(config: CellConfig, robot: str = "", cycles: int = 0) -> JobRecor
                 key="--mode-of-operation" if "mode" in refused.reason else "",
             )
     end = nanoseconds(LONGEST_S)
-    InProcessCell(built).run_while(lambda: job.is_running() and built.now < end)
+    cell = InProcessCell(built)
+    cell.run_while(lambda: job.is_running() and built.now < end)
+    cell.run_while(lambda: not job.is_running() and watch.moves)
     return watch.record()
 
 
@@ -94,12 +97,18 @@ class _Watch:
         self._stages: list[PartStage] = []
         self._version = 0
         self._problems: list[JobProblem] = []
+        self._failed = 1, 0
         self._name, self._begins, self._index = "", 0, self._cell_index()
         self.job.on_state(self._changed)
         self.job.on_cycle(self._cycle_ended)
         self._motion.on_started(self._started)
         self._motion.on_finished(lambda ticket, refused, now: self._move_ended(refused, now))
         self._parts.on_event(self._part_event)
+
+    @property
+    def moves(self) -> bool:
+        """The arm moves still, after the end of the job: it brakes or retracts."""
+        return self._moving is not None
 
     # ── listening ──
 
@@ -142,11 +151,13 @@ class _Watch:
 
     def _part_event(self, event: DeviceEvent) -> None:
         self._stood(event.at)
-        self._problem(event.text, event.at)
+        self._problem(event.text, self._step_number(), event.at)
 
     def _cycle_ended(self, number: int, success: bool, now: int) -> None:
         self._stood(now)
         named = self._cell_name(success)
+        if not success:
+            self._failed = self._step_number(), now
         times = seconds(self._begins), seconds(now)
         self._finished.append(JobPart(number, self._name, named, *times, success))
         self._name, self._begins, self._index = "", now, self._cell_index()
@@ -168,10 +179,20 @@ class _Watch:
 
     # ── the end ──
 
-    def _problem(self, message: str, now: int) -> None:
+    def _step_number(self) -> int:
+        """The number of the step under way, or of the last one."""
+        return max(len(self._steps) + self.moves, 1)
+
+    def _problem(self, message: str, step: int, now: int) -> None:
         reach = NO_REACH.search(message) is not None
-        step = max(len(self._steps) + (self._moving is not None), 1)
         self._problems.append(JobProblem(step, message, seconds(now), reach))
+
+    def _unreachable(self) -> str:
+        """All cells of the pallet that are out of reach, not only the first one."""
+        pallet = self._pallet
+        if pallet is None or not pallet.unreachable:
+            return ""
+        return f"; {unreachable_message(pallet.layout, pallet.unreachable)}"
 
     def record(self) -> JobRecord:
         now = self._cell.now
@@ -179,9 +200,9 @@ class _Watch:
         ended = status.reason or status.code
         if self.job.is_running():
             self.job.stop(now)
-            self._problem(f"the job has not ended in {LONGEST_S:g} s", now)
+            self._problem(f"the job has not ended in {LONGEST_S:g} s", *self._failed)
         elif ended not in GOOD_ENDS or NO_REACH.search(status.last_error):
-            self._problem(status.last_error, now)
+            self._problem(status.last_error + self._unreachable(), *self._failed)
         self._stage()
         return JobRecord(
             self._robot, self._arm.tool(now), tuple(self._steps), tuple(self._finished),

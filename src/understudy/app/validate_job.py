@@ -51,10 +51,6 @@ def job_cycle_time(
     return replace(times, parts=tuple(part_times(record)))
 
 
-def has_job(config: CellConfig) -> bool:
-    return any(each.pick_place.pickplace is not None for each in config.robots.values())
-
-
 def _checked(config: CellConfig, robot: str) -> MovesParts:
     checked = offline_robot(config, robot)
     if not isinstance(checked, MovesParts):

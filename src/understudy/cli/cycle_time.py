@@ -1,6 +1,7 @@
 """`understudy cycle-time`: the duration of a program, computed without running it."""
 
 import sys
+from collections.abc import Sequence
 from heapq import nlargest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from understudy.cli.job_choice import Cycles, JobName, cell_of_job
 from understudy.cli.progress_bar import progress_bar
 from understudy.cli.warm import announce
 from understudy.config import load_config
@@ -20,6 +22,7 @@ from understudy.registry import present_name
 if TYPE_CHECKING:
     from understudy.config import CellConfig
     from understudy.offline.cycle_time import CycleTime
+    from understudy.offline.pick_place.record import PartTimes
 
 SLOWEST_LINES = 10
 
@@ -37,7 +40,12 @@ def known_dialect(name: str) -> str:
 
 
 def cycle_time(
-    program: Annotated[Path, typer.Argument(help="a program: G-code, or a text robot's moves")],
+    program: Annotated[
+        Path | None,
+        typer.Argument(
+            help="G-code, or a text robot's moves; a cell file, or nothing: its pick & place job"
+        ),
+    ] = None,
     cell: Annotated[str, typer.Option(help="cell whose first arm or robot runs it")] = "default",
     robot: Annotated[str, typer.Option(help="another robot of this cell")] = "",
     settings: Annotated[
@@ -47,17 +55,24 @@ def cycle_time(
     dialect: DialectName = "",
     mode_of_operation: Annotated[str, typer.Option(help="mode of operation, e.g. MANUAL")] = "",
     json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    job: JobName = "",
+    cycles: Cycles = 0,
 ) -> None:
-    """Compute the cycle time of a program: motion, process, dwells and I/O, line by line."""
+    """Compute the cycle time of a program, line by line, or of a pick & place job, part by part."""
     from understudy.offline.cycle_time import as_document
     from understudy.offline.json_stream import encoded
 
-    data, dialect = read_program(program), known_dialect(dialect)
-    if settings is not None:
-        result = _on_machine(data, settings, dialect)
+    options = {"robot": robot, "mode_of_operation": mode_of_operation}
+    of_job = cell_of_job((program,) if program else (), cell, job)
+    if of_job or program is None:
+        assert of_job is not None
+        program, result = Path(of_job.name), _of_job(of_job, options, cycles)
     else:
-        options = {"robot": robot, "dialect": dialect, "mode_of_operation": mode_of_operation}
-        result = _on_cell(program, data, load_config(cell), options)
+        data, dialect = read_program(program), known_dialect(dialect)
+        if settings is not None:
+            result = _on_machine(data, settings, dialect)
+        else:
+            result = _on_cell(program, data, load_config(cell), options | {"dialect": dialect})
     if json:
         for part in encoded(as_document(result)):
             sys.stdout.write(part.decode())
@@ -95,9 +110,20 @@ def _on_cell(
         return cycle_time(data, config, **options, progress=progress)
 
 
+def _of_job(config: "CellConfig", options: dict[str, str], cycles: int) -> "CycleTime":
+    from understudy.app.validate_job import job_cycle_time
+
+    announce()
+    return job_cycle_time(config, **options, cycles=cycles)
+
+
 def _show(program: Path, result: "CycleTime") -> None:
     console = Console()
     console.print(_breakdown(program, result))
+    if result.parts:
+        console.print(_per_part(result.parts))
+        console.print(_per_state(result.parts))
+        return
     slowest = nlargest(SLOWEST_LINES, result.lines, key=lambda row: row.seconds)
     table = Table(title="slowest lines", title_justify="left")
     for column in ("line", "seconds", "from", "kind"):
@@ -113,6 +139,33 @@ def _show(program: Path, result: "CycleTime") -> None:
         console.print(f"[yellow]effort[/yellow]: {overload}")
     for wait in result.waits:
         console.print(f"line {wait.line} waits for an input: up to {wait.timeout_s:g} s more")
+
+
+def _per_part(parts: Sequence["PartTimes"]) -> Table:
+    table = Table(title="parts", title_justify="left")
+    for column in ("part", "seconds", "from"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("name")
+    table.add_column("place")
+    for part in parts:
+        where = part.cell if part.placed else "not placed"
+        figures = (str(part.number), f"{part.seconds:.3f}", f"{part.begins:.3f}")
+        table.add_row(*figures, escape(part.name), where)
+    return table
+
+
+def _per_state(parts: Sequence["PartTimes"]) -> Table:
+    """The steps of the cycle, over the parts that were placed."""
+    placed = [part for part in parts if part.placed]
+    table = Table(title="steps of a part", title_justify="left")
+    table.add_column("step")
+    for column in ("mean s", "shortest s", "longest s"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for state in dict.fromkeys(state for part in placed for state in part.by_state):
+        times = [part.by_state.get(state, 0.0) for part in placed]
+        figures = (sum(times) / len(times), min(times), max(times))
+        table.add_row(state, *(f"{figure:.3f}" for figure in figures))
+    return table
 
 
 def _breakdown(program: Path, result: "CycleTime") -> Table:

@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from understudy import __version__
 from understudy.cli.cycle_time import DialectName, known_dialect
+from understudy.cli.job_choice import Cycles, JobName, cell_of_job
 from understudy.cli.progress_bar import progress_bar
 from understudy.cli.warm import announce
 from understudy.config import load_config
@@ -22,6 +23,7 @@ from understudy.errors import ConfigError
 if TYPE_CHECKING:
     from understudy.app.validate import Options
     from understudy.config import CellConfig
+    from understudy.offline.pick_place.record import PartTimes
     from understudy.offline.validate.report import Finding, Report
 
 SHOWN = 50
@@ -29,7 +31,11 @@ SHOWN = 50
 
 
 Programs = Annotated[
-    list[Path], typer.Argument(metavar="PROGRAM...", help="G-code, or moves of a text robot")
+    list[Path] | None,
+    typer.Argument(
+        metavar="[PROGRAM...]",
+        help="G-code, or moves of a text robot; a cell file, or nothing: its pick & place job",
+    ),
 ]
 Clearance = Annotated[
     float | None, typer.Option(min=0.0, max=1000.0, help="clearance that every line must keep")
@@ -40,7 +46,7 @@ MaxViolations = Annotated[int | None, typer.Option(min=1, help="report at most N
 
 
 def validate(
-    programs: Programs,
+    programs: Programs = None,
     cell: Annotated[str, typer.Option(help="cell whose first arm or robot runs them")] = "default",
     robot: Annotated[str, typer.Option(help="another robot of this cell")] = "",
     dialect: DialectName = "",
@@ -55,8 +61,10 @@ def validate(
     strict: Strict = False,
     max_violations: MaxViolations = None,
     mode_of_operation: Annotated[str, typer.Option(help="mode of operation, e.g. WELDING")] = "",
+    job: JobName = "",
+    cycles: Cycles = 0,
 ) -> None:
-    """Check programs: syntax, reach, limits, speed, torque, collisions, process, inputs."""
+    """Check programs, or a whole pick & place job: reach, limits, speed, torque, collisions."""
     from understudy.app.validate import Options
 
     announce()
@@ -71,9 +79,13 @@ def validate(
         mode_of_operation=mode_of_operation,
         strict=strict,
     )
-    config = load_config(cell)
+    of_job = cell_of_job(programs or (), cell, job)
+    config = of_job or load_config(cell)
     gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs
-    reports = [_report(program, config, options) for program in programs]
+    if of_job:
+        reports = [_job_report(config, options, cycles)]
+    else:
+        reports = [_report(program, config, options) for program in programs or ()]
     _show_all(reports, on_stderr=json is not None and str(json) == "-")
     _write(reports, config, json=json, junit=junit, sarif=sarif, html=html)
     if not all(report.passed for report in reports):
@@ -89,6 +101,12 @@ def _report(program: Path, config: "CellConfig", options: "Options") -> "Report"
         return validate_text(
             text, config, options=options, program=_name(program), progress=progress
         )
+
+
+def _job_report(config: "CellConfig", options: "Options", cycles: int) -> "Report":
+    from understudy.app.validate_job import validate_job
+
+    return validate_job(config, options, cycles)
 
 
 def _name(program: Path) -> str:
@@ -159,6 +177,8 @@ def _show(console: Console, report: "Report") -> None:
     for left_out in report.left_out_notes():
         console.print(f"  not compared, {escape(left_out)}", soft_wrap=True)
     console.print(_times(report))
+    if report.parts:
+        console.print(_per_part(report.parts))
     console.print(_proof(report))
 
 
@@ -180,11 +200,26 @@ def _times(report: "Report") -> str:
     return f"cycle time {report.total_s:.3f} s{': ' if shares else ''}{shares}"
 
 
+def _per_part(parts: Sequence["PartTimes"]) -> str:
+    """Time per part, and the clearance that is proven away from the pick and the place."""
+    times = [part.seconds for part in parts if part.placed]
+    if not times:
+        return "no part is placed"
+    mean = sum(times) / len(times)
+    text = f"{len(times)} placed: {mean:.3f} s per part ({min(times):.3f}…{max(times):.3f} s)"
+    crossing = [part.crossing for part in parts if part.placed]
+    known = [each for each in crossing if each is not None]
+    if known and len(known) == len(crossing):
+        text += f"; proven clearance between pick and place {min(known) * 1e3:.1f} mm"
+    return text
+
+
 def _proof(report: "Report") -> str:
     lines = report.table
     moving, unproven = lines.moving, lines.unproven
     least = report.least_clearance
-    text = f"{moving} {'line moves' if moving == 1 else 'lines move'}, {report.distance_m:.2f} m"
+    word = "step" if report.parts else "line"
+    text = f"{moving} {word}{' moves' if moving == 1 else 's move'}, {report.distance_m:.2f} m"
     if least is not None:
         seen = report.least_seen
         text += f"; proven clearance {least * 1e3:.1f} mm"
@@ -192,7 +227,7 @@ def _proof(report: "Report") -> str:
     elif moving and lines.least_clearance is None:
         text += "; no clearance is proven"
     elif unproven:
-        text += f"; {unproven} {'line is' if unproven == 1 else 'lines are'} not proven"
+        text += f"; {unproven} {word}{' is' if unproven == 1 else 's are'} not proven"
     if report.wall_s > 0.0:
         text += f"; {report.total_s / report.wall_s:.0f} times real time"
     return text

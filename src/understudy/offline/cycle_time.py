@@ -223,12 +223,16 @@ def as_document(cycle: CycleTime) -> dict[str, Any]:
     """Plain values for JSON; the long lists as `Listed`, to be written piece by piece."""
     times = ("motion_s", "process_s", "dwell_s", "io_s", "total_s", "blocks")
     parts = {"parts": parts_document(cycle.parts)} if cycle.parts else {}
-    return {name: getattr(cycle, name) for name in times} | parts | {
-        "lines": Listed(cycle.lines, _fields),
-        "waits": Listed(cycle.waits, _fields),
-        "violations": Listed(cycle.violations, _fields),
-        "overloads": [_fields(overload) for overload in cycle.overloads],
-    }
+    return (
+        {name: getattr(cycle, name) for name in times}
+        | parts
+        | {
+            "lines": Listed(cycle.lines, _fields),
+            "waits": Listed(cycle.waits, _fields),
+            "violations": Listed(cycle.violations, _fields),
+            "overloads": [_fields(overload) for overload in cycle.overloads],
+        }
+    )
 
 
 def _fields(value: Any) -> dict[str, Any]:

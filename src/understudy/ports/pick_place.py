@@ -80,8 +80,8 @@ class JobArm:
 
     `move_to`: sends one move to the controller. `flange`: its pose in the cell at a time.
     `reaches`: whether the arm with this tool can be at each of some poses; with None the mounted
-    one. `joints`: rad. `tools`: the numbers of its tools; `tool`: of the mounted one. `arc_on`: the output of the
-    arc is on. `feed_per_second`: the unit of F in its programs.
+    one. `tools`: the numbers of its tools; `tool`: of the mounted one. `arc_on`: the output of the
+    arc is on. `feed_per_second`: the unit of F in its programs. `joints`: where they are, rad.
     """
 
     controller: MotionController

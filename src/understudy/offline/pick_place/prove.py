@@ -1,7 +1,7 @@
 """A recorded pick & place job as the events of a program: line n is step n."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
@@ -20,6 +20,7 @@ from understudy.simulation.parts.sequence import PartStage
 SAME_TIME = 1e-6
 """Seconds by which a planned move may end before the running one, for rounding."""
 STAGES_KEPT = 4
+CARRIED = "the carried part"
 
 
 def job_events(record: JobRecord, setup: Setup) -> Iterator[Event]:
@@ -80,9 +81,20 @@ def labelled(report: Report, record: JobRecord) -> Report:
         None if not row.proven else math.inf if row.clearance is None else row.clearance
         for row in report.lines
     ]
+    carried = {part.name for part in record.parts}
+    left_out = (
+        pair._replace(objects=(_kind(pair.objects[0], carried), _kind(pair.objects[1], carried)))
+        for pair in report.left_out
+    )
     return replace(
         report,
+        left_out=tuple(dict.fromkeys(left_out)),
         violations=tuple(map(named, report.violations)),
         warnings=tuple(map(named, report.warnings)),
         parts=tuple(part_times(record, clearances)),
     )
+
+
+def _kind(name: str, carried: Collection[str]) -> str:
+    """One name for all carried parts."""
+    return CARRIED if name in carried else name

@@ -1,7 +1,6 @@
 """What a pick & place job does in a cell, step by step, as it is proven and timed."""
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -88,20 +87,18 @@ class PartTimes(Struct, frozen=True):
     crossing: float | None = None
 
 
-def part_times(
-    record: JobRecord, clearances: Sequence[float | None] = ()
-) -> Iterator[PartTimes]:
+def part_times(record: JobRecord, clearances: Sequence[float | None] = ()) -> Iterator[PartTimes]:
     """The parts one by one. ``clearances``: proven for each step; inf if nothing can touch."""
     for part in record.parts:
         own = [n for n, step in enumerate(record.steps) if step.part == part.number]
-        by_state: Counter[str] = Counter()
-        for n in own:
-            by_state[record.steps[n].state] += record.steps[n].ends - record.steps[n].begins
+        by_state: dict[str, float] = {}
+        for step in (record.steps[n] for n in own):
+            by_state[step.state] = by_state.get(step.state, 0.0) + step.ends - step.begins
         moves = [n for n in own if record.steps[n].target is not None] if clearances else []
         across = [n for n in moves if record.steps[n].state in CROSSING]
         yield PartTimes(
             part.number, part.name, part.cell, part.placed, part.begins,
-            part.ends - part.begins, dict(by_state),
+            part.ends - part.begins, by_state,
             _least([clearances[n] for n in moves]), _least([clearances[n] for n in across]),
         )  # fmt: skip
 

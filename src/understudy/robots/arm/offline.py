@@ -61,9 +61,9 @@ from understudy.robots.arm.tools import ArmTools
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.body import Body
+from understudy.simulation.parts.sequence import PartStage
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build
-from understudy.simulation.parts.sequence import PartStage
 from understudy.space.collision.sweep import Sweeper
 from understudy.space.model.environment import Environment, Read, place
 from understudy.space.model.shapes import CollisionObject
