@@ -146,8 +146,19 @@ class _Watch:
         if self._parts.version != self._version:
             self._version = self._parts.version
             self._stages.append(stage_of(self._parts, self._around, self._robot))
-            self._name = self._parts.held_by(self._robot) or self._name
+            self._took(self._parts.held_by(self._robot))
         return len(self._stages) - 1
+
+    def _took(self, name: str) -> None:
+        """Notes the part of this cycle; one that was placed already must not be taken again."""
+        if not name or name == self._name:
+            return
+        self._name = name
+        for part in self._finished:
+            if part.placed and part.name == name:
+                again = f"{name} is picked up again from {part.cell or 'its place'}"
+                step = len(self._steps) + 1  # the move that begins now
+                self._problem(f"{again}: limit the pick zone", step, self._cell.now)
 
     def _part_event(self, event: DeviceEvent) -> None:
         self._stood(event.at)
