@@ -31,6 +31,14 @@ DIALECTS = ("arm", "grblhal")
 DialectName = Annotated[str, typer.Option(metavar="[arm|grblhal]", help="default: the robot's own")]
 
 
+Program = Annotated[
+    Path | None,
+    typer.Argument(
+        help="G-code, or a text robot's moves; a cell file, or nothing: its pick & place job"
+    ),
+]
+
+
 def known_dialect(name: str) -> str:
     """The present name of a dialect; empty if none was given."""
     name = present_name("dialect", name)
@@ -40,12 +48,7 @@ def known_dialect(name: str) -> str:
 
 
 def cycle_time(
-    program: Annotated[
-        Path | None,
-        typer.Argument(
-            help="G-code, or a text robot's moves; a cell file, or nothing: its pick & place job"
-        ),
-    ] = None,
+    program: Program = None,
     cell: Annotated[str, typer.Option(help="cell whose first arm or robot runs it")] = "default",
     robot: Annotated[str, typer.Option(help="another robot of this cell")] = "",
     settings: Annotated[
@@ -64,15 +67,12 @@ def cycle_time(
 
     options = {"robot": robot, "mode_of_operation": mode_of_operation}
     of_job = cell_of_job((program,) if program else (), cell, job)
-    if of_job or program is None:
-        assert of_job is not None
+    if of_job:
         program, result = Path(of_job.name), _of_job(of_job, options, cycles)
     else:
-        data, dialect = read_program(program), known_dialect(dialect)
-        if settings is not None:
-            result = _on_machine(data, settings, dialect)
-        else:
-            result = _on_cell(program, data, load_config(cell), options | {"dialect": dialect})
+        assert program is not None
+        options |= {"dialect": known_dialect(dialect)}
+        result = _of_program(program, cell, settings, options)
     if json:
         for part in encoded(as_document(result)):
             sys.stdout.write(part.decode())
@@ -83,6 +83,15 @@ def cycle_time(
         print(f"{program}: {violation.message}", file=sys.stderr)
     if result.violations:
         raise typer.Exit(1)
+
+
+def _of_program(
+    program: Path, cell: str, settings: Path | None, options: dict[str, str]
+) -> "CycleTime":
+    data = read_program(program)
+    if settings is not None:
+        return _on_machine(data, settings, options["dialect"])
+    return _on_cell(program, data, load_config(cell), options)
 
 
 def _on_machine(data: bytes, settings: Path, dialect: str) -> "CycleTime":

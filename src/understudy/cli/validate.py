@@ -67,7 +67,6 @@ def validate(
     """Check programs, or a whole pick & place job: reach, limits, speed, torque, collisions."""
     from understudy.app.validate import Options
 
-    announce()
     options = Options(
         robot=robot,
         dialect=known_dialect(dialect),
@@ -81,15 +80,24 @@ def validate(
     )
     of_job = cell_of_job(programs or (), cell, job)
     config = of_job or load_config(cell)
-    gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs
-    if of_job:
-        reports = [_job_report(config, options, cycles)]
-    else:
-        reports = [_report(program, config, options) for program in programs or ()]
+    reports = _reports(() if of_job else programs or (), config, options, cycles)
     _show_all(reports, on_stderr=json is not None and str(json) == "-")
     _write(reports, config, json=json, junit=junit, sarif=sarif, html=html)
     if not all(report.passed for report in reports):
         raise typer.Exit(1)
+
+
+def _reports(
+    programs: Sequence[Path], config: "CellConfig", options: "Options", cycles: int
+) -> list["Report"]:
+    """On these programs; without one, on the job of the cell."""
+    from understudy.app.validate_job import validate_job
+
+    announce()
+    gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs
+    if not programs:
+        return [validate_job(config, options, cycles)]
+    return [_report(program, config, options) for program in programs]
 
 
 def _report(program: Path, config: "CellConfig", options: "Options") -> "Report":
@@ -101,12 +109,6 @@ def _report(program: Path, config: "CellConfig", options: "Options") -> "Report"
         return validate_text(
             text, config, options=options, program=_name(program), progress=progress
         )
-
-
-def _job_report(config: "CellConfig", options: "Options", cycles: int) -> "Report":
-    from understudy.app.validate_job import validate_job
-
-    return validate_job(config, options, cycles)
 
 
 def _name(program: Path) -> str:
