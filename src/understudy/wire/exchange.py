@@ -39,10 +39,12 @@ from understudy.wire.connection import (
 )
 from understudy.wire.face_facts import CellFaces
 from understudy.wire.first_bytes import FirstBytes
+from understudy.wire.in_process_client import Client
 from understudy.wire.interface import ClosedSession, DetachedSink, Sink
 from understudy.wire.message_faults import Data, MessageFaults, size_of
 from understudy.wire.turns import Turns
 
+__all__ = ["Client", "Exchange", "InProcessCell"]
 log = logging.getLogger(__name__)
 
 MOST_HELD = 1 << 20
@@ -112,6 +114,17 @@ class Exchange(CellFaces):
         answered = self.deliver(connection)
         self._read_more(connection)
         return answered
+
+    def receive_many(self, connection: Connection, messages: Sequence[WireMessage]) -> None:
+        """Gives messages to the session, and carries out once what follows from all of them."""
+        if not self._is_open(connection):
+            connection.sink.close()
+            return
+        for message in messages:
+            self._record(connection, ">", message)
+            self._accept(connection, message)
+        self._unread[connection] = None
+        self._settle(None)
 
     def eof(self, connection: Connection) -> None:
         if self._is_open(connection) and not connection.ended:
@@ -471,75 +484,6 @@ class Exchange(CellFaces):
 
 
 # ── a cell in this process ──────────────────────────────────────────────────────────────────────
-
-
-class Client:
-    """A peer in the same process; `Sink` of its own connection."""
-
-    def __init__(self, cell: "InProcessCell", endpoint: str, peer: str = "") -> None:
-        self._cell = cell
-        self._received = bytearray()
-        self._messages: list[WireMessage] = []
-        self.connected = True
-        self.count = 0
-        self._connection: Connection = cell.exchange.open(endpoint, self, peer)
-
-    @property
-    def peer(self) -> str:
-        return self._connection.peer
-
-    def say(self, data: Data) -> None:
-        """Sends bytes, or a message to a message face."""
-        self._cell.exchange.receive(self._connection, data)
-
-    def received(self) -> bytes:
-        """Bytes received since the last call."""
-        data = bytes(self._received)
-        self._received.clear()
-        return data
-
-    def messages(self) -> list[WireMessage]:
-        """Messages received since the last call."""
-        messages, self._messages = self._messages, []
-        return messages
-
-    def ask(self, data: bytes) -> bytes:
-        """Sends bytes, runs the cell while an answer is owed, and returns what was received."""
-        self.say(data)
-        self._cell.run_while(self._connection.session.owed)
-        return self.received()
-
-    def end(self) -> None:
-        """Sends nothing more."""
-        self._cell.exchange.eof(self._connection)
-
-    def leave(self) -> None:
-        """Closes the connection."""
-        self.connected = False
-        self._cell.exchange.closed(self._connection)
-
-    # ── sink ──
-
-    def room(self) -> int:
-        return UNLIMITED
-
-    def send(self, data: Data) -> None:
-        if isinstance(data, WireMessage):
-            self._messages.append(data)
-            self.count += len(data.payload)
-        else:
-            self._received += data
-            self.count += len(data)
-
-    def send_many(self, messages: Sequence[WireMessage]) -> None:
-        for message in messages:
-            self.send(message)
-
-    def read_more(self, wanted: bool) -> None:
-        return None
-
-    def close(self) -> None:
-        self.connected = False
 
 
 class InProcessCell:

@@ -64,8 +64,8 @@ class FaceFacts(Protocol):
         ...
 
 
-class PeerEvents(FaceFacts, Protocol):
-    """What wires call: a `Pump` for the faces of a cell, another one for the doors beside it."""
+class ConnectionEvents(Protocol):
+    """What a wire of byte streams calls."""
 
     def open(self, endpoint: str, sink: Sink[Any], peer: str = "") -> "Connection":
         """A peer has connected; one without a name of its own is numbered."""
@@ -81,6 +81,14 @@ class PeerEvents(FaceFacts, Protocol):
 
     def drained(self, connection: "Connection") -> None:
         """All bytes for this peer have been sent."""
+        ...
+
+
+class PeerEvents(ConnectionEvents, FaceFacts, Protocol):
+    """What wires call: a `Pump` for the faces of a cell, another one for the doors beside it."""
+
+    def receive_many(self, connection: "Connection", messages: Sequence[WireMessage]) -> None:
+        """Messages that have arrived together: they cost one turn, not one each."""
         ...
 
 

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from understudy.errors import Refused
@@ -183,10 +183,18 @@ class Pump:
     def receive(self, connection: Connection, data: Data) -> None:
         self._catch_up()
         self._received = True
-        if self._state.rate == "max":
-            self._receive_at_max(connection, data)
+        self._receive_one(connection, data)
+        self._schedule()
+
+    def receive_many(self, connection: Connection, messages: Sequence[WireMessage]) -> None:
+        """In lock-step one by one: an answer to the first may let time pass before the next."""
+        self._catch_up()
+        self._received = True
+        if self._clock.lock_step:
+            for message in messages:
+                self._receive_one(connection, message)
         else:
-            self._exchange.receive(connection, data)
+            self._exchange.receive_many(connection, messages)
         self._schedule()
 
     def eof(self, connection: Connection) -> None:
@@ -320,6 +328,12 @@ class Pump:
         if self._state.rate != "step":
             return None
         return 0 if self._state.paused else self._poll_step
+
+    def _receive_one(self, connection: Connection, data: Data) -> None:
+        if self._state.rate == "max":
+            self._receive_at_max(connection, data)
+        else:
+            self._exchange.receive(connection, data)
 
     def _receive_at_max(self, connection: Connection, data: Data) -> None:
         """Receives a message whole and bytes one by one: a query while something moves lets time

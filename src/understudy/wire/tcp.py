@@ -19,6 +19,7 @@ from understudy.wire.connection import Connection
 from understudy.wire.interface import (
     CLOSING_SECONDS,
     LARGEST_BACKLOG,
+    ConnectionEvents,
     PeerEvents,
     Port,
     Server,
@@ -117,7 +118,7 @@ class TcpEndpoint(Protocol):
     """The owner of TCP connections: a server, or a client of a host."""
 
     endpoint: str
-    events: PeerEvents
+    events: ConnectionEvents
 
     @property
     def stalled_after_s(self) -> float: ...
@@ -246,7 +247,7 @@ class TcpConnection(asyncio.BufferedProtocol):
 class TcpServer:
     """Listens for the peers of one endpoint."""
 
-    def __init__(self, endpoint: str, config: Config, events: PeerEvents) -> None:
+    def __init__(self, endpoint: str, config: Config, events: ConnectionEvents) -> None:
         self.endpoint = endpoint
         self.config = config
         self.events = events

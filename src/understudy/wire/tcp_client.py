@@ -10,7 +10,14 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.wire.ending import end_tasks
-from understudy.wire.interface import CLOSING_SECONDS, PeerEvents, Port, RemotePort, Server
+from understudy.wire.interface import (
+    CLOSING_SECONDS,
+    ConnectionEvents,
+    PeerEvents,
+    Port,
+    RemotePort,
+    Server,
+)
 from understudy.wire.tcp import TcpConnection
 
 log = logging.getLogger(__name__)
@@ -42,7 +49,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 class TcpClient:
     """Connects one endpoint to its host; one connection at a time."""
 
-    def __init__(self, endpoint: str, config: Config, events: PeerEvents) -> None:
+    def __init__(self, endpoint: str, config: Config, events: ConnectionEvents) -> None:
         self.endpoint = endpoint
         self.config = config
         self.events = events

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import Any, Protocol
 
-from understudy.ports import UNLIMITED, WireMessage
+from understudy.ports import UNLIMITED
 from understudy.wire import tcp
 from understudy.wire.interface import Sink
 from understudy.wire.zmtp import PasswordCheck, ZmtpError, ZmtpReader
@@ -73,7 +73,7 @@ class ZmtpSocket(Protocol):
 
 
 class ZmtpServer:
-    """Listens for the peers of one socket; `PeerEvents` of its TCP server."""
+    """Listens for the peers of one socket; `ConnectionEvents` of its TCP server."""
 
     def __init__(self, endpoint: str, config: tcp.Config, kind: bytes, owner: ZmtpSocket) -> None:
         self._endpoint = endpoint
@@ -135,12 +135,6 @@ class ZmtpServer:
         connection.drained()
         if connection.joined:
             self._owner.drained(connection)
-
-    def addresses(self, endpoint: str) -> list[str]:
-        return []
-
-    def last_will(self, endpoint: str) -> WireMessage | None:
-        return None
 
     # ── inside ──
 

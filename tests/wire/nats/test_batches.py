@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from tests.wire.nats.bench import RobotFace, RobotSession, client_of, run, running, until
+from tests.wire.nats.bench import TICK, RobotFace, RobotSession, client_of, run, running, until
 
-from understudy.ports import WireMessage
+from understudy.ports import CONFIRMED, WireMessage
+from understudy.simulation.cell import Cell
+from understudy.wire.exchange import InProcessCell
 
 ROUNDS = 20
 SIZES = (0, 1, 900, 70_000)
@@ -78,3 +80,58 @@ def test_messages_are_whole_and_in_order(caplog: pytest.LogCaptureFixture) -> No
 
     run(test())
     assert "bench.r9.state" in caplog.text, "a message that is too large is named"
+
+
+# ── received messages ──
+
+
+class CountingFace(RobotFace):
+    """Counts how often the exchange asks for answers: at least once in each of its turns."""
+
+    turns = 0
+
+    def ready_peers(self) -> list[str]:
+        self.turns += 1
+        return super().ready_peers()
+
+
+def turns_for(confirmations: int) -> int:
+    """Turns of the exchange for confirmations that have arrived together."""
+    face = CountingFace()
+    cell = InProcessCell(Cell("bench", digest="", parts={"robot": face}, faces={"nats": face}))
+    client = cell.connect("nats", "nats")
+    for _ in range(confirmations):
+        face.put(b"event")
+    cell.advance(0.01)
+    sent = [message for message in client.messages() if message.reply_to]
+    assert len(sent) == confirmations
+    turns = face.turns
+    client.say_many([WireMessage(CONFIRMED, b"", message.reply_to) for message in sent])
+    assert face.confirmed == confirmations
+    assert not len(face.outbox)
+    return face.turns - turns
+
+
+def test_confirmations_that_arrive_together_cost_one_turn() -> None:
+    assert turns_for(200) == turns_for(1)
+
+
+def test_confirmations_of_a_server_are_handled_together() -> None:
+    """The number of turns is far below that of the confirmations and commands."""
+    events, commands = 2000, 400
+
+    async def test() -> None:
+        face = CountingFace(events=events, per_tick=events)
+        face.credit = 1000
+        async with running(face, rate=0.0) as bench, client_of(bench.address) as client:
+            for n in range(commands):
+                await client.publish(f"robot.r{n}.command.request", b"command %d" % n)
+            await client.flush()
+            bench.cell.clock_state.set_rate(1.0)
+            await until(lambda: len(face.received) == commands and len(face.put_ids) >= events)
+            await until(lambda: not len(face.outbox))
+        assert [m.payload for m in face.received] == [b"command %d" % n for n in range(commands)]
+        ticks = bench.cell.now // TICK
+        assert face.turns < 4 * ticks + (len(face.put_ids) + commands) / 2
+
+    run(test())

@@ -45,6 +45,8 @@ LARGEST_PULL = 4 << 20
 """Bytes of the messages of one request."""
 CREDIT_SECONDS = 0.02
 """Time after which a session that had no credit is asked again."""
+AT_ONCE = 256
+"""Received messages that the session gets in one turn of the event loop."""
 MOST_UNCONFIRMED = MOST_UNHANDLED = 10_000
 NO_RESPONDERS = "503"
 ENDS_OF_PULL = {"404", "408", "409", NO_RESPONDERS}
@@ -93,6 +95,8 @@ class NatsLink(BrokerQueue):
         self._unconfirmed: dict[str, tuple[str, float]] = {}
         """Reply address → message id, and the time when no confirmation is expected any more."""
         self._unhandled = unhandled
+        self._arrived: deque[WireMessage] = deque()
+        """Messages and confirmations for the session, given to it together in the next turn."""
         self._finishing = False
         self._pull_subscription: Subscription | None = None
         self._progress = asyncio.Event()
@@ -135,7 +139,7 @@ class NatsLink(BrokerQueue):
         self._client.give_up("the cell closed the connection")
 
     def behind(self) -> bool:
-        return super().behind() or bool(self._unconfirmed)
+        return super().behind() or bool(self._unconfirmed or self._arrived)
 
     async def give_back(self) -> None:
         """Lets the server deliver again, at once, what was received and not acknowledged."""
@@ -151,7 +155,7 @@ class NatsLink(BrokerQueue):
         try:
             if self._pull_subscription is not None:
                 await self._client.leave(self._pull_subscription, self._config.answer_timeout_s)
-            while self._pending or self._unconfirmed:
+            while self._pending or self._unconfirmed or self._arrived:
                 self._progress.clear()
                 await self._progress.wait()
             await self.give_back()
@@ -186,6 +190,8 @@ class NatsLink(BrokerQueue):
             self._queue.clear()
             self._pending = 0
             self._progress.set()
+            while self._arrived:
+                self._give_arrived()
             self._events.closed(self._connection)
         return self._client.lost.result()
 
@@ -229,8 +235,7 @@ class NatsLink(BrokerQueue):
             self._drained()
         else:
             self._said = ""
-            self._progress.set()
-            self._events.receive(self._connection, WireMessage(CONFIRMED, b"", message_id))
+            self._note_arrived(WireMessage(CONFIRMED, b"", message_id))
 
     async def _watch(self) -> None:
         """Notices a server that does not answer, and confirmations that do not come."""
@@ -254,6 +259,27 @@ class NatsLink(BrokerQueue):
         self._progress.set()
         if self._connection is not None:
             self._events.drained(self._connection)
+
+    # ── to the session ──
+
+    def _note_arrived(self, message: WireMessage) -> None:
+        if not self._arrived:
+            asyncio.get_running_loop().call_soon(self._give_arrived)
+        self._arrived.append(message)
+
+    def _give_arrived(self) -> None:
+        """Gives the session what has arrived since the last turn, at most `AT_ONCE` messages."""
+        if not self._arrived or self._connection is None:
+            return
+        count = min(len(self._arrived), AT_ONCE)
+        messages = [self._arrived.popleft() for _ in range(count)]
+        if self._arrived:
+            asyncio.get_running_loop().call_soon(self._give_arrived)
+        self._progress.set()
+        self._events.receive_many(self._connection, messages)
+        self._asked -= sum(message.address != CONFIRMED for message in messages)
+        if self._asked <= 0:
+            self._pull_ended.set()
 
     # ── backend to robot ──
 
@@ -304,12 +330,7 @@ class NatsLink(BrokerQueue):
             del self._unhandled[next(iter(self._unhandled))]
         if self._connection is None or self._finishing:
             return
-        self._asked -= 1
-        self._events.receive(
-            self._connection, WireMessage(message.subject, message.data, message.reply)
-        )
-        if self._asked <= 0:
-            self._pull_ended.set()
+        self._note_arrived(WireMessage(message.subject, message.data, message.reply))
 
     def _pull_status(self, headers: dict[str, str]) -> None:
         status, reason = headers.get("Status", ""), headers.get("Description", "")
