@@ -161,8 +161,13 @@ class _Watch:
                 self._problem(f"{again}: limit the pick zone", step, self._cell.now)
 
     def _part_event(self, event: DeviceEvent) -> None:
+        """A part that was put down drops from its place: on a pallet that is a fault; into a box,
+        where no pallet is, it may be meant."""
         self._stood(event.at)
-        self._problem(event.text, self._step_number(), event.at)
+        put = (self._name, self._finished[-1].name if self._finished else "")
+        loose = self._pallet is None or bool(self.job.config.places)
+        slight = loose and any(name and event.text.startswith(f"{name} ") for name in put)
+        self._problem(event.text, self._step_number(), event.at, slight=slight)
 
     def _cycle_ended(self, number: int, success: bool, now: int) -> None:
         self._stood(now)
@@ -194,9 +199,9 @@ class _Watch:
         """The number of the step under way, or of the last one."""
         return max(len(self._steps) + self.moves, 1)
 
-    def _problem(self, message: str, step: int, now: int) -> None:
+    def _problem(self, message: str, step: int, now: int, *, slight: bool = False) -> None:
         reach = NO_REACH.search(message) is not None
-        self._problems.append(JobProblem(step, message, seconds(now), reach))
+        self._problems.append(JobProblem(step, message, seconds(now), reach, slight))
 
     def _unreachable(self) -> str:
         """All cells of the pallet that are out of reach, not only the first one."""
@@ -215,7 +220,11 @@ class _Watch:
         elif ended not in GOOD_ENDS or NO_REACH.search(status.last_error):
             self._problem(status.last_error + self._unreachable(), *self._failed)
         self._stage()
+        if not self._steps:  # the job failed before it did anything
+            self._steps.append(JobStep(1, "MOVE_TO_SCAN", 0.0, 0.0))
+        last = len(self._steps)
+        problems = (structs.replace(each, step=min(each.step, last)) for each in self._problems)
         return JobRecord(
             self._robot, self._arm.tool(now), tuple(self._steps), tuple(self._finished),
-            tuple(self._stages), tuple(self._problems), ended,
+            tuple(self._stages), tuple(problems), ended,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from understudy.offline.pick_place.record import JobRecord, part_times
 from understudy.offline.robot import MovesParts, offline_robot
 from understudy.offline.validate.judge import judge_events
 from understudy.offline.validate.report import Report
-from understudy.offline.walk import Event
+from understudy.offline.walk import Event, Violation
 
 PROGRAM = "pick & place"
 WITHOUT = ("dialect", "scenario", "held")
@@ -48,7 +48,7 @@ def job_cycle_time(
     config = in_mode(config, name, mode_of_operation)
     record = record_job(config, name, cycles)
     times = cycle_time_of(_events(config, record))
-    return replace(times, parts=tuple(part_times(record)))
+    return replace(times, parts=tuple(part_times(record)), violations=tuple(_failures(record)))
 
 
 def _checked(config: CellConfig, robot: str) -> MovesParts:
@@ -65,6 +65,14 @@ def _events(config: CellConfig, record: JobRecord) -> Iterator[Event]:
     if setup.mount is not None and not isinstance(mover := setup.mount(record.tool), Refused):
         setup = replace(setup, mover=mover)
     return job_events(record, setup)
+
+
+def _failures(record: JobRecord) -> Iterator[Violation]:
+    """Why the job does not do its work, in words with part, cell and state."""
+    for each in record.problems:
+        if not each.slight:
+            said = f"{record.label(each.step)}: {each.message}"
+            yield Violation(each.step, "unreachable" if each.unreachable else "process", said)
 
 
 def _placed(record: JobRecord) -> str:

@@ -65,7 +65,7 @@ from understudy.offline.setup import (
 from understudy.offline.straights import Straights, is_straight, straights
 from understudy.space.kinematics.follow import FailureKind as Obstacle
 
-Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable", "singularity"]
+Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable", "singularity", "process"]
 UNSUPPORTED, JOINT_LIMIT, NO_TOOL = 20, 2, 38
 NOT_DRILLED = "{} is accepted by the controller, which then moves nothing: no hole is drilled"
 MOST_AHEAD = 256

@@ -108,6 +108,15 @@ def test_a_cell_of_the_pallet_out_of_reach_is_named() -> None:
     assert "the arm cannot reach 2 of 4 cells of the pallet: 1 (row 0" in found.message
 
 
+def test_a_scan_position_out_of_reach_is_found_before_the_first_step() -> None:
+    text = (CELLS / "good.yaml").read_text().replace("x: 390, y: 310", "x: 4000, y: 310")
+    report = validate_job(read_config(text, "cell.yaml"))
+    (found,) = report.violations
+    assert found.kind == "unreachable"
+    assert "part 1, pallet cell 0 (row 0, column 0, layer 0), MOVE_TO_SCAN: " in found.message
+    assert "scan position: move 1 of 1: " in found.message
+
+
 def test_a_post_in_the_way_of_the_carried_part_only_is_found_as_in_the_running_cell() -> None:
     report = validate_job(cell("post"))
     first = report.violations[0]
@@ -161,6 +170,30 @@ def test_a_placed_part_that_is_picked_up_again_is_named() -> None:
     report = validate_job(read_config(text, "cell.yaml"))
     assert not report.passed
     assert any("is picked up again from pallet cell" in f.message for f in report.violations)
+
+
+def test_a_part_that_drops_from_its_place_is_a_warning_only_where_no_pallet_is() -> None:
+    text = (CELLS / "good.yaml").read_text().replace("y: -150, z: 100", "y: -150, z: 180")
+    on_pallet = validate_job(read_config(text, "cell.yaml"), cycles=1)
+    assert "(box_4), pallet cell 0" in on_pallet.violations[0].message
+    assert "box_4 has dropped 80 mm" in on_pallet.violations[0].message
+    loose = "".join(line for line in text.splitlines(True) if "pallet:" not in line)
+    into_a_box = validate_job(read_config(loose, "cell.yaml"), cycles=1)
+    assert into_a_box.passed
+    assert any("box_4 has dropped 80 mm" in each.message for each in into_a_box.warnings)
+
+
+def test_cycle_time_of_a_job_that_fails_says_why() -> None:
+    (found,) = job_cycle_time(cell("out_of_reach")).violations
+    assert found.kind == "unreachable"
+    assert found.message.startswith("part 2, pallet cell 1 (row 0, column 1, layer 0), SCANNING: ")
+
+
+@pytest.mark.parametrize("name", ["bin_picking", "sorting", "machine_tending", "assembly"])
+def test_the_shipped_jobs_are_proven(name: str) -> None:
+    report = validate_job(load_config(name), cycles=2)
+    assert report.passed, report.violations
+    assert report.table.unproven == 0
 
 
 # ── options and refusals ────────────────────────────────────────────────────────────────────────

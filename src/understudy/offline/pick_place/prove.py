@@ -41,7 +41,7 @@ def job_events(record: JobRecord, setup: Setup) -> Iterator[Event]:
             walker.events.append(
                 Violation(line, "unreachable", said)
                 if problem.unreachable
-                else Remark(line, "process", problem.message, problem.time_s)
+                else Remark(line, "process", problem.message, problem.time_s, problem.slight)
             )
         yield from walker.take()
 

@@ -45,12 +45,13 @@ class JobPart(Struct, frozen=True):
 
 
 class JobProblem(Struct, frozen=True):
-    """`step`: number of the step, from 1."""
+    """`step`: number of the step, from 1. `slight`: a warning."""
 
     step: int
     message: str
     time_s: float
     unreachable: bool = False
+    slight: bool = False
 
 
 class JobRecord(Struct, frozen=True):
