@@ -91,6 +91,8 @@ WRONG = [
     ("rows: 4", "rows: 0", r"pallet\.rows"),
     ("pattern: SNAKE", "pattern: ZIG", r"pallet\.pattern"),
     ("close_timeout_ms: 500", "close_timeout_s: 1", r"gripper\.close_timeout_s: unknown key"),
+    ("columns: 4", "columns: 3\n  interleave: ROTATE", r"pallet: interleave: ROTATE needs square"),
+    ("pattern: SNAKE", "start_corner: TOP_LEF", r"start_corner.*did you mean.*TOP_LEFT"),
     ("min_confidence: 0.8", "min_confidence: 80", r"min_confidence"),
     ("camera_address:", "camera_adress:", r"did you mean.*camera_address"),
 ]

@@ -11,6 +11,9 @@ import msgspec.inspect as shape
 
 from understudy.errors import ConfigError, unknown
 
+MISFIT = "this does not fit"
+"""The problem of a value that has another type."""
+
 
 def read(value: Any, kind: Any, key: str = "") -> Any:
     """``value`` as a ``kind`` (a Struct class or any type msgspec knows), or a ConfigError."""
@@ -81,14 +84,18 @@ def _tuple(value: Any, info: shape.TupleType, key: str) -> tuple[Any, ...]:
 
 
 def _union(value: Any, info: shape.UnionType, key: str) -> Any:
+    """The first type that takes the value. If none does, the error is that of the type which was
+    meant: one with an error inside, a mapping, or the only type besides None."""
+    alone = sum(not isinstance(kind, shape.NoneType) for kind in info.types) == 1
     problems = []
     for kind in info.types:
         try:
             return read(value, kind, key)
         except ConfigError as problem:
-            problems.append(problem)
-    inside = [problem for problem in problems if problem.key != key]
-    raise inside[0] if inside else _wrong(value, describe(info), key)
+            meant = alone or isinstance(kind, shape.StructType)
+            if problem.key != key or (meant and problem.problem != MISFIT):
+                problems.append(problem)
+    raise problems[0] if problems else _wrong(value, describe(info), key)
 
 
 def _int(value: Any, info: shape.IntType, key: str) -> int:
@@ -224,7 +231,7 @@ def _describe_range(noun: str, info: shape.IntType | shape.FloatType) -> str:
 
 
 def _wrong(value: Any, allowed: str, key: str) -> ConfigError:
-    return ConfigError("this does not fit", key=key, value=value, allowed=allowed)
+    return ConfigError(MISFIT, key=key, value=value, allowed=allowed)
 
 
 def _join(key: str, name: str) -> str:

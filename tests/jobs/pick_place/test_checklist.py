@@ -229,7 +229,7 @@ def test_a_cell_says_at_load_what_does_not_fit() -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"source": "fixed"}, "pick_position"),
         ({"source": "pallet"}, "source_pallet"),
-        ({"insert": {}}, "insert"),
+        ({"insert": {}}, r"insert: a contact is required, and no input reports it"),
         ({"insert": {}, "handshake": {"at_place": [{"wait": "DI12"}]}}, "insert"),
         ({"insert": {"contact": "TOUCH"}}, r"insert\.contact"),
         ({"insert": {"force_input": "AI99"}}, r"insert\.force_input"),

@@ -87,7 +87,8 @@ class Insert(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.required and self.contact is None and self.force_input is None:
             raise ValueError(
-                "no input reports the contact; give `contact`, `force_input` or `required: false`"
+                "a contact is required, and no input reports it; give `contact`, `force_input` or "
+                "`required: false`"
             )
 
 
