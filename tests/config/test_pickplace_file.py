@@ -95,6 +95,14 @@ WRONG = [
     ("pattern: SNAKE", "start_corner: TOP_LEF", r"start_corner.*did you mean.*TOP_LEFT"),
     ("min_confidence: 0.8", "min_confidence: 80", r"min_confidence"),
     ("camera_address:", "camera_adress:", r"did you mean.*camera_address"),
+    ("x: 400.0", "x: 4.0e+12", r"scan_position\.x: out of range.*allowed"),
+    ("rx: 180.0", "rx: 1.0e+300", r"scan_position\.rx: out of range.*allowed"),
+    ("move_speed_mm_s: 500.0", "move_speed_mm_s: 1.0e-9", r"move_speed_mm_s: out of range"),
+    (
+        "  max_scan_retries: 5",
+        "  handshake: {at_pick: [{}]}",
+        r"handshake\.at_pick: step 1 .*`set`",
+    ),
 ]
 
 
@@ -105,6 +113,13 @@ def test_wrong_keys_name_file_line_and_key(
     assert old in PICKPLACE
     with pytest.raises(ConfigError, match=message):
         loaded(tmp_path, PICKPLACE.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("section", ["pickplace", "pallet", "safety", "vision", "modes"])
+@pytest.mark.parametrize("value", ["[]", "''", "0", "false"])
+def test_a_section_that_is_no_mapping_is_an_error(tmp_path: Path, section: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=rf"robots\.g60\.{section}.*allowed: a mapping"):
+        loaded(tmp_path, more=f", {section}: {value}")
 
 
 def test_a_file_without_an_arm_for_it_is_an_error(tmp_path: Path) -> None:

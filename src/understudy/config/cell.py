@@ -388,7 +388,7 @@ def _robot(
         for key, value in body.items()
         if key in mounted
     }
-    sections = {key: value or {} for key, value in body.items() if key in jobs}
+    sections = {key: {} if value is None else value for key, value in body.items() if key in jobs}
     pick_place = document.at(keys, read, sections, PickPlaceSections)
     program = _program(document, keys, head)
     return RobotConfig(head.kind, config, faces, real, devices, program, pick_place)

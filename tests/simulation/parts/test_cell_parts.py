@@ -75,6 +75,7 @@ def test_parts_of_a_cell_file_rest_on_what_is_below() -> None:
         (at(CUBE, "other", 1e9, 0, 0), "wrong pose"),
         (at(CUBE, "other", 0, 0, 70) | {"color": "red"}, "color"),
         (at(CUBE, "other", 0, 0, 70) | {"grid": {"rows": 400, "columns": 400}}, "too many parts"),
+        (at(CUBE, "other", 0, 0, 70) | {"grid": {"rows": 2, "pitch_mm": [0, 1e300, 0]}}, "large"),
     ],
 )
 def test_a_part_that_does_not_fit_is_an_error_with_its_name(

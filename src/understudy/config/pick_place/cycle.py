@@ -5,18 +5,15 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from understudy.config.pick_place.pallet import PalletConfig
-from understudy.config.pick_place.position import Position
+from understudy.config.pick_place.position import PoseMmDeg, Position
 
 Millimetres = Annotated[float, Meta(ge=0, le=10_000)]
-Speed = Annotated[float, Meta(gt=0, le=10_000)]
+Speed = Annotated[float, Meta(ge=0.01, le=10_000)]
 Confidence = Annotated[float, Meta(ge=0, le=1)]
 Milliseconds = Annotated[float, Meta(gt=0, le=600_000)]
 Tries = Annotated[int, Meta(ge=1, le=1000)]
 SCAN = Position(400.0, 0.0, 500.0)
 PLACE = Position(600.0, -200.0, 100.0)
-
-
-Six = tuple[float, float, float, float, float, float]
 PinName = int | Annotated[str, Meta(min_length=1, max_length=64)]
 ClassName = Annotated[str, Meta(max_length=64)]
 ANY_CLASS = "*"
@@ -31,7 +28,7 @@ class Grasp(Struct, frozen=True, forbid_unknown_fields=True):
     along the axis of the tool, or straight down.
     """
 
-    offset_mm_deg: Six | None = None
+    offset_mm_deg: PoseMmDeg | None = None
     symmetry_deg: Annotated[float, Meta(ge=0, le=360)] = 0.0
     approach: Literal["tool", "up"] = "tool"
 

@@ -40,6 +40,6 @@ def over(own: Mapping[str, Any], file: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a robot, with the sections of pickplace.yaml below them."""
     merged = dict(own)
     for name, section in file.items():
-        mine = own.get(name)
-        merged[name] = {**(section or {}), **(mine or {})} if isinstance(mine or {}, dict) else mine
+        mine = {} if own.get(name) is None else own[name]
+        merged[name] = {**(section or {}), **mine} if isinstance(mine, dict) else mine
     return merged

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.config.pick_place.position import Position
+from understudy.config.pick_place.cycle import Speed
+from understudy.config.pick_place.position import Coordinate, Position
 from understudy.errors import ConfigError
 from understudy.ports.modes import TargetMode
 
@@ -21,7 +22,7 @@ class TouchPlate(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     position: Position
-    plate_z_mm: float
+    plate_z_mm: Coordinate
     depth_mm: Millimetres = 50.0
     speed_mm_s: Annotated[float, Meta(gt=0, le=100)] = 5.0
     tolerance_mm: Millimetres = 1.0
@@ -41,7 +42,7 @@ class ModesConfig(Struct, frozen=True, forbid_unknown_fields=True):
     change: Literal["automatic", "manual"] = "manual"
     park_positions: dict[TargetMode, Position] = {}
     park_joints_deg: dict[TargetMode, JointsDeg] = {}
-    park_speed_mm_s: Annotated[float, Meta(gt=0, le=10_000)] = 250.0
+    park_speed_mm_s: Speed = 250.0
     calibrate: TouchPlate | None = None
     stop_timeout_s: Seconds = 10.0
     step_timeout_s: Seconds = 300.0

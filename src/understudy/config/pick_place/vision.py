@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from understudy.config.pick_place.position import PoseMmDeg
+
 Pixels = Annotated[int, Meta(ge=16, le=20_000)]
 Focus = Annotated[float, Meta(gt=0, le=1e6)]
 
@@ -20,7 +22,7 @@ class VisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
     hand_eye_calibration_file: Annotated[str, Meta(max_length=1024)] = ""
     source: Literal["ground_truth", "process"] = "ground_truth"
     mount: Literal["eye_in_hand", "eye_to_hand"] = "eye_in_hand"
-    camera_mm_deg: tuple[float, float, float, float, float, float] | None = None
+    camera_mm_deg: PoseMmDeg | None = None
     width_px: Pixels = 1280
     height_px: Pixels = 960
     fx_px: Focus | None = None

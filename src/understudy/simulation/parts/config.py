@@ -83,7 +83,13 @@ class PartConfig(
             value = PartValue(
                 name, self.class_name or self.name, self.type, size, self.mass_kg, self.color
             )
-            yield value, first @ translation(x, y, z)
+            at = first @ translation(x, y, z)
+            if not (abs(at[:3, 3]) <= FARTHEST).all():
+                allowed = f"all parts within {FARTHEST:g} m"
+                pitch = self.grid.pitch_mm if self.grid else None
+                key = f"{self.name}.grid.pitch_mm"
+                raise ConfigError("the grid is too large", key=key, value=pitch, allowed=allowed)
+            yield value, at
 
     def _place(self) -> Array:
         try:

@@ -103,7 +103,7 @@ class RtuReader:
             size = known.calculateRtuFrameSize(part) if known else 0
         except ModbusException:
             size, known = 0, None
-        if known:
+        if known and size <= LONGEST_RTU and (size or len(part) < LONGEST_RTU):
             return size if 0 < size <= len(part) else 0
         too_long = LONGEST_RTU if len(part) >= LONGEST_RTU else 0
         return _size_by_check_sum(part[:LONGEST_RTU]) or too_long
