@@ -1,6 +1,6 @@
 """Checks of sections of pickplace.yaml that must fit together."""
 
-from understudy.config.pick_place.cycle import CycleConfig, Handshake
+from understudy.config.pick_place.cycle import CycleConfig
 from understudy.config.pick_place.safety import SafetyConfig
 from understudy.errors import ConfigError
 
@@ -15,7 +15,6 @@ def check_sections(cycle: CycleConfig, safety: SafetyConfig) -> list[str]:
             )
     _check_source(cycle)
     _check_speeds(cycle, safety)
-    _check_handshake(cycle.handshake)
     enabled = {"pick_zone": safety.enable_pick_zone, "place_zone": safety.enable_place_zone}
     return [
         f"safety.{name} is not given: positions are not checked"
@@ -54,14 +53,3 @@ def _check_speeds(cycle: CycleConfig, safety: SafetyConfig) -> None:
                 value=speed,
                 allowed=f"up to {most:g}",
             )
-
-
-def _check_handshake(handshake: Handshake) -> None:
-    for name in Handshake.__struct_fields__:
-        for number, step in enumerate(getattr(handshake, name), start=1):
-            if (step.set is None) == (step.wait is None):
-                raise ConfigError(
-                    f"step {number} does nothing, or two things",
-                    key=f"pickplace.handshake.{name}",
-                    allowed="either `set` with an output, or `wait` with an input",
-                )
