@@ -98,11 +98,6 @@ WRONG = [
     ("x: 400.0", "x: 4.0e+12", r"scan_position\.x: out of range.*allowed"),
     ("rx: 180.0", "rx: 1.0e+300", r"scan_position\.rx: out of range.*allowed"),
     ("move_speed_mm_s: 500.0", "move_speed_mm_s: 1.0e-9", r"move_speed_mm_s: out of range"),
-    (
-        "  max_scan_retries: 5",
-        "  handshake: {at_pick: [{}]}",
-        r"handshake\.at_pick: step 1 .*`set`",
-    ),
 ]
 
 
