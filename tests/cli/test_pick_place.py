@@ -74,3 +74,21 @@ def test_a_running_cell_is_started_watched_and_stopped(tmp_path: Path) -> None:
         stopped = called("stop", *ready)
         assert stopped.exit_code == 1
         assert "not running" in stopped.output
+
+
+def test_a_fault_is_shown_once_and_cleared(tmp_path: Path) -> None:
+    with StandIn(written(tmp_path), rate="0") as cell:
+        ReadyFile(Path("ready.json"), cell.secret).write("pick", 0.0, dict(cell.endpoints))
+        ready = ("--ready-file", "ready.json")
+        assert "no fault to reset" in called("reset", *ready).output
+        assert called("run", "--no-wait", *ready).exit_code == 0
+        cell.inject("axis_fault", on="g60", axis=1)
+        cell.forward(0.1)
+        shown = called("status", *ready).stdout
+        assert "g60: ERROR" in shown
+        assert shown.count("ARM_FAULT") == 1
+        cell.do("reset", robot="g60")
+        assert "reset it first (reset_pick_place)" in called("run", "--no-wait", *ready).output
+        done = called("reset", *ready)
+        assert (done.exit_code, "g60: IDLE" in done.stdout) == (0, True), done.output
+        assert called("run", "--no-wait", *ready).exit_code == 0

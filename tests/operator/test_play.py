@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.operator.conftest import Bench
+from tests.operator.pick_cell import written
 
 CELL = """
 robots:
@@ -66,3 +67,34 @@ def test_a_program_that_cannot_be_loaded_is_logged(
     with caplog.at_level(logging.WARNING):
         bench.live.operator.play.load_named_programs()
     assert "arm: the program long.gcode is not loaded: a program is running" in caplog.text
+
+
+# ── pick & place ──
+
+
+def test_play_starts_the_job_of_a_robot_without_a_program(
+    bench_of: Callable[[str], Bench], tmp_path: Path
+) -> None:
+    bench = bench_of(written(tmp_path))
+    answer = bench.do("play")
+    assert (answer["started"], answer["refused"]) == (["g60"], {})
+    bench.forward(3.0)
+    bench.do("pause_pick_place")
+    bench.forward(3.0)
+    again = bench.do("play")
+    assert (again["started"], again["under_way"]) == ([], True), "a paused job is not started anew"
+    bench.do("resume_pick_place")
+    bench.forward(60.0)
+    assert bench.do("pick_place")["reason"] == "PALLET_FULL"
+    assert bench.do("play")["refused"]["g60"].startswith("PALLET_FULL")
+
+
+def test_play_runs_the_program_of_a_robot_that_has_a_job_too(
+    bench_of: Callable[[str], Bench], tmp_path: Path
+) -> None:
+    bench = bench_of(written(tmp_path))
+    bench.do("load_program", robot="g60", text="G4 P1\n", name="dwell.gcode")
+    bench.forward(0.1)
+    assert bench.do("play")["started"] == ["g60"]
+    assert bench.do("program", robot="g60")["state"] == "running"
+    assert bench.do("pick_place")["state"] == "IDLE"

@@ -473,6 +473,7 @@ class OperatorApi:
             now=pump.now,
             changed=self.history.follow_real,
         )  # fmt: skip
+        self.pick_place = PickPlaceCommands(self.robots, self.log)
         self.changes = Changes(pump)
         around = EnvironmentCommands(config, cell.parts, pump, runs, self.changes, files)
         clock = ClockCommands(
@@ -499,7 +500,7 @@ class OperatorApi:
             PinCommands(self.robots),
             PointCommands(self.robots, parts),
             TeachCommands(self.robots),
-            PickPlaceCommands(self.robots, self.log),
+            self.pick_place,
             OperationModeCommands(self.robots, self.log),
             ToolCommands(self.robots),
         )
@@ -514,8 +515,9 @@ class OperatorApi:
     ) -> tuple[Subject, ...]:
         programs = ProgramCommands(config, self.robots, self.slices, runs, self.changes)
         self.play = PlayCommands(
-            config, self.robots, start=clock.start, load=programs.load, run=programs.run
-        )
+            config, self.robots, start=clock.start, load=programs.load, run=programs.run,
+            pick_place=self.pick_place,
+        )  # fmt: skip
         folder = ProjectFolder(config, files)
         self.project = ProjectCommands(config, self.robots, parts, folder, programs)
         library = LibraryCommands(config, self.robots, folder)

@@ -86,8 +86,8 @@ COMMANDS = {
     ),
     "pick-place": Command(
         "pick_place",
-        "Run, watch and stop the pick & place job of a robot.",
-        "pick-place run --cell my_cell.yaml --cycles 10",
+        "Run, watch, stop and reset the pick & place job of a robot.",
+        "pick-place run --cell pick_place --cycles 10",
     ),
     "campaign": Command(
         "campaign",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from understudy.app.pick_place_run import Summary
 
 pick_place = typer.Typer(
-    help="Run, watch and stop the pick & place job of a robot: in a running cell, or headless.",
+    help="Run, watch, stop and reset the pick & place job of a robot: in a running cell, or headless.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -97,6 +97,23 @@ def stop(
 ) -> None:
     """Stop the job: the arm brakes, the hand keeps its part."""
     _show(_ask(one_cell(running, ready_file), "stop_pick_place", robot), as_json)
+
+
+@pick_place.command()
+def reset(
+    robot: RobotOption = "",
+    running: RunningOption = "",
+    ready_file: OneReadyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Clear the fault of the job, and enable the drives. The hand keeps its part.
+
+    After an emergency stop reset the robot first: `understudy ctl reset`.
+    """
+    ready = one_cell(running, ready_file)
+    name = _ask(ready, "pick_place", robot)["robot"]
+    _ask(ready, "enable", name)
+    _show(_ask(ready, "reset_pick_place", name), as_json)
 
 
 # ── headless ────────────────────────────────────────────────────────────────────────────────────
@@ -187,6 +204,6 @@ def _show(status: dict[str, Any], as_json: bool) -> None:
             f"mean {times['mean_s']:.2f} s"
         )
     )
-    for text in (status["reason"] or status["code"], status["last_error"]):
-        if text:
-            print(f"  {printable(str(text))}")
+    code, why = status["reason"] or status["code"], status["last_error"]
+    if text := why if why.startswith(code) else f"{code}: {why}":
+        print(f"  {printable(text)}")

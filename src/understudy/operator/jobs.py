@@ -1,6 +1,6 @@
 """Commands for the jobs of a robot: pick & place with its pallet, and the modes of operation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, to_builtins
@@ -128,7 +128,7 @@ class PickPlaceCommands:
         add = Command
         found = [
             add("pick_place", "state, counts and target of the cycle", self._look, OfJob, "viewer"),
-            add("start_pick_place", "run cycle after cycle", self._start, Cycles),
+            add("start_pick_place", "run cycle after cycle", self.start, Cycles),
             self._of_cycle("single_pick_place", "run one cycle", _single),
             self._of_cycle("stop_pick_place", "end the run; a held part stays", _called("stop")),
             self._of_cycle("pause_pick_place", "feed hold", _called("pause")),
@@ -161,7 +161,15 @@ class PickPlaceCommands:
     def _look(self, given: OfJob) -> Any:
         return self._jobs.look(given.robot, PICK_PLACE)
 
-    def _start(self, given: Cycles) -> Any:
+    def robots(self) -> Collection[str]:
+        """The robots with such a job."""
+        return self._jobs.having(PICK_PLACE)
+
+    def running(self) -> bool:
+        """Whether a job runs, also if its robot stands: it waits, or is paused."""
+        return any(self._jobs.look(name, PICK_PLACE)["running"] for name in self.robots())
+
+    def start(self, given: Cycles) -> Any:
         def start(cycle: Any, now: int) -> Refused | None:
             refused: Refused | None = cycle.start(now, max_cycles=given.max_cycles)
             return refused

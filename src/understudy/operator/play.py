@@ -1,4 +1,5 @@
-"""`play`: lets time run and runs the loaded programs; programs that a cell file names."""
+"""`play`: lets time run, runs the loaded programs and starts pick & place; programs that a cell file
+names."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -7,6 +8,7 @@ from typing import Any
 
 from understudy.config import CellConfig
 from understudy.errors import Refused
+from understudy.operator.jobs import Cycles, PickPlaceCommands
 from understudy.operator.programs import LoadProgram, RunProgram
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
@@ -17,7 +19,7 @@ log = logging.getLogger(__name__)
 
 class PlayCommands:
     """``start`` lets time run and answers with the metrics; ``load`` and ``run`` are the commands
-    `load_program` and `run_program`."""
+    `load_program` and `run_program`; ``pick_place`` has the jobs of the robots."""
 
     def __init__(
         self,
@@ -27,15 +29,20 @@ class PlayCommands:
         start: Callable[[], dict[str, Any]],
         load: Callable[[LoadProgram], Any],
         run: Callable[[RunProgram], Any],
+        pick_place: PickPlaceCommands,
     ) -> None:
         self._config = config
         self._robots = robots
         self._start = start
         self._load = load
         self._run = run
+        self._pick_place = pick_place
 
     def commands(self) -> list[Command]:
-        doc = "let time run; if no robot moves, run the loaded program of every simulated robot"
+        doc = (
+            "let time run; if no robot moves, run the loaded program of every simulated robot, "
+            "or its pick & place job"
+        )
         return [Command("play", doc, lambda _: self._play())]
 
     def load_named_programs(self) -> None:
@@ -52,9 +59,9 @@ class PlayCommands:
 
     def _play(self) -> dict[str, Any]:
         answer = self._start()
-        if any(robot.under_way() for robot in self._robots):
+        if any(robot.under_way() for robot in self._robots) or self._pick_place.running():
             return {**answer, "started": [], "refused": {}, "under_way": True}
-        ready = [robot for robot in self._robots if _has_program(robot)]
+        ready = [robot for robot in self._robots if _has_program(robot) or self._has_job(robot)]
         refusals: Mapping[str, Refused | None] = {r.name: self._begin(r) for r in ready}
         return {
             **answer,
@@ -64,13 +71,18 @@ class PlayCommands:
         }
 
     def _begin(self, robot: Robot) -> Refused | None:
-        """Switches the drives on where they are switched, and runs the program from its start."""
+        """Switches the drives on where they are switched, and runs the program from its start, or
+        the job of a robot without a program."""
         if "drives" in robot.skills() and not robot.condition().enabled:
             refused = robot.do("enable")
             if refused is not None:
                 return refused
-        answer = self._run(RunProgram(robot.name))
+        name, program = robot.name, _has_program(robot)
+        answer = self._run(RunProgram(name)) if program else self._pick_place.start(Cycles(name))
         return answer if isinstance(answer, Refused) else None
+
+    def _has_job(self, robot: Robot) -> bool:
+        return robot.real is None and robot.name in self._pick_place.robots()
 
 
 def _log_refusal(robot: str, program: str, answer: Any) -> None:

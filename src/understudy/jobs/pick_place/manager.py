@@ -43,7 +43,7 @@ StateListener = Callable[[State, State, int], None]
 """Called with the old state, the new one and the time."""
 IS_RUNNING = Refused("pick & place is running: stop it first")
 NOT_RUNNING = Refused("pick & place is not running")
-IN_ERROR = Refused("pick & place has a fault: reset it first")
+IN_ERROR = Refused("pick & place has a fault: reset it first (reset_pick_place)")
 NOT_PAUSED = Refused("pick & place is not paused")
 NO_ERROR = Refused("pick & place has no fault to reset")
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
