@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from understudy.app.pick_place_run import Summary
 
 pick_place = typer.Typer(
-    help="Run, watch, stop and reset the pick & place job of a robot: in a running cell, or headless.",
+    help="Run, watch, stop and reset the pick & place job of a robot: in a live cell, or headless.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

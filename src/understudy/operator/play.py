@@ -1,4 +1,4 @@
-"""`play`: lets time run, runs the loaded programs and starts pick & place; programs that a cell file
+"""`play`: lets time run, runs loaded programs and starts pick & place; programs that a cell file
 names."""
 
 import logging

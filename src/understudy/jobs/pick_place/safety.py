@@ -108,7 +108,7 @@ class VisionWatchdog(Struct):
 
 
 ADVICE: Mapping[PickPlaceError, str] = {
-    "EMERGENCY_STOP": "reset the robot, enable its drives, reset the job; the hand still has what it had",
+    "EMERGENCY_STOP": "reset the robot, enable its drives, reset the job; the hand has not changed",
     "ARM_FAULT": "see the robot's message, then reset the job",
     "OUT_OF_REACH": "move the part or the position, then reset the job",
     "OUT_OF_ZONE": "correct the position or the zone, then reset the job",
