@@ -77,7 +77,7 @@ def test_a_running_cell_is_started_watched_and_stopped(tmp_path: Path) -> None:
 
 
 def test_a_fault_is_shown_once_and_cleared(tmp_path: Path) -> None:
-    with StandIn(written(tmp_path), rate="0") as cell:
+    with StandIn(written(tmp_path), rate=0.0) as cell:
         ReadyFile(Path("ready.json"), cell.secret).write("pick", 0.0, dict(cell.endpoints))
         ready = ("--ready-file", "ready.json")
         assert "no fault to reset" in called("reset", *ready).output
