@@ -473,7 +473,6 @@ class OperatorApi:
             now=pump.now,
             changed=self.history.follow_real,
         )  # fmt: skip
-        self.pick_place = PickPlaceCommands(self.robots, self.log)
         self.changes = Changes(pump)
         around = EnvironmentCommands(config, cell.parts, pump, runs, self.changes, files)
         clock = ClockCommands(
@@ -491,6 +490,7 @@ class OperatorApi:
         )
 
     def _robot_subjects(self, parts: dict[str, Part], pump: Pump) -> tuple[Subject, ...]:
+        self._pick_place = PickPlaceCommands(self.robots, self.log)
         return (
             PartCommands(parts, pump),
             self.events,
@@ -500,7 +500,7 @@ class OperatorApi:
             PinCommands(self.robots),
             PointCommands(self.robots, parts),
             TeachCommands(self.robots),
-            self.pick_place,
+            self._pick_place,
             OperationModeCommands(self.robots, self.log),
             ToolCommands(self.robots),
         )
@@ -516,7 +516,7 @@ class OperatorApi:
         programs = ProgramCommands(config, self.robots, self.slices, runs, self.changes)
         self.play = PlayCommands(
             config, self.robots, start=clock.start, load=programs.load, run=programs.run,
-            pick_place=self.pick_place,
+            pick_place=self._pick_place,
         )  # fmt: skip
         folder = ProjectFolder(config, files)
         self.project = ProjectCommands(config, self.robots, parts, folder, programs)
