@@ -65,29 +65,24 @@ class Lens:
 
     def distorted(self, spots: Array) -> Array:
         """Points at z = 1 → where the lens shows them."""
-        k1, k2, p1, p2, k3 = self.distortion
-        x, y = spots[..., 0], spots[..., 1]
-        r2 = x * x + y * y
-        radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
-        return np.stack(
-            [
-                x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x),
-                y * radial + p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y,
-            ],
-            axis=-1,
-        )
+        return np.stack(self._shown(spots[..., 0], spots[..., 1]), axis=-1)
 
     def undistorted(self, shown: Array) -> Array:
         """The inverse of `distorted`, by Newton's method."""
         if not any(self.distortion):
             return np.array(shown, dtype=np.float64)
-        found = np.array(shown, dtype=np.float64)
+        goal_x, goal_y = np.array(np.moveaxis(shown, -1, 0), dtype=np.float64)
+        x, y = goal_x.copy(), goal_y.copy()
         for _ in range(UNDISTORT_STEPS):
-            error = self.distorted(found) - shown
-            found -= np.linalg.solve(self._slope(found), error[..., None])[..., 0]
-            if np.abs(error).max(initial=0.0) < UNDISTORTED:
+            there_x, there_y = self._shown(x, y)
+            dx, dy = there_x - goal_x, there_y - goal_y
+            xx, mixed, yy = self._slopes(x, y)
+            divisor = xx * yy - mixed * mixed
+            x -= (yy * dx - mixed * dy) / divisor
+            y -= (xx * dy - mixed * dx) / divisor
+            if max(np.abs(dx).max(initial=0.0), np.abs(dy).max(initial=0.0)) < UNDISTORTED:
                 break
-        return found
+        return np.stack([x, y], axis=-1)
 
     def pixel_slopes(self, points: Array) -> Array:
         """(…, 2, 3): the derivative of `pixels`."""
@@ -100,12 +95,25 @@ class Lens:
 
     def _slope(self, spots: Array) -> Array:
         """(…, 2, 2): the derivative of `distorted`."""
+        xx, mixed, yy = self._slopes(spots[..., 0], spots[..., 1])
+        return np.stack([np.stack([xx, mixed], -1), np.stack([mixed, yy], -1)], -2)
+
+    def _shown(self, x: Array, y: Array) -> tuple[Array, Array]:
         k1, k2, p1, p2, k3 = self.distortion
-        x, y = spots[..., 0], spots[..., 1]
+        r2 = x * x + y * y
+        radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
+        return (
+            x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x),
+            y * radial + p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y,
+        )
+
+    def _slopes(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
+        """dx'/dx, dx'/dy = dy'/dx, dy'/dy."""
+        k1, k2, p1, p2, k3 = self.distortion
         r2 = x * x + y * y
         radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
         growth = 2.0 * (k1 + r2 * (2.0 * k2 + r2 * 3.0 * k3))
         mixed = x * y * growth + 2.0 * (p1 * x + p2 * y)
         xx = radial + x * x * growth + 2.0 * p1 * y + 6.0 * p2 * x
         yy = radial + y * y * growth + 6.0 * p1 * y + 2.0 * p2 * x
-        return np.stack([np.stack([xx, mixed], -1), np.stack([mixed, yy], -1)], -2)
+        return xx, mixed, yy
