@@ -15,9 +15,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from understudy.app.build import build_cell
 from understudy.campaign.engines import ENGINES, local
 from understudy.campaign.journal import Journal
-from understudy.campaign.one_run import Outcome, run_one
+from understudy.campaign.one_run import Outcome, Run, run_one
 from understudy.campaign.page import histogram, page
 from understudy.campaign.plan import PlanFile, RunSpec, read_plan, replaced
 from understudy.campaign.report import as_csv, digest_of, interval, quantile, report_of, spread
@@ -53,6 +54,31 @@ def outcomes(planned: PlanFile) -> list[Outcome]:
 
 
 # ── outcomes ──
+
+
+def test_messages_of_mobile_robots_are_confirmed_as_by_a_broker(tmp_path: Path) -> None:
+    """Each is sent once: what is not confirmed is sent again after 2 s and keeps robots awake."""
+    text = """
+cell: fleet
+for_s: 7
+script:
+  - at_s: 1
+    to: nats
+    address: robot.robot-1.command.request
+    message: {messageId: go, payload: {commandType: SET_SPEED_LIMIT, parameters: {maxSpeedMps: 1}}}
+figures: {waiting: fleet.waiting}
+checks: {waiting: {equals: 0}}
+"""
+    planned = read_plan(str(tmp_path / "campaign.yaml"), text)
+    spec = next(planned.plan.specs())
+    config = planned.config(spec)
+    run = Run(planned, config, build_cell(config))
+    assert run.play() == ""
+    assert run.broken(run.figures()) == ""
+    sent = [event.address[1] for event in run.cell.transcript if event.address is not None]
+    ids = [reply_to for reply_to in sent if reply_to]
+    assert len(ids) > 20
+    assert {ids.count(each) for each in ids} == {2}, "the message, and its confirmation"
 
 
 def test_a_run_is_the_same_every_time_and_differs_by_its_seed(planned: PlanFile) -> None:

@@ -15,7 +15,7 @@ from understudy.config import CellConfig
 from understudy.config.files import ProgramFile
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.ports import WireMessage
+from understudy.ports import AwaitsConfirmations, WireMessage
 from understudy.ports.operation import skills
 from understudy.ports.pick_place import GOOD_ENDS, PickPlaceStatus
 from understudy.ports.program import ProgramControl
@@ -84,6 +84,8 @@ class Run:
         self._programs_of = {robot: self._control(robot) for robot in self._texts}
         self._jobs = {robot: self._job(robot) for robot in planned.plan.pick_place}
         self._clients: dict[str, Client] = {}
+        self._brokers: list[Client] = []
+        """The clients that stand for a broker."""
         self._problems: list[str] = []
 
     # ── playing ──
@@ -126,7 +128,19 @@ class Run:
         """To a time, or to the end of all programs and jobs if the plan has no time of its own."""
         while self.cell.now < end_s and not (self._plan.for_s is None and self._all_ended()):
             step = min(SLICE_S, end_s - self.cell.now)
-            self.cell.advance_to(self._cell.now + nanoseconds(step))
+            self._run_to(self._cell.now + nanoseconds(step))
+
+    def _run_to(self, end: int) -> None:
+        """Runs to a time. Brokers confirm messages at the instant at which they receive them."""
+        while self._brokers and (at := self.cell.exchange.next_wake()) is not None and at < end:
+            self.cell.advance_to(at)
+            self._confirm()
+        self.cell.advance_to(end)
+        self._confirm()
+
+    def _confirm(self) -> None:
+        for broker in self._brokers:
+            broker.confirm()
 
     def _all_ended(self) -> bool:
         last = max((words.at_s for words in self._plan.script), default=0.0)
@@ -136,7 +150,9 @@ class Run:
 
     def _say(self, words: Words) -> None:
         if words.to not in self._clients:
-            self._clients[words.to] = self.cell.connect(words.to)
+            client = self._clients[words.to] = self.cell.connect(words.to)
+            if isinstance(self._cell.faces[words.to], AwaitsConfirmations):
+                self._brokers.append(client)
         if words.text is not None:
             self._clients[words.to].say(words.text.encode())
             return

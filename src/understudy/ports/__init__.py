@@ -190,6 +190,13 @@ class MessageFace(TimedPart, Protocol):
         ...
 
 
+@runtime_checkable
+class AwaitsConfirmations(Protocol):
+    """A message face whose broker confirms each message that has a `reply_to`; see `CONFIRMED`."""
+
+    awaits_confirmations: Literal[True]
+
+
 AnyFace = Face | MessageFace
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from understudy.ports import UNLIMITED, WireMessage
+from understudy.ports import CONFIRMED, UNLIMITED, WireMessage
 from understudy.wire.message_faults import Data
 
 if TYPE_CHECKING:
@@ -44,6 +44,13 @@ class Client:
         """Messages received since the last call."""
         messages, self._messages = self._messages, []
         return messages
+
+    def confirm(self) -> None:
+        """Removes the messages received since the last call, and confirms those that need it, as a
+        broker does."""
+        due = [WireMessage(CONFIRMED, b"", m.reply_to) for m in self.messages() if m.reply_to]
+        if due:
+            self.say_many(due)
 
     def ask(self, data: bytes) -> bytes:
         """Sends bytes, runs the cell while an answer is owed, and returns what was received."""

@@ -11,7 +11,7 @@ again, and the robot drops what it has already seen.
 import re
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -112,6 +112,8 @@ class FleetSession:
 
 class FleetFace(SessionFace[FleetSession], NotInjectable):
     """``subjects``: those on which the robots receive messages."""
+
+    awaits_confirmations: Literal[True] = True
 
     def __init__(self, link: FleetLink, subjects: Sequence[str]) -> None:
         self.link = link
