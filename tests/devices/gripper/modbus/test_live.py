@@ -21,6 +21,8 @@ from understudy.errors import ConfigError, Refused
 
 FACES = {"gripper": {"rtu": {}, "tcp": {"port": 0}}}
 PATIENCE_S = 60.0
+LONG_MS = 10_000.0
+"""For an answer on a busy machine."""
 DUMB_STATUS = [0x3100, 0x0000, 0x0D00]
 """Status of a Robotiq that is activated and open."""
 
@@ -49,9 +51,12 @@ def gripper_of(live: Live) -> GripperController:
 def client_of(live: Live, kind: str) -> ModbusBaseClient:
     place = live.endpoints[f"g60.gripper.{kind}"]
     if kind == "rtu":
-        return AsyncModbusSerialClient(place.removeprefix("pty:"), baudrate=115200, retries=0)
+        pty = place.removeprefix("pty:")
+        return AsyncModbusSerialClient(pty, baudrate=115200, retries=0, timeout=PATIENCE_S)
     host, _, port = place.rpartition("//")[2].rpartition(":")
-    return AsyncModbusTcpClient(host, port=int(port), framer=FramerType.SOCKET, retries=0)
+    return AsyncModbusTcpClient(
+        host, port=int(port), framer=FramerType.SOCKET, retries=0, timeout=PATIENCE_S
+    )
 
 
 # ── pymodbus as client ──
@@ -119,7 +124,7 @@ async def _real(make: str, kind: str, framing: str) -> tuple[list[str], float]:
     there = live_of(make, activate_at_start=False)
     await there.start()
     place = there.endpoints[f"g60.gripper.{kind}"]
-    here = live_of(make, real=place.removeprefix("pty:"), framing=framing, timeout_ms=2000.0)
+    here = live_of(make, real=place.removeprefix("pty:"), framing=framing, timeout_ms=LONG_MS)
     await here.start()
     ended: list[str] = []
     gripper = gripper_of(here)
@@ -170,13 +175,13 @@ async def _commanded() -> list[int]:
     assert await server.listen()
     listening: Any = server.transport
     port = listening.sockets[0].getsockname()[1]
-    live = live_of(real=f"127.0.0.1:{port}", timeout_ms=2000.0)
+    live = live_of(real=f"127.0.0.1:{port}", timeout_ms=LONG_MS)
     await live.start()
     gripper = gripper_of(live)
     try:
         await until(lambda: gripper.status(live._pump.now()).state == "OPENED")
         live._pump.act(gripper.start_grip)
-        async with AsyncModbusTcpClient("127.0.0.1", port=port) as client:
+        async with AsyncModbusTcpClient("127.0.0.1", port=port, timeout=PATIENCE_S) as client:
             async with asyncio.timeout(PATIENCE_S):
                 while True:
                     read = await client.read_holding_registers(0x03E8, count=3, device_id=9)

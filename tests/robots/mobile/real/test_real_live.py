@@ -36,7 +36,7 @@ def device() -> SimDevice:
 
 async def _set_speed(port: int) -> list[int]:
     """The control word and the set speed that have arrived at the server."""
-    async with AsyncModbusTcpClient("127.0.0.1", port=port) as client:
+    async with AsyncModbusTcpClient("127.0.0.1", port=port, timeout=DEADLINE_SECONDS) as client:
         answer = await client.read_holding_registers(0, count=3, device_id=1)
     return list(answer.registers)
 
