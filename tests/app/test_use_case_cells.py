@@ -6,12 +6,16 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from understudy.app.build import build_cell
 from understudy.config import CellConfig, load_config, read_config
 from understudy.config.files import find_cell
 from understudy.errors import ConfigError
+from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.ports.parts import PartReading
+from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
+from understudy.simulation.scenario import Config as Rules
 from understudy.units import nanoseconds
 from understudy.wire.exchange import InProcessCell
 
@@ -54,6 +58,18 @@ class WholeRun:
         found, wanted = sorted(self.places_mm()), sorted(expected)
         assert len(found) == len(wanted)
         return all(min(math.dist(a, b) for b in found) < 0.5 for a in wanted)
+
+
+def started(config: CellConfig) -> tuple[Cell, PickPlaceManager]:
+    """A cell whose job has been started."""
+    cell = build_cell(config)
+    parts: dict[str, Any] = dict(cell.parts)
+    parts["g60"].connect(0)
+    parts["g60"].enable(0)
+    job = parts["g60.pick_place"]
+    assert isinstance(job, PickPlaceManager)
+    assert job.start(0) is None
+    return cell, job
 
 
 def test_pick_place_fills_its_pallet() -> None:
@@ -110,15 +126,55 @@ def test_assembly_inserts_every_pin_until_the_force() -> None:
 def test_assembly_without_the_force_is_a_fault_with_the_pin_in_the_hand() -> None:
     config = load_config("assembly")
     rules = {n: r for n, r in config.head.scenario.rules.items() if n != "bottom_2"}
-    cell = build_cell(config.with_rules(type(config.head.scenario)(rules)))
-    parts: dict[str, Any] = dict(cell.parts)
-    parts["g60"].connect(0)
-    parts["g60"].enable(0)
-    assert parts["g60.pick_place"].start(0) is None
-    InProcessCell(cell).run_while(parts["g60.pick_place"].is_running)
-    status = parts["g60.pick_place"].status(cell.now)
+    cell, job = started(config.with_rules(Rules(rules)))
+    InProcessCell(cell).run_while(job.is_running)
+    status = job.status(cell.now)
     assert (status.state, status.code, status.success_count) == ("ERROR", "NO_CONTACT", 1)
-    assert parts["g60.gripper"].has_part(cell.now)
+    assert status.holding
+
+
+@pytest.mark.parametrize(
+    ("rule", "code", "holds"),
+    [
+        ({"fault": "vacuum_leak", "on": "g60.gripper", "parameters": {"share": 1.0},
+          "when": {"of": "g60.io", "pin": "VACUUM_OK", "after_s": 1.5}}, "PART_LOST", False),
+        ({"fault": "vision_silent", "on": "g60.vision"}, "VISION_TIMEOUT", False),
+        ({"fault": "grip_miss", "on": "g60.gripper"}, "GRIP_FAILED", False),
+        ({"fault": "emergency_stop", "on": "g60",
+          "when": {"of": "g60.io", "pin": "VACUUM_OK", "after_s": 1.5}}, "EMERGENCY_STOP", True),
+    ],
+)  # fmt: skip
+def test_a_fault_in_bin_picking_is_named_and_only_a_leak_drops_the_part(
+    rule: dict[str, Any], code: str, holds: bool
+) -> None:
+    config = load_config("bin_picking").with_rules(convert({"rules": {"it": rule}}, Rules))
+    cell, job = started(config)
+    InProcessCell(cell).run_while(job.is_running)
+    parts: dict[str, Any] = dict(cell.parts)
+    status = job.status(cell.now)
+    assert (status.state, status.code, status.holding) == ("ERROR", code, holds)
+    cell.advance(cell.now + nanoseconds(2.0))  # the vacuum decays, the part falls
+    true = parts["parts"].status(cell.now)
+    assert any(part.state == "held" for part in true.parts) == holds
+    assert true.dropped == (code == "PART_LOST")
+
+
+def test_a_run_that_is_restored_in_another_cell_ends_with_the_same_bytes() -> None:
+    config = load_config("machine_tending")
+    cell, job = started(config)
+    saved = []
+    for instant in (0.7, 3.1, 4.9, 6.2, 8.8):
+        cell.advance(nanoseconds(instant))
+        saved.append(write_snapshot(cell.snapshot()))
+    end = nanoseconds(14.0)
+    cell.advance(end)
+    assert job.status(end).success_count == 1
+    expected = write_snapshot(cell.snapshot())
+    for snapshot in saved:
+        other = build_cell(config)
+        other.restore(read_snapshot(snapshot))
+        other.advance(end)
+        assert write_snapshot(other.snapshot()) == expected
 
 
 @pytest.mark.parametrize(

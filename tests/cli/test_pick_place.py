@@ -69,6 +69,7 @@ def test_a_running_cell_is_started_watched_and_stopped(tmp_path: Path) -> None:
         done = called("run", "--cycles", "2", *ready)
         assert done.exit_code == 0, done.output
         assert "2 success" in done.stdout
+        assert called("status", *ready).stdout.splitlines()[1:] == ["  DONE"]
         shown = json.loads(called("status", "--json", *ready).stdout)
         assert (shown["success_count"], shown["reason"]) == (2, "DONE")
         stopped = called("stop", *ready)
