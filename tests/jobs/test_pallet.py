@@ -44,6 +44,15 @@ def drawn(pattern: PatternType, rows: int, columns: int) -> list[list[int]]:
 # ── Pallet: Pattern generation ──────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize("index", [-1, 13])
+def test_an_index_outside_the_pallet_is_refused_in_a_snapshot(index: int) -> None:
+    pallet = PalletPattern(PalletConfig(rows=3, columns=4, layers=1), PLACE)
+    with pytest.raises(ValueError, match=f"no cell {index}"):
+        pallet.load(index)
+    pallet.load(12)
+    assert pallet.is_full()
+
+
 def test_snake_goes_along_rows_and_zigzag_along_columns() -> None:
     assert drawn("SNAKE", 3, 4) == [[1, 2, 3, 4], [8, 7, 6, 5], [9, 10, 11, 12]]
     assert drawn("ZIGZAG", 3, 4) == [[1, 6, 7, 12], [2, 5, 8, 11], [3, 4, 9, 10]]

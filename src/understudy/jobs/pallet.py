@@ -131,4 +131,5 @@ class PalletPattern:
         return self._index
 
     def load(self, state: int) -> None:
-        self._index = int(state)
+        if refused := self.skip_to_position(int(state)):
+            raise ValueError(refused.reason)

@@ -355,3 +355,26 @@ def test_an_answer_with_an_error_is_asked_again_until_the_watchdog_expires() -> 
     assert bench.now - began == 1000 * NS_PER_MS
     assert len(bench.vision.requests) == 5
     assert "the camera is not connected" in bench.status.last_error
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"target": None}, "GRIPPING without a part"),
+        ({"state": "PAUSED", "before": "ERROR"}, "paused in ERROR"),
+        ({"work": {"step": -1}}, "step -1 of 0"),
+    ],
+)
+def test_a_crafted_snapshot_is_refused_and_changes_nothing(
+    change: dict[str, Any], problem: str
+) -> None:
+    bench = Bench()
+    bench.job.run_single_cycle(0)
+    bench.run_to("GRIPPING")
+    saved = bench.copy_state()
+    with pytest.raises(ValueError, match=problem):
+        bench.job.load({**saved, **change})
+    assert bench.copy_state() == saved
+    bench.job.load(saved)
+    bench.run()
+    assert bench.cycles == [(1, True)]

@@ -20,6 +20,7 @@ from understudy.jobs.pick_place.state import (
     Note,
     NoteKind,
     Saved,
+    check_saved,
     statistics,
 )
 from understudy.jobs.pick_place.steps import Release, Rest, Step
@@ -242,8 +243,9 @@ class PickPlaceManager:
         return msgspec.to_builtins(self._state)
 
     def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, Saved)
-        self._work.state = self._state.work
+        saved = msgspec.convert(state, Saved)
+        check_saved(saved)
+        self._state, self._work.state = saved, saved.work
 
     # ── start and end of a cycle ──
 

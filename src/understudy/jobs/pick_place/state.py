@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from understudy.jobs.pick_place.choice import Chosen
 from understudy.jobs.pick_place.safety import VisionWatchdog
-from understudy.jobs.pick_place.table import State
+from understudy.jobs.pick_place.table import RUNNING, State
 from understudy.jobs.pick_place.work import WorkState
 from understudy.ports.pick_place import (
     PickPlaceError,
@@ -73,6 +73,18 @@ class Saved(Struct):
     notes: list[Note] = []
     due: int | None = None
     work: WorkState = field(default_factory=WorkState)
+
+
+def check_saved(saved: Saved) -> None:
+    """Raises ValueError for a snapshot that no job has written."""
+    work = saved.work
+    if not 0 <= work.step <= len(work.steps):
+        raise ValueError(f"step {work.step} of {len(work.steps)}")
+    if saved.state == "PAUSED" and saved.before not in RUNNING:
+        raise ValueError(f"paused in {saved.before}")
+    at = saved.before if saved.state == "PAUSED" else saved.state
+    if saved.target is None and at in RUNNING[RUNNING.index("MOVE_TO_PICK") :]:
+        raise ValueError(f"{at} without a part")
 
 
 def statistics(saved: Saved) -> PickPlaceStatistics:
