@@ -40,9 +40,14 @@ class Summary(Struct, frozen=True):
         return self.success > 0 and self.ended in GOOD_ENDS and self.state == "IDLE"
 
 
+def robots_with_job(config: CellConfig) -> list[str]:
+    """The robots with the section `pickplace`."""
+    return [name for name, each in config.robots.items() if each.pick_place.pickplace is not None]
+
+
 def chosen_robot(config: CellConfig, robot: str) -> str:
     """The robot of the job: this one, or the only one with the section `pickplace`."""
-    able = [name for name, each in config.robots.items() if each.pick_place.pickplace is not None]
+    able = robots_with_job(config)
     if robot and robot not in able:
         raise unknown("robot with the section `pickplace`", robot, able, key="--robot")
     if not robot and len(able) != 1:

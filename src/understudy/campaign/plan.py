@@ -14,6 +14,7 @@ import yaml
 from msgspec import Meta, Struct
 
 from understudy.app.build import build_cell
+from understudy.app.pick_place_run import robots_with_job
 from understudy.config import CellConfig, read_config
 from understudy.config.document import parse
 from understudy.config.files import ProgramFile, find_cell, find_program, found_beside, read_text
@@ -205,7 +206,7 @@ def _check_names(plan: Plan, config: CellConfig, cell: Cell, programs: Collectio
     for robot in plan.programs or ():
         if robot not in config.robots:
             raise unknown("robot", robot, config.robots, key=f"programs.{robot}")
-    able = [name for name, each in config.robots.items() if each.pick_place.pickplace is not None]
+    able = robots_with_job(config)
     for robot, cycles in plan.pick_place.items():
         key = f"pick_place.{robot}"
         if robot not in able:
