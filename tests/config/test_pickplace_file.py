@@ -85,6 +85,18 @@ def test_files_are_found_beside_the_file_or_in_the_folder_above(tmp_path: Path, 
     assert found.resolve() == (below / at / "hand_eye_calib.yaml").resolve()
 
 
+def test_a_missing_calibration_file_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = loaded(tmp_path)
+    config.camera("g60")
+    assert not caplog.records
+    (tmp_path / "config" / "hand_eye_calib.yaml").unlink()
+    load_config(config.document.file).camera("g60")
+    assert "there is no file" in caplog.text
+    assert "hand_eye_calib.yaml: its camera is taken to be at the flange" in caplog.text
+
+
 WRONG = [
     ("scan_position:", "scan_positon:", r"pickplace\.yaml:4: .*scan_positon.*did you mean.*scan_p"),
     ("pallet:", "palet:", r"palet: unknown key.*did you mean.*pallet"),

@@ -1,5 +1,6 @@
 """A cell file: robots with their faces and devices, scenario, environment and endpoints."""
 
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -54,6 +55,8 @@ from understudy.wire.interface import Port, Wire
 
 if TYPE_CHECKING:
     from understudy.simulation.parts.sequence import PartSequence
+
+log = logging.getLogger(__name__)
 
 Controller = Literal["simulation", "real", "auto"]
 RealPlace = Destination | Device
@@ -239,7 +242,11 @@ class CellConfig:
     def camera(self, robot: str) -> CameraModel:
         """The camera of a robot with the section `vision`, with its calibration file read."""
         vision = self.robots[robot].pick_place.vision or VisionConfig()
-        text = self._calibration(vision)
+        text, file = self._calibration(vision), vision.hand_eye_calibration_file
+        if file and text is None and vision.camera_mm_deg is None:
+            log.warning(
+                "%s: there is no file %s: its camera is taken to be at the flange", robot, file
+            )
         try:
             found = (
                 None if text is None else read_calibration(text, vision.hand_eye_calibration_file)
