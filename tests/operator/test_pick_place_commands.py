@@ -187,3 +187,31 @@ def test_no_object_in_the_hand_has_the_name_of_a_part(bench: Bench) -> None:
     thing = {"name": "cube_1", "type": "box", "dimensions_mm": [10, 10, 10]}
     assert "part 'cube_1'" in bench.refusal("attach", robot="g60", object=thing)
     bench.do("attach", robot="g60", object={**thing, "name": "camera"})
+
+
+def test_the_job_needs_the_tool_of_its_mode(bench: Bench) -> None:
+    bench.do("set_tool", robot="g60", tool=1)
+    bench.forward(1.0)
+    assert "PICKPLACE needs tool 2" in bench.refusal("start_pick_place")
+    bench.do("set_tool", robot="g60", tool=2)
+    bench.forward(1.0)
+    bench.do("single_pick_place")
+    until(bench, "RETRACT_PLACE")
+
+
+def test_a_gripper_with_a_part_is_not_put_into_its_dock(tmp_path: Path) -> None:
+    text = TEXT.replace("80, 0, 0, 0]}", "80, 0, 0, 0], dock: {x: 300, y: -400, z: 300}}")
+    bench = Bench(written(tmp_path, text.replace("welder: {}", "tool_changer: {}")))
+    try:
+        bench.do("enable", robot="g60")
+        bench.do("start_pick_place")
+        until(bench, "MOVE_TO_PLACE")
+        assert "running" in bench.refusal("mount_by_hand", tool=1)
+        bench.do("stop_pick_place")
+        bench.forward(2.0)
+        assert "holds a part" in bench.refusal("change_tool", tool=0)
+        bench.do("release_part")
+        bench.forward(2.0)
+        bench.do("change_tool", tool=0)
+    finally:
+        bench.close()

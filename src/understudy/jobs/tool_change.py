@@ -29,6 +29,8 @@ from understudy.jobs.tools import ToolManager
 from understudy.ports import ControllerStatus, Finished, Ticket
 from understudy.ports.io import PinChange
 from understudy.ports.operation import Target
+from understudy.ports.pick_place import Gripper
+from understudy.ports.refusals import HAND_FULL
 from understudy.ports.tools import ChangerSettings
 from understudy.space.pose import Pose
 from understudy.space.transform import inverse, matrix
@@ -108,8 +110,10 @@ class ToolChanger:
         pins: ChangerPins,
         controller: ChangeController,
         settings: ChangerSettings,
+        gripper: Gripper | None = None,
     ) -> None:
         self._manager = manager
+        self._gripper = gripper
         self._arm = arm
         self._pins = pins
         self._controller = controller
@@ -132,6 +136,8 @@ class ToolChanger:
         state = self._state
         if state.phase in WORKING:
             return BUSY
+        if self._gripper is not None and self._gripper.status(now).part_detected:
+            return HAND_FULL
         change = self._manager.change(tool, now)
         if isinstance(change, Refused):
             return change

@@ -28,6 +28,11 @@ def tool_parts(
         return {"tools": manager}, None
     motion = ControllerMotion(arm.controller, arm.move_to, arm.flange)
     changer = ToolChanger(
-        manager, arm=motion, pins=pins, controller=arm.controller, settings=settings
+        manager,
+        arm=motion,
+        pins=pins,
+        controller=arm.controller,
+        settings=settings,
+        gripper=devices.get("gripper"),
     )
     return {"tools": manager, "tool_motion": motion, "tool_change": changer}, changer

@@ -225,7 +225,7 @@ class ToolLock:
 
     def actions(self) -> Mapping[str, DeviceAction]:
         said = "a person mounts this tool at the flange; 0: takes the present one off"
-        return {"mount_by_hand": DeviceAction(said, ("tool",), self.mount_by_hand)}
+        return {"mount_by_hand": DeviceAction(said, ("tool",), self.mount_by_hand, "", False)}
 
     # ── faults ──
 

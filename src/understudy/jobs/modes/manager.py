@@ -30,6 +30,7 @@ from understudy.ports.modes import (
 )
 from understudy.ports.operation import OccupiesRobot, Target
 from understudy.ports.pick_place import Gripper
+from understudy.ports.refusals import HAND_FULL
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM, nanoseconds
 
@@ -152,7 +153,7 @@ class ModeManager:
         if around.arc_on():
             return Refused("the arc is on: switch it off first (M5)")
         if around.gripper is not None and around.gripper.status(now).part_detected:
-            return Refused("the gripper holds a part: place or release it first")
+            return HAND_FULL
         return self._not_at_rest(now)
 
     def is_changing_mode(self) -> bool:
@@ -205,9 +206,12 @@ class ModeManager:
 
     def pick_place_refusal(self, now: int) -> Refused | None:
         """Why the pick & place cycle cannot start."""
-        if self._state.mode == "PICKPLACE":
+        if self._state.mode != "PICKPLACE":
+            return Refused(f"the mode is {self._state.mode}: request the mode PICKPLACE first")
+        wanted, mounted = self._config.tools.get("PICKPLACE"), self._mounted(now)
+        if wanted in (None, mounted):
             return None
-        return Refused(f"the mode is {self._state.mode}: request the mode PICKPLACE first")
+        return Refused(f"tool {mounted} is active; PICKPLACE needs tool {wanted}: change it first")
 
     def occupied(self, now: int) -> Refused | None:
         """While the changeover moves the robot; in a step with a person at it, jogs are allowed."""
