@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 from tests.operator.conftest import Bench
 
 from understudy.operator.history import (
@@ -198,6 +199,22 @@ def test_thinning_keeps_the_last_row(count: int, most: int, kept: int) -> None:
     found = thinned(range(count), most)
     assert len(found) == kept
     assert found[-1:] == list(range(count))[-1:]
+
+
+def test_a_robot_of_a_fleet_that_drives_from_the_start_is_read_once(
+    bench_of: Callable[[str], Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings: list[MobileActions] = []
+    reading = MobileActions.axis_reading
+
+    def driving(actions: MobileActions, now: int) -> AxisReading:
+        readings.append(actions)
+        found = reading(actions, now)
+        return structs.replace(found, pose=found.pose._replace(x=float(len(readings))))
+
+    monkeypatch.setattr(MobileActions, "axis_reading", driving)
+    bench_of("fleet").forward(2.0)
+    assert len(readings) == len(set(readings))
 
 
 def test_a_fleet_is_read_only_when_somebody_looks(

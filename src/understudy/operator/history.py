@@ -78,7 +78,8 @@ class History:
         self._watched = {name: each for name, each in self._records.items() if each.is_plotted}
         """Records that are kept up to date: of robots with something to plot, or once queried."""
         self._unseen = dict(self._records)
-        """Records of robots that were not seen at rest since their last change."""
+        """Records of robots that were not seen at rest since their last change; of a robot that is
+        not watched the first reading is enough."""
         self._budget = Budget(wall)
         self._last = -COARSE_PERIOD
         self._timer: asyncio.TimerHandle | None = None
@@ -110,7 +111,11 @@ class History:
                 record.add(now)
         if changing:
             self._last = now
-        self._unseen = {name: each for name, each in self._unseen.items() if not each.settled}
+        self._unseen = {
+            name: each
+            for name, each in self._watched.items()
+            if name in self._unseen and not each.settled
+        }
 
     def acted(self, now: int) -> None:
         for record in self._watched.values():
