@@ -40,6 +40,15 @@ STEPS = 200
 
 
 @compiled
+def _horizon(speeds: Floats, seconds: float) -> float:
+    """Seconds that are looked ahead: on the spot a full turn at most."""
+    if speeds[0] != 0.0 or speeds[1] != 0.0:
+        return seconds
+    full_turn: float = 2.0 * math.pi / abs(speeds[2])
+    return min(seconds, full_turn)
+
+
+@compiled
 def free_way(
     pose: Floats,
     outline: Floats,
@@ -58,9 +67,7 @@ def free_way(
     metres = pace(speeds[0], speeds[1], speeds[2], around)
     if metres <= 0.0:
         return math.inf
-    horizon = longest / metres
-    if speeds[0] == 0.0 and speeds[1] == 0.0:
-        horizon = min(horizon, 2.0 * math.pi / abs(speeds[2]))
+    horizon = _horizon(speeds, longest / metres)
     first = _first_touch(
         pose, outline, speeds, horizon, margin, widening * metres, around, circles, circle_span,
         lines, line_span,
@@ -91,9 +98,7 @@ def watched_way(  # kernel
     metres = pace(speeds[0], speeds[1], speeds[2], around)
     if metres <= 0.0:
         return math.inf
-    horizon = longest / metres
-    if speeds[0] == 0.0 and speeds[1] == 0.0:
-        horizon = min(horizon, 2.0 * math.pi / abs(speeds[2]))
+    horizon = _horizon(speeds, longest / metres)
     growth = WIDENING * metres
     x, y, far, fastest = _middle(pose, outline, speeds, horizon, MARGIN, growth, around)
     if not math.hypot(x - spot[0], y - spot[1]) + far <= spot[2] - TOUCH:

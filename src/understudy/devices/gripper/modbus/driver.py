@@ -21,7 +21,13 @@ from msgspec import Meta, Struct
 from understudy.devices.gripper.actuator import Direction, Reading, Timing
 from understudy.devices.gripper.modbus import ServoConfig
 from understudy.devices.gripper.modbus.client import Pending, read_request, write_request
-from understudy.devices.gripper.modbus.frames import Frame, Kind, build_frame, frame_reader
+from understudy.devices.gripper.modbus.frames import (
+    LINE_RULES,
+    Frame,
+    Kind,
+    build_frame,
+    frame_reader,
+)
 from understudy.devices.gripper.modbus.interface import (
     Opening,
     Piece,
@@ -222,7 +228,7 @@ class ServoDriver(DeviceCaller):
         state = self._state
         assert state.pending is not None
         state.pending.due = now + round(self._config.timeout_ms * NS_PER_MS)
-        transaction = state.transaction if self._kind == "tcp" else 0
+        transaction = state.transaction if LINE_RULES[self._kind].numbered else 0
         state.unsent += build_frame(self._kind, Frame(self._unit, transaction, state.pending.pdu))
         state.ready_at = now
         self._tell()
@@ -232,7 +238,7 @@ class ServoDriver(DeviceCaller):
         pending = state.pending
         if pending is None or frame.unit != self._unit or not pending.fits(frame.pdu):
             return  # a late answer to a request that was repeated
-        if self._kind == "tcp" and frame.transaction != state.transaction:
+        if LINE_RULES[self._kind].numbered and frame.transaction != state.transaction:
             return
         state.pending = None
         self._schedule.answered()

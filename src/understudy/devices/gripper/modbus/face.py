@@ -14,7 +14,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from understudy.devices.gripper.modbus.frames import Frame, Kind, build_frame, frame_reader
+from understudy.devices.gripper.modbus.frames import (
+    LINE_RULES,
+    Frame,
+    Kind,
+    build_frame,
+    frame_reader,
+)
 from understudy.devices.gripper.modbus.interface import OffersRegisters, Registers
 from understudy.devices.gripper.modbus.server import respond
 from understudy.errors import ConfigError
@@ -67,7 +73,8 @@ class ModbusSession:
             answer = self._face.answer(frame, now)
             if answer is not None:
                 self._outbox.send(build_frame(self._face.kind, frame._replace(pdu=answer)))
-        self.silent_at = now + SILENCE if self._reader.part and self._face.kind == "rtu" else None
+        ends = LINE_RULES[self._face.kind].shared and self._reader.part
+        self.silent_at = now + SILENCE if ends else None
         if self._reader.broken:
             self._outbox.end()
 
@@ -154,8 +161,9 @@ def build(name: str, config: Config, robot: Any, deps: Deps) -> dict[str, Modbus
             "this robot has no simulated gripper with Modbus",
             allowed="`gripper: {type: ELECTRIC_SERVO}` of the robot, without `real`",
         )
-    kinds: tuple[Kind, ...] = ("rtu", "tcp")
-    return {kind: ModbusFace(f"{name}.{kind}", kind, device, deps.fault_source) for kind in kinds}
+    return {
+        kind: ModbusFace(f"{name}.{kind}", kind, device, deps.fault_source) for kind in LINE_RULES
+    }
 
 
 def messages(stream: bytes) -> list[bytes]:

@@ -34,6 +34,23 @@ class Frame(NamedTuple):
     pdu: bytes
 
 
+class LineRules(NamedTuple):
+    """What differs between a serial line and TCP. `shared`: several devices hear a request, so that
+    there are broadcasts and foreign answers, and silence ends a frame. `numbered`: an answer has
+    the transaction of its request. `itself`: units that mean the device at the other end, whatever
+    its own is."""
+
+    shared: bool
+    numbered: bool
+    itself: tuple[int, ...] = ()
+
+
+LINE_RULES: Mapping[Kind, LineRules] = {
+    "rtu": LineRules(shared=True, numbered=False),
+    "tcp": LineRules(shared=False, numbered=True, itself=(0, 255)),
+}
+
+
 class FrameReader(Protocol):
     """Cuts one direction of a connection into frames."""
 

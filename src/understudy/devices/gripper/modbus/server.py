@@ -19,14 +19,12 @@ from pymodbus.pdu.register_message import (
     WriteSingleRegisterResponse,
 )
 
-from understudy.devices.gripper.modbus.frames import EXCEPTION_BIT, Frame, Kind
+from understudy.devices.gripper.modbus.frames import EXCEPTION_BIT, LINE_RULES, Frame, Kind
 from understudy.devices.gripper.modbus.interface import Registers
 
 ILLEGAL_FUNCTION, ILLEGAL_ADDRESS, ILLEGAL_VALUE, DEVICE_FAILURE = 1, 2, 3, 4
 READ_HOLDING, READ_INPUT, WRITE_ONE, WRITE, READ_WRITE = 3, 4, 6, 16, 23
 BROADCAST = 0
-ITSELF = (0, 255)
-"""Units that mean the device at the other end of a TCP connection."""
 WRITES = (WRITE_ONE, WRITE)
 """What a broadcast may ask for: nothing is answered to it."""
 MOST_READ, MOST_WRITTEN, MOST_WRITTEN_AND_READ = 125, 123, 121
@@ -42,16 +40,16 @@ REQUESTS: Mapping[int, type[ModbusPDU]] = {
 
 
 def respond(device: Registers, kind: Kind, frame: Frame, now: int, *, fails: bool) -> bytes | None:
-    """The PDU of the answer to a frame; None: the device is silent. ``fails``: it cannot do what is
-    asked, and says so."""
-    function = frame.pdu[0]
+    """The PDU of the answer to a frame; None: the device is silent. ``fails``: it answers with
+    the exception DEVICE_FAILURE."""
+    function, line = frame.pdu[0], LINE_RULES[kind]
     if function & EXCEPTION_BIT:
         return None  # the answer of another device on the bus
-    if kind == "rtu" and frame.unit == BROADCAST:
+    if line.shared and frame.unit == BROADCAST:
         if function in WRITES:
             answer_to(device, frame.pdu, now)
         return None
-    if frame.unit != device.unit and not (kind == "tcp" and frame.unit in ITSELF):
+    if frame.unit not in (device.unit, *line.itself):
         return None
     if fails:
         return _encoded(ExceptionResponse(function, DEVICE_FAILURE))
