@@ -1,5 +1,6 @@
 """Tables of kinds: shipped rows, entry points of installed packages, rows of this process."""
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -22,6 +23,26 @@ def uncached_entry_points() -> Iterator[None]:
 def test_every_shipped_kind_has_a_module(table: str) -> None:
     for module in registry.TABLES[table].values():
         assert import_module(module).__doc__
+
+
+NOT_INSTALLED_BY_MAKE_RUN = ("pymodbus", "can", "canopen", "ray", "aiomqtt", "cv2", "eaik")
+WITHOUT_THEM = """
+import sys
+sys.modules.update(dict.fromkeys(sys.argv[1:]))  # importing one of them is an error
+from understudy import load_cell, registry
+from understudy.config.files import shipped_cells
+for _ in registry.modules("devices", "robots", "faces"):
+    pass
+for name in shipped_cells():
+    load_cell(name)
+"""
+
+
+def test_shipped_cells_need_only_the_packages_that_make_run_installs() -> None:
+    """Every cell with a scenario rule reads all devices, robots and faces for their faults."""
+    command = [sys.executable, "-c", WITHOUT_THEM, *NOT_INSTALLED_BY_MAKE_RUN]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == 0, ended.stderr
 
 
 @pytest.mark.parametrize("table", registry.TABLES)
