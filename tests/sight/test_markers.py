@@ -61,7 +61,7 @@ def test_corners_of_markers_have_no_common_shift(markers: str, number: int) -> N
     assert np.std(missed) < 0.12
 
 
-@pytest.mark.parametrize("board", [Charuco(), Chessboard(8, 6, 0.025)], ids=["charuco", "chess"])
+@pytest.mark.parametrize("board", [Charuco(), Chessboard(8, 5, 0.025)], ids=["charuco", "chess"])
 def test_boards_are_found_to_a_tenth_of_a_pixel(board: Board) -> None:
     sheet = marker_face(board.pattern(), board.width, board.height)
     assert len(board.points) == (board.columns - 1) * (board.rows - 1)
@@ -76,11 +76,8 @@ def test_boards_are_found_to_a_tenth_of_a_pixel(board: Board) -> None:
         expected = LENS.pixels(board.points[numbers] @ true[:3, :3].T + true[:3, 3])
         found = board_place(board, numbers, pixels, LENS)
         assert found is not None
-        if isinstance(board, Charuco):
-            assert np.linalg.norm(found[:3, 3] - true[:3, 3]) < 1e-3
-            assert angle_between(found, true) < np.radians(0.5)
-        elif np.linalg.norm(pixels[0] - expected[0]) > 1.0:
-            pixels = pixels[::-1]  # a chess board looks the same turned by half a turn
+        assert np.linalg.norm(found[:3, 3] - true[:3, 3]) < 1e-3
+        assert angle_between(found, true) < np.radians(0.5)
         assert np.sqrt(np.mean((pixels - expected) ** 2)) < 0.1
         seen += 1
     assert seen >= PICTURES // 2

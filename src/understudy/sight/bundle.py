@@ -138,6 +138,22 @@ def refine(
     return Refined(here.camera, here.target, here.errors, rms, covariance, steps)
 
 
+def information(
+    views: Views,
+    points: Array,
+    lens: Lens,
+    *,
+    camera: Array,
+    target: Array,
+    noise: Noise | None = None,
+) -> Array:
+    """(n, 12, 12): what each pose would say about camera and target, if it shows these points."""
+    corners = [Corners(points, np.zeros((len(points), 2)))] * len(views)
+    problem = _Problem(views, corners, lens, noise or Noise())
+    here = Estimate(camera, target, np.tile(np.eye(4), (len(views), 1, 1)))
+    return np.array([problem.single(here, number) for number in range(len(views))])
+
+
 class _Problem:
     """The sum of squares and its derivatives."""
 
@@ -175,6 +191,13 @@ class _Problem:
             np.array(slopes).reshape(-1, 6),
             cost,
         )
+
+    def single(self, here: Estimate, number: int) -> Array:
+        """The curvature of camera and target by one pose, its robot error eliminated."""
+        rows, _ = self._pose(here, number)
+        shared, own = rows[:, :12], rows[:, 12:]
+        through = np.linalg.solve(own.T @ own, own.T @ shared)
+        return np.asarray(shared.T @ shared - shared.T @ own @ through)
 
     def pixel_rms(self, here: Estimate) -> Array:
         missed = (self._missed(here, number)[0] for number in range(len(self._views)))

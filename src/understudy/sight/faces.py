@@ -27,13 +27,15 @@ def plain(color: Color) -> Pattern:
 @dataclass(frozen=True)
 class Face:
     """`corner`: its first point; `across` and `down`: its edges from there, in metres. The side
-    that is seen is the one to which across × down points."""
+    that is seen is the one to which across × down points. `sheet`: it lies on a face that comes
+    before it, and hides it although both are in one plane."""
 
     corner: Array
     across: Array
     down: Array
     pattern: Pattern = field(default_factory=lambda: plain((128, 128, 128)))
     triangle: bool = False
+    sheet: bool = False
 
     def moved(self, place: Array) -> "Face":
         turn = place[:3, :3]
@@ -43,6 +45,7 @@ class Face:
             turn @ self.down,
             self.pattern,
             self.triangle,
+            self.sheet,
         )
 
     def outline(self) -> Array:
@@ -81,19 +84,21 @@ def facing(face: Face, side: Sequence[float]) -> Face:
     if np.cross(face.across, face.down) @ np.asarray(side, dtype=np.float64) > 0.0:
         return face
     turned = np.ascontiguousarray(np.swapaxes(face.pattern, 0, 1))
-    return Face(face.corner, face.down, face.across, turned, face.triangle)
+    return Face(face.corner, face.down, face.across, turned, face.triangle, face.sheet)
 
 
 def marker_face(pattern: Pattern, width: float, height: float) -> Face:
     """A sheet in the plane z = 0 about the origin, seen from +z: x to the right, y up."""
     corner = np.array([-0.5 * width, 0.5 * height, 0.0])
-    sheet = Face(corner, np.array([width, 0.0, 0.0]), np.array([0.0, -height, 0.0]), pattern)
-    return facing(sheet, (0, 0, 1))
+    across, down = np.array([width, 0.0, 0.0]), np.array([0.0, -height, 0.0])
+    return facing(Face(corner, across, down, pattern, sheet=True), (0, 0, 1))
 
 
-def cylinder_faces(radius: float, height: float, color: Color) -> list[Face]:
-    """A cylinder along z about the origin, of CYLINDER_SIDES flat sides."""
-    turns = np.linspace(0.0, 2.0 * np.pi, CYLINDER_SIDES + 1)
+def cylinder_faces(
+    radius: float, height: float, color: Color, sides: int = CYLINDER_SIDES
+) -> list[Face]:
+    """A cylinder along z about the origin, of flat sides."""
+    turns = np.linspace(0.0, 2.0 * np.pi, sides + 1)
     ring = np.stack([radius * np.cos(turns), radius * np.sin(turns), np.zeros_like(turns)], axis=1)
     up, body, faces = np.array([0.0, 0.0, height]), plain(color), []
     for start, end in itertools.pairwise(ring):

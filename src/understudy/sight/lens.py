@@ -7,17 +7,33 @@ The camera looks along z, x to the right, y down. Distortion is k1 k2 p1 p2 k3, 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from understudy.space.transform import Array
 
-NO_DISTORTION = (0.0, 0.0, 0.0, 0.0, 0.0)
+Distortion = tuple[float, float, float, float, float]
+NO_DISTORTION: Distortion = (0.0, 0.0, 0.0, 0.0, 0.0)
 UNDISTORT_STEPS = 30
 """Newton needs 3 to 5 for usual lenses; it ends early."""
 UNDISTORTED = 1e-14
+SHORTEST_FOCUS = 1e-3
+Focus = Annotated[float, Meta(ge=SHORTEST_FOCUS, le=1e6)]
+Middle = Annotated[float, Meta(ge=-1e6, le=1e6)]
+Coefficient = Annotated[float, Meta(ge=-1e6, le=1e6)]
+Coefficients = Annotated[tuple[Coefficient, ...], Meta(max_length=len(NO_DISTORTION))]
+"""Of a lens from outside: fx and fy, cx and cy in pixels, and the distortion."""
+
+
+def five_coefficients(given: Sequence[float]) -> Distortion:
+    """k1 k2 p1 p2 k3; those at the end that are not given are 0."""
+    k1, k2, p1, p2, k3 = (*given, *NO_DISTORTION[len(given) :])
+    return k1, k2, p1, p2, k3
 
 
 @dataclass(frozen=True)
@@ -30,7 +46,7 @@ class Lens:
     fy: float
     cx: float
     cy: float
-    distortion: tuple[float, float, float, float, float] = NO_DISTORTION
+    distortion: Distortion = NO_DISTORTION
 
     @property
     def matrix(self) -> Array:
@@ -41,6 +57,13 @@ class Lens:
         """(…, 3) points in the frame of the camera, in front of it → (…, 2) pixels."""
         spots = points[..., :2] / points[..., 2:3]
         return self.distorted(spots) * (self.fx, self.fy) + (self.cx, self.cy)
+
+    def bounding_box(self, pixels: Array) -> tuple[int, int, int, int]:
+        """x, y, width and height of the part of the picture that these pixels span."""
+        spots = np.clip(pixels, 0, (self.width, self.height))
+        low, high = np.floor(spots.min(axis=0)), np.ceil(spots.max(axis=0))
+        x, y, w, h = (int(value) for value in (*low, *(high - low)))
+        return x, y, w, h
 
     def sees(self, point: Array) -> bool:
         """Whether a point in the frame of the camera is in the picture."""
@@ -117,3 +140,10 @@ class Lens:
         xx = radial + x * x * growth + 2.0 * p1 * y + 6.0 * p2 * x
         yy = radial + y * y * growth + 6.0 * p1 * y + 2.0 * p2 * x
         return xx, mixed, yy
+
+
+def resized(lens: Lens, width: int, height: int) -> Lens:
+    """The same view in a picture of another size."""
+    across, down = width / lens.width, height / lens.height
+    middle = (lens.cx + 0.5) * across - 0.5, (lens.cy + 0.5) * down - 0.5
+    return Lens(width, height, lens.fx * across, lens.fy * down, *middle, lens.distortion)

@@ -7,19 +7,27 @@ paper, as OpenCV has it.
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import cv2
 import numpy as np
 
 from understudy.errors import ConfigError, unknown
+from understudy.sight.edges import refined_by_sides
 from understudy.sight.faces import Pattern
 from understudy.sight.lens import Lens
 from understudy.space.transform import Array
 
 Image = Any
 """(height, width) or (height, width, 3) of uint8."""
-Refinement = Literal["none", "subpix", "contour", "apriltag"]
+Refinement = Literal["edges", "none", "subpix", "contour", "apriltag"]
+"""How corners are made precise: by `sight.edges`, or as OpenCV does."""
+DICTIONARIES = tuple(each for each in dir(cv2.aruco) if each.startswith("DICT_"))
+"""The names of OpenCV's dictionaries of markers."""
+if TYPE_CHECKING:
+    DictionaryName = str
+else:
+    DictionaryName = Literal[DICTIONARIES]
 APRILTAG_SHIFT = 0.42
 """Pixels by which corners of the refinement `apriltag` lie too far right and down: measured on
 rendered markers, the same for every size and distance (tests/sight/test_markers.py)."""
@@ -33,9 +41,8 @@ SQUARE_SHARE = 1.0
 
 def dictionary(name: str) -> Any:
     """One of OpenCV's dictionaries by name: DICT_4X4_50, DICT_APRILTAG_36h11, …"""
-    known = [each for each in dir(cv2.aruco) if each.startswith("DICT_")]
-    if name not in known:
-        raise unknown("dictionary of markers", name, known)
+    if name not in DICTIONARIES:
+        raise unknown("dictionary of markers", name, DICTIONARIES)
     return cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, name))
 
 
@@ -74,25 +81,30 @@ class Marker(NamedTuple):
 class MarkerFinder:
     """Finds the markers of a dictionary."""
 
-    def __init__(self, name: str = "DICT_4X4_50", refinement: Refinement = "apriltag") -> None:
+    def __init__(self, name: str = "DICT_4X4_50", refinement: Refinement = "edges") -> None:
         self._shift = APRILTAG_SHIFT if refinement == "apriltag" else 0.0
+        self._cells = dictionary(name).markerSize + 2 if refinement == "edges" else 0
         settings = cv2.aruco.DetectorParameters()
-        settings.cornerRefinementMethod = getattr(cv2.aruco, f"CORNER_REFINE_{refinement.upper()}")
+        method = "none" if refinement == "edges" else refinement
+        settings.cornerRefinementMethod = getattr(cv2.aruco, f"CORNER_REFINE_{method.upper()}")
         settings.cornerRefinementMinAccuracy = 0.001
         settings.cornerRefinementMaxIterations = 100
         self._detector = cv2.aruco.ArucoDetector(dictionary(name), settings)
 
-    def find(self, picture: Image) -> list[Marker]:
-        """In the order of their numbers."""
-        found: Any = self._detector.detectMarkers(gray_of(picture))
+    def find(self, picture: Image, lens: Lens | None = None) -> list[Marker]:
+        """In the order of their numbers. Without ``lens`` the sides are taken as straight in the
+        picture: a lens with distortion bends them."""
+        gray = gray_of(picture)
+        found: Any = self._detector.detectMarkers(gray)
         corners, numbers, _ = found
         if numbers is None:
             return []
-        markers = [
-            Marker(int(number), np.asarray(each[0], dtype=np.float64) - self._shift)
-            for number, each in zip(numbers.reshape(-1), corners, strict=True)
-        ]
-        return sorted(markers, key=lambda marker: marker.number)
+        spots = np.array([each[0] for each in corners], dtype=np.float64) - self._shift
+        if self._cells:
+            straight = lens or Lens(gray.shape[1], gray.shape[0], 1.0, 1.0, 0.0, 0.0)
+            spots = refined_by_sides(gray, spots, self._cells, straight)
+        pairs = zip(numbers.reshape(-1).tolist(), spots, strict=True)
+        return sorted((Marker(*pair) for pair in pairs), key=lambda marker: marker.number)
 
 
 def gray_of(picture: Image) -> Image:
@@ -101,9 +113,13 @@ def gray_of(picture: Image) -> Image:
 
 def marker_place(corners: Array, size: float, lens: Lens) -> Array:
     """The marker in the frame of the camera, 4×4, from its four corners."""
+    return place_of(corner_points(size), corners, lens, method=cv2.SOLVEPNP_IPPE_SQUARE)
+
+
+def corner_points(size: float) -> Array:
+    """The corners of a marker in its own frame, (4, 3), from the upper left one clockwise."""
     half = 0.5 * size
-    points = np.array([(-half, half, 0), (half, half, 0), (half, -half, 0), (-half, -half, 0)])
-    return place_of(points, corners, lens, method=cv2.SOLVEPNP_IPPE_SQUARE)
+    return np.array([(-half, half, 0), (half, half, 0), (half, -half, 0), (-half, -half, 0)])
 
 
 def place_of(points: Array, pixels: Array, lens: Lens, *, method: int) -> Array:
@@ -128,8 +144,18 @@ class Charuco:
     square: float = 0.03
     markers: str = "DICT_4X4_50"
 
+    def check(self) -> None:
+        """Raises ConfigError if the dictionary has too few markers for the board."""
+        needed, there = self.columns * self.rows // 2, len(dictionary(self.markers).bytesList)
+        if needed > there:
+            allowed = f"at most {2 * there} squares, or a larger dictionary"
+            raise ConfigError(
+                f"{self.markers} has {there} markers and the board needs {needed}", allowed=allowed
+            )
+
     @cached_property
     def _board(self) -> Any:
+        self.check()
         cells = dictionary(self.markers).markerSize + 2
         marker = self.square * cells / (cells + BOARD_MARGIN)
         size = (self.columns, self.rows)
@@ -186,7 +212,11 @@ def _charuco_detector(board: Charuco) -> Any:
 
 @dataclass(frozen=True)
 class Chessboard:
-    """A plain chess board. `columns` and `rows`: of squares."""
+    """A plain chess board. `columns` and `rows`: of squares; the first one is black.
+
+    With an odd sum of both the corners have the same order in every picture. With an even sum the
+    board looks the same after half a turn.
+    """
 
     columns: int = 9
     rows: int = 6
@@ -219,7 +249,18 @@ class Chessboard:
         )
         if not done:
             return np.zeros(0, dtype=np.int64), np.zeros((0, 2))
-        return np.arange(len(found)), np.asarray(found, dtype=np.float64).reshape(-1, 2)
+        pixels = np.asarray(found, dtype=np.float64).reshape(-1, 2)
+        return np.arange(len(found)), pixels if self._upright(picture, pixels) else pixels[::-1]
+
+    def _upright(self, picture: Image, pixels: Array) -> bool:
+        """Whether the corners begin at the black square: OpenCV begins at either end."""
+        grid = pixels.reshape(self.rows - 1, self.columns - 1, 2)
+        middles = 0.25 * (grid[:-1, :-1] + grid[1:, :-1] + grid[:-1, 1:] + grid[1:, 1:])
+        x, y = np.rint(middles).astype(int).transpose(2, 0, 1)
+        grays = gray_of(picture)[y, x].astype(np.float64)
+        i, j = np.indices(grays.shape)
+        white = (i + j) % 2 == 1
+        return bool(white.sum() == 0 or grays[white].mean() > grays[~white].mean())
 
 
 Board = Charuco | Chessboard

@@ -4,7 +4,7 @@ import numpy as np
 
 from understudy.errors import Refused
 from understudy.sight.hand_eye import Views, degenerate
-from understudy.space.transform import Array
+from understudy.space.transform import Array, is_rigid
 
 METHODS = ("tsai", "park", "horaud", "andreff", "daniilidis")
 
@@ -15,15 +15,17 @@ def by_opencv(views: Views, method: str) -> Array | Refused:
         return refused
     import cv2
 
-    turn, shift = cv2.calibrateHandEye(
-        list(views.hand[:, :3, :3]),
-        list(views.hand[:, :3, 3]),
-        list(views.target[:, :3, :3]),
-        list(views.target[:, :3, 3]),
-        method=getattr(cv2, f"CALIB_HAND_EYE_{method.upper()}"),
-    )
     out = np.eye(4)
-    out[:3, :3], out[:3, 3:] = turn, shift
-    if not np.isfinite(out).all():
+    try:
+        out[:3, :3], out[:3, 3:] = cv2.calibrateHandEye(
+            list(views.hand[:, :3, :3]),
+            list(views.hand[:, :3, 3]),
+            list(views.target[:, :3, :3]),
+            list(views.target[:, :3, 3]),
+            method=getattr(cv2, f"CALIB_HAND_EYE_{method.upper()}"),
+        )
+    except cv2.error:  # it does not converge for poses that contradict each other
+        out[:] = np.nan
+    if not is_rigid(out):
         return Refused(f"the method {method} finds no camera for these poses")
     return out

@@ -19,22 +19,39 @@ Tests call `kernel.py_func`, the uncompiled Python function. Every function mark
 oracle in the tests: a plain implementation that it is compared with.
 """
 
+import sys
 from collections.abc import Callable
 from hashlib import sha256
+from importlib import import_module
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
-from numba import njit, types
-from numba.extending import intrinsic
-from numba.np import arrayobj
 from numpy.typing import NDArray
 
+
+def _numba() -> Any:
+    """numba, imported without SciPy.
+
+    numba imports the BLAS of SciPy only to learn whether it is there, which takes 0.15 s at each
+    start. It asks again when it compiles a kernel that needs it, and then imports the real module.
+    """
+    blas = "scipy.linalg.cython_blas"
+    added = sys.modules.setdefault(blas, placeholder := ModuleType(blas)) is placeholder
+    try:
+        return import_module("numba.np.arraymath") and import_module("numba")
+    finally:
+        if added:
+            del sys.modules[blas]
+
+
+numba = _numba()
 F = TypeVar("F", bound=Callable[..., Any])
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": False, "error_model": "numpy"}
 
 
 def compiled(function: F) -> F:
     """Compiles the function at its first call and caches the machine code on disk."""
-    return cast(F, _stamped(njit(**OPTIONS)(function)))
+    return cast(F, _stamped(numba.njit(**OPTIONS)(function)))
 
 
 def inlined(function: F) -> F:
@@ -42,7 +59,7 @@ def inlined(function: F) -> F:
 
     For small kernels that take many arrays: passing an array costs more than their arithmetic.
     """
-    return cast(F, _stamped(njit(**OPTIONS, inline="always")(function)))
+    return cast(F, _stamped(numba.njit(**OPTIONS, inline="always")(function)))
 
 
 KERNELS: set[Callable[..., Any]] = set()
@@ -74,7 +91,9 @@ def _without_owner(typing_context: Any, array: Any) -> Any:
     return array(array), code
 
 
-borrowed: Callable[[NDArray[Any]], NDArray[Any]] = cast(Any, intrinsic(_without_owner))
+borrowed: Callable[[NDArray[Any]], NDArray[Any]] = cast(
+    Any, numba.extending.intrinsic(_without_owner)
+)
 """Inside a kernel: the same array without reference counting.
 
 numba counts references at every call that takes an array, which costs more than many loops over
@@ -90,7 +109,7 @@ def _table_view(typing_context: Any, row: Any, begin: Any, count: Any, width: An
         source = context.make_array(signature.args[0])(context, builder, cells)
         view = context.make_array(signature.return_type)(context, builder)
         stride = builder.mul(columns, source.itemsize)
-        fill: Any = arrayobj.populate_array
+        fill: Any = numba.np.arrayobj.populate_array
         return fill(
             view,
             data=builder.gep(source.data, [first]),
@@ -100,10 +119,12 @@ def _table_view(typing_context: Any, row: Any, begin: Any, count: Any, width: An
             meminfo=None,
         )._getvalue()
 
-    return table(row, types.intp, types.intp, types.intp), code
+    return table(row, *[numba.types.intp] * 3), code
 
 
-table: Callable[[NDArray[Any], int, int, int], NDArray[Any]] = cast(Any, intrinsic(_table_view))
+table: Callable[[NDArray[Any], int, int, int], NDArray[Any]] = cast(
+    Any, numba.extending.intrinsic(_table_view)
+)
 """Inside a kernel: a (count, width) view of a flat array, beginning at element ``begin``.
 
 Without reference counting and without a bounds check: the caller guarantees that the elements

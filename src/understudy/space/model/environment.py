@@ -12,6 +12,13 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError, unknown
+from understudy.space.model.appearance import (
+    Appearance,
+    BoardConfig,
+    ColorName,
+    MarkerConfig,
+    UpperFace,
+)
 from understudy.space.model.mesh_limits import check_triangles
 from understudy.space.model.robot import Joint, Mesh, Solid
 from understudy.space.model.shapes import (
@@ -69,7 +76,8 @@ class Environment:
 
 
 class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One object. ``mesh`` is a file; the type ``convex`` takes its convex hull."""
+    """One object. ``mesh`` is a file; the type ``convex`` takes its convex hull. Cameras see its
+    colour, and a marker or a board on its upper face."""
 
     name: ObjectName
     type: ObjectType
@@ -81,6 +89,9 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     mesh: str = ""
     scale_mm: float = 1.0
     """Millimetres per unit of the file."""
+    color: ColorName | None = None
+    marker: MarkerConfig | None = None
+    board: BoardConfig | None = None
 
     def build(self, read: Read, read_mesh: ReadMesh = mesh_from_bytes) -> CollisionObject:
         check_name(self.name)
@@ -100,9 +111,25 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             height=self.height_mm * MM,
             vertices=points,
             indices=indices,
+            look=self._look(),
         )
         self._check_sizes(found)
         return found
+
+    def upper_face(self) -> UpperFace | None:
+        """What a marker or a board lies on; None for a mesh, whose size is in its file."""
+        if self.type in (ObjectType.MESH, ObjectType.CONVEX):
+            return None
+        if self.type is ObjectType.BOX:
+            return UpperFace(*self.dimensions_mm[:2])
+        wide = 2.0 * self.radius_mm
+        return UpperFace(wide, wide, round=True)
+
+    def _look(self) -> Appearance:
+        try:
+            return Appearance(self.color or "", self.marker, self.board).checked()
+        except ConfigError as problem:
+            raise problem.within(self.name) from None
 
     def _triangles(self, read: Read, read_mesh: ReadMesh) -> tuple[Array, Any]:
         try:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import ConfigError, install_command
+from understudy.space.model.appearance import PLAIN, Appearance
 from understudy.space.model.mesh_limits import check_mesh_file, check_scene, check_triangles
 from understudy.space.model.robot import Box, Capsule, Cylinder, Geometry, Mesh, Sphere, Vector
 from understudy.space.model.surface import Surface, repaired
@@ -181,6 +182,7 @@ class CollisionObject:
     height: float = 0.0
     vertices: ArrayLike = ()
     indices: ArrayLike = ()
+    look: Appearance = PLAIN
 
     @cached_property
     def shape(self) -> Shape:

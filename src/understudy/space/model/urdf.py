@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import lru_cache
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -78,23 +79,28 @@ def read(
 
 def elements(text: str, *, file: str = "") -> tuple[str, tuple[Link, ...], tuple[Joint, ...]]:
     """Reads name, links and joints of a URDF; they need not form one arm."""
+    try:
+        return _elements(text)
+    except ConfigError as error:
+        raise error.within("", file=file) from None
+
+
+@lru_cache(maxsize=16)  # a cell reads the file of a robot for its digest and for its parts
+def _elements(text: str) -> tuple[str, tuple[Link, ...], tuple[Joint, ...]]:
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise ConfigError("document types and entities are not allowed", file=file)
+        raise ConfigError("document types and entities are not allowed")
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         line, _ = error.position  # the message has the column
-        raise ConfigError(f"not XML: {error.msg}", file=file, line=line) from error
+        raise ConfigError(f"not XML: {error.msg}", line=line) from error
     if root.tag != "robot":
-        raise ConfigError("not a URDF", file=file, value=f"<{root.tag}>", allowed="<robot>")
-    try:
-        _check_counts(root)
-        _known(root, ROBOT_PARTS, "robot")
-        colors = {name: color for name, color in map(_color, root.iter("material")) if color}
-        links = tuple(_link(e, colors) for e in root.findall("link"))
-        joints = tuple(_joint(e) for e in root.findall("joint"))
-    except ConfigError as error:
-        raise error.within("", file=file) from None
+        raise ConfigError("not a URDF", value=f"<{root.tag}>", allowed="<robot>")
+    _check_counts(root)
+    _known(root, ROBOT_PARTS, "robot")
+    colors = {name: color for name, color in map(_color, root.iter("material")) if color}
+    links = tuple(_link(e, colors) for e in root.findall("link"))
+    joints = tuple(_joint(e) for e in root.findall("joint"))
     return root.get("name", "robot"), links, joints
 
 
@@ -274,12 +280,13 @@ def _extension(element: Element, where: str) -> tuple[float, float]:
 # ── attributes ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _known(element: Element, allowed: Iterable[str], where: str) -> None:
+def _known(element: Element, allowed: frozenset[str], where: str) -> None:
     """Raises a ConfigError for a misspelt element; other programs' own elements are ignored."""
     for child in element:
+        if child.tag in allowed:
+            continue
         names = sorted(allowed)
-        nearest = get_close_matches(child.tag, names, 1, cutoff=MISSPELT)
-        if child.tag not in allowed and nearest:
+        if nearest := get_close_matches(child.tag, names, 1, cutoff=MISSPELT):
             raise ConfigError(
                 "not supported", key=where, value=f"<{child.tag}>", allowed=" ".join(names),
                 nearest=nearest[0],
