@@ -1,12 +1,11 @@
 """Builds the devices of a robot, for a running cell and for the offline check alike."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from understudy.errors import located_at
-from understudy.ports import FaultSource
 from understudy.ports.device import CarriesDevices, Device, Mount
-from understudy.ports.parts import PartsInReach
 from understudy.registry import module_of
 
 
@@ -21,20 +20,16 @@ def build_devices(robot: str, devices: Mapping[str, Any], mount: Mount) -> dict[
 
 
 def mount_devices(
-    name: str,
-    robot: Any,
-    devices: Mapping[str, Any],
-    fault_source: FaultSource,
-    parts: PartsInReach | None = None,
+    name: str, robot: Any, devices: Mapping[str, Any], cell: Mount
 ) -> dict[str, Device]:
-    """Builds the devices of a robot on its pins and its tool, and mounts them on it."""
-    mount = Mount(
-        fault_source,
+    """Builds the devices of a robot on its pins and its tool, and mounts them on it. ``cell``: what
+    they get of the cell."""
+    mount = replace(
+        cell,
         pins=getattr(robot, "io", None),
         tool_path=getattr(robot, "tool_path", None),
         robot=name,
         tool_pose=getattr(robot, "tcp", None),
-        parts=parts,
         tools=getattr(robot, "tools", None),
     )
     built = build_devices(name, devices, mount)
@@ -49,6 +44,16 @@ def program_wait_s(devices: Mapping[str, Any], on: bool) -> float:
     modules = ((module_of("devices", kind), config) for kind, config in devices.items())
     waits = ((getattr(m, "program_wait_s", None), config) for m, config in modules)
     return sum((float(wait(config, on)) for wait, config in waits if wait is not None), 0.0)
+
+
+def offline_devices(devices: Mapping[str, Any]) -> dict[str, Any]:
+    """The devices that the offline check of a program can have: all but those that only a running
+    cell has."""
+    return {
+        kind: config
+        for kind, config in devices.items()
+        if not getattr(module_of("devices", kind), "ONLY_RUNNING", False)
+    }
 
 
 def uses_parts(devices: Mapping[str, Any]) -> bool:
