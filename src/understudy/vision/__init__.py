@@ -1,0 +1,1 @@
+"""The vision process: it takes pictures, finds objects in them, and answers over ZeroMQ."""

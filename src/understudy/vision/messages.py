@@ -1,0 +1,201 @@
+"""Requests and replies of the vision process: JSON over ZeroMQ, as the design document has them.
+
+    {"command": "capture", "params": {"exposure_ms": 10, "gain_db": 0}, "request_id": 7}
+
+    {"success": true, "timestamp_us": 1234567890, "frame_id": 42, "objects": [{"id": 1,
+     "class": "bolt_m8", "confidence": 0.95, "bbox": [100, 200, 50, 50],
+     "pose": {"x": 150.5, "y": -30.2, "z": 5.0, "rx": 0.0, "ry": 0.0, "rz": 45.3}}]}
+
+Poses are in millimetres and degrees, in the frame of the camera. Matrices are rows of numbers, with
+millimetres in the last column. A reply has the `request_id` of its request.
+"""
+
+import math
+from typing import Annotated, Any, Literal
+
+import msgspec
+import msgspec.inspect
+import numpy as np
+from msgspec import Meta, Struct
+
+from understudy.errors import LONGEST_SHOWN, UNREADABLE, ConfigError
+from understudy.sight.frame import ROUNDING
+from understudy.sight.hand_eye import Mount
+from understudy.space.matrix_rows import Rows, from_rows_mm, rows_mm
+from understudy.space.model.dictionaries import check_charuco, check_marker
+from understudy.space.pose import Pose, pose_mm_deg
+from understudy.space.transform import Array, is_rigid, pose
+from understudy.vision.interface import Seen
+
+LONGEST_REQUEST = 64 * 1024
+"""Bytes of a request."""
+
+Count = Annotated[int, Meta(ge=3, le=100)]
+LengthMm = Annotated[float, Meta(gt=0, le=10_000)]
+Name = Annotated[str, Meta(max_length=64)]
+
+
+class RequestError(ValueError):
+    """Why a request is not carried out: what came, and what is allowed."""
+
+
+class Request(Struct, frozen=True, forbid_unknown_fields=True):
+    """`params`: JSON, read as the command needs it. `trigger`: a virtual camera is given it, so
+    that its cell knows what the picture is for."""
+
+    command: str
+    params: msgspec.Raw = msgspec.Raw(b"{}")
+    request_id: int | Annotated[str, Meta(max_length=128)] | None = None
+    trigger: Annotated[str, Meta(max_length=128)] = ""
+
+
+class NoParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """A command without parameters."""
+
+
+class GrabParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a picture is taken. `T_base_flange`: the robot at the request; a frame that knows its own
+    goes first."""
+
+    exposure_ms: Annotated[float, Meta(gt=0, le=60_000)] | None = None
+    gain_db: Annotated[float, Meta(ge=-100, le=100)] | None = None
+    T_base_flange: Rows | None = None
+
+
+class PictureParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """`which`: the last picture, or the last one in which nothing was found. `show`: the picture
+    with what was seen, as it is, or the depth image in colours. `width`: at most, pixels."""
+
+    which: Literal["last", "miss"] = "last"
+    show: Literal["objects", "plain", "depth"] = "objects"
+    width: Annotated[int, Meta(ge=16, le=2048)] = 640
+
+
+class CaptureParams(GrabParams, frozen=True, forbid_unknown_fields=True):
+    """`obstacles`: the reply has `points` of every surface that the depth image shows. `detectors`:
+    those of this picture, as in the section `vision`; None: those that the server has."""
+
+    obstacles: bool = False
+    detectors: tuple[dict[str, Any], ...] | None = None
+
+
+class CalibrationParams(GrabParams, frozen=True, forbid_unknown_fields=True):
+    """`picture_px`: the reply has the picture as base64 of a JPEG file of this width; 0: none."""
+
+    picture_px: Annotated[int, Meta(ge=0, le=1920)] = 0
+
+
+class Target(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is looked at while the camera is calibrated. `columns` and `rows`: squares of a board.
+    `square_mm`: of a board; `id` and `size_mm`: of a marker."""
+
+    type: Literal["charuco", "chessboard", "marker"] = "charuco"
+    columns: Count = 7
+    rows: Count = 5
+    square_mm: LengthMm = 30.0
+    dictionary: Name = "DICT_4X4_50"
+    id: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    size_mm: LengthMm = 50.0
+
+    def check(self) -> None:
+        """Raises ConfigError for a target that does not exist, or whose pose a picture does not
+        tell."""
+        if self.type == "marker":
+            check_marker(self.dictionary, self.id)
+        if self.type == "charuco":
+            check_charuco(self.dictionary, self.columns, self.rows)
+        if self.type == "chessboard" and (self.columns + self.rows) % 2 == 0:
+            raise ConfigError(
+                f"a chess board of {self.columns} × {self.rows} squares looks the same after half "
+                "a turn",
+                key="columns",
+                allowed="an odd sum of columns and rows, as 9 × 6; or type charuco",
+            )
+
+
+class StartParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """`mount`: without it as the process was started."""
+
+    target: Target = Target()
+    mount: Mount | None = None
+
+
+class ComputeParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """`refine`: by the corners of all pictures together. `apply`: later pictures use the result."""
+
+    method: Name = "tsai_lenz"
+    refine: bool = True
+    apply: bool = True
+
+
+class ValidateParams(GrabParams, frozen=True, forbid_unknown_fields=True):
+    tolerance_mm: LengthMm = 1.0
+
+
+def read_request(data: bytes) -> Request:
+    if len(data) > LONGEST_REQUEST:
+        raise RequestError(f"{len(data)} bytes; a request has at most {LONGEST_REQUEST}")
+    try:
+        return msgspec.json.decode(data, type=Request)
+    except UNREADABLE as problem:
+        raise RequestError(
+            f'not a request: {problem}; allowed: {{"command": …, "params": {{…}}, "request_id": …}}'
+        ) from None
+
+
+def read_params(request: Request, kind: type[Struct]) -> Any:
+    raw = b"{}" if bytes(request.params) == b"null" else request.params
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except UNREADABLE as problem:
+        allowed = _allowed(msgspec.inspect.type_info(kind)) or "none"
+        raise RequestError(f"{request.command}: params: {problem}; allowed: {allowed}") from None
+
+
+def _allowed(kind: msgspec.inspect.Type) -> str:
+    """The keys of a mapping, with the choices of those that have some."""
+    if isinstance(kind, msgspec.inspect.StructType):
+        inner = ((field.encode_name, _allowed(field.type)) for field in kind.fields)
+        return ", ".join(f"{name} ({choices})" if choices else name for name, choices in inner)
+    if isinstance(kind, msgspec.inspect.LiteralType):
+        return " | ".join(str(value) for value in kind.values)
+    if isinstance(kind, msgspec.inspect.UnionType):
+        return next(filter(None, map(_allowed, kind.types)), "")
+    return ""
+
+
+def shown(text: str) -> str:
+    """A text of a client, short enough for a message."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+
+
+# ── values ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_place(rows: Rows, name: str) -> Array:
+    """Rows with millimetres → 4×4 in metres."""
+    place = from_rows_mm(rows)
+    if not is_rigid(place, ROUNDING):
+        raise RequestError(f"{name} is not a rotation and a translation: {shown(str(rows))}")
+    return place
+
+
+def place_rows(place: Array | None) -> Rows | None:
+    """The inverse of `read_place`; None stays None."""
+    return None if place is None else rows_mm(place)
+
+
+def object_of(seen: Seen, count: int) -> dict[str, Any]:
+    """An object of a reply; ``count``: its id if it has no number of its own."""
+    return {
+        "id": count if seen.number is None else seen.number,
+        "class": seen.class_name,
+        "confidence": seen.confidence,
+        "pose": dict(zip(Pose._fields, pose_mm_deg(pose(seen.place)), strict=True)),
+        "bbox": list(seen.bbox),
+    }
+
+
+def is_sound(seen: Seen) -> bool:
+    """Whether all numbers of an object are finite."""
+    return bool(np.isfinite(seen.place).all()) and math.isfinite(seen.confidence)

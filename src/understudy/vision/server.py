@@ -1,0 +1,390 @@
+"""VisionServer: answers the requests of the vision process. Bytes in, bytes out, no sockets.
+
+Every request gets a reply; an error is `{"success": false, "error": …}`, and the server lives.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from understudy.errors import ConfigError, unknown
+from understudy.sight.frame import Frame
+from understudy.sight.hand_eye import Mount
+from understudy.sight.lens import Lens
+from understudy.space.transform import Array
+from understudy.vision.calibration import CalibrationSession, Capture, result_facts
+from understudy.vision.interface import (
+    CameraError,
+    CameraSource,
+    DetectionError,
+    Detector,
+    Seen,
+    Shot,
+    View,
+)
+from understudy.vision.messages import (
+    CalibrationParams,
+    CaptureParams,
+    ComputeParams,
+    GrabParams,
+    NoParams,
+    PictureParams,
+    Request,
+    RequestError,
+    StartParams,
+    ValidateParams,
+    is_sound,
+    object_of,
+    place_rows,
+    read_params,
+    read_place,
+    read_request,
+    shown,
+)
+from understudy.vision.obstacles import obstacle_points, points_mm
+from understudy.vision.overlay import annotated, depth_picture, jpeg
+
+log = logging.getLogger(__name__)
+
+MOST_OBJECTS = 256
+"""Of a reply."""
+GRAB_SECONDS = 4.0
+"""Wall time that the camera has for a picture: less than clients wait for a reply (5 s)."""
+
+
+@dataclass(frozen=True)
+class Eye:
+    """What is known of the camera. `place`: on the flange (eye in hand) or in the base of the robot
+    (eye to hand), 4×4 in metres; `lens`: goes before what a frame says of itself; with a width of 0
+    it is used for pictures of any size."""
+
+    mount: Mount = "eye_in_hand"
+    place: Array | None = None
+    lens: Lens | None = None
+
+    def in_base(self, flange: Array | None) -> Array | None:
+        """The camera in the base of the robot; None if it is not known."""
+        if self.place is None or self.mount == "eye_to_hand":
+            return self.place
+        return None if flange is None else np.asarray(flange @ self.place)
+
+    def lens_of(self, frame: Frame) -> Lens:
+        height, width, _ = frame.picture.shape
+        lens = self.lens or frame.lens
+        if lens is None:
+            raise DetectionError(
+                "the intrinsics of the camera are not known: give a calibration file with "
+                "camera_intrinsics"
+            )
+        if not lens.width:
+            return replace(lens, width=width, height=height)
+        if (lens.width, lens.height) != (width, height):
+            raise DetectionError(
+                f"the picture has {width}×{height} pixels, the intrinsics of the camera are those "
+                f"of {lens.width}×{lens.height}"
+            )
+        return lens
+
+
+class Sighted(NamedTuple):
+    """A picture and what was found in it."""
+
+    view: View
+    seen: Sequence[Seen]
+
+
+class Named(NamedTuple):
+    """A detector and its kind."""
+
+    kind: str
+    detector: Detector
+
+
+Tables = Sequence[Mapping[str, Any]]
+"""Detectors as the section `vision` has them: each with its `kind` and the keys of this kind."""
+Build = Callable[[Tables], Sequence[tuple[str, Detector]]]
+"""Kind and detector of each table; ConfigError with the key of what is wrong."""
+
+
+class VisionServer:
+    """``camera``: where pictures come from; ``build``: makes the detectors that a request brings;
+    ``source``: the address of the camera, for the status; ``clock``: seconds, for latencies."""
+
+    def __init__(
+        self,
+        camera: CameraSource,
+        detectors: Sequence[Named],
+        eye: Eye | None = None,
+        *,
+        build: Build | None = None,
+        source: str = "",
+        grab_seconds: float = GRAB_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._camera = camera
+        self._detectors = tuple(detectors)
+        self._build = build
+        self._built: tuple[Tables, tuple[Named, ...]] | None = None
+        self._eye = eye or Eye()
+        self._source = source
+        self._grab_seconds = grab_seconds
+        self._clock = clock
+        self._started = clock()
+        self._counts: Counter[str] = Counter()
+        self._last_error = ""
+        self._trigger = ""
+        self._session: CalibrationSession | None = None
+        self._pictures: dict[str, Sighted] = {}
+
+    def handle(self, message: bytes) -> bytes:
+        """The reply to a request, whatever came. Never raises."""
+        request_id: Any = None
+        try:
+            request = read_request(message)
+            request_id = request.request_id
+            reply = {"success": True} | self._answer(request)
+        except (RequestError, CameraError, DetectionError) as problem:
+            reply = self._failed(str(problem))
+        except Exception as problem:
+            log.exception("a request failed")
+            reply = self._failed(f"internal error: {type(problem).__name__}: {problem}")
+        if request_id is not None:
+            reply["request_id"] = request_id
+        return msgspec.json.encode(reply)
+
+    def handle_parts(self, parts: Sequence[bytes]) -> bytes:
+        """The reply to a message of ZeroMQ; a request has one part."""
+        if len(parts) != 1:
+            reason = f"a message of {len(parts)} parts; a request has one"
+            return msgspec.json.encode(self._failed(reason))
+        return self.handle(parts[0])
+
+    def close(self) -> None:
+        self._camera.close()
+
+    def _answer(self, request: Request) -> dict[str, Any]:
+        self._counts["requests"] += 1
+        row = COMMANDS.get(request.command)
+        if row is None:
+            wrong = unknown("command", shown(request.command), COMMANDS)
+            raise RequestError(str(wrong))
+        self._trigger = request.trigger
+        return row.answer(self, read_params(request, row.params))
+
+    def _failed(self, reason: str) -> dict[str, Any]:
+        self._counts["errors"] += 1
+        self._last_error = reason
+        return {"success": False, "error": reason}
+
+    # ── pictures ──
+
+    def _grab(self, params: GrabParams) -> "tuple[View, Array | None]":
+        """A new picture, and the flange at its exposure."""
+        shot = Shot(params.exposure_ms, params.gain_db, self._trigger)
+        frame = self._camera.grab(shot, self._grab_seconds)
+        self._counts["frames"] += 1
+        flange = frame.flange
+        if flange is None and params.T_base_flange is not None:
+            flange = read_place(params.T_base_flange, "T_base_flange")
+        return View(frame, self._eye.lens_of(frame), self._eye.in_base(flange)), flange
+
+    def _detectors_for(self, tables: Tables | None) -> Sequence[Named]:
+        """The server's own, or those of a request; the last ones of a request are kept."""
+        if tables is None:
+            return self._detectors
+        if self._built is not None and self._built[0] == tables:
+            return self._built[1]
+        if self._build is None:
+            raise RequestError("capture: detectors: those of this server cannot be changed")
+        self._built = None  # before others are built: a network may need much memory
+        try:
+            found = tuple(Named(*row) for row in self._build(tables))
+        except ConfigError as problem:
+            raise RequestError(f"capture: {problem}") from None
+        self._built = (tables, found)
+        return found
+
+    def _detect(self, view: View, detectors: Sequence[Named]) -> list[Seen]:
+        found: list[Seen] = []
+        for kind, detector in detectors:
+            try:
+                found += [seen for seen in detector.detect(view) if is_sound(seen)]
+            except DetectionError as problem:
+                raise DetectionError(f"detector {kind}: {problem}") from None
+        return found
+
+    # ── commands ──
+
+    def capture(self, params: CaptureParams) -> dict[str, Any]:
+        began = self._clock()
+        detectors = self._detectors_for(params.detectors)
+        view, flange = self._grab(params)
+        grabbed = self._clock()
+        seen = self._detect(view, detectors)
+        self._pictures["last"] = Sighted(view, seen)
+        if not seen:
+            self._pictures["miss"] = Sighted(view, seen)
+        points = points_mm(obstacle_points(view)) if params.obstacles else None
+        reply = _picture_facts(view, flange) | {
+            "objects": [object_of(each, n) for n, each in enumerate(seen[:MOST_OBJECTS], start=1)],
+            "latency_ms": (self._clock() - began) * 1e3,
+            "grab_ms": (grabbed - began) * 1e3,
+        }
+        if points is not None:
+            reply["points"] = points
+        if len(seen) > MOST_OBJECTS:
+            reply["objects_left_out"] = len(seen) - MOST_OBJECTS
+        return reply
+
+    def ping(self, params: NoParams) -> dict[str, Any]:
+        return {"reply": "pong"}
+
+    def get_status(self, params: NoParams) -> dict[str, Any]:
+        session = self._session
+        return {
+            "camera": self._source,
+            "detectors": [kind for kind, _ in self._detectors],
+            "mount": self._eye.mount,
+            "hand_eye": place_rows(self._eye.place),
+            "uptime_s": self._clock() - self._started,
+            "frames": self._counts["frames"],
+            "requests": self._counts["requests"],
+            "errors": self._counts["errors"],
+            "last_error": self._last_error,
+            "calibrating": session is not None,
+            "poses": len(session.captures) if session else 0,
+        }
+
+    def get_picture(self, params: PictureParams) -> dict[str, Any]:
+        """A picture that `capture` has taken, for people."""
+        taken = self._pictures.get(params.which)
+        if taken is None:
+            raise RequestError(f"there is no picture yet: {params.which}")
+        picture = SHOWN[params.show](taken)
+        if picture is None:
+            raise RequestError("the camera has no depth image")
+        facts = _picture_facts(taken.view, taken.view.frame.flange)
+        return facts | {"objects_seen": len(taken.seen), "jpeg": jpeg(picture, params.width)}
+
+    def get_hand_eye(self, params: NoParams) -> dict[str, Any]:
+        if self._eye.place is None:
+            raise RequestError(
+                "the camera is not calibrated: give a calibration file, or calibrate_compute"
+            )
+        return {"mount": self._eye.mount, "matrix": place_rows(self._eye.place)}
+
+    # ── calibration ──
+
+    def calibrate_start(self, params: StartParams) -> dict[str, Any]:
+        """A new session; an unfinished one is forgotten."""
+        self._session = CalibrationSession(params.target, params.mount or self._eye.mount)
+        return {
+            "target": msgspec.to_builtins(params.target),
+            "mount": self._session.mount,
+            "poses": 0,
+        }
+
+    def calibrate_capture(self, params: CalibrationParams) -> dict[str, Any]:
+        session = self._running()
+        view, flange = self._grab(params)
+        capture = session.see(view, flange)
+        session.add(capture)
+        found = self._captured(capture, len(session.captures))
+        if params.picture_px:
+            found["jpeg"] = jpeg(view.frame.picture, params.picture_px)
+        return found
+
+    def calibrate_delete_last(self, params: NoParams) -> dict[str, Any]:
+        session = self._running()
+        session.delete_last()
+        return {"poses": len(session.captures)}
+
+    def calibrate_status(self, params: NoParams) -> dict[str, Any]:
+        session = self._running()
+        return {
+            "target": msgspec.to_builtins(session.target),
+            "mount": session.mount,
+            "poses": len(session.captures),
+            "directions": session.directions(),
+            "captures": [each.facts(n) for n, each in enumerate(session.captures, start=1)],
+        }
+
+    def calibrate_compute(self, params: ComputeParams) -> dict[str, Any]:
+        session = self._running()
+        result = session.compute(params.method, refine=params.refine)
+        if params.apply:
+            if refused := result.contradiction():
+                raise RequestError(f"{refused.reason}; apply: false shows the figures")
+            self._eye = replace(self._eye, mount=session.mount, place=result.camera)
+        return result_facts(result) | {"applied": params.apply}
+
+    def calibrate_validate(self, params: ValidateParams) -> dict[str, Any]:
+        session = self._running()
+        view, flange = self._grab(params)
+        capture = session.see(view, flange)
+        found = session.validate(capture, params.tolerance_mm)
+        return self._captured(capture, 0) | {
+            "valid": found.passed,
+            "error_mm": found.distance_mm,
+            "error_deg": found.angle_deg,
+            "tolerance_mm": found.tolerance_mm,
+        }
+
+    def _captured(self, capture: Capture, number: int) -> dict[str, Any]:
+        count = {"poses": len(self._running().captures)}
+        return capture.facts(number) | capture.corner_facts() | count
+
+    def _running(self) -> CalibrationSession:
+        if self._session is None:
+            raise RequestError("no calibration is under way; calibrate_start begins one")
+        return self._session
+
+
+SHOWN: Mapping[str, Callable[[Sighted], Any]] = {
+    "objects": lambda taken: annotated(taken.view, taken.seen),
+    "plain": lambda taken: taken.view.frame.picture,
+    "depth": lambda taken: depth_picture(taken.view),
+}
+
+
+class Command(NamedTuple):
+    """A row of the table: what `params` holds, and the method that answers."""
+
+    params: type[Struct]
+    answer: Callable[[VisionServer, Any], dict[str, Any]]
+
+
+COMMANDS: Mapping[str, Command] = {
+    "capture": Command(CaptureParams, VisionServer.capture),
+    "ping": Command(NoParams, VisionServer.ping),
+    "get_status": Command(NoParams, VisionServer.get_status),
+    "get_picture": Command(PictureParams, VisionServer.get_picture),
+    "get_hand_eye": Command(NoParams, VisionServer.get_hand_eye),
+    "calibrate_start": Command(StartParams, VisionServer.calibrate_start),
+    "calibrate_capture": Command(CalibrationParams, VisionServer.calibrate_capture),
+    "calibrate_delete_last": Command(NoParams, VisionServer.calibrate_delete_last),
+    "calibrate_status": Command(NoParams, VisionServer.calibrate_status),
+    "calibrate_compute": Command(ComputeParams, VisionServer.calibrate_compute),
+    "calibrate_validate": Command(ValidateParams, VisionServer.calibrate_validate),
+}
+
+
+def _picture_facts(view: View, flange: Array | None) -> dict[str, Any]:
+    """What the reply says of the picture. `timestamp_us` is the time of the exposure."""
+    frame = view.frame
+    height, width, _ = frame.picture.shape
+    return {
+        "timestamp_us": round(frame.exposed_at * 1e6),
+        "frame_id": frame.frame_id,
+        "t_exposure": frame.exposed_at,
+        "T_base_flange": place_rows(flange),
+        "T_base_camera": place_rows(view.camera),
+        "size": [width, height],
+    }
