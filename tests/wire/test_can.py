@@ -286,7 +286,7 @@ def test_without_python_can_the_command_that_installs_it_is_named(
 
     async def test() -> None:
         async with dialled(CanBus("virtual", "x")) as talker:
-            assert talker.events[0].endswith("install python-can")
+            assert talker.events[0].endswith("install 'python-can<5,>=4.6'")
 
     run(test)
 

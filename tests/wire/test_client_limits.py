@@ -174,8 +174,7 @@ def test_stop_gets_through_when_clients_take_every_connection(tmp_path: Path) ->
                     socket.create_connection((host, int(port)), PATIENCE_S) for _ in range(FEW)
                 ]
             assert len(os.listdir(f"/proc/{process.pid}/fd")) < FEW
-            stop = [sys.executable, "-m", "understudy", "stop", "--ready-file", str(ready)]
-            subprocess.run(stop, check=True, timeout=PATIENCE_S)
+            _stop(ready, process)
             assert process.wait(PATIENCE_S) == 0
         finally:
             process.kill()
@@ -187,6 +186,15 @@ def test_stop_gets_through_when_clients_take_every_connection(tmp_path: Path) ->
     assert "out of system resource" not in text
     assert "ulimit -n" in text
     assert len(text.splitlines()) < 100, "a flood of clients is no flood of log lines"
+
+
+def _stop(ready: Path, process: subprocess.Popen[bytes]) -> None:
+    """Stops the cell as a user does: again if a busy machine was too slow for the command's own
+    timeout. The clients keep all connections meanwhile."""
+    until = time.monotonic() + PATIENCE_S
+    command = [sys.executable, "-m", "understudy", "stop", "--ready-file", str(ready)]
+    while subprocess.run(command).returncode and process.poll() is None:
+        assert time.monotonic() < until
 
 
 def _endpoints(ready: Path, process: subprocess.Popen[bytes]) -> dict[str, str]:

@@ -120,8 +120,19 @@ def _sessions(robot: StandIn) -> int:
     return int(robot.do("status")["parts"]["bench.text_tcp"]["clients"])
 
 
-def test_a_client_that_never_reads_is_dropped_and_the_others_are_served(robot: StandIn) -> None:
-    line = b"x" * 4000 + b"\n"
+@pytest.fixture
+def patient_robot(tmp_path: Path) -> Iterator[StandIn]:
+    """Drops a client so late that also a slow machine has filled its backlog before."""
+    file = tmp_path / "cell.yaml"
+    file.write_text(CELL.replace("stalled_after_s: 0.2", "stalled_after_s: 2.0"))
+    with StandIn(str(file), rate=1000.0) as robot:
+        yield robot
+
+
+def test_a_client_that_never_reads_is_dropped_and_the_others_are_served(
+    patient_robot: StandIn,
+) -> None:
+    robot, line = patient_robot, b"x" * 4000 + b"\n"
     with socket.socket() as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.connect(robot.address())
@@ -130,7 +141,7 @@ def test_a_client_that_never_reads_is_dropped_and_the_others_are_served(robot: S
         backlog = 0
         while _sessions(robot) == 2:
             with suppress(BlockingIOError, ConnectionError):
-                deaf.send(line * 20)
+                deaf.send(line * 100)
             assert robot.ask("GET_STATUS").startswith("OK Idle")
             backlog = max(backlog, robot._call(_largest_backlog))
     assert LARGEST_BACKLOG / 2 < backlog <= LARGEST_BACKLOG

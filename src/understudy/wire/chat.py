@@ -10,6 +10,7 @@ The recorder writes them, the golden tests play them.
     ! ending                         the cell ends: its parts send their last messages
     >> g60.move _INBOX.1 {"x": 1}    the client sent a message: address, reply address, payload
     << _INBOX.1 - {"ok": true}       the robot sent a message without a reply address
+    << / - {…} +12 bytes, crc32 0a…  a message with a further part: only its size and checksum
 
 Bytes that are not printable ASCII are written as \\n, \\r, \\t, \\\\ or \\xNN, spaces at the end
 as \\x20. In an address every space is \\x20; an empty one is written as -.
@@ -19,6 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
+from zlib import crc32
 
 from understudy.errors import ConfigError
 from understudy.ports import WireMessage
@@ -56,7 +58,15 @@ NoteSent = Callable[[int, str, str, Sequence[WireMessage]], None]
 def event_of(at: int, endpoint: str, peer: str, kind: Kind, data: bytes | WireMessage) -> Event:
     if isinstance(data, bytes):
         return Event(at, endpoint, peer, kind, data)
-    return Event(at, endpoint, peer, kind, data.payload, (data.address, data.reply_to))
+    return Event(at, endpoint, peer, kind, _noted(data), (data.address, data.reply_to))
+
+
+def _noted(message: WireMessage) -> bytes:
+    """The payload; of each part behind it, size and checksum: pictures are megabytes."""
+    if not message.more:
+        return message.payload
+    sums = (b" +%d bytes, crc32 %08x" % (len(part), crc32(part)) for part in message.more)
+    return b"".join((message.payload, *sums))
 
 
 def note_each(

@@ -59,4 +59,4 @@ def garbled(data: bytes, place: float, change: float) -> bytes:
 
 def size_of(data: Data) -> int:
     """Number of payload bytes."""
-    return len(data) if isinstance(data, bytes) else len(data.payload)
+    return len(data) if isinstance(data, bytes) else data.size

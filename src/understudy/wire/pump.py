@@ -167,6 +167,7 @@ class Pump:
         self._turns_for_bytes = 0
         self._put_off = 0
         self._owed_work = 0
+        self._questions = 0
         self._broker_behind = False
         exchange.turns = Turns(self._turn_step)
         self._problem: Exception | None = None
@@ -228,11 +229,17 @@ class Pump:
         self._catch_up()
         return self._timed_cell.now
 
-    def advance(self, duration: int) -> None:
-        """Runs the cell ahead by this much, at any rate, however long it takes."""
+    def advance(self, duration: int) -> Later | None:
+        """Runs the cell ahead by this much, at any rate, however long it takes; a `Later` if time
+        must wait on the way."""
         self._catch_up()
-        self._leap_to(self._timed_cell.now + duration)
+        end, later = self._timed_cell.now + duration, None
+        self._leap_to(end)
+        if self._questions and self._timed_cell.now < end:
+            later = Later()
+            self._ahead.append((end, later))
         self._schedule()
+        return later
 
     def run_ahead(self, duration: int) -> Later | None:
         """As `advance`, in turns between which the event loop runs; None if it is done already.
@@ -268,6 +275,18 @@ class Pump:
         if self._waits():
             self._clock.set_now(self._timed_cell.now)
         self._owed_work -= 1
+        self._schedule()
+
+    def asked(self) -> None:
+        """A part has asked another process: in lock-step, and when time runs ahead, time stands
+        from this instant until `settled`."""
+        self._questions += 1
+
+    def settled(self) -> None:
+        """A question of `asked` has its answer, is lost or is not asked any more."""
+        if self._waits():
+            self._clock.set_now(self._timed_cell.now)
+        self._questions -= 1
         self._schedule()
 
     def close(self, endpoints: Iterable[str], reason: str) -> None:
@@ -378,11 +397,17 @@ class Pump:
         return min(moments, default=None)
 
     def _waits(self) -> bool:
-        """Whether time waits for a command or for a broker; in lock-step, or when it runs ahead."""
+        """Whether time waits for a command, a broker or the answer to a question; in lock-step, or
+        when it runs ahead."""
         if not self._clock.lock_step and not self._ahead:
             return False
         self._broker_behind = self._broker_behind or self._exchange.behind()
-        return self._broker_behind or (self._owed_work > 0 and self._clock.lock_step)
+        owed = self._owed_work > 0 and self._clock.lock_step
+        return self._broker_behind or self._stands() or owed
+
+    def _stands(self) -> bool:
+        """Whether time waits for the answer to a question."""
+        return self._questions > 0 and (self._clock.lock_step or bool(self._ahead))
 
     def _release(self) -> None:
         """Time goes on from where it waited for a broker."""
@@ -433,7 +458,8 @@ class Pump:
         deadline = time.monotonic() + TURN_SECONDS
         while self._ahead and not self._waits():
             to, later = self._ahead[0]
-            if not self._step_free(max(to, self._timed_cell.now)) and self._ahead:
+            goes_on = self._step_free(max(to, self._timed_cell.now))
+            if not goes_on and self._ahead:
                 self._ahead.popleft()
                 later.settle(None)
             if time.monotonic() > deadline:
@@ -471,7 +497,7 @@ class Pump:
         return goes_on
 
     def _leap_to(self, end: int) -> None:
-        while self._step_free(end):
+        while not self._questions and self._step_free(end):
             pass
 
     def _clock_now(self) -> int:
@@ -515,5 +541,5 @@ class Pump:
             self._exchange.advance(end)
             return
         limit = self._clock.wall_now() + round(TURN_SECONDS * NS_PER_SECOND)
-        while self._step(end) and self._clock.wall_now() <= limit:
+        while self._step(end) and self._clock.wall_now() <= limit and not self._stands():
             pass

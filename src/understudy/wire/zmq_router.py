@@ -83,7 +83,7 @@ class RouterPeer:
 
     def send(self, message: WireMessage) -> None:
         envelope = [bytes.fromhex(frame) for frame in message.address.split("/")[1:]]
-        self._peer.sink.send(zmtp.message([*envelope, message.payload]))
+        self._peer.sink.send(zmtp.message([*envelope, message.payload, *message.more]))
 
     def read_more(self, wanted: bool) -> None:
         self._peer.read_more(wanted)

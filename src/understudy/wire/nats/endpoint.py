@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from understudy.errors import ConfigError, NotInstalledError, install_command
 from understudy.wire.ending import end_tasks
 from understudy.wire.interface import PeerEvents
+from understudy.wire.nats import library
 from understudy.wire.nats.config import Config
 from understudy.wire.nats.server import OwnServer
 
@@ -83,6 +84,7 @@ class NatsEndpoint:
                 )
 
     def _where(self) -> str:
+        library.load()
         from understudy.wire.nats.client import shown
 
         addresses = [self.own_server.address] if self.own_server else self._config.servers
@@ -111,6 +113,7 @@ class NatsEndpoint:
 
     async def _serve(self) -> None:
         """One connection from its begin to its end."""
+        library.load()
         from understudy.wire.nats.client import NatsError, connect, shown
 
         address = next(self._addresses)

@@ -1,0 +1,169 @@
+"""The asking side of ZeroMQ request and reply: one question at a time, with a deadline.
+
+A REQ socket as the guide of ZeroMQ builds a reliable client, without its waits:
+
+- IMMEDIATE: a question goes to a connection that is up, never into a queue for a server that may
+  come later. Without a server a question fails after `CONNECT_SECONDS`.
+- REQ_RELAXED and REQ_CORRELATE: after a lost question the next one can follow on the same socket,
+  and a late answer to the lost one is dropped.
+- The monitor of the socket reports a connection that breaks: a server that was killed is noticed
+  at once and not at the deadline.
+- RECONNECT_IVL: a server that was started again is found within milliseconds.
+
+A question is never sent twice: whether that is allowed is known only to who asks.
+"""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from understudy.errors import ConfigError, NotInstalledError, install_command
+
+if TYPE_CHECKING:
+    import zmq
+
+CONNECT_SECONDS = 0.5
+"""Wall time that a question waits for a connection."""
+RECONNECT_MS = 10
+LOOK_MS = 50
+"""Between two looks whether the answer is still wanted."""
+LARGEST_ANSWER = 256 * 1024 * 1024 + 4096
+"""Bytes of one part of an answer: a picture and its depth are one part each."""
+MOST_PARTS = 8
+_ADDRESS = re.compile(r"tcp://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]*]+):([0-9]{1,5})")
+
+
+class NoReplyError(Exception):
+    """A question without an answer, and why."""
+
+
+def check_address(address: str) -> str:
+    """The address, if a client can connect to it; else a `ConfigError`."""
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not 0 < int(found[2]) < 65536:
+        raise ConfigError(
+            "not the address of a server", value=address, allowed="tcp://HOST:PORT"
+        )  # fmt: skip
+    return address
+
+
+class ZmqRequester:
+    """Asks one server; used by one thread."""
+
+    def __init__(self, address: str) -> None:
+        self.address = check_address(address)
+        try:
+            import zmq
+        except ImportError:
+            need = f"needs the package pyzmq: {install_command('pyzmq')}"
+            raise NotInstalledError(need) from None
+        self._zmq = zmq
+        self._socket: zmq.Socket[bytes] | None = None
+        self._monitor: Any = None
+        self._wanted: Callable[[], bool] = lambda: True
+
+    def ask(
+        self, parts: Sequence[bytes], seconds: float, wanted: Callable[[], bool] = lambda: True
+    ) -> list[bytes]:
+        """The parts of the answer, within this wall time; else a `NoReplyError`.
+
+        ``wanted``: asked every `LOOK_MS`; False ends the wait.
+        """
+        zmq, self._wanted = self._zmq, wanted
+        deadline = time.monotonic() + seconds
+        try:
+            socket = self._send(parts, min(deadline, time.monotonic() + CONNECT_SECONDS))
+            while (answer := self._received(socket, deadline)) is None:
+                self._check_waiting(deadline, f"no answer from {self.address} in {seconds:g} s")
+        except zmq.ZMQError as problem:
+            self.close()
+            raise NoReplyError(f"{self.address}: {problem}") from None
+        if len(answer) > MOST_PARTS:
+            raise NoReplyError(f"{self.address} has sent {len(answer)} parts, not {MOST_PARTS}")
+        return answer
+
+    def close(self) -> None:
+        """Closes the connection; the next question makes a new one."""
+        if self._socket is not None:
+            self._socket.disable_monitor()
+            self._monitor.close(linger=0)
+            self._socket.close(linger=0)
+            self._socket = None
+
+    # ── inside ──
+
+    def _connected(self) -> "zmq.Socket[bytes]":
+        """The socket; made for the first question, because it belongs to the thread that asks."""
+        if self._socket is not None:
+            return self._socket
+        import zmq
+
+        socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.REQ)
+        for option, value in (
+            (zmq.LINGER, 0),
+            (zmq.IMMEDIATE, 1),
+            (zmq.REQ_RELAXED, 1),
+            (zmq.REQ_CORRELATE, 1),
+            (zmq.RECONNECT_IVL, RECONNECT_MS),
+            (zmq.SNDTIMEO, round(CONNECT_SECONDS * 1000)),
+            (zmq.MAXMSGSIZE, LARGEST_ANSWER),
+            (zmq.IPV6, 1),
+        ):
+            socket.setsockopt(option, value)
+        self._monitor = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        socket.connect(self.address)
+        self._socket = socket
+        return socket
+
+    def _send(self, parts: Sequence[bytes], until: float) -> "zmq.Socket[bytes]":
+        """The socket that has sent the question. ZeroMQ reports that a connection has broken before
+        its socket stops to accept messages for it: such a socket is not used again, else the
+        question would be lost without a report."""
+        zmq = self._zmq
+        while True:
+            socket = self._connected()
+            ready = self._poll(socket, zmq.POLLOUT, until)
+            if self._connection_lost():
+                self.close()
+            elif ready:
+                socket.send_multipart(parts, zmq.NOBLOCK)
+                return socket
+            self._check_waiting(until, f"nothing answers at {self.address}")
+
+    def _received(self, socket: "zmq.Socket[bytes]", until: float) -> list[bytes] | None:
+        """The answer; None if there is none yet. A socket with a late answer to another question is
+        ready too, but that answer is dropped."""
+        zmq = self._zmq
+        ready = self._poll(socket, zmq.POLLIN, until)
+        lost = not ready and self._connection_lost()
+        try:
+            return socket.recv_multipart(zmq.NOBLOCK) if ready or lost else None
+        except zmq.Again:
+            if not lost:
+                return None
+        self.close()
+        raise NoReplyError(f"{self.address} has closed the connection")
+
+    def _poll(self, socket: "zmq.Socket[bytes]", event: int, until: float) -> bool:
+        """Waits for the socket or its monitor, at most `LOOK_MS`; whether the socket is ready."""
+        left = max(0, round((until - time.monotonic()) * 1000))
+        poller = self._zmq.Poller()
+        poller.register(socket, event)
+        if event == self._zmq.POLLIN:
+            poller.register(self._monitor, event)
+        return any(ready is socket for ready, _ in poller.poll(min(left, LOOK_MS)))
+
+    def _connection_lost(self) -> bool:
+        """Whether the connection has broken since the last call."""
+        lost = False
+        while self._monitor.poll(0):
+            self._monitor.recv_multipart()
+            lost = True
+        return lost
+
+    def _check_waiting(self, until: float, reason: str) -> None:
+        if not self._wanted():
+            raise NoReplyError("the answer is not wanted any more")
+        if time.monotonic() >= until:
+            raise NoReplyError(reason)
