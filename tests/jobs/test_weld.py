@@ -1,5 +1,6 @@
 """The welding job: the same lines for a real controller and a simulated one."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,7 +8,7 @@ import msgspec
 import pytest
 from tests.devices.welder.weld_bench import READY_POSE, WeldingCell
 
-from understudy.agenda import advance
+from understudy.agenda import Wakes, advance
 from understudy.errors import Refused
 from understudy.jobs.weld import (
     POLL,
@@ -192,15 +193,20 @@ def timed(cell: WeldingCell) -> list[TimedPart]:
 
 
 def run_on(cell: WeldingCell, job: WeldingSequencer, to: int) -> None:
-    advance([*timed(cell), job], to)
+    _run_parts(cell, [*timed(cell), job], to)
+
+
+def _run_parts(cell: WeldingCell, parts: Sequence[Wakes], to: int) -> None:
+    advance(parts, to)
     cell.virtual_cell.advance_to(to)
 
 
 def weld(cell: WeldingCell, job: WeldingSequencer) -> None:
     """Let time pass until the seam is done."""
+    parts = [*timed(cell), job]
     while job.busy():
-        moments = (part.next_wake() for part in (*timed(cell), job))
-        run_on(cell, job, min(at for at in moments if at is not None))
+        moments = (part.next_wake() for part in parts)
+        _run_parts(cell, parts, min(at for at in moments if at is not None))
 
 
 def ready(**settings: Any) -> WeldingCell:

@@ -66,7 +66,8 @@ class CellBench:
             "scenario": {"rules": rules or {}},
         }  # fmt: skip
         text = yaml.safe_dump(content)
-        self.cell: Cell = build_cell(read_config(text, "pick.yaml"))
+        self.config = read_config(text, "pick.yaml")
+        self.cell: Cell = build_cell(self.config)
         self.now = 0
         robot_part: Any = self.cell.parts["g60"]
         self.robot = robot_part

@@ -261,7 +261,11 @@ def ends(bench: Explored) -> None:
     assert not bench.job.is_running()
 
 
-@pytest.mark.parametrize("config", [PLAIN, TENDING], ids=["plain", "tending"])
+@pytest.mark.parametrize(
+    "config",
+    [PLAIN, pytest.param(TENDING, marks=pytest.mark.soak)],
+    ids=["plain", "tending"],
+)
 def test_every_event_and_fault_in_every_state(config: CycleConfig) -> None:
     first = Explored(config)
     known, queue = {first.node()}, deque([first])

@@ -246,7 +246,7 @@ def peaks(kind: str, *sizes: int) -> list[int]:
     return [int(line) for line in done.stdout.split()]
 
 
-@pytest.mark.parametrize("kind", ["arm", "machine"])
+@pytest.mark.parametrize("kind", ["arm", pytest.param("machine", marks=pytest.mark.soak)])
 def test_memory_of_a_line_is_bounded(kind: str) -> None:
     """About a twentieth of a million lines; program, lines of the report and JSON together."""
     small, large = peaks(kind, SMALL, LARGE)

@@ -35,6 +35,7 @@ from understudy.jobs.mobile.messages import (
     RobotStatus,
 )
 from understudy.jobs.mobile.modules import CANCELED
+from understudy.ports.fleet import QueuedCommand
 
 QUEUE = 100
 """Commands that may wait; another one is rejected."""
@@ -139,6 +140,17 @@ class Executor:
     def active(self) -> Command | None:
         return self._active
 
+    def readings(self) -> list[QueuedCommand]:
+        """The running command and those that wait, in their order."""
+        running = [] if self._active is None else [self._active]
+        return [
+            QueuedCommand(
+                each.command_type, to_builtins(each.parameters), each is self._active,
+                bool(each.tag),
+            )
+            for each in (*running, *self._queue)
+        ]  # fmt: skip
+
     def request(self, message: Received, ready: Readiness, now: int) -> None:
         """A command from the backend."""
         asked: CommandRequest = message.payload
@@ -148,6 +160,11 @@ class Executor:
             self._say(asked.command_type, cause, "REJECTED", now, found)
             return
         self._accept(Command(cause, *found), now)
+
+    def problem(self, asked: CommandRequest, ready: Readiness) -> Refused | None:
+        """Why a command from outside would be rejected now."""
+        found = self._examined(asked.command_type, asked.parameters or {}, ready, ready.held)
+        return found if isinstance(found, Refused) else None
 
     def request_own(
         self, name: CommandType, parameters: Mapping[str, Any], tag: str, ready: Readiness, now: int

@@ -1,19 +1,24 @@
 """The runtime of all mobile robots of a process, REAL or MOCK: one timed part."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from understudy.config.mobile.layout import Layout
+from understudy.errors import Refused
+from understudy.jobs.mobile.ids import BOOT, robot_key, uuid_text
 from understudy.jobs.mobile.messages import TO_ROBOT, kind_of
 from understudy.jobs.mobile.modules import Module
+from understudy.jobs.mobile.overview import Drawn, columns_of, drawn_of, reading_of
 from understudy.jobs.mobile.post import Post, SavedPost
 from understudy.jobs.mobile.robot import Robot
 from understudy.jobs.mobile.routes import Planner
 from understudy.jobs.mobile.ticker import Delivery, SavedTicker, Ticker
 from understudy.ports import State, WireMessage
+from understudy.ports.fleet import FleetColumns, FleetListener, FleetRobot, RequestKind
 from understudy.ports.mobile import Rests, TimedHardware
 from understudy.units import LATEST
 
@@ -100,6 +105,43 @@ class Fleet:
         """Something outside of the hardware's scripts has changed (an operator, a test): the robot
         looks at its hardware at the next tick."""
         self._places[row][0].poked = now
+
+    def request(
+        self, row: int, kind: RequestKind, payload: Mapping[str, Any], now: int
+    ) -> Refused | None:
+        """An operator gives a robot a message in the place of its backend: it is handled at the
+        robot's next tick. Refused if the robot would reject it now."""
+        ticker, place = self._places[row]
+        if len(ticker.inbox) >= self._capacity:
+            return Refused(f"{self._capacity} messages wait for the next tick")
+        robot_id = self._layout.robots[row].identity.robot_id
+        count = int(ticker.table.sent[place]), len(ticker.inbox)
+        made = f"{self._post.run_id}/operator/{now}/{count}"
+        message_id = uuid_text(robot_key(made, robot_id), BOOT)
+        if own_id := TO_ROBOT[kind].own_id:
+            payload = {own_id: message_id, **payload}
+        data = msgspec.json.encode({"messageId": message_id, "payload": payload})
+        problem = self.robot(row).problem(kind, data)
+        if problem is None:
+            ticker.inbox.append(Delivery(place, kind, data, ""))
+            ticker.poked = now
+        return problem
+
+    def on_event(self, listener: FleetListener) -> None:
+        """Calls ``listener`` at every event of a robot, and at the end of every task."""
+        self._post.listeners.append(listener)
+
+    def columns(self) -> FleetColumns:
+        """All robots, where they believe to be."""
+        return columns_of(self._tickers, len(self._places), self._hardware)
+
+    def drawn(self) -> Drawn:
+        """What pages draw of all robots."""
+        return drawn_of(self._tickers, len(self._places))
+
+    def reading(self, row: int) -> FleetRobot:
+        """One robot in detail, without what only the simulation and the lidar know."""
+        return reading_of(self.robot(row), self._layout, row, self._hardware)
 
     def add_module(self, row: int, module: Module) -> None:
         """Another module of a robot, while the cell is built."""

@@ -5,7 +5,7 @@ so that a newer backend can talk to an older robot.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -25,7 +25,11 @@ NotNegative = Annotated[float, Meta(ge=0, le=1e9)]
 
 
 class Message(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A payload or a part of one; what is UNSET or has its default is left out on the wire."""
+    """A payload or a part of one; what is UNSET or has its default is left out on the wire.
+    `own_id`: the key that names what the message begins; an operator's message has its own id
+    there."""
+
+    own_id: ClassVar[str] = ""
 
 
 class Whole(Struct, frozen=True, rename="camel"):
@@ -343,6 +347,7 @@ class Mission(Message, frozen=True):
 class TaskAssign(Message, frozen=True):
     """A task: `moveToPoint` for MOVE_TO_POINT, `mission` for MISSION and CUSTOM."""
 
+    own_id = "taskId"
     task_id: Identifier
     task_type: Literal["MOVE_TO_POINT", "MISSION", "CUSTOM"]
     priority: int = 0
@@ -371,7 +376,7 @@ FROM_ROBOT: Mapping[str, type[Struct]] = {
     "traffic.state": TrafficState,
     "route.request": RouteRequest,
 }
-TO_ROBOT: Mapping[str, type[Struct]] = {
+TO_ROBOT: Mapping[str, type[Message]] = {
     "command.request": CommandRequest,
     "settings.desired": SettingsDesired,
     "task.assign": TaskAssign,

@@ -135,6 +135,15 @@ class Module(Saved, Protocol):
 
 
 @runtime_checkable
+@runtime_checkable
+class ChecksMessages(Protocol):
+    """A module that can say beforehand what it would do with a message."""
+
+    def problem(self, message: Received) -> Refused | None:
+        """Why the message would be refused now."""
+        ...
+
+
 class RouteProgress(Protocol):
     """Where a robot is on its route, for traffic.state."""
 

@@ -14,6 +14,9 @@ class Orchestration(NamedTuple):
     modules: Mapping[ModuleName, Module]
     """In the order in which they act at a tick."""
     progress: RouteProgress
+    tasks: TaskComm
+    hold: NodeHold
+    """Also of a robot that does not support the modules: then they stay empty."""
 
 
 def build_orchestration(
@@ -31,4 +34,4 @@ def build_orchestration(
         "TrafficComm": traffic,
     }
     chosen = {name: module for name, module in modules.items() if name in supported}
-    return Orchestration(chosen, tasks.steps)
+    return Orchestration(chosen, tasks.steps, tasks, hold)

@@ -9,6 +9,7 @@ from understudy.jobs.mobile.ids import BOOT, robot_key, timestamp, uuid_text
 from understudy.jobs.mobile.messages import NEWEST_COUNTS, encoded, subject
 from understudy.jobs.mobile.outbox import CAPACITY, Entry, Outbox, SavedOutbox
 from understudy.ports import WireMessage
+from understudy.ports.fleet import FleetListener
 from understudy.ports.mobile import Rows
 
 PER_ROBOT = 32
@@ -38,6 +39,8 @@ class Post:
         """What the wire may take; a full queue drops the oldest. Those of the outbox stay there."""
         self._handled: list[str] = []
         self._stamp = (-1, "")
+        self.listeners: list[FleetListener] = []
+        """Informed of the events of robots and of the ends of their tasks; wiring, not state."""
 
     @property
     def given_up(self) -> int:

@@ -32,7 +32,7 @@ from understudy.ports.mobile import MotorFault, TimedHardware
 
 SILENT = MotorFault("NOT_CONNECTED", "the motor does not answer")
 STILL = 1e-4
-"""m/s or rad/s below which a motor does not move."""
+"""m/s or rad/s below which a motor or a robot does not move."""
 IDLE, STOPPED, MOVING, HOMING, ERROR = range(5)
 LOCALIZATIONS: tuple[Localization, ...] = ("OK", "DEGRADED", "LOST")
 MODES: tuple[MotorMode, ...] = ("IDLE", "STOPPED", "MOVING", "HOMING", "ERROR")
@@ -110,6 +110,27 @@ class Reports:
     def status(self) -> RobotStatus:
         return _status(int(self._table.status[self._row]))
 
+    @property
+    def velocity(self) -> tuple[float, float]:
+        """Forward (m/s) and turning (rad/s)."""
+        forward, _, turning = self._table.speeds[self._row].tolist()
+        return forward, turning
+
+    @property
+    def is_moving(self) -> bool:
+        return max(abs(speed) for speed in self.velocity) > STILL
+
+    @property
+    def nearest(self) -> float:
+        """Metres to the nearest obstacle that a lidar sees; `UNLIMITED` if there is none."""
+        return float(self._table.nearest[self._row])
+
+    @property
+    def speed_limit(self) -> float:
+        """m/s, by commands and traffic control; `UNLIMITED` if there is none."""
+        table, row = self._table, self._row
+        return float(min(table.speed_limit[row], table.traffic_limit[row]))
+
     def battery(self) -> float:
         rows = self._table.robots[self._row : self._row + 1]
         return float(self._hardware.read_robots(rows).battery_percent[0])
@@ -168,11 +189,10 @@ class Reports:
     def state(self) -> State:
         table, row = self._table, self._row
         level, faults = self.faults()
-        forward, _, turning = table.speeds[row].tolist()
         stop = STOPS[table.stop[row]]
         return State(
             pose=self.pose,
-            velocity=Velocity(forward, turning),
+            velocity=Velocity(*self.velocity),
             battery_percent=self.battery(),
             localization_status=self.localization(),
             fault_level=level,

@@ -26,7 +26,7 @@ from understudy.jobs.mobile.messages import (
     StopReason,
     decoded,
 )
-from understudy.jobs.mobile.modules import Hold, Module, Occurrence, SpeedLimit
+from understudy.jobs.mobile.modules import ChecksMessages, Hold, Module, Occurrence, SpeedLimit
 from understudy.jobs.mobile.orchestration import build_orchestration
 from understudy.jobs.mobile.post import Post, Sender
 from understudy.jobs.mobile.reports import Link, Reports
@@ -51,6 +51,8 @@ from understudy.ports.mobile import Scan, TimedHardware
 from understudy.units import LATEST, seconds
 
 LONGEST_SHOWN = 200
+ENDS_OF_TASKS = ("task.done", "task.failed")
+"""Messages of which listeners are informed as of events."""
 Count = Annotated[int, Meta(ge=0, lt=1 << 62)]
 
 
@@ -93,6 +95,7 @@ class Robot:
         own = [self.settings] if "Settings" in supported else []
         orchestration = build_orchestration(self, supported, planner)
         self._route = orchestration.progress
+        self.tasks, self.node_hold = orchestration.tasks, orchestration.hold
         self._modules: list[Module] = [*own, *orchestration.modules.values()]
         self._by_kind = {kind: module for module in self._modules for kind in module.kinds()}
         self.wake_at = LATEST
@@ -132,6 +135,8 @@ class Robot:
     def publish(
         self, kind: str, payload: Struct, now: int, correlation_id: str | None = None
     ) -> str:
+        if kind in ENDS_OF_TASKS:
+            self._tell_listeners(kind, msgspec.to_builtins(payload), now)
         return self._sender.publish(kind, payload, now, correlation_id)
 
     def event(
@@ -142,6 +147,11 @@ class Robot:
         correlation_id: str | None = None,
     ) -> None:
         self.publish("events", Event(type_, dict(details)), now, correlation_id)
+        self._tell_listeners(type_, details, now)
+
+    def _tell_listeners(self, type_: str, details: Mapping[str, Any], now: int) -> None:
+        for listener in self._post.listeners:
+            listener(self._file.identity.robot_id, type_, details, now)
 
     def command(
         self, command_type: CommandType, parameters: Mapping[str, Any], tag: str, now: int
@@ -181,6 +191,18 @@ class Robot:
             details = {"kind": kind, "reason": "no module of this robot handles it"}
             self.event("message.unsupported", details, now, message.cause)
         self.settle(now)
+
+    def problem(self, kind: str, data: bytes) -> Refused | None:
+        """Why the robot would reject a message now."""
+        message = decoded(kind, data, self._file.identity.robot_id)
+        if isinstance(message, Malformed):
+            return Refused(message.reason)
+        if kind == "command.request":
+            return self.executor.problem(message.payload, self._readiness())
+        module = self._by_kind.get(kind)
+        if module is None:
+            return Refused(f"no module of this robot handles {kind}")
+        return module.problem(message) if isinstance(module, ChecksMessages) else None
 
     def _acknowledge(self, ack: CommandAck, cause: str | None, now: int) -> None:
         self.publish("command.ack", ack, now, cause)

@@ -112,6 +112,11 @@ class Steps:
         """Steps that are done, and all of them."""
         return self._state.done, len(self._state.steps)
 
+    def way_left(self) -> list[tuple[float, float]]:
+        """The places that are still to be reached."""
+        left = self._state.steps[self._state.done :]
+        return [(step.x, step.y) for step in left if step.x is not None and step.y is not None]
+
     def eta_seconds(self, now: int) -> float | None:
         """What is left of the time that the route takes, as its planner estimated it."""
         total = self._state.eta_seconds

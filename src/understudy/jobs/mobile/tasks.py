@@ -30,6 +30,7 @@ from understudy.jobs.mobile.modules import CANCELED, Occurrence, RobotContext
 from understudy.jobs.mobile.routes import RouteComm
 from understudy.jobs.mobile.steps import Steps, StepsState, check_steps
 from understudy.jobs.mobile.traffic import NodeHold
+from understudy.ports.fleet import TaskReading
 
 QUEUE = 100
 """Tasks that may wait; another one fails at once."""
@@ -112,6 +113,18 @@ class TaskComm:
         else:
             self._assign(message, now)
 
+    def problem(self, message: Received) -> Refused | None:
+        """`ChecksMessages`: why a task would fail at once, or a cancellation have no effect."""
+        asked = message.payload
+        known = self._message_of(asked.task_id) is not None
+        if isinstance(asked, TaskCancel):
+            ends = known and asked.task_id not in self._ended
+            return None if ends else Refused(f"task {asked.task_id} is not under way")
+        if known:
+            return Refused(f"task {asked.task_id} is known already")
+        found = self._examined(asked)
+        return found if isinstance(found, Refused) else None
+
     def advance(self, now: int) -> None:
         for _ in range(QUEUE):
             if self._active is None and not self._begin_next(now):
@@ -136,6 +149,23 @@ class TaskComm:
         self._end_active(stopped, now)
         while self._queue:
             self._end(self._queue.pop(0), stopped, now)
+
+    # ── for operators ──
+
+    @property
+    def is_active(self) -> bool:
+        return self._active is not None
+
+    def readings(self) -> list[TaskReading]:
+        """The running task and those that wait, in their order."""
+        tasks = [*([self._active] if self._active else []), *self._queue]
+        return [self._reading(task) for task in tasks]
+
+    def _reading(self, task: Task) -> TaskReading:
+        running, to = task is self._active, task.destination
+        done, steps = self.steps.counted if running else (0, len(task.steps))
+        x, y = (to.x, to.y) if to else (None, None)
+        return TaskReading(task.task_id, task.priority, running, done, steps, x, y)
 
     # ── snapshot ──
 

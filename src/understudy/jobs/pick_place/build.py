@@ -1,10 +1,11 @@
 """Builds the pick & place job of a robot from its sections of pickplace.yaml, and checks them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from understudy.config.pick_place.check import check_sections
 from understudy.config.pick_place.cycle import ClassName, CycleConfig, Handshake, PinName
+from understudy.config.pick_place.detectors import DetectorChoice
 from understudy.config.pick_place.file import PickPlaceSections
 from understudy.config.pick_place.safety import SafetyConfig
 from understudy.config.pick_place.vision import VisionConfig
@@ -13,13 +14,16 @@ from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.pallet import PalletPattern
 from understudy.jobs.pick_place.choice import TargetChoice
 from understudy.jobs.pick_place.manager import PickPlaceManager
+from understudy.jobs.pick_place.obstacle_check import ObstacleCheck
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import SetOutput, WaitInput, handshake
 from understudy.jobs.pick_place.work import Equipment, JobPins
+from understudy.jobs.vision_bridge import ProcessVision
 from understudy.offline.pick_place.pallet.reach import unreachable, unreachable_message
 from understudy.ports import FaultSource, Part
 from understudy.ports.pick_place import Gripper, JobArm
 from understudy.simulation.ground_truth_vision import CameraModel, GroundTruthVision, SeenParts
+from understudy.space.model.shapes import CollisionObject
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix
 from understudy.units import MM, nanoseconds
@@ -28,8 +32,8 @@ from understudy.units import MM, nanoseconds
 @dataclass(frozen=True)
 class JobSite:
     """The robot for which a job is built. `tool`: the number of the tool that the job works with,
-    None for the mounted one. `parts`: of the cell, which ground-truth vision sees. `warn`: writes a
-    line to the log."""
+    None for the mounted one. `parts`: of the cell, which ground-truth vision sees. `has_camera`: a
+    virtual one. `environment`: objects of the cell file. `warn`: writes a line to the log."""
 
     name: str
     arm: JobArm
@@ -40,6 +44,8 @@ class JobSite:
     fault_source: FaultSource
     warn: Callable[[str], None]
     tool: int | None = None
+    environment: Callable[[], Sequence[CollisionObject]] = tuple
+    has_camera: bool = False
 
 
 def pick_place_parts(sections: PickPlaceSections, site: JobSite) -> dict[str, Part]:
@@ -64,19 +70,17 @@ def pick_place_parts(sections: PickPlaceSections, site: JobSite) -> dict[str, Pa
             own["source_pallet"] = source = PalletPattern(cycle.source_pallet, cycle.pick_position)
     _check_pins(cycle, site.pins)
     own["motion"] = motion = _motion(site.arm)
-    vision = _vision(cycle, sections.vision or VisionConfig(), site)
+    limits = PickPlaceSafety(safety, cycle)
+    vision = _vision(cycle, sections.vision or VisionConfig(), site, limits)
     if vision is not None:
         own["vision"] = vision
-    limits = PickPlaceSafety(safety, cycle)
-    _check_places(cycle, limits, pallet)
-    if again := _picked_again(cycle, limits, pallet):
-        site.warn(f"{site.name}: {again}")
-    for each in (pallet, source):
-        _check_reach(each, cycle, site)
+    _check_positions(cycle, limits, site, pallet, source)
     equipment = Equipment(motion, site.gripper, vision, site.pins)
+    obstacles = _obstacle_check(safety, vision, site, pallet)
     choice = TargetChoice(
-        cycle, limits, arm=motion, reach=site.arm.reach, vision=vision, pallet=pallet, source=source
-    )
+        cycle, limits, arm=motion, reach=site.arm.reach, vision=vision, pallet=pallet,
+        source=source, obstacles=obstacles,
+    )  # fmt: skip
     own["pick_place"] = PickPlaceManager(cycle, limits, choice, equipment, site.arm.reach)
     return own
 
@@ -85,23 +89,94 @@ def _motion(arm: JobArm) -> ControllerMotion:
     return ControllerMotion(arm.controller, arm.move_to, arm.flange)
 
 
-def _vision(cycle: CycleConfig, config: VisionConfig, site: JobSite) -> GroundTruthVision | None:
+def _vision(
+    cycle: CycleConfig, config: VisionConfig, site: JobSite, limits: PickPlaceSafety
+) -> GroundTruthVision | ProcessVision | None:
     if cycle.source != "vision":
         return None
+    name, latency = f"{site.name}.vision", nanoseconds(cycle.vision_latency_s)
+    with located_at("vision"):
+        config.check()
     if config.source == "process":
-        raise ConfigError(
-            "the vision process is not available", key="vision.source", allowed="ground_truth"
+        if not config.camera and not site.has_camera:
+            raise ConfigError(
+                "the vision process needs a camera",
+                key="vision.camera",
+                allowed="camera: {} of the robot (a virtual one), opencv:0 or files:DIR here",
+            )
+        return ProcessVision(
+            name,
+            config.camera_address,
+            site.arm.flange,
+            camera=site.camera(),
+            latency=latency,
+            timeout=limits.vision_timeout,
+            fault_source=site.fault_source,
+            shot=shot_of(config),
+            obstacles=limits.config.obstacle_check,
+            detectors=DetectorChoice(config.detectors),
         )
     if site.parts is None:
         raise ConfigError("ground-truth vision needs parts in the cell", key="vision.source")
     return GroundTruthVision(
-        f"{site.name}.vision",
+        name,
         site.parts,
         lambda now: matrix(site.arm.flange(now)),
         camera=site.camera(),
-        latency=nanoseconds(cycle.vision_latency_s),
+        latency=latency,
         fault_source=site.fault_source,
     )
+
+
+def _obstacle_check(
+    safety: SafetyConfig,
+    vision: GroundTruthVision | ProcessVision | None,
+    site: JobSite,
+    pallet: PalletPattern | None,
+) -> ObstacleCheck | None:
+    """None unless `safety.obstacle_check` is on; raises ConfigError where it cannot work. Without
+    pictures, as in offline checks, it writes a warning to the log and checks nothing."""
+    if not safety.obstacle_check:
+        return None
+    if isinstance(vision, GroundTruthVision):
+        said = "safety.obstacle_check: without pictures unknown objects are not looked for"
+        site.warn(f"{site.name}: {said}")
+        return None
+    with located_at("safety.obstacle_check"):
+        if not isinstance(vision, ProcessVision):
+            raise ConfigError(
+                "the check of obstacles needs the depth image of a vision process",
+                allowed="vision: {source: process} and pickplace: {source: vision}",
+            )
+        if site.arm.body is None:
+            raise ConfigError(
+                "the check of obstacles needs the body of the robot",
+                allowed="collision: {enable: true}",
+            )
+    return ObstacleCheck(
+        site.arm.body,
+        site.environment(),
+        lambda now: {} if site.parts is None else _sizes(site.parts, now),
+        margin=safety.obstacle_margin_mm * MM,
+        filled=lambda: () if pallet is None else _filled(pallet),
+    )
+
+
+def _sizes(parts: SeenParts, now: int) -> dict[str, tuple[float, float, float]]:
+    """The sizes of the parts of the cell, by class."""
+    readings = (parts.reading(name, now) for name in parts.names())
+    return {each.class_name: each.size for each in readings}
+
+
+def _filled(pallet: PalletPattern) -> list[Pose]:
+    """The places of a pallet that are filled."""
+    return [pallet.layout.pose(index) for index in range(pallet.get_current_index())]
+
+
+def shot_of(config: VisionConfig) -> dict[str, float]:
+    """The parameters of every picture that the section sets."""
+    given = {"exposure_ms": config.exposure_ms, "gain_db": config.gain_db}
+    return {key: value for key, value in given.items() if value is not None}
 
 
 # ── checks ──────────────────────────────────────────────────────────────────────────────────────
@@ -139,6 +214,20 @@ _READ_PIN: Mapping[str, Callable[[JobPins, PinName], object]] = {
     "DO": lambda pins, pin: pins.digital_output(pin),
     "AI": lambda pins, pin: pins.analog_input(pin, 0),
 }
+
+
+def _check_positions(
+    cycle: CycleConfig,
+    limits: PickPlaceSafety,
+    site: JobSite,
+    *pallets: PalletPattern | None,
+) -> None:
+    """Places and zones, and the reach of the pallets; the first pallet has the places."""
+    _check_places(cycle, limits, pallets[0])
+    if again := _picked_again(cycle, limits, pallets[0]):
+        site.warn(f"{site.name}: {again}")
+    for each in pallets:
+        _check_reach(each, cycle, site)
 
 
 def _check_places(

@@ -16,6 +16,7 @@ from understudy.offline.pick_place.moves import CycleMove, CyclePoses, part_move
 from understudy.offline.pick_place.pick_pose import pick_pose
 from understudy.ports.pick_place import (
     ArmReadings,
+    Block,
     DetectedObject,
     PickPlaceError,
     ReachCheck,
@@ -23,6 +24,7 @@ from understudy.ports.pick_place import (
     VisionResult,
 )
 from understudy.space.pose import Pose
+from understudy.space.transform import matrix, pose
 
 MOST_CHECKED = 8
 """Objects of one picture that are checked, the best ones first."""
@@ -40,6 +42,18 @@ class Pallet(Protocol):
     def is_done(self) -> bool: ...
 
     def safe_height(self, index: int) -> float: ...
+
+
+class UnknownObjects(Protocol):
+    """The check of moves against what only the depth image shows."""
+
+    def unknown(self, result: VisionResult, camera: Pose) -> Sequence[Block] | Refused: ...
+
+    def held(self, class_name: str, at: Pose, pick: Pose, now: int) -> Block | None: ...
+
+    def in_the_way(
+        self, found: Sequence[Block], moves: Sequence[CycleMove], held: Block | None, now: int
+    ) -> Refused | None: ...
 
 
 Exhausted = Literal["", "PALLET_FULL", "SOURCE_EMPTY"]
@@ -82,12 +96,14 @@ class TargetChoice:
         vision: Vision | None = None,
         pallet: Pallet | None = None,
         source: Pallet | None = None,
+        obstacles: UnknownObjects | None = None,
     ) -> None:
         self._config = config
         self._safety = safety
         self._arm = arm
         self._reach = reach
         self._vision = vision
+        self._obstacles = obstacles
         self.pallet = pallet
         self.source = source
 
@@ -107,6 +123,9 @@ class TargetChoice:
         camera = self._vision.camera(self._arm.flange(result.exposed_at))
         near = self._arm.tool(now)
         reason, found = "no object in the picture", []
+        around = self._unknown_objects(result, camera)
+        if isinstance(around, Refused):
+            return Unfit(around.reason)
         for seen in result.objects:
             if unfit := self._unwanted(seen):
                 reason = unfit
@@ -115,10 +134,26 @@ class TargetChoice:
             found.append((seen, pick_pose(camera, seen.pose, grasp, near)))
         for seen, at in self._sorted(found, near)[:MOST_CHECKED]:
             chosen = self._checked(seen.class_name, at, now, seen=seen)
+            if isinstance(chosen, Chosen):
+                chosen = self._clear(chosen, around, camera, now)
             if isinstance(chosen, Chosen) or chosen.code == "OUT_OF_ZONE":
                 return chosen
             reason = chosen.reason
         return Unfit(reason)
+
+    def _unknown_objects(self, result: VisionResult, camera: Pose) -> Sequence[Block] | Refused:
+        return () if self._obstacles is None else self._obstacles.unknown(result, camera)
+
+    def _clear(
+        self, chosen: Chosen, around: Sequence[Block], camera: Pose, now: int
+    ) -> Chosen | Unfit:
+        """The choice, if no unknown object is in the way of its moves."""
+        if self._obstacles is None or not around or chosen.seen is None:
+            return chosen
+        at = pose(matrix(camera) @ matrix(chosen.seen.pose))
+        held = self._obstacles.held(chosen.class_name, at, chosen.poses.pick, now)
+        refused = self._obstacles.in_the_way(around, chosen.moves, held, now)
+        return chosen if refused is None else Unfit(refused.reason)
 
     def _unwanted(self, seen: DetectedObject) -> str:
         wanted, least = self._config.object_class_filter, self._safety.min_confidence

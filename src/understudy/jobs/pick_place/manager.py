@@ -48,7 +48,7 @@ IN_ERROR = Refused("pick & place has a fault: reset it first (reset_pick_place)"
 NOT_PAUSED = Refused("pick & place is not paused")
 NO_ERROR = Refused("pick & place has no fault to reset")
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
-PART_IN_HAND = Refused("the hand has a part: release it by the command first")
+PART_IN_HAND = Refused("the hand has a part: release it first (release_part)")
 NO_CYCLES = Refused("give at least one cycle, or -1 for a run without an end")
 REFILL: Mapping[Exhausted, str] = {
     "PALLET_FULL": "put an empty pallet there, then give the command reset_pallet",

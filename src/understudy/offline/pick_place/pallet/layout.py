@@ -30,7 +30,8 @@ class PalletLayout:
         corner points are degenerate."""
         self.config = config
         self._origin = config.origin or place or Position(0.0, 0.0, 0.0)
-        self._axes = axes(self._origin, config.corner2, config.corner3)
+        self.axes = axes(self._origin, config.corner2, config.corner3)
+        """Columns of a 3×3 matrix: along the columns, along the rows, and up."""
 
     # ── cells ──
 
@@ -72,7 +73,7 @@ class PalletLayout:
             turned_x, turned_y = middle_x - (y - middle_y), middle_y + (x - middle_x)
             x, y = np.where(odd, turned_x, x), np.where(odd, turned_y, y)
         local = np.stack([x, y, layer * c.layer_height], axis=1) * MM
-        return np.asarray(point(self._origin) + local @ self._axes.T)
+        return np.asarray(point(self._origin) + local @ self.axes.T)
 
     @cached_property
     def total(self) -> int:
@@ -95,9 +96,9 @@ class PalletLayout:
         """The origin with the orientation of the odd layers."""
         if self.config.interleave != "ROTATE":
             return self._straight
-        hand = float(np.sign(np.linalg.det(self._axes)))
+        hand = float(np.sign(np.linalg.det(self.axes)))
         at = matrix(self._straight)
-        at[:3, :3] = rotation_about(self._axes[:, 2], hand * QUARTER) @ at[:3, :3]
+        at[:3, :3] = rotation_about(self.axes[:, 2], hand * QUARTER) @ at[:3, :3]
         return pose_of_matrix(at)
 
     # ── heights ──
@@ -110,7 +111,7 @@ class PalletLayout:
     def safe_height_along(self, start: Pose, end: Pose, index: int) -> float:
         """As `safe_height`, for a straight way between two poses: only stacked parts near the way
         count. Not lower than the two poses themselves."""
-        a, b = (np.array(each[:3]) @ self._axes[:, :2] for each in (start, end))
+        a, b = (np.array(each[:3]) @ self.axes[:, :2] for each in (start, end))
         near = self._stacked_cells(index) & (_distances(self._plane, a, b) < self._reach)
         tops = self.points[near, 2] + self._one_part
         return max(float(tops.max(initial=-math.inf)), start.z, end.z)
@@ -124,7 +125,7 @@ class PalletLayout:
         """A tool that is this much above a cell carries its part above the part in that cell: one
         is gripped as the other was, so that one layer is between their tool points."""
         c = self.config
-        return (c.layer_height * float(self._axes[2, 2]) + c.clearance_mm) * MM
+        return (c.layer_height * float(self.axes[2, 2]) + c.clearance_mm) * MM
 
     @cached_property
     def _tops(self) -> Array:
@@ -138,7 +139,7 @@ class PalletLayout:
     @cached_property
     def _plane(self) -> Array:
         """(total, 2): the cells along columns and rows of the pallet."""
-        return np.asarray(self.points @ self._axes[:, :2])
+        return np.asarray(self.points @ self.axes[:, :2])
 
     @cached_property
     def _reach(self) -> float:

@@ -1,0 +1,1 @@
+"""Hand-eye calibration as a job of an arm, simulated or REAL."""

@@ -1,0 +1,260 @@
+"""The state of the hand-eye calibration that snapshots hold, and what operators see of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+
+from understudy.errors import Refused
+from understudy.jobs.hand_eye.table import State
+from understudy.sight.bundle import Corners
+from understudy.sight.calibrator import CalibrationPose, HandEyeResult
+from understudy.sight.lens import Coefficient, Focus, Lens
+from understudy.space.matrix_rows import Rows, from_rows_mm, rows_mm
+from understudy.space.pose import pose_mm_deg
+from understudy.space.transform import is_rigid, pose
+from understudy.units import DEG, MM
+
+Purpose = Literal["", "sight", "pose", "check", "here", "validate"]
+"""Why a picture is taken: the first sight of the target, a pose of the calibration, one that only
+checks it, or one where the operator has moved the arm."""
+MOST_CORNERS = 10_000
+MOST_MESSAGES = 50
+MOST_PICTURE = 1_000_000
+"""Characters of a picture."""
+Value = Annotated[float, Meta(ge=-1e6, le=1e6)]
+"""Millimetres or pixels of a picture of a cell."""
+Side = Annotated[int, Meta(ge=1, le=20_000)]
+LensRows = tuple[tuple[Focus, Value, Value], tuple[Value, Focus, Value], tuple[Value, Value, Value]]
+Distortion = tuple[Coefficient, Coefficient, Coefficient, Coefficient, Coefficient]
+
+
+class SavedPose(Struct, frozen=True):
+    """A captured pose: millimetres, radians and pixels, as the reply of the process has them."""
+
+    flange: Rows
+    target: Rows
+    points: list[tuple[Value, Value, Value]]
+    pixels: list[tuple[Value, Value]]
+    joints: tuple[float, ...] = ()
+
+    @property
+    def place_name(self) -> str:
+        """Names a picture by where the flange was."""
+        return str(self.flange)
+
+    def pose(self) -> CalibrationPose:
+        corners = Corners(np.array(self.points) * MM, np.array(self.pixels))
+        known = corners if self.points else None
+        return CalibrationPose(
+            from_rows_mm(self.flange), from_rows_mm(self.target), known, self.joints
+        )
+
+
+class SavedLens(Struct, frozen=True):
+    size: tuple[Side, Side]
+    K: LensRows
+    distortion: Distortion
+
+    def lens(self) -> Lens:
+        k = self.K
+        return Lens(*self.size, k[0][0], k[1][1], k[0][2], k[1][2], self.distortion)
+
+
+class CaptureReply(Struct, frozen=True):
+    """What the job reads of the reply to `calibrate_capture`."""
+
+    T_base_flange: Rows
+    T_camera_target: Rows
+    corner_points: list[tuple[Value, Value, Value]]
+    corner_pixels: list[tuple[Value, Value]]
+    K: LensRows
+    distortion: Distortion
+    size: tuple[Side, Side]
+    jpeg: Annotated[str, Meta(max_length=MOST_PICTURE)] = ""
+
+    def saved(self, joints: tuple[float, ...]) -> SavedPose:
+        corners = self.corner_points, self.corner_pixels
+        return SavedPose(self.T_base_flange, self.T_camera_target, *corners, joints)
+
+
+def read_capture(facts: Mapping[str, Any]) -> CaptureReply | Refused:
+    """The reply of a process, checked; wrong ones are refused."""
+    try:
+        reply = msgspec.convert(facts, CaptureReply)
+    except msgspec.ValidationError as problem:
+        return Refused(f"the reply to calibrate_capture: {problem}")
+    if len(reply.corner_points) != len(reply.corner_pixels):
+        return Refused("the reply to calibrate_capture: corners without pixels")
+    if len(reply.corner_points) > MOST_CORNERS:
+        return Refused(f"the reply to calibrate_capture: more than {MOST_CORNERS} corners")
+    for name in ("T_base_flange", "T_camera_target"):
+        if not is_rigid(from_rows_mm(getattr(reply, name))):
+            return Refused(
+                f"the reply to calibrate_capture: {name} is not a rotation and a translation"
+            )
+    return reply
+
+
+class Checked(Struct, frozen=True):
+    """A pose that was not used, against the calibration."""
+
+    passed: bool
+    distance_mm: float
+    angle_deg: float
+
+
+class Saved(Struct):
+    """`queue`: poses of the flange that are still to be visited. `asked`: the question that is out;
+    `starting`: it begins a session of the process. `asked_again`: the last one had no
+    answer. `computed`: the method of the result."""
+
+    state: State = "IDLE"
+    purpose: Purpose = ""
+    wanted: int = 0
+    checks_wanted: int = 0
+    method: str = "tsai_lenz"
+    queue: list[Rows] = []
+    planned: int = 0
+    left_out: int = 0
+    poses: list[SavedPose] = []
+    checks: list[SavedPose] = []
+    lens: SavedLens | None = None
+    move: int = 0
+    asked: int = 0
+    starting: bool = False
+    settled_at: int | None = None
+    asked_again: bool = False
+    due: int | None = None
+    notes: list["Note"] = []
+    computed: str = ""
+    checked: list[Checked] = []
+    error: str = ""
+    messages: list[str] = []
+
+
+class Note(Struct, frozen=True):
+    """A report of the arm or of vision; it is handled in the next wake."""
+
+    kind: Literal["arm", "vision", "fault"]
+    ticket: int = 0
+    refused: str | None = None
+    facts: dict[str, Any] | None = None
+
+
+# ── what operators see ──────────────────────────────────────────────────────────────────────────
+
+
+class PoseRow(Struct, frozen=True):
+    """A row of the table of poses."""
+
+    number: int
+    flange_mm_deg: list[float]
+    target_mm_deg: list[float]
+    joints_deg: list[float]
+    corners: int
+    residual_mm: float | None = None
+    residual_deg: float | None = None
+    residual_px: float | None = None
+
+
+class CoverageRow(Struct, frozen=True):
+    """How far the poses turn the flange in a direction; `missing`: too little."""
+
+    direction: str
+    turned_deg: float
+    missing: bool
+
+
+class ResultRow(Struct, frozen=True):
+    """`matrix`: T_flange_camera (eye in hand) or T_base_camera, by rows, millimetres."""
+
+    mount: str
+    method: str
+    refined: bool
+    matrix: Rows
+    camera_mm_deg: list[float]
+    deviations_mm: list[float]
+    deviations_deg: list[float]
+    reprojection_error_mm: float
+    reprojection_error_px: float | None
+    held_out_mm: float | None
+    held_out_largest_mm: float | None
+
+
+class HandEyeStatus(Struct, frozen=True):
+    """`method`: of the next computation. `progress`: 0 to 1. `advice`: what to do next. `left_out`:
+    poses that could not be used."""
+
+    state: State
+    running: bool
+    captured: int
+    wanted: int
+    left_out: int
+    progress: float
+    enough: bool
+    advice: str
+    error: str
+    messages: list[str]
+    poses: list[PoseRow]
+    coverage: list[CoverageRow]
+    result: ResultRow | None
+    checked: list[Checked]
+    tolerance_mm: float
+    method: str
+
+
+def pose_rows(poses: Sequence[SavedPose], result: HandEyeResult | None) -> list[PoseRow]:
+    known = result.poses if result is not None and len(result.poses) == len(poses) else None
+    rows = []
+    for number, each in enumerate(poses):
+        missed = None if known is None else known[number]
+        rows.append(
+            PoseRow(
+                number + 1,
+                _mm_deg(each.flange),
+                _mm_deg(each.target),
+                [joint / DEG for joint in each.joints],
+                len(each.pixels),
+                None if missed is None else missed.distance_mm,
+                None if missed is None else missed.angle_deg,
+                None if missed is None else missed.pixel_rms,
+            )
+        )
+    return rows
+
+
+def result_row(result: HandEyeResult) -> ResultRow:
+    shifts, turns = result.deviations_mm_deg
+    held_out = result.held_out
+    return ResultRow(
+        result.mount,
+        result.method,
+        result.refined,
+        rows_mm(result.camera),
+        pose_mm_deg(pose(result.camera)),
+        shifts.tolist(),
+        turns.tolist(),
+        result.rms_mm,
+        result.pixel_rms,
+        None if held_out is None else held_out.rms_mm,
+        None if held_out is None else held_out.largest_mm,
+    )
+
+
+def check_saved(saved: Saved) -> None:
+    """Raises ValueError for a snapshot that no job has written."""
+    for each in (*saved.poses, *saved.checks):
+        if not is_rigid(from_rows_mm(each.flange)) or not is_rigid(from_rows_mm(each.target)):
+            raise ValueError("a pose is not a rotation and a translation")
+        if len(each.points) != len(each.pixels):
+            raise ValueError("corners without pixels")
+    for rows in saved.queue:
+        if not is_rigid(from_rows_mm(rows)):
+            raise ValueError("a planned pose is not a rotation and a translation")
+
+
+def _mm_deg(rows: Rows) -> list[float]:
+    return pose_mm_deg(pose(from_rows_mm(rows)))
