@@ -9,6 +9,7 @@ import pytest
 import trimesh
 
 from understudy.config import load_config, read_config
+from understudy.config.document import parse
 from understudy.config.files import read_model
 from understudy.config.include import read_environment, read_rules
 from understudy.config.limits import LARGEST_YAML, MOST_ROBOTS, MOST_VALUES
@@ -60,10 +61,14 @@ def test_repeated_values_are_counted() -> None:
         read_config(bomb, "a.yaml")
 
 
-@pytest.mark.parametrize("deep", ["[" * 5000, "{a: " * 5000, "- " * 5000])
+@pytest.mark.parametrize("deep", ["[" * 100_000, "{a: " * 100_000, "- " * 100_000])
 def test_deep_nesting_is_refused(deep: str) -> None:
     with pytest.raises(ConfigError, match="nested too deeply"):
         read_config(deep, "a.yaml")
+
+
+def test_a_mapping_directly_behind_a_colon_is_read() -> None:
+    assert parse("a: {2:{b: 1}}", "a.yaml").value == {"a": {2: {"b": 1}}}
 
 
 def test_a_long_name_is_cut_in_the_message() -> None:

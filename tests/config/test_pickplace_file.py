@@ -214,3 +214,10 @@ def test_the_stricter_of_two_keys_counts(tmp_path: Path) -> None:
     more = ", safety: {min_detection_confidence: 0.1, vision_timeout_ms: 60000}"
     job = build_cell(loaded(tmp_path, more=more)).parts["g60.pick_place"]
     assert (job.safety.min_confidence, job.safety.vision_timeout) == (0.8, 5_000_000_000)
+
+
+def test_the_vision_process_has_no_use_in_a_cell_that_looks_for_nothing() -> None:
+    config = load_config("g60_welding")
+    assert config.with_vision("ground_truth").robots == config.robots
+    with pytest.raises(ConfigError, match=r"g60_welding.yaml.* no robot of this cell looks for"):
+        config.with_vision("process")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -18,6 +19,9 @@ from understudy.config.files import (
     find_calibration,
     find_cell,
     find_program,
+    name_of_cell,
+    path_beside,
+    read_beside,
     read_model,
 )
 from understudy.config.groups import check_count, wires_of_groups
@@ -33,10 +37,12 @@ from understudy.config.include import (
     with_robots_key,
 )
 from understudy.config.limits import MOST_ROBOTS, MOST_ROWS
+from understudy.config.looks import check_looks
 from understudy.config.mobile.fleet_keys import FleetKeys
+from understudy.config.pick_place.check import check_seeing
 from understudy.config.pick_place.file import PickPlaceSections
 from understudy.config.pick_place.hand_eye import camera_of, read_calibration
-from understudy.config.pick_place.vision import VisionConfig
+from understudy.config.pick_place.vision import VisionConfig, VisionSource
 from understudy.config.simulation_file import SimulationFile
 from understudy.config.typed import read
 from understudy.config.wires import read_wire, wire_keys
@@ -215,6 +221,10 @@ class CellConfig:
         """A shipped robot by name, or a file beside the cell file."""
         return read_model(name, beside=self.document.file)
 
+    def read_beside(self, name: str) -> bytes:
+        """A file of a detector, beside the cell file or in the folder above."""
+        return read_beside(name, beside=self.document.file)
+
     def environment(
         self, read: Read | None = None, read_mesh: ReadMesh = mesh_from_bytes
     ) -> Environment:
@@ -244,21 +254,50 @@ class CellConfig:
         vision = self.robots[robot].pick_place.vision or VisionConfig()
         text, file = self._calibration(vision), vision.hand_eye_calibration_file
         if file and text is None and vision.camera_mm_deg is None:
+            where = "flange" if vision.mount == "eye_in_hand" else "origin of the cell"
             log.warning(
-                "%s: there is no file %s: its camera is taken to be at the flange", robot, file
+                "%s: there is no file %s: its camera is taken to be at the %s; `understudy "
+                "calibrate hand-eye --cell %s --out %s` writes it, or give vision.camera_mm_deg",
+                *(robot, file, where, name_of_cell(self.document.file)),
+                Path(self.document.file).parent / file,
             )
-        try:
-            found = (
-                None if text is None else read_calibration(text, vision.hand_eye_calibration_file)
-            )
-        except ConfigError as problem:
-            keys = ("robots", robot, "vision", "hand_eye_calibration_file")
-            raise self.document.error(keys, problem) from None
-        return camera_of(vision, found)
+        return self._camera(robot, vision, text)
+
+    def _camera(self, robot: str, vision: VisionConfig, text: str | None) -> CameraModel:
+        keys = ("robots", robot, "vision")
+        file = vision.hand_eye_calibration_file
+        found = None
+        if text is not None:
+            located = (*keys, "hand_eye_calibration_file")
+            found = self.document.at(located, read_calibration, text, file)
+        model: CameraModel = self.document.at(keys, camera_of, vision, found)
+        return model
+
+    def check_cameras(self) -> None:
+        """Raises ConfigError for a calibration file that does not fit its section `vision`."""
+        for name, robot in self.robots.items():
+            if (vision := robot.pick_place.vision) is not None:
+                self._camera(name, vision, self._calibration(vision))
 
     def _calibration(self, vision: VisionConfig) -> str | None:
         name = vision.hand_eye_calibration_file
         return find_calibration(name, beside=self.document.file) if name else None
+
+    def with_vision(self, source: VisionSource) -> "CellConfig":
+        """All robots that look for parts see through the vision process, or through the simulated
+        parts themselves."""
+        if source == "process" and not any(each.pick_place.sees() for each in self.robots.values()):
+            raise ConfigError(
+                "no robot of this cell looks for parts, so there is nothing to ask the vision "
+                "process",
+                file=self.document.file,
+                allowed="a robot with the section `pickplace`, and a camera",
+            )
+        chosen = {
+            name: structs.replace(robot, pick_place=robot.pick_place.with_vision(source))
+            for name, robot in self.robots.items()
+        }
+        return replace(self, robots=chosen)
 
     def with_seed(self, seed: int) -> "CellConfig":
         head = structs.replace(self.head, seed=read(seed, Seed, "seed"))
@@ -349,7 +388,10 @@ def read_config(text: str, file: str) -> CellConfig:
             problem = ConfigError("another part of the cell has this name; choose another")
             raise document.error(("devices", name), problem)
     stem = file.rsplit("/", 1)[-1].split(".", 1)[0]
-    return CellConfig(stem, head, robots, document, included, devices, shared, epoch)
+    config = CellConfig(stem, head, robots, document, included, devices, shared, epoch)
+    document.at((), check_looks, document, head.parts or (), head.environment, robots)
+    config.check_cameras()
+    return config
 
 
 def epoch_ns(text: str | None) -> int | None:
@@ -397,6 +439,8 @@ def _robot(
     }
     sections = {key: {} if value is None else value for key, value in body.items() if key in jobs}
     pick_place = document.at(keys, read, sections, PickPlaceSections)
+    find = partial(path_beside, beside=document.file)
+    document.at(keys, check_seeing, pick_place, sections, find)
     program = _program(document, keys, head)
     return RobotConfig(head.kind, config, faces, real, devices, program, pick_place)
 

@@ -32,6 +32,8 @@ YAML_FILES = (".yaml", ".yml")
 PROGRAM_FILES = (".gcode", ".nc", ".ngc", ".tap", ".cnc", ".txt")
 URDF_FILES = (".urdf", ".xml")
 ROBOT_FILES = (".json",)
+LARGEST_NETWORK = 1024**3
+"""Bytes of a file of a detector."""
 MODEL_FILES = (*URDF_FILES, ".stl", ".obj", ".ply", ".dae", ".glb")
 
 
@@ -75,6 +77,21 @@ def find_calibration(name: str, *, beside: str) -> str | None:
         if os.path.exists(path):  # never raises
             return read_text(path)
     return None
+
+
+def read_beside(name: str, *, beside: str) -> bytes:
+    """The bytes of a file that `path_beside` finds."""
+    return read_regular(path_beside(name, beside=beside), LARGEST_NETWORK)
+
+
+def path_beside(name: str, *, beside: str) -> Path:
+    """A file that a configuration names (a network, a list of classes): an absolute path, or in the
+    folder of the configuration or the one above."""
+    folder = Path(beside).parent
+    for path in (folder / name, folder.parent / name):
+        if os.path.exists(path):  # never raises
+            return path
+    raise ConfigError("there is no such file", value=name, allowed=f"a file in {folder}")
 
 
 def shipped_programs() -> dict[str, Traversable]:

@@ -13,8 +13,9 @@ from understudy.config.files import (
     read_text,
 )
 from understudy.config.limits import MOST_ROWS
+from understudy.config.looks import check_objects
 from understudy.config.mobile.robot_file import read_robot_file
-from understudy.config.pick_place.check import check_sections
+from understudy.config.pick_place.check import check_sections, check_seeing
 from understudy.config.pick_place.file import (
     DEVICE_SECTIONS,
     SECTIONS,
@@ -138,6 +139,7 @@ def all_objects(document: Document, include: Include, own: EnvironmentConfig) ->
 def read_environment(text: str, file: str) -> EnvironmentConfig:
     document = parse(text, file)
     found: EnvironmentConfig = document.at((), read, document.value, EnvironmentConfig)
+    document.at((), check_objects, found)
     return found
 
 
@@ -191,14 +193,15 @@ def read_sections(text: str, file: str) -> dict[str, Any]:
             raise document.error((), unknown("key", str(key), known, key=str(key)))
     own = {key: section for key, section in value.items() if key in SECTIONS}
     sections: PickPlaceSections = document.at((), read, own, PickPlaceSections)
-    document.at((), _check_together, sections)
+    document.at((), _check_together, sections, own)
     for key in DEVICE_SECTIONS:
         if key in value:
             document.at((key,), read, value[key], module_of("devices", key).Config)
     return value
 
 
-def _check_together(sections: PickPlaceSections) -> None:
+def _check_together(sections: PickPlaceSections, given: Mapping[str, Any]) -> None:
+    check_seeing(sections, given)
     if sections.pickplace is not None:
         check_sections(sections.pickplace, sections.safety or SafetyConfig())
 

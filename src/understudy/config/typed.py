@@ -52,6 +52,8 @@ def _struct(value: Any, info: shape.StructType, key: str) -> Any:
     }
     try:
         return info.cls(**given)
+    except ConfigError as problem:  # `__post_init__`, as the next
+        raise problem.within(key) from None
     except ValueError as problem:  # `__post_init__`: keys that do not fit together
         raise ConfigError(str(problem), key=key) from None
 
@@ -61,11 +63,17 @@ def _dict(value: Any, info: shape.DictType, key: str) -> dict[Any, Any]:
         raise _wrong(value, describe(info), key)
     _check_length(value, info.max_length, "entries", key)
     return {
-        read(name, info.key_type, _join(key, str(name))): read(
+        read(_key(name, info.key_type), info.key_type, _join(key, str(name))): read(
             item, info.value_type, _join(key, str(name))
         )
         for name, item in value.items()
     }
+
+
+def _key(name: Any, info: shape.Type) -> Any:
+    """The key of an entry. Keys of JSON are texts, so a whole number may be written as one."""
+    written = isinstance(info, shape.IntType) and isinstance(name, str)
+    return int(name) if written and re.fullmatch("-?[0-9]{1,18}", name) else name
 
 
 def _list(value: Any, info: shape.ListType | shape.VarTupleType, key: str) -> Any:
@@ -172,6 +180,10 @@ def _enum(value: Any, info: shape.EnumType, key: str) -> Any:
     return choices[value]
 
 
+def _marked(value: Any, info: shape.Metadata, key: str) -> Any:
+    return read(value, info.type, key)
+
+
 def _any(value: Any, info: shape.AnyType, key: str) -> Any:
     return value
 
@@ -192,11 +204,14 @@ _READERS: dict[type[shape.Type], Callable[[Any, Any, str], Any]] = {
     shape.LiteralType: _literal,
     shape.EnumType: _enum,
     shape.AnyType: _any,
+    shape.Metadata: _marked,
 }
 
 
 def describe(info: shape.Type) -> str:
     """A type in words, for error messages."""
+    if isinstance(info, shape.Metadata):
+        return describe(info.type)
     if isinstance(info, shape.IntType | shape.FloatType):
         return _describe_range(
             "a whole number" if isinstance(info, shape.IntType) else "a number", info

@@ -1,8 +1,14 @@
 """Checks of sections of pickplace.yaml that must fit together."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from understudy.config.pick_place.cycle import CycleConfig
+from understudy.config.pick_place.detectors import FindFile, check_detectors, check_files
+from understudy.config.pick_place.file import PickPlaceSections
 from understudy.config.pick_place.safety import SafetyConfig
-from understudy.errors import ConfigError
+from understudy.config.pick_place.vision import VisionConfig
+from understudy.errors import ConfigError, located_at
 
 
 def check_sections(cycle: CycleConfig, safety: SafetyConfig) -> list[str]:
@@ -53,3 +59,23 @@ def _check_speeds(cycle: CycleConfig, safety: SafetyConfig) -> None:
                 value=speed,
                 allowed=f"up to {most:g}",
             )
+
+
+def check_seeing(
+    sections: PickPlaceSections, given: Mapping[str, Any], find: FindFile | None = None
+) -> None:
+    """Raises ConfigError for a camera, detectors or a target with which nothing can be seen.
+    ``given``: the sections as the file has them; ``find``: finds the files of detectors."""
+    vision, hand_eye = sections.vision or VisionConfig(), sections.hand_eye
+    by_process = vision.source == "process"
+    with located_at("vision"):
+        if by_process or hand_eye is not None:  # a calibration always asks the process
+            vision.check_address()
+            vision.check_camera()
+        # Without the key a calibration needs none, and `understudy vision` has its own.
+        if by_process and "detectors" in (given.get("vision") or {}):
+            check_detectors(vision.detectors)
+            check_files(vision.detectors, find or (lambda name: None))
+    if hand_eye is not None:
+        with located_at("hand_eye.target"):
+            hand_eye.target.check()

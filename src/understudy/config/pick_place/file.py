@@ -6,13 +6,14 @@ The same sections can be keys of a robot in a cell file; those win over the file
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from understudy.config.pick_place.cycle import CycleConfig
+from understudy.config.pick_place.hand_eye_job import HandEyeConfig
 from understudy.config.pick_place.modes import ModesConfig
 from understudy.config.pick_place.pallet import PalletConfig
 from understudy.config.pick_place.safety import SafetyConfig
-from understudy.config.pick_place.vision import VisionConfig
+from understudy.config.pick_place.vision import VisionConfig, VisionSource
 
 
 class PickPlaceSections(Struct, frozen=True, forbid_unknown_fields=True):
@@ -23,6 +24,20 @@ class PickPlaceSections(Struct, frozen=True, forbid_unknown_fields=True):
     vision: VisionConfig | None = None
     safety: SafetyConfig | None = None
     modes: ModesConfig | None = None
+    hand_eye: HandEyeConfig | None = None
+
+    def sees(self) -> VisionConfig | None:
+        """The section `vision` of a job that looks for its parts, or calibrates its camera."""
+        looks = self.pickplace is not None and self.pickplace.source == "vision"
+        if not looks and self.hand_eye is None:
+            return None
+        return self.vision or VisionConfig()
+
+    def with_vision(self, source: VisionSource) -> "PickPlaceSections":
+        vision = self.sees()
+        if vision is None:
+            return self
+        return structs.replace(self, vision=structs.replace(vision, source=source))
 
 
 class PickPlaceFile(PickPlaceSections, frozen=True, forbid_unknown_fields=True):

@@ -17,7 +17,11 @@ class Zone(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SafetyConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """PickPlaceSafetyConfig of the design document; a zone that is not given is not checked."""
+    """PickPlaceSafetyConfig of the design document; a zone that is not given is not checked.
+
+    `obstacle_check`: moves through unknown objects that the depth image shows are refused.
+    `obstacle_margin_mm`: points nearer to known objects belong to them; unknown ones are larger by
+    it."""
 
     max_grip_force_n: Annotated[float, Meta(gt=0, le=100_000)] = 100.0
     grip_monitor_interval_ms: Annotated[float, Meta(ge=1, le=60_000)] = 50.0
@@ -30,3 +34,5 @@ class SafetyConfig(Struct, frozen=True, forbid_unknown_fields=True):
     pick_zone: Zone | None = None
     enable_place_zone: bool = True
     place_zone: Zone | None = None
+    obstacle_check: bool = False
+    obstacle_margin_mm: Annotated[float, Meta(gt=0, le=1000)] = 10.0

@@ -1,0 +1,70 @@
+"""The fields of a Config class, for forms: name, type, what is allowed, default."""
+
+from typing import Any, Literal
+
+import msgspec.inspect as shape
+from msgspec import NODEFAULT, Struct, to_builtins
+
+from understudy.config.typed import describe
+from understudy.vision.interface import IS_FILE
+
+FieldType = Literal["number", "whole", "switch", "choice", "text", "value"]
+
+
+class Field(Struct, frozen=True, omit_defaults=True):
+    """`type`: `value` is a list or a mapping. `allowed`: in words. `ge`, `gt`, `le`, `lt`: limits
+    of a number. `choices`: of a choice. `file`: it names a file."""
+
+    name: str
+    type: FieldType
+    allowed: str
+    required: bool = False
+    default: Any = None
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    choices: tuple[str, ...] = ()
+    file: bool = False
+
+
+def fields_of(config: type[Struct]) -> list[Field]:
+    """In the order of the class."""
+    info = shape.type_info(config)
+    assert isinstance(info, shape.StructType)
+    return [_field(each) for each in info.fields]
+
+
+def _field(field: shape.Field) -> Field:
+    info = field.type
+    file = isinstance(info, shape.Metadata) and bool((info.extra or {}).get(IS_FILE))
+    if isinstance(info, shape.Metadata):
+        info = info.type
+    limits: dict[str, Any] = {}
+    if isinstance(info, shape.IntType | shape.FloatType):
+        limits = {key: getattr(info, key) for key in ("ge", "gt", "le", "lt")}
+    if isinstance(info, shape.LiteralType):
+        limits = {"choices": tuple(map(str, info.values))}
+    return Field(
+        name=field.encode_name,
+        type=_TYPES.get(type(info), "value"),
+        allowed=describe(info),
+        required=field.required,
+        default=_default(field),
+        file=file,
+        **limits,
+    )
+
+
+_TYPES: dict[type[shape.Type], FieldType] = {
+    shape.FloatType: "number",
+    shape.IntType: "whole",
+    shape.BoolType: "switch",
+    shape.LiteralType: "choice",
+    shape.StrType: "text",
+}
+
+
+def _default(field: shape.Field) -> Any:
+    made = field.default if field.default_factory is NODEFAULT else field.default_factory()
+    return None if made is NODEFAULT else to_builtins(made, str_keys=True)
