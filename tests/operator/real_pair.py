@@ -16,7 +16,8 @@ from understudy.ports.hmi import Later
 from understudy.ports.operation import AxisReading
 from understudy.units import DEG, MM
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 180.0
+"""For a whole test: its robots move in real time."""
 
 
 def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:

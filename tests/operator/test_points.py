@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from tests.operator.conftest import Bench
 
+from understudy.simulation import points
+
 
 def names(bench: Bench, robot: str = "g60") -> list[str]:
     return [point["name"] for point in bench.do("points", robot=robot)["points"]]
@@ -89,10 +91,12 @@ def test_wrong_point_commands_are_refused_with_a_reason(
     assert says in arm.refusal(name, robot="g60", **parameters)
 
 
-def test_the_number_of_points_is_limited(arm: Bench) -> None:
-    for number in range(1000):
+def test_the_number_of_points_is_limited(arm: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert points.MOST_POINTS == 1000
+    monkeypatch.setattr(points, "MOST_POINTS", 20)
+    for number in range(20):
         arm.do("teach_point", robot="g60", name=f"p{number}")
-    assert "1000 points already" in arm.refusal("teach_point", robot="g60", name="more")
+    assert "20 points already" in arm.refusal("teach_point", robot="g60", name="more")
 
 
 # ── what points show ──

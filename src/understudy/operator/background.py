@@ -98,6 +98,7 @@ class BackgroundRuns:
         self._free = asyncio.Lock()
         self._for_commands: dict[int, Later] = {}
         self._free_for_commands = asyncio.Lock()
+        self._beside: set[asyncio.Task[None]] = set()
         self._stopped = False
 
     def start(self, kind: str, parameters: Mapping[str, Any]) -> BackgroundRun | Refused:
@@ -140,6 +141,25 @@ class BackgroundRuns:
             return outcome
 
         return self._for_command(kind, begin)
+
+    def beside(self, work: Callable[[], Any]) -> Later | Refused:
+        """Calls short ``work`` in a thread at once, without a line in `runs`; settles the answer
+        with its outcome. The caller bounds how much of it there is."""
+        if self._stopped:
+            return ENDED
+        later = Later()
+
+        async def begin() -> None:
+            answer: Any = ENDED
+            try:
+                answer = await _outcome_in_thread(lambda _: work(), lambda share: None)
+            finally:
+                later.settle(answer)
+
+        task = asyncio.get_running_loop().create_task(begin())
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+        return later
 
     def _for_command(
         self, kind: str, work: Callable[[BackgroundRun], Coroutine[Any, Any, Any]]
@@ -195,7 +215,9 @@ class BackgroundRuns:
         self._stopped = True
         for number in list(self._tasks):
             self.cancel(number)
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        for task in self._beside:
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), *self._beside, return_exceptions=True)
 
     # ── inside ──
 

@@ -63,7 +63,8 @@ class RequestedMode(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Jobs:
-    """Finds the job of a robot and acts on it at the time of the cell."""
+    """Finds the job of a robot and acts on it at the time of the cell; of a REAL robot that has
+    such a job, at its own."""
 
     def __init__(self, robots: Robots) -> None:
         self._robots = robots
@@ -85,7 +86,8 @@ class Jobs:
         if robot.name not in able:
             there = ", ".join(able) or "none"
             return Refused(f"{robot.name} has no {kind}; robots of this cell that have it: {there}")
-        return robot, self._part(robot, kind)
+        real = robot.real_job(kind)
+        return robot, self._part(robot, kind) if isinstance(real, Refused | None) else real
 
     def act(self, name: str, kind: str, act: Act) -> Any:
         """Acts on a job; its status, or why it was refused."""
@@ -93,9 +95,9 @@ class Jobs:
         if isinstance(found, Refused):
             return found
         robot, part = found
-        if robot.real is not None:
-            return Refused(f"{robot.name} is REAL: its jobs run in simulation only")
-        refused = robot.simulated.time.act(lambda now: act(part, now))
+        if isinstance(real := robot.real_job(kind), Refused):
+            return real
+        refused = robot.side_of(part).time.act(lambda now: act(part, now))
         return refused if isinstance(refused, Refused) else status_of(robot, part)
 
     def look(self, name: str, kind: str) -> Any:
@@ -107,7 +109,7 @@ class Jobs:
 
 
 def status_of(robot: Robot, part: Any) -> dict[str, Any]:
-    status = robot.simulated.time.act(part.status)
+    status = robot.side_of(part).time.act(part.status)
     return {"robot": robot.name, **to_builtins(status)}
 
 
@@ -130,17 +132,17 @@ class PickPlaceCommands:
             add("pick_place", "state, counts and target of the cycle", self._look, OfJob, "viewer"),
             add("start_pick_place", "run cycle after cycle", self.start, Cycles),
             self._of_cycle("single_pick_place", "run one cycle", _single),
-            self._of_cycle("stop_pick_place", "end the run; a held part stays", _called("stop")),
-            self._of_cycle("pause_pick_place", "feed hold", _called("pause")),
-            self._of_cycle("resume_pick_place", "go on after a pause", _called("resume")),
-            self._of_cycle("reset_pick_place", "clear the fault", _called("reset")),
+            self._of_cycle("stop_pick_place", "end the run; a held part stays", called("stop")),
+            self._of_cycle("pause_pick_place", "feed hold", called("pause")),
+            self._of_cycle("resume_pick_place", "go on after a pause", called("resume")),
+            self._of_cycle("reset_pick_place", "clear the fault", called("reset")),
             self._of_cycle(
                 "retract_pick_place", "tool straight up to the safe height",
-                _called("emergency_retract"),
+                called("emergency_retract"),
             ),
             add("grip_part", "close the hand, if no cycle runs", self._grip, OfJob),
             self._of_cycle(
-                "release_part", "open the hand, if no cycle runs", _called("release_part")
+                "release_part", "open the hand, if no cycle runs", called("release_part")
             ),
         ]  # fmt: skip
         pallets = self._jobs.having(PALLET) or self._jobs.having(SOURCE_PALLET)
@@ -235,7 +237,7 @@ def _single(cycle: Any, now: int) -> Refused | None:
     return refused
 
 
-def _called(method: str) -> Act:
+def called(method: str) -> Act:
     """The command of a job by the name of its method."""
 
     def act(part: Any, now: int) -> Refused | None:
@@ -269,7 +271,7 @@ class OperationModeCommands:
         ]
 
     def _of_modes(self, name: str, doc: str, method: str = "") -> Command:
-        act = _called(method or name)
+        act = called(method or name)
         return Command(name, doc, lambda given: self._jobs.act(given.robot, MODES, act), OfJob)
 
     def _look(self, given: OfJob) -> Any:
@@ -335,4 +337,4 @@ class ToolCommands:
         return self._jobs.act(given.robot, CHANGER, change)
 
     def _cancel(self, given: OfJob) -> Any:
-        return self._jobs.act(given.robot, CHANGER, _called("cancel"))
+        return self._jobs.act(given.robot, CHANGER, called("cancel"))

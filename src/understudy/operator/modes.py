@@ -18,6 +18,7 @@ from understudy.config import CellConfig
 from understudy.config.cell import RealPlace
 from understudy.errors import ConfigError, Refused
 from understudy.operator.events import EventLog, EventSources
+from understudy.operator.real_jobs import real_jobs
 from understudy.operator.robots import OfRobot, Robot, Robots, Side
 from understudy.operator.table import Command
 from understudy.ports import Part
@@ -25,6 +26,7 @@ from understudy.ports.modes import ObeysModes
 from understudy.ports.operation import Jog, RealClient
 from understudy.registry import kinds, module_of
 from understudy.simulation.cell import Cell
+from understudy.wire.asking import AskingWire
 from understudy.wire.dial import Destination, Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
@@ -53,16 +55,20 @@ class RealConnection:
     side: Side
     dial: Dial
     pump: Pump
+    asking: tuple[AskingWire, ...] = ()
 
     def start(self) -> None:
         """Connects; this enables, homes and resets nothing."""
         self.pump.start()
         self.dial.start()
+        for wire in self.asking:
+            wire.start()
         self.pump.act(self.client.connect)
 
     async def stop(self) -> None:
         self.pump.act(self.client.disconnect)
         await self.dial.stop()
+        await asyncio.gather(*(wire.stop() for wire in self.asking))
         self.pump.stop()
 
 
@@ -75,9 +81,14 @@ def connection_to(config: CellConfig, robot: Robot, place: RealPlace) -> RealCon
     parts: dict[str, Part] = {robot.name: client.driver}
     if client.program is not None:
         parts[f"{robot.name}.program"] = client.program
-    pump = Pump(Exchange(Cell("real", digest="", parts=parts, faces={})))
-    side = Side(client.driver, client.actions, pump, client.program)
-    return RealConnection(client, side, Dial(client.driver, place, pump), pump)
+    jobs = real_jobs(config, robot.name, client.job_arm)
+    if not isinstance(jobs, Refused):
+        parts |= {f"{robot.name}.{kind}": part for kind, part in jobs.items()}
+    cell = Cell("real", digest="", parts=parts, faces={})
+    pump = Pump(Exchange(cell))
+    side = Side(client.driver, client.actions, pump, client.program, jobs)
+    asking = tuple(AskingWire(part, pump) for part in cell.asking().values())
+    return RealConnection(client, side, Dial(client.driver, place, pump), pump, asking)
 
 
 def _real_client(kind: str) -> Callable[..., RealClient] | None:
@@ -179,6 +190,7 @@ class ModeCommands:
         self._wanted = config.head.controller
         self._places = {name: each.real for name, each in config.robots.items() if each.real}
         self._connections: dict[str, RealConnection] = {}
+        self._vision_at: dict[str, str] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self.dead_man = DeadManSwitch(log, now)
         _check_drivers(config)
@@ -208,6 +220,13 @@ class ModeCommands:
             elif isinstance(refused := self._set_mode(SetMode(name, "real")), Refused):
                 raise ConfigError(refused.reason, key=f"robots.{name}.real")
 
+    def ask_at(self, robot: str, address: str) -> None:
+        """The jobs of the REAL robot ask the vision process at this address."""
+        self._vision_at[robot] = address
+        if robot in self._connections:
+            for wire in self._connections[robot].asking:
+                wire.ask_at(address)
+
     async def stop(self) -> None:
         self.dead_man.stop()
         for robot in self._robots.real():
@@ -231,6 +250,8 @@ class ModeCommands:
         connection = connection_to(self._config, robot, place)
         if isinstance(connection, Refused):
             return connection
+        for wire in connection.asking if robot.name in self._vision_at else ():
+            wire.ask_at(self._vision_at[robot.name])
         guard = self._guard(robot)
         if guard is not None and isinstance(connection.client.driver, ObeysModes):
             connection.client.driver.obey(guard)
@@ -253,7 +274,7 @@ class ModeCommands:
         program = robot.side.program
         if robot.condition().moving or (program is not None and program.under_way()):
             return Refused(f"{robot.name} is under way: the mode is changed at rest only")
-        return None
+        return robot.job_refusal() if robot.real else None
 
     def _guard(self, robot: Robot) -> Any:
         """The mode manager of a robot that has modes of operation."""

@@ -1,7 +1,7 @@
 """The robots of a cell as they are operated: their actions, simulated or REAL."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct
@@ -58,12 +58,14 @@ class TimeSource(Protocol):
 
 @dataclass(frozen=True)
 class Side:
-    """The simulated or the REAL robot. `controller`: the part or driver that its actions use."""
+    """The simulated or the REAL robot. `controller`: the part or driver that its actions use.
+    `jobs`: of a REAL robot, by kind; or why it has none."""
 
     controller: Any
     actions: OperatorActions
     time: TimeSource
     program: "ProgramControl | None" = None
+    jobs: Mapping[str, Any] | Refused = field(default_factory=dict)
 
     def in_file(self, error: str) -> str:
         """An error text with the controller's line numbers as those of the program's file."""
@@ -157,25 +159,45 @@ class Robot:
             self.side.time.act(program.stop)
 
     def end_jobs(self) -> None:
-        """A job that moves the simulated robot ends as stopped by the operator, not as failed."""
-        for job in self._jobs if self.real is None else ():
+        """A job that moves the robot ends as stopped by the operator, not as failed."""
+        for job in self._moving_jobs():
             if isinstance(job, StopsWithRobot):
-                self.simulated.time.act(job.stop)
+                self.side.time.act(job.stop)
 
     def motion_refusal(self, action: str) -> Refused | None:
-        """Why this action is refused: the cell is stopped, or a job moves the simulated robot. A
-        hold of the robot is ended by cycle_start also while a job runs."""
+        """Why this action is refused: the cell is stopped, or a job moves the robot. A hold of the
+        robot is ended by cycle_start also while a job runs."""
         if action in MOVES and self._cell_stopped():
             return INHIBITED
         starts_motion = action in (*MOVES, *NOT_DURING_PROGRAM) and action != "cycle_start"
         return self.job_refusal() if starts_motion else None
 
     def job_refusal(self) -> Refused | None:
-        """Why an operator cannot use the simulated robot now: a job does."""
-        if self.real is not None:
+        """Why an operator cannot use the robot now: a job does."""
+        now = self.side.time.now()
+        return next(filter(None, (job.occupied(now) for job in self._moving_jobs())), None)
+
+    def real_job(self, kind: str) -> Any:
+        """The job of the REAL robot; why it has none; None in SIMULATION."""
+        if self.real is None:
             return None
-        now = self.simulated.time.now()
-        return next(filter(None, (job.occupied(now) for job in self._jobs)), None)
+        if isinstance(self.real.jobs, Refused):
+            return self.real.jobs
+        others = Refused(f"{self.name} is REAL: this job runs in simulation only")
+        return self.real.jobs.get(kind, others)
+
+    def side_of(self, job: Any) -> Side:
+        """The side that a job moves."""
+        if self.real is None or isinstance(self.real.jobs, Refused):
+            return self.simulated
+        ours = any(job is each for each in self.real.jobs.values())
+        return self.real if ours else self.simulated
+
+    def _moving_jobs(self) -> Collection[OccupiesRobot]:
+        if self.real is None:
+            return self._jobs
+        jobs = {} if isinstance(self.real.jobs, Refused) else self.real.jobs
+        return [job for job in jobs.values() if isinstance(job, OccupiesRobot)]
 
     def summary(self) -> dict[str, Any]:
         """The answer of every command that acts on the robot."""

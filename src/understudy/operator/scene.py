@@ -15,6 +15,7 @@ from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.environment import HoldsObjects
+from understudy.operator.job_views import job_site
 from understudy.operator.models import chain_of, tool_of, tools_of, work_offsets_of
 from understudy.operator.parts import parts_in
 from understudy.operator.robots import Robot, Robots
@@ -133,7 +134,7 @@ class SceneQuery:
         }
         frames = {name: _frame(offset) for name, offset in work_offsets_of(robot).items()}
         changing = {"tool": tool_of(robot), "tools": tools, "frames": frames, "held": held}
-        return {**still, **changing}
+        return {**still, **changing, **job_site(self._robots.parts[robot.name], robot.name)}
 
     def _geometry(self, robot: Robot) -> dict[str, Any]:
         chain = chain_of(robot)
@@ -152,6 +153,7 @@ class SceneQuery:
             "fingers": None if fingers is None else fingers._asdict(),
             "model": getattr(robot.config, "model", ""),
             "base": list(robot.model.base),
+            "vehicle": robot.model.vehicle._asdict() if robot.model.vehicle else None,
             "joints": joints,
             "links": links,
             "tools": tools,

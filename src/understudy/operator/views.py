@@ -4,10 +4,20 @@ from collections.abc import Callable, Mapping
 
 from msgspec import structs
 
+from understudy.errors import Refused
+from understudy.operator.fleet import NO_FLEET, fleet_in
 from understudy.operator.parts import parts_in
 from understudy.ports import Part
 from understudy.ports.device import HasFingers
-from understudy.ports.hmi import CellView, Known, RobotView, Touching, Trailing, Viewed
+from understudy.ports.hmi import (
+    CellView,
+    FleetFrame,
+    Known,
+    RobotView,
+    Touching,
+    Trailing,
+    Viewed,
+)
 from understudy.ports.program import ProgramReadings
 from understudy.simulation.clock_state import ClockState
 from understudy.units import seconds
@@ -27,7 +37,13 @@ class CellWatch:
         self._pump = pump
         self._clock_state = clock_state
         self._real = real
-        self._robots = {name: part for name, part in parts.items() if isinstance(part, Viewed)}
+        self._fleet = fleet_in(parts)
+        together = set() if self._fleet is None else set(self._fleet.names())
+        self._robots = {
+            name: part
+            for name, part in parts.items()
+            if isinstance(part, Viewed) and name not in together
+        }
         self._trails = {
             name.partition(".")[0]: part
             for name, part in parts.items()
@@ -51,6 +67,13 @@ class CellWatch:
         }
         self._seq = 0
 
+    def _views(self, now: int) -> dict[str, RobotView]:
+        """Mobile robots, which may be many, are read together."""
+        views = {name: self._view(name, now) for name in self._robots}
+        if self._fleet is not None:
+            views.update(self._fleet.views())
+        return views | dict(self._real())
+
     def _view(self, name: str, now: int) -> RobotView:
         """The view of a robot; its line is that of the file that runs, 0 if none does."""
         view, program = self._robots[name].view(now), self._programs.get(name)
@@ -60,6 +83,23 @@ class CellWatch:
             return view
         line = program.reading(now).line if program.under_way() else 0
         return structs.replace(view, line=line)
+
+    def look_at_fleet(self) -> FleetFrame | Refused:
+        if self._fleet is None:
+            return NO_FLEET
+        self._seq += 1
+        columns, link = self._fleet.columns(), self._fleet.link()
+        return FleetFrame(
+            seq=self._seq,
+            t=seconds(self._pump.now()),
+            real=self._pump.real_seconds(),
+            rate=self._clock_state.running_rate,
+            floor=self._fleet.floor_version(),
+            connected=link.connected,
+            waiting=link.waiting,
+            count=len(columns.pose),
+            **{name: column.tobytes() for name, column in columns._asdict().items()},
+        )
 
     def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
         self._seq += 1
@@ -71,7 +111,7 @@ class CellWatch:
             t=seconds(now),
             real=self._pump.real_seconds(),
             rate=self._clock_state.running_rate,
-            robots={name: self._view(name, now) for name in self._robots} | dict(self._real()),
+            robots=self._views(now),
             trail={name: robot.trail_since(known.get(name, 0)) for name, robot in trails.items()},
             contacts=[
                 {"robot": name, "link": contact.link, "object": contact.object}

@@ -33,7 +33,7 @@ def play(
         kinds = {name: f"tests.operator.background.works:{name}" for name in WORKS}
         runs = BackgroundRuns(kinds, {"cell": "the one that runs"}, limits)
         try:
-            await asyncio.wait_for(scene(runs), 60.0)
+            await asyncio.wait_for(scene(runs), 180.0)
         finally:
             await runs.stop()
 

@@ -4,6 +4,8 @@ Both ways, a length (4 bytes, big-endian) and a msgpack map:
 
 > {"want": "frame", "trail_from": {"g60": [120, 0]}, "secret": "…"}
 < {"seq": 7, "t": 3.2, "rate": 1.0, "robots": {…}, "trail": {"g60": [120, [[x, y, z], …], 0]}, …}
+> {"want": "fleet"}
+< {"seq": 8, "t": 3.2, "real": 3.4, "count": 10, "pose": …, "speed": …, …}
 > {"want": "tea"}
 < {"error": {"code": 10, "message": "…"}}
 
@@ -21,8 +23,9 @@ from msgspec import Struct
 from understudy.errors import UNREADABLE, Refused
 from understudy.operator.doors.beside import Door, DoorSession
 from understudy.operator.doors.lock import OPEN, Admission, Lock
+from understudy.operator.fleet import NO_FLEET
 from understudy.ports import HANG_UP
-from understudy.ports.hmi import NOT_A_REQUEST, Known, Watch
+from understudy.ports.hmi import NOT_A_REQUEST, Known, Watch, WatchesFleet
 from understudy.protocol.sessions import Outbox
 
 LENGTH = struct.Struct(">I")
@@ -33,7 +36,7 @@ READ_SIZE = 64 * 1024
 class Request(Struct, frozen=True, forbid_unknown_fields=True):
     """``trail_from``: for each robot the trail points that the client has, and their version."""
 
-    want: Literal["frame"]
+    want: Literal["frame", "fleet"]
     trail_from: dict[str, Known] = {}
     secret: str | None = None
 
@@ -97,7 +100,13 @@ class StateSession(DoorSession):
         if isinstance(refused := self.admission.check(asked.secret), Refused):
             self.hang_up()
             return _error(refused.reason, refused.code)
-        return _encoder.encode(self._watch.look(asked.trail_from))
+        if asked.want == "frame":
+            return _encoder.encode(self._watch.look(asked.trail_from))
+        watch = self._watch
+        fleet = watch.look_at_fleet() if isinstance(watch, WatchesFleet) else NO_FLEET
+        if isinstance(fleet, Refused):
+            return _error(fleet.reason)
+        return _encoder.encode(fleet)
 
 
 def state_face(watch: Watch, *, lock: Lock = OPEN) -> Door[StateSession]:
