@@ -1,5 +1,6 @@
 """A running cell, its HMI, and a browser with a page open."""
 
+import asyncio
 import json
 import os
 import socket
@@ -27,6 +28,14 @@ SWITCHES = [
     "--use-gl=swiftshader",
     "--enable-unsafe-swiftshader",
     "--ignore-gpu-blocklist",
+    # The last three load pages into the list below the address field, which no test shows: more
+    # processor time than opening a page of the cell. The others are what the driver disables by
+    # default: this switch replaces its list.
+    "--disable-features=AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,"
+    "HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,LensOverlay,MediaRouter,PaintHolding,"
+    "ThirdPartyStoragePartitioning,AvoidCorsURLLoaderRestartOnRedirect,OptimizationHints,"
+    "NetworkTimeServiceQuerying,AimEnabled,PreconnectToSearch,"
+    "WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup",
 ]
 TIMEOUT_SECONDS = 60.0
 """Long, since a loaded machine is slow."""
@@ -59,6 +68,12 @@ class RunningCell:
             raise AssertionError(f"{command}: {refusal.read().decode()}") from None
 
 
+def time_runs(ready: Path) -> bool:
+    """A cell that compiles kernels may take long to answer."""
+    now = result_of(read_ready(ready), {"do": "now"}, timeout_s=TIMEOUT_SECONDS)
+    return bool(now["now_s"] > 0.0)
+
+
 def started(cell: str, folder: Path, *options: str) -> RunningCell:
     ready = folder / "ready.json"
     command = [sys.executable, "-m", "understudy", "run", cell, "--ephemeral", *options]
@@ -69,8 +84,8 @@ def started(cell: str, folder: Path, *options: str) -> RunningCell:
         if ready_file and not ready_file["starting"]:
             secret, real = ready_file["secret"], "--real" in options
             running = RunningCell(process, ready_file["endpoints"], secret, real)
-            time_runs = result_of(read_ready(ready), {"do": "now"})["now_s"] > 0.0
-            if "hmi" not in running.endpoints or time_runs:
+            stands = "step" in options
+            if "hmi" not in running.endpoints or stands or time_runs(ready):
                 return running  # with a page: once the kernels are compiled, and time runs
         time.sleep(0.05)
     process.kill()
@@ -92,6 +107,46 @@ def start_cell(
         cell.process.terminate()
     for cell in running:
         cell.process.wait(TIMEOUT_SECONDS)
+
+
+# ── the welding cell that modules share ──
+
+START = "start.json"
+"""The snapshot that the shared cell takes when it has started, in its folder."""
+
+
+@dataclass
+class WeldingCell(RunningCell):
+    """`g60_welding`, which one module after the other uses."""
+
+    files: Path = Path()
+
+    def as_at_start(self) -> None:
+        """Restores the state that the cell had when it had started."""
+        self.ask("emergency_stop")
+        self.ask("restore", file=START)
+        self.ask("rate", rate=1.0)
+        self.ask("start")
+
+
+@pytest.fixture(scope="package")
+def started_welding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WeldingCell]:
+    files = tmp_path_factory.mktemp("files")
+    folder = tmp_path_factory.mktemp("cell")
+    cell = started("g60_welding", folder, "--files", str(files))
+    welding = WeldingCell(cell.process, cell.endpoints, cell.secret, files=files)
+    welding.ask("snapshot", file=START)
+    yield welding
+    cell.process.terminate()
+    cell.process.wait(TIMEOUT_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def welding(started_welding: WeldingCell) -> Iterator[WeldingCell]:
+    """The shared welding cell as it was when it had started."""
+    started_welding.as_at_start()
+    yield started_welding
+    started_welding.ask("pause")  # it costs less processor time until the next module
 
 
 @dataclass
@@ -133,6 +188,32 @@ class Screen:
     page: Any
     requests: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.set_default_timeout(1000 * TIMEOUT_SECONDS)
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("websocket", lambda socket: self.requests.append(socket.url))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", self._note)
+
+    def _note(self, message: Any) -> None:
+        if "Content Security Policy" in message.text:
+            self.violations.append(message.text)
+
+    def open(self, url: str) -> None:
+        self.page.goto(url)
+        self.built()
+
+    def clear(self) -> None:
+        """Closes what is open, and forgets cookies, stored values and notes."""
+        if self.page.url.startswith("http"):
+            self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        self.page.goto("about:blank")
+        self.page.context.clear_cookies()
+        self.page.set_viewport_size(SIZE)
+        for notes in (self.requests, self.errors, self.violations):
+            notes.clear()
 
     def at(self, mark: str) -> Any:
         return self.page.locator(f'[data-mark="{mark}"]')
@@ -174,13 +255,39 @@ class Screen:
             self.page.wait_for_timeout(50)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+@dataclass
+class Chromium:
+    """A browser process, the event loop of its driver, and a page for the welding cell."""
+
+    browser: Any
+    loop: asyncio.AbstractEventLoop
+    screen: Screen
+
+
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Chromium]:
+    """One browser process for all modules of this folder."""
     assert CHROMIUM.exists(), f"no browser at {CHROMIUM}: apt install chromium"
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=SWITCHES)
-        yield browser
+        browser: Any = driver.chromium.launch(executable_path=str(CHROMIUM), args=SWITCHES)
+        screen = Screen(browser.new_context(viewport=SIZE).new_page())
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield Chromium(browser, loop, screen)
+        asyncio._set_running_loop(loop)
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Chromium) -> Iterator[Any]:
+    """The browser without the pages of other modules. The driver marks its event loop as running
+    in this thread; between modules it is not, so that other tests can run loops of their own."""
+    asyncio._set_running_loop(chromium.loop)
+    yield chromium.browser
+    for context in chromium.browser.contexts:
+        if context is not chromium.screen.page.context:
+            context.close()
+    asyncio._set_running_loop(None)
 
 
 READY = {
@@ -188,6 +295,9 @@ READY = {
     "#program-page": "window.program?.report()",
     "#plots-page": "window.plots?.report()",
     "#log-page": "window.log?.report()",
+    "#pick-place-page": "window.pickPlace?.report()?.ready",
+    "#fleet-page": "window.fleet?.report()?.ready",
+    "#calibration-page": "window.calibration?.report()?.ready",
 }
 """Element of a page → expression that is true when its script is ready."""
 ALL_READY = " && ".join(
@@ -201,29 +311,30 @@ def open_page(browser: Any) -> Iterator[Callable[..., Screen]]:
     """Opens a page in a browser context of its own, where cookies are not shared, or in that of
     another page, which is faster: its scripts are in the cache."""
     contexts: list[Any] = []
-    violations: list[str] = []
-
-    def note(message: Any) -> None:
-        if "Content Security Policy" in message.text:
-            violations.append(message.text)
+    screens: list[Screen] = []
 
     def open_(cell: RunningCell, path: str = "/", *, beside: Screen | None = None) -> Screen:
         if beside is None:
             contexts.append(browser.new_context(viewport=SIZE))
         page = (beside.page.context if beside else contexts[-1]).new_page()
         screen = Screen(page)
-        page.on("request", lambda request: screen.requests.append(request.url))
-        page.on("websocket", lambda socket: screen.requests.append(socket.url))
-        page.on("pageerror", lambda error: screen.errors.append(str(error)))
-        page.on("console", note)
-        page.set_default_timeout(1000 * TIMEOUT_SECONDS)
+        screens.append(screen)
         if cell.real:
             page.goto(f"{cell.url}/?token={cell.secret}")  # from now on it is in a cookie
-        page.goto(cell.url + path)
-        screen.built()
+        screen.open(cell.url + path)
         return screen
 
     yield open_
     for context in contexts:
         context.close()
+    assert not [text for screen in screens for text in screen.violations]
+
+
+@pytest.fixture(scope="module")
+def welding_screen(browser: Any, chromium: Chromium) -> Iterator[Screen]:
+    """An empty page for the shared welding cell, whose scripts are in its cache: faster than a page
+    of its own for each module."""
+    yield chromium.screen
+    violations = list(chromium.screen.violations)
+    chromium.screen.clear()
     assert not violations

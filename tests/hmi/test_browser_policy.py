@@ -3,12 +3,11 @@
 import http.client
 import re
 import socket
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.hmi.conftest import TIMEOUT_SECONDS, RunningCell, Screen
+from tests.hmi.conftest import TIMEOUT_SECONDS, RunningCell, Screen, WeldingCell
 
 from understudy.hmi.headers import FIXED, with_nonces
 
@@ -22,8 +21,8 @@ UPGRADE = {
 
 
 @pytest.fixture(scope="module")
-def cell(start_cell: Callable[..., RunningCell]) -> RunningCell:
-    return start_cell("g60_welding")
+def cell(welding: WeldingCell) -> RunningCell:
+    return welding
 
 
 # ── headers ──
@@ -94,8 +93,9 @@ def test_a_script_that_a_value_brings_gets_no_nonce() -> None:
 
 
 @pytest.fixture(scope="module")
-def screen(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
-    return open_page(cell)
+def screen(cell: RunningCell, welding_screen: Screen) -> Screen:
+    welding_screen.open(cell.url)
+    return welding_screen
 
 
 def test_every_page_works_without_a_violation(cell: RunningCell, screen: Screen) -> None:

@@ -1,10 +1,10 @@
 """The cell page: figures of devices whatever tab is open, and the set-up of the cell."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen
+from tests.hmi.conftest import RunningCell, Screen, WeldingCell
 
 ENVIRONMENT = """\
 objects:
@@ -13,18 +13,19 @@ objects:
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("files")
+def files(welding: WeldingCell) -> Path:
+    return welding.files
 
 
 @pytest.fixture(scope="module")
-def cell(start_cell: Callable[..., RunningCell], files: Path) -> RunningCell:
-    return start_cell("g60_welding", "--files", str(files))
+def cell(welding: WeldingCell) -> RunningCell:
+    return welding
 
 
 @pytest.fixture(scope="module")
-def opened(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
-    return open_page(cell)
+def opened(cell: RunningCell, welding_screen: Screen) -> Screen:
+    welding_screen.open(cell.url)
+    return welding_screen
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_the_weld_state_is_shown_while_another_tab_is_open(
     assert screen.at("tab-digital").get_attribute("aria-selected") == "true"
     assert figure(screen, "Phase") == "Idle"
     cell.ask("enable", robot="g60")
-    cell.ask("load_program", robot="g60", text="M7\nG4 P1\nM3\nG1 A30 F60\n", name="arc")
+    cell.ask("load_program", robot="g60", text="M7\nG4 P1\nM3\nG1 A90 F30\n", name="arc")
     cell.ask("rate", rate=3.0)
     cell.ask("run_program", robot="g60")
     screen.until(lambda: figure(screen, "Phase") == "Weld", "the phase")

@@ -19,6 +19,9 @@ from understudy.hmi.frame.cell_state import (
 )
 from understudy.hmi.link import LinkError
 
+ESTOPPED = "Robot in emergency stop state"
+"""The error of a mobile robot whose emergency stop is pressed."""
+
 
 class Cell:
     """`Caller`: a cell of two robots that records its queries."""
@@ -194,6 +197,11 @@ def test_events_are_bounded() -> None:
         ({}, {"state": "Alarm"}, "Alarm", "alarm"),
         ({}, {"state": "EmergencyStopped"}, "EmergencyStopped", "alarm"),
         ({}, {}, "Unknown", "off"),
+        ({"state": "RUNNING", "moving": False}, {}, "RUNNING", "calm"),
+        ({"error": ESTOPPED}, {"state": "PAUSED"}, "ESTOP", "alarm"),
+        ({"error": ESTOPPED}, {"state": "ERROR"}, "ERROR", "alarm"),
+        ({"error": ""}, {"state": "PAUSED"}, "PAUSED", "held"),
+        ({"state": "RUNNING", "moving": True}, {}, "Moving", "busy"),
     ],
 )
 def test_robot_state(facts: dict[str, Any], view: dict[str, Any], word: str, severity: str) -> None:

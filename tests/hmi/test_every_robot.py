@@ -1,10 +1,12 @@
 """HMI Integration: every kind of robot on the page."""
 
 import math
+import re
 from collections.abc import Callable
+from importlib.resources import files
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen
+from tests.hmi.conftest import SIZE, RunningCell, Screen
 
 CELL = """
 description: one of each kind
@@ -18,15 +20,21 @@ robots:
   bench: {kind: text_robot}
   kuka: {kind: kuka}
   machine: {kind: machine, io: {digital_inputs: 8, digital_input_names: {}}}
+  long: {kind: arm, model: long.urdf, base_mm_deg: [0, 3000, 0, 0, 0, 0]}
 """
+G60 = files("understudy").joinpath("catalog/robots/g60.urdf").read_text()
+SMALL = {"width": 1024, "height": 768}
 
 
 @pytest.fixture(scope="module")
 def cell(
     start_cell: Callable[..., RunningCell], tmp_path_factory: pytest.TempPathFactory
 ) -> RunningCell:
+    """One robot of each kind, and an arm with long names of its joints."""
     file = tmp_path_factory.mktemp("kinds") / "kinds.yaml"
     file.write_text(CELL)
+    long_names = re.sub(r'name="J(\d)"', r'name="a_rather_long_joint_name_\1"', G60)
+    file.with_name("long.urdf").write_text(long_names)
     return start_cell(str(file))
 
 
@@ -49,6 +57,13 @@ def test_a_kuka_is_chosen_and_moves(screen: Screen, cell: RunningCell) -> None:
     joints = screen.page.evaluate("understudy.scene.latest('kuka').q")
     screen.until(lambda: screen.scene["robots"]["kuka"]["q"] == pytest.approx(joints), "its joints")
     screen.until(screen.at("drives").is_hidden, "no drives to switch")
+
+
+def test_the_chosen_robot_is_marked(screen: Screen) -> None:
+    for robot in screen.scene["robots"]:
+        screen.page.evaluate(f"window.understudy.choose({robot!r})")
+        marked = [name for name, facts in screen.scene["robots"].items() if facts["marked"]]
+        assert marked == [robot]
 
 
 def test_a_text_robot_is_drawn_at_its_pose(screen: Screen, cell: RunningCell) -> None:
@@ -115,3 +130,15 @@ def test_robots_that_jog_in_steps_only_have_no_hold(screen: Screen, cell: Runnin
     screen.page.locator('[data-jog="0"][data-direction="1"]').click()
     there = pytest.approx(before + 0.001, abs=1e-9)
     screen.until(lambda: screen.scene["robots"]["bench"]["tcp"][0] == there, "a millimetre on")
+
+
+def test_long_joint_names_leave_room_for_the_figures(screen: Screen, cell: RunningCell) -> None:
+    screen.page.set_viewport_size(SMALL)
+    screen.page.context.add_cookies([{"name": "robot", "value": "long", "url": cell.url}])
+    screen.open(f"{cell.url}/program")
+    figures = screen.page.locator(".u-axis-figure")
+    screen.until(lambda: figures.count() == 6, "the axes")
+    screen.until(lambda: "rather_long" in figures.first.inner_text(), "those of the long names")
+    fits = "(axis) => [axis, axis.lastChild].every((e) => e.scrollWidth <= e.clientWidth)"
+    assert all(figures.nth(n).evaluate(fits) for n in range(6))
+    screen.page.set_viewport_size(SIZE)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.devices.gripper.gripper_cell import cell_text
 from tests.hmi.conftest import PageServer, Screen
+from tests.hmi.test_figures import CASES, FIGURES
 from tests.hmi.test_parts_on_page import _At
 
 from understudy.app.stand_in import StandIn
@@ -17,6 +18,13 @@ FINGERS = [
     for side, y in (("left", -45), ("right", 45))
 ]  # fmt: skip
 PALM = {"name": "palm", "type": "box", "dimensions_mm": [60, 90, 40], "position_mm": [0, 0, 20]}
+
+FIXED = f"""async () => {{
+  const named = ({{ name }}) => name.includes("/frame/figures.js");
+  const {{ fixed }} = await import(performance.getEntriesByType("resource").find(named).name);
+  return {list(map(list, CASES))}.map(([value, digits]) => fixed(value, digits));
+}}"""
+"""The function of the page, called with the cases of the one in Python."""
 
 
 @pytest.fixture(scope="module")
@@ -48,4 +56,5 @@ def test_fingers_open_and_close(screen: Screen, cell: StandIn) -> None:
     screen.until(lambda: gap_mm(screen) in (wide - 80, 80 - wide), "the fingers are closed")
     cell.do("gripper_open")
     screen.until(lambda: gap_mm(screen) == wide, "the fingers are open")
+    assert screen.page.evaluate(FIXED) == FIGURES
     assert not screen.errors

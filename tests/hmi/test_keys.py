@@ -6,27 +6,40 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen
+from tests.hmi.conftest import RunningCell, Screen, WeldingCell
 
 
 @pytest.fixture(scope="module")
-def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
-    return start_cell("g60_welding")
+def cell(welding: WeldingCell) -> RunningCell:
+    return welding
 
 
 @pytest.fixture(scope="module")
-def cell_page(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
-    return open_page(cell)
+def opened(cell: RunningCell, welding_screen: Screen) -> Screen:
+    """One page, on which tests change tabs: several open pages take each other's processor time."""
+    welding_screen.open(cell.url)
+    return welding_screen
 
 
-@pytest.fixture(scope="module")
-def program_page(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
-    return open_page(cell, "/program")
+@pytest.fixture
+def cell_page(opened: Screen) -> Screen:
+    return on_tab(opened, "cell")
 
 
-@pytest.fixture(scope="module")
-def log_page(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
-    return open_page(cell, "/log")
+@pytest.fixture
+def program_page(opened: Screen) -> Screen:
+    return on_tab(opened, "program")
+
+
+@pytest.fixture
+def log_page(opened: Screen) -> Screen:
+    return on_tab(opened, "log")
+
+
+def on_tab(screen: Screen, tab: str) -> Screen:
+    if not screen.page.locator(f'[data-page="{tab}"]').count():
+        screen.open_tab(tab)
+    return screen
 
 
 @pytest.fixture(autouse=True)
@@ -242,12 +255,13 @@ def test_space_is_the_shortcut_after_a_click_and_presses_a_button_reached_by_tab
 
 
 def test_keys_are_text_in_a_field_and_do_nothing_under_a_dialog(
-    log_page: Screen, cell_page: Screen, cell: RunningCell
+    log_page: Screen, cell: RunningCell
 ) -> None:
     search = log_page.page.locator('[data-log="search"]')
     search.fill("")
     search.press_sequentially("d")
     assert search.input_value() == "d"
+    cell_page = on_tab(log_page, "cell")
     cell_page.page.keyboard.press("?")
     cell_page.page.keyboard.press("d")
     cell_page.page.locator(".u-keys").click()
@@ -260,17 +274,17 @@ def test_keys_are_text_in_a_field_and_do_nothing_under_a_dialog(
 
 @contextmanager
 def held(screen: Screen, cell: RunningCell, key: str, axis: int) -> Iterator[None]:
-    """Shift and a key, pressed again if a slow machine ended the jog before it began."""
+    """Shift and a key until the axis moves in a jog; the key is pressed again if a slow machine
+    ended the jog."""
     screen.until(lambda: not any(map(round, joints(screen))), "the robot at zero")
     screen.page.keyboard.down("Shift")
-    moves = [False]
 
     def moved() -> bool:
-        if not moves[0] and robot(cell)["state"] == "Idle":
+        state = robot(cell)["state"]
+        if state == "Idle":
             screen.page.keyboard.up(key)
             screen.page.keyboard.down(key)
-        moves[0] = abs(joints(screen)[axis]) > 0.5
-        return moves[0]
+        return state == "Jog" and abs(joints(screen)[axis]) > 0.5
 
     screen.until(moved, f"axis {axis} moves while {key} is held")
     try:
@@ -296,7 +310,6 @@ def test_keys_jog_while_they_are_held(
     program_page.page.locator("#scene").click()
     with held(program_page, cell, key, axis):
         assert joints(program_page)[axis] * sign > 0
-        assert robot(cell)["state"] == "Jog"
     comes_to_rest(program_page, cell)
 
 
@@ -328,10 +341,9 @@ def test_escape_stops_a_jog_by_keys(program_page: Screen, cell: RunningCell) -> 
         is_stopped_by_escape(program_page, cell)
 
 
-def test_the_list_of_keys_has_the_jog_keys_only_where_they_work(
-    program_page: Screen, cell_page: Screen
-) -> None:
-    for screen, there in ((program_page, True), (cell_page, False)):
+def test_the_list_of_keys_has_the_jog_keys_only_where_they_work(opened: Screen) -> None:
+    for tab, there in (("program", True), ("cell", False)):
+        screen = on_tab(opened, tab)
         screen.page.locator("#scene").click()
         screen.page.keyboard.press("?")
         listed = screen.page.locator(".u-keys")

@@ -1,13 +1,12 @@
 """Layout: everything is visible or reachable at 1024 × 768, in English and Vietnamese."""
 
-import re
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hmi.conftest import SIZE, TIMEOUT_SECONDS, RunningCell, Screen
+from tests.hmi.conftest import SIZE, RunningCell, Screen, WeldingCell
 
 SMALL = {"width": 1024, "height": 768}
 CATALOG = Path(str(files("understudy"))) / "catalog"
@@ -41,9 +40,9 @@ OUTSIDE = """() => {
 
 
 @pytest.fixture(scope="module")
-def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
+def cell(welding: WeldingCell) -> RunningCell:
     """The welding cell with an alarm and twenty points."""
-    cell = start_cell("g60_welding")
+    cell = welding
     for number in range(20):
         cell.ask("teach_point", robot="g60", name=f"point {number}")
     cell.ask("enable", robot="g60")
@@ -57,13 +56,13 @@ def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
 
 @pytest.fixture(scope="module", params=["en", "vi"])
 def small(
-    request: pytest.FixtureRequest, cell: RunningCell, browser: Any
+    request: pytest.FixtureRequest, cell: RunningCell, welding_screen: Screen
 ) -> Iterator[Callable[[str], Screen]]:
-    """Opens pages at 1024 × 768, one after the other in one browser context per language."""
-    context = browser.new_context(viewport=SMALL)
-    context.add_cookies([{"name": "language", "value": request.param, "url": cell.url}])
-    context.set_default_timeout(1000 * TIMEOUT_SECONDS)
-    screen = Screen(context.new_page())
+    """Opens pages at 1024 × 768, one after the other, in one language."""
+    screen = welding_screen
+    screen.page.set_viewport_size(SMALL)
+    cookie = {"name": "language", "value": request.param, "url": cell.url}
+    screen.page.context.add_cookies([cookie])
 
     def open_(path: str) -> Screen:
         tab = path.strip("/") or "cell"
@@ -76,7 +75,7 @@ def small(
         return screen
 
     yield open_
-    context.close()
+    screen.clear()
 
 
 def in_view(screen: Screen, locator: Any, *, clickable: bool = True) -> bool:
@@ -190,25 +189,27 @@ def test_tooltips_and_steps(small: Callable[[str], Screen]) -> None:
 # ── the scene ──
 
 
-@pytest.mark.parametrize("path", ["/", "/program"])
+@pytest.mark.parametrize("path", ["/", pytest.param("/program", marks=pytest.mark.soak)])
 def test_the_views_show_the_whole_cell(
-    cell: RunningCell, open_page: Callable[..., Screen], path: str
+    cell: RunningCell, welding_screen: Screen, path: str
 ) -> None:
-    screen = open_page(cell, path)
+    screen = welding_screen
+    screen.open(cell.url + path)
     for size in (SMALL, SIZE):
         screen.page.set_viewport_size(size)
         for view in VIEWS:
             screen.page.locator(f'[data-view="{view}"]').click()
             screen.page.wait_for_function("window.understudy.scene.viewport.flight === null")
             assert screen.page.evaluate(OUTSIDE) == [], (size, view)
-    screen.page.context.close()
+    screen.clear()
 
 
 def test_few_calls_draw_the_scene_and_none_at_rest(
-    cell: RunningCell, open_page: Callable[..., Screen]
+    cell: RunningCell, welding_screen: Screen
 ) -> None:
     """Without a graphics card every call and every triangle costs processor time."""
-    screen = open_page(cell)
+    screen = welding_screen
+    screen.open(cell.url)
     info = "window.understudy.scene.viewport.renderer.info.render"
     screen.page.wait_for_function("window.understudy.scene.viewport.flight === null")
     assert screen.page.evaluate(f"{info}.calls") <= 40
@@ -223,38 +224,4 @@ def test_few_calls_draw_the_scene_and_none_at_rest(
         return bool(screen.page.evaluate(frames)[0] == drawn)
 
     screen.until(rests, "no image at rest")
-    screen.page.context.close()
-
-
-def test_the_chosen_robot_is_marked(
-    start_cell: Callable[[str], RunningCell], open_page: Callable[..., Screen]
-) -> None:
-    screen = open_page(start_cell("default"))
-    robots = list(screen.scene["robots"])
-    for robot in robots:
-        screen.page.evaluate(f"window.understudy.choose({robot!r})")
-        marked = [name for name, facts in screen.scene["robots"].items() if facts["marked"]]
-        assert marked == [robot]
-    screen.page.context.close()
-
-
-def test_long_joint_names_leave_room_for_the_figures(
-    start_cell: Callable[[str], RunningCell], browser: Any, tmp_path: Path
-) -> None:
-    urdf = (CATALOG / "robots" / "g60.urdf").read_text()
-    (tmp_path / "long.urdf").write_text(
-        re.sub(r'name="J(\d)"', r'name="a_rather_long_joint_name_\1"', urdf)
-    )
-    file = tmp_path / "long.yaml"
-    file.write_text("hmi: {}\nrobots: {arm: {kind: arm, model: long.urdf}}\n")
-    context = browser.new_context(viewport=SMALL)
-    context.set_default_timeout(1000 * TIMEOUT_SECONDS)
-    screen = Screen(context.new_page())
-    screen.page.goto(start_cell(str(file)).url + "/program")
-    screen.built()
-    figures = screen.page.locator(".u-axis-figure")
-    screen.until(lambda: figures.count() == 6, "the axes")
-    assert "rather_long" in figures.first.inner_text()
-    fits = "(axis) => [axis, axis.lastChild].every((e) => e.scrollWidth <= e.clientWidth)"
-    assert all(figures.nth(n).evaluate(fits) for n in range(6))
-    context.close()
+    screen.clear()

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
+from tests.free_ports import free_port
 from tests.hmi.conftest import TIMEOUT_SECONDS
 
 from understudy.app.live import Live, Options
@@ -15,11 +16,14 @@ from understudy.hmi.link import Link, LinkError
 from understudy.ports.hmi import Later
 
 LINK, STATUS = "g60.hmi_link", "g60.hmi_link.status"
+SOON_S = 0.2
+"""Timeout of calls to a cell that is gone or at work."""
 
 
-def run(scene: Callable[[Live, Link], Awaitable[None]], timeout_s: float = 10.0) -> None:
+def run(scene: Callable[[Live, Link], Awaitable[None]], timeout_s: float = TIMEOUT_SECONDS) -> None:
     async def in_cell() -> None:
-        live = Live(load_config("g60_welding"), Options(rate=1.0, ephemeral=True))
+        ports = {LINK: free_port(), STATUS: free_port()}
+        live = Live(load_config("g60_welding"), Options(rate=1.0, ephemeral=True, ports=ports))
         await live.start()
         link = Link(live.endpoints[LINK], live.endpoints[STATUS], timeout_s=timeout_s)
         await link.start()
@@ -106,7 +110,7 @@ async def _retried(link: Link, query: str) -> Any:
 
 def test_a_command_to_a_cell_that_is_gone_fails_and_is_not_delivered_later() -> None:
     async def scene(live: Live, link: Link) -> None:
-        await link.ping()
+        await link.call("now", role="viewer", timeout_s=TIMEOUT_SECONDS)  # it is connected
         ports = {name: int(live.endpoints[name].rpartition(":")[2]) for name in (LINK, STATUS)}
         await live.stop()
         with pytest.raises(LinkError) as refused:
@@ -119,7 +123,7 @@ def test_a_command_to_a_cell_that_is_gone_fails_and_is_not_delivered_later() -> 
         finally:
             await again.stop()
 
-    run(scene, timeout_s=0.2)
+    run(scene, timeout_s=SOON_S)
 
 
 def test_a_waiting_call_fails_when_the_link_is_closed() -> None:
@@ -166,8 +170,8 @@ def test_a_command_waits_as_long_as_the_cell_is_at_work(
             return call(name, parameters, role)
 
         monkeypatch.setattr(live.commands, "call", counted)
-        answer = await link.call("snapshot", role="operator")
+        answer = await link.call("snapshot", role="operator", timeout_s=SOON_S)
         assert "snapshot" in answer
         assert questions.count("runs") >= 3
 
-    run(scene, timeout_s=0.2)
+    run(scene)

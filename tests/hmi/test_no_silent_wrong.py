@@ -3,11 +3,11 @@ connection that is not there, drives that are off."""
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen
+from tests.hmi.conftest import RunningCell, Screen, WeldingCell
 
 SEAM = """\
 G21 G90
@@ -25,13 +25,14 @@ SEAM_LINE = 7
 
 
 @pytest.fixture(scope="module")
-def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
-    return start_cell("g60_welding")
+def cell(welding: WeldingCell) -> RunningCell:
+    return welding
 
 
 @pytest.fixture(scope="module")
-def opened(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
-    return open_page(cell, "/program")
+def opened(cell: RunningCell, welding_screen: Screen) -> Screen:
+    welding_screen.open(cell.url + "/program")
+    return welding_screen
 
 
 @pytest.fixture
@@ -56,8 +57,12 @@ def part(cell: RunningCell, name: str) -> Any:
 def in_the_seam(screen: Screen, cell: RunningCell) -> Screen:
     """The cursor in the second line of a seam that does not run."""
     cell.ask("load_program", robot="g60", text=SEAM, name="seam")
-    text = "window.program.report().text"
-    screen.until(lambda: bool(screen.page.evaluate(text) == SEAM), "the program")
+
+    def shown() -> bool:
+        report = screen.page.evaluate("window.program.report()")
+        return bool(report["text"] == SEAM and report["status"]["state"] == "idle")
+
+    screen.until(shown, "the program, and that it does not run")
     screen.page.locator(".cm-line").nth(SEAM_LINE - 1).click()
     screen.page.locator('[data-does-program="runFrom"]').click()
     return screen
@@ -185,11 +190,13 @@ def test_paused_time_with_nothing_under_way_is_not_said(screen: Screen, cell: Ru
 
 
 def test_the_page_says_connected_only_if_the_controller_is(
-    start_cell: Callable[[str], RunningCell], open_page: Callable[..., Screen]
+    opened: Screen, welding: WeldingCell
 ) -> None:
-    """A fresh cell: nothing is connected; the refusal says the same and offers drives on."""
-    cell = start_cell("g60_welding")
-    screen = open_page(cell, "/program")
+    """A cell that has just started: nothing is connected; the refusal says the same and offers
+    drives on."""
+    screen, cell = opened, welding
+    cell.as_at_start()
+    screen.open(f"{cell.url}/program")
     assert screen.text("connection").startswith("not connected · drives off")
     screen.page.locator('[data-jog="0"][data-direction="1"]').click()
     message = screen.page.locator(".q-notification")

@@ -11,7 +11,7 @@ import pytest
 from tests.hmi.conftest import RunningCell, Screen
 
 from understudy import registry
-from understudy.hmi.page import STATIC, Page, pages
+from understudy.hmi.page import STATIC, Page, pages, pages_for
 from understudy.registry import PAGES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -19,7 +19,20 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def test_the_shipped_pages_come_in_the_order_of_the_registry() -> None:
     assert [page.name for page in pages()] == list(PAGES)
-    assert [page.key for page in pages()] == ["F1", "F2", "F3", "F4"]
+    assert [page.key for page in pages()] == [f"F{number + 1}" for number in range(len(PAGES))]
+
+
+def test_a_page_is_shown_if_the_cell_has_the_command_that_it_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    needy = Page("needy", "F12", "build", lambda _: None, Path(), needs="pick_place")
+    shipped = pages()
+    monkeypatch.setattr("understudy.hmi.page.pages", lambda: (*shipped, needy))
+    assert needy in pages_for({"robots", "pick_place"})
+    assert needy not in pages_for({"robots"})
+    assert [page.name for page in pages_for(())] == [
+        page.name for page in shipped if not page.needs
+    ]
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.name))

@@ -39,27 +39,29 @@ def cell(cell_file: Path, start_cell: Callable[[str], RunningCell]) -> RunningCe
 
 
 @pytest.fixture(scope="module")
-def open_plain(
-    cell: RunningCell, open_page: Callable[..., Screen]
-) -> Iterator[Callable[..., Screen]]:
-    """Opens pages that must have no errors and no foreign requests."""
-    shared: list[Screen] = []
-    screens: list[Screen] = []
-
-    def open_(path: str, *, own_cookies: bool = False) -> Screen:
-        screen = open_page(cell, path, beside=None if own_cookies else next(iter(shared), None))
-        (screens if own_cookies else shared).append(screen)
-        return screen
-
-    yield open_
-    for screen in (*shared, *screens):
-        assert screen.errors == []
-        assert all(urlsplit(url).netloc == urlsplit(cell.url).netloc for url in screen.requests)
+def opened(cell: RunningCell, open_page: Callable[..., Screen]) -> Iterator[Screen]:
+    """One page, on which tests open what they need; it must have no errors and no foreign
+    requests."""
+    screen = open_page(cell, "/plots")
+    yield screen
+    assert screen.errors == []
+    assert all(urlsplit(url).netloc == urlsplit(cell.url).netloc for url in screen.requests)
 
 
-@pytest.fixture(scope="module")
-def log(open_plain: Callable[[str], Screen]) -> Screen:
-    return open_plain("/log")
+@pytest.fixture
+def plots(opened: Screen, cell: RunningCell) -> Screen:
+    return at_address(opened, f"{cell.url}/plots")
+
+
+@pytest.fixture
+def log(opened: Screen, cell: RunningCell) -> Screen:
+    return at_address(opened, f"{cell.url}/log")
+
+
+def at_address(screen: Screen, address: str) -> Screen:
+    if screen.page.url != address:
+        screen.open(address)
+    return screen
 
 
 @pytest.fixture(scope="module")
@@ -103,34 +105,33 @@ def filter_(screen: Screen, kind: str) -> None:
 
 
 def test_plots_show_joints_torques_and_current_while_the_program_runs(
-    cell: RunningCell, open_plain: Callable[[str], Screen]
+    cell: RunningCell, plots: Screen
 ) -> None:
-    screen = open_plain("/plots")
+    screen = plots
     screen.page.wait_for_function("window.plots.report().rows > 0")
     cell.ask("run_program", robot="g60")
 
-    def plots() -> dict[str, Any]:
+    def curves() -> dict[str, Any]:
         found: dict[str, Any] = screen.page.evaluate("window.plots.report().plots")
         return found
 
     def most(plot: str) -> float:
-        return float(max(series["most"] for series in plots()[plot]))
+        return float(max(series["most"] for series in curves()[plot]))
 
-    screen.until(lambda: plots()["devices"][0]["most"] > 50.0, "the weld current")
+    screen.until(lambda: curves()["devices"][0]["most"] > 50.0, "the weld current")
     assert most("positions") > 10.0
     screen.until(lambda: most("velocities") > 0.1, "motion of the torch")
     assert most("torques") > 1.0
-    assert [series["name"] for series in plots()["positions"]] == [f"J{n}" for n in range(1, 7)]
-    assert [series["name"] for series in plots()["devices"]] == ["Current A", "Voltage V"]
-    assert plots()["velocities"][-1]["name"] == "Tool mm/s"
-    assert plots()["velocities"][-1]["most"] > 1.0
+    assert [series["name"] for series in curves()["positions"]] == [f"J{n}" for n in range(1, 7)]
+    assert [series["name"] for series in curves()["devices"]] == ["Current A", "Voltage V"]
+    assert curves()["velocities"][-1]["name"] == "Tool mm/s"
+    assert curves()["velocities"][-1]["most"] > 1.0
     assert screen.page.locator(".u-chart canvas").count() == 4
-    screen.page.close()
 
 
-def test_plots_show_what_happened_while_no_page_was_open(
-    cell: RunningCell, open_plain: Callable[[str], Screen]
-) -> None:
+def test_plots_show_what_happened_while_no_page_was_open(cell: RunningCell, opened: Screen) -> None:
+    screen = opened
+    screen.page.goto("about:blank")
     cell.ask("stop_program", robot="g60")
     cell.ask("reset")
     begin = cell.ask("metrics")["simulation_time_s"]
@@ -138,36 +139,39 @@ def test_plots_show_what_happened_while_no_page_was_open(
     cell.ask("run_program", robot="g60")
     cell.ask("advance", seconds=20.0)
     cell.ask("stop_program", robot="g60")
-    screen = open_plain("/plots")
+    screen.open(f"{cell.url}/plots")
     screen.page.wait_for_function("window.plots.report().rows > 100")
     found = screen.page.evaluate("window.plots.report()")
     assert found["plots"]["devices"][0]["most"] > 50.0, "the weld current"
     assert found["first"] is not None
     rows = cell.ask("sample", robot="g60", seconds_back=60.0, count=12000)["rows"]
     assert len([row for row in rows if begin < row["time_s"] < begin + 10.0]) > 100
-    screen.page.close()
 
 
-def test_a_gap_is_not_joined(cell: RunningCell, open_plain: Callable[[str], Screen]) -> None:
+def test_a_gap_is_not_joined(cell: RunningCell, plots: Screen) -> None:
     """The joints are set at once: a jump, which no line joins."""
-    screen = open_plain("/plots")
+    screen = plots
     screen.page.wait_for_function("window.plots.report().rows > 0")
     before = cell.ask("sample", robot="g60", count=1)["rows"][-1]["joints_deg"]
     cell.ask("set_joint_positions", robot="g60", joints_deg=[before[0] + 20, *before[1:]])
-    joined = "window.plots.report().plots.positions.map(({ gaps }) => gaps)"
-    screen.until(lambda: min(screen.page.evaluate(joined)) >= 1, "a gap in every curve")
+    screen.until(lambda: gaps(screen) >= 1, "a gap in every curve")
     cell.ask("set_joint_positions", robot="g60", joints_deg=before)
-    screen.page.close()
+
+
+def gaps(screen: Screen) -> int:
+    """The smallest number of gaps of a curve of the joints."""
+    return int(min(screen.page.evaluate(GAPS)))
+
+
+GAPS = "window.plots.report().plots.positions.map(({ gaps }) => gaps)"
 
 
 @pytest.mark.parametrize(
     ("kind", "begins"),
     [("csv", b"time_s,gap,positions_J1_"), ("png", b"\x89PNG"), ("svg", b"<svg ")],
 )
-def test_plots_are_exported(
-    open_plain: Callable[[str], Screen], tmp_path: Path, kind: str, begins: bytes
-) -> None:
-    screen = open_plain("/plots")
+def test_plots_are_exported(plots: Screen, tmp_path: Path, kind: str, begins: bytes) -> None:
+    screen = plots
     screen.page.wait_for_function("window.plots.report().rows > 10")
     with screen.page.expect_download() as started:
         screen.page.locator(f'[data-export="{kind}"]').click()
@@ -182,26 +186,25 @@ def test_plots_are_exported(
         assert {len(line.split(",")) for line in lines} == {len(names.split(","))}
     if kind == "svg":
         assert content.count(b"<svg ") == 1 + screen.page.locator(".u-chart:visible").count()
-    screen.page.close()
 
 
 ASKED = """performance.getEntriesByType("resource")
   .filter(({ name }) => name.includes("/api/sample")).map(({ startTime }) => startTime)"""
 
 
-def test_plots_request_rows_at_a_limited_rate(open_plain: Callable[[str], Screen]) -> None:
-    screen = open_plain("/plots")
+def test_plots_request_rows_at_a_limited_rate(plots: Screen) -> None:
+    screen = plots
+    screen.page.evaluate("performance.clearResourceTimings()")  # an export queries, too
     screen.until(lambda: len(screen.page.evaluate(ASKED)) > 4, "some questions")
     asked = screen.page.evaluate(ASKED)
     assert min(later - earlier for earlier, later in pairwise(asked)) >= MIN_PERIOD_MS
-    screen.page.close()
 
 
-def test_a_hidden_page_requests_nothing(open_plain: Callable[[str], Screen]) -> None:
-    screen = open_plain("/plots")
+def test_a_hidden_page_requests_nothing(plots: Screen) -> None:
+    screen = plots
     screen.page.wait_for_function("window.plots.report().rows > 0")
     assert screen.page.evaluate(HIDDEN) == 0
-    screen.page.close()
+    screen.page.goto("about:blank")
 
 
 HIDDEN = """async () => {
@@ -274,8 +277,8 @@ def send(cell: RunningCell, *lines: bytes) -> None:
 
 
 @pytest.mark.usefixtures("lost_arc")
-def test_the_log_in_vietnamese(cell: RunningCell, open_plain: Callable[..., Screen]) -> None:
-    screen = open_plain("/log", own_cookies=True)
+def test_the_log_in_vietnamese(log: Screen) -> None:
+    screen = log
     with screen.page.expect_navigation():
         screen.press("language-vi")
     screen.built()
@@ -283,3 +286,6 @@ def test_the_log_in_vietnamese(cell: RunningCell, open_plain: Callable[..., Scre
     screen.until(
         lambda: any("Mất hồ quang" in row["text"] for row in record(screen)["shown"]), "advice"
     )
+    with screen.page.expect_navigation():
+        screen.press("language-en")
+    screen.built()

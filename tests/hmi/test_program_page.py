@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from tests.hmi.conftest import STARTING_SECONDS, RunningCell, Screen
+from tests.hmi.conftest import STARTING_SECONDS, RunningCell, Screen, WeldingCell
 from tests.hmi.test_hmi_integration import legible, turn
 
 SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
@@ -20,15 +20,15 @@ WELD_LINE = 11
 
 
 @pytest.fixture(scope="module")
-def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
-    cell = start_cell("g60_welding")
-    cell.ask("preview", robot="g60", text=SHORT)
-    return cell
+def cell(welding: WeldingCell) -> RunningCell:
+    welding.ask("preview", robot="g60", text=SHORT)
+    return welding
 
 
 @pytest.fixture(scope="module")
-def opened(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
-    return open_page(cell, "/program")
+def opened(cell: RunningCell, welding_screen: Screen) -> Screen:
+    welding_screen.open(cell.url + "/program")
+    return welding_screen
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """HMI Integration: mode switching, Real ↔ Sim. The "real" robot is another cell's text robot."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -8,6 +8,8 @@ from urllib.request import urlopen
 import psutil
 import pytest
 from tests.hmi.conftest import RunningCell, Screen
+
+from understudy.app.stand_in import StandIn
 
 CELL = """
 description: a text robot with a real one behind it
@@ -23,10 +25,18 @@ robots:
 
 
 @pytest.fixture(scope="module")
+def robot() -> Iterator[StandIn]:
+    """The "real" robot."""
+    with StandIn("text_robot", rate=1.0) as robot:
+        yield robot
+
+
+@pytest.fixture(scope="module")
 def cell(
-    start_cell: Callable[..., RunningCell], tmp_path_factory: pytest.TempPathFactory
+    robot: StandIn,
+    start_cell: Callable[..., RunningCell],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> RunningCell:
-    robot = start_cell("text_robot", "--no-hmi")
     file = tmp_path_factory.mktemp("real") / "cell.yaml"
     file.write_text(CELL.format(address=robot.endpoints["bench.text_tcp"]))
     return start_cell(str(file), "--real")
@@ -73,7 +83,7 @@ def change_over(screen: Screen) -> None:
     asks.click()
 
 
-# ── an arm with a grblHAL controller, which another process simulates ──
+# ── an arm with a grblHAL controller, which the other cell simulates ──
 
 ARM_CELL = """
 description: an arm with a real controller behind it
@@ -90,12 +100,18 @@ robots:
 INERT = "e => e.closest('[inert]') !== null"
 
 
+@pytest.fixture(scope="module")
+def hardware() -> Iterator[StandIn]:
+    with StandIn("default", rate=1.0) as hardware:
+        yield hardware
+
+
 def test_inputs_and_faults_are_disabled_on_real(
+    hardware: StandIn,
     start_cell: Callable[..., RunningCell],
     open_page: Callable[..., Screen],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    hardware = start_cell("default", "--no-hmi")
     file = tmp_path_factory.mktemp("arm") / "cell.yaml"
     file.write_text(ARM_CELL.format(address=hardware.endpoints["g60.grblhal"]))
     screen = open_page(start_cell(str(file), "--real"))

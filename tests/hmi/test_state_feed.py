@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.free_ports import free_port
 from tests.hmi.conftest import TIMEOUT_SECONDS
 
 from understudy.hmi.state import Frame, Listener, StateFeed
@@ -175,11 +176,11 @@ def test_the_trail_is_complete_in_any_order_of_reading(steps: list[str]) -> None
 
 def test_frames_come_again_from_a_restarted_cell() -> None:
     async def run() -> None:
-        seam = Seam()
+        seam, port = Seam(), free_port()
         seam.grow(4)
-        server = TcpServer("state", Config(), Exchange(Doors({"state": state_face(seam)})))
-        address = await server.start()
-        feed = StateFeed(address, rate_hz=500.0)
+        untimed = Exchange(Doors({"state": state_face(seam)}))
+        server = TcpServer("state", Config(port=port), untimed)
+        feed = StateFeed(await server.start(), rate_hz=500.0)
         await feed.start()
         with feed.listening() as listener:
             browser = Browser(listener)
@@ -187,7 +188,6 @@ def test_frames_come_again_from_a_restarted_cell() -> None:
             await server.stop()
             other = Seam()
             other.clear(7.0)
-            port = int(address.rpartition(":")[2])
             untimed = Exchange(Doors({"state": state_face(other)}))
             again = TcpServer("state", Config(port=port), untimed)
             await again.start()

@@ -6,6 +6,7 @@ with --follow-stdin it ends when its standard input is closed, so that it never 
 
 import argparse
 import asyncio
+import gc
 import os
 import socket
 import sys
@@ -46,9 +47,13 @@ def main() -> int:
 
 
 async def _run(given: argparse.Namespace, access: Access, listener: socket.socket) -> None:
+    gc.disable()  # what modules allocate stays: a tenth of the time to load them
     from understudy.hmi.link import Link
     from understudy.hmi.server import build, command_table, server_of
-    from understudy.hmi.state import StateFeed
+    from understudy.hmi.state import FLEET_RATE_HZ, StateFeed
+
+    gc.freeze()
+    gc.enable()
 
     serving: list[Server] = []
     if given.follow_stdin:
@@ -56,17 +61,22 @@ async def _run(given: argparse.Namespace, access: Access, listener: socket.socke
     secret = os.environ.pop(SECRET_VARIABLE, None)
     password = secret if given.status_password else None
     link = Link(given.link, given.status, secret=secret, status_password=password)
-    feed = StateFeed(given.state, secret=secret)
+    feeds = {
+        "state": StateFeed(given.state, secret=secret),
+        "fleet": StateFeed(given.state, want="fleet", rate_hz=FLEET_RATE_HZ, secret=secret),
+    }
     await link.start()
-    await feed.start()
+    for feed in feeds.values():
+        await feed.start()
     try:
         table = await command_table(link)
         ready = lambda: print("ready", flush=True)  # noqa: E731
         limits: ClientLimits[Any] = ClientLimits(given.max_clients, given.max_clients_per_address)
-        serving.append(server_of(build(link, feed, table, access, ready), limits))
+        serving.append(server_of(build(link, feeds, table, access, ready), limits))
         await serving[0].serve(sockets=[listener])
     finally:
-        await feed.stop()
+        for feed in feeds.values():
+            await feed.stop()
         await link.stop()
 
 

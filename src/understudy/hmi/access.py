@@ -157,7 +157,7 @@ class Guard:
             finally:
                 self._wrong.end_wait(address)
         status, reason = (429, LOCKED) if penalty.locked_s else (401, WRONG)
-        retry = f"{penalty.locked_s:.0f}" if penalty.locked_s else ""
+        retry = str(round(penalty.locked_s)) if penalty.locked_s else ""
         return await _refuse(scope, receive, send, status, reason, retry_after=retry)
 
 

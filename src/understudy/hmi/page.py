@@ -3,7 +3,7 @@
 A page module declares `PAGE = Page(...)`. Scripts, styles and texts are files in its folder:
 
     PAGE = Page(
-        name="maintenance", key="F6", icon="build", build=build,
+        name="maintenance", key="F9", icon="build", build=build,
         folder=Path(__file__).parent, scripts=("maintenance.js",),
     )
 
@@ -17,7 +17,7 @@ loaded once and builds its part for every element that appears (`whenReady` in a
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +35,8 @@ STATIC = "/static"
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page. `build` makes its content for one browser; `key` opens it; `icon` is the name of a
-    Material icon; `path` differs from `/name` only for the start page."""
+    Material icon; `path` differs from `/name` only for the start page; `needs` is a command of the
+    cell without which the page is not shown."""
 
     name: str
     key: str
@@ -46,6 +47,7 @@ class Page:
     styles: tuple[str, ...] = ()
     texts: str = "texts.yaml"
     path: str = ""
+    needs: str = ""
 
     @property
     def route(self) -> str:
@@ -80,6 +82,11 @@ def pages() -> tuple[Page, ...]:
             continue
         found |= dict.fromkeys(own, page)
     return tuple(dict.fromkeys(found.values()))
+
+
+def pages_for(commands: Collection[str]) -> tuple[Page, ...]:
+    """The pages for a cell with these commands."""
+    return tuple(page for page in pages() if not page.needs or page.needs in commands)
 
 
 def head(scripts: Iterable[str], styles: Iterable[str]) -> str:

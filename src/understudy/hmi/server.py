@@ -3,7 +3,7 @@
 import asyncio
 import os
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from understudy.hmi.access import Access, Guard, role_of
+from understudy.hmi.camera import settings as camera_settings
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import Caller, CellState
 from understudy.hmi.frame.frame import frame
@@ -24,7 +25,7 @@ from understudy.hmi.frame.missing import MISSING
 from understudy.hmi.headers import FIXED, SecurityHeaders
 from understudy.hmi.limits import Bounded, protocols
 from understudy.hmi.link import Link, LinkError
-from understudy.hmi.page import STATIC, Page, head, pages
+from understudy.hmi.page import STATIC, Page, head, pages_for
 from understudy.hmi.rest import rest
 from understudy.hmi.scene import scene
 from understudy.hmi.state import StateFeed
@@ -40,11 +41,12 @@ HERE = Path(__file__).parent
 SHARED = {
     "frame": HERE / "frame",
     "scene": HERE / "scene",
+    "camera": HERE / "camera",
     "three": Path(nicegui.__file__).parent / "elements" / "scene" / "dist",
 }
 """Folders whose scripts every page may import."""
 FRAME_SCRIPT = f"{STATIC}/frame/frame.js"
-FRAME_STYLES = (f"{STATIC}/frame/frame.css", scene.STYLE)
+FRAME_STYLES = (f"{STATIC}/frame/frame.css", scene.STYLE, camera_settings.STYLE)
 TITLE = "Understudy"
 PROXIES_VARIABLE = "FORWARDED_ALLOW_IPS"
 """Names the proxies whose `X-Forwarded-For` and `-Proto` are believed (uvicorn's variable). By
@@ -65,18 +67,22 @@ async def command_table(link: Link) -> list[Any]:
 
 
 def build(
-    link: Link, feed: StateFeed, table: list[Any], access: Access, ready: Callable[[], None]
+    link: Link,
+    feeds: Mapping[str, StateFeed],
+    table: list[Any],
+    access: Access,
+    ready: Callable[[], None],
 ) -> Guard:
-    """The ASGI application, behind its access control; calls ``ready`` when it is served."""
+    """The ASGI application, behind its access control; calls ``ready`` when it is served.
+    ``feeds``: by the name of their websocket, /ws/NAME."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.mount("/api", rest(link, table))
 
-    @app.websocket("/ws/state")
-    async def state(websocket: WebSocket) -> None:
-        await feed.serve(websocket)
+    for name, feed in feeds.items():
+        app.websocket(f"/ws/{name}")(_socket_of(feed))
 
     nicegui_app.on_startup(ready)
-    _add_pages(app, link)
+    _add_pages(app, link, {row["name"] for row in table})
     ui.run_with(
         app,
         title=TITLE,
@@ -87,6 +93,13 @@ def build(
         tailwind=False,  # a compiler in the browser; frame.css has the little that pages need
     )
     return Guard(app, access)
+
+
+def _socket_of(feed: StateFeed) -> Callable[[WebSocket], Awaitable[None]]:
+    async def serve(websocket: WebSocket) -> None:
+        await feed.serve(websocket)
+
+    return serve
 
 
 class PageFiles(StaticFiles):
@@ -101,11 +114,11 @@ class PageFiles(StaticFiles):
         return response
 
 
-def _add_pages(app: FastAPI, link: Caller) -> None:
-    """Routes and files of every page of the registry."""
+def _add_pages(app: FastAPI, link: Caller, commands: Collection[str]) -> None:
+    """Routes and files of every page of the registry that is for this cell."""
     for name, folder in SHARED.items():
         app.mount(f"{STATIC}/{name}", PageFiles(directory=folder))
-    state, all_pages = CellState(link), pages()
+    state, all_pages = CellState(link), pages_for(commands)
 
     async def show(page: Page, request: Request) -> None:
         """The frame with one page. The styles of all pages are loaded at once: later pages are

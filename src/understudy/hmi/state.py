@@ -1,5 +1,7 @@
 """State frames for browsers: requested from the state socket while a browser is connected.
 
+Two feeds use it: the frames of the cell, and those of its mobile robots (`want`).
+
 All browsers get the same bytes. A trail grows from frame to frame, so a browser that missed a frame
 gets one of its own that continues the trail it has. Each browser has one slot for the latest frame:
 a browser that does not read neither slows the others nor takes memory.
@@ -21,8 +23,11 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 log = logging.getLogger(__name__)
 
 RATE_HZ = 30.0
+FLEET_RATE_HZ = 10.0
 TIMEOUT_SECONDS = 2.0
 RETRY_SECONDS = 0.25
+BYTES_PER_SECOND = 1.5e6
+"""Of one feed: the frames of a cell with a thousand robots come at a lower rate."""
 LARGEST_FRAME = 16 * 1024 * 1024
 LENGTH = struct.Struct(">I")
 
@@ -91,10 +96,17 @@ class StateFeed:
     """Requests frames and gives them to the browsers; made and used on one event loop."""
 
     def __init__(
-        self, address: str, *, rate_hz: float = RATE_HZ, secret: str | None = None
+        self,
+        address: str,
+        *,
+        want: str = "frame",
+        rate_hz: float = RATE_HZ,
+        secret: str | None = None,
     ) -> None:
-        """``address``: tcp://… of the state socket; ``secret``: of the cell's run."""
+        """``address``: tcp://… of the state socket; ``secret``: of the cell's run; ``want``: what
+        is requested."""
         self._secret = secret
+        self._want = want
         place = urlsplit(address)
         self._address = place.hostname or "", place.port or 0
         self._period = 1.0 / rate_hz
@@ -104,6 +116,7 @@ class StateFeed:
         self._known: Known = {}
         self._task: asyncio.Task[None] | None = None
         self._received = float("-inf")
+        self._size = 0
 
     async def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -159,12 +172,14 @@ class StateFeed:
                 log.debug("no frame: %r", problem)
                 self._disconnect()
                 await asyncio.sleep(RETRY_SECONDS)
-            await asyncio.sleep(max(0.0, self._period - (loop.time() - begun)))
+            period = max(self._period, self._size / BYTES_PER_SECOND)
+            await asyncio.sleep(max(0.0, period - (loop.time() - begun)))
 
     async def _distribute(self) -> None:
         await self._connected()
         frame = await self._request(self._known)
         self._known, self._received = frame.after, time.monotonic()
+        self._size = len(frame.data)
         for listener in list(self._listeners):
             if frame.fits(listener.known):
                 listener.offer(frame)
@@ -174,7 +189,7 @@ class StateFeed:
     async def _request(self, known: Known) -> Frame:
         reader, writer = await self._connected()
         key = {} if self._secret is None else {"secret": self._secret}
-        request = _encoder.encode({"want": "frame", "trail_from": known, **key})
+        request = _encoder.encode({"want": self._want, "trail_from": known, **key})
         writer.write(LENGTH.pack(len(request)) + request)
         (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
         if length > LARGEST_FRAME:

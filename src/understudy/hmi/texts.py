@@ -11,7 +11,11 @@ from understudy.errors import ConfigError
 from understudy.hmi.page import pages
 
 LANGUAGES = ("en", "vi")
-SHARED = tuple(Path(__file__).parent / folder / "texts.yaml" for folder in ("frame", "scene"))
+CELL = "cell"
+"""The sentence of the cell, for a text that says it in other words: buttons, not commands."""
+SHARED = tuple(
+    Path(__file__).parent / folder / "texts.yaml" for folder in ("frame", "scene", "camera")
+)
 
 
 class Texts:
@@ -32,13 +36,18 @@ class Texts:
         return self.translations(section).get(sentence, sentence)
 
     def translations(self, section: str) -> dict[str, str]:
-        """English text → text in this language."""
-        return {text["en"]: text[self.language] for _, text in _section(section)}
+        """Text of the cell → text in this language."""
+        return {cell_text(text): text[self.language] for _, text in _section(section)}
 
     def of(self, section: str, name: str) -> str:
         """The text of a name that the cell sent; the name itself if there is no text."""
         known = dictionary().get(f"{section}.{name}")
         return known[self.language] if known else name
+
+
+def cell_text(text: Mapping[str, str]) -> str:
+    """What the cell sends for this text: the English one, unless it has another."""
+    return text.get(CELL, text["en"])
 
 
 @cache
@@ -63,7 +72,7 @@ def _section(name: str) -> list[tuple[str, Mapping[str, str]]]:
 
 
 def _leaves(node: Mapping[str, Any], above: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    if set(node) == set(LANGUAGES):
+    if set(node) - {CELL} == set(LANGUAGES):
         yield above, node
         return
     for key, below in node.items():

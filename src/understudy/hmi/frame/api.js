@@ -16,6 +16,9 @@ export class NotDone extends Error {
   }
 }
 
+// → zoom of words and buttons on this screen: frame.css
+export const largeness = () => Number(getComputedStyle(document.documentElement).getPropertyValue("--large")) || 1;
+
 // → the cell's answer; throws NotDone with the reason of a refusal
 export async function call(command, parameters = {}) {
   let response, answer;

@@ -1,6 +1,6 @@
 """Session of one browser: its language, its robot, and its commands to the cell."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from json import dumps
 from typing import Any
 
@@ -43,6 +43,13 @@ class Browser:
         """Whether the chosen robot is the REAL one now."""
         return bool(self.facts.get("mode") == "REAL")
 
+    def part(self, kind: str) -> Mapping[str, Any]:
+        """The status of a part of the chosen robot, as `camera`; empty if it has none."""
+        found: Mapping[str, Any] | None = self.cell.status.get("parts", {}).get(
+            f"{self.robot}.{kind}"
+        )
+        return found or {}
+
     def can(self, capability: str) -> bool:
         return capability in self.facts.get("capabilities", ())
 
@@ -62,6 +69,15 @@ class Browser:
         self.cell.refresh_soon()
         return answer
 
+    async def refusal(self, command: str, parameters: dict[str, Any]) -> str:
+        """As `command`, for pages that show a refusal themselves: why it is refused, or empty."""
+        try:
+            await self._link.call(command, parameters, role=self.role)
+        except LinkError as refusal:
+            return refusal.message
+        self.cell.refresh_soon()
+        return ""
+
     async def robot_command(self, command: str, parameters: dict[str, Any] | None = None) -> Any:
         """A command to the chosen robot."""
         return await self.command(command, {"robot": self.robot, **(parameters or {})})
@@ -77,6 +93,19 @@ class Browser:
         deleted (if none is given: the element that is being built)."""
         self._updates.append((update, element or ui.context.slot.parent))
         update()
+
+    def show_changes(self, script: str, facts: Callable[[], Any]) -> None:
+        """Gives a function of a script (`window.calibration.show`) these facts now, and again when
+        they have changed, as long as its page is open."""
+        shown: list[Any] = [None]
+
+        def update() -> None:
+            found = facts()
+            if found != shown[0]:
+                shown[0] = found
+                ui.run_javascript(f"{script}({dumps(found)})")
+
+        self.on_update(update)
 
     def on_robot_change(self, listener: Callable[[], object]) -> None:
         """Calls ``listener`` when the user chooses another robot, as long as its page is open."""

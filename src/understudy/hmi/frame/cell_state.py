@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 0.25
 """A browser's own command triggers a refresh at once; this period is for changes by others."""
+PAUSE_PER_WORK = 5.0
+"""A refresh of a large cell takes long: the next one waits this many times as long."""
 TIMEOUT_SECONDS = 3.0
 SLOW_REFRESH = 5
 """Queries whose answers are long and rarely change are sent in every fifth refresh."""
@@ -171,9 +173,11 @@ class CellState:
     async def _refresh_while_watched(self) -> None:
         while self._watchers:
             self._soon.clear()
+            begun = time.monotonic()
             await self.refresh()
+            pause = min(PAUSE_PER_WORK * (time.monotonic() - begun), TIMEOUT_SECONDS / 2)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._soon.wait(), REFRESH_SECONDS)
+                await asyncio.wait_for(self._soon.wait(), max(REFRESH_SECONDS, pause))
 
     async def _request(self) -> None:
         """All queries in one `glance`: they are answered at the same cell time."""
@@ -249,6 +253,12 @@ SEVERITIES: Mapping[str, Severity] = {
     "Error": "alarm",
     "Alarm": "alarm",
     "EmergencyStopped": "alarm",
+    "RUNNING": "calm",
+    "PAUSED": "held",
+    "ESTOP": "alarm",
+    "WARNING": "held",
+    "ERROR": "alarm",
+    "OFFLINE": "off",
 }
 """Any other state is `busy`."""
 
@@ -266,6 +276,10 @@ def robot_state(facts: Facts, view: Facts) -> RobotState:
     """From the query `robots` and the link's last status message, which is more recent."""
     reported = str(view.get("state") or facts.get("state") or "")
     word = reported.partition(":")[0] or "Unknown"
+    if word == "RUNNING" and facts.get("moving"):
+        word = "Moving"  # a mobile robot reports RUNNING at rest, too
+    if word == "PAUSED" and "emergency stop" in str(facts.get("error") or ""):
+        word = "ESTOP"  # a mobile robot reports PAUSED for obstacles and holds, too
     severity = SEVERITIES.get(word, "busy") if word != "Unknown" else "off"
     if facts.get("error"):
         severity = "alarm"

@@ -57,12 +57,19 @@ async function open(name, { back = false } = {}) {
   const { route } = tab;
   if (!window.socket?.connected) return location.assign(route);
   if (!back && location.pathname !== route) history.pushState(null, "", route + location.search);
-  await load(tab);
+  try {
+    await load(tab);
+  } catch {
+    return location.assign(route);
+  }
   if (location.pathname === route) emitEvent("page_change", name); // the last of several clicks
 }
 
-// The scripts of the other pages are loaded when the first page has long been there.
-setTimeout(() => requestIdleCallback(() => document.querySelectorAll("[data-tab]").forEach((tab) => load(tab.dataset))), PRELOAD_MS);
+// The scripts of the other pages are loaded when the first page has long been there. `open` loads
+// them again if the server has gone by then.
+const preload = () => document.querySelectorAll("[data-tab]").forEach((tab) => load(tab.dataset).catch((problem) => console.debug(problem)));
+
+setTimeout(() => requestIdleCallback(preload), PRELOAD_MS);
 
 window.addEventListener("popstate", () => {
   const tab = tabOf(({ route }) => route === location.pathname);

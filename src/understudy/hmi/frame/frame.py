@@ -11,7 +11,13 @@ from nicegui.events import GenericEventArguments
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import robot_state
-from understudy.hmi.frame.widgets import button, operator_only, set_class, temporary_dialog
+from understudy.hmi.frame.widgets import (
+    button,
+    dialog_answers,
+    operator_only,
+    set_class,
+    temporary_dialog,
+)
 from understudy.hmi.page import Page
 from understudy.hmi.texts import LANGUAGES, dictionary
 from understudy.ports.refusals import INHIBITED, NOT_CONNECTED, NOT_ENABLED
@@ -95,9 +101,7 @@ def _change_over(browser: Browser) -> ui.dialog:
             dialog.close()
             await browser.robot_command("set_mode", {"mode": to})
 
-        with ui.row().classes("u-inline"):
-            button(browser.texts("frame.close")).on_click(dialog.close)
-            button(browser.texts("mode.do"), kind="u-chosen", mark="change-over").on_click(change)
+        dialog_answers(browser, dialog, "mode.do", "change-over").on_click(change)
     return dialog
 
 
@@ -106,12 +110,16 @@ def _robots(browser: Browser) -> None:
         ui.label(browser.texts("frame.robot")).classes("u-caption")
         choice = ui.select([browser.robot], value=browser.robot).classes("u-robot")
         choice.props("dense borderless popup-content-class=u-menu data-mark=robot")
-        choice.on_value_change(lambda event: browser.choose(event.value))
+        choice.on_value_change(
+            lambda event: browser.choose(event.value) if event.value != browser.robot else None
+        )
 
     def update() -> None:
         names = list(browser.cell.robots) or [browser.robot]
         if choice.options != names:
             choice.set_options(names, value=browser.robot if browser.robot in names else names[0])
+        elif choice.value != browser.robot:  # a page has chosen it
+            choice.set_value(browser.robot)
 
     browser.on_update(update)
 

@@ -43,11 +43,41 @@ def operator_only(browser: Browser, element: ui.element, *, on_real: bool = True
     browser.on_update(update, element=element)
 
 
+def progress_bar(mark: str, color: str) -> ui.linear_progress:
+    bar = ui.linear_progress(show_value=False).classes("u-progress")
+    bar.props(f"data-mark={mark} color={color} track-color=blue-grey-9 instant-feedback")
+    return bar
+
+
+def no_job_notice(browser: Browser, kind: str, text: str) -> None:
+    """A notice over the page if the chosen robot has no such job. ``text``: key of the words."""
+    with ui.element("div").classes("u-no-job").props("data-mark=no-job") as notice:
+        ui.icon("block")
+        label = ui.label().classes("u-figure")
+
+    def update() -> None:
+        parts = browser.cell.status.get("parts", {})
+        able = [name.partition(".")[0] for name in parts if name.endswith(f".{kind}")]
+        notice.set_visibility(bool(parts) and browser.robot not in able)
+        words = browser.texts(text).format(robot=browser.robot, robots=", ".join(able))
+        label.set_text(words)
+
+    browser.on_update(update)
+
+
 def temporary_dialog() -> ui.dialog:
     """A dialog that is deleted when it closes."""
     dialog = ui.dialog()
     dialog.on("hide", dialog.delete)
     return dialog
+
+
+def dialog_answers(browser: Browser, dialog: ui.dialog, text: str, mark: str = "") -> ui.button:
+    """The last row of a dialog: *Close*, and the button that acts, which is returned. ``text``: key
+    of its words."""
+    with ui.row().classes("u-inline"):
+        button(browser.texts("frame.close")).on_click(dialog.close)
+        return button(browser.texts(text), kind="u-chosen", mark=mark)
 
 
 class Slider:

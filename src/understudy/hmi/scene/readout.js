@@ -1,10 +1,11 @@
 // Figures below the scene: joints and tool pose of the chosen robot, or the axes of a machine.
 
+import { fixed } from "../frame/figures.js";
+
 const POSE = ["X", "Y", "Z", "RX", "RY", "RZ"];
 
-const round = (value, digits) => value.toFixed(digits).replace(/^-(0\.0+)$/, "$1");
 const figure = (value, angle, digits = angle ? 2 : 1) =>
-  angle ? `${round((value * 180) / Math.PI, digits)}°` : `${round(value * 1000, digits)} mm`;
+  angle ? `${fixed((value * 180) / Math.PI, digits)}°` : `${fixed(value * 1000, digits)} mm`;
 
 const jointFigures = ({ q, tcp }, joints) => [
   ...q.map((value, n) => [`J${n + 1}`, figure(value, joints[n]?.type !== "prismatic")]),

@@ -17,7 +17,7 @@ const SECTOR_DEG = 5; // of the workspace outline
 // The frames of a chain, each one in the frame of the joint before it.
 export class Chain {
   constructor(facts) {
-    this.root = place(new THREE.Group(), facts.base);
+    this.root = place(new THREE.Group(), facts.vehicle ? null : facts.base); // a vehicle drives away from there
     this.facts = facts;
     this.frames = [];
     this.movers = [];
@@ -106,6 +106,7 @@ export class Robot {
   }
 
   footRadius() {
+    if (this.facts.vehicle) return Math.hypot(this.facts.vehicle.length, this.facts.vehicle.width) / 2;
     const shapes = (this.facts.links || [])[0]?.shapes || [];
     return Math.max(0.12, ...shapes.map(({ radius = 0, dimensions = [] }) => Math.max(radius, (dimensions[0] || 0) / 2))) * 1.5;
   }
@@ -164,8 +165,8 @@ export class Robot {
       this.chain.frameOf(link).add(skin);
     }
     for (const [frame, parts] of covers) frame.add(...parts.map((each) => solid([each], steel(each.color))));
-    if (this.bodiless) this.chain.flange.add(pointer(this.colors.robot_color, this.isGantry));
-    if (this.bodiless) this.chain.flange.add(triad(0.16));
+    if (this.facts.vehicle) this.chain.flange.add(vehicle(this.facts.vehicle, this.colors.robot_color));
+    else if (this.bodiless) this.chain.flange.add(pointer(this.colors.robot_color, this.isGantry), triad(0.16));
     for (const frame of [this.chain.root, ...this.chain.frames]) this.addTriad(frame, 0.14);
     this.addTriad(this.chain.tcp, 0.1);
   }
@@ -245,6 +246,7 @@ export class Robot {
     const [x, y, z, rx, ry, rz] = tcp;
     this.chain.flange.position.set(x, y, z);
     this.chain.flange.rotation.set(rx, ry, rz, "ZYX");
+    if (this.facts.vehicle) this.marker.object.position.set(x, y, z);
   }
 
   showGhost(q) {
@@ -305,6 +307,17 @@ function direction(shape) {
 }
 
 // A robot without a model is drawn as a tool tip that points along its z, or downwards.
+// A robot that drives: chassis, cover and a bar in front.
+function vehicle({ length, width, height, ahead }, color) {
+  const box = (x, z, sizes, tint) => part({ type: "box", dimensions: sizes, origin: [1, 0, 0, x, 0, 1, 0, 0, 0, 0, 1, z, 0, 0, 0, 1] }, tint);
+  const parts = [
+    box(ahead, 0.45 * height, [length, width, 0.7 * height], GRAPHITE),
+    box(ahead, 0.9 * height, [0.92 * length, 0.92 * width, 0.2 * height], color),
+    box(ahead + 0.49 * length, 0.5 * height, [0.04 * length, 0.7 * width, 0.25 * height], STEEL),
+  ];
+  return solid(parts, tinted());
+}
+
 function pointer(color, down) {
   const group = new THREE.Group();
   group.rotation.x = down ? Math.PI : 0;

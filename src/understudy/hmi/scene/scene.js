@@ -10,6 +10,7 @@ import { SceneObject } from "./objects.js";
 import { show } from "./readout.js";
 import { Robot } from "./robot.js";
 import { dispose } from "./shapes.js";
+import { fieldOfView, Places } from "./site.js";
 import { Viewport } from "./viewport.js";
 
 const COLORS = {
@@ -18,7 +19,7 @@ const COLORS = {
 };
 const DEFAULT_LAYERS = {
   environment: true, ghost: true, preview: true, trail: true,
-  volumes: false, workspace: false, reach: false, frames: false,
+  volumes: false, workspace: false, reach: false, frames: false, camera: true, pallet: true,
 };
 const LAYER_OPTIONS = {
   volumes: "show_collision_volumes", preview: "show_trajectory_preview",
@@ -63,6 +64,7 @@ class Scene {
     this.paths = new Map(); // robot → points of its program's path
     this.previews = new Map(); // robot → the latest request of its program's path
     this.loads = 0;
+    this.filled = new Map(); // robot → places of its pallet that are done
     this.pinned = new Map(); // robot → joints of a ghost that the page shows
     this.time = null;
     this.figuresAt = -Infinity;
@@ -153,6 +155,11 @@ class Scene {
     };
     marks.object.add(marks.trail.object, marks.preview.object);
     robot.chain.tcp.add(marks.arc.object);
+    marks.view = facts.camera && fieldOfView(facts.camera);
+    if (marks.view) (facts.camera.on_flange ? robot.chain.flange : marks.object).add(marks.view);
+    marks.pallets = (facts.pallets ?? []).map((pallet) => new Places(pallet));
+    for (const { object } of marks.pallets) marks.object.add(object);
+    marks.pallets[0]?.fill(this.filled.get(name) ?? 0);
     this.viewport.scene.add(robot.object, marks.object);
     this.robots.set(name, robot);
     this.marks.set(name, marks);
@@ -203,7 +210,7 @@ class Scene {
   showRobots() {
     for (const robot of this.robots.values()) robot.showChosen(robot.name === this.chosen);
     const taken = new Set();
-    const base = (robot) => robot.facts.base.map((value) => value.toFixed(4)).join();
+    const base = (robot) => robot.facts.base.map((value) => Math.round(value * 1e4)).join();
     const first = this.robots.get(this.chosen);
     for (const robot of [first, ...this.robots.values()]) {
       if (!robot) continue;
@@ -239,6 +246,8 @@ class Scene {
       if (layers.workspace && !marks.workspace && robot.isArm) this.addWorkspace(robot, marks);
       if (marks.workspace) marks.workspace.visible = layers.workspace;
       if (marks.cloud) marks.cloud.visible = layers.reach;
+      if (marks.view) marks.view.visible = layers.camera;
+      for (const pallet of marks.pallets) pallet.object.visible = layers.pallet;
     }
     const legend = document.querySelector("[data-mark=reach-legend]");
     if (legend) legend.hidden = !(layers.reach && this.marks.get(this.chosen)?.cloud);
@@ -378,6 +387,13 @@ class Scene {
     if (path && wanted()) this.showPreview(robot, path.tcp);
   }
 
+  // Colours the places of the robot's first pallet, of which `index` are done.
+  places(robot, index) {
+    this.filled.set(robot, index);
+    this.marks.get(robot)?.pallets[0]?.fill(index);
+    this.viewport.changed = true;
+  }
+
   showPreview(robot, points) {
     this.paths.set(robot, points);
     const path = this.marks.get(robot)?.preview;
@@ -430,13 +446,15 @@ class Scene {
       parts: Object.fromEntries([...this.parts].map(([name, { object, holder }]) => [name, { holder, at: object.position() }])),
       trail: each((marks) => marks.trail.length), preview: each((marks) => marks.preview.length),
       cloud: each((marks) => marks.cloud?.geometry.attributes.position.count ?? 0),
+      pallets: each((marks) => marks.pallets.map(({ count, index }) => [count, index])),
+      cameras: each((marks) => marks.view?.getWorldPosition(new THREE.Vector3()).toArray() ?? null),
       contacts: this.contacts, red: this.redNames(), chosen: this.chosen, view: this.viewport.name,
       stale: feed.stale, frames: feed.received, time: this.time,
     };
   }
 }
 
-const CALLS = ["load", "choose", "view", "layer", "clear", "preview", "reach", "showPreview", "pin"];
+const CALLS = ["load", "choose", "view", "layer", "clear", "preview", "reach", "showPreview", "pin", "places"];
 const ready = expose("understudy", CALLS, { report: () => ({ ready: false }) });
 let scene = null; // built on the first page that shows it
 whenReady("#scene", (element) => {

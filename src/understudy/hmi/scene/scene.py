@@ -34,6 +34,22 @@ def scene(browser: Browser) -> None:
             ui.run_javascript("window.understudy.load()")
 
     browser.on_update(reload)
+    _fill_pallets(browser)
+
+
+def _fill_pallets(browser: Browser) -> None:
+    """Colours the places of pallets when one of them is filled or emptied."""
+    shown: dict[str, int] = {}
+
+    def update() -> None:
+        parts = browser.cell.status.get("parts", {})
+        for robot in browser.cell.robots:
+            pallet = parts.get(f"{robot}.pallet") or parts.get(f"{robot}.source_pallet")
+            if pallet and shown.get(robot) != pallet["index"]:
+                shown[robot] = pallet["index"]
+                ui.run_javascript(f"window.understudy.places({dumps(robot)}, {pallet['index']})")
+
+    browser.on_update(update)
 
 
 def view_buttons(browser: Browser) -> None:

@@ -12,6 +12,7 @@ const MIN_PERIOD_MS = plain ? 30 : 0; // between two images: leaves time on the 
 const BACKGROUND = 0x1a2129;
 const MIN_RESOLUTION = 0.6; // pixels drawn per screen pixel, along a side
 const VIEW_MS = 500;
+const FARTHEST = 20; // metres; more in a cell that needs it
 const FILLED = 0.94; // of the free area
 const WARM_UP_IMAGES = 20; // shaders are compiled
 const VIEWS = {
@@ -39,7 +40,7 @@ export class Viewport {
     this.controls.enableDamping = true;
     this.controls.maxPolarAngle = Math.PI * 0.54;
     this.controls.minDistance = 0.15;
-    this.controls.maxDistance = 20;
+    this.controls.maxDistance = FARTHEST;
     this.controls.addEventListener("start", () => (this.flight = null));
     this.controls.addEventListener("change", () => (this.changed = true));
 
@@ -65,6 +66,9 @@ export class Viewport {
     const { x, y } = this.freeArea();
     this.camera.setViewOffset(width, height, width / 2 - x, height / 2 - y, width, height);
     this.changed = true;
+    if (!this.unsized) return;
+    this.unsized = false; // the view was set while the scene was hidden
+    this.view(this.name, { follow: this.followed });
   }
 
   // The part of the scene beside the buttons and figures over it: its middle and half its size, in
@@ -98,7 +102,8 @@ export class Viewport {
   // → distance from the centre at which all corners of the box are in the free area
   distance(direction) {
     const { wide, high } = this.freeArea();
-    if (!wide || !high) return this.camera.position.length(); // no page shows the scene yet
+    this.unsized = !wide || !high; // no page shows the scene yet
+    if (this.unsized) return this.camera.position.length();
     const focus = this.element.clientHeight / 2 / Math.tan(((this.camera.fov / 2) * Math.PI) / 180);
     const look = new THREE.Matrix4().lookAt(direction, new THREE.Vector3(), this.camera.up);
     const [right, up, toward] = [0, 1, 2].map((n) => new THREE.Vector3().setFromMatrixColumn(look, n));
@@ -108,7 +113,9 @@ export class Viewport {
       const near = from.dot(toward);
       needed = Math.max(needed, near + (focus * Math.abs(from.dot(right))) / (wide * FILLED), near + (focus * Math.abs(from.dot(up))) / (high * FILLED));
     }
-    return Math.min(needed, this.controls.maxDistance);
+    this.controls.maxDistance = Math.max(FARTHEST, 1.5 * needed);
+    this.camera.far = 3 * this.controls.maxDistance;
+    return needed;
   }
 
   view(name, { at = VIEW_MS, follow = null } = {}) {

@@ -7,6 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
+from understudy.hmi.figures import fixed
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import Slider, button, operator_only, set_class
 
@@ -115,7 +116,7 @@ def _analog_input(browser: Browser, number: int, name: str) -> None:
 
     def update() -> None:
         pin = _pin(browser, "analog_inputs", number)
-        volts.set_text(f"{pin['value']:.2f} V")
+        volts.set_text(f"{fixed(pin['value'], 2)} V")
         slider.show(round(pin["value"], 1))
         release.set_visibility(bool(pin["forced"]))
 
@@ -132,7 +133,7 @@ def _analog_output(browser: Browser, number: int, name: str) -> None:
 
     def update() -> None:
         value = _pin(browser, "analog_outputs", number)["value"]
-        volts.set_text(f"{value:.2f} V")
+        volts.set_text(f"{fixed(value, 2)} V")
         level.set_value(round((value - LOWEST_VOLTS) / (HIGHEST_VOLTS - LOWEST_VOLTS), 3))
 
     browser.on_update(update, element=row)
@@ -186,7 +187,7 @@ def device_panels(browser: Browser) -> None:
         panels.clear()
         with panels:
             for device in devices:
-                _device_panel(browser, device["name"])
+                device_panel(browser, device["name"])
             if not devices:
                 ui.label(browser.texts("device.none")).classes("u-caption")
 
@@ -218,14 +219,16 @@ def device_figures(browser: Browser) -> None:
     browser.on_update(update)
 
 
-def _device_panel(browser: Browser, name: str) -> None:
+def device_panel(browser: Browser, name: str, *, title: str = "") -> None:
+    """A card with the rows, faults and buttons of a device."""
+
     def device() -> Mapping[str, Any]:
         found = (each for each in browser.cell.devices if each["name"] == name)
         return next(found, {"panel": (), "faults": ()})
 
     with ui.element("section").classes("u-card u-device") as card:
         card.props["data-device"] = name
-        ui.label(name).classes("u-card-title")
+        ui.label(title or name).classes("u-card-title")
         rows = [_device_row(browser, row["label"]) for row in device()["panel"]]
         faults = ui.label().classes("u-device-faults")
         _device_buttons(browser, name, device().get("buttons", {}))
@@ -265,7 +268,7 @@ def _show_value(
     """A lamp for yes and no, else the value with its unit; the state is the colour."""
     now, state = value["value"], value["state"]
     lit = isinstance(now, bool)
-    word = f"{now:.1f}" if isinstance(now, float) else browser.texts.of("device_value", str(now))
+    word = fixed(now, 1) if isinstance(now, float) else browser.texts.of("device_value", str(now))
     text = "" if lit else word
     figure.set_text(f"{text} {value['unit']}".strip())
     set_class(row, lit, "u-lit")

@@ -3,6 +3,7 @@
 // A snapshot is passed on as text: its whole numbers are larger than those of JavaScript.
 
 import { call, notice, NotDone, refused, save, text } from "../../frame/api.js";
+import { fixed } from "../../frame/figures.js";
 
 const LARGEST_FILE = 8_000_000; // bytes; the page takes requests of 8 MiB
 const BEGINNING = '{"snapshot":';
@@ -65,7 +66,7 @@ window.understudySetup = {
     const snapshot = await file.text();
     if (!isJson(snapshot)) throw new NotDone(text("not_json").replace("{file}", file.name));
     const { now_s } = JSON.parse(await post("restore", `${BEGINNING}${snapshot}}`));
-    notice(text("restored").replace("{seconds}", now_s.toFixed(2)), "positive");
+    notice(text("restored").replace("{seconds}", fixed(now_s, 2)), "positive");
   }),
 
   environment: () => orRefused(async () => {

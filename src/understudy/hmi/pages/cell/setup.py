@@ -6,6 +6,7 @@ from typing import Any
 
 from nicegui import ui
 
+from understudy.hmi.figures import fixed
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import button, operator_only
 
@@ -103,7 +104,7 @@ def _snapshots(browser: Browser) -> None:
 
         async def restore() -> None:
             answer = await browser.command("restore", {"file": file.value})
-            seconds = f"{answer['now_s']:.2f}" if answer else ""
+            seconds = fixed(answer["now_s"], 2) if answer else ""
             _done(browser, answer, "setup.restored", seconds=seconds)
 
         with ui.element("div").classes("u-inline"):

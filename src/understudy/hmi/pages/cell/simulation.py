@@ -6,10 +6,12 @@ from typing import Any
 
 from nicegui import ui
 
+from understudy.hmi.figures import fixed
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import (
     Slider,
     button,
+    dialog_answers,
     operator_only,
     set_class,
     temporary_dialog,
@@ -42,8 +44,8 @@ def time_control(browser: Browser) -> None:
 
     def update() -> None:
         figures = browser.cell.metrics
-        simulated.set_text(f"{figures.get('simulation_time_s', 0.0):.2f} s")
-        real.set_text(f"{figures.get('real_time_s', 0.0):.2f} s")
+        simulated.set_text(f"{fixed(figures.get('simulation_time_s', 0.0), 2)} s")
+        real.set_text(f"{fixed(figures.get('real_time_s', 0.0), 2)} s")
 
     browser.on_update(update)
 
@@ -129,12 +131,11 @@ class TimeScale:
     def _update(self) -> None:
         status = self._browser.cell.status
         rate = status.get("rate", 1.0)
-        if isinstance(rate, str):  # "max" or "step"
-            self._shown.set_text(rate)
-            return
-        while_paused = status.get("parts", {}).get("engine", {}).get("time_scale", 1.0)
-        scale = min(max(self._pending or rate or while_paused, SLOWEST), FASTEST)
-        self._shown.set_text(f"{scale:.1f}×")
+        stepped = rate if isinstance(rate, str) else ""  # "max" or "step"
+        kept = status.get("parts", {}).get("engine", {}).get("time_scale", 1.0)
+        now = kept if stepped else self._pending or rate or kept
+        scale = min(max(now, SLOWEST), FASTEST)
+        self._shown.set_text(stepped or f"{fixed(scale, 1)}×")
         self._slider.show(round(math.log10(scale) / EXPONENT_STEP) * EXPONENT_STEP)
 
 
@@ -153,7 +154,7 @@ def metrics(browser: Browser) -> None:
     def update() -> None:
         counted = browser.cell.metrics
         figures["gcodes"].set_text(str(counted.get("gcode_executed", 0)))
-        figures["distance"].set_text(f"{counted.get('total_distance_mm', 0.0):.1f} mm")
+        figures["distance"].set_text(f"{fixed(counted.get('total_distance_mm', 0.0), 1)} mm")
         collisions = int(counted.get("collisions_detected", 0))
         figures["collisions"].set_text(str(collisions))
         set_class(figures["collisions"], collisions > 0, "u-alarm")
@@ -210,7 +211,5 @@ def _parameters(
             await browser.command("inject", {"fault": fault, "on": place, "parameters": given})
             dialog.close()
 
-        with ui.row().classes("u-inline"):
-            button(browser.texts("frame.close")).on_click(dialog.close)
-            button(browser.texts("faults.inject"), kind="u-chosen").on_click(inject)
+        dialog_answers(browser, dialog, "faults.inject").on_click(inject)
     return dialog

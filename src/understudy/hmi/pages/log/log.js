@@ -4,6 +4,7 @@
 import { call, save, text, whenReady, whileVisible } from "../../frame/api.js";
 import { Choice } from "../../frame/choice.js";
 import { expose } from "../../frame/expose.js";
+import { fixed } from "../../frame/figures.js";
 
 const POLL_MS = 300;
 const ROWS_KEPT = 4000;
@@ -94,7 +95,7 @@ class Log {
   }
 
   download() {
-    const lines = this.filtered().map((row) => `${row.at.toFixed(6)}\t${row.place}\t${row.kind}\t${row.text}`);
+    const lines = this.filtered().map((row) => `${fixed(row.at, 6)}\t${row.place}\t${row.kind}\t${row.text}`);
     save(lines.join("\n"), "log.txt");
   }
 
@@ -118,7 +119,7 @@ function rowElement({ at, kind, place, text: message, todo, peer }) {
   const row = document.createElement("div");
   row.className = `u-row u-row-${kind}`;
   row.dataset.row = kind;
-  const cells = [["u-at", `${at.toFixed(3)} s`], ["u-kind", text(kind)], ["u-place", peer ? `${place} ${peer}` : place], ["u-text", message]];
+  const cells = [["u-at", `${fixed(at, 3)} s`], ["u-kind", text(kind)], ["u-place", peer ? `${place} ${peer}` : place], ["u-text", message]];
   if (todo) cells.push(["u-todo", todo]);
   for (const [className, textContent] of cells) {
     row.appendChild(Object.assign(document.createElement("span"), { className, textContent }));

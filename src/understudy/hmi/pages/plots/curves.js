@@ -1,6 +1,7 @@
 // The curves of each plot, with their units, and how a chart draws them.
 
 import { text } from "../../frame/api.js";
+import { fixed } from "../../frame/figures.js";
 
 const COLORS = ["#6cc7ff", "#ffb454", "#5fe39a", "#ff7f9f", "#c9a6ff", "#f4e06d", "#8ff0e8", "#ffffff"];
 const POSE = ["X", "Y", "Z"];
@@ -57,8 +58,8 @@ export const chartOptions = () => ({
   legend: { type: "scroll", top: 2, left: 0, right: 0, height: 24, textStyle: { color: "#f2f5f7", fontSize: 13 }, icon: "roundRect", itemWidth: 14, itemHeight: 6, itemGap: 8, pageTextStyle: { color: "#f2f5f7" }, pageIconColor: "#b4bfc9" },
   tooltip: {
     trigger: "axis", backgroundColor: "#1f262d", borderColor: "#323c46", textStyle: { color: "#f2f5f7" },
-    axisPointer: { label: { formatter: ({ value }) => `${value.toFixed(2)} s` } },
-    valueFormatter: (value) => (Number.isFinite(value) ? value.toFixed(2) : "–"),
+    axisPointer: { label: { formatter: ({ value }) => `${fixed(value, 2)} s` } },
+    valueFormatter: (value) => (Number.isFinite(value) ? fixed(value, 2) : "–"),
   },
   xAxis: { type: "value", max: 0, axisLabel: { ...INK, formatter: (value) => (value ? `${value} s` : text("now")) }, splitLine: LINE, axisLine: { ...LINE, onZero: false } },
   yAxis: [{ type: "value", axisLabel: INK, splitLine: LINE }],

@@ -3,6 +3,7 @@
 
 import { ask, call, save, text, whenReady, whileVisible } from "../../frame/api.js";
 import { expose } from "../../frame/expose.js";
+import { fixed } from "../../frame/figures.js";
 import { chartOptions, curves, PLOTS, seriesOf } from "./curves.js";
 import { csv, png, svg } from "./export.js";
 import { echarts } from "nicegui-echart";
@@ -98,7 +99,7 @@ class Plots {
   // ── export: what is shown, the values at the full rate of the record ──
 
   async download(kind) {
-    const name = `${this.robot}_${(this.rows[this.rows.length - 1]?.time_s ?? 0).toFixed(0)}s`;
+    const name = `${this.robot}_${fixed(this.rows[this.rows.length - 1]?.time_s ?? 0, 0)}s`;
     if (kind === "csv") return save(await this.table(), `${name}.csv`, "text/csv");
     const shown = [...this.charts].filter(([plot]) => plot !== "torques" || !this.hasNoTorques);
     const titled = shown.map(([plot, chart]) => [text(plot), chart]);

@@ -1,6 +1,7 @@
 // Validation of a program as a background run: start, progress, cancel, list of violations and warnings.
 
 import { NotDone, run, text } from "../../frame/api.js";
+import { fixed } from "../../frame/figures.js";
 
 const CLOSE_MM = 5;
 const MOST_ROWS = 300; // of the list: a program can have a finding on each of its lines
@@ -103,8 +104,8 @@ function resultText(result) {
   const warned = result.warnings.length ? ` · ${text("warnings").replace("{count}", result.warnings.length)}` : "";
   const verdict = (count ? text("violations").replace("{count}", count) : text("passed")) + warned;
   const clear = (result.lines || []).map(({ clearance_mm: mm }) => mm).filter((mm) => Number.isFinite(mm));
-  const closest = clear.length ? ` · ${text("closest").replace("{mm}", Math.min(...clear).toFixed(1))}` : "";
-  const time = result.cycle_time ? ` · ${result.cycle_time.total_s.toFixed(2)}\u00a0s` : "";
+  const closest = clear.length ? ` · ${text("closest").replace("{mm}", fixed(Math.min(...clear), 1))}` : "";
+  const time = result.cycle_time ? ` · ${fixed(result.cycle_time.total_s, 2)}\u00a0s` : "";
   return verdict + closest + time;
 }
 
@@ -116,7 +117,7 @@ export function marksOf(result) {
   for (const { line, clearance_mm: mm, proven } of result.lines || []) {
     if (!Number.isFinite(mm)) continue;
     const kind = proven === false ? "u-unproven" : mm < CLOSE_MM ? "u-close" : "u-clear";
-    clearances.set(line, { text: `${proven === false ? "? " : ""}${mm < 10 ? mm.toFixed(1) : mm.toFixed(0)} mm`, kind });
+    clearances.set(line, { text: `${proven === false ? "? " : ""}${mm < 10 ? fixed(mm, 1) : fixed(mm, 0)} mm`, kind });
   }
   return { violations, clearances };
 }

@@ -3,12 +3,12 @@
 
 import { whenReady } from "../../frame/api.js";
 import { feed } from "../../frame/feed.js";
+import { fixed } from "../../frame/figures.js";
 import { isDialogOpen, isTextField, isUsable } from "../../frame/keys.js";
 
 const KEEP_ALIVE_MS = 100;
 const FIGURES_MS = 100;
 
-const figure = (value, places) => value.toFixed(places).replace(/^-(0\.0+)$/, "$1");
 
 whenReady("#axes", (element) => {
   let held = null;
@@ -74,7 +74,7 @@ whenReady("#axes", (element) => {
     for (const cell of element.querySelectorAll("[data-figure]")) {
       const axis = Number(cell.dataset.figure);
       const linear = joint ? (robot.linear || []).includes(axis) : axis < 3;
-      cell.textContent = linear ? `${figure(values[axis] * 1000, joint ? 3 : 1)} mm` : `${figure((values[axis] * 180) / Math.PI, 2)}°`;
+      cell.textContent = linear ? `${fixed(values[axis] * 1000, joint ? 3 : 1)} mm` : `${fixed((values[axis] * 180) / Math.PI, 2)}°`;
     }
   });
 

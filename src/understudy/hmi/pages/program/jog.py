@@ -7,6 +7,7 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
+from understudy.hmi.figures import fixed
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import Slider, button, operator_only
 
@@ -82,7 +83,7 @@ def _override(browser: Browser, name: str, bounds: tuple[int, int]) -> None:
     def update() -> None:
         percent = (browser.facts.get("overrides_percent") or {}).get(name)
         if percent is not None:
-            shown.set_text(f"{percent:.0f} %")
+            shown.set_text(f"{fixed(percent, 0)} %")
             slider.show(percent)
 
     shown.on_click(lambda: set_percent(100.0))

@@ -9,6 +9,7 @@ from typing import Any
 
 from nicegui import background_tasks, ui
 
+from understudy.hmi.figures import fixed
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import button
 from understudy.hmi.pages.program.coordinates import CoordinateDialog
@@ -219,11 +220,11 @@ def straight_to(point: Point, target_line: str) -> str:
 
 
 def _joined(values: list[float]) -> str:
-    return " ".join(f"{round(value, 1) + 0.0:.1f}" for value in values)
+    return " ".join(fixed(value, 1) for value in values)
 
 
 def _figure(value: float) -> str:
-    return f"{round(value, 3) + 0.0:.3f}".rstrip("0").rstrip(".")
+    return fixed(value, 3).rstrip("0").rstrip(".")
 
 
 # ── tool and work frame ──

@@ -2,6 +2,7 @@
 // the time of the slider.
 
 import { ask, notice, text } from "../../frame/api.js";
+import { fixed } from "../../frame/figures.js";
 
 const NEAR_LINES = 2; // the reported line is slightly older than the joints
 const GOLD = "#ffd700", BLUE = "#3f78a8", RED = "#ff4d4d", PALE = "#f2f5f7";
@@ -152,8 +153,8 @@ export class Preview {
     const total = this.data?.duration_s || 0;
     const line = this.ghost ? this.line : this.followed;
     this.readout.textContent = line
-      ? `${this.at.toFixed(2)} s · ${text("line").replace("{line}", line)}`
-      : total ? `${total.toFixed(2)} s` : "";
+      ? `${fixed(this.at, 2)} s · ${text("line").replace("{line}", line)}`
+      : total ? `${fixed(total, 2)} s` : "";
   }
 
   // Draws the timeline: arc in gold, violations in red, and where lines begin.

@@ -1,0 +1,255 @@
+"""The detectors of a vision process: a form for each, made from the keys of its kind."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from nicegui import ui
+
+from understudy.hmi.frame.browser import Browser
+from understudy.hmi.frame.widgets import button
+from understudy.hmi.texts import Texts
+
+KIND = "kind"
+NUMBERS = ("number", "whole")
+"""Types of keys whose field is a number."""
+OUTLINED = "dense outlined dark options-dense"
+PLACE = re.compile(r"detectors\.(\d+)\.(\w+)")
+"""Number and key of a detector in a refusal."""
+
+
+def detectors(browser: Browser) -> None:
+    """The detectors of the chosen robot, loaded again when they are changed, by any browser."""
+    with ui.element("div") as holder:
+        place = ui.element("div").classes("u-detectors").props("data-mark=detectors")
+    shown: list[Any] = [None]
+
+    async def load() -> None:
+        found = await browser.query("vision_detectors", {"robot": browser.robot})
+        if found is None or place.is_deleted:
+            return
+        place.clear()
+        with place:
+            _show(browser, found)
+
+    def update() -> None:
+        vision = browser.part("vision")
+        holder.set_visibility(bool(vision))
+        state = (browser.robot, vision.get("detectors_set"))
+        if vision and shown[0] != state:
+            shown[0] = state
+            with holder:
+                ui.timer(0.0, load, once=True)
+
+    browser.on_update(update)
+
+
+def _show(browser: Browser, found: Mapping[str, Any]) -> None:
+    if found["settable"]:
+        Forms(browser, found)
+        return
+    ui.label(browser.texts(f"camera.detectors_{found['source']}")).classes("u-caption")
+    for table in found["detectors"]:
+        ui.label(_row_text(table)).classes("u-detector")
+
+
+def _row_text(table: Mapping[str, object]) -> str:
+    keys = ", ".join(f"{key}: {value}" for key, value in table.items() if key != KIND)
+    return f"{table[KIND]} · {keys}" if keys else str(table[KIND])
+
+
+class Forms:
+    """The forms of all detectors, with buttons that apply them or set them back."""
+
+    def __init__(self, browser: Browser, found: Mapping[str, Any]) -> None:
+        self._browser = browser
+        texts, fields = browser.texts, found["fields"]
+        changed = texts("camera.changed") if found["changed"] else texts("camera.unchanged")
+        title = ui.label(f"{texts('camera.detectors')} · {changed}").classes("u-caption")
+        title.props("data-mark=detectors-state")
+        self._forms = [
+            Form(texts, number, table, fields[table[KIND]])
+            for number, table in enumerate(found["detectors"])
+        ]
+        self._problem = ui.label().classes("u-problem").props("data-mark=detectors-problem")
+        self._problem.props["role"] = "alert"
+        with ui.row().classes("u-inline"):
+            apply = button(texts("camera.apply"), kind="u-small u-chosen", mark="detectors-apply")
+            apply.on_click(self._apply)
+            back = button(texts("camera.as_in_file"), kind="u-small", mark="detectors-back")
+            back.on_click(lambda: self._set(None))
+
+    async def _apply(self) -> None:
+        self._clear()
+        tables = [form.table() for form in self._forms]
+        if None in tables:
+            self._problem.set_text(self._browser.texts("camera.not_applied"))
+            return
+        await self._set(tables)
+
+    async def _set(self, tables: list[Any] | None) -> None:
+        self._clear()
+        given = {"robot": self._browser.robot, "detectors": tables}
+        refusal = await self._browser.refusal("set_vision_detectors", given)
+        if refusal:
+            self._refused(refusal)
+
+    def _clear(self) -> None:
+        self._problem.set_text("")
+        for form in self._forms:
+            form.clear()
+
+    def _refused(self, reason: str) -> None:
+        """Beside the field that it names, else below the forms."""
+        found = PLACE.search(reason)
+        number = int(found[1]) if found else -1
+        if found and number < len(self._forms) and self._forms[number].refused(found[2], reason):
+            return
+        self._problem.set_text(reason)
+
+
+class Form:
+    """The keys of one detector. A key with its default that the table does not have stays out."""
+
+    def __init__(
+        self, texts: Texts, number: int, table: Mapping[str, Any], fields: list[Any]
+    ) -> None:
+        self._texts = texts
+        self._table = table
+        self._fields = {field["name"]: field for field in fields}
+        with ui.element("fieldset").classes("u-detector-form"):
+            with ui.element("legend"):
+                ui.label(f"{number + 1} · {table[KIND]}")
+            self._inputs: dict[str, Any] = {}
+            for name, field in self._fields.items():
+                value = table.get(name, field.get("default"))
+                made = CONTROLS[field["type"]].make(field, value)
+                made.props(f"data-mark=detector-{number}-{name}").classes("u-detector-field")
+                self._inputs[name] = made
+
+    def clear(self) -> None:
+        for each in self._inputs.values():
+            if not isinstance(each, ui.switch):
+                each.error = None
+
+    def refused(self, key: str, reason: str) -> bool:
+        """Shows the reason at the field; False if it cannot."""
+        field = self._inputs.get(key)
+        if field is None or isinstance(field, ui.switch):
+            return False
+        field.error = PLACE.sub(r"\2", reason, count=1)
+        return True
+
+    def table(self) -> dict[str, Any] | None:
+        """None, with the error at each wrong field, if one cannot be read."""
+        made: dict[str, Any] = {KIND: self._table[KIND]}
+        wrong = False
+        for name, field in self._fields.items():
+            try:
+                value = field_value(field, self._table, self._inputs[name].value)
+            except FieldError as problem:
+                text = self._texts(f"camera.{problem.text}")
+                self._inputs[name].error = text.format(**problem.values)
+                wrong = True
+                continue
+            if name in self._table or value != field.get("default"):
+                made[name] = value
+        return None if wrong else made
+
+
+class FieldError(Exception):
+    """What is shown in a field is no value. ``text``: its key in the section `camera`; ``values``
+    fill it in."""
+
+    def __init__(self, text: str, **values: str) -> None:
+        super().__init__(text)
+        self.text = text
+        self.values = values
+
+
+def field_value(field: Mapping[str, Any], table: Mapping[str, Any], shown: Any) -> Any:
+    """The value of a key, from what its field shows.
+
+    An empty number is an error, not the default: the browser also sends 1e999 as empty. Other
+    fields can be empty if the table has no value for the key."""
+    number, filled = field["type"] in NUMBERS, table.get(field["name"]) not in (None, "")
+    if shown in (None, "") and (number or filled):
+        raise FieldError("empty", allowed=field["allowed"])
+    return CONTROLS[field["type"]].read(shown)
+
+
+def _switch(field: Mapping[str, Any], value: Any) -> Any:
+    return ui.switch(field["name"], value=bool(value)).classes("u-switch")
+
+
+def _choice(field: Mapping[str, Any], value: Any) -> Any:
+    return ui.select(list(field["choices"]), value=value, label=field["name"]).props(OUTLINED)
+
+
+def _number(field: Mapping[str, Any], value: Any) -> Any:
+    """The limits are in the label: an input with `min` would replace the value."""
+    low, high = field.get("ge", field.get("gt")), field.get("le", field.get("lt"))
+    limits = "" if low is None or high is None else f"  {low:g} … {high:g}"
+    return _line(ui.number(f"{field['name']}{limits}", value=value), field)
+
+
+def _text(field: Mapping[str, Any], value: Any) -> Any:
+    return _line(ui.input(field["name"], value=value), field)
+
+
+def _json(field: Mapping[str, Any], value: Any) -> Any:
+    return _text(field, json.dumps(value)).classes("u-detector-wide")
+
+
+def _line(made: Any, field: Mapping[str, Any]) -> Any:
+    made.props(OUTLINED + (" readonly" if field.get("file") else ""))
+    made.tooltip(field["allowed"])
+    return made
+
+
+def _as_shown(shown: Any) -> Any:
+    return shown
+
+
+def _read_number(shown: Any) -> Any:
+    if not math.isfinite(shown):
+        raise FieldError("not_finite")
+    return shown
+
+
+def _read_whole(shown: Any) -> Any:
+    """The control gives 5.0 for 5; the cell refuses what is not whole."""
+    number = _read_number(shown)
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _read_json(shown: Any) -> Any:
+    """Python also reads NaN, Infinity and 1e999, which are errors here."""
+    try:
+        return json.loads(
+            shown or "null",
+            parse_float=lambda digits: _read_number(float(digits)),
+            parse_constant=lambda word: _read_number(float(word)),
+        )
+    except ValueError as problem:
+        raise FieldError("bad_json", problem=str(problem)) from None
+
+
+class Control(NamedTuple):
+    """How a key of this type is shown, and how the cell gets what is shown."""
+
+    make: Callable[[Mapping[str, Any], Any], Any]
+    read: Callable[[Any], Any] = _as_shown
+
+
+CONTROLS: Mapping[str, Control] = {
+    "number": Control(_number, _read_number),
+    "whole": Control(_number, _read_whole),
+    "switch": Control(_switch),
+    "choice": Control(_choice),
+    "text": Control(_text),
+    "value": Control(_json, _read_json),
+}
+"""Type of a key (`config/fields.py`) → its control."""

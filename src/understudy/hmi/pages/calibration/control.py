@@ -1,0 +1,277 @@
+"""Control and figures of the calibration: buttons, automatic run, status line, result, saving."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from nicegui import ui
+
+from understudy.hmi.figures import fixed
+from understudy.hmi.frame.browser import Browser
+from understudy.hmi.frame.widgets import (
+    button,
+    dialog_answers,
+    operator_only,
+    progress_bar,
+    set_class,
+    temporary_dialog,
+)
+
+METHODS = ("tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis")
+USUAL_FILE = "hand_eye_calib.yaml"
+FEWEST, MOST = 10, 100
+"""Poses of an automatic run."""
+SEVERITY = {"IDLE": "calm", "DONE": "calm", "CHECK_FAILED": "alarm", "ERROR": "alarm"}
+"""Colour of a state; every other one is busy."""
+AXES = ("X", "Y", "Z", "RX", "RY", "RZ")
+
+
+def job_status(browser: Browser) -> Mapping[str, Any]:
+    """The status of the calibration of the chosen robot; empty if it has none."""
+    return browser.part("hand_eye")
+
+
+# ── buttons ──
+
+
+class Order(NamedTuple):
+    """A button: its name in the texts, key, icon and command."""
+
+    name: str
+    key: str
+    icon: str
+    command: str
+
+
+ORDERS = (
+    Order("do_capture", "c", "add_a_photo", "hand_eye_capture"),
+    Order("do_delete_last", "l", "backspace", "hand_eye_delete_last"),
+    Order("do_compute", "m", "calculate", "hand_eye_compute"),
+    Order("do_validate", "v", "fact_check", "hand_eye_validate"),
+)
+
+
+def control(browser: Browser) -> None:
+    """Buttons of the calibration. None is disabled by its state: the cell says why it refuses."""
+    with ui.element("section").classes("u-calib-buttons") as row:
+        start = _button(browser, "do_start", "a", "play_arrow", "u-go")
+        start.on_click(lambda: _automatic(browser).open())
+        cancel = _button(browser, "do_cancel", "a", "stop", "u-chosen")
+        cancel.on_click(lambda: browser.robot_command("hand_eye_cancel"))
+        for order in ORDERS:
+            _order(browser, order)
+        save = _button(browser, "do_save", "w", "save")
+        save.on_click(lambda: _save_dialog(browser).open())
+    operator_only(browser, row, on_real=False)
+
+    def update() -> None:
+        running = bool(job_status(browser).get("running"))
+        start.set_visibility(not running)
+        cancel.set_visibility(running)
+
+    browser.on_update(update)
+
+
+def remove_all(browser: Browser) -> None:
+    """Removes all poses, after a confirmation."""
+    reset = _button(browser, "do_reset", "z", "delete_sweep", "u-small")
+    reset.on_click(lambda: _reset_dialog(browser).open())
+    operator_only(browser, reset, on_real=False)
+
+
+def _button(browser: Browser, name: str, key: str, icon: str, kind: str = "") -> ui.button:
+    texts, mark = browser.texts, name.removeprefix("do_").replace("_", "-")
+    hint = texts(f"calibration.{name}_hint")
+    return button(
+        texts(f"calibration.{name}"), icon=icon, key=key, kind=kind, hint=hint, mark=f"calib-{mark}"
+    )
+
+
+def _order(browser: Browser, order: Order) -> None:
+    made = _button(browser, order.name, order.key, order.icon)
+    made.on_click(lambda: browser.robot_command(order.command))
+
+
+# ── dialogs ──
+
+
+def _automatic(browser: Browser) -> ui.dialog:
+    """Number of poses and method of an automatic run."""
+    texts = browser.texts
+    with temporary_dialog() as dialog, ui.card().classes("u-dialog u-calib-dialog"):
+        ui.label(texts("calibration.automatic")).classes("u-figure")
+        ui.label(texts("calibration.automatic_note")).classes("u-caption")
+        job = job_status(browser)
+        poses = ui.number(
+            texts("calibration.poses_wanted"), value=job.get("wanted", FEWEST), precision=0
+        )
+        poses.props(f"dense outlined dark min={FEWEST} max={MOST} data-mark=auto-poses")
+        names = {name: texts.of("calibration.methods", name) for name in METHODS}
+        method = ui.select(
+            names, value=job.get("method", METHODS[0]), label=texts("calibration.method")
+        )
+        method.props("dense outlined dark options-dense data-mark=auto-method")
+
+        async def begin() -> None:
+            dialog.close()
+            given = {"poses": int(poses.value or 0), "method": method.value}
+            await browser.robot_command("hand_eye_start", given)
+
+        dialog_answers(browser, dialog, "calibration.do_start", "auto-begin").on_click(begin)
+    return dialog
+
+
+def _save_dialog(browser: Browser) -> ui.dialog:
+    """The name of the file, in the folder for files on the machine of the cell."""
+    texts = browser.texts
+    with temporary_dialog() as dialog, ui.card().classes("u-dialog u-calib-dialog"):
+        ui.label(texts("calibration.save_title")).classes("u-figure")
+        folder = browser.cell.status.get("files", "")
+        ui.label(texts("calibration.folder").format(folder=folder)).classes("u-caption")
+        name = ui.input(texts("calibration.file"), value=USUAL_FILE)
+        name.props("dense outlined dark data-mark=save-name")
+        failed = not all(each["passed"] for each in job_status(browser).get("checked", ()))
+        if failed:
+            warning = ui.label(texts("calibration.save_failed")).classes("u-alarm")
+            warning.props("data-mark=save-failed")
+
+        async def write() -> None:
+            dialog.close()
+            given = {"file": name.value or "", "force": failed}
+            saved = await browser.robot_command("hand_eye_save", given)
+            if saved is not None:
+                text = texts("calibration.saved").format(file=saved["file"])
+                ui.notify(text, type="positive", position="top", classes="u-calib-saved")
+
+        word = "calibration.do_save_anyway" if failed else "calibration.do_save"
+        dialog_answers(browser, dialog, word, "do-save").on_click(write)
+    return dialog
+
+
+def _reset_dialog(browser: Browser) -> ui.dialog:
+    texts = browser.texts
+    with temporary_dialog() as dialog, ui.card().classes("u-dialog"):
+        ui.label(texts("calibration.reset_question")).classes("u-figure")
+
+        async def reset() -> None:
+            dialog.close()
+            await browser.robot_command("hand_eye_reset")
+
+        dialog_answers(browser, dialog, "calibration.do_reset", "do-reset").on_click(reset)
+    return dialog
+
+
+# ── status ──
+
+
+def status(browser: Browser) -> None:
+    """State, what to do next, progress, error and reprojection error."""
+    texts = browser.texts
+    with ui.element("section").classes("u-card u-calib-status"):
+        with ui.element("div").classes("u-calib-line"):
+            word = ui.label().props("data-mark=calib-state")
+            advice = ui.label().classes("u-calib-advice").props("data-mark=calib-advice")
+        bar = progress_bar("calib-progress", "light-blue-4")
+        with ui.element("div").classes("u-calib-line"):
+            ui.label(texts("calibration.reprojection")).classes("u-caption")
+            error = ui.label().classes("u-figure").props("data-mark=reprojection")
+            more = ui.label().classes("u-caption").props("data-mark=calib-counts")
+
+    def update() -> None:
+        job = job_status(browser)
+        if not job:
+            return
+        word.set_text(texts(f"calibration.states.{job['state']}"))
+        word.classes(replace=f"u-calib-word u-{SEVERITY.get(job['state'], 'busy')}")
+        advice.set_text(advice_of(browser, job))
+        set_class(advice, bool(job["error"]), "u-alarm")
+        bar.set_visibility(job["running"])
+        bar.set_value(round(job["progress"], 2))
+        error.set_text(_reprojection(job))
+        more.set_text(_counts(browser, job))
+
+    browser.on_update(update)
+
+
+def advice_of(browser: Browser, job: Mapping[str, Any]) -> str:
+    """What is wrong, or what to do next."""
+    texts = browser.texts
+    if job["error"] and job["state"] != "CHECK_FAILED":
+        return str(job["error"])
+    if job["running"]:
+        return texts("calibration.advice.running")
+    if job["result"] is not None:
+        checks = [check["passed"] for check in job["checked"]]
+        known = "unchecked" if not checks else "save" if all(checks) else "failed"
+        return texts(f"calibration.advice.{known}").format(tolerance=job["tolerance_mm"])
+    if missing := [row["direction"] for row in job["coverage"] if row["missing"]]:
+        return texts("calibration.advice.turn").format(directions=", ".join(missing))
+    return texts(f"calibration.advice.{'compute' if job['enough'] else 'more'}")
+
+
+def _reprojection(job: Mapping[str, Any]) -> str:
+    found = job["result"]
+    if found is None:
+        return "-- mm"
+    pixels = found["reprojection_error_px"]
+    return f"{fixed(found['reprojection_error_mm'], 3)} mm" + (
+        f" · {fixed(pixels, 3)} px" if pixels else ""
+    )
+
+
+def _counts(browser: Browser, job: Mapping[str, Any]) -> str:
+    """Error of poses that were not used, checks, and poses that were left out."""
+    texts, found = browser.texts, job["result"]
+    words = []
+    if found is not None and found["held_out_mm"] is not None:
+        words.append(texts("calibration.held_out").format(value=fixed(found["held_out_mm"], 3)))
+    if job["checked"]:
+        passed = sum(check["passed"] for check in job["checked"])
+        worst = max(check["distance_mm"] for check in job["checked"])
+        text = texts("calibration.checks")
+        words.append(text.format(passed=passed, count=len(job["checked"]), worst=fixed(worst, 3)))
+    if job["left_out"]:
+        words.append(texts("calibration.left_out").format(count=job["left_out"]))
+    return " · ".join(words)
+
+
+# ── result ──
+
+
+def result(browser: Browser) -> None:
+    """The camera that was found; hidden without a result."""
+    texts = browser.texts
+    with ui.element("section").classes("u-card").props("data-mark=calib-result") as card:
+        title = ui.label().classes("u-card-title")
+        with ui.element("div").classes("u-calib-camera"):
+            figures = [_figure(axis) for axis in AXES]
+        matrix = ui.element("pre").classes("u-calib-matrix").props("data-mark=matrix")
+        with matrix:
+            rows = ui.label()
+
+    def update() -> None:
+        found = job_status(browser).get("result")
+        card.set_visibility(found is not None)
+        if found is None:
+            return
+        method = texts.of("calibration.methods", found["method"])
+        title.set_text(f"{texts.of('calibration.mounts', found['mount'])} · {method}")
+        deviations = [*found["deviations_mm"], *found["deviations_deg"]]
+        for n, (label, value, spread) in enumerate(
+            zip(figures, found["camera_mm_deg"], deviations, strict=True)
+        ):
+            unit = " mm" if n < 3 else "°"
+            label.set_text(f"{fixed(value, 3)} ± {fixed(spread, 3)}{unit}")
+        rows.set_text("\n".join(_matrix_row(row) for row in found["matrix"]))
+
+    browser.on_update(update)
+
+
+def _figure(axis: str) -> ui.label:
+    with ui.element("div").classes("u-calib-figure"):
+        ui.label(axis).classes("u-caption")
+        return ui.label()
+
+
+def _matrix_row(row: list[float]) -> str:
+    *turn, shift = row
+    return " ".join([*(fixed(value, 5).rjust(9) for value in turn), fixed(shift, 3).rjust(10)])

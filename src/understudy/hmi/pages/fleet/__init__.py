@@ -1,0 +1,1 @@
+"""The fleet page: a map of the mobile robots."""

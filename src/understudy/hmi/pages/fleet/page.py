@@ -1,0 +1,136 @@
+"""The fleet page: a map of all mobile robots, a table of them, one in detail, and their events.
+
+The scripts draw everything from one message of arrays for all robots (`/ws/fleet`); this module
+builds the places and the buttons.
+"""
+
+import json
+from pathlib import Path
+
+from nicegui import ui
+from nicegui.events import GenericEventArguments
+
+from understudy.hmi.frame.browser import Browser
+from understudy.hmi.frame.widgets import button, operator_only
+from understudy.hmi.page import Page
+from understudy.hmi.texts import Texts
+
+LAYERS = ("names", "lidar", "routes", "markers")
+FILTERS = ("all", "moving", "held", "faulty")
+
+
+def build(browser: Browser) -> None:
+    with ui.element("div").classes("u-fleet").props('id="fleet-page"') as page:
+        page.props["data-texts"] = json.dumps(browser.texts.section("fleet"))
+        page.props["data-robot"] = browser.robot
+        page.props["data-role"] = browser.role
+        with ui.element("section").classes("u-fleet-main"):
+            _map(browser)
+            _events(browser.texts)
+        with ui.element("section").classes("u-fleet-side"):
+            _table(browser.texts)
+            ui.element("div").classes("u-fleet-details").props("data-fleet=details tabindex=0")
+    browser.on_event("fleet_choose", lambda event: _choose(browser, event))
+    browser.on_robot_change(lambda: _follow(browser))
+
+
+def _choose(browser: Browser, event: GenericEventArguments) -> None:
+    """A robot was chosen on the map or in the table: the frame shows it, too."""
+    name = event.args
+    if isinstance(name, str) and name in browser.cell.robots and name != browser.robot:
+        browser.choose(name)
+
+
+def _follow(browser: Browser) -> None:
+    ui.run_javascript(f"window.fleet.choose({json.dumps(browser.robot)}, false)")
+
+
+def _map(browser: Browser) -> None:
+    """The canvas, with the orders to the chosen robot above and the buttons of the view below."""
+    texts = browser.texts
+    with ui.element("div").classes("u-map"):
+        canvas = ui.element("canvas").props('id=map data-mark=map tabindex=0 role="application"')
+        canvas.props["aria-label"] = texts("fleet.map_label")
+        with ui.element("div").classes("u-map-top"):
+            _orders(browser)
+            hint = ui.element("div").classes("u-map-hint").props("data-fleet=hint role=status")
+            hint.props("data-mark=map-hint")
+        with ui.element("div").classes("u-map-bar"):
+            for name, icon, key in (("in", "add", "+"), ("out", "remove", "-")):
+                zoom = button("", icon=icon, key=key, hint=texts(f"fleet.zoom_{name}"))
+                zoom.on("click", js_handler=f"() => window.fleet.zoom({name!r})")
+            fit = button(texts("fleet.fit"), icon="fit_screen", key="f", kind="u-small")
+            fit.props("data-mark=fit").on("click", js_handler="() => window.fleet.fit()")
+            follow = button(texts("fleet.follow"), icon="my_location", key="w", kind="u-small")
+            follow.props("data-mark=follow")
+            follow.on("click", js_handler="() => window.fleet.follow()")
+            for number, layer in enumerate(LAYERS, 1):
+                toggle = button(texts(f"fleet.{layer}"), key=str(number), kind="u-small")
+                toggle.props(f"data-layer={layer}")
+                toggle.on("click", js_handler=f"() => window.fleet.layer({layer!r})")
+
+
+def _events(texts: Texts) -> None:
+    with ui.element("div").classes("u-fleet-events"):
+        with ui.element("div").classes("u-fleet-line"):
+            ui.label(texts("fleet.events")).classes("u-card-title")
+            own = button(texts("fleet.only_chosen"), key="o", kind="u-small")
+            own.props("data-mark=only-chosen")
+            own.on("click", js_handler="() => window.fleet.onlyChosen()")
+            link = ui.element("div").classes("u-fleet-link").props("data-fleet=link role=status")
+            link.props("data-mark=nats")
+        rows = ui.element("div").classes("u-fleet-event-rows").props("data-fleet=events tabindex=0")
+        rows.props("data-mark=fleet-events")
+
+
+def _table(texts: Texts) -> None:
+    """Search, filters and the table; fleet.js fills it, and makes only the rows in view."""
+    with ui.element("div").classes("u-fleet-table"):
+        with ui.element("div").classes("u-fleet-line"):
+            search = ui.element("input").classes("u-name").props("data-fleet=search type=search")
+            search.props("data-mark=fleet-search")
+            search.props["placeholder"] = texts("fleet.search")
+            count = ui.element("div").classes("u-caption").props("data-fleet=count")
+            count.props("data-mark=fleet-count")
+        with ui.element("div").classes("u-fleet-line u-fleet-filters"):
+            for name in FILTERS:
+                chip = button(texts(f"fleet.{name}"), kind="u-small")
+                chip.props(f"data-filter={name}")
+                chip.on("click", js_handler=f"() => window.fleet.filter({name!r})")
+        table = ui.element("div").classes("u-fleet-grid").props("data-fleet=table role=grid")
+        table.props("data-mark=fleet-table tabindex=0")
+        table.props["aria-label"] = texts("fleet.robots")
+
+
+def _orders(browser: Browser) -> None:
+    """Buttons of the orders to the chosen robot."""
+    texts = browser.texts
+    orders = (
+        ("drive", "near_me", "g", ""),
+        ("task", "route", "t", ""),
+        ("stop", "stop", "s", ""),
+        ("hold", "pan_tool", "h", ""),
+        ("estop", "report", "e", "u-fleet-estop"),
+        ("reset", "restart_alt", "k", ""),
+    )
+    with ui.element("div").classes("u-fleet-orders") as place:
+        chosen = ui.element("div").classes("u-fleet-chosen").props("data-fleet=chosen")
+        chosen.props("data-mark=fleet-chosen")
+        for name, icon, key, kind in orders:
+            order = button(texts(f"fleet.{name}"), icon=icon, key=key, kind=f"u-small {kind}")
+            order.props(f"data-order={name} data-mark=fleet-{name}")
+            order.props["title"] = texts(f"fleet.{name}_hint")
+            order.on("click", js_handler=f"() => window.fleet.{name}()")
+    operator_only(browser, place)
+
+
+PAGE = Page(
+    name="fleet",
+    key="F6",
+    icon="map",
+    build=build,
+    folder=Path(__file__).parent,
+    scripts=("fleet.js",),
+    styles=("fleet.css",),
+    needs="fleet",
+)

@@ -1,0 +1,1 @@
+"""The pick & place page."""

@@ -1,0 +1,61 @@
+"""The pictures of the docs.
+
+Most are screenshots: a shipped cell, a page of it, and what is done before the shot; a module of
+this folder declares them in `PICTURES`. The others are drawn by `SCRIPTS`. `make pictures` takes
+all of them anew. The cells run in lock-step: time passes only by `advance`, so that a picture shows
+the same instant every time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from tests.hmi.conftest import RunningCell, Screen
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "pictures"
+SIZE = {"width": 1366, "height": 768}
+SCRIPTS = {"camera": ROOT / "examples" / "15_camera.py"}
+"""Picture → script that writes it to the path in its first argument."""
+
+
+def nothing(screen: Screen, cell: RunningCell) -> None:
+    """The page is shown as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A screenshot. `prepare` is called with the open page and its cell. Pictures of the same cell
+    and options share one running cell, in the order of their declaration."""
+
+    name: str
+    cell: str
+    path: str = "/"
+    prepare: Callable[[Screen, RunningCell], None] = nothing
+    options: tuple[str, ...] = ()
+
+
+def pictures() -> list[Picture]:
+    """The screenshots of all modules of this folder."""
+    names = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+    modules = [import_module(f"{__name__}.{name}") for name in names if name != "test_pictures"]
+    return [picture for module in modules for picture in module.PICTURES]
+
+
+def file_of(name: str) -> Path:
+    return FOLDER / f"{name}.png"
+
+
+def advance_until(
+    screen: Screen, cell: RunningCell, holds: Callable[[], bool], *, step_s: float, what: str
+) -> None:
+    """Lets time pass in steps until the condition holds."""
+
+    def there() -> bool:
+        if holds():
+            return True
+        cell.ask("advance", seconds=step_s)
+        return False
+
+    screen.until(there, what)
