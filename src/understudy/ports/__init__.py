@@ -127,12 +127,19 @@ class WireMessage(Struct, frozen=True):
     `address`: a NATS subject, MQTT or ZeroMQ topic, Modbus unit id or CAN arbitration id; empty
     where the connection alone says it, as the identity of a ZeroMQ ROUTER's peer does. `reply_to`:
     the address of the answer: a NATS reply subject, an MQTT response topic, a Modbus transaction
-    id, the envelope of a ZeroMQ request. A face copies it and never interprets it.
+    id, the envelope of a ZeroMQ request. A face copies it and never interprets it. `more`: further
+    parts behind the payload, as raw pictures are; only a ZeroMQ ROUTER sends them.
     """
 
     address: str
     payload: bytes
     reply_to: str = ""
+    more: tuple[bytes, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the payload and of the parts behind it."""
+        return len(self.payload) + sum(map(len, self.more)) if self.more else len(self.payload)
 
 
 SUBSCRIBE, UNSUBSCRIBE = b"subscribe", b"unsubscribe"

@@ -16,9 +16,9 @@ programs or the offline check, and no list of kinds is extended for it.
 The offline check of a program builds the same device on the pins and the time of the check.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,8 @@ class Mount:
     """What a device is built with: the scenario, and the robot's pins and tools, if any.
 
     `parts`: what a gripper of this `robot` meets. A module with `USES_PARTS = True` gets them in
-    every running cell; the offline check of a program has none.
+    every running cell; the offline check of a program has none. `camera`: the camera that the
+    section `vision` of the robot describes, in a running cell. `seed`: of the cell.
     """
 
     fault_source: FaultSource
@@ -98,6 +99,8 @@ class Mount:
     tool_pose: ToolPose | None = None
     parts: PartsInReach | None = None
     tools: ToolTable | None = None
+    camera: Callable[[], Any] | None = None
+    seed: int = 0
 
     def needed_pins(self) -> DevicePins:
         if self.pins is None:
@@ -248,6 +251,39 @@ class HasFingers(Protocol):
 
     def opening(self, now: int) -> float:
         """Between the fingers, in metres."""
+        ...
+
+
+@runtime_checkable
+class SeesCell(Protocol):
+    """A device that sees the cell: a camera. `starting`: requests of clients for pictures wait."""
+
+    starting: bool
+
+    def see(self, cell: Any) -> None:
+        """Called once before the start, with a `simulation.visible.VisibleCell`."""
+        ...
+
+    def prepare(self) -> Iterator[None]:
+        """Loads in steps the compiled code of the first picture; the state does not change."""
+        ...
+
+
+class Preview(NamedTuple):
+    """A picture for a person: (height, width, 3) of 8 bits. Of a depth image also the distances
+    that are shown as white and as black, in metres."""
+
+    picture: NDArray[np.uint8]
+    nearest: float = 0.0
+    farthest: float = 0.0
+
+
+@runtime_checkable
+class ShowsPicture(Protocol):
+    """A device that sees the cell and shows it to people."""
+
+    def preview(self, now: int, width: int, *, depth: bool) -> Callable[[], Preview] | Refused:
+        """What it sees now. The returned function makes the picture, in any thread."""
         ...
 
 

@@ -206,9 +206,38 @@ class CellView(Struct, frozen=True):
     parts: int = 0
 
 
+class FleetFrame(Struct, frozen=True):
+    """All mobile robots at one time, as `ports.fleet.FleetColumns`: each column is an array of
+    little-endian numbers. `floor`: another number means that the query `fleet` has another answer.
+    `connected`, `waiting`: of the connection to NATS."""
+
+    seq: int
+    t: float
+    real: float
+    rate: float | str
+    floor: int
+    connected: bool
+    waiting: int
+    count: int
+    pose: bytes
+    speed: bytes
+    goal: bytes
+    battery: bytes
+    status: bytes
+    stop: bytes
+    flags: bytes
+
+
 class Watch(Protocol):
     """Views of the cell for the doors, at the present time of the clock."""
 
     def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
         """``trail_from``: the known part of each trail; without it the view has no trails."""
         ...
+
+
+@runtime_checkable
+class WatchesFleet(Protocol):
+    """A `Watch` of a cell that may have mobile robots."""
+
+    def look_at_fleet(self) -> FleetFrame | Refused: ...

@@ -46,6 +46,7 @@ from understudy.ports import Caller, Joints, Part
 from understudy.space.pose import Pose
 
 if TYPE_CHECKING:
+    from understudy.ports.pick_place import JobArm
     from understudy.ports.program import ProgramControl
 
 Frame = Literal["joint", "base", "tool"]
@@ -169,6 +170,15 @@ class ModelAxis(NamedTuple):
     direction: tuple[float, float, float]
 
 
+class VehicleBody(NamedTuple):
+    """Metres; `ahead`: of its centre, as seen from the pose of the robot."""
+
+    length: float
+    width: float
+    height: float
+    ahead: float
+
+
 @dataclass(frozen=True)
 class RobotModel:
     """What queries and pages show of a simulated robot beside its state.
@@ -182,6 +192,8 @@ class RobotModel:
     """The axes of a robot that has no chain."""
     base: tuple[float, ...] = IDENTITY
     """The foot, seen from the frame in which tool poses are reported: 4×4, row by row."""
+    vehicle: VehicleBody | None = None
+    """The body of a robot that drives: its pose is that of the tool."""
     tools: Callable[[], Mapping[int, ModelTool]] = dict
     """The tools by number; 0 is the flange."""
     tool: Callable[[int], int] = lambda now: 0
@@ -274,6 +286,7 @@ class RealClient:
 
     `driver` is a `Part` too. `program`: its `ProgramControl`, if it runs programs. `connect` and
     `disconnect` begin and end its session with the robot; neither enables, homes or resets.
+    `job_arm`: what jobs need of it, if it can have some.
     """
 
     driver: Caller
@@ -281,6 +294,7 @@ class RealClient:
     program: "ProgramControl | None" = None
     connect: Callable[[int], Any] = lambda now: None
     disconnect: Callable[[int], Any] = lambda now: None
+    job_arm: "JobArm | None" = None
 
 
 # ── programs that are streamed from the command line ────────────────────────────────────────────

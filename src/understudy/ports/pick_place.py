@@ -74,6 +74,47 @@ class ReachCheck(Protocol):
         ...
 
 
+class Block(Struct, frozen=True):
+    """A box: the pose of its middle, in the cell or in the frame of a tool, and its sides in m."""
+
+    name: str
+    at: Pose
+    size: tuple[float, float, float]
+
+
+class SweptMove(Struct, frozen=True):
+    """A move, and what the hand has in it, in the frame of the tool."""
+
+    target: Target
+    held: Block | None = None
+
+
+class Touch(Struct, frozen=True):
+    """A move, by its index, in which a body of the arm would touch an object, and where."""
+
+    move: int
+    body: str
+    object: str
+    point: tuple[float, float, float]
+
+
+class SweepsMoves(Protocol):
+    """The body of an arm with its tool."""
+
+    def covers(
+        self, points: Sequence[tuple[float, float, float]], margin: float, now: int
+    ) -> Sequence[bool]:
+        """Which points of the cell are in the arm or nearer than ``margin`` to it."""
+        ...
+
+    def first_touch(
+        self, moves: Sequence[SweptMove], blocks: Sequence[Block], now: int
+    ) -> Touch | Refused | None:
+        """The first contact with one of the blocks if the arm, from where it is, makes these
+        moves; None if there is none."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class JobArm:
     """An arm as jobs use it. A kind of robot that jobs can use declares `job_arm(robot)`.
@@ -82,6 +123,8 @@ class JobArm:
     `reaches`: whether the arm with this tool can be at each of some poses; with None the mounted
     one. `tools`: the numbers of its tools; `tool`: of the mounted one. `arc_on`: the output of the
     arc is on. `feed_per_second`: the unit of F in its programs. `joints`: where they are, rad.
+    `clear`: as `reach`, and nothing is touched on the way; None: contacts are not known.
+    `body`: None for an arm without collision checks.
     """
 
     controller: MotionController
@@ -95,6 +138,8 @@ class JobArm:
     table: ToolTable | None = None
     feed_per_second: bool = False
     joints: Callable[[int], Sequence[float]] = lambda now: ()
+    clear: ReachCheck | None = None
+    body: SweepsMoves | None = None
 
 
 # ── gripper ─────────────────────────────────────────────────────────────────────────────────────
@@ -160,11 +205,14 @@ class DetectedObject(Struct, frozen=True):
 
 
 class VisionResult(Struct, frozen=True):
-    """An answer of the vision system. `exposed_at`: simulated time of the picture."""
+    """An answer of the vision system. `exposed_at`: simulated time of the picture. `points`: of
+    every surface in the picture, in the frame of the camera, metres; empty unless they were asked
+    for (`safety.obstacle_check`)."""
 
     exposed_at: int
     frame_id: int
     objects: tuple[DetectedObject, ...] = ()
+    points: tuple[tuple[float, float, float], ...] = ()
 
 
 ResultListener = Callable[[Ticket, VisionResult | Refused, int], None]

@@ -131,20 +131,20 @@ class MessageOutbox:
 
     def send(self, message: WireMessage) -> None:
         self._messages.append(message)
-        self.size += len(message.payload)
+        self.size += message.size
         while len(self._messages) > 1 and (
             len(self._messages) > self._most or self.size > self._most_bytes
         ):
-            self.size -= len(self._messages.popleft().payload)
+            self.size -= self._messages.popleft().size
             self.dropped += 1
         self._ready()
 
     def take(self, room: int) -> WireMessage | None:
-        """Removes and returns the next message if its payload fits into ``room`` bytes."""
-        if not self._messages or room < len(self._messages[0].payload):
+        """Removes and returns the next message if it fits into ``room`` bytes."""
+        if not self._messages or room < self._messages[0].size:
             return None
         message = self._messages.popleft()
-        self.size -= len(message.payload)
+        self.size -= message.size
         return message
 
     def save(self) -> list[WireMessage]:

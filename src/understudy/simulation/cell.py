@@ -10,6 +10,7 @@ import msgspec
 from understudy.agenda import StuckError, advance, earliest
 from understudy.errors import UNREADABLE, ConfigError
 from understudy.ports import AnyFace, FaultSource, Part, PostponesWork, Snapshot, TimedPart
+from understudy.ports.requests import AsksProcess
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.snapshot_check import (
     check_loaded,
@@ -19,6 +20,8 @@ from understudy.simulation.snapshot_check import (
 )
 
 SNAPSHOT_FORMAT = 3
+Responder = Callable[[bytes], bytes | None]
+"""Answers questions of a part in this process; None: the question is lost."""
 
 
 class Cell:
@@ -49,9 +52,20 @@ class Cell:
         lock-step: the caller continues it later."""
         self.on_stuck: Callable[[StuckError], None] = _raise
         """Called instead of an exception when a part does not let time go on."""
+        self._responders: dict[str, tuple[AsksProcess, Responder]] = {}
+
+    def asking(self) -> dict[str, AsksProcess]:
+        """The parts that ask another process, by name."""
+        return {name: part for name, part in self.parts.items() if isinstance(part, AsksProcess)}
+
+    def answer_questions(self, name: str, responder: Responder) -> None:
+        """Answers the questions of a part in this process, after all wakes of their instant."""
+        self._responders[name] = self.asking()[name], responder
 
     def next_wake(self) -> int | None:
         """The next wake of a part, never in the past; None also if time cannot go on."""
+        if self._stuck is None and any(asks.question() for asks, _ in self._responders.values()):
+            return self.now
         at = None if self._stuck else earliest(self._timed)
         return None if at is None else max(at, self.now)
 
@@ -64,9 +78,11 @@ class Cell:
 
         def arrive(now: int) -> None:
             self.now = max(self.now, now)
+            self._answer_questions()
             settled(self.now)
 
         if self._stuck is None:
+            self._answer_questions()
             try:
                 advance(self._timed, to, arrive, since=self.now, interrupted=self.interrupted)
             except StuckError as problem:
@@ -127,6 +143,16 @@ class Cell:
                 part.load(snapshot.parts[name])
         self.now = snapshot.now
         self._stuck = None
+
+    def _answer_questions(self) -> None:
+        for asks, responder in self._responders.values():
+            if (question := asks.question()) is None:
+                continue
+            answer = responder(question.payload)
+            if answer is None:
+                asks.unanswered(question.number, "no answer", self.now)
+            else:
+                asks.answered(question.number, answer, self.now)
 
     def _named(self, problem: StuckError) -> StuckError:
         """The problem with the names of the parts in the cell."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from understudy.errors import ConfigError, Refused
 from understudy.ports import Part
+from understudy.space.model.appearance import PLAIN, Appearance
 from understudy.space.model.environment import Environment
 from understudy.space.model.shapes import CollisionObject, Ints, ObjectType
 from understudy.space.transform import Array
@@ -45,6 +46,7 @@ class SavedObject(Struct, frozen=True):
     height: float = 0.0
     vertices: bytes = b""
     indices: bytes = b""
+    look: Appearance = PLAIN
 
     @staticmethod
     def of(thing: CollisionObject) -> "SavedObject":
@@ -58,6 +60,7 @@ class SavedObject(Struct, frozen=True):
             height=float(thing.height),
             vertices=np.asarray(thing.vertices, dtype=VERTEX).tobytes(),
             indices=np.asarray(thing.indices, dtype=INDEX).tobytes(),
+            look=thing.look,
         )
 
     def built(self) -> CollisionObject:
@@ -70,6 +73,7 @@ class SavedObject(Struct, frozen=True):
             height=self.height,
             vertices=self.points(),
             indices=self.triangles(),
+            look=self.look,
         )
 
     def __post_init__(self) -> None:

@@ -16,20 +16,19 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from understudy.errors import Refused
-from understudy.ports import ActiveFault, FaultSource, Ticket
+from understudy.ports import FaultSource, Ticket
 from understudy.ports.faults import VISION_FAULTS, Faults
 from understudy.ports.parts import PartReading
 from understudy.ports.pick_place import DetectedObject, ResultListener, VisionResult
+from understudy.sight.hand_eye import Mount
 from understudy.sight.lens import Lens
-from understudy.space.pose import ORIGIN, Pose
+from understudy.simulation.vision_faults import VisionFaults, refuse_injection
+from understudy.space.pose import Pose
 from understudy.space.transform import Array, inverse, matrices, matrix, pose
-from understudy.units import DEG, MM
 
 Bools = NDArray[np.bool_]
 CONFIDENCE = 0.99
 """Of every object, unless a fault lowers it."""
-WRONG_CLASS = "unknown"
-"""What a fault reports in place of the class."""
 
 
 class SeenParts(Protocol):
@@ -51,6 +50,10 @@ class CameraModel:
     at: Array = field(default_factory=lambda: np.eye(4))
     on_flange: bool = True
 
+    @property
+    def mount(self) -> Mount:
+        return "eye_in_hand" if self.on_flange else "eye_to_hand"
+
     def place(self, flange: Array) -> Array:
         """The camera in the cell."""
         return np.asarray(flange @ self.at) if self.on_flange else self.at
@@ -58,11 +61,7 @@ class CameraModel:
     def bbox(self, corners: Array) -> tuple[int, int, int, int]:
         """x, y, width and height of the part of the picture that these corners span."""
         front = corners[corners[:, 2] > 1e-6]
-        limit = np.array([self.lens.width, self.lens.height])
-        spots = np.clip(self.lens.pixels(front), 0, limit)
-        low, high = np.floor(spots.min(axis=0)), np.ceil(spots.max(axis=0))
-        x, y, w, h = (int(value) for value in (*low, *(high - low)))
-        return x, y, w, h
+        return self.lens.bounding_box(self.lens.pixels(front))
 
 
 class Pending(Struct, frozen=True):
@@ -107,7 +106,7 @@ class GroundTruthVision:
         self._parts = parts
         self._flange = flange
         self._latency = latency
-        self._fault_source = fault_source
+        self._faults = VisionFaults(name, fault_source)
         self._state = State()
         self._listeners: list[ResultListener] = []
 
@@ -118,10 +117,10 @@ class GroundTruthVision:
         state = self._state
         state.tickets += 1
         state.pending = None
-        if self._fault("vision_silent", now) is not None:
+        if self._faults.silent(now):
             return Ticket(state.tickets)
         state.frames += 1
-        seen = self._disturbed(self._seen(now), now)
+        seen = self._faults.disturb(self._seen(now), now)
         wanted = tuple(o for o in seen if not class_filter or o.class_name == class_filter)
         result = VisionResult(now, state.frames, wanted)
         state.pending = Pending(state.tickets, now + self._latency, result)
@@ -156,7 +155,7 @@ class GroundTruthVision:
         return VISION_FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        return Refused(f"{fault} cannot be injected: it acts only by a scenario rule")
+        return refuse_injection(fault)
 
     def status(self, now: int) -> Status:
         return Status(self._state.frames, self.busy())
@@ -195,42 +194,6 @@ class GroundTruthVision:
             )
             for number, (_, name, place, part) in enumerate(found, start=1)
         ]
-
-    def _disturbed(self, seen: list[DetectedObject], now: int) -> list[DetectedObject]:
-        """The objects after the faults of the scenario. Every fault is drawn for every picture, so
-        that no rule changes the draws of another."""
-        missing = self._fault("vision_no_object", now)
-        low = self._fault("vision_low_confidence", now)
-        noise = self._fault("vision_noise", now)
-        wrong = self._fault("vision_wrong_class", now)
-        if missing is not None:
-            return []
-        if low is not None:
-            seen = [replace(o, confidence=low.parameters["confidence"]) for o in seen]
-        if noise is not None:
-            seen = self._noisy(seen, noise)
-        if wrong is not None:
-            seen = [replace(o, class_name=WRONG_CLASS) for o in seen]
-        return seen
-
-    def _noisy(self, seen: list[DetectedObject], noise: ActiveFault) -> list[DetectedObject]:
-        """The poses, shifted along and turned about the axes of the camera."""
-        deviations = np.array(self._fault_source.deviations(noise, 6 * len(seen))).reshape(-1, 6)
-        scale = [noise.parameters["mm"] * MM] * 3 + [noise.parameters["deg"] * DEG] * 3
-        found = []
-        for each, by in zip(seen, deviations * scale, strict=True):
-            x, y, z, *turn = by.tolist()
-            place = matrix(each.pose)
-            place[:3, :3] = (
-                matrix(ORIGIN._replace(rx=turn[0], ry=turn[1], rz=turn[2]))[:3, :3]
-                @ (place[:3, :3])
-            )
-            place[:3, 3] += (x, y, z)
-            found.append(replace(each, pose=pose(place)))
-        return found
-
-    def _fault(self, fault: str, now: int) -> ActiveFault | None:
-        return self._fault_source.draw_fault(fault, self.name, now)
 
 
 def _corners(part: PartReading) -> Array:

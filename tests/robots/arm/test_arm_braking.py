@@ -158,7 +158,7 @@ def test_a_jog_does_not_change_the_overrides() -> None:
     start=st.tuples(*(st.floats(0.0, 1.0) for _ in range(6))),
     profile=st.sampled_from(PROFILES),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_any_jog_stays_within_all_limits(
     changes: list[tuple[int, float, float]], start: tuple[float, ...], profile: str
 ) -> None:

@@ -178,3 +178,12 @@ def test_with_dynamics_torques_carry_the_arm_and_its_tool() -> None:
     assert abs(bare[1]) > 1.0
     run(controller, "M6 T1")
     assert abs(controller.joint_state().torques[1]) > abs(bare[1])
+
+
+def test_who_listens_changes_nothing_in_the_counted_distance() -> None:
+    quiet, heard = arm(start_deg=READY), arm(start_deg=READY)
+    heard.on_joint_state(lambda state: None)
+    for controller in (quiet, heard):
+        send(controller, "G1 A20 B-10 C30 F2000")
+        controller.run_until_idle()
+    assert quiet.tally() == heard.tally()

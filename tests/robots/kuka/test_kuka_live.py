@@ -1,12 +1,12 @@
 """The KUKA on real sockets."""
 
-import contextlib
 import socket
 import struct
 import time
 from pathlib import Path
 
 import pytest
+from tests.free_ports import free_port
 from tests.robots.kuka.kuka_wire import COMMAND, TELEMETRY, command, feedback, telemetry
 
 from understudy.app.stand_in import StandIn
@@ -42,16 +42,21 @@ def await_clients(robot: StandIn, endpoint: str, count: int) -> None:
         assert time.monotonic() < end, f"timeout: {count} clients at {endpoint}"
 
 
+def await_records(robot: StandIn, waiting: int) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while robot.do("status")["parts"]["kuka"].waiting != waiting:
+        assert time.monotonic() < end, f"timeout: {waiting} records that wait"
+
+
 def first_frame(host: socket.socket, robot: StandIn) -> bytes:
     """Accepts the connection of the robot; returns its first frame that reports the connection."""
     host.settimeout(PATIENCE_SECONDS)
     line, _ = host.accept()
-    line.settimeout(0.02)
+    line.settimeout(PATIENCE_SECONDS)
     with line:
-        while True:
-            robot.forward(seconds=0.2)
-            with contextlib.suppress(TimeoutError):
-                return frames(line, 128, 1)
+        await_clients(robot, TELEMETRY, 1)  # the robot knows of it later than the host
+        robot.forward(seconds=0.2)
+        return frames(line, 128, 1)
 
 
 def completed(robot: StandIn) -> int:
@@ -113,8 +118,7 @@ def test_the_newest_client_takes_over(kuka_robot: StandIn) -> None:
 def test_a_client_that_closes_right_after_its_last_command(kuka_robot: StandIn) -> None:
     with connected(kuka_robot, COMMAND) as client:
         client.sendall(b"".join(command(n, X=100 * (n % 2), F=100) for n in (1, 2, 3)))
-        while kuka_robot.do("status")["parts"]["kuka"].waiting != 2:
-            pass
+        await_records(kuka_robot, 2)
         kuka_robot.forward(seconds=0.3)
     await_clients(kuka_robot, COMMAND, 0)
     kuka_robot.forward(seconds=5)
@@ -138,8 +142,7 @@ def test_the_robot_connects_to_a_listening_host(tmp_path: Path) -> None:
 
 
 def test_the_robot_tries_again_until_a_host_listens(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        port = reserved.getsockname()[1]
+    port = free_port()
     wire = f"{{mode: client, host: 127.0.0.1, port: {port}, retry_s: 0.01}}"
     with (
         StandIn(cell_file(tmp_path, f"{{telemetry: {wire}}}")) as robot,

@@ -1,11 +1,11 @@
 """A record that was refused is completed like any other: the telemetry shows that nothing moved."""
 
-import socket
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.free_ports import free_port
 from tests.robots.kuka.test_kuka_driver import COMMAND, Bench, program
 from typer.testing import CliRunner
 
@@ -181,8 +181,7 @@ robots:
 
 
 def test_send_listens_for_a_robot_that_connects_with_its_telemetry(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        unused_port = held.getsockname()[1]
+    unused_port = free_port()
     (tmp_path / "cell.yaml").write_text(CALLING % unused_port)
     with StandIn(str(tmp_path / "cell.yaml"), rate=10.0) as robot:
         axis_reading = ("--telemetry", f"listen:{unused_port}")

@@ -164,7 +164,7 @@ def check(folder: Path, seconds: int) -> None:
 
 
 def test_the_same_script_gives_the_same_bytes(folder: Path) -> None:
-    check(folder, 60)
+    check(folder, 30)
 
 
 @pytest.mark.soak

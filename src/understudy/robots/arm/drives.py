@@ -247,7 +247,9 @@ class Drives:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
-        self._odometer.mark(now, self.plan.ends)
+        due = self.next_wake()
+        if due is not None and due <= now:  # others are woken too: listeners, 1000 times a second
+            self._odometer.mark(now, self.plan.ends)
         if self.runner.postponed:
             self.runner.run(now)
         while self._orders and self._orders[0].due <= now:

@@ -1,30 +1,41 @@
 """What jobs need of an arm: moves, the pose of the flange, and a check of moves in advance."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.motion.path import Floats
+from understudy.motion.path import Floats, Path
 from understudy.offline.pick_place.moves import move_of
+from understudy.ports.controller import MotionController
 from understudy.ports.operation import Target
 from understudy.ports.pick_place import JobArm
 from understudy.robots.arm.controller import VirtualController
 from understudy.robots.arm.drives import ARC_START
 from understudy.robots.arm.mover import ArmMover
-from understudy.robots.arm.operator import ArmActions
+from understudy.robots.arm.operator import POSITION_UNKNOWN, ArmActions
+from understudy.robots.arm.swept import ArmBody
+from understudy.space.kinematics.chain import Frames
 from understudy.space.pose import Pose
-from understudy.space.transform import pose
+from understudy.space.transform import inverse, matrix, pose
 
 
 class ArmReach:
-    """`ReachCheck` of an arm: plans the moves as its controller will, without moving."""
+    """`ReachCheck` of an arm: plans the moves as its controller will, without moving.
+
+    ``contact``: the first two things that touch on a path; None without a check of contacts.
+    """
 
     def __init__(
-        self, mover: Callable[[], ArmMover | Refused], joints: Callable[[int], Floats]
+        self,
+        mover: Callable[[], ArmMover | Refused],
+        joints: Callable[[int], Floats],
+        contact: Callable[[Path], tuple[str, str] | None] = lambda path: None,
     ) -> None:
         self._mover = mover
         self._joints = joints
+        self._contact = contact
 
     def check(self, targets: Sequence[Target], now: int) -> Refused | None:
         mover = self._mover()
@@ -35,6 +46,8 @@ class ArmReach:
             path = mover.path(move_of(target), q, line=0)
             if isinstance(path, Refused):
                 return Refused(f"move {number} of {len(targets)}: {path.reason}", path.code)
+            if touched := self._contact(path):
+                return Refused(f"move {number} of {len(targets)}: {' touches '.join(touched)}")
             q = path.end[-1] if len(path) else q
         return None
 
@@ -65,4 +78,55 @@ def job_arm(robot: VirtualController) -> JobArm:
         table=robot.tools,
         feed_per_second=robot.arm.options.dialect.feed_per_second,
         joints=lambda now: robot.view(now).q,
+        clear=ArmReach(mover, joints, _contact(robot)),
+        body=_body(robot, mover, joints),
     )
+
+
+def real_job_arm(robot: VirtualController, driver: MotionController, actions: ArmActions) -> JobArm:
+    """A REAL arm, as jobs use it: its joints are those of the last report; the model of its
+    simulated sibling tells where it can go and what it would touch."""
+
+    def joints(now: int) -> Floats:
+        return np.array(driver.joint_state(now).positions)
+
+    def flange(now: int) -> Floats:
+        return robot.arm.movers[0].flange(joints(now))
+
+    def mover() -> ArmMover | Refused:
+        """With the tool of the driver, which the operator may have changed."""
+        bare = robot.arm.movers[0]
+        if not driver.is_connected() or not np.isfinite(joints(0)).all():
+            return POSITION_UNKNOWN
+        tool = inverse(flange(0)) @ matrix(driver.tcp(0))
+        return replace(bare, frames=Frames(bare.frames.base, tool))
+
+    def reaches(poses: Sequence[Pose], tool: int | None) -> list[bool]:
+        there = mover()
+        return [False] * len(poses) if isinstance(there, Refused) else there.reaches(poses)
+
+    return JobArm(
+        driver,
+        actions.move_to,
+        lambda now: pose(flange(now)),
+        ArmReach(mover, joints),
+        reaches,
+        joints=lambda now: driver.joint_state(now).positions,
+        clear=ArmReach(mover, joints, _contact(robot)),
+    )
+
+
+def _contact(robot: VirtualController) -> Callable[[Path], tuple[str, str] | None]:
+    watch = robot.collision
+    return (lambda path: None) if watch is None else watch.contact_on
+
+
+def _body(
+    robot: VirtualController,
+    mover: Callable[[], ArmMover | Refused],
+    joints: Callable[[int], Floats],
+) -> ArmBody | None:
+    watch = robot.collision
+    if watch is None:
+        return None
+    return ArmBody(watch.body, mover, joints, lambda now: robot.firmware.reading(now).tool)

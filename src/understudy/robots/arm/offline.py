@@ -15,7 +15,7 @@ from msgspec import structs
 from understudy.config import CellConfig
 from understudy.devices.io.offline import OfflinePins, rules_of
 from understudy.devices.io.virtual_io import VirtualIO
-from understudy.devices.mount import build_devices, program_wait_s
+from understudy.devices.mount import build_devices, offline_devices, program_wait_s
 from understudy.errors import ConfigError, Refused, located_at, unknown
 from understudy.gcode import requests
 from understudy.gcode.requests import Request, Spindle
@@ -104,6 +104,7 @@ class ArmDevices:
         around: ArmSurroundings | None = None,
         mode: OperationMode = "WELDING",
     ) -> None:
+        devices = offline_devices(devices)
         mine = rules_of(rules, (name, *(f"{name}.{kind}" for kind in ("io", *devices))))
         fault_source = build(mine, seed)
         self._pins = pins = OfflinePins(VirtualIO(config.io), mine, f"{name}.io")

@@ -6,6 +6,7 @@ from understudy.jobs.joint_lines import JointLines
 from understudy.jobs.program_run import ProgramRun
 from understudy.ports.operation import RealClient
 from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.for_jobs import real_job_arm
 from understudy.robots.arm.offline import motion_setup
 from understudy.robots.arm.operator import ArmActions
 from understudy.robots.grblhal.driver import Config as GrblHalConfig
@@ -22,12 +23,14 @@ def real_client(config: CellConfig, name: str, robot: VirtualController) -> Real
     )
     driver = driver_of(config, name, settings)
     dialect = arm.options.dialect if settings.dialect == "arm" else arm.options.wire
+    actions = ArmActions(driver, arm, dialect=dialect)
     return RealClient(
         driver,
-        ArmActions(driver, arm, dialect=dialect),
+        actions,
         program=ProgramRun(driver, GcodeLanguage(dialect)),
         connect=driver.connect,
         disconnect=driver.disconnect,
+        job_arm=real_job_arm(robot, driver, actions),
     )
 
 

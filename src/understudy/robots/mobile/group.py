@@ -18,6 +18,7 @@ from understudy.ports.mobile import Rows
 from understudy.robots.mobile import Config
 from understudy.robots.mobile.face import FleetFace
 from understudy.robots.mobile.files import robot_of
+from understudy.robots.mobile.fleet_map import FleetMap
 from understudy.robots.mobile.graph import DriverGraph, build_driver_graph
 from understudy.robots.mobile.hardware import Surroundings
 from understudy.robots.mobile.robot import MobileRobot
@@ -98,6 +99,7 @@ class SimulatedHardware:
         self.heights = [robot.dimensions.height_mm * MM for robot in layout.robots]
         self.graph = graph
         self._fleet = fleet
+        self.fleet_view = FleetMap(layout, graph, fleet)
         self._count = 0
         self._loaded: State = None
 

@@ -162,6 +162,10 @@ class MockHardware:
         x, y, yaw = self.motors.body[robot, : drive.FORWARD].tolist()
         return x, y, yaw
 
+    def poses(self) -> Floats:
+        """Where all robots really are."""
+        return self.motors.body[:, : drive.FORWARD]
+
     def velocity(self, robot: int) -> Pose:
         """Forward, sideways (m/s) and turning (rad/s)."""
         forward, sideways, turning = self.motors.body[
@@ -191,6 +195,10 @@ class MockHardware:
 
     def obstacles(self, robot: int) -> Obstacles:
         return Obstacles(*self._worlds.around(robot))
+
+    def all_obstacles(self) -> Obstacles:
+        """Those of all robots; an obstacle of several robots may be there several times."""
+        return Obstacles(self._worlds.circles, self._worlds.lines)
 
     # ── snapshot ──
 

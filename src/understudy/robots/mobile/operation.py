@@ -16,11 +16,9 @@ class MobileActions:
         self._robot = robot
 
     def condition(self, now: int) -> Condition:
-        status = self._robot.status(now)
-        view = self._robot.view(now)
         fault = self._robot.fault(now)
         error = fault.reason if fault else ""
-        return Condition(state=status.state, moving=view.moving, error=error)
+        return Condition(state=self._robot.state, moving=self._robot.moving(), error=error)
 
     def axis_reading(self, now: int) -> AxisReading:
         return AxisReading((), (), (), Pose(*self._robot.view(now).tcp))
@@ -38,4 +36,5 @@ class MobileActions:
 def model_of(robot: MobileRobot) -> RobotModel:
     """The foot is where the robot starts: pages show its name there."""
     x, y, yaw = robot.start
-    return RobotModel(base=tuple(matrix(Pose(x, y, 0.0, 0.0, 0.0, yaw)).reshape(-1).tolist()))
+    base = matrix(Pose(x, y, 0.0, 0.0, 0.0, yaw))
+    return RobotModel(base=tuple(base.reshape(-1).tolist()), vehicle=robot.body)

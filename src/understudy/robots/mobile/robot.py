@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from understudy.config.mobile.kinematics import centre_ahead
 from understudy.config.mobile.layout import Layout
 from understudy.config.mobile.profile import ProfilePose
 from understudy.errors import Refused
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import RobotView
 from understudy.ports.mobile import MasterLink, MasterSettings, Rows
+from understudy.ports.operation import VehicleBody
 from understudy.robots.mobile.faults import FAULTS
+from understudy.units import MM
 
 if TYPE_CHECKING:
     from understudy.jobs.mobile.fleet import Fleet
@@ -32,8 +35,6 @@ ACTIONS: Mapping[str, Callable[[Any, int, str], None]] = {
     "device_connected": lambda mock, row, target: mock.faults.repair(row, target),
 }
 FULL = 100.0
-STILL = 1e-4
-"""m/s and rad/s below which a robot stands."""
 
 
 class Status(Struct, frozen=True):
@@ -82,23 +83,33 @@ class MobileRobot:
         pose = profile.initial_state.pose if profile else ProfilePose()
         return pose.x, pose.y, pose.yaw
 
+    @property
+    def body(self) -> VehicleBody:
+        size, ahead = self._file.dimensions, centre_ahead(self._file)
+        return VehicleBody(size.length_mm * MM, size.width_mm * MM, size.height_mm * MM, ahead)
+
     # ── part ──
 
     def status(self, now: int) -> Status:
         robot = self._fleet.robot(self._row)
-        state, active = robot.reports.state(), robot.executor.active
+        reports, active = robot.reports, robot.executor.active
+        pose = reports.pose
         return Status(
-            state=state.status,
-            pose=(state.pose.x, state.pose.y, state.pose.yaw),
+            state=reports.status,
+            pose=(pose.x, pose.y, pose.yaw),
             true_pose=self._mock.pose(self._row) if self._mock else None,
-            velocity=(state.velocity.linear, state.velocity.angular),
-            battery_percent=state.battery_percent,
-            localization=state.localization_status,
-            stop_reason=state.safety_stop_reason,
+            velocity=reports.velocity,
+            battery_percent=reports.battery(),
+            localization=reports.localization(),
+            stop_reason=robot.stop_reason,
             estop_pressed=self._estop_pressed(),
             command=active.command_type if active else None,
-            faults=tuple(f"{fault.code}: {fault.message}" for fault in state.faults),
+            faults=self._faults(),
         )
+
+    def _faults(self) -> tuple[str, ...]:
+        _, faults = self._fleet.robot(self._row).reports.faults()
+        return tuple(f"{fault.code}: {fault.message}" for fault in faults)
 
     def _estop_pressed(self) -> bool:
         """As the button is now; the runtime reads it at the next tick."""
@@ -115,10 +126,17 @@ class MobileRobot:
 
     def view(self, now: int) -> RobotView:
         """The robot at its true pose, if that is known."""
-        status = self.status(now)
-        x, y, yaw = status.true_pose or status.pose
-        moving = max(abs(speed) for speed in status.velocity) > STILL
-        return RobotView((), (x, y, 0.0, 0.0, 0.0, yaw), status.state, moving)
+        reports = self._fleet.robot(self._row).reports
+        pose = reports.pose
+        x, y, yaw = self._mock.pose(self._row) if self._mock else (pose.x, pose.y, pose.yaw)
+        return RobotView((), (x, y, 0.0, 0.0, 0.0, yaw), reports.status, self.moving())
+
+    def moving(self) -> bool:
+        return self._fleet.robot(self._row).reports.is_moving
+
+    @property
+    def state(self) -> str:
+        return self._fleet.robot(self._row).reports.status
 
     def under_master(self, settings: MasterSettings, epoch: int) -> MasterLink:
         """`UnderMaster`."""
@@ -188,8 +206,9 @@ class MobileRobot:
 
     def fault(self, now: int) -> Refused | None:
         """Not an empty battery: a cell that only waits is no faulty cell."""
-        status = self.status(now)
-        if status.estop_pressed:
+        if self._estop_pressed():
             return EMERGENCY
-        broken = status.faults if status.battery_percent > 0.0 else ()
-        return Refused(broken[0]) if broken else None
+        broken = self._faults()
+        if not broken or self._fleet.robot(self._row).reports.battery() <= 0.0:
+            return None
+        return Refused(broken[0])

@@ -54,7 +54,7 @@ class MockSensors:
         self._worlds = worlds
         devices = len(layout.devices)
         self._robot = np.array([row.robot for row in layout.devices], dtype=np.int64)
-        self._mounts = np.array([_mount(layout, row) for row in layout.devices]).reshape(-1, 3)
+        self._mounts = np.array([mount_of(layout, row) for row in layout.devices]).reshape(-1, 3)
         self._connected = np.ones(devices, dtype=np.bool_)
         self.outlines = outlines_of(layout)
         self.lidar_rows = _of_type(layout, "LIDAR")
@@ -383,7 +383,7 @@ def _of_type(layout: Layout, type_: str) -> Rows:
     return np.array(rows, dtype=np.int64)
 
 
-def _mount(layout: Layout, row: DeviceRow) -> tuple[float, float, float]:
+def mount_of(layout: Layout, row: DeviceRow) -> tuple[float, float, float]:
     """Seen from the pose of the robot."""
     mount, ahead = row.device.mount, centre_ahead(layout.robots[row.robot])
     return ahead + mount.x_mm * MM, mount.y_mm * MM, mount.yaw_deg * DEG

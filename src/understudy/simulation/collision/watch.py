@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.errors import Refused
+from understudy.motion.path import Path
 from understudy.motion.plan import Plan, TimeLaw, passing_time
 from understudy.simulation.collision.body import Body, Scene
 from understudy.simulation.collision.contact import (
@@ -143,6 +144,13 @@ class CollisionWatch:
         yield
         ball = as_object("ball", Sphere(0.01), translation(0.0, 0.0, 0.1))
         assert self.body.detector(Environment(), self._state.tool, (ball,)).world is not None
+
+    def contact_on(self, path: Path) -> Names | None:
+        """The first two things that would touch on a path that the arm has not been sent; those
+        that touch now do not count."""
+        touching = [each.pair for each in self._state.touching]
+        spot = self._scene.sweeper.first_contact(path.shape, path.length, touching)
+        return None if spot is None else (spot.object1_name, spot.object2_name)
 
     # ── changes ──
 

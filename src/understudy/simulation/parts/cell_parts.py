@@ -266,6 +266,10 @@ class CellParts:
     def names(self) -> tuple[str, ...]:
         return tuple(self._records)
 
+    def value(self, name: str) -> PartValue:
+        """A part without its place."""
+        return self._records[name].value
+
     def place(self, name: str, now: int) -> Array:
         """The centre of a part in the cell, 4×4."""
         record = self._records[name]

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
+from understudy.space.model.appearance import ColorName, MarkerConfig
 from understudy.space.model.environment import ObjectName, Xyz, check_name, place
 from understudy.space.model.shapes import FARTHEST
 from understudy.space.transform import Array, translation
@@ -16,7 +17,6 @@ MOST_PARTS = 500
 Row = tuple[float, float, float, float]
 Matrix = tuple[Row, Row, Row, Row]
 Count = Annotated[int, Meta(ge=1, le=MOST_PARTS)]
-Color = Annotated[str, Meta(pattern="^#[0-9a-fA-F]{6}$")]
 ClassName = Annotated[str, Meta(max_length=200)]
 Mass = Annotated[float, Meta(gt=0, le=10_000)]
 PartType = Literal["box", "cylinder"]
@@ -49,7 +49,8 @@ class PartValue(Struct, frozen=True):
     type: PartType
     size: tuple[float, float, float]
     mass: Mass
-    color: Color
+    color: ColorName
+    marker: MarkerConfig | None = None
 
 
 class PartConfig(
@@ -57,7 +58,8 @@ class PartConfig(
 ):
     """One part, or a grid of parts with the names `name_1`, `name_2`, …
 
-    `class`: what vision reports; without it the name. The position is that of the centre.
+    `class`: what vision reports; without it the name. The position is that of the centre. `marker`:
+    on the upper face, for cameras.
     """
 
     name: ObjectName
@@ -69,7 +71,8 @@ class PartConfig(
     position_mm: Xyz
     rotation_deg: Xyz = (0.0, 0.0, 0.0)
     mass_kg: Mass = 0.1
-    color: Color = "#d9822b"
+    color: ColorName = "#d9822b"
+    marker: MarkerConfig | None = None
     grid: Grid | None = None
 
     def built(self) -> Iterator[tuple[PartValue, Array]]:
@@ -81,7 +84,13 @@ class PartConfig(
         for number, (x, y, z) in enumerate(self._steps(), start=1):
             name = f"{self.name}_{number}" if self.grid else self.name
             value = PartValue(
-                name, self.class_name or self.name, self.type, size, self.mass_kg, self.color
+                name=name,
+                class_name=self.class_name or self.name,
+                type=self.type,
+                size=size,
+                mass=self.mass_kg,
+                color=self.color,
+                marker=self.marker,
             )
             at = first @ translation(x, y, z)
             if not (abs(at[:3, 3]) <= FARTHEST).all():

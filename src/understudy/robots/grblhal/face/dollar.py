@@ -87,9 +87,10 @@ class DollarCommands:
             return ErrorCode.UNKNOWN_COMMAND
         if value is not None:
             return _code(self._controller.storage.store(number, value, now))
-        if number not in self._settings():
+        settings = self._settings()
+        if number not in settings:
             return ErrorCode.SETTING_NOT_AVAILABLE
-        self._print_setting(number)
+        self._print_setting(number, settings)
         return 0
 
     def _all_settings(self, argument: str | None, now: int) -> int:
@@ -102,12 +103,13 @@ class DollarCommands:
             return self._list(listings.setting_details(number, self._settings()))
         if self._controller.reading(now).state.partition(":")[0] in ("Run", "Hold"):
             return ErrorCode.NOT_IDLE
-        for number in sorted(self._settings()):
-            self._print_setting(number)
+        settings = self._settings()
+        for number in sorted(settings):
+            self._print_setting(number, settings)
         return 0
 
-    def _print_setting(self, number: int) -> None:
-        self._say(f"${number}={SETTINGS[number].text(self._settings()[number])}")
+    def _print_setting(self, number: int, settings: Mapping[int, float]) -> None:
+        self._say(f"${number}={SETTINGS[number].text(settings[number])}")
 
     def _settings(self) -> Mapping[int, float]:
         settings = self._controller.storage.settings()

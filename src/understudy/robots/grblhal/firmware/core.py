@@ -195,6 +195,7 @@ class FirmwareCore:
     def __init__(self, axes: ControlledAxes) -> None:
         self.axes = axes
         self.state = State(settings=list(axes.stored), origin=list(axes.origin))
+        self._known_settings: tuple[list[tuple[int, float]] | None, SettingValues] = (None, {})
         self._listeners: list[Listener] = []
 
     # ── notices ──
@@ -291,7 +292,12 @@ class FirmwareCore:
         return place.v * float(np.linalg.norm(tangent)) * MINUTE
 
     def settings(self) -> SettingValues:
-        return {**self.axes.defaults, **dict(self.state.settings)}
+        own, values = self._known_settings
+        if own is not self.state.settings:  # a change and a restored state bring another list
+            own = self.state.settings
+            values = {**self.axes.defaults, **dict(own)}
+            self._known_settings = own, values
+        return values
 
     def rpm(self) -> float:
         """Speed of the spindle."""
