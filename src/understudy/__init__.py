@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from understudy.app.validate import validate as validate
     from understudy.app.virtual_controller import SimulationConfig as SimulationConfig
     from understudy.app.virtual_controller import VirtualController as VirtualController
+    from understudy.app.vision_bridge import VisionBridge as VisionBridge
     from understudy.errors import ConfigError as ConfigError
     from understudy.errors import Refused as Refused
     from understudy.offline.waypoints import Waypoint as Waypoint
@@ -35,6 +36,7 @@ _OFFERED = {
     "SimulationEngine": "understudy.app.simulation_engine",
     "StandIn": "understudy.app.stand_in",
     "VirtualController": "understudy.app.virtual_controller",
+    "VisionBridge": "understudy.app.vision_bridge",
     "Waypoint": "understudy.offline.waypoints",
     "validate": "understudy.app.validate",
 }
@@ -50,6 +52,7 @@ __all__ = [
     "SimulationEngine",
     "StandIn",
     "VirtualController",
+    "VisionBridge",
     "Waypoint",
     "load_cell",
     "validate",

@@ -4,6 +4,8 @@
 `ConfigError` is an exception, raised only while a configuration is read.
 """
 
+import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -99,10 +101,23 @@ def unknown(kind: str, value: str, known: Iterable[str], *, key: str = "") -> Co
 
 
 def install_command(*packages: str) -> str:
-    """The command that installs packages from PyPI into the environment that runs now."""
+    """The command that installs packages from PyPI into the environment that runs now, in the
+    versions that Understudy works with."""
     python = sys.executable
     pip = f"{python} -m pip" if find_spec("pip") else f"python3 -m pip --python {python}"
-    return f"{pip} install {' '.join(packages)}"
+    return f"{pip} install {shlex.join(map(_requirement, packages))}"
+
+
+def _requirement(package: str) -> str:
+    """The package with its versions, as the extras in pyproject.toml have it."""
+    from importlib.metadata import PackageNotFoundError, requires  # slow, and rarely needed
+
+    try:
+        known = requires("understudy") or []
+    except PackageNotFoundError:
+        known = []
+    found = (line.partition(";")[0].strip() for line in known)
+    return next((each for each in found if re.split(r"[^\w.-]", each)[0] == package), package)
 
 
 @contextmanager

@@ -5,13 +5,16 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 
-def policy_meta(*, scripts: Sequence[str] = (), styles: Sequence[str] = ()) -> str:
+def policy_meta(
+    *, scripts: Sequence[str] = (), styles: Sequence[str] = (), pictures: bool = False
+) -> str:
     """The `<meta>` element that allows these texts of script and style elements, and nothing else:
-    no other script, no handler attribute, no request."""
+    no other script, no handler attribute, no request. ``pictures``: those in the file itself."""
     directives = (
         "default-src 'none'",
         f"script-src {_sources(scripts)}",
         f"style-src {_sources(styles)}",
+        *(["img-src data:"] if pictures else []),
         "base-uri 'none'",
         "form-action 'none'",
     )

@@ -1,4 +1,4 @@
-"""Tables of the kinds of robots, devices, faces, wires and pages: kind → module.
+"""Tables of kinds, one for robots, one for devices, and so on: kind → module.
 
 A module is imported when its kind is used for the first time. A package from outside adds a row to
 a table by an entry point of the group `understudy.<table>`:
@@ -29,12 +29,14 @@ ROBOTS = {
     "text_robot": "understudy.robots.text_robot",
 }
 DEVICES = {
+    "camera": "understudy.devices.camera",
     "gripper": "understudy.devices.gripper",
     "io": "understudy.devices.io",
     "tool_changer": "understudy.devices.tool_changer",
     "welder": "understudy.devices.welder",
 }
 FACES = {
+    "camera": "understudy.devices.camera.face",
     "fleet": "understudy.robots.mobile.face",
     "grblhal": "understudy.robots.grblhal.face",
     "gripper": "understudy.devices.gripper.modbus.face",
@@ -58,6 +60,20 @@ PAGES = {
     "program": "understudy.hmi.pages.program.page",
     "plots": "understudy.hmi.pages.plots.page",
     "log": "understudy.hmi.pages.log.page",
+    "pick_place": "understudy.hmi.pages.pick_place.page",
+    "fleet": "understudy.hmi.pages.fleet.page",
+    "calibration": "understudy.hmi.pages.calibration.page",
+}
+CAMERAS = {
+    "files": "understudy.vision.cameras.files",
+    "opencv": "understudy.vision.cameras.driver",
+    "understudy": "understudy.vision.cameras.cell",
+}
+DETECTORS = {
+    "markers": "understudy.vision.detectors.markers",
+    "onnx": "understudy.vision.detectors.onnx",
+    "point_cloud": "understudy.vision.detectors.point_cloud",
+    "shapes": "understudy.vision.detectors.shapes",
 }
 TABLES = {
     "robots": ROBOTS,
@@ -65,6 +81,8 @@ TABLES = {
     "faces": FACES,
     "wires": WIRES,
     "pages": PAGES,
+    "cameras": CAMERAS,
+    "detectors": DETECTORS,
 }
 REQUIRED = {
     "robots": ("Config", "build|build_group"),
@@ -72,6 +90,8 @@ REQUIRED = {
     "faces": ("Config", "ENDPOINTS"),
     "wires": ("Config",),
     "pages": ("PAGE",),
+    "cameras": ("open_camera",),
+    "detectors": ("Config", "build"),
 }
 """Names that a module of each table must declare; `a|b`: one of them."""
 _registered: dict[str, dict[str, str]] = {table: {} for table in TABLES}

@@ -11,18 +11,24 @@ from understudy.app import kernels
 from understudy.space.kinematics.forward import flange_frames
 
 
-def test_filling_a_filled_cache_compiles_nothing() -> None:
+@pytest.fixture(scope="module")
+def filled_cache() -> None:
     kernels.fill_cache(lambda compiled, total: None)
+
+
+@pytest.mark.usefixtures("filled_cache")
+def test_filling_a_filled_cache_compiles_nothing() -> None:
     counted: list[tuple[int, int]] = []
     kernels.fill_cache(lambda compiled, total: counted.append((compiled, total)))
     assert kernels.is_warm()
     assert counted == []
 
 
+@pytest.mark.usefixtures("filled_cache")
 def test_a_cache_of_other_sources_does_not_count_as_filled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kernels.fill_cache(lambda compiled, total: None)
+    assert kernels.is_warm()
     kernel: Any = flange_frames
     monkeypatch.setattr(kernel._cache._cache_file, "_source_stamp", "other sources")
     assert not kernels.is_warm()
@@ -32,7 +38,7 @@ def test_a_stage_run_as_a_process_prints_the_kernels_that_it_compiles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(kernels, "STAGES", {"motion": kernels.STAGES["motion"]})
+    monkeypatch.setattr(kernels, "STAGES", {"mobile": kernels.STAGES["mobile"]})
     workers = kernels._compiled_by_workers()
     first = next(workers)
     workers.close()
@@ -45,6 +51,7 @@ def test_progress_counts_the_kernels_of_all_stages_from_the_beginning() -> None:
 from understudy.app import kernels
 totals = []
 kernels.STAGES = {}
+kernels.is_warm = lambda: False
 kernels._compiled_by_workers = lambda: ["a kernel"]
 kernels.fill_cache(lambda compiled, total: totals.append(total))
 from understudy.robots.mobile import warm

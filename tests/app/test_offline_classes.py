@@ -17,8 +17,16 @@ from understudy.units import DEG
 BENT = (0.0, -20 * DEG, 30 * DEG, 0.0, 40 * DEG, 0.0)
 PLACE = Pose(0.45, 0.0, 0.45, math.pi, 0.0, 0.0)
 WAY = [Waypoint(BENT), Waypoint(PLACE, speed=0.1)]
-DETECTOR = understudy.CollisionDetector("g60_welding")
-REACH = understudy.ReachabilityAnalyzer("g60_welding")
+
+
+@pytest.fixture(scope="module")
+def detector() -> understudy.CollisionDetector:
+    return understudy.CollisionDetector("g60_welding")
+
+
+@pytest.fixture(scope="module")
+def reach() -> understudy.ReachabilityAnalyzer:
+    return understudy.ReachabilityAnalyzer("g60_welding")
 
 
 def urdf(folder: Path) -> Path:
@@ -92,11 +100,13 @@ NAN = math.nan
         (lambda d: d.get_min_distance(np.zeros((2, 6))), "joints: one row of 6"),
     ],
 )
-def test_wrong_joints_are_named(call: Callable[[Any], Any], message: str) -> None:
+def test_wrong_joints_are_named(
+    detector: understudy.CollisionDetector, call: Callable[[Any], Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
-        call(DETECTOR)
-    assert not DETECTOR.check_collision(np.array(BENT)).collision
-    assert DETECTOR.check_trajectory([]) == []
+        call(detector)
+    assert not detector.check_collision(np.array(BENT)).collision
+    assert detector.check_trajectory([]) == []
 
 
 @pytest.mark.parametrize(
@@ -115,9 +125,11 @@ def test_wrong_joints_are_named(call: Callable[[Any], Any], message: str) -> Non
         (lambda r: r.generate_map(0.2, extent=-1.0), "extent: a number above 0"),
     ],
 )
-def test_wrong_poses_and_grids_are_named(call: Callable[[Any], Any], message: str) -> None:
+def test_wrong_poses_and_grids_are_named(
+    reach: understudy.ReachabilityAnalyzer, call: Callable[[Any], Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
-        call(REACH)
+        call(reach)
 
 
 @pytest.mark.parametrize(
@@ -170,16 +182,18 @@ def test_settings_may_be_arrays() -> None:
     assert understudy.VirtualController("g60", config).connect() is None
 
 
-def test_a_detector_of_a_cell_has_its_tool_its_objects_and_its_pairs() -> None:
+def test_a_detector_of_a_cell_has_its_tool_its_objects_and_its_pairs(
+    detector: understudy.CollisionDetector,
+) -> None:
     known = arm_of("g60_welding").detector
-    for mine, other in ((DETECTOR.carried, known.carried), (DETECTOR.objects, known.objects)):
+    for mine, other in ((detector.carried, known.carried), (detector.objects, known.objects)):
         assert [thing.name for thing in mine] == [thing.name for thing in other]
-    assert DETECTOR.self_collision_pairs == known.self_collision_pairs
-    assert DETECTOR.left_out() == known.left_out()
-    DETECTOR.collides(np.zeros((1, 6)))
+    assert detector.self_collision_pairs == known.self_collision_pairs
+    assert detector.left_out() == known.left_out()
+    detector.collides(np.zeros((1, 6)))
     own = understudy.CollisionDetector("g60_welding")
     own.clear_environment()
-    assert len(DETECTOR.objects) == len(known.objects) > 0
+    assert len(detector.objects) == len(known.objects) > 0
 
 
 def test_a_source_of_another_type_is_named() -> None:

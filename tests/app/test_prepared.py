@@ -1,4 +1,5 @@
-"""After `Live.prepare` the first motions of all robots load no kernel: each is there already."""
+"""After `Live.prepare` the first motions of all robots, and the first pictures of cameras, load no
+kernel: each is there already."""
 
 import subprocess
 import sys
@@ -29,6 +30,8 @@ async def first_motions(cell):
         answer = live.commands.call(name, parameters, "operator")
         assert not isinstance(answer, Refused), answer
         live.advance(1.0)
+    if "g60.camera" in live._cell.parts:
+        live.on_part("g60.camera", lambda camera, now: camera.grab(now))
     for robot in live.config.robots:
         if robot == "kuka":
             do("move_to", robot="kuka", pose_mm_deg=[20, 0, 30, 0, 0, 0], line=True)
@@ -51,8 +54,10 @@ sys.exit(bool(late))
 """
 
 
-@pytest.mark.parametrize("cell", ["default", "g60_welding", "kuka_eki", "grblhal_6axis"])
-def test_the_first_motion_finds_every_kernel_loaded(cell: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "cell", ["default", "g60_welding", "kuka_eki", "grblhal_6axis", "calibration"]
+)
+def test_the_first_motion_and_picture_find_every_kernel_loaded(cell: str, tmp_path: Path) -> None:
     script = tmp_path / "first_motions.py"
     script.write_text(FIRST_MOTIONS)
     run = subprocess.run([sys.executable, script, cell], capture_output=True, text=True)

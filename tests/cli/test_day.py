@@ -216,8 +216,8 @@ def run_day(day: Day, rounds: int) -> None:
     assert "Traceback" not in Path("log.txt").read_text()
 
 
-def test_an_hour_of_the_default_cell(start: Callable[..., Day]) -> None:
-    run_day(start("--no-hmi"), rounds=12)
+def test_twenty_minutes_of_the_default_cell(start: Callable[..., Day]) -> None:
+    run_day(start("--no-hmi"), rounds=4)
 
 
 @pytest.mark.soak

@@ -25,6 +25,24 @@ def test_version_and_help_load_nothing_heavy(option: str) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_cell_loads_no_libraries_that_it_does_not_use() -> None:
+    """numba and nats-py import both of them without need, also in a cell with kernels and NATS."""
+    code = (
+        "import sys\n"
+        "import understudy.space.compiled, understudy.app.kernels\n"
+        "from understudy.wire.nats import library\n"
+        "library.load()\n"
+        "from numba import njit\n"
+        "import numpy, nats.aio.transport\n"
+        "print([name for name in ('scipy.linalg', 'aiohttp.client') if name in sys.modules])\n"
+        "dot = njit(lambda a, b: numpy.dot(a, b))\n"
+        "print(dot(numpy.ones(3), numpy.ones(3)))\n"
+        "print(nats.aio.transport.aiohttp.WSMsgType.BINARY.name, 'aiohttp.client' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "3.0", "BINARY True"], "both work when they are used"
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_row_of_the_table_leads_to_a_command_with_help(name: str) -> None:
     command = load(name)

@@ -66,7 +66,7 @@ LEAVING = """
 import atexit, os, signal, sys
 
 atexit.register(lambda: os.kill(os.getpid(), signal.{signal}))
-sys.argv = ["understudy", "cells"]
+sys.argv = ["understudy", "faces"]
 from understudy.__main__ import main
 sys.exit(main())
 """
@@ -125,7 +125,7 @@ import asyncio
 from understudy.cli import run
 from understudy.__main__ import main
 
-async def _prepare(live):
+async def _prepare(live, eyes):
     try:
         await run._until_finished(live, run._fill_cache())
     finally:

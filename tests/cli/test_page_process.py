@@ -18,7 +18,7 @@ from urllib.request import Request, urlopen
 import psutil
 import pytest
 
-from understudy.cli import hmi
+from understudy.cli import child_process, hmi
 from understudy.cli.check import check
 from understudy.config import Hmi, load_config, shipped_cells
 from understudy.errors import ConfigError
@@ -121,9 +121,10 @@ def test_the_page_process_starts_is_restarted_and_ends_with_the_cell(
     assert not second.is_running()
 
 
-def test_the_page_process_ends_when_the_cell_is_killed(start: Start) -> None:
-    cell = start()
-    cell.page()
+def test_hmi_forces_a_page_that_ends_when_the_cell_is_killed(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "cell.yaml").write_text(CELL.partition("\n")[2])
+    cell = start("--hmi")
+    assert cell.page().startswith("http://127.0.0.1:")
     child = cell.child()
     cell.process.send_signal(signal.SIGKILL)
     child.wait(PATIENCE_SECONDS)
@@ -136,9 +137,7 @@ def test_no_hmi_starts_no_page_process(start: Start) -> None:
     assert ready["endpoints"].keys() == {"control"}
 
 
-def test_hmi_forces_a_page_and_a_taken_port_is_replaced_by_a_free_one(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_taken_port_is_replaced_by_a_free_one(start: Start, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         (tmp_path / "cell.yaml").write_text(CELL.replace("port: 0", f"port: {port}"))
@@ -147,8 +146,6 @@ def test_hmi_forces_a_page_and_a_taken_port_is_replaced_by_a_free_one(
         code, said = cell.end()
     assert code == 0
     assert f"port {port} is in use; the page is on {page.rpartition(':')[2]}" in said
-    (tmp_path / "cell.yaml").write_text(CELL.partition("\n")[2])
-    assert start("--hmi").page().startswith("http://127.0.0.1:")
 
 
 def test_a_run_that_ends_with_its_program_has_no_page(start: Start, tmp_path: Path) -> None:
@@ -167,7 +164,8 @@ def test_every_shipped_cell_has_a_page_and_work_for_each_robot(name: str) -> Non
     assert config.head.hmi is not None
     able = [robot for robot in config.robots.values() if robot.kind != "mobile"]
     # Mobile robots are commanded over NATS.
-    assert all(robot.program or robot.pick_place.pickplace for robot in able)
+    jobs = [robot.pick_place for robot in able if not robot.program]
+    assert all(job.pickplace or job.hand_eye for job in jobs)
 
 
 def test_tokens_come_from_the_environment_and_are_on_no_command_line(start: Start) -> None:
@@ -204,7 +202,7 @@ def test_a_missing_package_is_reported_in_one_line(monkeypatch: pytest.MonkeyPat
     said = hmi.missing_extra()
     assert said
     assert "\n" not in said
-    assert "install nicegui" in said
+    assert "install 'nicegui<4,>=3.18'" in said
 
 
 @pytest.mark.parametrize(
@@ -227,7 +225,7 @@ def test_a_page_on_the_port_of_another_endpoint_is_an_error(
 def test_the_page_process_can_be_stopped_while_it_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hmi, "CLOSING_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(child_process, "CLOSING_SECONDS", PATIENCE_SECONDS)
     nowhere = dict.fromkeys(("hmi_link", "hmi_link.status", "state"), "tcp://127.0.0.1:9")
 
     async def start_and_stop() -> int | None:

@@ -77,6 +77,16 @@ def test_a_running_cell_is_started_watched_and_stopped(tmp_path: Path) -> None:
         assert "not running" in stopped.output
 
 
+@pytest.mark.parametrize("words", [("pick-place", "run"), ("calibrate", "hand-eye")])
+def test_a_running_cell_without_the_job_is_named(words: tuple[str, str]) -> None:
+    with StandIn("text_robot") as cell:
+        ReadyFile(Path("ready.json"), cell.secret).write("bench", 0.0, dict(cell.endpoints))
+        done = CliRunner().invoke(cli.app, [*words, "--ready-file", "ready.json"])
+    assert done.exit_code == 1
+    assert "no robot of this cell has such a job" in done.stderr
+    assert "unknown command" not in done.stderr
+
+
 def test_a_fault_is_shown_once_and_cleared(tmp_path: Path) -> None:
     with StandIn(written(tmp_path), rate=0.0) as cell:
         ReadyFile(Path("ready.json"), cell.secret).write("pick", 0.0, dict(cell.endpoints))

@@ -9,6 +9,7 @@ from understudy.config import CellConfig, RobotConfig, endpoint_name, load_confi
 from understudy.config.files import append_line
 from understudy.config.groups import grouped
 from understudy.config.pick_place.file import PickPlaceSections
+from understudy.config.pick_place.vision import VisionConfig, VisionSource
 from understudy.devices.mount import mount_devices, uses_parts
 from understudy.errors import ConfigError, located_at
 from understudy.ports import (
@@ -22,7 +23,7 @@ from understudy.ports import (
     Part,
     Run,
 )
-from understudy.ports.device import Mount
+from understudy.ports.device import Mount, SeesCell
 from understudy.ports.operation import parts_of
 from understudy.ports.tools import ChangesTools
 from understudy.registry import FACES, module_of, modules
@@ -41,17 +42,32 @@ log = logging.getLogger(__name__)
 
 
 def build_cell(config: CellConfig, run: Run | None = None) -> Cell:
-    """``run``: of a live cell; without one it follows from the seed."""
+    """A cell on virtual time; questions of its parts to other processes are answered in this one.
+    ``run``: without one it follows from the seed."""
+    cell = build_live_cell(config, run or repeatable_run(config))
+    if cell.asking():
+        from understudy.app.vision_in_process import answer_in_process
+
+        answer_in_process(cell, config)
+    return cell
+
+
+def build_live_cell(config: CellConfig, run: Run) -> Cell:
+    """A cell whose parts ask other processes through wires."""
     keep_pairs_on_disk()
     try:
-        return _build(config, run or repeatable_run(config))
+        return _build(config, run)
     except ConfigError as problem:
         raise config.document.error((), problem) from None
 
 
-def load_cell(name: str, *, seed: int | None = None) -> InProcessCell:
-    """A cell on virtual time, by path or by the name of a shipped one."""
-    return InProcessCell(build_cell(load_config(name, seed=seed)))
+def load_cell(
+    name: str, *, seed: int | None = None, vision: VisionSource | None = None
+) -> InProcessCell:
+    """A cell on virtual time, by path or by the name of a shipped one. ``vision``: where detections
+    come from; None: as the cell file says."""
+    config = load_config(name, seed=seed)
+    return InProcessCell(build_cell(config if vision is None else config.with_vision(vision)))
 
 
 def repeatable_run(config: CellConfig) -> Run:
@@ -79,14 +95,14 @@ def _build(config: CellConfig, run: Run) -> Cell:
     for name, robot in config.robots.items():
         with located_at(f"robots.{name}"):
             built: Any = in_group.get(name) or _one(name, robot, deps)
-            mounted = mount_devices(name, built, robot.devices, fault_source, cell_parts)
+            mount = _mount(config, name, fault_source, cell_parts)
+            mounted = mount_devices(name, built, robot.devices, mount)
             cycle = _pick_place(name, config, built, mounted, cell_parts, deps)
             jobs = cycle | _jobs(robot, built, mounted, cycle)
-        own_faces = _faces(name, robot, built, deps)
-        parts[name] = built
+        parts[name], own_faces = built, _faces(name, robot, built, deps)
         own_parts = {**parts_of(built), **mounted, **jobs}
         parts |= {f"{name}.{own}": part for own, part in own_parts.items()}
-        parts |= own_faces
+        parts |= {_free_name(endpoint, parts): face for endpoint, face in own_faces.items()}
         parts |= _operator_parts(name, robot.kind, built)
         faces |= own_faces
     parts |= _devices(config, fault_source)
@@ -109,6 +125,18 @@ def _build(config: CellConfig, run: Run) -> Cell:
     )
 
 
+def _mount(
+    config: CellConfig, robot: str, fault_source: FaultSource, cell_parts: "CellParts | None"
+) -> Mount:
+    """What the devices of a robot get of the cell."""
+    return Mount(
+        fault_source,
+        parts=cell_parts,
+        camera=lambda: config.camera(robot),
+        seed=config.head.seed,
+    )
+
+
 def _parts(config: CellConfig) -> "CellParts | None":
     """The parts of a cell that has the key `parts`, or a device that takes hold of parts."""
     wanted = any(uses_parts(robot.devices) for robot in config.robots.values())
@@ -126,13 +154,20 @@ def _surroundings(
     """What is around the robots: the environment, and the parts that they can pick."""
     environment = CellEnvironment(config.environment())
     environment.join(parts)
-    if cell_parts is None:
-        return {"environment": environment}
-    from understudy.simulation.parts.cell_parts import holders
+    robots = {name: parts[name] for name in config.robots}
+    found: dict[str, Part] = {"environment": environment}
+    if cell_parts is not None:
+        from understudy.simulation.parts.cell_parts import holders
 
-    with located_at("parts"):
-        cell_parts.join(environment, holders({n: parts[n] for n in config.robots}, parts))
-    return {"environment": environment, "parts": cell_parts}
+        with located_at("parts"):
+            cell_parts.join(environment, holders(robots, parts))
+        found["parts"] = cell_parts
+    cameras = [part for part in parts.values() if isinstance(part, SeesCell)]
+    if cameras:
+        from understudy.simulation.visible import show_cell
+
+        show_cell(cameras, environment, cell_parts, robots, parts)
+    return found
 
 
 def _one(name: str, robot: RobotConfig, deps: Deps) -> Any:
@@ -147,9 +182,10 @@ def _pick_place(
     cell_parts: "CellParts | None",
     deps: Deps,
 ) -> dict[str, Part]:
-    """The parts of the pick & place job of a robot that has its section."""
+    """The parts of the pick & place job and of the hand-eye calibration of a robot that has their
+    sections."""
     sections = config.robots[name].pick_place
-    if sections.pickplace is None and sections.pallet is None:
+    if sections.pickplace is None and sections.pallet is None and sections.hand_eye is None:
         return {}
     from understudy.jobs.pick_place.build import JobSite, pick_place_parts
 
@@ -164,8 +200,16 @@ def _pick_place(
         fault_source=deps.fault_source,
         warn=log.warning,
         tool=None if modes is None else modes.tools.get("PICKPLACE"),
+        environment=lambda: config.environment().objects,
+        has_camera="camera" in mounted,
     )
-    return pick_place_parts(sections, site)
+    own = pick_place_parts(sections, site)
+    if sections.hand_eye is None:
+        return own
+    from understudy.jobs.hand_eye.build import hand_eye_parts
+
+    vision = sections.vision or VisionConfig()
+    return own | hand_eye_parts(sections.hand_eye, vision, site, own)
 
 
 def _jobs(
@@ -181,11 +225,15 @@ def _jobs(
     arm = module_of("robots", robot.kind).job_arm(built)
     own, changer = tool_parts(arm, built.io, mounted)
     modes, gripper, job = robot.pick_place.modes, mounted.get("gripper"), cycle.get("pick_place")
-    if modes is None:
-        return own
-    return own | mode_parts(
-        modes, built, arm, mounted, tools=changer, gripper=gripper, pick_place=job
-    )
+    if modes is not None:
+        own |= mode_parts(
+            modes, built, arm, mounted, tools=changer, gripper=gripper, pick_place=job
+        )
+    if job is not None and "hand_eye" in cycle:
+        from understudy.jobs.hand_eye.build import keep_apart
+
+        keep_apart(cycle["hand_eye"], job)
+    return own
 
 
 def _groups(config: CellConfig, deps: Deps) -> list[Group]:
@@ -230,6 +278,11 @@ def _faces(name: str, robot: RobotConfig, built: Any, deps: Deps) -> dict[str, A
             endpoint = endpoint_name(name, face_name, suffix)
             faces[endpoint] = fronts[suffix] if suffix else fronts
     return faces
+
+
+def _free_name(endpoint: str, taken: Collection[str]) -> str:
+    """The name of a face as a part: its endpoint, unless the device behind it has this name."""
+    return f"{endpoint}.face" if endpoint in taken else endpoint
 
 
 def _check_fit(face: str, robot: str) -> None:

@@ -36,9 +36,11 @@ def request(
     return reply
 
 
-def result_of(ready: Ready, asked: dict[str, Any]) -> Any:
+def result_of(
+    ready: Ready, asked: dict[str, Any], *, timeout_s: float | None = TIMEOUT_SECONDS
+) -> Any:
     """The result of one request; ConfigError if it is refused."""
-    reply = request(ready, asked)
+    reply = request(ready, asked, timeout_s=timeout_s)
     if not reply.get("ok"):
         reason = printable(str(reply.get("error") or "no answer"), LONGEST_REASON)
         raise ConfigError(f"{ready.title}: {reason}")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from understudy.errors import ConfigError, install_command
 from understudy.jobs.mobile.commands import MoveVelocity, command_kind
 from understudy.jobs.mobile.messages import PAYLOAD_VERSION, kind_of, subject
+from understudy.wire.nats import library
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -131,6 +132,7 @@ class FleetClient:
         self._loop.close()
 
     async def _connected(self) -> "Client":
+        library.load()
         from nats.aio.client import Client
 
         client = Client()

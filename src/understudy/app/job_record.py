@@ -62,7 +62,9 @@ def record_job(config: CellConfig, robot: str = "", cycles: int = 0) -> JobRecor
 
 
 def _unhindered(config: CellConfig, robot: str) -> CellConfig:
-    """The cell without collision checks of this robot, and without a REAL gripper."""
+    """The cell without collision checks of this robot, without a REAL gripper, and with vision that
+    knows where the parts are."""
+    config = config.with_vision("ground_truth")
     given = config.robots[robot]
     rules = structs.replace(given.config.collision, enable=False)
     own = structs.replace(given.config, collision=rules)

@@ -24,7 +24,7 @@ from understudy.motion import warm as motion
 from understudy.motion.dynamics import dynamics
 from understudy.motion.plan import motions_at
 from understudy.robots.mobile import drive
-from understudy.sight import render
+from understudy.sight import rasters
 from understudy.sight import warm as sight
 from understudy.space import warm as space
 from understudy.space.collision.certify import certify
@@ -43,7 +43,7 @@ def is_warm() -> bool:
     """The cache holds the present version of a kernel of each package."""
     probes = (
         program.split_lines, motions_at, trace.trace_lines, certify, flange_frames,
-        drive.step_drives, render.draw_face,
+        drive.step_drives, rasters.mark_pixels,
     )  # fmt: skip
     return all(map(_is_cached, probes))
 
@@ -91,6 +91,7 @@ def fill_cache(progress: Progress) -> float:
 
     At the end all stages run in this process: it loads what the others compiled, and compiles what
     is missing because two of them wrote the same index at the same time, or one of them failed.
+    A cache that looks filled needs this last step only.
     """
     import_module("understudy.robots.mobile.warm")  # its kernels are counted from the beginning
     started = time.monotonic()
@@ -100,8 +101,9 @@ def fill_cache(progress: Progress) -> float:
         compiled.add(kernel)
         progress(len(compiled), len(KERNELS))
 
-    for kernel in _compiled_by_workers():
-        count(kernel)
+    if not is_warm():
+        for kernel in _compiled_by_workers():
+            count(kernel)
     with _calling_per_kernel(count):
         for compile_stage in STAGES.values():
             compile_stage(arms)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from understudy.app.build import build_cell, end_run, repeatable_run
+from understudy.app.build import build_cell, build_live_cell, end_run, repeatable_run
 from understudy.app.self_pairs import Kept, unknown_bodies
 from understudy.config import CellConfig, Wire, endpoint_name, read_wire
 from understudy.config.files import SHIPPED, name_of_cell
@@ -21,6 +21,7 @@ from understudy.config.groups import grouped
 from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, NotInstalledError, Refused, unknown
 from understudy.operator.background import KINDS, OVER, BackgroundRuns, run_commands
+from understudy.operator.cameras import CameraCommands
 from understudy.operator.changes import Changes
 from understudy.operator.clock import ClockCommands
 from understudy.operator.doors.beside import DoorContext, Doors
@@ -29,7 +30,11 @@ from understudy.operator.doors.lock import Lock
 from understudy.operator.doors.state import state_face
 from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, EventSources
+from understudy.operator.fleet import fleet_commands
+from understudy.operator.hand_eye import HandEyeCommands
+from understudy.operator.hand_eye_view import HandEyeView
 from understudy.operator.history import History
+from understudy.operator.job_views import JobViews
 from understudy.operator.jobs import OperationModeCommands, PickPlaceCommands, ToolCommands
 from understudy.operator.library import LibraryCommands, ProjectFolder
 from understudy.operator.mdi import MdiCommands
@@ -50,6 +55,8 @@ from understudy.operator.slices import Slices
 from understudy.operator.table import Command, Commands
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
+from understudy.operator.vision_detectors import DetectorCommands
+from understudy.operator.vision_pictures import VisionPictures
 from understudy.ports import (
     AnyFace,
     CallsPlace,
@@ -61,7 +68,8 @@ from understudy.ports import (
     WireMessage,
 )
 from understudy.ports.access import TOKEN_VARIABLE, check_reachable, is_loopback
-from understudy.ports.hmi import RobotView
+from understudy.ports.device import SeesCell
+from understudy.ports.hmi import Later, RobotView
 from understudy.ports.tokens import check_token
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell
@@ -69,6 +77,7 @@ from understudy.simulation.clock_state import ClockState
 from understudy.space.collision.pair_store import keep
 from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
+from understudy.wire.asking import AskingWire
 from understudy.wire.can import device_place
 from understudy.wire.chat import ENDING, Event, note_each
 from understudy.wire.dial import Dial
@@ -93,7 +102,8 @@ class Options:
     """How a cell is run, as opposed to what it is. `hmi`: open the doors of the page. `secret`:
     what the clients of its doors must know. `files`: the folder for the files that clients name;
     None: that of the cell file, or the working directory for a shipped cell. `wires`: endpoints
-    that have another wire than in the cell file. `run`: None: a new one."""
+    that have another wire than in the cell file. `run`: None: a new one. `vision_inside`: questions
+    to vision processes are answered in this process."""
 
     rate: Rate = 1.0
     ephemeral: bool = False
@@ -106,6 +116,7 @@ class Options:
     files: Path | None = None
     note: Callable[[Event], None] | None = None
     run: Run | None = None
+    vision_inside: bool = False
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
 
@@ -126,7 +137,8 @@ class Live:
         self._real_allowed = options.real
         self.files = files_folder(config, options.files)
         self._project = options.project
-        self._cell = build_cell(config, options.run or run_of(config, options.rate))
+        self.ephemeral = options.ephemeral
+        self._cell = _built(config, options)
         self._cell.clock_state.set_rate(options.rate)
         self._cell.interruptible = True
         self._traffic = Traffic(self._cell.faces)
@@ -153,6 +165,7 @@ class Live:
         )
         self._servers = self._make_servers(options)
         self._dials = self._make_dials(options)
+        self._asking = self._make_asking(options)
 
     @property
     def rate(self) -> Rate:
@@ -176,11 +189,15 @@ class Live:
     async def listen(self) -> None:
         """Opens all wires; clients can connect, time does not run yet."""
         self.watch.look()  # loads compiled code now, and not while a client waits
+        for camera in self._cameras():
+            camera.starting = True
         try:
             for server in self._servers:
                 await self._open(server)
             for dial in self._dials:
                 dial.start()
+            for asking in self._asking.values():
+                asking.start()
             await self.operator.modes.begin()
         except ConfigError:
             await self.stop()
@@ -217,11 +234,18 @@ class Live:
             self.operator.project.open(self._project)
 
     def go(self) -> None:
-        """Starts time."""
+        """Starts time, and answers requests for pictures that have waited."""
         self._pump.start()
+        for camera in self._cameras():
+            camera.starting = False
+            self._pump.act(lambda now: None)
+
+    def _cameras(self) -> list[SeesCell]:
+        return [part for part in self._cell.parts.values() if isinstance(part, SeesCell)]
 
     def prepare(self) -> Iterator[None]:
-        """Compiles and computes in steps what the first motion would have to wait for."""
+        """Compiles and computes in steps what the first motion and the first picture would have to
+        wait for."""
         from understudy.motion.warm import warm, warm_tool_paths
         from understudy.simulation.collision.encounters import RobotEncounters
         from understudy.simulation.collision.watch import CollisionWatch
@@ -240,7 +264,8 @@ class Live:
                 yield
                 warm_tool_paths(part.body.chain)
                 yield
-            if isinstance(part, CollisionWatch | RobotEncounters):
+            if isinstance(part, CollisionWatch | RobotEncounters | SeesCell):
+                yield
                 yield from part.prepare()
 
     async def stop(self) -> None:
@@ -249,6 +274,7 @@ class Live:
         self._pump.stop()
         self._door_pump.stop()
         ends = [server.stop() for server in self._servers] + [dial.stop() for dial in self._dials]
+        ends += [asking.stop() for asking in self._asking.values()]
         await asyncio.gather(self._runs.stop(), *ends)
 
     async def _send_last_messages(self) -> None:
@@ -263,12 +289,18 @@ class Live:
                 break
             await asyncio.sleep(LOOK_SECONDS)
 
+    def ask_at(self, part: str, address: str) -> None:
+        """Questions of this part go to this address."""
+        self._asking[part].ask_at(address)
+        self.operator.modes.ask_at(part.partition(".")[0], address)
+
     def on_part(self, name: str, action: Callable[[Any, int], Any]) -> Any:
         """Calls ``action(part, now)`` with a part of the cell at its present time."""
         return self._pump.act(lambda now: action(self._cell.parts[name], now))
 
-    def advance(self, duration: float) -> None:
-        self._pump.advance(duration_ns(duration))
+    def advance(self, duration: float) -> Later | None:
+        """Runs ahead; a `Later` if time must wait for another process on the way."""
+        return self._pump.advance(duration_ns(duration))
 
     def _note_all(self, event: Event) -> None:
         self._traffic.note(event)
@@ -348,6 +380,11 @@ class Live:
             raise ConfigError("REAL robots run in real time", value=options.rate, allowed="1")
         return [Dial(each, device_place(each.where), self._pump) for each in callers]
 
+    def _make_asking(self, options: Options) -> dict[str, AskingWire]:
+        """The connections to the processes that parts of this cell ask, by part."""
+        asking = {} if options.vision_inside else self._cell.asking()
+        return {name: AskingWire(part, self._pump) for name, part in asking.items()}
+
     def _doors(self, wires: dict[str, Wire], *, page: bool) -> dict[str, AnyFace]:
         """The faces beside the cell; a page without a link of a robot gets one of its own, whose
         wires are added."""
@@ -408,6 +445,11 @@ class Live:
         """Whether a command would command a REAL robot, or make a robot REAL."""
         real = bool(self.operator.robots.real())
         return self._real_allowed and self.commands.needs_secret(command, real=real)
+
+
+def _built(config: CellConfig, options: Options) -> Cell:
+    build = build_cell if options.vision_inside else build_live_cell
+    return build(config, options.run or run_of(config, options.rate))
 
 
 def run_of(config: CellConfig, rate: Rate) -> Run:
@@ -485,14 +527,18 @@ class OperatorApi:
             DeviceCommands(config, self.robots, cell.parts, pump),
             SceneQuery(config, self.robots, around.here, cell.parts, runs),
             around,
-            *self._robot_subjects(cell.parts, pump),
+            *self._robot_subjects(cell.parts, pump, runs, files),
             *self._program_subjects(config, clock, cell.parts, runs, files),
         )
 
-    def _robot_subjects(self, parts: dict[str, Part], pump: Pump) -> tuple[Subject, ...]:
+    def _robot_subjects(
+        self, parts: dict[str, Part], pump: Pump, runs: BackgroundRuns, files: FilesFolder
+    ) -> tuple[Subject, ...]:
         self._pick_place = PickPlaceCommands(self.robots, self.log)
         return (
             PartCommands(parts, pump),
+            CameraCommands(parts, pump, runs),
+            *fleet_commands(parts, self.robots, pump),
             self.events,
             self.history,
             self.modes,
@@ -501,8 +547,12 @@ class OperatorApi:
             PointCommands(self.robots, parts),
             TeachCommands(self.robots),
             self._pick_place,
+            JobViews(self.robots),
+            VisionPictures(self.robots, runs),
             OperationModeCommands(self.robots, self.log),
             ToolCommands(self.robots),
+            HandEyeCommands(self.robots, files),
+            HandEyeView(self.robots, pump, runs),
         )
 
     def _program_subjects(
@@ -521,7 +571,8 @@ class OperatorApi:
         folder = ProjectFolder(config, files)
         self.project = ProjectCommands(config, self.robots, parts, folder, programs)
         library = LibraryCommands(config, self.robots, folder)
-        return (programs, self.play, library, self.project, MdiCommands(self.robots))
+        lines, detectors = MdiCommands(self.robots), DetectorCommands(config, self.robots)
+        return (programs, self.play, library, self.project, lines, detectors)
 
     def commands(self) -> Commands:
         return Commands(command for subject in self._subjects for command in subject.commands())

@@ -82,7 +82,9 @@ class StandIn:
 
     def forward(self, seconds: float) -> None:
         """Lets simulated seconds pass."""
-        self._call(lambda live: live.advance(seconds))
+        later = self._call(lambda live: live.advance(seconds))
+        if later is not None:
+            self._wait_for(later)
 
     def do(self, command: str, **parameters: Any) -> Any:
         """Runs a command of the control endpoint; RuntimeError if it is refused."""
@@ -191,7 +193,7 @@ class StandIn:
         cell, seed, rules, rate, hmi = self._settings
         config = load_config(cell, seed=seed)
         files = None if self._files is None else Path(self._files)
-        options = Options(rate, ephemeral=True, hmi=hmi, files=files)
+        options = Options(rate, ephemeral=True, hmi=hmi, files=files, vision_inside=True)
         live = Live(config if rules else config.without_rules(), options)
         await live.start()
         self._live = live

@@ -28,7 +28,7 @@ from understudy.ports import (
     Snapshot,
     Tally,
 )
-from understudy.ports.device import Device
+from understudy.ports.device import Device, Mount
 from understudy.registry import module_of
 from understudy.robots.arm import Config, build
 from understudy.robots.arm.controller import VirtualController as ArmController
@@ -135,7 +135,7 @@ class VirtualController:
         tempo = ClockState()
         deps = Deps(fault_source(Rules(), 0), lambda name: read_model(name, beside=""), tempo)
         inner = build("arm", arm, deps)
-        mounted = mount_devices("arm", inner, devices, deps.fault_source)
+        mounted = mount_devices("arm", inner, devices, Mount(deps.fault_source))
         around: EnvironmentConfig = read(environment or {}, EnvironmentConfig)
         surroundings = CellEnvironment(around.build(deps.read))
         whole = (arm, devices, around, contents((arm, around), deps.read))

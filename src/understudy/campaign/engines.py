@@ -69,7 +69,7 @@ def ray(planned: PlanFile, specs: Iterable[RunSpec], workers: int) -> Iterator[O
     try:
         import ray  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        raise NotInstalledError(f"needs ray: {install_command('understudy[campaign]')}") from None
+        raise NotInstalledError(f"needs ray: {install_command('ray')}") from None
     started = not ray.is_initialized()
     if started:
         address = os.environ.get("RAY_ADDRESS")

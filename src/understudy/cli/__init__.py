@@ -89,6 +89,16 @@ COMMANDS = {
         "Run, watch, stop and reset the pick & place job of a robot.",
         "pick-place run --cell pick_place --cycles 10",
     ),
+    "vision": Command(
+        "vision",
+        "Run the vision process: pictures in, detected objects out.",
+        "vision --camera opencv:0 --hand-eye hand_eye_calib.yaml",
+    ),
+    "calibrate": Command(
+        "calibrate",
+        "Calibrate a camera: its place on the robot (hand-eye), and its intrinsics.",
+        "calibrate hand-eye --cell calibration --out hand_eye_calib.yaml --report report.html",
+    ),
     "campaign": Command(
         "campaign",
         "Run a cell with many seeds and values: pass rate, distributions, smallest failures.",

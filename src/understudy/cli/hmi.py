@@ -4,18 +4,17 @@ The listening socket belongs to the cell's process, and the HMI process inherits
 the same after a restart, and connections that arrive meanwhile wait instead of being refused.
 """
 
-import asyncio
-import contextlib
 import errno
 import logging
 import os
 import socket
 import sys
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 
+from understudy.cli.child_process import ChildProcess, Program
 from understudy.config import Hmi
 from understudy.errors import ConfigError, install_command
 from understudy.hmi.access import (
@@ -32,10 +31,6 @@ log = logging.getLogger(__name__)
 
 ENDPOINT = "hmi"
 NEEDS = {"nicegui": "nicegui", "zmq": "pyzmq"}
-CLOSING_SECONDS = 1.0
-FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.25, 15.0
-HEALTHY_SECONDS = 30.0
-"""A process that ran for this long has started properly: the next restart delay is the first."""
 
 
 def missing_extra() -> str | None:
@@ -82,8 +77,7 @@ class PageProcess:
         ]
         self._listener = _listen(config.host, port, or_free=or_free)
         self._was_ready = False
-        self._process: asyncio.subprocess.Process | None = None
-        self._supervisor: asyncio.Task[None] | None = None
+        self._child: ChildProcess | None = None
 
     @property
     def address(self) -> str:
@@ -98,7 +92,7 @@ class PageProcess:
 
     @property
     def pid(self) -> int | None:
-        return self._process.pid if self._process else None
+        return self._child.pid if self._child else None
 
     def start(
         self,
@@ -113,50 +107,25 @@ class PageProcess:
         addresses = [f"--{door}={endpoints[name]}" for door, name in doors.items()]
         if doors["status"] in with_password:
             addresses.append("--status-password")
-        self._supervisor = asyncio.get_running_loop().create_task(self._supervise(addresses, ready))
+        fd = self._listener.fileno()
+        own = [f"--host={self._access.host}", f"--fd={fd}", "--follow-stdin"]
+        command = [sys.executable, "-m", "understudy.hmi", *addresses, *own, *self._limits]
+        program = Program(
+            "the page's process",
+            lambda: command,
+            env=_environment(self._access, self._secret),
+            descriptors=(fd,),
+        )
+        self._child = ChildProcess(program, partial(self._read_line, ready=ready))
+        self._child.start()
 
     async def stop(self) -> int | None:
         """Ends the process, by force after a timeout; returns its exit code."""
-        if self._supervisor is not None:
-            self._supervisor.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._supervisor
-        return await self._end()
+        return await self._child.stop() if self._child else None
 
     def close(self) -> None:
         """Frees the port."""
         self._listener.close()
-
-    # ── process ──
-
-    async def _supervise(self, addresses: list[str], ready: Callable[[], None]) -> None:
-        delay = FIRST_DELAY_SECONDS
-        while True:
-            begun = time.monotonic()
-            code = await self._run_once(addresses, ready)
-            if time.monotonic() - begun > HEALTHY_SECONDS:
-                delay = FIRST_DELAY_SECONDS
-            log.warning("the page's process ended (%s); it is started again in %g s", code, delay)
-            await asyncio.sleep(delay)
-            delay = min(2.0 * delay, LONGEST_DELAY_SECONDS)
-
-    async def _run_once(self, addresses: list[str], ready: Callable[[], None]) -> int:
-        fd = self._listener.fileno()
-        own = [f"--host={self._access.host}", f"--fd={fd}", "--follow-stdin"]
-        self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "understudy.hmi", *addresses, *own, *self._limits),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            pass_fds=[fd],
-            env=_environment(self._access, self._secret),
-            # Ctrl-C in a terminal goes to the whole group; this process ends with the cell instead.
-            start_new_session=True,
-        )
-        output = self._process.stdout
-        assert output is not None
-        while line := await output.readline():
-            self._read_line(line.decode("utf-8", "replace").rstrip(), ready)
-        return await self._process.wait()
 
     def _read_line(self, line: str, ready: Callable[[], None]) -> None:
         if line != "ready":
@@ -164,19 +133,6 @@ class PageProcess:
         elif not self._was_ready:
             self._was_ready = True
             ready()
-
-    async def _end(self) -> int | None:
-        process = self._process
-        if process is None or process.returncode is not None:
-            return None
-        try:
-            async with asyncio.timeout(CLOSING_SECONDS):
-                await process.communicate(b"")  # closes its input
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.communicate()
-        return process.returncode
 
 
 def _listen(host: str, port: int, *, or_free: bool = False) -> socket.socket:

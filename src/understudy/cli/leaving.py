@@ -1,12 +1,13 @@
 """The end of a cell by signals: the first one closes it, a second one ends the process at once."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from understudy.app import guard
@@ -62,6 +63,22 @@ class EndOnSignals:
     def _handle(self) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         self._end()
+
+
+@contextlib.contextmanager
+def signals_as_ctrl_c() -> Iterator[None]:
+    """Inside, SIGTERM and SIGHUP raise KeyboardInterrupt, as SIGINT does: a command that has set a
+    robot in motion can stop it before it ends."""
+    before = {
+        number: signal.signal(number, signal.default_int_handler)
+        for number in ENDING
+        if not _is_ignored(number)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _interrupt_no_more() -> None:

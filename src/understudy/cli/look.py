@@ -29,7 +29,8 @@ OPTIONAL = {
     "xacro": ("xacro", "robot descriptions in xacro files"),
     "eaik": ("eaik", "inverse kinematics of arms without a spherical wrist"),
     "nicegui": ("nicegui", "the page"),
-    "zmq": ("pyzmq", "page"),
+    "zmq": ("pyzmq", "page, vision process"),
+    "cv2": ("opencv-python-headless", "vision: virtual camera, vision process, calibration"),
     "serial": ("pyserial", "serial lines of real controllers"),
     "pymodbus": ("pymodbus", "PLCs of REAL mobile robots"),
     "can": ("python-can", "CAN buses of REAL mobile robots"),
@@ -87,11 +88,17 @@ def faults() -> None:
 
 def doctor() -> None:
     """What is installed here, what is missing, and how to install it."""
-    table = _table("", "what", "state", "how to get it")
+    table, cures = _table("", "what", "state"), dict[str, str]()
     for ok, what, state, cure in _findings():
-        mark = "[green]ok[/green]" if ok else "[yellow]--[/yellow]"
-        table.add_row(mark, escape(what), escape(state), "" if ok else escape(cure))
-    Console().print(table)
+        table.add_row(
+            "[green]ok[/green]" if ok else "[yellow]--[/yellow]", escape(what), escape(state)
+        )
+        if not ok:
+            cures[what] = cure
+    console = Console()
+    console.print(table)
+    for what, cure in cures.items():  # below the table: a command in a cell is cut into lines
+        console.print(f"{what}: {cure}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _findings() -> list[tuple[bool, str, str, str]]:

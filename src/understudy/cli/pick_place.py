@@ -11,10 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from understudy.app.control_client import request, result_of
+from understudy.app.control_client import result_of
 from understudy.app.ready_file import Ready, printable
+from understudy.cli.job_client import ask_job, fail, warn_if_time_stands
 from understudy.cli.status import OneReadyOption, one_cell
 from understudy.cli.warm import announce
+from understudy.config.pick_place.vision import VisionSource
 from understudy.errors import ConfigError, Refused
 from understudy.ports.pick_place import GOOD_ENDS
 
@@ -36,6 +38,13 @@ RobotOption = Annotated[
 RunningOption = Annotated[
     str, typer.Option("--running", metavar="NAME", help="name or process id of a running cell")
 ]
+VisionOption = Annotated[
+    VisionSource | None,
+    typer.Option(
+        help="where detections come from: `process` looks at rendered pictures, `ground_truth` "
+        "knows the parts; default: as in the cell file"
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
 
 
@@ -50,6 +59,7 @@ def run(
     most_s: Annotated[
         float, typer.Option(min=0.001, max=1e6, help="simulated seconds of a headless run, at most")
     ] = 3600.0,
+    vision: VisionOption = None,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="start the job of a running cell, and leave")
     ] = False,
@@ -64,12 +74,14 @@ def run(
     if cycles == 0:
         raise ConfigError("--cycles", value=cycles, allowed="1 and more, or -1")
     if cell:
-        _run_headless(cell, robot, cycles, seed, most_s, as_json)
+        _run_headless(cell, robot, cycles, seed, most_s, vision, as_json)
         return
+    if vision is not None:
+        raise ConfigError("--vision is for a headless run", allowed="--cell CELL --vision …")
     ready = one_cell(running, ready_file)
-    name = _ask(ready, "pick_place", robot)["robot"]
-    _ask(ready, "enable", name)
-    status = _ask(ready, "start_pick_place", name, max_cycles=cycles)
+    name = ask_job(ready, "pick_place", robot)["robot"]
+    ask_job(ready, "enable", name)
+    status = ask_job(ready, "start_pick_place", name, max_cycles=cycles)
     if not no_wait:
         status = _watched(ready, robot, status)
     _show(status, as_json)
@@ -85,7 +97,7 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show state, counts and times of the job."""
-    _show(_ask(one_cell(running, ready_file), "pick_place", robot), as_json)
+    _show(ask_job(one_cell(running, ready_file), "pick_place", robot), as_json)
 
 
 @pick_place.command()
@@ -96,7 +108,7 @@ def stop(
     as_json: JsonOption = False,
 ) -> None:
     """Stop the job: the arm brakes, the hand keeps its part."""
-    _show(_ask(one_cell(running, ready_file), "stop_pick_place", robot), as_json)
+    _show(ask_job(one_cell(running, ready_file), "stop_pick_place", robot), as_json)
 
 
 @pick_place.command()
@@ -111,26 +123,32 @@ def reset(
     After an emergency stop reset the robot first: `understudy ctl reset`.
     """
     ready = one_cell(running, ready_file)
-    name = _ask(ready, "pick_place", robot)["robot"]
-    _ask(ready, "enable", name)
-    _show(_ask(ready, "reset_pick_place", name), as_json)
+    name = ask_job(ready, "pick_place", robot)["robot"]
+    ask_job(ready, "enable", name)
+    _show(ask_job(ready, "reset_pick_place", name), as_json)
 
 
 # ── headless ────────────────────────────────────────────────────────────────────────────────────
 
 
 def _run_headless(
-    cell: str, robot: str, cycles: int, seed: int | None, most_s: float, as_json: bool
+    cell: str,
+    robot: str,
+    cycles: int,
+    seed: int | None,
+    most_s: float,
+    vision: VisionSource | None,
+    as_json: bool,
 ) -> None:
     from understudy.app.pick_place_run import run_headless
     from understudy.config import load_config
 
     announce()
     config = load_config(cell, seed=seed)
+    config = config if vision is None else config.with_vision(vision)
     summary = run_headless(config, robot=robot, cycles=cycles, most_s=most_s)
     if isinstance(summary, Refused):
-        print(f"{cell}: {summary.reason}", file=sys.stderr)
-        raise typer.Exit(1)
+        fail(f"{cell}: {summary.reason}")
     if as_json:
         print(json.dumps(to_builtins(summary)))
     else:
@@ -163,25 +181,10 @@ def _show_summary(summary: "Summary") -> None:
 # ── a running cell ──────────────────────────────────────────────────────────────────────────────
 
 
-def _ask(ready: Ready, command: str, robot: str, **parameters: Any) -> dict[str, Any]:
-    """The status of the job after a command; a refusal ends the program with exit code 1."""
-    asked = {"do": command, **({"robot": robot} if robot else {}), **parameters}
-    reply = request(ready, asked)
-    if not reply.get("ok"):
-        print(f"{ready.title}: {printable(str(reply.get('error')))}", file=sys.stderr)
-        raise typer.Exit(1)
-    found: dict[str, Any] = reply["result"]
-    return found
-
-
 def _watched(ready: Ready, robot: str, status: dict[str, Any]) -> dict[str, Any]:
     """The status at the end of the run; prints a line for every cycle."""
-    known, now = status["cycle_count"], result_of(ready, {"do": "now"})
-    if now.get("paused") or now["rate"] in (0, "step"):
-        print(
-            f"{ready.title}: time stands still; `understudy ctl resume` lets it run",
-            file=sys.stderr,
-        )
+    known = status["cycle_count"]
+    warn_if_time_stands(ready)
     while status["running"]:
         sleep(LOOK_SECONDS)
         status = result_of(ready, {"do": "pick_place", **({"robot": robot} if robot else {})})

@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -24,8 +24,10 @@ from understudy.app.live import Live, Options, files_folder, run_of
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
 from understudy.cli.leaving import EndOnSignals
+from understudy.cli.pick_place import VisionOption
 from understudy.cli.terminals import Terminals, terminals
 from understudy.cli.transcript import Transcript
+from understudy.cli.vision_process import VisionProcesses
 from understudy.cli.warm import announce
 from understudy.config import CellConfig, Hmi, load_config
 from understudy.config.files import read_program
@@ -120,10 +122,12 @@ def run(
     robots: RobotCount = None,
     shard: ShardText = None,
     hmi: WithPage = None,
+    vision: VisionOption = None,
 ) -> None:
     """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
     log_to_stderr()
     config = _divided(load_config(cell, seed=seed), robots, shard)
+    config = config if vision is None else config.with_vision(vision)
     pace = _rate(rate) if rate else config.simulation.simulation.default_time_scale
     this_run = run_of(config, pace)
     chat = _Log(log_file, _facts(cell, config, this_run)) if log_file else None
@@ -201,11 +205,12 @@ async def _live(
         signals = EndOnSignals([file.path for file in files])
         ends.callback(signals.install(live.finished.set))
         await live.listen()
-        if chat:
-            # after the wires, so that the transcript has their closing too
+        if chat:  # after the wires, so that the transcript has their closing too
             ends.callback(chat.close)
         ends.push_async_callback(_stop, live, page)
         live.load()
+        eyes = VisionProcesses(live, partial(_vision_is_up, live, files, with_page=bool(page)))
+        ends.push_async_callback(eyes.stop)
         if chat:
             chat.transcript.open()
         for file in files:
@@ -214,8 +219,7 @@ async def _live(
         _show(config, live.endpoints)
         if page:
             page.start(live.endpoints, partial(_page_is_up, live, files, page), live.with_password)
-        await _find_self_pairs(live)
-        await _prepare(live)
+        await _prepare(live, eyes)
         if on_start and not live.finished.is_set():
             on_start.start(live)
             ends.push_async_callback(on_start.stop)
@@ -246,8 +250,17 @@ async def _find_self_pairs(live: Live) -> None:
         bar.stop()
 
 
-async def _prepare(live: Live) -> None:
-    """Loads what a first motion needs, before time runs: no motion has to wait for it.
+async def _prepare(live: Live, eyes: VisionProcesses) -> None:
+    """Starts the vision processes, and loads what a first motion needs before time runs."""
+    eyes.start()
+    await _find_self_pairs(live)
+    await _prepare_motion(live)
+    await _until_finished(live, eyes.wait())
+    eyes.check()
+
+
+async def _prepare_motion(live: Live) -> None:
+    """Loads what a first motion needs: no motion has to wait for it.
 
     An empty kernel cache is filled first, by another process: wires and page answer meanwhile.
     Loaded objects stay, so they are taken out of garbage collection (a collection over them would
@@ -325,9 +338,22 @@ def _page(config: CellConfig, options: Options) -> page_process.PageProcess | No
 def _page_is_up(live: Live, files: list[ReadyFile], page: page_process.PageProcess) -> None:
     live.endpoints[page_process.ENDPOINT] = page.address
     Console(soft_wrap=True).print(f"Page: {page.visit}")
+    _write_again(live, files, ())
+
+
+def _vision_is_up(
+    live: Live, files: list[ReadyFile], robot: str, address: str, *, with_page: bool
+) -> None:
+    live.endpoints[f"{robot}.vision"] = address
+    Console(soft_wrap=True).print(f"Vision of {robot}: {address}")
+    starts = with_page and page_process.ENDPOINT not in live.endpoints
+    _write_again(live, files, STARTING if starts else ())
+
+
+def _write_again(live: Live, files: list[ReadyFile], starting: Sequence[str]) -> None:
     for file in files:
         try:
-            file.write(live.config.name, live.rate, live.endpoints)
+            file.write(live.config.name, live.rate, live.endpoints, starting)
         except ConfigError as problem:
             log.warning("%s", problem)
 
@@ -470,7 +496,8 @@ class ProgramOnStart:
             if paused and not before:
                 print(f"{self._file}: waiting for cycle_start", flush=True)
             if live.rate == "step":
-                live.advance(STEP_SECONDS)
+                if (later := live.advance(STEP_SECONDS)) is not None:
+                    await _settled(later)
                 await asyncio.sleep(0)
                 continue
             with contextlib.suppress(TimeoutError):
@@ -481,10 +508,14 @@ async def _call(live: Live, name: str, parameters: dict[str, Any]) -> Refused | 
     """Calls a command, waits for a late answer, returns the refusal if there is one."""
     answer = live.commands.call(name, parameters, "operator")
     if isinstance(answer, Later):
-        ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        answer.then(ended.set_result)
-        answer = await ended
+        answer = await _settled(answer)
     return answer if isinstance(answer, Refused) else None
+
+
+async def _settled(later: Later) -> Any:
+    ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    later.then(ended.set_result)
+    return await ended
 
 
 def _runner(live: Live, name: str) -> Robot:
