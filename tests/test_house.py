@@ -4,7 +4,10 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -35,45 +38,95 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.fixture(params=SOURCES, ids=name_of)
-def source(request: pytest.FixtureRequest) -> str:
-    path: Path = request.param
-    return path.read_text()
+class Function(NamedTuple):
+    """A function of a module; a kernel is marked with `# kernel`."""
+
+    name: str
+    length: int
+    kernel: bool
 
 
-def test_module_is_short_and_says_what_it_is(source: str) -> None:
-    assert len(source.splitlines()) <= MODULE_LIMIT
-    assert ast.get_docstring(ast.parse(source)), "every module begins with a docstring"
+class Module(NamedTuple):
+    """What the rules ask of a module. Its syntax tree is not kept: it is large."""
+
+    name: str
+    length: int
+    docstring: str
+    functions: list[Function]
+    protocols: dict[str, int]
+    """Name → number of methods."""
+    imports: list[str]
 
 
-def test_functions_fit_a_screen(source: str) -> None:
-    lines = source.splitlines()
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        kernel = "# kernel" in lines[node.lineno - 1]
-        limit = KERNEL_LIMIT if kernel else FUNCTION_LIMIT
-        assert node.end_lineno is not None
-        length = node.end_lineno - node.lineno + 1
-        assert length <= limit, f"{node.name} has {length} lines, {limit} are allowed"
+@cache
+def module(path: Path) -> Module:
+    source = path.read_text()
+    lines, tree = source.splitlines(), ast.parse(source)
+    found = Module(name_of(path), len(lines), ast.get_docstring(tree) or "", [], {}, [])
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                length = (node.end_lineno or 0) - node.lineno + 1
+                kernel = "# kernel" in lines[node.lineno - 1]
+                found.functions.append(Function(node.name, length, kernel))
+            case ast.ClassDef() if any(_is_protocol(base) for base in node.bases):
+                methods = [child for child in node.body if isinstance(child, ast.FunctionDef)]
+                found.protocols[node.name] = len(methods)
+            case ast.ImportFrom(module=str(origin)):
+                found.imports.append(origin)
+            case ast.Import():
+                found.imports.extend(each.name for each in node.names)
+    return found
 
 
-def test_protocols_are_small(source: str) -> None:
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.ClassDef):
-            continue
-        if any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases):
-            methods = [child for child in node.body if isinstance(child, ast.FunctionDef)]
-            assert len(methods) <= PROTOCOL_LIMIT, f"{node.name} wants to be two Protocols"
+def _is_protocol(base: ast.expr) -> bool:
+    return isinstance(base, ast.Name) and base.id == "Protocol"
 
 
-def test_every_kernel_has_a_plain_oracle_in_the_tests() -> None:
+def none_of(found: Iterable[str]) -> None:
+    """Fails with everything that was found. One test looks at all files: a test per file costs more
+    time than the file."""
+    assert not (rows := list(found)), "\n".join(rows)
+
+
+@pytest.fixture(scope="module")
+def modules() -> list[Module]:
+    return [module(path) for path in SOURCES]
+
+
+def test_modules_are_short_and_say_what_they_are(modules: list[Module]) -> None:
+    assert modules
+    none_of(f"{each.name}: {each.length} lines" for each in modules if each.length > MODULE_LIMIT)
+    none_of(f"{each.name}: no docstring" for each in modules if not each.docstring)
+
+
+def test_functions_fit_a_screen(modules: list[Module]) -> None:
+    none_of(
+        f"{each.name}: {name} has {length} lines, {limit} are allowed"
+        for each in modules
+        for name, length, kernel in each.functions
+        if length > (limit := KERNEL_LIMIT if kernel else FUNCTION_LIMIT)
+    )
+
+
+def test_protocols_are_small(modules: list[Module]) -> None:
+    none_of(
+        f"{each.name}: {name} wants to be two Protocols"
+        for each in modules
+        for name, methods in each.protocols.items()
+        if methods > PROTOCOL_LIMIT
+    )
+
+
+def test_every_kernel_has_a_plain_oracle_in_the_tests(modules: list[Module]) -> None:
     tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
-    for path in SOURCES:
-        lines = path.read_text().splitlines()
-        for node in ast.walk(ast.parse("\n".join(lines))):
-            if isinstance(node, ast.FunctionDef) and "# kernel" in lines[node.lineno - 1]:
-                assert f"oracle of {node.name}" in tests, f"{name_of(path)}: {node.name}"
+    oracles = set(re.findall(r"oracle of (\w+)", tests))
+    none_of(
+        f"{each.name}: {name}"
+        for each in modules
+        for name, _, kernel in each.functions
+        if kernel and name not in oracles
+    )
 
 
 def codecs() -> list[Path]:
@@ -88,24 +141,24 @@ def codecs() -> list[Path]:
 
 @pytest.mark.parametrize("path", codecs(), ids=name_of)
 def test_faces_and_drivers_know_no_physics_no_sockets_and_no_simulated_robot(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
-        modules = [node.module] if isinstance(node, ast.ImportFrom) else []
-        modules += [each.name for each in node.names] if isinstance(node, ast.Import) else []
-        for module in filter(None, modules):
-            assert module.split(".")[0] not in ("asyncio", "socket", "time", "datetime"), module
-            room, _, inside = module.removeprefix("understudy.").partition(".")
-            if not module.startswith("understudy.") or f"{room}.{inside}" in CODEC_VALUES:
-                continue
-            assert room in CODEC_ROOMS, module
-            if room == "robots":
-                assert inside.partition(".")[2].split(".")[0] not in SIMULATED, module
+    for name in module(path).imports:
+        assert name.split(".")[0] not in ("asyncio", "socket", "time", "datetime"), name
+        room, _, inside = name.removeprefix("understudy.").partition(".")
+        if not name.startswith("understudy.") or f"{room}.{inside}" in CODEC_VALUES:
+            continue
+        assert room in CODEC_ROOMS, name
+        if room == "robots":
+            assert inside.partition(".")[2].split(".")[0] not in SIMULATED, name
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=name_of)
-def test_wording_is_plain(path: Path) -> None:
-    lines = enumerate(path.read_text().splitlines(), start=1)
-    found = [f"{number}: {line.strip()}" for number, line in lines if BANNED.search(line)]
-    assert not found, "\n".join(found)
+def test_wording_is_plain() -> None:
+    none_of(
+        f"{name_of(path)}:{number}: {line.strip()}"
+        for path in TEXTS
+        if BANNED.search(text := path.read_text())
+        for number, line in enumerate(text.splitlines(), start=1)
+        if BANNED.search(line)
+    )
 
 
 def test_floors_hold() -> None:
