@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
 PIP    := $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install -c constraints.txt
-JOBS   ?= 2
+# More than the two cores of a small machine: many tests wait for browsers and processes.
+JOBS   ?= 3
 CELL   ?= default
 ARGS   ?=
 # With it every process, of which the tests start hundreds, would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run shell test check bench soak firmware constraints clean
+.PHONY: run shell test check bench pictures soak firmware constraints clean
 
 ## run: set up, and start a cell; make run CELL=g60_welding ARGS="--rate 10"
 run: $(VENV)/.runtime
@@ -34,6 +35,10 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(PY) -m benchmarks
 
+## pictures: take the screenshots of the docs anew; make pictures ARGS="fleet_page"
+pictures: $(VENV)/.dev
+	$(PY) -m tests.pictures $(ARGS)
+
 ## soak: the full-size runs, and properties tried on examples that no run has seen
 soak: $(VENV)/.dev
 	$(PY) -m pytest -m soak -s -o faulthandler_timeout=0
@@ -52,8 +57,8 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv --without-pip $(VENV)
 
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@echo "set-up 2 of 3: installing packages (about 195 MB with their dependencies)"
-	@$(PIP) -e '.[mesh,hmi,serial,nats]'
+	@echo "set-up 2 of 3: installing packages (about 255 MB with their dependencies)"
+	@$(PIP) -e '.[mesh,hmi,serial,nats,vision]'
 	@echo "set-up 3 of 3: compiling kernels, once"
 	@$(VENV)/bin/understudy warm
 	@touch $@
