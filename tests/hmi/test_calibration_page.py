@@ -92,6 +92,7 @@ def test_an_empty_set_says_what_to_do(screen: Screen, cell: StandIn) -> None:
     screen.reads("pose-count", "Poses captured: 0/15")
     screen.reads("reprojection", "-- mm")
     screen.reads("coverage-advice", "Missing: turn the flange further about r+x, r-x")
+    screen.reads("calib-advice", "Move the robot until its camera sees the target")
     screen.until(lambda: len(report(screen)["joints"]) == 6, "joints")
     assert screen.page.locator(".u-missing-turn").count() == 6
     screen.press("calib-compute")
@@ -131,6 +132,27 @@ def test_automatic_run_cancel_and_saved_matrix(screen: Screen, cell: StandIn, fo
     assert np.abs(found[:3, 3] * MM - TRUE_CAMERA[:3, 3]).max() < 0.3 * MM
 
 
+def test_a_file_that_exists_is_replaced_only_after_a_question(
+    screen: Screen, cell: StandIn, folder: Path
+) -> None:
+    (folder / "older.yaml").write_text("hand_eye_calibration: older\n")
+    screen.press("calib-save")
+    screen.at("save-name").fill("older.yaml")
+    screen.press("do-save")
+    screen.reads("save-exists", "older.yaml exists already. Replace it?")
+    screen.reads("do-save", "Replace")
+    screen.at("save-name").fill("other.yaml")
+    screen.reads("do-save", "Save")
+    assert (folder / "older.yaml").read_text() == "hand_eye_calibration: older\n"
+    screen.at("save-name").fill("older.yaml")
+    screen.press("do-save")
+    screen.reads("do-save", "Replace")
+    screen.press("do-save")
+    no_dialog(screen)
+    assert read_calibration((folder / "older.yaml").read_text(), "older.yaml").matrix
+    assert not (folder / "other.yaml").exists()
+
+
 BOARD = {
     "name": "board", "type": "box", "dimensions_mm": [210, 150, 6],
     "board": {"type": "charuco", "columns": 7, "rows": 5, "square_mm": 30},
@@ -162,6 +184,7 @@ def test_by_hand_delete_compute_validate_capture(screen: Screen, cell: StandIn) 
     screen.reads("calib-advice", "the target may have moved")
     screen.press("calib-save")
     screen.reads("save-failed", "A check of this result has failed")
+    screen.at("save-name").fill("failed.yaml")
     screen.press("do-save")
     screen.page.locator(".q-notification", has_text="Saved: ").first.wait_for()
     no_dialog(screen)

@@ -278,6 +278,7 @@ def test_detectors_are_set_with_a_form(screen: Screen, second: Screen, cell: Sta
         assert not cell.do("vision_detectors")["changed"]
         screen.at("detector-0-plane_z_mm").fill("50")
     screen.at("detector-0-plane_z_mm").fill("0")
+    second.at("detector-0-size_tolerance_mm").fill("7")
     screen.at("detectors-apply").focus()
     screen.page.keyboard.press("Enter")
     for each in (screen, second):
@@ -286,6 +287,9 @@ def test_detectors_are_set_with_a_form(screen: Screen, second: Screen, cell: Sta
     (now,) = cell.do("vision_detectors")["detectors"]
     assert (now["plane_z_mm"], now["min_confidence"]) == (0, 0.9)
     assert "size_tolerance_mm" not in now, "a default stays out"
+    second.reads("detectors-problem", "What you have written here is kept and not applied")
+    assert float(second.at("detector-0-size_tolerance_mm").input_value()) == 7
+    assert not screen.text("detectors-problem")
     cell.do("single_pick_place")
     cell.forward(20.0)
     screen.reads("last-error", "NO_OBJECT")
@@ -294,6 +298,8 @@ def test_detectors_are_set_with_a_form(screen: Screen, second: Screen, cell: Sta
     for each in (screen, second):
         each.reads("detectors-state", "as in the cell file")
         height(each, "50")
+        assert float(each.at("detector-0-size_tolerance_mm").input_value()) != 7
+        assert not each.text("detectors-problem")
 
 
 def test_an_emergency_stop_says_what_to_do(screen: Screen, cell: StandIn) -> None:

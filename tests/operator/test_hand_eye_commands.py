@@ -15,6 +15,7 @@ from understudy.config.pick_place.hand_eye import read_calibration
 from understudy.jobs.hand_eye.state import Checked, Saved, SavedPose
 from understudy.operator.hand_eye import HandEyeCommands
 from understudy.operator.hand_eye_view import without_picture
+from understudy.ports.hmi import FILE_EXISTS
 from understudy.space.matrix_rows import rows_mm
 
 
@@ -80,6 +81,10 @@ def test_the_file_is_written_in_the_folder_of_the_run(bench: Bench, tmp_path: An
     assert answer["text"] == text
     assert read_calibration(text, "calib.yaml").num_poses_used == 12
     assert save.run(save.parameters(file="cell/calib.yaml"))["text"] == text
+    for there in ("cell/calib.yaml", str(tmp_path / "cell" / "calib.yaml")):
+        assert save.run(save.parameters(file=there, replace=False)).code == FILE_EXISTS
+    assert save.run(save.parameters(file="cell/new.yaml", replace=False))["text"] == text
+    assert "outside" in save.run(save.parameters(file="../calib.yaml", replace=False)).reason
     (tmp_path / "notes.txt").write_text("mine")
     for wrong in ("notes.txt", "../calib.yaml", "/etc/calib.yaml"):
         assert save.run(save.parameters(file=wrong)).reason

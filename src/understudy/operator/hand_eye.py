@@ -11,6 +11,7 @@ from understudy.errors import ConfigError, Refused
 from understudy.operator.jobs import Act, Jobs, OfJob, called
 from understudy.operator.robots import Robots
 from understudy.operator.table import Command
+from understudy.ports.hmi import FILE_EXISTS
 
 HAND_EYE = "hand_eye"
 HEAD = b"hand_eye_calibration:"
@@ -39,11 +40,12 @@ class OfText(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Save(Struct, frozen=True, forbid_unknown_fields=True):
     """`file`: its name in the folder for files of this run. `force`: also a result whose check has
-    failed."""
+    failed. `replace`: false refuses a file that exists already."""
 
     robot: str = ""
     file: Annotated[str, Meta(max_length=1024)] = USUAL_FILE
     force: bool = False
+    replace: bool = True
 
 
 class OfPose(Struct, frozen=True, forbid_unknown_fields=True):
@@ -128,6 +130,8 @@ class HandEyeCommands:
         if isinstance(found, Refused):
             return found
         try:
+            if not given.replace and self._files.has(given.file):
+                return Refused(f"{given.file} exists already", code=FILE_EXISTS)
             path = self._files.write(given.file, found["text"].encode(), _is_ours)
         except ConfigError as problem:
             return Refused(str(problem))

@@ -23,6 +23,8 @@ ERROR = "ERROR"
 
 UNKNOWN_COMMAND, BAD_PARAMETERS, NOT_ALLOWED, REFUSED = 1, 2, 3, 4
 """Codes of the command table; a command may have codes of its own."""
+FILE_EXISTS = 5
+"""A command that writes a file was not to replace one."""
 NOT_A_REQUEST, UNKNOWN_TYPE, TOO_MUCH_AT_ONCE, BROKEN = 10, 11, 12, 13
 """Codes of the link."""
 NO_ANSWER, NOT_CONNECTED = 20, 21

@@ -10,6 +10,7 @@ from nicegui import ui
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import button
+from understudy.hmi.link import LinkError
 from understudy.hmi.texts import Texts
 
 KIND = "kind"
@@ -18,21 +19,31 @@ NUMBERS = ("number", "whole")
 OUTLINED = "dense outlined dark options-dense"
 PLACE = re.compile(r"detectors\.(\d+)\.(\w+)")
 """Number and key of a detector in a refusal."""
+Edits = Mapping[tuple[int, str, str], Any]
+"""(number and kind of a detector, key) → what the user has written there and not applied."""
 
 
 def detectors(browser: Browser) -> None:
-    """The detectors of the chosen robot, loaded again when they are changed, by any browser."""
+    """The detectors of the chosen robot, loaded again when they are changed, by any browser. What
+    the user has written and not applied stays."""
     with ui.element("div") as holder:
         place = ui.element("div").classes("u-detectors").props("data-mark=detectors")
     shown: list[Any] = [None]
+    forms: dict[str, Forms] = {}
 
     async def load() -> None:
-        found = await browser.query("vision_detectors", {"robot": browser.robot})
+        robot = browser.robot
+        found = await browser.query("vision_detectors", {"robot": robot})
         if found is None or place.is_deleted:
             return
+        edits = forms[robot].edits() if robot in forms else {}
+        forms.clear()
         place.clear()
         with place:
-            _show(browser, found)
+            if found["settable"]:
+                forms[robot] = Forms(browser, found, edits)
+            else:
+                _show_fixed(browser, found)
 
     def update() -> None:
         vision = browser.part("vision")
@@ -46,10 +57,8 @@ def detectors(browser: Browser) -> None:
     browser.on_update(update)
 
 
-def _show(browser: Browser, found: Mapping[str, Any]) -> None:
-    if found["settable"]:
-        Forms(browser, found)
-        return
+def _show_fixed(browser: Browser, found: Mapping[str, Any]) -> None:
+    """Detectors that cannot be set."""
     ui.label(browser.texts(f"camera.detectors_{found['source']}")).classes("u-caption")
     for table in found["detectors"]:
         ui.label(_row_text(table)).classes("u-detector")
@@ -63,8 +72,10 @@ def _row_text(table: Mapping[str, object]) -> str:
 class Forms:
     """The forms of all detectors, with buttons that apply them or set them back."""
 
-    def __init__(self, browser: Browser, found: Mapping[str, Any]) -> None:
+    def __init__(self, browser: Browser, found: Mapping[str, Any], edits: Edits) -> None:
+        """``edits``: of the forms that these replace."""
         self._browser = browser
+        self._sent = False
         texts, fields = browser.texts, found["fields"]
         changed = texts("camera.changed") if found["changed"] else texts("camera.unchanged")
         title = ui.label(f"{texts('camera.detectors')} · {changed}").classes("u-caption")
@@ -80,6 +91,14 @@ class Forms:
             apply.on_click(self._apply)
             back = button(texts("camera.as_in_file"), kind="u-small", mark="detectors-back")
             back.on_click(lambda: self._set(None))
+        if any([form.write(edits) for form in self._forms]):
+            self._problem.set_text(texts("camera.edits_kept"))
+
+    def edits(self) -> Edits:
+        """Empty when the user has applied them, or set them back."""
+        if self._sent:
+            return {}
+        return {key: value for form in self._forms for key, value in form.edits().items()}
 
     async def _apply(self) -> None:
         self._clear()
@@ -91,10 +110,12 @@ class Forms:
 
     async def _set(self, tables: list[Any] | None) -> None:
         self._clear()
+        self._sent = True
         given = {"robot": self._browser.robot, "detectors": tables}
-        refusal = await self._browser.refusal("set_vision_detectors", given)
-        if refusal:
-            self._refused(refusal)
+        answer = await self._browser.attempt("set_vision_detectors", given)
+        if isinstance(answer, LinkError):
+            self._sent = False
+            self._refused(answer.message)
 
     def _clear(self) -> None:
         self._problem.set_text("")
@@ -117,6 +138,7 @@ class Form:
         self, texts: Texts, number: int, table: Mapping[str, Any], fields: list[Any]
     ) -> None:
         self._texts = texts
+        self._number = number
         self._table = table
         self._fields = {field["name"]: field for field in fields}
         with ui.element("fieldset").classes("u-detector-form"):
@@ -128,6 +150,23 @@ class Form:
                 made = CONTROLS[field["type"]].make(field, value)
                 made.props(f"data-mark=detector-{number}-{name}").classes("u-detector-field")
                 self._inputs[name] = made
+        self._first = {name: made.value for name, made in self._inputs.items()}
+
+    def edits(self) -> Edits:
+        shown = {name: made.value for name, made in self._inputs.items()}
+        return {
+            (self._number, self._table[KIND], name): value
+            for name, value in shown.items()
+            if value != self._first[name]
+        }
+
+    def write(self, edits: Edits) -> bool:
+        """Writes what the user had written into the fields; False if it was nothing else than
+        they show."""
+        for (number, kind, name), value in edits.items():
+            if (number, kind) == (self._number, self._table[KIND]) and name in self._inputs:
+                self._inputs[name].value = value
+        return bool(self.edits())
 
     def clear(self) -> None:
         for each in self._inputs.values():

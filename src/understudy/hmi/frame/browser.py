@@ -69,14 +69,14 @@ class Browser:
         self.cell.refresh_soon()
         return answer
 
-    async def refusal(self, command: str, parameters: dict[str, Any]) -> str:
-        """As `command`, for pages that show a refusal themselves: why it is refused, or empty."""
+    async def attempt(self, command: str, parameters: dict[str, Any]) -> Any | LinkError:
+        """As `command`, for pages that show a refusal themselves: it is returned."""
         try:
-            await self._link.call(command, parameters, role=self.role)
+            answer = await self._link.call(command, parameters, role=self.role)
         except LinkError as refusal:
-            return refusal.message
+            return refusal
         self.cell.refresh_soon()
-        return ""
+        return answer
 
     async def robot_command(self, command: str, parameters: dict[str, Any] | None = None) -> Any:
         """A command to the chosen robot."""

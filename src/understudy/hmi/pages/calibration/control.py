@@ -15,6 +15,8 @@ from understudy.hmi.frame.widgets import (
     set_class,
     temporary_dialog,
 )
+from understudy.hmi.link import LinkError
+from understudy.ports.hmi import FILE_EXISTS
 
 METHODS = ("tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis")
 USUAL_FILE = "hand_eye_calib.yaml"
@@ -60,7 +62,7 @@ def control(browser: Browser) -> None:
         for order in ORDERS:
             _order(browser, order)
         save = _button(browser, "do_save", "w", "save")
-        save.on_click(lambda: _save_dialog(browser).open())
+        save.on_click(lambda: SaveDialog(browser).dialog.open())
     operator_only(browser, row, on_real=False)
 
     def update() -> None:
@@ -120,31 +122,49 @@ def _automatic(browser: Browser) -> ui.dialog:
     return dialog
 
 
-def _save_dialog(browser: Browser) -> ui.dialog:
-    """The name of the file, in the folder for files on the machine of the cell."""
-    texts = browser.texts
-    with temporary_dialog() as dialog, ui.card().classes("u-dialog u-calib-dialog"):
-        ui.label(texts("calibration.save_title")).classes("u-figure")
-        folder = browser.cell.status.get("files", "")
-        ui.label(texts("calibration.folder").format(folder=folder)).classes("u-caption")
-        name = ui.input(texts("calibration.file"), value=USUAL_FILE)
-        name.props("dense outlined dark data-mark=save-name")
-        failed = not all(each["passed"] for each in job_status(browser).get("checked", ()))
-        if failed:
-            warning = ui.label(texts("calibration.save_failed")).classes("u-alarm")
-            warning.props("data-mark=save-failed")
+class SaveDialog:
+    """The name of the file, in the folder for files on the machine of the cell. A file that exists
+    already is replaced after a second press."""
 
-        async def write() -> None:
-            dialog.close()
-            given = {"file": name.value or "", "force": failed}
-            saved = await browser.robot_command("hand_eye_save", given)
-            if saved is not None:
-                text = texts("calibration.saved").format(file=saved["file"])
-                ui.notify(text, type="positive", position="top", classes="u-calib-saved")
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        texts = browser.texts
+        self._failed = not all(each["passed"] for each in job_status(browser).get("checked", ()))
+        self._word = "calibration.do_save_anyway" if self._failed else "calibration.do_save"
+        with temporary_dialog() as self.dialog, ui.card().classes("u-dialog u-calib-dialog"):
+            ui.label(texts("calibration.save_title")).classes("u-figure")
+            folder = browser.cell.status.get("files", "")
+            ui.label(texts("calibration.folder").format(folder=folder)).classes("u-caption")
+            self._name = ui.input(texts("calibration.file"), value=USUAL_FILE)
+            self._name.props("dense outlined dark data-mark=save-name")
+            if self._failed:
+                warning = ui.label(texts("calibration.save_failed")).classes("u-alarm")
+                warning.props("data-mark=save-failed")
+            self._exists = ui.label().classes("u-alarm").props("data-mark=save-exists role=alert")
+            self._save = dialog_answers(browser, self.dialog, self._word, "do-save")
+        self._name.on_value_change(lambda: self._ask_to_replace(""))
+        self._save.on_click(self._write)
 
-        word = "calibration.do_save_anyway" if failed else "calibration.do_save"
-        dialog_answers(browser, dialog, word, "do-save").on_click(write)
-    return dialog
+    def _ask_to_replace(self, file: str) -> None:
+        texts = self._browser.texts
+        self._exists.set_text(texts("calibration.exists").format(file=file) if file else "")
+        self._save.set_text(texts("calibration.do_replace" if file else self._word))
+
+    async def _write(self) -> None:
+        browser, file = self._browser, self._name.value or ""
+        given = {
+            "robot": browser.robot, "file": file, "force": self._failed,
+            "replace": bool(self._exists.text),
+        }  # fmt: skip
+        saved = await browser.attempt("hand_eye_save", given)
+        if not isinstance(saved, LinkError):
+            self.dialog.close()
+            text = browser.texts("calibration.saved").format(file=saved["file"])
+            ui.notify(text, type="positive", position="top", classes="u-calib-saved")
+        elif saved.code == FILE_EXISTS:
+            self._ask_to_replace(file)
+        else:
+            browser.notify_refusal(saved.message)
 
 
 def _reset_dialog(browser: Browser) -> ui.dialog:
@@ -203,6 +223,8 @@ def advice_of(browser: Browser, job: Mapping[str, Any]) -> str:
         checks = [check["passed"] for check in job["checked"]]
         known = "unchecked" if not checks else "save" if all(checks) else "failed"
         return texts(f"calibration.advice.{known}").format(tolerance=job["tolerance_mm"])
+    if not job["captured"]:
+        return texts("calibration.advice.first")
     if missing := [row["direction"] for row in job["coverage"] if row["missing"]]:
         return texts("calibration.advice.turn").format(directions=", ".join(missing))
     return texts(f"calibration.advice.{'compute' if job['enough'] else 'more'}")
