@@ -91,7 +91,9 @@ class Forms:
             apply.on_click(self._apply)
             back = button(texts("camera.as_in_file"), kind="u-small", mark="detectors-back")
             back.on_click(lambda: self._set(None))
-        if any([form.write(edits) for form in self._forms]):
+        for form in self._forms:
+            form.write(edits)
+        if self.edits():
             self._problem.set_text(texts("camera.edits_kept"))
 
     def edits(self) -> Edits:
@@ -160,13 +162,11 @@ class Form:
             if value != self._first[name]
         }
 
-    def write(self, edits: Edits) -> bool:
-        """Writes what the user had written into the fields; False if it was nothing else than
-        they show."""
+    def write(self, edits: Edits) -> None:
+        """Writes what the user had written into the fields."""
         for (number, kind, name), value in edits.items():
             if (number, kind) == (self._number, self._table[KIND]) and name in self._inputs:
                 self._inputs[name].value = value
-        return bool(self.edits())
 
     def clear(self) -> None:
         for each in self._inputs.values():
