@@ -19,7 +19,7 @@ from understudy.hmi.frame.cell_state import (
 )
 from understudy.hmi.link import LinkError
 
-ESTOPPED = "Robot in emergency stop state"
+ESTOPPED = {"error": "Robot in emergency stop state", "code": 10}
 """The error of a mobile robot whose emergency stop is pressed."""
 
 
@@ -198,8 +198,8 @@ def test_events_are_bounded() -> None:
         ({}, {"state": "EmergencyStopped"}, "EmergencyStopped", "alarm"),
         ({}, {}, "Unknown", "off"),
         ({"state": "RUNNING", "moving": False}, {}, "RUNNING", "calm"),
-        ({"error": ESTOPPED}, {"state": "PAUSED"}, "ESTOP", "alarm"),
-        ({"error": ESTOPPED}, {"state": "ERROR"}, "ERROR", "alarm"),
+        (ESTOPPED, {"state": "PAUSED"}, "ESTOP", "alarm"),
+        (ESTOPPED, {"state": "ERROR"}, "ERROR", "alarm"),
         ({"error": ""}, {"state": "PAUSED"}, "PAUSED", "held"),
         ({"state": "RUNNING", "moving": True}, {}, "Moving", "busy"),
     ],

@@ -70,6 +70,7 @@ def facts(robot: Robot, addresses: Mapping[str, str]) -> dict[str, Any]:
         "connected": how.connected,
         "enabled": how.enabled,
         "error": how.error,
+        "code": how.code,
     }
 
 

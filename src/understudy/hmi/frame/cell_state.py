@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 from understudy.hmi.access import Role
 from understudy.hmi.link import AT_WORK, LinkError
+from understudy.ports.refusals import ESTOP
 
 log = logging.getLogger(__name__)
 
@@ -278,7 +279,7 @@ def robot_state(facts: Facts, view: Facts) -> RobotState:
     word = reported.partition(":")[0] or "Unknown"
     if word == "RUNNING" and facts.get("moving"):
         word = "Moving"  # a mobile robot reports RUNNING at rest, too
-    if word == "PAUSED" and "emergency stop" in str(facts.get("error") or ""):
+    if word == "PAUSED" and facts.get("code") == ESTOP:
         word = "ESTOP"  # a mobile robot reports PAUSED for obstacles and holds, too
     severity = SEVERITIES.get(word, "busy") if word != "Unknown" else "off"
     if facts.get("error"):

@@ -17,8 +17,9 @@ class MobileActions:
 
     def condition(self, now: int) -> Condition:
         fault = self._robot.fault(now)
-        error = fault.reason if fault else ""
-        return Condition(state=self._robot.state, moving=self._robot.moving(), error=error)
+        error, code = (fault.reason, fault.code) if fault else ("", 0)
+        moving = self._robot.moving()
+        return Condition(state=self._robot.state, moving=moving, error=error, code=code)
 
     def axis_reading(self, now: int) -> AxisReading:
         return AxisReading((), (), (), Pose(*self._robot.view(now).tcp))

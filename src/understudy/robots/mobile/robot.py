@@ -16,6 +16,7 @@ from understudy.ports.faults import Faults
 from understudy.ports.hmi import RobotView
 from understudy.ports.mobile import MasterLink, MasterSettings, Rows
 from understudy.ports.operation import VehicleBody
+from understudy.ports.refusals import ESTOP
 from understudy.robots.mobile.faults import FAULTS
 from understudy.units import MM
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 FAULT_CODE = "SIM_FAULT"
 NO_HARDWARE = Refused("this robot is REAL: its hardware is not simulated")
-EMERGENCY = Refused("Robot in emergency stop state")
+EMERGENCY = Refused("Robot in emergency stop state", ESTOP)
 ACTIONS: Mapping[str, Callable[[Any, int, str], None]] = {
     "emergency_stop": lambda mock, row, target: mock.press_estop(row, pressed=True),
     "emergency_release": lambda mock, row, target: mock.press_estop(row, pressed=False),
