@@ -26,6 +26,13 @@ COVERED = """() => window.fleet.report().names
     Math.abs(other.at - at) < 12 && Math.abs(other.px - px) < half + other.half - 1))
   .map(({ name }) => name)"""
 """Names of robots on the map that cover the name of another one."""
+NOTICED = """(words) => {
+  const orders = document.querySelector(".u-fleet-orders").getBoundingClientRect();
+  return [...document.querySelectorAll(".q-notification")].some((element) =>
+    words.every((word) => element.textContent.includes(word))
+      && element.getBoundingClientRect().top >= orders.bottom);
+}"""
+"""Whether there is a notice with these words that covers none of the orders."""
 
 
 @pytest.fixture(scope="module")
@@ -190,9 +197,7 @@ def test_a_task_without_a_route_is_noticed_with_its_reason(screen: Screen) -> No
     choose(screen, "robot-6")
     screen.press("fleet-task")
     screen.page.mouse.click(*pixels(screen, 6.5, 4.6))
-    notice = screen.page.locator(".q-notification", has_text="robot-6: the task has failed")
-    notice.first.wait_for()
-    assert "ROUTE_NOT_FOUND" in notice.first.inner_text()
+    screen.page.wait_for_function(NOTICED, arg=["robot-6: the task has failed", "ROUTE_NOT_FOUND"])
     failed = screen.page.locator('[data-fleet=events] [data-type="task.failed"]')
     assert "robot-6" in failed.first.inner_text()
 
