@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from understudy.errors import ConfigError as ConfigError
     from understudy.errors import Refused as Refused
     from understudy.offline.waypoints import Waypoint as Waypoint
+    from understudy.sight.calibrator import HandEyeCalibrator as HandEyeCalibrator
     from understudy.space.pose import Pose as Pose
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ _OFFERED = {
     "CollisionDetector": "understudy.app.offline_classes",
     "ConfigError": "understudy.errors",
     "CycleTimeEstimator": "understudy.app.offline_classes",
+    "HandEyeCalibrator": "understudy.sight.calibrator",
     "MotionSimulator": "understudy.app.offline_classes",
     "Pose": "understudy.space.pose",
     "ReachabilityAnalyzer": "understudy.app.offline_classes",
@@ -44,6 +46,7 @@ __all__ = [
     "CollisionDetector",
     "ConfigError",
     "CycleTimeEstimator",
+    "HandEyeCalibrator",
     "MotionSimulator",
     "Pose",
     "ReachabilityAnalyzer",

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from tests.config.own_arms import cell, urdf, write_mesh
+from tests.processes import command_lines
 
 from understudy.app.build import build_cell
 from understudy.app.live import Live, Options
@@ -166,8 +166,8 @@ def test_a_killed_worker_is_reported_and_the_first_motion_finds_the_pairs(
     monkeypatch.setitem(KINDS, "self_pairs", "tests.operator.background.works:wait")
 
     def kill(live: Live) -> None:
-        for child in psutil.Process().children():
-            if "understudy.operator.background_worker" in child.cmdline():
+        for child, line in command_lines().items():
+            if "understudy.operator.background_worker" in line:
                 child.kill()
 
     with caplog.at_level(logging.WARNING):

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import psutil
+from tests.processes import command_lines
 
 from understudy.app.control_client import result_of
 from understudy.app.ready_file import Ready, read_ready
@@ -92,13 +93,8 @@ class RunningCell:
             requester.close()
 
     def vision(self) -> psutil.Process | None:
-        for child in psutil.Process(self.process.pid).children():
-            try:
-                if "vision" in child.cmdline() and child.status() != psutil.STATUS_ZOMBIE:
-                    return child
-            except psutil.NoSuchProcess:
-                continue
-        return None
+        found = command_lines(self.process.pid)
+        return next((child for child, line in found.items() if "vision" in line), None)
 
     def __enter__(self) -> "RunningCell":
         return self

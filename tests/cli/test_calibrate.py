@@ -1,6 +1,7 @@
 """`understudy calibrate`: hand-eye headless with file and report, and the intrinsics."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 from understudy import cli
 from understudy.app.ready_file import read_ready
-from understudy.cli.calibrate import picture_of_pose
+from understudy.cli.calibrate import picture_of_pose, residual_lines, show_rows
 from understudy.config.files import find_cell
 from understudy.config.pick_place.hand_eye import read_calibration
 from understudy.errors import ConfigError
@@ -53,12 +54,15 @@ TARGET = "target: {type: charuco, columns: 7, rows: 5, square_mm: 30}"
 
 
 @pytest.mark.parametrize(
-    ("key", "force"),
-    [(TARGET.replace("30", "20"), False), (f"{TARGET}\n      tolerance_mm: 0.0001", True)],
+    ("key", "force", "reason"),
+    [
+        (TARGET.replace("30", "20"), False, "larger than its configured size"),
+        (f"{TARGET}\n      tolerance_mm: 0.0001", True, "a pose that was not used misses by"),
+    ],
     ids=["the squares are larger", "force"],
 )
 def test_a_calibration_that_fails_its_check_replaces_a_file_only_by_force(
-    key: str, force: bool, tmp_path: Path
+    key: str, force: bool, reason: str, tmp_path: Path
 ) -> None:
     cell = find_cell("calibration")[1]
     assert TARGET in cell
@@ -69,7 +73,7 @@ def test_a_calibration_that_fails_its_check_replaces_a_file_only_by_force(
     assert done.exit_code == 1, done.output
     status = json.loads(done.stdout)
     assert (status["state"], status["captured"]) == ("CHECK_FAILED", 10)
-    assert "a pose that was not used misses by" in status["error"]
+    assert reason in status["error"]
     assert ((tmp_path / "c.yaml").read_text() == "a good one") is not force
 
 
@@ -108,12 +112,16 @@ def test_a_headless_run_is_never_real() -> None:
     assert "--cell runs a simulation" in str(done.exception)
 
 
-def test_intrinsics_from_a_folder_of_pictures(tmp_path: Path) -> None:
-    rng, folder = np.random.default_rng(5), tmp_path / "pictures"
+def pictures_in(folder: Path) -> None:
+    rng = np.random.default_rng(5)
     folder.mkdir()
     for number, seen in enumerate(places_of_all_kinds()):
         picture = picture_of(BOARD, seen, rng)
         cv2.imwrite(str(folder / f"{number:02}.png"), picture[..., ::-1])
+
+
+def test_intrinsics_from_a_folder_of_pictures(tmp_path: Path) -> None:
+    pictures_in(tmp_path / "pictures")
     words = ("--files", "pictures", "--board", "charuco:9x7:23")
     done = called("camera", *words, "--out", "c.yaml", "--json")
     assert done.exit_code == 0, done.output
@@ -123,6 +131,26 @@ def test_intrinsics_from_a_folder_of_pictures(tmp_path: Path) -> None:
     assert (found.width, found.height) == (640, 480)
     text = called("camera", *words, "--out", "c.yaml").stdout  # the file is there already
     assert "residual" in text
+
+
+def test_intrinsics_of_another_board_are_not_written(tmp_path: Path) -> None:
+    pictures_in(tmp_path / "pictures")
+    words = ("--files", "pictures", "--board", "chessboard:6x4:30")
+    done = called("camera", *words, "--out", "c.yaml")
+    assert done.exit_code == 1, done.output
+    assert "px rms, 2 px are allowed" in done.stderr
+    assert not (tmp_path / "c.yaml").exists()
+
+
+def test_the_residual_of_every_picture_is_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    residuals = {number: number / 1000 for number in range(1, 201)}
+    show_rows({"of each picture": residual_lines(residuals)})
+    shown = capsys.readouterr().out
+    for number, rms in residuals.items():
+        assert re.search(rf"\b{number}: {rms:.3f}\b", shown), number
 
 
 def test_all_pictures_of_a_folder_are_used(tmp_path: Path) -> None:
@@ -155,6 +183,16 @@ def test_a_wrong_place_for_the_file_is_said_before_anything_is_done(
         assert said in str(done.exception)
 
 
+@pytest.mark.parametrize("report", ["c.html", "./c.html", "folder/../c.html", "link.html"])
+def test_the_report_does_not_overwrite_the_calibration_file(report: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.html").symlink_to("c.html")
+    done = called("hand-eye", "--cell", "calibration", "--out", "c.html", "--report", report)
+    assert isinstance(done.exception, ConfigError)
+    assert "--out and --report name the same file" in str(done.exception)
+    assert not (tmp_path / "c.html").exists()
+
+
 def test_a_broken_picture_of_a_folder_is_named(tmp_path: Path) -> None:
     cv2.imwrite(str(tmp_path / "a.png"), np.zeros((48, 64, 3), dtype=np.uint8))
     (tmp_path / "b.png").write_bytes(b"")
@@ -174,3 +212,22 @@ def test_wrong_cameras_are_errors(words: tuple[str, ...]) -> None:
 def test_a_wrong_board_is_an_error() -> None:
     done = called("camera", "--files", ".", "--board", "paper:7x5")
     assert "charuco:7x5:30" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("board", "said"),
+    [
+        ("charuco:7x5:1" + 45 * "0", "--board.square_mm: out of range (got 1e+45); allowed: "),
+        ("chessboard:7x5:1" + 400 * "0", "--board.square_mm: "),
+        ("charuco:7x5:0." + 60 * "0" + "1", "--board.square_mm: out of range"),
+        ("charuco:7x5:0", "--board.square_mm: out of range (got 0.0)"),
+        ("chessboard:900x6:25", "--board.columns: out of range (got 900); allowed: "),
+        ("chessboard:9x2:25", "--board.rows: out of range (got 2)"),
+        ("charuco:40x40:5", "--board.columns: DICT_4X4_50 has 50 markers"),
+    ],
+)
+def test_a_board_of_no_possible_size_is_an_error(board: str, said: str, tmp_path: Path) -> None:
+    cv2.imwrite(str(tmp_path / "a.png"), np.zeros((48, 64, 3), dtype=np.uint8))
+    done = called("camera", "--files", ".", "--board", board)
+    assert isinstance(done.exception, ConfigError)
+    assert said in str(done.exception)

@@ -17,6 +17,7 @@ from urllib.request import Request, urlopen
 
 import psutil
 import pytest
+from tests.processes import command_lines
 
 from understudy.cli import child_process, hmi
 from understudy.cli.check import check
@@ -64,8 +65,8 @@ class Running:
         """The page's process."""
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
-            for child in psutil.Process(self.process.pid).children():
-                if "understudy.hmi" in child.cmdline():
+            for child, line in command_lines(self.process.pid).items():
+                if "understudy.hmi" in line:
                     return child
             time.sleep(0.02)
         raise AssertionError("there is no page's process")

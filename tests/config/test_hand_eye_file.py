@@ -1,15 +1,19 @@
 """The hand-eye calibration file: written with all digits, read again."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+from msgspec import structs, to_builtins
 from tests.config.test_pickplace_file import CALIBRATION
 from tests.sight.test_calibrator import exact_calibrator
 
 from understudy.app.lens_run import calibration_at, with_intrinsics
 from understudy.app.vision_setup import setup_of_camera
 from understudy.config.pick_place.hand_eye import (
+    Intrinsics,
     calibration_of,
     calibration_text,
     camera_of,
@@ -44,6 +48,28 @@ def test_a_file_that_was_written_gives_the_same_numbers(mount: Mount) -> None:
         camera = camera_of(VisionConfig(mount=mount, width_px=640, height_px=480), written)
         assert camera.lens == LENS
         np.testing.assert_allclose(camera.at, result.camera, atol=1e-15)
+
+
+def test_yaml_1_1_reads_the_same_numbers() -> None:
+    """PyYAML takes 1e-05 and 1e5 for texts."""
+    small = (1e-05, -1e-07, 2.5e-300, 0.0, 1e5)
+    lens = Lens(640, 480, 1e5, 602.3, 1e-05, -1e-05, small)
+    found = calibration_of(result_of(1, "eye_in_hand"), "2026-02-03")
+    written = structs.replace(
+        found,
+        camera_intrinsics=Intrinsics.of(lens),
+        reprojection_error_mm=1e-05,
+        reprojection_error_px=2e-06,
+        held_out_error_mm=3e-07,
+        covariance_mm_deg=(small, (1e16, 1e-22, 1.2345678901234567e-08)),
+        residuals_mm=small,
+    )
+    text = calibration_text(written)
+    plain = to_builtins(written)
+    read_by_others = yaml.safe_load(text)["hand_eye_calibration"]
+    for key, value in read_by_others.items():
+        assert json.dumps(value) == json.dumps(plain[key]), key
+    assert read_calibration(text, "calib.yaml") == written
 
 
 def test_the_file_of_the_design_document_is_read_and_written_again() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import cv2
 import pytest
 
+from understudy.cli.check import check
 from understudy.config import load_config
 from understudy.config.include import read_environment, read_included
 from understudy.errors import ConfigError
@@ -99,6 +100,15 @@ BLIND = {
         vision("camera: webcam"),
         "c.yaml:8: robots.g60.vision.camera: not the address of a camera (got 'webcam')",
     ),
+    "size of the virtual camera": (
+        vision("width_px: 640\n      height_px: 20000"),
+        "c.yaml:9: robots.g60.vision.height_px: too large for the virtual camera, which takes its "
+        "size from here (got 20000); allowed: 16 … 4096",
+    ),
+    "size of a square": (
+        target("{square_mm: 1.0e-60}"),
+        "c.yaml:9: robots.g60.hand_eye.target.square_mm: out of range",
+    ),
     "board": (
         target("{type: charuco, columns: 40, rows: 40}"),
         "c.yaml:9: robots.g60.hand_eye.target.columns: DICT_4X4_50 has 50 markers and the board "
@@ -172,6 +182,8 @@ def test_patterns_that_fit_are_accepted(tmp_path: Path) -> None:
         CELL + TOOL + "marker: {size_mm: 31.81}}",
         CELL,
         CELL + "    hand_eye: {}\n",
+        vision("width_px: 5472\n      height_px: 3648").replace("{}", "{width_px: 1368}"),
+        vision("width_px: 5472").replace("    camera: {}\n", ""),
     ):
         file.write_text(text)
         assert load_config(str(file)).robots
@@ -232,6 +244,23 @@ def test_a_camera_that_is_not_calibrated_yet_is_a_warning_with_the_next_step(
     assert "taken to be at the origin of the cell" in caplog.text
     command = f"`understudy calibrate hand-eye --cell {file} --out {tmp_path}/calib.yaml`"
     assert command in caplog.text
+
+
+def test_a_missing_calibration_file_is_reported_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The job and the virtual camera both ask for the camera of the section `vision`."""
+    file = tmp_path / "c.yaml"
+    file.write_text(vision("hand_eye_calibration_file: calib.yaml") + "    hand_eye: {}\n")
+    check(str(file))
+    assert caplog.text.count("there is no file calib.yaml") == 1
+
+
+def test_an_empty_calibration_file_has_no_line_of_the_cell_file(tmp_path: Path) -> None:
+    (tmp_path / "calib.yaml").write_text("")
+    text = problem_of(tmp_path, vision("hand_eye_calibration_file: calib.yaml"))
+    assert text.startswith("calib.yaml: robots.g60.vision.hand_eye_calibration_file.")
+    assert "this key is missing" in text
 
 
 def test_the_dictionaries_are_those_of_opencv() -> None:

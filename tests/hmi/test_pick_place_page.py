@@ -240,7 +240,7 @@ def test_pause_resume_and_stop_by_keyboard(screen: Screen, second: Screen, cell:
     screen.at("pick-pause").wait_for()
     keys.press("s")
     shows(second, "IDLE")
-    second.reads("last-error", "stopped in MOVE_TO_PLACE; the hand has a part")
+    second.reads("last-error", "stopped in MOVE_TO_PLACE")
     second.reads("advice", "press Open first, then START")
     cell.forward(1.0)
     keys.press("p")

@@ -5,9 +5,9 @@ from functools import partial
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-import psutil
 import pytest
 from tests.hmi.conftest import RunningCell, Screen
+from tests.processes import command_lines
 
 from understudy.app.stand_in import StandIn
 
@@ -49,8 +49,8 @@ def test_rest_of_a_cell_with_real_robots_needs_the_secret(cell: RunningCell) -> 
     assert refused.value.code == 401
     refused.value.close()
     assert cell.ask("now")["rate"] == 1.0
-    children = psutil.Process(cell.process.pid).children(recursive=True)
-    lines = [" ".join(child.cmdline()) for child in children]
+    found = command_lines(cell.process.pid, recursive=True).values()
+    lines = [" ".join(line) for line in found]
     assert any("understudy.hmi" in line for line in lines)
     assert all(cell.secret not in line for line in lines)
 

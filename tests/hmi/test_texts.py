@@ -75,3 +75,25 @@ def test_an_unknown_language_is_english_and_an_unknown_name_stays() -> None:
 
 def _fields(text: str) -> frozenset[str | None]:
     return frozenset(name for _, name, _, _ in Formatter().parse(text) if name is not None)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "vi"),
+    [
+        ("emergency stop: reset first", "dừng khẩn cấp: hãy đặt lại trước"),
+        ("0 of 24 corners of the board are seen", "thấy 0 trên 24 góc của tấm mẫu"),
+        ("X1: emergency stop: reset first; x", "X1: dừng khẩn cấp: hãy đặt lại trước; x"),
+        ("stopped in RETRACT_PICK", "đã dừng ở RETRACT_PICK"),
+        ("motor fault of J2: reset first", "lỗi động cơ J2: hãy đặt lại trước"),
+        ("a sentence that is not known (1+1) {x}", "a sentence that is not known (1+1) {x}"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_known_phrases_in_a_sentence_of_the_cell_are_translated(sentence: str, vi: str) -> None:
+    assert Texts("vi").of_cell(sentence) == vi
+    assert Texts("en").of_cell(sentence) == sentence
+
+
+def test_sentences_of_the_cell_name_buttons_on_the_page() -> None:
+    sent = "pick & place has a fault: reset it first (reset_pick_place)"
+    assert Texts("en").of_cell(sent) == "pick & place has a fault: press RESET first"

@@ -1,5 +1,7 @@
 """The refined camera explains the corners; errors of the robot do not spoil it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.sight.test_hand_eye import MOUNTS
@@ -14,6 +16,8 @@ from understudy.units import DEG, MM
 LENS = Lens(640, 480, 600.0, 600.0, 320.0, 240.0, (-0.12, 0.08, 0.0, 0.0, 0.0))
 BOARD = np.array([[x * 0.02, y * 0.02, 0.0] for y in range(-2, 3) for x in range(-3, 4)])
 POSES = 15
+
+EXACT = Noise(shift=0.0, turn=0.0)
 
 
 def scene(
@@ -53,7 +57,7 @@ def refined(seed: int, mount: Mount, noise: Noise, **errors: float) -> tuple[Ref
 
 @pytest.mark.parametrize("mount", MOUNTS)
 def test_exact_corners_give_the_exact_camera(mount: Mount) -> None:
-    for noise in (Noise(shift=0.0), Noise()):
+    for noise in (EXACT, Noise()):
         found, camera = refined(1, mount, noise, pixel=0.0, shift=0.0, turn=0.0)
         np.testing.assert_allclose(found.camera, camera, atol=1e-7)
         assert found.rms < 1e-4
@@ -62,7 +66,7 @@ def test_exact_corners_give_the_exact_camera(mount: Mount) -> None:
 @pytest.mark.parametrize("mount", MOUNTS)
 def test_noise_of_the_corners_shifts_the_camera_little(mount: Mount) -> None:
     for seed in range(10):
-        found, camera = refined(seed, mount, Noise(shift=0.0), pixel=0.05, shift=0.0, turn=0.0)
+        found, camera = refined(seed, mount, EXACT, pixel=0.05, shift=0.0, turn=0.0)
         assert np.linalg.norm(found.camera[:3, 3] - camera[:3, 3]) < 0.05 * MM
         assert angle_between(found.camera, camera) < 0.01 * DEG
 
@@ -73,7 +77,7 @@ def test_the_prior_takes_the_errors_of_the_robot(mount: Mount) -> None:
     with_prior: list[float] = []
     without: list[float] = []
     for seed in range(10):
-        for noise, errors in ((Noise(**robot), with_prior), (Noise(shift=0.0), without)):
+        for noise, errors in ((Noise(**robot), with_prior), (EXACT, without)):
             found, camera = refined(seed, mount, noise, pixel=0.05, **robot)
             errors.append(float(np.linalg.norm(found.camera[:3, 3] - camera[:3, 3])))
     assert max(with_prior) < 0.3 * MM
@@ -81,7 +85,7 @@ def test_the_prior_takes_the_errors_of_the_robot(mount: Mount) -> None:
 
 
 def test_the_covariance_is_that_of_the_errors() -> None:
-    noise = Noise(pixel=0.1, shift=0.0)
+    noise = Noise(pixel=0.1, shift=0.0, turn=0.0)
     found = [
         refined(seed, "eye_in_hand", noise, pixel=0.1, shift=0.0, turn=0.0) for seed in range(30)
     ]
@@ -90,3 +94,46 @@ def test_the_covariance_is_that_of_the_errors() -> None:
         missed = (inverse(camera) @ each.camera)[:3, 3]
         shares.append(float(missed @ np.linalg.solve(each.covariance[:3, :3], missed)))
     assert 2.0 < np.mean(shares) < 4.5  # three for three directions
+
+
+@pytest.mark.parametrize("mount", MOUNTS)
+@pytest.mark.parametrize("noise", [EXACT, Noise()], ids=["exact robot", "prior"])
+def test_a_wrong_size_of_the_target_is_recognised(mount: Mount, noise: Noise) -> None:
+    views, corners, camera = scene(2, mount, pixel=0.05, shift=0.0, turn=0.0)
+    larger = [Corners(1.02 * points, pixels) for points, pixels in corners]
+    for given, share in ((corners, 0.0), (larger, 1.0 / 1.02 - 1.0)):
+        found = refine(
+            views, given, LENS, camera=camera, target=target_place(views, camera), noise=noise
+        )
+        assert abs(found.scale.share - share) < max(5.0 * found.scale.deviation, 0.001)
+        assert (abs(found.scale.share) > 5.0 * found.scale.deviation) == (share != 0.0)
+    assert found.scale.kind == "target_size"
+
+
+@pytest.mark.parametrize("mount", MOUNTS)
+def test_a_wrong_focal_length_is_recognised(mount: Mount) -> None:
+    views, corners, camera = scene(2, mount, pixel=0.05, shift=0.0, turn=0.0)
+    longer = replace(LENS, fx=1.03 * LENS.fx, fy=1.03 * LENS.fy)
+    target = target_place(views, camera)
+    found = refine(views, corners, longer, camera=camera, target=target, noise=Noise())
+    assert found.scale.kind == "focal_length"
+    assert found.scale.share == pytest.approx(-0.03, abs=0.006)
+    assert abs(found.scale.share) > 5.0 * found.scale.deviation
+
+
+def test_deviations_are_larger_when_the_poses_do_not_fit() -> None:
+    robot = {"shift": 1.0 * MM, "turn": 0.2 * DEG}
+    good, _ = refined(3, "eye_in_hand", Noise(), pixel=0.2, shift=0.0, turn=0.0)
+    bad, _ = refined(3, "eye_in_hand", Noise(), pixel=0.2, **robot)
+    assert good.variance < 1.3 < 3.0 < bad.variance
+    assert np.trace(bad.covariance) > 3.0 * np.trace(good.covariance)
+
+
+@pytest.mark.parametrize(("shift", "turn"), [(0.1 * MM, 0.0), (0.0, 0.03 * DEG)])
+def test_a_robot_may_be_exact_in_its_shifts_or_in_its_turns_only(shift: float, turn: float) -> None:
+    """One of both is enough for errors of the robot: the deviations are those of such a robot."""
+    spreads = [
+        np.trace(refined(4, "eye_in_hand", noise, pixel=0.05, shift=0.0, turn=0.0)[0].covariance)
+        for noise in (EXACT, Noise(shift=shift, turn=turn), Noise(shift=0.1 * MM, turn=0.03 * DEG))
+    ]
+    assert 1.2 * spreads[0] < spreads[1] < spreads[2]

@@ -8,6 +8,7 @@ from tests.sight.rendered_board import BOARD, LENS, picture_of
 
 from understudy.errors import Refused
 from understudy.sight.intrinsics import BoardPicture, calibrate_lens
+from understudy.sight.markers import Chessboard
 from understudy.space.transform import Array, rotation_about
 
 
@@ -72,3 +73,24 @@ def test_pictures_that_do_not_determine_the_lens_are_refused(
     assert "bring it to the corners" in reason(small)
     flat = pictures_of([place(0.0, 0.0, 0.02 * n - 0.08, 0.01 * n - 0.05, 0.4) for n in range(9)])
     assert "tilt it" in reason(flat)
+
+
+def test_pictures_that_no_lens_explains_are_refused(pictures: list[BoardPicture]) -> None:
+    moved = pictures[4].pixels + np.random.default_rng(1).normal(0.0, 15.0, (48, 2))
+    given = [*pictures[:4], BoardPicture(pictures[4].numbers, moved), *pictures[5:]]
+    found = calibrate_lens(BOARD, given, 640, 480)
+    assert isinstance(found, Refused)
+    assert "px rms, 2 px are allowed; the worst is picture 5 with" in found.reason
+    assert "check the type of the board" in found.reason
+
+
+def test_a_chess_board_with_an_even_sum_is_fit_for_intrinsics() -> None:
+    """Half a turn of the board changes its pose, not the lens."""
+    board = Chessboard(9, 7, 0.023)
+    rng = np.random.default_rng(5)
+    seen = [BoardPicture(*board.find(picture_of(board, at, rng))) for at in places_of_all_kinds()]
+    turned = [BoardPicture(each.numbers, each.pixels[::-1]) for each in seen[:4]]
+    found = calibrate_lens(board, [*turned, *seen[4:]], 640, 480)
+    assert not isinstance(found, Refused), found.reason
+    assert found.rms < 0.2
+    assert found.lens.fx == pytest.approx(LENS.fx, rel=0.003)

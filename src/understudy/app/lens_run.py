@@ -17,18 +17,21 @@ from understudy.config.pick_place.hand_eye import (
     calibration_text,
     read_calibration,
 )
-from understudy.errors import ConfigError, Refused
+from understudy.config.typed import read
+from understudy.errors import ConfigError, Refused, located_at
 from understudy.sight.lens import Lens
 from understudy.space.matrix_rows import rows_mm
+from understudy.space.model.dictionaries import check_charuco
 from understudy.units import MM
 from understudy.vision.cameras import open_camera
 from understudy.vision.interface import CameraError, CameraSource, NoMorePicturesError, Shot
+from understudy.vision.messages import Target
 
 if TYPE_CHECKING:
     from understudy.sight.intrinsics import BoardPicture, LensResult
     from understudy.sight.markers import Board
 
-BOARD = re.compile(r"(charuco|chessboard):(\d{1,2})x(\d{1,2}):(\d+(?:\.\d+)?)")
+BOARD = re.compile(r"(charuco|chessboard):(\d{1,9})x(\d{1,9}):(\d+(?:\.\d+)?)", re.ASCII)
 GRAB_SECONDS = 5.0
 NO_MATRIX = rows_mm(np.eye(4))
 
@@ -38,15 +41,27 @@ def board_of(text: str) -> "Board":
     require_opencv()
     from understudy.sight.markers import Charuco, Chessboard
 
+    target = _target(text)
+    columns, rows, square = target.columns, target.rows, target.square_mm * MM
+    if target.type == "chessboard":
+        return Chessboard(columns, rows, square)
+    with located_at("--board"):
+        check_charuco(target.dictionary, columns, rows)
+    return Charuco(columns, rows, square, target.dictionary)
+
+
+def _target(text: str) -> Target:
+    """The board with the limits of `hand_eye.target`. A chess board with an even sum of columns and
+    rows is accepted: the lens does not depend on the end at which its corners are counted."""
     found = BOARD.fullmatch(text)
-    if found is None or not (int(found[2]) > 2 and int(found[3]) > 2 and float(found[4]) > 0.0):
+    if found is None:
         raise ConfigError(
             "not a board", key="--board", value=text, allowed="charuco:7x5:30 or chessboard:9x6:25"
         )
-    columns, rows, square = int(found[2]), int(found[3]), float(found[4]) * MM
-    if found[1] == "charuco":
-        return Charuco(columns, rows, square)
-    return Chessboard(columns, rows, square)
+    kind, columns, rows, square = found.groups()
+    keys = {"type": kind, "columns": int(columns), "rows": int(rows), "square_mm": float(square)}
+    target: Target = read(keys, Target, "--board")
+    return target
 
 
 def calibrate_camera(

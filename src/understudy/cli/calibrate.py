@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from time import sleep
@@ -34,6 +35,8 @@ calibrate = typer.Typer(
 LOOK_SECONDS = 0.2
 USUAL_PICTURES, MOST_PICTURES = 20, 200
 DISTORTION = ("k1", "k2", "p1", "p2", "k3")
+RESIDUALS_PER_LINE = 4
+"""So that a line of them is whole in a terminal of 80 columns."""
 OutOption = Annotated[Path | None, typer.Option(help="write the calibration file here")]
 ReportOption = Annotated[Path | None, typer.Option(help="write a report with pictures: F.html")]
 ForceOption = Annotated[
@@ -190,15 +193,19 @@ def _write(found: Any, out: Path | None, report: Path | None) -> None:
         write_whole(report, text)
 
 
-def check_places(*files: Path | None) -> None:
-    """Raises ConfigError if a file cannot be written there: before the robot moves, not after."""
-    for file in files:
-        if file is None:
-            continue
+def check_places(out: Path | None, report: Path | None = None) -> None:
+    """Raises ConfigError if the files cannot be written there: before the robot moves, not after.
+    ``out`` and ``report`` must be two files: the second would overwrite the first."""
+    given = [file for file in (out, report) if file is not None]
+    for file in given:
         if file.is_dir():
             raise ConfigError("is a folder", file=str(file), allowed="the name of a file")
         if not file.resolve().parent.is_dir():
             raise ConfigError("there is no such folder", file=str(file.parent))
+    if len({file.resolve() for file in given}) < len(given):
+        raise ConfigError(
+            "--out and --report name the same file", file=str(report), allowed="two different files"
+        )
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -245,10 +252,12 @@ def result_rows(result: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def show_rows(rows: dict[str, str]) -> None:
+def show_rows(rows: Mapping[str, str | list[str]]) -> None:
+    """Prints a table of names and texts; a list is a text of several lines."""
     table = Table(show_header=False)
     for name, text in rows.items():
-        table.add_row(name, escape(printable(text)))
+        lines = [text] if isinstance(text, str) else text
+        table.add_row(name, escape("\n".join(map(printable, lines))))
     Console().print(table)
 
 
@@ -308,12 +317,18 @@ def _show_lens(result: "LensResult", as_json: bool) -> None:
         print(json.dumps({**pixels, **facts}))
         return
     factors = dict(zip(DISTORTION, lens.distortion, strict=True))
-    show_rows(
-        {name: f"{value:.3f} ± {deviations[name]:.3f} px" for name, value in pixels.items()}
-        | {name: f"{value:.5f} ± {deviations[name]:.5f}" for name, value in factors.items()}
-        | {
-            "residual": f"{result.rms:.3f} px",
-            "of each picture": ", ".join(f"{n}: {rms:.3f}" for n, rms in pictures.items()),
-            "pictures": f"{len(result.used)} used, {result.coverage:.0%} of the area",
-        }
-    )
+    rows: dict[str, str | list[str]] = {
+        name: f"{value:.3f} ± {deviations[name]:.3f} px" for name, value in pixels.items()
+    }
+    rows |= {name: f"{value:.5f} ± {deviations[name]:.5f}" for name, value in factors.items()}
+    rows["residual"] = f"{result.rms:.3f} px"
+    rows["of each picture"] = residual_lines(pictures)
+    rows["pictures"] = f"{len(result.used)} used, {result.coverage:.0%} of the area"
+    show_rows(rows)
+
+
+def residual_lines(pictures: Mapping[int, float]) -> list[str]:
+    """Number and residual of every picture, several to a line."""
+    texts = [f"{number:>3}: {rms:.3f}" for number, rms in pictures.items()]
+    starts = range(0, len(texts), RESIDUALS_PER_LINE)
+    return [", ".join(texts[start : start + RESIDUALS_PER_LINE]) for start in starts]

@@ -210,3 +210,5 @@ def _show(status: dict[str, Any], as_json: bool) -> None:
     code, why = status["reason"] or status["code"], status["last_error"]
     if text := why if why.startswith(code) else ": ".join(filter(None, (code, why))):
         print(f"  {printable(text)}")
+    if status["holding"] and not status["running"]:
+        print("  the hand has a part")

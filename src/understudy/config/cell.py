@@ -39,7 +39,7 @@ from understudy.config.include import (
 from understudy.config.limits import MOST_ROBOTS, MOST_ROWS
 from understudy.config.looks import check_looks
 from understudy.config.mobile.fleet_keys import FleetKeys
-from understudy.config.pick_place.check import check_seeing
+from understudy.config.pick_place.check import check_rendered_size, check_seeing
 from understudy.config.pick_place.file import PickPlaceSections
 from understudy.config.pick_place.hand_eye import camera_of, read_calibration
 from understudy.config.pick_place.vision import VisionConfig, VisionSource
@@ -195,7 +195,8 @@ class RobotHead(Struct, frozen=True):
 @dataclass(frozen=True)
 class CellConfig:
     """The checked configuration of a cell. `group_wires`: of the endpoints that robots of a kind
-    share. `seed_given`: the seed is not that of the cell file."""
+    share. `seed_given`: the seed is not that of the cell file. `warned`: robots whose missing
+    calibration file was reported; several parts of a cell ask for the same camera."""
 
     name: str
     head: Head
@@ -206,6 +207,7 @@ class CellConfig:
     group_wires: dict[str, Wire] = field(default_factory=dict)
     epoch_ns: int | None = None
     seed_given: bool = False
+    warned: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def endpoints(self) -> dict[str, Wire]:
         """Every endpoint of the robots' faces by its full name, with its wire."""
@@ -253,7 +255,9 @@ class CellConfig:
         """The camera of a robot with the section `vision`, with its calibration file read."""
         vision = self.robots[robot].pick_place.vision or VisionConfig()
         text, file = self._calibration(vision), vision.hand_eye_calibration_file
-        if file and text is None and vision.camera_mm_deg is None:
+        lacking = bool(file) and text is None and vision.camera_mm_deg is None
+        if lacking and robot not in self.warned:
+            self.warned.add(robot)
             where = "flange" if vision.mount == "eye_in_hand" else "origin of the cell"
             log.warning(
                 "%s: there is no file %s: its camera is taken to be at the %s; `understudy "
@@ -274,10 +278,13 @@ class CellConfig:
         return model
 
     def check_cameras(self) -> None:
-        """Raises ConfigError for a calibration file that does not fit its section `vision`."""
+        """Raises ConfigError for a calibration file that does not fit its section `vision`, and for
+        a virtual camera that is to render more pixels than it may."""
         for name, robot in self.robots.items():
             if (vision := robot.pick_place.vision) is not None:
                 self._camera(name, vision, self._calibration(vision))
+                keys = ("robots", name, "vision")
+                self.document.at(keys, check_rendered_size, vision, robot.devices)
 
     def _calibration(self, vision: VisionConfig) -> str | None:
         name = vision.hand_eye_calibration_file

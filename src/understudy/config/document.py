@@ -100,7 +100,10 @@ class Document:
     lines: dict[Keys, int]
 
     def error(self, keys: Keys, problem: ConfigError) -> ConfigError:
-        """The same error, with file, line and key path."""
+        """The same error, with file, line and key path. One in another file, which this one names,
+        keeps its own line or has none."""
+        if problem.file not in ("", self.file):
+            return problem.within(".".join(keys))
         path = keys + tuple(problem.key.split(".")) if problem.key else keys
         line = next(
             (self.lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.lines), 0

@@ -1,5 +1,6 @@
 """Texts of the frame, the scene and the pages, in every language."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,8 @@ from understudy.errors import ConfigError
 from understudy.hmi.page import pages
 
 LANGUAGES = ("en", "vi")
+FIELD = re.compile(r"\\{(\w+)\\}")
+"""A {field} in a phrase whose special characters are escaped."""
 CELL = "cell"
 """The sentence of the cell, for a text that says it in other words: buttons, not commands."""
 SHARED = tuple(
@@ -35,6 +38,16 @@ class Texts:
         """The translation of an English text of the cell; the text itself without one."""
         return self.translations(section).get(sentence, sentence)
 
+    def of_cell(self, sentence: str) -> str:
+        """A sentence of the cell with its known phrases (section `refusal`) in this language; as
+        api.js does it. A {field} of a phrase is any words, which are kept."""
+        for pattern, translation in _phrases(self.language):
+            found = pattern.search(sentence)
+            if found is not None:
+                words = _filled(translation, found)
+                sentence = sentence[: found.start()] + words + sentence[found.end() :]
+        return sentence
+
     def translations(self, section: str) -> dict[str, str]:
         """Text of the cell → text in this language."""
         return {cell_text(text): text[self.language] for _, text in _section(section)}
@@ -48,6 +61,23 @@ class Texts:
 def cell_text(text: Mapping[str, str]) -> str:
     """What the cell sends for this text: the English one, unless it has another."""
     return text.get(CELL, text["en"])
+
+
+@cache
+def _phrases(language: str) -> list[tuple[re.Pattern[str], str]]:
+    """Phrases of the cell, the longest first, and their translations."""
+    known = Texts(language).translations("refusal")
+    rows = sorted(known.items(), key=lambda row: len(row[0]), reverse=True)
+    return [
+        (re.compile(FIELD.sub(r"(?P<\1>.+?)", re.escape(phrase))), translation)
+        for phrase, translation in rows
+        if phrase != translation
+    ]
+
+
+def _filled(translation: str, found: re.Match[str]) -> str:
+    fields = found.groupdict()
+    return re.sub(r"{(\w+)}", lambda field: fields.get(field[1], field[0]), translation)
 
 
 @cache

@@ -227,7 +227,7 @@ ADVICE_BY_CODE: Mapping[int, str] = {
     3: "The controller was reset while it moved: its position may be lost; reset and home.",
     5: "The probe met nothing: check probe and part, then reset.",
     9: "The controller is locked: reset it, then enable the drives.",
-    10: "Release the emergency stop when the cell is safe, then reset and enable the drives.",
+    10: "Release the emergency stop when the cell is safe, then reset; arms need their drives on.",
     17: "A drive has tripped: check motor and cable, then reset and enable the drives.",
     33: "The tool cannot get there: correct the target, the tool or the configuration of the arm.",
     38: "There is no such tool: correct the T word, or add the tool to the cell.",

@@ -191,7 +191,8 @@ class Gripper(Protocol):
 
 
 class DetectedObject(Struct, frozen=True):
-    """An object that the camera sees. `pose`: in the frame of the camera. `bbox`: pixels, x y w h.
+    """An object that the camera sees. `pose`: in the frame of the camera, metres and radians (the
+    JSON of the vision process has millimetres and degrees). `bbox`: pixels, x y w h.
 
     `part`: the name of the simulated part, known to ground-truth vision only.
     """

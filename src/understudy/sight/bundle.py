@@ -12,7 +12,7 @@ act on the right of X, Y and E: X·exp(ξ).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,12 @@ MOST_STEPS = 50
 SETTLED = 1e-10
 """The search ends when the sum of squares changes by a smaller share."""
 LARGEST_DAMPING = 1e12
+COMMON = 12
+"""Unknowns of camera and target."""
+NEARLY_EXACT = (1e-3 * MM, 3e-4 * DEG)
+"""Standard deviations of a robot that is exact in its shifts only, or in its turns only."""
+Scale = Literal["target_size", "focal_length"]
+SCALES: tuple[Scale, ...] = ("target_size", "focal_length")
 
 
 class Corners(NamedTuple):
@@ -39,7 +45,7 @@ class Corners(NamedTuple):
 @dataclass(frozen=True)
 class Noise:
     """Standard deviations: of a corner in pixels, of the robot in metres and radians; 0: the robot
-    is taken as exact."""
+    is taken as exact in its shifts, or in its turns."""
 
     pixel: float = 0.2
     shift: float = 0.1 * MM
@@ -47,19 +53,35 @@ class Noise:
 
     @property
     def exact_robot(self) -> bool:
-        return self.shift <= 0.0 or self.turn <= 0.0
+        return self.shift <= 0.0 and self.turn <= 0.0
+
+
+class ScaleError(NamedTuple):
+    """A size that was given and that the pictures contradict: the robot measures it.
+
+    `share`: 0.02 if it should be 2 % larger; `deviation`: standard deviation of the share; `gain`:
+    by how much half the sum of squares would fall."""
+
+    kind: Scale
+    share: float
+    deviation: float
+    gain: float
 
 
 @dataclass(frozen=True)
 class Refined:
-    """`covariance`: 6×6 of the camera, in metres and radians, along its own axes. `pixel_rms`: of
-    the corners, one for each pose. `errors`: of the robot, (n, 4, 4)."""
+    """`covariance`: 6×6 of the camera, in metres and radians, along its own axes; larger by
+    `variance`, the mean square of the deviations in standard deviations, if that is above 1.
+    `pixel_rms`: of the corners, one for each pose. `errors`: of the robot, (n, 4, 4). `scale`: the
+    given size that is contradicted most."""
 
     camera: Array
     target: Array
     errors: Array
     pixel_rms: Array
     covariance: Array
+    variance: float
+    scale: ScaleError
     steps: int
 
     @property
@@ -76,7 +98,8 @@ class Estimate(NamedTuple):
 
 
 class Equations(NamedTuple):
-    """Normal equations at an estimate, by blocks: camera and target (12), each pose (6).
+    """Normal equations at an estimate, by blocks: camera and target (12; 14 with the logarithms of
+    the `SCALES`), each pose (6).
 
     `cost`: half the sum of squares. The blocks of the poses are empty for an exact robot.
     """
@@ -134,8 +157,27 @@ def refine(
         if settled:
             break
     rms = problem.pixel_rms(here)
-    covariance = _floats(np.linalg.inv(equations.reduced()[0])[:6, :6])
-    return Refined(here.camera, here.target, here.errors, rms, covariance, steps)
+    variance = 2.0 * equations.cost / max(problem.count - COMMON, 1)
+    covariance = _floats(np.linalg.inv(equations.reduced()[0])[:6, :6]) * max(1.0, variance)
+    scale = _worst_scale(problem.equations(here, scales=True), max(1.0, variance))
+    return Refined(here.camera, here.target, here.errors, rms, covariance, variance, scale, steps)
+
+
+def _worst_scale(equations: Equations, variance: float) -> ScaleError:
+    """Of one Gauss-Newton step for each scale, the one that explains most."""
+    curvature, slope = equations.reduced()
+    common, common_slope = curvature[:COMMON, :COMMON], slope[:COMMON]
+    found = []
+    for kind, row in zip(SCALES, range(COMMON, len(slope)), strict=True):
+        through = np.linalg.solve(common, curvature[:COMMON, row])
+        own = float(curvature[row, row] - curvature[row, :COMMON] @ through)
+        rise = float(slope[row] - through @ common_slope)
+        if own <= 0.0:  # the poses do not tell
+            found.append(ScaleError(kind, 0.0, np.inf, 0.0))
+            continue
+        deviation = float(np.sqrt(variance / own))
+        found.append(ScaleError(kind, -rise / own, deviation, 0.5 * rise * rise / own))
+    return max(found, key=lambda each: each.gain)
 
 
 def information(
@@ -162,6 +204,8 @@ class _Problem:
         self._corners = corners
         self._lens = lens
         self._noise = noise
+        self.count = sum(2 * len(each.points) for each in corners)
+        """Deviations of corners; with errors of the robot there are as many more as unknowns."""
 
     def changed(self, here: Estimate, common: Array, poses: Array) -> Estimate:
         errors = here.errors
@@ -170,12 +214,16 @@ class _Problem:
         camera = here.camera @ small_motion(common[:6])
         return Estimate(camera, here.target @ small_motion(common[6:]), errors)
 
-    def equations(self, here: Estimate) -> Equations:
-        common, common_slope, cost = np.zeros((12, 12)), np.zeros(12), 0.0
+    def equations(self, here: Estimate, *, scales: bool = False) -> Equations:
+        """``scales``: with the sizes of `SCALES` as unknowns."""
+        width = COMMON + len(SCALES) * scales
+        common, common_slope, cost = np.zeros((width, width)), np.zeros(width), 0.0
         mixed, poses, slopes = [], [], []
         for number in range(len(self._views)):
             rows, missed = self._pose(here, number)
-            shared, own = rows[:, :12], rows[:, 12:]
+            shared, own = rows[:, :COMMON], rows[:, COMMON:]
+            if scales:
+                shared = np.hstack([shared, self._by_scales(here, number, len(rows))])
             common += shared.T @ shared
             common_slope += shared.T @ missed
             cost += 0.5 * float(missed @ missed)
@@ -185,7 +233,7 @@ class _Problem:
                 slopes.append(own.T @ missed)
         return Equations(
             common,
-            np.array(mixed).reshape(-1, 12, 6),
+            np.array(mixed).reshape(-1, width, 6),
             np.array(poses).reshape(-1, 6, 6),
             common_slope,
             np.array(slopes).reshape(-1, 6),
@@ -195,7 +243,7 @@ class _Problem:
     def single(self, here: Estimate, number: int) -> Array:
         """The curvature of camera and target by one pose, its robot error eliminated."""
         rows, _ = self._pose(here, number)
-        shared, own = rows[:, :12], rows[:, 12:]
+        shared, own = rows[:, :COMMON], rows[:, COMMON:]
         through = np.linalg.solve(own.T @ own, own.T @ shared)
         return np.asarray(shared.T @ shared - shared.T @ own @ through)
 
@@ -218,11 +266,25 @@ class _Problem:
         deviations = missed.reshape(-1) / self._noise.pixel
         if self._noise.exact_robot:
             return rows, deviations
-        scale = np.repeat([1.0 / self._noise.shift, 1.0 / self._noise.turn], 3)
-        prior = np.hstack([np.zeros((6, 12)), np.diag(scale)])
+        given = np.maximum((self._noise.shift, self._noise.turn), NEARLY_EXACT)
+        scale = np.repeat(1.0 / given, 3)
+        prior = np.hstack([np.zeros((6, COMMON)), np.diag(scale)])
         return np.vstack([rows, prior]), np.concatenate(
             [deviations, scale * motion_vector(here.errors[number])]
         )
+
+    def _by_scales(self, here: Estimate, number: int, height: int) -> Array:
+        """Derivatives of the deviations by the logarithms of the size of the target and of the
+        focal length: (height, 2), zero for the prior."""
+        missed, seen, _, inner = self._missed(here, number)
+        points, pixels = self._corners[number]
+        turn = inverse(here.camera)[:3, :3] @ inner[:3, :3]
+        by_size = self._lens.pixel_slopes(seen) @ (turn @ points[..., None])
+        by_focal = pixels + missed - (self._lens.cx, self._lens.cy)
+        out = np.zeros((height, len(SCALES)))
+        columns = [by_size.reshape(-1), by_focal.reshape(-1)]
+        out[: 2 * len(points)] = np.stack(columns, axis=1) / self._noise.pixel
+        return out
 
     def _by_error(self, here: Estimate, number: int, on_flange: Array) -> Array:
         """Derivatives of the seen points by the error of the robot."""

@@ -7,11 +7,19 @@ the corners of the target are known, the bundle with a prior on the errors of th
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import get_args
 
 import numpy as np
 
-from understudy.errors import Refused
-from understudy.sight.bundle import Corners, Noise, Refined, motion_vector, refine
+from understudy.errors import ConfigError, Refused
+from understudy.sight.bundle import (
+    Corners,
+    Noise,
+    Refined,
+    ScaleError,
+    motion_vector,
+    refine,
+)
 from understudy.sight.hand_eye import (
     SMALLEST_SPREAD,
     Mount,
@@ -38,6 +46,8 @@ SAME_SHIFT = 0.5 * MM
 SAME_TURN = 0.5 * DEG
 """Two poses that differ by less than both are one."""
 RIGID = 1e-6
+SURE = 5.0
+"""Standard deviations by which a size must differ from the given one to be called wrong."""
 LARGEST_RMS_MM = 5.0
 """By which poses may miss the common target, rms; an error of a robot is far smaller."""
 CORNER_NOISE = 0.07
@@ -82,7 +92,9 @@ class HeldOut:
 class HandEyeResult:
     """`camera`: T_flange_camera (eye in hand) or T_base_camera (eye to hand); `target`:
     T_base_target or T_flange_target. `covariance`: 6×6 of the camera along its own axes, metres
-    and radians. `held_out`: None if too few poses were left for it."""
+    and radians. `held_out`: None if too few poses were left for it. `scale`: the given size that
+    the pictures contradict most, known after a refinement; `distance_mm`: of the target from the
+    camera, in the mean."""
 
     camera: Array
     target: Array
@@ -93,6 +105,8 @@ class HandEyeResult:
     covariance: Array
     held_out: HeldOut | None
     lens: Lens | None = None
+    scale: ScaleError | None = None
+    distance_mm: float = 0.0
 
     @property
     def rms_mm(self) -> float:
@@ -119,11 +133,22 @@ class HandEyeResult:
             f"mount ({self.mount}) or the size of the target is wrong"
         )
 
+    @property
+    def scale_shift_mm(self) -> float:
+        """By how much a wrong size of the target, or a wrong focal length, has moved the camera; 0
+        if the pictures do not contradict the sizes that were given."""
+        if self.scale is None or abs(self.scale.share) <= SURE * self.scale.deviation:
+            return 0.0
+        return abs(self.scale.share) * self.distance_mm
+
     @cached_property
     def deviations_mm_deg(self) -> tuple[Array, Array]:
-        """Standard deviations of the camera: x, y, z in millimetres and the turns in degrees."""
-        spread = np.sqrt(np.diag(self.covariance))
-        return spread[:3] / MM, spread[3:] / DEG
+        """Standard deviations of the camera in the frame of its pose (flange or base): along x, y,
+        z in millimetres and about them in degrees."""
+        turn = self.camera[:3, :3]
+        shifts, turns = self.covariance[:3, :3], self.covariance[3:, 3:]
+        spreads = [np.sqrt(np.diag(turn @ each @ turn.T)) for each in (shifts, turns)]
+        return spreads[0] / MM, spreads[1] / DEG
 
 
 @dataclass(frozen=True)
@@ -185,6 +210,16 @@ def unknown_method(method: str) -> Refused | None:
     return None
 
 
+def not_a_view(pose: CalibrationPose) -> Refused | None:
+    """Why no camera can have this pose."""
+    for name, place in (("flange", pose.flange), ("target", pose.target)):
+        if np.shape(place) != (4, 4) or not is_rigid(place, RIGID):
+            return Refused(f"the pose of the {name} is not a rotation and a translation")
+    if pose.target[2, 3] <= 0.0:
+        return Refused("the target is behind the camera")
+    return None
+
+
 def _rms(values: Sequence[float]) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if values else 0.0
 
@@ -199,6 +234,8 @@ class HandEyeCalibrator:
     def __init__(
         self, mount: Mount = "eye_in_hand", lens: Lens | None = None, noise: Noise | None = None
     ) -> None:
+        if mount not in get_args(Mount):
+            raise ConfigError(f"mount {mount!r}", allowed=", ".join(get_args(Mount)))
         self.mount: Mount = mount
         self.lens = lens
         self.noise = noise
@@ -254,11 +291,8 @@ class HandEyeCalibrator:
     def _useless(self, pose: CalibrationPose) -> Refused | None:
         if len(self._poses) >= MOST_POSES:
             return Refused(f"{MOST_POSES} poses are the most; compute, or delete some")
-        for name, place in (("flange", pose.flange), ("target", pose.target)):
-            if place.shape != (4, 4) or not is_rigid(place, RIGID):
-                return Refused(f"the pose of the {name} is not a rotation and a translation")
-        if pose.target[2, 3] <= 0.0:
-            return Refused("the target is behind the camera")
+        if refused := not_a_view(pose):
+            return refused
         for number, other in enumerate(self._poses, 1):
             shift = float(np.linalg.norm(other.flange[:3, 3] - pose.flange[:3, 3]))
             if shift < SAME_SHIFT and angle_between(other.flange, pose.flange) < SAME_TURN:
@@ -296,6 +330,8 @@ class HandEyeCalibrator:
         """Compares a pose that was not used with the calibration."""
         if self._result is None:
             return Refused("compute the calibration before it is validated")
+        if refused := not_a_view(pose):
+            return refused
         return validated(self._result, pose, tolerance_mm)
 
 
@@ -311,12 +347,13 @@ def validated(
 
 @dataclass(frozen=True)
 class _Estimate:
-    """`pixel_rms` of each pose and `covariance`: of the refinement only."""
+    """`pixel_rms` of each pose, `covariance` and `scale`: of the refinement only."""
 
     camera: Array
     target: Array
     pixel_rms: tuple[float, ...] = ()
     covariance: Array | None = None
+    scale: ScaleError | None = None
 
 
 @dataclass(frozen=True)
@@ -354,6 +391,8 @@ class _Solver:
             covariance,
             self._held_out(method, found),
             self.lens,
+            found.scale,
+            float(np.mean([pose.target[2, 3] for pose in self.poses])) / MM,
         )
 
     def _views(self, rows: Sequence[int]) -> Views:
@@ -380,7 +419,9 @@ class _Solver:
             best = self._refined(self._views(rows), known, self.lens, start)
         except np.linalg.LinAlgError:
             return Refused("the corners of these poses do not determine the camera")
-        return _Estimate(best.camera, best.target, tuple(best.pixel_rms.tolist()), best.covariance)
+        return _Estimate(
+            best.camera, best.target, tuple(best.pixel_rms.tolist()), best.covariance, best.scale
+        )
 
     def _refined(
         self, views: Views, corners: Sequence[Corners], lens: Lens, start: _Estimate

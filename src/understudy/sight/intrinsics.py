@@ -1,7 +1,7 @@
 """Intrinsics of a camera from pictures of a board: focal lengths, centre and distortion.
 
 Needs the extra `vision`. Pictures that do not determine the lens are refused: too few, all alike,
-or with the board in one corner only.
+or with the board in one corner only. So are pictures that no lens explains.
 """
 
 from collections.abc import Sequence
@@ -25,6 +25,9 @@ GRID = (8, 6)
 SMALLEST_COVERAGE = 0.4
 SMALLEST_TILT = 15.0 * DEG
 """Boards that are all parallel do not tell the focal length from the distance."""
+LARGEST_RMS = 2.0
+"""Pixels. A right board in sharp pictures gives well below 1 pixel; more means that the corners are
+not where the board has them, and the numbers of the lens are then meaningless."""
 SAME_PICTURE = 0.01
 """Corners that move by less than this share of the width: the same picture again."""
 FLAGS = cv2.CALIB_USE_LU
@@ -69,6 +72,8 @@ def calibrate_lens(
             "needed: bring it to the corners of the picture, too"
         )
     found = _solve(board, [pictures[each] for each in used], width, height)
+    if not found.rms <= LARGEST_RMS:  # also if it is not a number
+        return _unexplained(found, used)
     if found.tilt < SMALLEST_TILT:
         return Refused(
             f"the board turns by {found.tilt / DEG:.1f}° between the pictures, "
@@ -76,6 +81,17 @@ def calibrate_lens(
         )
     return LensResult(
         found.lens, found.rms, found.picture_rms, found.deviations, covered, tuple(used)
+    )
+
+
+def _unexplained(found: "_Solved", used: Sequence[int]) -> Refused:
+    """The refusal of a residual above `LARGEST_RMS`; pictures are counted from 1."""
+    worst = int(np.argmax(found.picture_rms))
+    return Refused(
+        f"the residual is {found.rms:.2f} px rms, {LARGEST_RMS:g} px are allowed; the worst is "
+        f"picture {used[worst] + 1} with {found.picture_rms[worst]:.2f} px: check the type of the "
+        "board and its numbers of columns and rows, and look for pictures of another camera and "
+        "blurred pictures"
     )
 
 

@@ -32,6 +32,8 @@ LONGEST_REQUEST = 64 * 1024
 
 Count = Annotated[int, Meta(ge=3, le=100)]
 LengthMm = Annotated[float, Meta(gt=0, le=10_000)]
+SideMm = Annotated[float, Meta(ge=0.001, le=10_000)]
+"""Of a square or a marker; OpenCV fails on sides that are 0 as 32-bit floats."""
 Name = Annotated[str, Meta(max_length=64)]
 
 
@@ -92,10 +94,10 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True):
     type: Literal["charuco", "chessboard", "marker"] = "charuco"
     columns: Count = 7
     rows: Count = 5
-    square_mm: LengthMm = 30.0
+    square_mm: SideMm = 30.0
     dictionary: Name = "DICT_4X4_50"
     id: Annotated[int, Meta(ge=0, le=100_000)] = 0
-    size_mm: LengthMm = 50.0
+    size_mm: SideMm = 50.0
 
     def check(self) -> None:
         """Raises ConfigError for a target that does not exist, or whose pose a picture does not

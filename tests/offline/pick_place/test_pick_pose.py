@@ -1,14 +1,17 @@
 """The pose of the tool at a detected object."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.config.pick_place.cycle import Grasp
-from understudy.offline.pick_place.pick_pose import pick_pose
+from understudy.offline.pick_place.pick_pose import pick_pose, pick_poses
 from understudy.space.pose import ORIGIN, Pose, pose_mm_deg, pose_of
 from understudy.space.transform import angle_between, inverse, matrix, pose
+from understudy.units import DEG
 
 DOWN = pose_of((400.0, 0.0, 500.0, 180.0, 0.0, 0.0))
 """A camera over the table that looks down."""
@@ -80,3 +83,20 @@ def test_the_flange_pose_of_the_picture_counts() -> None:
         seen = pose(inverse(matrix(camera)) @ part)
         found.append(pick_pose(camera, seen, Grasp(), DOWN))
     assert close(*found)
+
+
+@pytest.mark.parametrize(
+    ("symmetry", "count"), [(0.0, 1), (360.0, 1), (180.0, 2), (90.0, 4), (5.0, 8)]
+)
+@pytest.mark.parametrize("yaw", [-100.0, -20.0, 3.0, 44.0, 170.0])
+def test_symmetric_parts_have_several_grips_the_nearest_first(
+    symmetry: float, count: int, yaw: float
+) -> None:
+    seen = pose_of((0.0, 0.0, 400.0, 0.0, 0.0, yaw))
+    grips = pick_poses(DOWN, seen, Grasp(symmetry_deg=symmetry), DOWN)
+    turns = [angle_between(matrix(DOWN), matrix(each)) for each in grips]
+    assert len(grips) == count
+    assert turns == pytest.approx(sorted(turns))
+    assert grips[0] == pick_pose(DOWN, seen, Grasp(symmetry_deg=symmetry), DOWN)
+    between = [angle_between(matrix(a), matrix(b)) for a, b in itertools.combinations(grips, 2)]
+    assert all(angle > 4.0 * DEG for angle in between), "no grip twice"

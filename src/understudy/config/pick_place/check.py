@@ -8,6 +8,8 @@ from understudy.config.pick_place.detectors import FindFile, check_detectors, ch
 from understudy.config.pick_place.file import PickPlaceSections
 from understudy.config.pick_place.safety import SafetyConfig
 from understudy.config.pick_place.vision import VisionConfig
+from understudy.devices.camera import LARGEST_SIDE
+from understudy.devices.camera import Config as CameraConfig
 from understudy.errors import ConfigError, located_at
 
 
@@ -79,3 +81,20 @@ def check_seeing(
     if hand_eye is not None:
         with located_at("hand_eye.target"):
             hand_eye.target.check()
+
+
+def check_rendered_size(vision: VisionConfig, devices: Mapping[str, Any]) -> None:
+    """Raises ConfigError if the virtual camera of a robot takes a size from the section `vision`
+    that it may not have itself; real cameras may be larger. ``devices``: of the robot, by kind."""
+    for camera in devices.values():
+        if not isinstance(camera, CameraConfig):
+            continue
+        for key in ("width_px", "height_px"):
+            side = getattr(vision, key)
+            if getattr(camera, key) is None and side > LARGEST_SIDE:
+                raise ConfigError(
+                    "too large for the virtual camera, which takes its size from here",
+                    key=key,
+                    value=side,
+                    allowed=f"16 … {LARGEST_SIDE}, or another `{key}` in the key `camera`",
+                )

@@ -5,7 +5,7 @@ hand_eye_calibration:
   camera_intrinsics: {fx: 1200.5, fy: 1200.8, cx: 640.0, cy: 480.0, distortion: […]}
 
 With `mount: eye_to_hand` the matrix is T_base_to_camera. Numbers are written with all their digits:
-a file that is read again gives the same numbers.
+a file that is read again, as YAML 1.1 or 1.2, gives the same numbers.
 """
 
 from collections.abc import Sequence
@@ -150,13 +150,13 @@ def calibration_text(calibration: Calibration) -> str:
         f"  # T_{base}_to_camera (4x4 matrix, row-major, mm)",
         *_matrix_lines("matrix", calibration.matrix),
         "",
-        f"  reprojection_error_mm: {calibration.reprojection_error_mm!r}",
+        f"  reprojection_error_mm: {_number(calibration.reprojection_error_mm)}",
         f"  num_poses_used: {calibration.num_poses_used}",
     ]
     if (lens := calibration.camera_intrinsics) is not None:
         lines += ["", "  camera_intrinsics:"]
-        lines += [f"    {key}: {getattr(lens, key)!r}" for key in ("fx", "fy", "cx", "cy")]
-        lines += [f"    distortion: {list(lens.distortion)!r}"]
+        lines += [f"    {key}: {_number(getattr(lens, key))}" for key in ("fx", "fy", "cx", "cy")]
+        lines += [f"    distortion: {_list(lens.distortion)}"]
         lines += [f"    {key}: {getattr(lens, key)}" for key in ("width", "height")]
     for key in ("mount", "refined", "reprojection_error_px", "held_out_error_mm"):
         value = getattr(calibration, key)
@@ -167,17 +167,28 @@ def calibration_text(calibration: Calibration) -> str:
     if calibration.covariance_mm_deg:
         lines += _matrix_lines("covariance_mm_deg", calibration.covariance_mm_deg)
     if calibration.residuals_mm:
-        lines += [f"  residuals_mm: {list(calibration.residuals_mm)!r}"]
+        lines += [f"  residuals_mm: {_list(calibration.residuals_mm)}"]
     return "\n".join([*lines, ""])
 
 
 def _scalar(value: Any) -> str:
     """A word or a number in YAML; JSON is a part of it."""
-    return msgspec.json.encode(value).decode()
+    return _number(value) if isinstance(value, float) else msgspec.json.encode(value).decode()
+
+
+def _number(value: float) -> str:
+    """All digits of a number. YAML 1.1, and so PyYAML, takes a number for a text if it has an
+    exponent and no dot: 1e-05 is written as 1.0e-05."""
+    digits, exponent, power = repr(value).partition("e")
+    return f"{digits}.0e{power}" if exponent and "." not in digits else repr(value)
+
+
+def _list(values: Sequence[float]) -> str:
+    return f"[{', '.join(map(_number, values))}]"
 
 
 def _matrix_lines(key: str, rows: Sequence[Sequence[float]]) -> list[str]:
-    return [f"  {key}:", *(f"    - {list(row)!r}" for row in rows)]
+    return [f"  {key}:", *(f"    - {_list(row)}" for row in rows)]
 
 
 # ── use ─────────────────────────────────────────────────────────────────────────────────────────

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from understudy.config.pick_place.position import Position
 from understudy.sight.bundle import Noise
-from understudy.sight.calibrator import CORNER_NOISE, ENOUGH_POSES
+from understudy.sight.calibrator import CORNER_NOISE, ENOUGH_POSES, USUAL_ROBOT
 from understudy.space.transform import Array
 from understudy.units import DEG, MM
 from understudy.vision.messages import Target
@@ -21,8 +21,10 @@ class HandEyeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """`target`: a board (charuco, chessboard) or a marker. `start_position`: of the tool, where the
     camera sees the target; without it the job starts where the arm is. `poses`: for the
     calibration; `check_poses`: more, that only check it. `distance_mm`: from the camera to the
-    target, 0: as the size of the target wants it. `robot_error_mm` and `robot_error_deg`: standard
-    deviations of the reported pose of the flange; without them the pictures decide.
+    target, 0: as the size of the target wants it. `tolerance_mm`: of the poses that check, of the
+    residuals, and of what a wrong size of the target would move the camera by. `robot_error_mm` and
+    `robot_error_deg`: standard deviations of the reported pose of the flange; without them the
+    pictures decide, with one of them the other is as usual.
     """
 
     target: Target = Target()
@@ -42,9 +44,12 @@ class HandEyeConfig(Struct, frozen=True, forbid_unknown_fields=True):
         """Of corners and robot, by axis; None: not given."""
         if self.robot_error_mm is None and self.robot_error_deg is None:
             return None
-        per_axis = 3.0**-0.5
-        shift, turn = self.robot_error_mm or 0.0, self.robot_error_deg or 0.0
-        return Noise(CORNER_NOISE, shift * MM * per_axis, turn * DEG * per_axis)
+        per_axis, shift, turn = 3.0**-0.5, USUAL_ROBOT.shift, USUAL_ROBOT.turn
+        if self.robot_error_mm is not None:
+            shift = self.robot_error_mm * MM * per_axis
+        if self.robot_error_deg is not None:
+            turn = self.robot_error_deg * DEG * per_axis
+        return Noise(CORNER_NOISE, shift, turn)
 
     def target_outline(self) -> Array:
         """The corners of the target's paper in its own frame, (4, 3)."""

@@ -95,18 +95,20 @@ export function notice(message, type = "negative") {
 
 // Shows a refusal of the cell, with a button where the frame offers a remedy: drives off → drives on.
 export function refused(reason) {
-  const { notDone, words, offers, robot } = document.querySelector("[data-mark=refusals]").dataset;
+  const { notDone, offers, robot } = document.querySelector("[data-mark=refusals]").dataset;
   const offer = JSON.parse(offers).find((each) => reason.includes(each.reason));
   const actions = offer ? [{ label: offer.label, color: "white", noCaps: true, handler: () => accept(offer, robot) }] : [];
-  const message = notDone.replace("{reason}", () => translated(reason, JSON.parse(words)));
+  const message = notDone.replace("{reason}", () => ofCell(reason));
   Quasar.Notify.create({
     message, type: "negative", position: "top", multiLine: true, actions,
     timeout: offer ? OFFER_MS : NOTICE_MS,
   });
 }
 
-// `words`: English phrase → translation; a {field} stands for any words and is kept. The rest stays.
-function translated(reason, words) {
+// → a sentence of the cell in the page's language: known English phrases are translated, a {field}
+// of a phrase stands for any words and is kept; the rest stays.
+export function ofCell(reason) {
+  const words = JSON.parse(document.querySelector("[data-mark=refusals]").dataset.words);
   const longestFirst = Object.entries(words).sort(([one], [other]) => other.length - one.length);
   for (const [phrase, translation] of longestFirst) {
     const pattern = phrase.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/{(\w+)}/g, "(?<$1>.+?)");

@@ -27,12 +27,14 @@ feed.onFrame(showStale);
 
 const showUnconfirmed = (is) => document.body.classList.toggle("u-unconfirmed", is);
 
-// A late answer still removes the notice.
-async function stop() {
-  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" };
+// Stops every robot of the cell, or one of them. A late answer still removes the notice.
+async function stop(parameters = {}) {
+  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(parameters) };
   const timeout = setTimeout(() => showUnconfirmed(true), STOP_TIMEOUT_MS);
   try {
-    showUnconfirmed(!(await fetch("/api/emergency_stop", request)).ok);
+    const response = await fetch("/api/emergency_stop", request);
+    showUnconfirmed(!response.ok);
+    if (!response.ok) refused((await response.json()).message);
   } catch {
     showUnconfirmed(true);
   } finally {
@@ -42,7 +44,7 @@ async function stop() {
 
 // ── keyboard ──
 
-listen(stop);
+listen(() => stop());
 
 // ── pages: the frame stays, the server replaces the page inside it ──
 
@@ -81,7 +83,8 @@ window.understudyFrame = {
   open,
   keys: () => showKeys(document.querySelector("[data-mark=keys]")),
   refused,
-  stop,
+  stop: () => stop(),
+  stopRobot: (robot) => stop({ robot }),
   remember,
   language(name) {
     remember("language", name);

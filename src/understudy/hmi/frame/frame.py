@@ -201,7 +201,7 @@ def _alarm(browser: Browser) -> None:
         place = f"{waiting}, {texts('frame.line').format(line=line)}" if line else waiting
         shown = [texts("frame.stopped")] if stopped else []
         shown += [texts("frame.paused").format(what=place)] if waiting else []
-        shown += [f"{each.robot}: {each.text}" for each in active]
+        shown += [f"{each.robot}: {texts.of_cell(each.text)}" for each in active]
         word.set_text(" · ".join(shown) or texts("frame.no_alarm"))
         advice = next((alarm.what_to_do for alarm in active if alarm.what_to_do), "")
         hint = texts("frame.paused_hint") if waiting and not active else ""

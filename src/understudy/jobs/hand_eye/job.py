@@ -14,12 +14,14 @@ import numpy as np
 from understudy.config.pick_place.hand_eye import calibration_of, calibration_text
 from understudy.config.pick_place.hand_eye_job import MOST_POSES, HandEyeConfig
 from understudy.errors import Refused
+from understudy.jobs.hand_eye.doubts import doubt_text, doubts
 from understudy.jobs.hand_eye.equipment import Equipment
 from understudy.jobs.hand_eye.state import (
     MOST_MESSAGES,
     CaptureReply,
     Checked,
     CoverageRow,
+    Doubt,
     HandEyeStatus,
     Note,
     Purpose,
@@ -160,8 +162,8 @@ class HandEyeJob:
             return NOTHING_COMPUTED
         if refused := self._result.contradiction():
             return refused
-        if (missed := self._missed()) and not force:
-            return Refused(f"{missed}; save it nevertheless with force")
+        if (doubt := self._doubt()) and not force:
+            return Refused(f"{doubt}; save it nevertheless with force")
         return calibration_text(calibration_of(self._result, date))
 
     def picture(self, number: int) -> str | Refused:
@@ -236,6 +238,7 @@ class HandEyeJob:
             [CoverageRow(f"r{d.name}", d.turned_deg, d.missing) for d in coverage(flanges)],
             None if result is None else result_row(result),
             list(state.checked),
+            self._doubts(),
             self.config.tolerance_mm,
             state.method,
         )
@@ -496,21 +499,20 @@ class HandEyeJob:
 
     def _judge(self) -> None:
         """The state after the checks: all of them count, until the camera is computed again."""
-        self._state.error = missed = self._missed()
-        if missed:
-            self._say(missed)
-        self._go("check_failed" if missed else "validated")
+        self._state.error = doubt = self._doubt()
+        if doubt:
+            self._say(doubt)
+        self._go("check_failed" if doubt else "validated")
 
-    def _missed(self) -> str:
-        """By how much a check of the result has failed; empty if none has."""
-        missed = [each.distance_mm for each in self._state.checked if not each.passed]
-        if not missed:
-            return ""
-        return (
-            f"a pose that was not used misses by {max(missed):.2f} mm, "
-            f"{self.config.tolerance_mm:g} are allowed: the target may have moved, or the robot is "
-            "not exact"
-        )
+    def _doubts(self) -> list[Doubt]:
+        if self._result is None:
+            return []
+        return doubts(self._result, self._state.checked, self.config.tolerance_mm)
+
+    def _doubt(self) -> str:
+        """The first reason not to use the result; empty if there is none."""
+        found = self._doubts()
+        return doubt_text(found[0], self.config.tolerance_mm) if found else ""
 
     def _check(self, result: HandEyeResult, seen: SavedPose) -> Checked:
         found = validated(result, seen.pose(), self.config.tolerance_mm)

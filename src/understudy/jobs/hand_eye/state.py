@@ -106,6 +106,15 @@ class Checked(Struct, frozen=True):
     angle_deg: float
 
 
+class Doubt(Struct, frozen=True):
+    """A reason not to use the result. `mm`: by how much it misses, or the camera is moved;
+    `percent`: by which a size should be larger than it was given."""
+
+    kind: Literal["target_size", "focal_length", "check", "residual", "held_out"]
+    mm: float
+    percent: float = 0.0
+
+
 class Saved(Struct):
     """`queue`: poses of the flange that are still to be visited. `asked`: the question that is out;
     `starting`: it begins a session of the process. `asked_again`: the last one had no
@@ -186,7 +195,7 @@ class ResultRow(Struct, frozen=True):
 
 class HandEyeStatus(Struct, frozen=True):
     """`method`: of the next computation. `progress`: 0 to 1. `advice`: what to do next. `left_out`:
-    poses that could not be used."""
+    poses that could not be used. `doubts`: why the result must not be used."""
 
     state: State
     running: bool
@@ -202,6 +211,7 @@ class HandEyeStatus(Struct, frozen=True):
     coverage: list[CoverageRow]
     result: ResultRow | None
     checked: list[Checked]
+    doubts: list[Doubt]
     tolerance_mm: float
     method: str
 

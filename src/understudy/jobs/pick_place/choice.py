@@ -13,7 +13,7 @@ from understudy.config.pick_place.cycle import CycleConfig
 from understudy.errors import Refused
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.offline.pick_place.moves import CycleMove, CyclePoses, part_moves
-from understudy.offline.pick_place.pick_pose import pick_pose
+from understudy.offline.pick_place.pick_pose import pick_poses
 from understudy.ports.pick_place import (
     ArmReadings,
     Block,
@@ -131,15 +131,23 @@ class TargetChoice:
                 reason = unfit
                 continue
             grasp = self._config.grasp(seen.class_name)
-            found.append((seen, pick_pose(camera, seen.pose, grasp, near)))
-        for seen, at in self._sorted(found, near)[:MOST_CHECKED]:
-            chosen = self._checked(seen.class_name, at, now, seen=seen)
+            found.append((seen, pick_poses(camera, seen.pose, grasp, near)))
+        for seen, grips in self._sorted(found, near)[:MOST_CHECKED]:
+            chosen = self._first_checked(seen, grips, now)
             if isinstance(chosen, Chosen):
                 chosen = self._clear(chosen, around, camera, now)
             if isinstance(chosen, Chosen) or chosen.code == "OUT_OF_ZONE":
                 return chosen
             reason = chosen.reason
         return Unfit(reason)
+
+    def _first_checked(self, seen: DetectedObject, grips: list[Pose], now: int) -> Chosen | Unfit:
+        """With the first of the grips that the arm can do; without one the reason of the first."""
+        checks = (self._checked(seen.class_name, at, now, seen=seen) for at in grips)
+        first = next(checks)
+        if isinstance(first, Chosen) or first.code:
+            return first
+        return next((each for each in checks if isinstance(each, Chosen)), first)
 
     def _unknown_objects(self, result: VisionResult, camera: Pose) -> Sequence[Block] | Refused:
         return () if self._obstacles is None else self._obstacles.unknown(result, camera)
@@ -164,10 +172,10 @@ class TargetChoice:
         return ""
 
     def _sorted(
-        self, found: list[tuple[DetectedObject, Pose]], near: Pose
-    ) -> list[tuple[DetectedObject, Pose]]:
+        self, found: list[tuple[DetectedObject, list[Pose]]], near: Pose
+    ) -> list[tuple[DetectedObject, list[Pose]]]:
         rank = _RANKS[self._config.order]
-        return sorted(found, key=lambda pair: (rank(pair[0], pair[1], near), pair[0].id))
+        return sorted(found, key=lambda pair: (rank(pair[0], pair[1][0], near), pair[0].id))
 
     # ── known positions ──
 

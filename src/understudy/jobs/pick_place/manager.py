@@ -127,8 +127,7 @@ class PickPlaceManager:
             idle = not self._work.under_way
             self._work.abandon(now)
             return NOT_RUNNING if idle else None
-        held = "; the hand has a part" if self._gripper.status(now).part_detected else ""
-        state.last_error = f"stopped in {self._at}{held}"
+        state.last_error = f"stopped in {self._at}"
         state.reason = "STOPPED"
         self._abandon(now)
         self._go("stop", now)

@@ -7,6 +7,7 @@ of its own.
 
 import math
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -39,12 +40,15 @@ BACKENDS: Mapping[str, ExposureRule] = {
     "MSMF": ExposureRule(0.25, lambda ms: math.log2(ms / 1e3)),
 }
 OTHER = ExposureRule(0.25, lambda ms: ms)
+ALLOWED = "opencv:NUMBER with 0, 1, …, opencv:FILE or opencv:rtsp://…"
 
 
 def open_camera(address: str) -> CameraSource:
     _, _, name = address.partition(":")
     if not name:
-        raise ConfigError("which camera?", value=address, allowed="opencv:NUMBER or opencv:FILE")
+        raise ConfigError("which camera?", value=address, allowed=ALLOWED)
+    if re.fullmatch(r"[-+]\d+", name):
+        raise ConfigError("not the number of a device", value=address, allowed=ALLOWED)
     return OpenCvCamera(name)
 
 

@@ -42,6 +42,9 @@ def open_camera(address: str) -> CameraSource:
     name, _, option = address.partition(":")[2].partition("?")
     if option not in ("", "loop"):
         raise ConfigError("unknown option of files:", value=option, allowed="?loop")
+    if not name:
+        allowed = "files:DIR or files:DIR?loop; files:. is the current folder"
+        raise ConfigError("which folder?", value=address, allowed=allowed)
     return PictureFiles(Path(name), loop=option == "loop")
 
 

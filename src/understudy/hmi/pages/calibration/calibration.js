@@ -1,7 +1,7 @@
 // The calibration page: the camera's view with the target in it, joints, table of poses, residuals
 // and coverage. The view is asked for again when the robot, the camera or the poses have changed.
 
-import { call, text, whenReady, whileVisible } from "../../frame/api.js";
+import { call, ofCell, text, whenReady, whileVisible } from "../../frame/api.js";
 import { expose } from "../../frame/expose.js";
 import { feed } from "../../frame/feed.js";
 import { fixed } from "../../frame/figures.js";
@@ -15,7 +15,14 @@ const REFRESH_MS = 5000; // things in the cell may have moved
 const JOINTS_MS = 200;
 const DEGREES = 180 / Math.PI;
 
-const mark = (name) => document.querySelector(`[data-mark="${name}"]`);
+// A panel that is not shown is not in the document: its elements are known from before.
+const known = new Map();
+function mark(name) {
+  const found = document.querySelector(`[data-mark="${name}"]`);
+  if (found) known.set(name, found);
+  return known.get(name);
+}
+
 const filled = (words, values) => words.replace(/{(\w+)}/g, (_, name) => values[name] ?? "");
 const degrees = (angle) => `${fixed(angle * DEGREES, 1)}°`;
 
@@ -58,7 +65,7 @@ class Calibration {
   showResiduals() {
     const { poses } = this.facts?.job ?? {};
     const place = mark("residuals");
-    if (poses) this.draw("residuals", [poses, place.clientWidth], () => residuals(place, poses));
+    if (poses && place.clientWidth) this.draw("residuals", [poses, place.clientWidth], () => residuals(place, poses));
   }
 
   showCoverage(rows) {
@@ -117,7 +124,7 @@ class Calibration {
     if (!seen) return text("no_view");
     if (seen.found === null) return filled(text("range"), { near: fixed(seen.nearest_mm, 0), far: fixed(seen.farthest_mm, 0) });
     const corners = seen.found ? filled(text("corners"), { count: seen.corners.length }) : "";
-    return [corners, seen.reason].filter(Boolean).join(" · ");
+    return [corners, ofCell(seen.reason ?? "")].filter(Boolean).join(" · ");
   }
 
   // ── the four steps ──
@@ -130,7 +137,7 @@ class Calibration {
       place: Boolean(this.view.seen?.found) || job.captured > 0,
       capture: result || covered,
       compute: result,
-      validate: result && job.checked.length > 0 && job.checked.every((check) => check.passed),
+      validate: result && job.checked.length > 0 && !job.doubts.length,
     };
     const next = Object.keys(done).find((name) => !done[name]);
     for (const step of document.querySelectorAll("[data-step]")) {

@@ -103,10 +103,13 @@ def _automatic(browser: Browser) -> ui.dialog:
         ui.label(texts("calibration.automatic")).classes("u-figure")
         ui.label(texts("calibration.automatic_note")).classes("u-caption")
         job = job_status(browser)
+        bounds = texts("calibration.poses_bounds").format(fewest=FEWEST, most=MOST)
         poses = ui.number(
-            texts("calibration.poses_wanted"), value=job.get("wanted", FEWEST), precision=0
+            texts("calibration.poses_wanted"),
+            value=job.get("wanted", FEWEST),
+            validation=lambda value: None if _is_pose_count(value) else bounds,
         )
-        poses.props(f"dense outlined dark min={FEWEST} max={MOST} data-mark=auto-poses")
+        poses.props("dense outlined dark data-mark=auto-poses")
         names = {name: texts.of("calibration.methods", name) for name in METHODS}
         method = ui.select(
             names, value=job.get("method", METHODS[0]), label=texts("calibration.method")
@@ -114,12 +117,18 @@ def _automatic(browser: Browser) -> ui.dialog:
         method.props("dense outlined dark options-dense data-mark=auto-method")
 
         async def begin() -> None:
-            dialog.close()
-            given = {"poses": int(poses.value or 0), "method": method.value}
-            await browser.robot_command("hand_eye_start", given)
+            if not poses.validate():
+                return
+            given = {"poses": int(poses.value), "method": method.value}
+            if await browser.robot_command("hand_eye_start", given) is not None:
+                dialog.close()
 
         dialog_answers(browser, dialog, "calibration.do_start", "auto-begin").on_click(begin)
     return dialog
+
+
+def _is_pose_count(value: float | None) -> bool:
+    return value is not None and FEWEST <= value <= MOST and value == int(value)
 
 
 class SaveDialog:
@@ -129,7 +138,7 @@ class SaveDialog:
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         texts = browser.texts
-        self._failed = not all(each["passed"] for each in job_status(browser).get("checked", ()))
+        self._failed = bool(job_status(browser).get("doubts"))
         self._word = "calibration.do_save_anyway" if self._failed else "calibration.do_save"
         with temporary_dialog() as self.dialog, ui.card().classes("u-dialog u-calib-dialog"):
             ui.label(texts("calibration.save_title")).classes("u-figure")
@@ -216,18 +225,26 @@ def advice_of(browser: Browser, job: Mapping[str, Any]) -> str:
     """What is wrong, or what to do next."""
     texts = browser.texts
     if job["error"] and job["state"] != "CHECK_FAILED":
-        return str(job["error"])
+        return texts.of_cell(job["error"])
     if job["running"]:
         return texts("calibration.advice.running")
+    if job["doubts"]:
+        return _doubt(browser, job["doubts"][0])
     if job["result"] is not None:
-        checks = [check["passed"] for check in job["checked"]]
-        known = "unchecked" if not checks else "save" if all(checks) else "failed"
-        return texts(f"calibration.advice.{known}").format(tolerance=job["tolerance_mm"])
+        return texts(f"calibration.advice.{'save' if job['checked'] else 'unchecked'}")
     if not job["captured"]:
         return texts("calibration.advice.first")
     if missing := [row["direction"] for row in job["coverage"] if row["missing"]]:
         return texts("calibration.advice.turn").format(directions=", ".join(missing))
     return texts(f"calibration.advice.{'compute' if job['enough'] else 'more'}")
+
+
+def _doubt(browser: Browser, doubt: Mapping[str, Any]) -> str:
+    """Why the result must not be used."""
+    percent = doubt["percent"]
+    larger = browser.texts(f"calibration.{'larger' if percent > 0 else 'smaller'}")
+    text = browser.texts(f"calibration.doubts.{doubt['kind']}")
+    return text.format(mm=fixed(doubt["mm"], 2), percent=fixed(abs(percent), 2), larger=larger)
 
 
 def _reprojection(job: Mapping[str, Any]) -> str:

@@ -17,7 +17,9 @@ from understudy.hmi.pages.program.jog import JogPanel
 
 JOG_SCRIPT = "/static/pages/program/jog.js"
 STEPS = ("place", "capture", "compute", "validate")
-PUSHED = ("state", "running", "captured", "wanted", "enough", "poses", "coverage", "checked")
+PUSHED = (
+    "state", "running", "captured", "wanted", "enough", "poses", "coverage", "checked", "doubts",
+)  # fmt: skip
 """Values of the job that calibration.js draws."""
 
 

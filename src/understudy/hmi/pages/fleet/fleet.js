@@ -202,7 +202,11 @@ class Fleet {
 
   stop = () => this.order("fleet_command", { command: "STOP" });
   hold = () => this.order("fleet_traffic", { hold: !this.held });
-  estop = () => this.order("emergency_stop");
+
+  estop() {
+    this.setMode(null);
+    if (this.mayOrder()) window.understudyFrame.stopRobot(this.chosen);
+  }
 
   async reset() {
     if (await this.confirmsReset()) await this.order("reset");

@@ -52,9 +52,9 @@ export class Camera {
   }
 
   // `picture`: an answer of `vision_picture`, with the objects that were seen in it, or of
-  // `camera_picture`; null without one.
-  showPicture(picture) {
-    this.picture = picture;
+  // `camera_picture`; null without one. `plain`: then no objects are drawn either.
+  showPicture(picture, { plain = false } = {}) {
+    [this.picture, this.plain] = [picture, plain];
     this.draw();
   }
 
@@ -75,9 +75,10 @@ export class Camera {
     return element("text", { x: 0.6 * size, y: 1.4 * size, "font-size": size, class: "u-eye-caption", text: words });
   }
 
-  // The objects of the picture that is shown; without a picture those of the last result.
+  // The objects of the picture that is shown; without one those of the last result, if it is shown.
   drawn() {
-    return this.picture ? this.picture.objects ?? [] : this.objects;
+    if (this.picture) return this.picture.objects ?? [];
+    return this.plain ? [] : this.objects;
   }
 
   cross(width, height) {

@@ -87,15 +87,17 @@ def _cycle(browser: Browser, job: Mapping[str, Any]) -> str:
 
 def last_error(browser: Browser, job: Mapping[str, Any]) -> tuple[str, str]:
     """Why the last cycle failed or the run has ended, and what to do about it."""
-    code, text = job["code"], job["last_error"]
+    texts, code, text = browser.texts, job["code"], job["last_error"]
     if code:
         advice = f"pick_place.advice.{code}"
         sent = cell_text(dictionary()[advice])
-        return text.replace(f"; {sent}", ""), browser.texts(advice)
+        return texts.of_cell(text.replace(f"; {sent}", "")), texts(advice)
     if job["running"] or not job["reason"]:
-        return text, ""
+        return texts.of_cell(text), ""
     end = "STOPPED_HOLDING" if job["reason"] == "STOPPED" and job["holding"] else job["reason"]
-    return text or job["reason"], browser.texts(f"pick_place.ends.{end}")
+    sent = cell_text(dictionary()[f"pick_place.ends.{end}"])
+    problem = text.replace(f"; {sent}", "") or job["reason"]
+    return texts.of_cell(problem), texts(f"pick_place.ends.{end}")
 
 
 # ── control ──

@@ -104,7 +104,7 @@ class PickPlace {
     this.drawn = number;
     this.misses = found?.misses ?? this.misses;
     if (found && which === "miss") found.caption = `${text("picture_miss")} ${back + 1}/${found.misses} · ${fixed(found.time_s, 1)} s`;
-    this.camera.showPicture(found);
+    this.camera.showPicture(found, { plain: which === "miss" });
   }
 
   async showLive() {
