@@ -103,6 +103,20 @@ def test_an_empty_set_says_what_to_do(screen: Screen, cell: StandIn) -> None:
     refused(screen, "there is no result yet: press Compute first")
 
 
+@pytest.mark.parametrize("wrong", ["", "12.5", "-1", "3", "101", "1000000"])
+def test_a_wrong_number_of_poses_is_said_at_its_field(
+    screen: Screen, cell: StandIn, wrong: str
+) -> None:
+    screen.press("calib-start")
+    screen.at("auto-poses").fill(wrong)
+    screen.press("auto-begin")
+    said = screen.page.locator(".u-calib-dialog", has_text="a whole number from 10 to 100")
+    said.wait_for()
+    assert not cell.do("hand_eye_status")["running"]
+    screen.page.locator(".u-calib-dialog").get_by_text("Close").click()
+    no_dialog(screen)
+
+
 def test_automatic_run_cancel_and_saved_matrix(screen: Screen, cell: StandIn, folder: Path) -> None:
     begin(screen, cell)
     forward_until(cell, lambda job: job["captured"] >= 1)
@@ -157,6 +171,27 @@ BOARD = {
     "name": "board", "type": "box", "dimensions_mm": [210, 150, 6],
     "board": {"type": "charuco", "columns": 7, "rows": 5, "square_mm": 30},
 }  # fmt: skip
+
+
+def test_poses_that_change_while_another_tab_is_open_are_shown_afterwards(
+    screen: Screen, cell: StandIn
+) -> None:
+    screen.press("tab-jog")
+    screen.page.keyboard.press("l")
+    screen.until(lambda: cell.do("hand_eye_status")["captured"] == POSES - 1, "one pose less")
+    screen.press("tab-camera")
+    screen.page.keyboard.press("c")
+    screen.until(lambda: _settled(cell)["captured"] == POSES, "the pose again")
+    screen.page.keyboard.press("m")
+    screen.reads("calib-counts", "checks passed 3/3")
+    screen.press("tab-poses")
+    screen.reads("pose-count", f"Poses captured: {POSES}/")
+    screen.until(lambda: rows(screen) == POSES, "all rows")
+    residuals = [f"{each['residual_mm']:.3f}" for each in cell.do("hand_eye_status")["poses"]]
+    table = screen.page.locator("[data-mark=poses] tbody tr").all_inner_texts()
+    assert [value in row for value, row in zip(residuals, table, strict=True)] == [True] * POSES
+    screen.until(lambda: screen.page.locator(".u-calib-bar").count() == POSES, "the plot")
+    assert not screen.errors
 
 
 def test_by_hand_delete_compute_validate_capture(screen: Screen, cell: StandIn) -> None:

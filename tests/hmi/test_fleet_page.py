@@ -202,6 +202,20 @@ def test_a_task_without_a_route_is_noticed_with_its_reason(screen: Screen) -> No
     assert "robot-6" in failed.first.inner_text()
 
 
+def test_an_emergency_stop_that_does_not_reach_the_cell_is_said_loudly(screen: Screen) -> None:
+    notice = screen.page.locator(".u-unstopped")
+    choose(screen, "robot-6")
+    screen.page.route("**/api/emergency_stop", lambda route: route.abort())
+    screen.press("fleet-estop")
+    notice.wait_for()
+    screen.page.unroute("**/api/emergency_stop")
+    press(screen, "fleet-estop", "emergency_stop")
+    notice.wait_for(state="hidden")
+    screen.until(lambda: "E-stop" in word(screen, "robot-6"), "stopped")
+    press(screen, "fleet-reset", "reset")
+    screen.until(lambda: word(screen, "robot-6") == "Ready", "reset")
+
+
 def test_a_hold_is_shown_and_released_while_the_robot_is_stopped(
     screen: Screen, cell: RunningCell
 ) -> None:

@@ -10,6 +10,7 @@ from understudy.app.pick_place_run import Summary, run_headless
 from understudy.config import load_config
 
 MOST_MM, MOST_DEG = 0.5, 0.3
+FEW_PARTS, MANY_PARTS = ("machine_tending", "assembly", "bin_picking"), ("pick_place", "sorting")
 
 
 def run(folder: Path, kind: str, cycles: int, seed: int = 1) -> list[Placed]:
@@ -50,15 +51,20 @@ def test_1000_cycles_twice(kind: str, tmp_path: Path) -> None:
     assert [each.digest for each in again] == [each.digest for each in placed]
 
 
-@pytest.mark.parametrize("cell", ["pick_place", "sorting", "bin_picking"])
+@pytest.mark.parametrize("cell", MANY_PARTS)
 def test_shipped_cells_pick_by_what_they_see(cell: str) -> None:
     summary = run_headless(load_config(cell).with_vision("process"), cycles=1)
     assert isinstance(summary, Summary)
     assert (summary.success, summary.failed, summary.ended) == (1, 0, "DONE"), summary.error
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("cell", ["pick_place", "sorting", "bin_picking"])
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *FEW_PARTS,
+        *(pytest.param(name, marks=pytest.mark.soak) for name in MANY_PARTS),
+    ],
+)
 def test_shipped_cells_are_worked_off_through_pixels(cell: str) -> None:
     """As many parts as with vision that knows where they are."""
     config = load_config(cell)
