@@ -1,13 +1,14 @@
 """HandEyeCalibrator on rendered boards, its refusals, and its checks."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.sight.rendered_board import LENS, session
 from tests.sight.test_hand_eye import MOUNTS, exact_views, turned_about
 
-from understudy.errors import Refused
+from understudy.errors import ConfigError, Refused
 from understudy.sight.calibrator import (
     METHODS,
     CalibrationPose,
@@ -219,3 +220,25 @@ def test_coverage_names_the_directions_that_are_missing() -> None:
     some += [turned((0.0, 0.0, 1.0), angle) for angle in (-25.0, 25.0)]
     missing = [each.name for each in coverage([np.eye(4), *some]) if each.missing]
     assert missing == ["+y", "-y"]
+
+
+def test_a_wrong_mount_and_a_pose_of_another_shape_are_named() -> None:
+    with pytest.raises(ConfigError, match="mount 'bogus'; allowed: eye_in_hand, eye_to_hand"):
+        HandEyeCalibrator("bogus")  # type: ignore[arg-type]
+    calibrator, _ = exact_calibrator(1, "eye_in_hand")
+    calibrator.compute()
+    wrong = CalibrationPose(np.eye(3), np.eye(4))
+    assert isinstance(found := calibrator.validate(wrong), Refused)
+    assert "the pose of the flange is not a rotation" in found.reason
+
+
+def test_deviations_are_those_along_the_axes_of_the_frame_of_the_camera() -> None:
+    """A camera that is turned by 90° about y: its own z axis is the x axis of the flange."""
+    found = exact_calibrator(1, "eye_in_hand")[0].compute()
+    assert isinstance(found, HandEyeResult)
+    turned = np.eye(4)
+    turned[:3, :3] = rotation_about((0.0, 1.0, 0.0), 90.0 * DEG)
+    own = np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) ** 2
+    shifts, turns = replace(found, camera=turned, covariance=own).deviations_mm_deg
+    assert shifts * MM == pytest.approx([3.0, 2.0, 1.0])
+    assert turns * DEG == pytest.approx([6.0, 5.0, 4.0])
