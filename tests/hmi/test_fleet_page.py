@@ -387,3 +387,18 @@ def test_mobile_robots_drive_in_the_scene_of_the_cell_page(
     screen.page.wait_for_function("window.understudy.scene.viewport.flight === null")
     assert screen.page.evaluate(OUT_OF_VIEW) == [], "the view shows the whole hall"
     assert screen.errors == []
+
+
+def test_the_first_view_of_a_cell_shows_its_mobile_robots(
+    mixed_cell: RunningCell, open_page: Callable[..., Screen]
+) -> None:
+    screen = open_page(mixed_cell, "/")
+
+    def outside() -> list[str]:
+        robots = screen.scene["robots"].items()
+        return [name for name, each in robots if max(map(abs, each["screen"])) > 1.0]
+
+    screen.until(lambda: outside() == [], "all robots on the screen")
+    names = [name for name, each in screen.scene["robots"].items() if each["shown"]]
+    assert {"robot-1", "robot-2"} <= set(names)
+    screen.page.close()

@@ -103,6 +103,7 @@ class Scene {
     this.showUndrawn();
     this.applyLayers();
     if (!this.ready) this.view(this.viewport.name); // keeps a view that was chosen meanwhile
+    this.unplaced = !this.ready;
     this.ready = true;
   }
 
@@ -308,7 +309,14 @@ class Scene {
     if (!this.viewport.element.isConnected) return; // a page without a scene is open
     const shown = feed.between();
     if (shown && this.ready) this.showPoses(...shown);
+    if (shown && this.unplaced) this.placed();
     this.viewport.draw();
+  }
+
+  // The robots are where they are, vehicles no longer at the origin: the view shows them all.
+  placed() {
+    this.unplaced = false;
+    this.view(this.viewport.name);
   }
 
   showPoses(before, after, part) {
@@ -435,7 +443,7 @@ class Scene {
     const robots = {};
     for (const [name, { chain, ghost, object, workFrames, marker, tool }] of this.robots) {
       robots[name] = {
-        q: [...chain.q], tcp: chain.tip(), shown: object.visible,
+        q: [...chain.q], tcp: chain.tip(), shown: object.visible, screen: this.viewport.onScreen(chain.flange),
         ghost: ghost.root.visible, ghost_q: [...ghost.q], works: workFrames.length, marked: marker.ring.visible,
         fingers: (tool.userData.fingers || []).map(({ object: finger }) => finger.position.toArray()),
       };

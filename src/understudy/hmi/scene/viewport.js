@@ -92,6 +92,12 @@ export class Viewport {
     return { x: free.left + wide, y: free.top + high, wide, high };
   }
 
+  // → where an object is on the screen: x to the right and y up, from -1 to 1
+  onScreen(object) {
+    const { x, y } = object.getWorldPosition(new THREE.Vector3()).project(this.camera);
+    return [x, y];
+  }
+
   // Sets the box that all views show completely.
   frameOn(box) {
     if (box.isEmpty()) return;
