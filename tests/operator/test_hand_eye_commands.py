@@ -93,7 +93,7 @@ def test_the_file_is_written_in_the_folder_of_the_run(bench: Bench, tmp_path: An
     state = msgspec.convert(part.save(), Saved)
     state.checked = [Checked(passed=False, distance_mm=2.0, angle_deg=0.0)]
     part.load(msgspec.to_builtins(state))
-    assert "2.00 mm, 1 are allowed" in save.run(save.parameters(file="bad.yaml")).reason
+    assert "misses by 2.00 mm" in save.run(save.parameters(file="bad.yaml")).reason
     assert not (tmp_path / "bad.yaml").exists()
     assert save.run(save.parameters(file="bad.yaml", force=True))["text"] == text
 
