@@ -65,7 +65,7 @@ def _show_fixed(browser: Browser, found: Mapping[str, Any]) -> None:
 
 
 def _row_text(table: Mapping[str, object]) -> str:
-    keys = ", ".join(f"{key}: {value}" for key, value in table.items() if key != KIND)
+    keys = ", ".join(f"{key}: {json.dumps(value)}" for key, value in table.items() if key != KIND)
     return f"{table[KIND]} · {keys}" if keys else str(table[KIND])
 
 

@@ -136,7 +136,8 @@ export class Table {
     element.classList.toggle("u-grid-chosen", row.index === this.current);
     const cells = [row.name, row.shown, fixed(row.speed, 2), String(row.battery)];
     cells.forEach((value, n) => {
-      if (element.children[n].textContent !== value) element.children[n].textContent = value;
+      const cell = element.children[n];
+      if (cell.textContent !== value) cell.textContent = cell.title = value; // a narrow column cuts it
     });
     element.children[1].className = `u-grid-state u-is-${row.severity}`;
   }

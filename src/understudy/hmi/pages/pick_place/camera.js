@@ -55,6 +55,7 @@ export class Camera {
   // `camera_picture`; null without one. `plain`: then no objects are drawn either.
   showPicture(picture, { plain = false } = {}) {
     [this.picture, this.plain] = [picture, plain];
+    this.showLine();
     this.draw();
   }
 
@@ -121,7 +122,8 @@ export class Camera {
     const now = feed.latest?.t;
     const age = seen.exposed_at_s === null || now === undefined ? seen.age_s : Math.max(0, now - seen.exposed_at_s);
     const values = { frame: seen.frame_id, count: seen.objects.length, age: fixed(age, 1) };
-    const words = text(seen.error ? "vision_failed" : "seen").replace(/{(\w+)}/g, (_, name) => values[name] ?? "");
+    const isLive = this.picture && this.picture.frame_id === undefined;
+    const words = text(seen.error ? "vision_failed" : isLive ? "seen_before" : "seen").replace(/{(\w+)}/g, (_, name) => values[name] ?? "");
     this.line.textContent = seen.error ? `${words} ${seen.error}` : words;
     this.line.classList.toggle("u-alarm", Boolean(seen.error));
   }
