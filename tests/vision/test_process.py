@@ -199,6 +199,27 @@ def test_the_command_serves_records_and_ends_with_a_signal(pictures: Path, tmp_p
     ]
 
 
+UNINTERRUPTED = """
+import signal, threading
+from understudy.vision.process import Place, ended_by_signals, serve
+
+def end():
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+with ended_by_signals() as signals:
+    place = Place(port=0, signals=signals)
+    serve(lambda parts: b"", place, lambda address: threading.Timer(0.2, end).start())
+print("ended")
+"""
+
+
+def test_a_signal_that_does_not_interrupt_the_poll_ends_the_process() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", UNINTERRUPTED], capture_output=True, text=True, timeout=WAIT
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("ended\n", "", 0)
+
+
 def test_options_that_cannot_be_meant(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="which camera"):
         vision()

@@ -63,8 +63,8 @@ def vision(
     setup = _setup(cell, robot, config, camera, hand_eye)
     number = _port_of(setup.where) if port is None else port
     follow = sys.stdin.fileno() if follow_stdin else None
-    with ended_by_signals():
-        _serve(setup, Place(host, number, follow), record, ready_file)
+    with ended_by_signals() as signals:
+        _serve(setup, Place(host, number, follow, signals), record, ready_file)
 
 
 def _serve(

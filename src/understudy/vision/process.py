@@ -32,46 +32,58 @@ class Ended(BaseException):
 
 
 @contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """A signal ends what runs inside, at once."""
+def ended_by_signals() -> Iterator[int]:
+    """A signal ends what runs inside, at once. The file that it gives can be read when a signal has
+    come: one that comes right before a poll, or to another thread, does not interrupt the poll."""
 
     def end(number: int, frame: FrameType | None) -> None:
         for each in ENDING:
             signal.signal(each, signal.SIG_IGN)  # a second one does not disturb the clean end
         raise Ended
 
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     former = {each: signal.signal(each, end) for each in ENDING}
     try:
-        yield
+        yield reader
     except Ended:
         pass
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(before)
+        os.close(reader)
+        os.close(writer)
 
 
 class Place(NamedTuple):
-    """Where the process listens. `follow`: the end of this open file ends it."""
+    """Where the process listens. `follow`: the end of this open file ends it. `signals`: the file
+    of `ended_by_signals`."""
 
     host: str = "127.0.0.1"
     port: int = 5570
     follow: int | None = None
+    signals: int | None = None
 
 
 def serve(answer: Answer, place: Place, ready: Callable[[str], None]) -> None:
     """Answers requests until it is interrupted. ``ready``: called with the address when it
     listens."""
-    follow = place.follow
+    follow, signals = place.follow, place.signals
     context: zmq.Context[Socket] = zmq.Context()
     try:
         socket = _listening(context, place.host, place.port)
         ready(socket.getsockopt_string(zmq.LAST_ENDPOINT))
         poller = zmq.Poller()
         poller.register(socket, zmq.POLLIN)
-        if follow is not None:
-            poller.register(follow, zmq.POLLIN)
+        for file in (follow, signals):
+            if file is not None:
+                poller.register(file, zmq.POLLIN)
         while True:
             events = dict(poller.poll())
+            if signals is not None and signals in events:
+                os.read(signals, 4096)  # the handler of the signal is called next
             if follow is not None and follow in events and not os.read(follow, 4096):
                 return
             if socket in events:
