@@ -261,6 +261,12 @@ def test_a_reset_that_lets_a_task_begin_is_asked_first(screen: Screen, cell: Run
     asked.locator("[data-answer='']").click()
     asked.wait_for(state="detached")
     assert cell.ask("fleet_robot", robot="robot-10")["estop"]
+    screen.at("alarm-reset").wait_for()
+    screen.press("alarm-reset")  # of the frame
+    screen.reads("reset-moves", "Reset? robot-10 will move.")
+    screen.at("reset-moves").get_by_text("Close").click()
+    screen.at("reset-moves").wait_for(state="detached")
+    assert cell.ask("fleet_robot", robot="robot-10")["estop"]
     screen.press("fleet-reset")
     asked.locator("[data-answer=reset]").click()
     screen.until(lambda: word(screen, "robot-10") == "Traffic hold", "it is reset")

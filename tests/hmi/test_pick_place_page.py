@@ -41,6 +41,7 @@ EYES = """    camera: {}
 """
 """Parts are found in pictures, by the vision server in the process of the cell."""
 RED = '    color: "#c82820"\n'
+CUBE = {"class": "cube", "dimensions_mm": [40, 40, 40], "color": "#c82820"}
 SMALL, SIZE = {"width": 1024, "height": 768}, {"width": 1366, "height": 768}
 CLIPPED = """() => [...document.querySelectorAll("#pick-place-page .u-button")]
   .filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth + 1)
@@ -182,7 +183,7 @@ def test_a_grip_miss_with_retry_then_parts_go_from_pick_to_pallet(
         counted(each, ".u-place-full", 4)
         each.reads("pallet-count", "4 / 4")
         each.reads("figure-success_count", "4")
-        each.reads("advice", "put an empty pallet there")
+        each.reads("advice", "press New pallet for an empty one")
         counted(each, ".u-bar-done", 4)
     screen.until(lambda: not (places.items() & sides(screen).items()), "all parts have moved")
     screen.until(lambda: screen.scene["pallets"]["g60"] == [[4, 4]], "four places in the scene")
@@ -216,10 +217,15 @@ def test_wrong_states_give_a_clear_message(screen: Screen, second: Screen, cell:
     ):
         screen.page.keyboard.press(key)
         refused(screen, reason)
+    parts = [part["name"] for part in cell.do("parts")["parts"]]
     second.press("reset-pallet")
     second.press("do-reset-pallet")
     screen.reads("pallet-count", "0 / 4")
     screen.until(lambda: report(screen)["pallet"]["next"] == [0], "the first place is next")
+    assert not cell.do("parts")["parts"], "the pallet is empty"
+    for name in parts:
+        cell.do("add_part", part=CUBE | {"name": name, "position_mm": [400, 0, 400]})
+    cell.forward(1.0)
 
 
 def test_pause_resume_and_stop_by_keyboard(screen: Screen, second: Screen, cell: StandIn) -> None:

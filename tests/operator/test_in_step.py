@@ -5,7 +5,8 @@ from msgspec import to_builtins
 from tests.operator.conftest import Bench
 
 from understudy.devices.welder import ADVICE
-from understudy.operator.events import ADVICE_BY_CODE, OTHER_ADVICE, advice_on
+from understudy.operator.events import ADVICE_BY_CODE, CONTACT_ADVICE, OTHER_ADVICE, advice_on
+from understudy.ports.refusals import HARD_LIMIT
 
 TRIPPED = 17
 
@@ -49,6 +50,7 @@ def test_the_query_robots_has_the_overrides(arm: Bench) -> None:
         (TRIPPED, "axis 3 tripped", ADVICE_BY_CODE[TRIPPED]),
         (TRIPPED, "line 11: weld fault: the arc was lost", ADVICE["arc"]),
         (TRIPPED, "line 9: weld fault: no gas", ADVICE["gas"]),
+        (HARD_LIMIT, "block_28 collides with block_24 at (619, -200, 99) mm", CONTACT_ADVICE),
         (0, "something else", OTHER_ADVICE),
     ],
 )

@@ -88,6 +88,21 @@ def test_the_pallet_goes_on_anywhere(bench: Bench) -> None:
     assert bench.do("reset_pallet")["index"] == 0
 
 
+def test_a_new_pallet_is_empty_if_its_parts_are_taken_away(bench: Bench) -> None:
+    def count() -> int:
+        return len(bench.do("parts")["parts"])
+
+    before = count()
+    bench.do("single_pick_place")
+    bench.forward(30.0)
+    assert bench.do("pick_place")["success_count"] == 1
+    assert (bench.do("reset_pallet")["index"], count()) == (0, before)
+    assert (bench.do("reset_pallet", clear=True)["index"], count()) == (0, before - 1)
+    bench.do("single_pick_place")
+    bench.forward(30.0)
+    assert bench.do("pick_place")["success_count"] == 2
+
+
 def test_an_emptied_source_pallet_is_set_by_the_command_that_the_refusal_names(
     tmp_path: Path,
 ) -> None:

@@ -42,7 +42,7 @@ from understudy.operator.mesh_builder import MeshBuilder
 from understudy.operator.models import DeviceCommands, RobotQuery, view_of
 from understudy.operator.modes import ModeCommands
 from understudy.operator.motion import MotionCommands
-from understudy.operator.parts import PartCommands
+from understudy.operator.parts import PartCommands, parts_in
 from understudy.operator.pins import PinCommands
 from understudy.operator.play import PlayCommands
 from understudy.operator.points import PointCommands, TeachCommands
@@ -534,7 +534,7 @@ class OperatorApi:
     def _robot_subjects(
         self, parts: dict[str, Part], pump: Pump, runs: BackgroundRuns, files: FilesFolder
     ) -> tuple[Subject, ...]:
-        self._pick_place = PickPlaceCommands(self.robots, self.log)
+        self._pick_place = PickPlaceCommands(self.robots, self.log, parts_in(parts))
         return (
             PartCommands(parts, pump),
             CameraCommands(parts, pump, runs),

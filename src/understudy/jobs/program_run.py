@@ -45,7 +45,7 @@ AHEAD = 300
 """The number of lines that wait in the controller."""
 LOOK = 50 * NS_PER_MS
 """Period in which more lines are sent; the reported line of a failure may be this old."""
-LINE_NUMBER = r"(?P<opens>\()?\bline (?P<number>\d+)(?P<rest>(?:, column \d+)?(?:: )?)"
+LINE_NUMBER = r"(?P<opens>\(|, )?\bline (?P<number>\d+)(?P<rest>(?:, column \d+)?(?:: )?)"
 """Where an error text of a controller names a line: `line 3, column 1: …`, `… (line 3: G1 X9)`."""
 
 WAITING = ("Hold", "Door", "Tool")
@@ -472,7 +472,7 @@ class ProgramRun:
         def number(match: re.Match[str]) -> str:
             place = int(match["number"]) - state.base
             if not 1 <= place <= state.sent:
-                return match["opens"] or ""
+                return "(" if match["opens"] == "(" else ""
             return f"{match['opens'] or ''}line {queue[place - 1].number}{match['rest']}"
 
         return re.sub(LINE_NUMBER, number, reason)

@@ -237,6 +237,7 @@ ADVICE_BY_WORD: Mapping[str, str] = {
     "connect": "The connection to the controller is down: check cable and address.",
     "not enabled": "Enable the drives first.",
 }
+CONTACT = "collides with"
 CONTACT_ADVICE = (
     "The robot touched something: look at the red bodies, jog away slowly, correct the program, "
     "then clear the collision."
@@ -250,7 +251,9 @@ def advice_on(code: int, text: str, devices: Iterable[Device] = ()) -> str:
     for device in devices:
         if isinstance(device, ReportsEvents) and (advice := device.advice(text)):
             return advice
+    words = text.lower()
+    if CONTACT in words:  # the controller reports it as a limit
+        return CONTACT_ADVICE
     if code in ADVICE_BY_CODE:
         return ADVICE_BY_CODE[code]
-    words = text.lower()
     return next((advice for word, advice in ADVICE_BY_WORD.items() if word in words), OTHER_ADVICE)

@@ -1,7 +1,8 @@
 """Commands for the jobs of a robot: pick & place with its pallet, and the modes of operation."""
 
-from collections.abc import Callable, Collection
-from typing import Annotated, Any
+import math
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, to_builtins
 
@@ -10,6 +11,10 @@ from understudy.operator.events import EventLog
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports.modes import OperationMode, TargetMode
+from understudy.ports.parts import PartReading
+
+if TYPE_CHECKING:
+    from understudy.simulation.parts.cell_parts import CellParts
 
 PICK_PLACE, MODES, GRIPPER = "pick_place", "modes", "gripper"
 PALLET, SOURCE_PALLET = "pallet", "source_pallet"
@@ -40,6 +45,12 @@ class OfPallet(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def kind(self) -> str:
         return SOURCE_PALLET if self.source else PALLET
+
+
+class NewPallet(OfPallet, frozen=True, forbid_unknown_fields=True):
+    """`clear`: takes the simulated parts that lie on the pallet out of the cell."""
+
+    clear: bool = False
 
 
 class Index(OfPallet, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -116,11 +127,27 @@ def status_of(robot: Robot, part: Any) -> dict[str, Any]:
 # ── pick & place ────────────────────────────────────────────────────────────────────────────────
 
 
+def parts_on(pallet: Any, parts: Iterable[PartReading]) -> list[str]:
+    """Parts that lie on a place of a pallet: their centre is over or under it."""
+    places = [pallet.get_position(index) for index in range(pallet.get_total_positions())]
+    return [
+        part.name
+        for part in parts
+        if not part.holder
+        and any(
+            math.hypot(part.pose.x - at.x, part.pose.y - at.y) <= 0.5 * max(part.size[:2])
+            for at in places
+        )
+    ]
+
+
 class PickPlaceCommands:
     """The commands of the pick & place cycle, of its hand and of its pallet."""
 
-    def __init__(self, robots: Robots, log: EventLog) -> None:
+    def __init__(self, robots: Robots, log: EventLog, parts: "CellParts | None" = None) -> None:
+        """``parts``: the simulated ones."""
         self._jobs = Jobs(robots)
+        self._parts = parts
         for name in self._jobs.having(PICK_PLACE):
             self._record(name, robots.parts[name][f"{name}.{PICK_PLACE}"], log)
 
@@ -154,7 +181,7 @@ class PickPlaceCommands:
             add("pallet", "size, pattern and next place", self._pallet, OfPallet, "viewer"),
             add("set_pallet_index", "go on at a place of the pallet", self._set_index, Index),
             add("set_pallet_layer", "go on at a layer of the pallet", self._set_layer, Layer),
-            add("reset_pallet", "begin the pallet again", self._reset_pallet, OfPallet),
+            add("reset_pallet", "begin the pallet again", self._reset_pallet, NewPallet),
         ]  # fmt: skip
 
     def _of_cycle(self, name: str, doc: str, act: Act) -> Command:
@@ -196,15 +223,22 @@ class PickPlaceCommands:
         return self._jobs.look(given.robot, given.kind)
 
     def _set_index(self, given: Index) -> Any:
-        return self._change(given, lambda pallet: pallet.skip_to_position(given.index))
+        return self._change(given, lambda pallet, now: pallet.skip_to_position(given.index))
 
     def _set_layer(self, given: Layer) -> Any:
-        return self._change(given, lambda pallet: pallet.set_layer(given.layer))
+        return self._change(given, lambda pallet, now: pallet.set_layer(given.layer))
 
-    def _reset_pallet(self, given: OfPallet) -> Any:
-        return self._change(given, lambda pallet: pallet.reset())
+    def _reset_pallet(self, given: NewPallet) -> Any:
+        def reset(pallet: Any, now: int) -> Refused | None:
+            pallet.reset()
+            if given.clear and self._parts is not None:
+                for name in parts_on(pallet, self._parts.status(now).parts):
+                    self._parts.remove(name, now)
+            return None
 
-    def _change(self, given: OfPallet, change: Callable[[Any], Refused | None]) -> Any:
+        return self._change(given, reset)
+
+    def _change(self, given: OfPallet, change: Act) -> Any:
         """Changes a pallet; refused while the cycle uses it."""
         found = self._jobs.part(given.robot, PICK_PLACE)
         cycle = None if isinstance(found, Refused) else found[1]
@@ -212,7 +246,7 @@ class PickPlaceCommands:
         def act(pallet: Any, now: int) -> Refused | None:
             if cycle is not None and cycle.is_running():
                 return Refused("the pick & place cycle is running: stop it first")
-            return change(pallet)
+            return change(pallet, now)
 
         return self._jobs.act(given.robot, given.kind, act)
 

@@ -71,6 +71,7 @@ def facts(robot: Robot, addresses: Mapping[str, str]) -> dict[str, Any]:
         "enabled": how.enabled,
         "error": how.error,
         "code": how.code,
+        "waiting_tasks": how.waiting_tasks,
     }
 
 

@@ -96,7 +96,8 @@ class Target(NamedTuple):
 
 
 class Condition(Struct, frozen=True):
-    """The state of a robot of any kind. `line`: of its program, 0 if none is executed."""
+    """The state of a robot of any kind. `line`: of its program, 0 if none is executed.
+    `waiting_tasks`: they begin when the robot is reset."""
 
     state: str
     moving: bool = False
@@ -105,6 +106,7 @@ class Condition(Struct, frozen=True):
     error: str = ""
     code: int = 0
     line: int = 0
+    waiting_tasks: int = 0
 
 
 class AxisReading(Struct, frozen=True):

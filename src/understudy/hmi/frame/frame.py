@@ -11,6 +11,7 @@ from nicegui.events import GenericEventArguments
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import robot_state
+from understudy.hmi.frame.reset import clear
 from understudy.hmi.frame.widgets import (
     button,
     dialog_answers,
@@ -225,9 +226,7 @@ def _reset_button(browser: Browser) -> ui.button:
 
 async def _clear_alarms(browser: Browser) -> None:
     """Sends each command that ends one of the active alarms."""
-    for command in dict.fromkeys(alarm.clears for alarm in browser.cell.alarms()):
-        if await browser.command(command) is not None and command == "reset":
-            ui.notify(browser.texts("time.was_reset"), position="top")
+    await clear(browser, list(dict.fromkeys(alarm.clears for alarm in browser.cell.alarms())))
 
 
 def _languages(browser: Browser) -> None:

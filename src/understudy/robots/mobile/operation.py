@@ -18,8 +18,13 @@ class MobileActions:
     def condition(self, now: int) -> Condition:
         fault = self._robot.fault(now)
         error, code = (fault.reason, fault.code) if fault else ("", 0)
-        moving = self._robot.moving()
-        return Condition(state=self._robot.state, moving=moving, error=error, code=code)
+        return Condition(
+            state=self._robot.state,
+            moving=self._robot.moving(),
+            error=error,
+            code=code,
+            waiting_tasks=self._robot.task_count() if fault else 0,
+        )
 
     def axis_reading(self, now: int) -> AxisReading:
         return AxisReading((), (), (), Pose(*self._robot.view(now).tcp))

@@ -135,6 +135,9 @@ class MobileRobot:
     def moving(self) -> bool:
         return self._fleet.robot(self._row).reports.is_moving
 
+    def task_count(self) -> int:
+        return len(self._fleet.robot(self._row).tasks.readings())
+
     @property
     def state(self) -> str:
         return self._fleet.robot(self._row).reports.status

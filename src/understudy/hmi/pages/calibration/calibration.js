@@ -103,7 +103,8 @@ class Calibration {
     if (!robot) return;
     const key = JSON.stringify([robot, camera, job.captured, this.showsDepth, this.joints.map((q) => fixed(q, 4))]);
     if (key === this.looked.key && performance.now() - this.looked.at < REFRESH_MS) return;
-    const seen = await call("hand_eye_view", { robot, depth: this.showsDepth }).catch((problem) => ({ reason: problem.message, found: false }));
+    const seen = await call("hand_eye_view", { robot, depth: this.showsDepth }).catch((problem) => problem.refused && { reason: problem.message, found: false });
+    if (!seen) return; // the frame shows that the cell does not answer
     if (this.closed || this.facts.robot !== robot) return;
     this.looked = { key, at: performance.now() };
     this.view.show(seen);

@@ -8,6 +8,7 @@ from nicegui import ui
 
 from understudy.hmi.figures import fixed
 from understudy.hmi.frame.browser import Browser
+from understudy.hmi.frame.reset import RESET, clear
 from understudy.hmi.frame.widgets import (
     Slider,
     button,
@@ -50,11 +51,6 @@ def time_control(browser: Browser) -> None:
     browser.on_update(update)
 
 
-async def _reset(browser: Browser) -> None:
-    if await browser.command("reset") is not None:
-        ui.notify(browser.texts("time.was_reset"), position="top")
-
-
 def _time_buttons(browser: Browser, scale: "TimeScale") -> None:
     texts = browser.texts
     with ui.element("div").classes("u-five"):
@@ -63,7 +59,7 @@ def _time_buttons(browser: Browser, scale: "TimeScale") -> None:
         pause.on_click(lambda: browser.command("pause"))
         stop = _time_button(browser, "stop", "stop", "s")
         stop.on_click(lambda: browser.command("stop"))
-        _time_button(browser, "reset", "replay", "z").on_click(lambda: _reset(browser))
+        _time_button(browser, "reset", "replay", "z").on_click(lambda: clear(browser, [RESET]))
         step = _time_button(browser, "step", "skip_next", "n")
     with ui.element("div").classes("u-inline"):
         ui.label(texts("time.step_size")).classes("u-caption")

@@ -201,9 +201,9 @@ export class FleetMap {
   // ── keys, while the map has the focus ──
 
   key(event) {
-    const used = this.placing && this.target ? this.moveTarget(event) : this.view.key(event.key);
-    if (!used) return;
-    if (!this.placing) this.follow(false);
+    const places = this.placing && this.target;
+    if (!(places ? this.moveTarget(event) : this.view.key(event.key))) return;
+    if (!places) this.follow(false);
     event.preventDefault();
     event.stopPropagation();
   }

@@ -24,7 +24,7 @@ const gridStep = (scale) => [0.5, 1, 2, 5, 10, 20, 50, 100, 200].find((step) => 
 
 // → the severity of a robot, a key of COLORS
 export function severity(status, stop, flags) {
-  if (status === "ERROR" || stop === "ESTOP" || flags & STATE_FLAGS.estop) return "alarm";
+  if (status === "ERROR" || ["ESTOP", "INTERNAL_FAULT"].includes(stop) || flags & STATE_FLAGS.estop) return "alarm";
   if (status === "OFFLINE") return "off";
   if (stop) return "held";
   if (flags & STATE_FLAGS.fault || status === "WARNING") return "warn";

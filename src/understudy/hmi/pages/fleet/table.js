@@ -89,7 +89,7 @@ export class Table {
   arrange() {
     const { column, direction } = this.sorted;
     const [value, passes] = [VALUES[column], FILTERS[this.filtered]];
-    const found = this.rows.filter((row) => passes(row) && (!this.sought || `${row.name} ${row.code} ${row.word}`.toLowerCase().includes(this.sought)));
+    const found = this.rows.filter((row) => passes(row) && (!this.sought || `${row.name} ${row.code} ${row.shown}`.toLowerCase().includes(this.sought)));
     const compared = (a, b) => (typeof a === "number" ? a - b : natural.compare(a, b));
     this.shown = found.sort((a, b) => direction * compared(value(a), value(b)) || a.index - b.index);
     for (const head of this.heads) head.dataset.direction = head.dataset.sort === column ? (direction > 0 ? "▲" : "▼") : "";

@@ -7,6 +7,7 @@ from nicegui import ui
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import Alarm
+from understudy.hmi.frame.reset import clear
 from understudy.hmi.frame.widgets import button, operator_only
 from understudy.hmi.page import Page
 from understudy.hmi.texts import Texts
@@ -67,8 +68,7 @@ def _alarm(browser: Browser, alarm: Alarm) -> None:
                 advice.classes("u-advice").props("data-mark=advice")
         reset = button(browser.texts("frame.reset"), icon="restart_alt")
         operator_only(browser, reset)
-        parameters = {"robot": alarm.robot} if alarm.clears == "reset" else {}
-        reset.on_click(lambda: browser.command(alarm.clears, parameters))
+        reset.on_click(lambda: clear(browser, [alarm.clears], alarm.robot))
 
 
 def _addresses(browser: Browser) -> None:

@@ -237,11 +237,13 @@ def _confirm_reset(browser: Browser) -> ui.dialog:
     texts = browser.texts
     with temporary_dialog() as dialog, ui.card().classes("u-dialog"):
         ui.label(texts("pick_place.new_pallet_question")).classes("u-figure")
+        source = not browser.part("pallet")
+        if not source:
+            ui.label(texts("pick_place.new_pallet_empty"))
 
         async def reset() -> None:
             dialog.close()
-            source = not browser.part("pallet")
-            await browser.robot_command("reset_pallet", {"source": source})
+            await browser.robot_command("reset_pallet", {"source": source, "clear": not source})
 
         do = dialog_answers(browser, dialog, "pick_place.new_pallet", "do-reset-pallet")
         do.on_click(reset)
