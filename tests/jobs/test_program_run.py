@@ -336,3 +336,16 @@ def test_a_snapshot_of_a_run_that_has_sent_other_lines_is_refused(sent: int | No
     with pytest.raises(ConfigError, match=r"the snapshot is damaged: .*sent"):
         bench.cell.restore(read_snapshot(json.dumps(crafted).encode()))
     assert bench.to_the_end().state == "done"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("a collides with b, line 19, 4.5 s", "a collides with b, 4.5 s"),
+        ("line 19: out of reach", "out of reach"),
+        ("too far (line 19: G1 X9)", "too far (G1 X9)"),
+        ("no line is named", "no line is named"),
+    ],
+)
+def test_the_number_of_a_line_of_another_client_is_left_out(said: str, shown: str) -> None:
+    assert Bench().program.in_file(said) == shown
