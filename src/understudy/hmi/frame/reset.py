@@ -9,11 +9,15 @@ from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import dialog_answers, temporary_dialog
 
 RESET = "reset"
+MOST_NAMES = 5
+"""Robots that the question names."""
 
 
 async def clear(browser: Browser, commands: Sequence[str], robot: str = "") -> None:
     """Sends the commands, to one robot if it is named. Tasks of a stopped robot begin with its
     reset: the user is asked first."""
+    if RESET in commands:
+        await browser.cell.refresh()  # a task may have come since the page was updated
     waiting = waiting_tasks(browser, robot) if RESET in commands else {}
     if waiting:
         _question(browser, commands, robot, waiting).open()
@@ -42,7 +46,7 @@ def _question(
 ) -> ui.dialog:
     texts = browser.texts
     with temporary_dialog() as dialog, ui.card().classes("u-dialog").props("data-mark=reset-moves"):
-        names = ", ".join(waiting)
+        names = ", ".join(list(waiting)[:MOST_NAMES]) + (" …" if len(waiting) > MOST_NAMES else "")
         ui.label(texts("frame.reset_moves").format(robots=names)).classes("u-figure")
         ui.label(texts("frame.reset_tasks").format(count=sum(waiting.values())))
 
