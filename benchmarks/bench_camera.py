@@ -50,7 +50,7 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 def rows() -> list[Row]:
     cell = built()
-    camera: Any = cell.timed_cell.parts["g60.camera"]  # type: ignore[attr-defined]
+    camera: Any = cell.timed_cell.components["g60.camera"]  # type: ignore[attr-defined]
     small = resized(camera.model.lens, 640, 480)
     return [
         versus(

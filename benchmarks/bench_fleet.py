@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from statistics import median
 from time import process_time
 
-from tests.jobs.mobile.driven_fleet import EPOCH, DrivenFleet, robot_file
+from tests.robots.mobile.runtime.driven_fleet import EPOCH, DrivenFleet, robot_file
 
 from benchmarks import Row
 from understudy.agenda import advance
-from understudy.config.mobile.layout import Layout
+from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.graph import build_driver_graph
 from understudy.robots.mobile.hardware import Surroundings
 from understudy.robots.mobile.warm import warm

@@ -53,8 +53,8 @@ ROUNDS = 3
 def full_pallet() -> tuple[float, float, Any]:
     """CPU seconds, simulated seconds and the status of the job at the end of a whole pallet."""
     cell = build_cell(read_config(CELL, "pick_place.yaml"))
-    robot: Any = cell.parts["g60"]
-    job = cell.parts["g60.pick_place"]
+    robot: Any = cell.components["g60"]
+    job = cell.components["g60.pick_place"]
     assert isinstance(job, PickPlaceManager)
     robot.connect(0)
     robot.enable(0)

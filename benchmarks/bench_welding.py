@@ -38,7 +38,7 @@ def weld(duration: int = HOUR) -> tuple[float, float, int]:
     """CPU seconds, metres of seam, and wakes of this many simulated nanoseconds."""
     cell = understudy.load_cell("g60_welding")
     assert isinstance(cell.timed_cell, Cell)
-    robot, welder = cell.timed_cell.parts["g60"], cell.timed_cell.parts["g60.welder"]
+    robot, welder = cell.timed_cell.components["g60"], cell.timed_cell.components["g60.welder"]
     assert isinstance(robot, VirtualController)
     assert isinstance(welder, Welder)
     robot.connect(0)
@@ -79,8 +79,8 @@ def recorded(duration: int, *, record: bool) -> float:
         cell.clock_state.pause()
         pump = Pump(Exchange(cell), cell.clock_state)
         if record:
-            History(Robots(config, cell.parts, pump), cell, pump, Slices())
-        robot = cell.parts["g60"]
+            History(Robots(config, cell.components, pump), cell, pump, Slices())
+        robot = cell.components["g60"]
         assert isinstance(robot, VirtualController)
         robot.connect(0)
         robot.enable(0)

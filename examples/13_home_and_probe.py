@@ -45,6 +45,6 @@ def test_a_limit_switch_stops_the_axes(mill: InProcessCell) -> None:
 def test_a_broken_switch_is_not_found(mill: InProcessCell) -> None:
     client = mill.connect("machine.grblhal")
     client.received()
-    machine = mill.timed_cell.parts["machine"]  # type: ignore[attr-defined]
+    machine = mill.timed_cell.components["machine"]  # type: ignore[attr-defined]
     machine.inject("limit_switch_dead", {"axis": 2.0}, 0)  # Z is homed first
     assert "ALARM:9" in answer(client, "$H")

@@ -8,15 +8,15 @@ import understudy
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import Cell
-from understudy.simulation.parts.cell_parts import CellParts
+from understudy.simulation.workpieces.workpieces import Workpieces
 
 cell = understudy.load_cell("pick_place")
 assert isinstance(cell.timed_cell, Cell)
-found = cell.timed_cell.parts
+found = cell.timed_cell.components
 robot, job, parts = found["g60"], found["g60.pick_place"], found["parts"]
 assert isinstance(robot, VirtualController)
 assert isinstance(job, PickPlaceManager)
-assert isinstance(parts, CellParts)
+assert isinstance(parts, Workpieces)
 robot.connect(0)
 robot.enable(0)
 job.on_cycle(lambda number, success, now: print(f"{now / 1e9:8.3f} s  cycle {number}: {success}"))

@@ -41,7 +41,7 @@ with tempfile.TemporaryDirectory() as folder:
     file.write_text(CELL)
     cell = understudy.load_cell(str(file))
 assert isinstance(cell.timed_cell, Cell)
-camera = cell.timed_cell.parts["g60.camera"]
+camera = cell.timed_cell.components["g60.camera"]
 assert isinstance(camera, VirtualCamera)
 
 frame = camera.grab(0)

@@ -9,23 +9,23 @@ import math
 import understudy
 from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.jobs.vision_bridge import ProcessVision
 from understudy.ports.pick_place import VisionResult
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import Cell
-from understudy.simulation.parts.cell_parts import CellParts
+from understudy.simulation.workpieces.workpieces import Workpieces
 from understudy.space.transform import matrix
+from understudy.vision.bridge import ProcessVision
 
 cell = understudy.load_cell("sorting", vision="process")
 assert isinstance(cell.timed_cell, Cell)
-found = cell.timed_cell.parts
+found = cell.timed_cell.components
 robot, motion, parts = found["g60"], found["g60.motion"], found["parts"]
 job, vision = found["g60.pick_place"], found["g60.vision"]
 assert isinstance(robot, VirtualController)
 assert isinstance(motion, ControllerMotion)
 assert isinstance(job, PickPlaceManager)
 assert isinstance(vision, ProcessVision)
-assert isinstance(parts, CellParts)
+assert isinstance(parts, Workpieces)
 robot.connect(0)
 robot.enable(0)
 assert job.start(0, max_cycles=1) is None

@@ -2,7 +2,7 @@
 
 The cell file knows only roughly where the camera is. The pictures are rendered with the true one;
 the job plans the poses, moves, looks, computes, and checks the result with poses that it did not
-use. `understudy calibrate hand-eye --cell calibration` does the same; docs/calibration.md has the
+use. `understudy calibrate hand-eye --cell calibration` does the same; docs/jobs/hand_eye.md has the
 calibration of a REAL arm and of a camera that stands beside the robot.
 """
 
@@ -18,7 +18,7 @@ from understudy.units import DEG, MM
 
 cell = understudy.load_cell("calibration")
 assert isinstance(cell.timed_cell, Cell)
-parts = cell.timed_cell.parts
+parts = cell.timed_cell.components
 robot, camera, job = parts["g60"], parts["g60.camera"], parts["g60.hand_eye"]
 assert isinstance(robot, VirtualController)
 assert isinstance(camera, VirtualCamera)

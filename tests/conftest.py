@@ -30,6 +30,8 @@ from hypothesis import HealthCheck, settings
 from understudy import registry
 from understudy.wire import zmq_request
 
+pytest_plugins = ("tests.benches", "tests.browsers")
+
 settings.register_profile(
     "house",
     deadline=None,

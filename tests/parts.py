@@ -2,19 +2,19 @@
 
 from typing import TypeVar
 
-from understudy.ports import Part
+from understudy.ports import Component
 from understudy.simulation.cell import Cell
 from understudy.wire.exchange import InProcessCell
 
 K = TypeVar("K")
 
 
-def parts_of(cell: InProcessCell) -> dict[str, Part]:
+def components_of(cell: InProcessCell) -> dict[str, Component]:
     assert isinstance(cell.timed_cell, Cell)
-    return cell.timed_cell.parts
+    return cell.timed_cell.components
 
 
 def part(cell: InProcessCell, name: str, kind: type[K]) -> K:
-    found = parts_of(cell)[name]
+    found = components_of(cell)[name]
     assert isinstance(found, kind), f"{name} is a {type(found).__name__}"
     return found

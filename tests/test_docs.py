@@ -25,7 +25,7 @@ PAGES = [*AT_THE_ROOT, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 STATE_MACHINES: list[tuple[str, Mapping[tuple[Any, str], Any]]] = [
-    ("docs/operation_modes.md", modes.TRANSITIONS),
+    ("docs/jobs/modes.md", modes.TRANSITIONS),
     ("docs/robots/kuka.md", kuka.TRANSITIONS),
     ("docs/robots/text_robot.md", client.TRANSITIONS),
     ("docs/robots/text_robot.md", text_robot.TRANSITIONS),

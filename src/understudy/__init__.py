@@ -5,40 +5,40 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from understudy.app.build import load_cell as load_cell
-    from understudy.app.offline_classes import CollisionDetector as CollisionDetector
-    from understudy.app.offline_classes import CycleTimeEstimator as CycleTimeEstimator
-    from understudy.app.offline_classes import MotionSimulator as MotionSimulator
-    from understudy.app.offline_classes import ReachabilityAnalyzer as ReachabilityAnalyzer
-    from understudy.app.simulation_engine import SimulationEngine as SimulationEngine
     from understudy.app.stand_in import StandIn as StandIn
     from understudy.app.validate import validate as validate
-    from understudy.app.virtual_controller import SimulationConfig as SimulationConfig
-    from understudy.app.virtual_controller import VirtualController as VirtualController
-    from understudy.app.vision_bridge import VisionBridge as VisionBridge
     from understudy.errors import ConfigError as ConfigError
     from understudy.errors import Refused as Refused
     from understudy.offline.waypoints import Waypoint as Waypoint
+    from understudy.robots.arm.offline_classes import CollisionDetector as CollisionDetector
+    from understudy.robots.arm.offline_classes import CycleTimeEstimator as CycleTimeEstimator
+    from understudy.robots.arm.offline_classes import MotionSimulator as MotionSimulator
+    from understudy.robots.arm.offline_classes import ReachabilityAnalyzer as ReachabilityAnalyzer
+    from understudy.robots.arm.simulation_engine import SimulationEngine as SimulationEngine
+    from understudy.robots.arm.virtual_controller import SimulationConfig as SimulationConfig
+    from understudy.robots.arm.virtual_controller import VirtualController as VirtualController
     from understudy.sight.calibrator import HandEyeCalibrator as HandEyeCalibrator
     from understudy.space.pose import Pose as Pose
+    from understudy.vision.script_bridge import VisionBridge as VisionBridge
 
 __version__ = "0.1.0"
 
 # name → module; imported when asked for, so that `import understudy` stays fast.
 _OFFERED = {
     "load_cell": "understudy.app.build",
-    "CollisionDetector": "understudy.app.offline_classes",
+    "CollisionDetector": "understudy.robots.arm.offline_classes",
     "ConfigError": "understudy.errors",
-    "CycleTimeEstimator": "understudy.app.offline_classes",
+    "CycleTimeEstimator": "understudy.robots.arm.offline_classes",
     "HandEyeCalibrator": "understudy.sight.calibrator",
-    "MotionSimulator": "understudy.app.offline_classes",
+    "MotionSimulator": "understudy.robots.arm.offline_classes",
     "Pose": "understudy.space.pose",
-    "ReachabilityAnalyzer": "understudy.app.offline_classes",
+    "ReachabilityAnalyzer": "understudy.robots.arm.offline_classes",
     "Refused": "understudy.errors",
-    "SimulationConfig": "understudy.app.virtual_controller",
-    "SimulationEngine": "understudy.app.simulation_engine",
+    "SimulationConfig": "understudy.robots.arm.virtual_controller",
+    "SimulationEngine": "understudy.robots.arm.simulation_engine",
     "StandIn": "understudy.app.stand_in",
-    "VirtualController": "understudy.app.virtual_controller",
-    "VisionBridge": "understudy.app.vision_bridge",
+    "VirtualController": "understudy.robots.arm.virtual_controller",
+    "VisionBridge": "understudy.vision.script_bridge",
     "Waypoint": "understudy.offline.waypoints",
     "validate": "understudy.app.validate",
 }

@@ -43,7 +43,7 @@ FACES = {
     "hmi_link": "understudy.operator.doors.hmi_link",
     "kuka_eki": "understudy.robots.kuka.face",
     "text_tcp": "understudy.robots.text_robot.face",
-    "vda5050": "understudy.robots.mobile.face_vda5050",
+    "vda5050": "understudy.robots.mobile.vda5050.face",
 }
 WIRES = {
     "mqtt": "understudy.wire.mqtt",
@@ -60,9 +60,9 @@ PAGES = {
     "program": "understudy.hmi.pages.program.page",
     "plots": "understudy.hmi.pages.plots.page",
     "log": "understudy.hmi.pages.log.page",
-    "pick_place": "understudy.hmi.pages.pick_place.page",
-    "fleet": "understudy.hmi.pages.fleet.page",
-    "calibration": "understudy.hmi.pages.calibration.page",
+    "pick_place": "understudy.jobs.pick_place.page.page",
+    "fleet": "understudy.robots.mobile.page.page",
+    "calibration": "understudy.jobs.hand_eye.page.page",
 }
 CAMERAS = {
     "files": "understudy.vision.cameras.files",

@@ -20,9 +20,9 @@ import pytest
 from understudy.app.stand_in import StandIn
 
 if TYPE_CHECKING:
-    from understudy.app.fleet_stand_in import FleetStandIn, MobileRobot
-    from understudy.app.virtual_controller import VirtualController
     from understudy.ports import Rate
+    from understudy.robots.arm.virtual_controller import VirtualController
+    from understudy.robots.mobile.stand_in import FleetStandIn, MobileRobot
 
 
 FLEET_RATE = 10.0
@@ -96,7 +96,7 @@ def grbl_robot(request: pytest.FixtureRequest, compiled_kernels: None) -> Iterat
 @pytest.fixture
 def robot(compiled_kernels: None) -> "VirtualController":
     """A G60 in this process, connected and enabled, with a clock of its own and no socket."""
-    from understudy.app.virtual_controller import VirtualController
+    from understudy.robots.arm.virtual_controller import VirtualController
 
     arm = VirtualController("g60")
     arm.connect()
@@ -107,7 +107,7 @@ def robot(compiled_kernels: None) -> "VirtualController":
 @pytest.fixture
 def fleet(request: pytest.FixtureRequest, compiled_kernels: None) -> "Iterator[FleetStandIn]":
     """Ten mobile robots and their NATS server; time runs, ten times as fast as real time."""
-    from understudy.app.fleet_stand_in import FleetStandIn
+    from understudy.robots.mobile.stand_in import FleetStandIn
 
     with _stand_in(request, "fleet", FLEET_RATE) as cell, FleetStandIn(cell) as fleet:
         yield fleet
@@ -116,7 +116,7 @@ def fleet(request: pytest.FixtureRequest, compiled_kernels: None) -> "Iterator[F
 @pytest.fixture
 def mobile_robot(request: pytest.FixtureRequest, compiled_kernels: None) -> "Iterator[MobileRobot]":
     """A mobile robot on virtual time, with its NATS server; the first one of the marker's cell."""
-    from understudy.app.fleet_stand_in import FleetStandIn
+    from understudy.robots.mobile.stand_in import FleetStandIn
 
     with _stand_in(request, "mobile_robot") as cell, FleetStandIn(cell) as fleet:
         yield fleet.robot(fleet.robots[0])

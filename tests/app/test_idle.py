@@ -78,7 +78,7 @@ class Bench:
         self.wires = InProcessCell(self.cell)
         self._clients: list[Client] = []
         _give_large_batteries(self.cell)
-        self.robots = Robots(config, self.cell.parts, self)
+        self.robots = Robots(config, self.cell.components, self)
         for robot in self.robots:
             if "drives" in robot.skills():
                 assert robot.do("enable") is None
@@ -124,7 +124,7 @@ class Bench:
 
 def _give_large_batteries(cell: Cell) -> None:
     """An empty battery of a mobile robot is an event that a month has and a minute has not."""
-    for part in cell.parts.values():
+    for part in cell.components.values():
         if isinstance(part, SimulatedHardware) and part.graph.mock is not None:
             for row in range(len(part.heights)):
                 part.graph.mock.set_battery(row, 1e9)
@@ -134,7 +134,7 @@ def _give_large_batteries(cell: Cell) -> None:
 def counted(cell: Cell) -> Iterator[Counter[str]]:
     """Counts the calls of python functions, and the wakes of each part."""
     calls: Counter[str] = Counter()
-    names = {id(part): name for name, part in cell.parts.items()}
+    names = {id(part): name for name, part in cell.components.items()}
 
     def count(frame: Any, event: str, _: object) -> None:
         if event == "call":

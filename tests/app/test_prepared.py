@@ -30,8 +30,8 @@ async def first_motions(cell):
         answer = live.commands.call(name, parameters, "operator")
         assert not isinstance(answer, Refused), answer
         live.advance(1.0)
-    if "g60.camera" in live._cell.parts:
-        live.on_part("g60.camera", lambda camera, now: camera.grab(now))
+    if "g60.camera" in live._cell.components:
+        live.on_component("g60.camera", lambda camera, now: camera.grab(now))
     for robot in live.config.robots:
         if robot == "kuka":
             do("move_to", robot="kuka", pose_mm_deg=[20, 0, 30, 0, 0, 0], line=True)

@@ -59,14 +59,14 @@ def analyses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def pairs_of(file: Path) -> tuple[tuple[int, int], ...]:
     (body,) = [
         part.body
-        for part in build_cell(load_config(str(file))).parts.values()
+        for part in build_cell(load_config(str(file))).components.values()
         if hasattr(part, "body")
     ]
     return tuple(body.detector(Environment(), 0).self_collision_pairs)
 
 
 def cached(file: Path) -> Path:
-    (body,) = mesh_bodies(build_cell(load_config(str(file))).parts).values()
+    (body,) = mesh_bodies(build_cell(load_config(str(file))).components).values()
     return cache_folder() / "self_pairs" / f"{digest_of(body)}.json"
 
 
@@ -110,7 +110,7 @@ def test_listed_pairs_need_no_analysis(arm_file: Path, analyses: list[int]) -> N
     listed = cell(
         arm_file.parent, "model: own.urdf, collision: {self_collision_pairs: [[0, 3], [0, 4]]}"
     )
-    parts = build_cell(load_config(str(listed))).parts
+    parts = build_cell(load_config(str(listed))).components
     assert unknown_bodies(parts) == {}
     for part in parts.values():
         if isinstance(part, CollisionWatch):

@@ -13,7 +13,7 @@ from understudy.config import CellConfig, load_config, read_config
 from understudy.config.files import find_cell
 from understudy.errors import ConfigError
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.ports.parts import PartReading
+from understudy.ports.workpieces import WorkpieceReading
 from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
 from understudy.simulation.scenario import Config as Rules
 from understudy.units import nanoseconds
@@ -28,12 +28,12 @@ class WholeRun:
 
     def __init__(self, name: str) -> None:
         built = build_cell(load_config(name))
-        self.parts: dict[str, Any] = dict(built.parts)
+        self.components: dict[str, Any] = dict(built.components)
         self.pins: list[tuple[str, int, bool]] = []
-        self.parts["g60.io"].subscribe(
+        self.components["g60.io"].subscribe(
             lambda change: self.pins.append((change.bank, change.pin, change.value))
         )
-        arm, job = self.parts["g60"], self.parts["g60.pick_place"]
+        arm, job = self.components["g60"], self.components["g60.pick_place"]
         assert arm.connect(0) is None
         assert arm.enable(0) is None
         assert job.start(0) is None
@@ -42,10 +42,10 @@ class WholeRun:
         cell.run_while(lambda: (job.is_running() or arm.busy()) and built.now < end)
         self.now = built.now
         self.status = job.status(built.now)
-        self.contacts = self.parts["engine"].metrics(built.now).collisions_detected
+        self.contacts = self.components["engine"].metrics(built.now).collisions_detected
 
-    def readings(self) -> list[PartReading]:
-        return list(self.parts["parts"].status(self.now).parts)
+    def readings(self) -> list[WorkpieceReading]:
+        return list(self.components["parts"].status(self.now).parts)
 
     def places_mm(self) -> list[tuple[float, float, float]]:
         """Centres of all parts, which rest."""
@@ -63,7 +63,7 @@ class WholeRun:
 def started(config: CellConfig) -> tuple[Cell, PickPlaceManager]:
     """A cell whose job has been started."""
     cell = build_cell(config)
-    parts: dict[str, Any] = dict(cell.parts)
+    parts: dict[str, Any] = dict(cell.components)
     parts["g60"].connect(0)
     parts["g60"].enable(0)
     job = parts["g60.pick_place"]
@@ -150,7 +150,7 @@ def test_a_fault_in_bin_picking_is_named_and_only_a_leak_drops_the_part(
     config = load_config("bin_picking").with_rules(convert({"rules": {"it": rule}}, Rules))
     cell, job = started(config)
     InProcessCell(cell).run_while(job.is_running)
-    parts: dict[str, Any] = dict(cell.parts)
+    parts: dict[str, Any] = dict(cell.components)
     status = job.status(cell.now)
     assert (status.state, status.code, status.holding) == ("ERROR", code, holds)
     cell.advance(cell.now + nanoseconds(2.0))  # the vacuum decays, the part falls

@@ -25,7 +25,7 @@ from understudy.config.files import find_cell, shipped_robots
 from understudy.errors import ConfigError
 
 PATIENCE = 60.0
-ROBOT_FILE = Path(__file__).parents[1] / "config" / "mobile" / "robot_config.json"
+ROBOT_FILE = Path(__file__).parents[1] / "robots" / "mobile" / "config" / "robot_config.json"
 COMMANDS = ["run", "cells", "faces", "faults", "doctor", "check", "new", "record", "replay"]
 COMMANDS += ["status", "stop", "warm", "fleet"]
 RECORD = ["record", "--to", ":1", "--out", "x.chat"]

@@ -192,7 +192,7 @@ def test_seven_joints_with_one_fixed_are_driven(tmp_path: Path) -> None:
     (tmp_path / "own.urdf").write_text(urdf(7))
     keys = "model: own.urdf, fixed_joints_deg: {j3: 30}"
     built = build_cell(load_config(str(cell(tmp_path, keys))))
-    assert built.parts["arm"] is not None
+    assert built.components["arm"] is not None
     with pytest.raises(ConfigError, match="unknown moving joint"):
         build_cell(load_config(str(cell(tmp_path, "model: own.urdf, fixed_joints_deg: {x: 0}"))))
 
@@ -201,5 +201,5 @@ def test_an_arm_whose_zero_is_outside_its_limits_starts_in_the_middle(tmp_path: 
     write_mesh(tmp_path / "link.stl")
     text = urdf().replace("lower='-1.5' upper='1.5'", "lower='-1.5' upper='-0.5'", 1)
     (tmp_path / "own.urdf").write_text(text)
-    built: Any = build_cell(load_config(str(cell(tmp_path, "model: own.urdf")))).parts["arm"]
+    built: Any = build_cell(load_config(str(cell(tmp_path, "model: own.urdf")))).components["arm"]
     np.testing.assert_allclose(built.arm.start, [-1.0, 0, 0, 0, 0, 0])

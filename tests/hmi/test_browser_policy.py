@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.hmi.conftest import TIMEOUT_SECONDS, RunningCell, Screen, WeldingCell
+from tests.browsers import TIMEOUT_SECONDS, RunningCell, Screen, WeldingCell
 
 from understudy.hmi.headers import FIXED, with_nonces
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen, WeldingCell
+from tests.browsers import RunningCell, Screen, WeldingCell
 
 ENVIRONMENT = """\
 objects:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib.resources import files
 
 import pytest
-from tests.hmi.conftest import SIZE, RunningCell, Screen
+from tests.browsers import SIZE, RunningCell, Screen
 
 CELL = """
 description: one of each kind

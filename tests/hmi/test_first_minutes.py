@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen
+from tests.browsers import RunningCell, Screen
 from tests.hmi.test_program_page import shown
 
 ROBOTS = ("g60", "bench", "kuka")

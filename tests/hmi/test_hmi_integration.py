@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.hmi.conftest import STARTING_SECONDS, RunningCell, Screen, WeldingCell
+from tests.browsers import STARTING_SECONDS, RunningCell, Screen, WeldingCell
 
 from understudy.hmi.frame.cell_state import REFRESH_SECONDS
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 import yaml
-from tests.hmi.conftest import TIMEOUT_SECONDS, RunningCell, Screen
+from tests.browsers import TIMEOUT_SECONDS, RunningCell, Screen
 
 from understudy.app.validate import figures_of, validate_text
 from understudy.config import load_config

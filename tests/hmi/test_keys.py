@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen, WeldingCell
+from tests.browsers import RunningCell, Screen, WeldingCell
 
 
 @pytest.fixture(scope="module")

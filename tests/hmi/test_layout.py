@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hmi.conftest import SIZE, RunningCell, Screen, WeldingCell
+from tests.browsers import SIZE, RunningCell, Screen, WeldingCell
 
 SMALL = {"width": 1024, "height": 768}
 CATALOG = Path(str(files("understudy"))) / "catalog"

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
+from tests.browsers import TIMEOUT_SECONDS
 from tests.free_ports import free_port
-from tests.hmi.conftest import TIMEOUT_SECONDS
 
 from understudy.app.live import Live, Options
 from understudy.config import load_config

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen, WeldingCell
+from tests.browsers import RunningCell, Screen, WeldingCell
 
 SEAM = """\
 G21 G90

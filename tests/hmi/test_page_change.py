@@ -5,7 +5,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen, WeldingCell
+from tests.browsers import RunningCell, Screen, WeldingCell
 
 SEAM = "G1 X400 F3000\nM3 S150\nG1 Y100 F600\nM5\n"
 

@@ -8,7 +8,7 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen
+from tests.browsers import RunningCell, Screen
 
 from understudy import registry
 from understudy.hmi.page import STATIC, Page, pages, pages_for

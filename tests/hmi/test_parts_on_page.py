@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from tests.hmi.conftest import PageServer, Screen
+from tests.browsers import PageServer, Screen
 
 from understudy.app.live import Live
 from understudy.app.stand_in import StandIn
-from understudy.operator.parts import parts_in
-from understudy.simulation.parts.cell_parts import CellParts
+from understudy.operator.workpieces import workpieces_in
+from understudy.simulation.workpieces.workpieces import Workpieces
 from understudy.space.transform import translation
 
 CELL = """
@@ -60,11 +60,11 @@ class _At:
         self.url = url
 
 
-def act(cell: StandIn, action: Callable[[CellParts, int], object]) -> None:
+def act(cell: StandIn, action: Callable[[Workpieces, int], object]) -> None:
     """Does something with the parts, at the present time of the cell."""
 
     def do(live: Live) -> None:
-        parts = parts_in(live._cell.parts)
+        parts = workpieces_in(live._cell.components)
         assert parts is not None
         live._pump.act(lambda now: action(parts, now))
 
@@ -96,7 +96,7 @@ def test_a_removed_part_is_not_drawn_any_more(screen: Screen, cell: StandIn) -> 
     screen.until(lambda: "can" not in screen.scene["parts"], "the can is gone")
 
 
-def take(parts: CellParts, now: int) -> None:
+def take(parts: Workpieces, now: int) -> None:
     """The arm holds the cube 120 mm in front of its flange."""
     flange = parts.holders["g60"].flange(now)
     assert parts.move("cube", np.asarray(flange @ translation(0.0, 0.0, 0.12)), now) is None

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.hmi.conftest import TIMEOUT_SECONDS, RunningCell, Screen
+from tests.browsers import TIMEOUT_SECONDS, RunningCell, Screen
 from tests.hmi.test_hmi_integration import legible
 
 CELLS = files("understudy").joinpath("catalog/cells")

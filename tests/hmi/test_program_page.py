@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from tests.hmi.conftest import STARTING_SECONDS, RunningCell, Screen, WeldingCell
+from tests.browsers import STARTING_SECONDS, RunningCell, Screen, WeldingCell
 from tests.hmi.test_hmi_integration import legible, turn
 
 SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()

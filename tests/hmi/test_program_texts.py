@@ -10,8 +10,8 @@ from understudy.gcode.dialect import ARM, GRBLHAL_ARM
 from understudy.hmi.pages.log.page import KINDS
 from understudy.hmi.pages.program.points import figures, straight_to
 from understudy.hmi.texts import LANGUAGES, Texts
-from understudy.jobs.gcode_language import TO_JOINTS, TO_POSE, GcodeLanguage
 from understudy.operator.events import ADVICE_BY_CODE, ADVICE_BY_WORD, OTHER_ADVICE
+from understudy.robots.grblhal.language import TO_JOINTS, TO_POSE, GcodeLanguage
 from understudy.robots.kuka.run import RecordLanguage
 from understudy.robots.text_robot.run import MoveLanguage
 

@@ -6,7 +6,7 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen
+from tests.browsers import RunningCell, Screen
 from tests.processes import command_lines
 
 from understudy.app.stand_in import StandIn

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.browsers import TIMEOUT_SECONDS
 from tests.free_ports import free_port
-from tests.hmi.conftest import TIMEOUT_SECONDS
 
 from understudy.hmi.state import Frame, Listener, StateFeed
 from understudy.operator.doors.beside import Doors

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen
+from tests.browsers import RunningCell, Screen
 
 ACT_TOKEN, LOOK_TOKEN = "token-of-the-operator", "token-of-a-viewer"
 LOOK = f"/?token={LOOK_TOKEN}"

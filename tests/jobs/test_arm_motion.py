@@ -11,8 +11,8 @@ from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.jobs.arm_motion import ControllerMotion
-from understudy.offline.pick_place.moves import line
-from understudy.ports import TimedPart
+from understudy.jobs.pick_place.moves import line
+from understudy.ports import TimedComponent
 from understudy.ports.operation import Target
 from understudy.registry import module_of
 from understudy.space.pose import pose_of
@@ -39,7 +39,7 @@ class Bench:
         file = folder / "cell.yaml"
         file.write_text(CELL)
         self.cell = build_cell(load_config(str(file)))
-        robot: Any = self.cell.parts["g60"]
+        robot: Any = self.cell.components["g60"]
         self.robot = robot
         arm = module_of("robots", "arm").job_arm(robot)
         self.reach = arm.reach
@@ -54,7 +54,7 @@ class Bench:
 
     def run(self, seconds: float) -> None:
         before, self.now = self.now, self.now + nanoseconds(seconds)
-        timed = [part for part in self.cell.parts.values() if isinstance(part, TimedPart)]
+        timed = [part for part in self.cell.components.values() if isinstance(part, TimedComponent)]
         advance([*timed, self.motion], self.now, since=before)
 
     def move(self, target: Target) -> Any:

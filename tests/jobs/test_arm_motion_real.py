@@ -7,7 +7,7 @@ import pytest
 from understudy.app.build import build_cell
 from understudy.config import read_config
 from understudy.jobs.arm_motion import ControllerMotion
-from understudy.offline.pick_place.moves import line
+from understudy.jobs.pick_place.moves import line
 from understudy.ports import UNLIMITED
 from understudy.ports.operation import Target
 from understudy.registry import module_of
@@ -32,10 +32,10 @@ class Pair:
     def __init__(self) -> None:
         config = read_config(CELL, "cell.yaml")
         self.cell, own = build_cell(config), build_cell(config)
-        client = module_of("robots", "arm").real_client(config, "g60", own.parts["g60"])
+        client = module_of("robots", "arm").real_client(config, "g60", own.components["g60"])
         driver: Any = client.driver
         self.driver = driver
-        robot: Any = self.cell.parts["g60"]
+        robot: Any = self.cell.components["g60"]
         self.robot = robot
         face: Any = self.cell.faces["g60.grblhal"]
         self.session = face.open("driver", 0)

@@ -81,7 +81,7 @@ def walked(lines: list[str], robot: str) -> tuple[Outcome, int, list[Remark]]:
 def run(lines: list[str], robot: str) -> Outcome:
     """The outcome of an arm's program in a running cell."""
     cell = build_cell(CONFIG)
-    arm: Any = cell.parts[robot]
+    arm: Any = cell.components[robot]
     arm.connect(0)
     arm.enable(0)
     refused: tuple[str, int] | None = None
@@ -105,7 +105,7 @@ def run(lines: list[str], robot: str) -> Outcome:
 def run_wired(lines: list[str]) -> tuple[Outcome, tuple[int, int]]:
     """The outcome of a machine's program over its wire; number and error of the refused line."""
     built = build_cell(CONFIG)
-    cell, machine = InProcessCell(built), cast(Any, built.parts["machine"])
+    cell, machine = InProcessCell(built), cast(Any, built.components["machine"])
     client = cell.connect("machine.grblhal")
     client.received()
     client.say("".join(line + "\n" for line in lines).encode())

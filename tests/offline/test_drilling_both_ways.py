@@ -130,7 +130,7 @@ def follow(cell: Cell, robot: Any, advance: Any, position: Any, ends: float) -> 
 
 def run_machine(lines: Sequence[str], ends: float) -> Course:
     built = build_cell(CONFIG)
-    cell, machine = InProcessCell(built), cast(Any, built.parts["machine"])
+    cell, machine = InProcessCell(built), cast(Any, built.components["machine"])
     client = cell.connect("machine.grblhal")
     client.received()
     client.say("".join(line + "\n" for line in lines).encode())
@@ -142,7 +142,7 @@ def run_machine(lines: Sequence[str], ends: float) -> Course:
 
 def run_arm(lines: Sequence[str], ends: float) -> Course:
     cell = build_cell(CONFIG)
-    arm: Any = cell.parts["arm"]
+    arm: Any = cell.components["arm"]
     arm.connect(0)
     arm.enable(0)
     for number, line in enumerate(lines, 1):

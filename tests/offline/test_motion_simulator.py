@@ -128,7 +128,7 @@ def test_a_refusal_of_the_controller_fails_the_run() -> None:
 
 def virtual_arm() -> tuple[VirtualController, MotionSimulator]:
     config = load_config("default")
-    controller = build_cell(config).parts["g60"]
+    controller = build_cell(config).components["g60"]
     assert isinstance(controller, VirtualController)
     assert controller.connect(0) is controller.enable(0) is None
     return controller, MotionSimulator(motion_setup(config), controller, rate_hz=10.0)

@@ -4,13 +4,13 @@ import logging
 from typing import Any
 
 import numpy as np
-from tests.operator.conftest import Bench
-from tests.operator.pick_cell import TEXT
+from tests.benches import Bench
+from tests.jobs.pick_place.pick_cell import TEXT
 
 from understudy.errors import Refused
 from understudy.jobs.pick_place.table import RUNNING
 from understudy.ports.io import PinChange
-from understudy.simulation.parts.cell_parts import boxes_touch
+from understudy.simulation.workpieces.workpieces import boxes_touch
 from understudy.units import MM
 from understudy.wire.exchange import Client, InProcessCell
 
@@ -48,7 +48,7 @@ class Attacked(Bench):
         self.log = LogOfBugs()
         logging.getLogger("understudy").addHandler(self.log)
         self.journal: list[str] = []
-        self.parts: dict[str, Any] = dict(self.live._cell.parts)
+        self.parts: dict[str, Any] = dict(self.live._cell.components)
         self.arm, self.job = self.parts["g60"], self.parts["g60.pick_place"]
         self.loose = False
         """A part may leave the hand: a fault, or a command that opens it."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 from understudy.config import load_config
 from understudy.offline.robot import NO_RULES, offline_robot

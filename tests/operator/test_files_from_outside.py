@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 CELL = "robots: {arm: {kind: arm}, bench: {kind: text_robot}}\n"
 PYRAMID = """

@@ -194,7 +194,7 @@ def test_a_change_around_an_arm_copies_no_geometry(tmp_path: Path) -> None:
     async def test(rig: Rig) -> None:
         await ended(rig.add("part"))
         rig.live.advance(0.01)
-        watch: Any = rig.live._cell.parts["g60.collision"]
+        watch: Any = rig.live._cell.components["g60.collision"]
         before = watch._scene.detector.world.solids
         box = {"name": "box", "type": "box", "dimensions_mm": [9, 9, 9]}
         await rig.do("add_object", object=box)

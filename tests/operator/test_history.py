@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import structs
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 from understudy.operator.history import (
     BURST_SECONDS,

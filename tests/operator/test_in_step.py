@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec import to_builtins
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 from understudy.devices.welder import ADVICE
 from understudy.operator.events import ADVICE_BY_CODE, CONTACT_ADVICE, OTHER_ADVICE, advice_on

@@ -1,7 +1,7 @@
 """The line that is shown is that of the file that runs, never a total of the session."""
 
 import pytest
-from tests.operator.conftest import Bench, bench_of
+from tests.benches import Bench, bench_of
 
 __all__ = ["bench_of"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 from understudy.operator.events import EventLog
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 
 @pytest.mark.parametrize(

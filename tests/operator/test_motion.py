@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 READY = [0.0, 0.0, 37.0, 0.0, 53.0, 0.0]
 

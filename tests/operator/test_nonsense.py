@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 from understudy.errors import Refused
 

@@ -1,6 +1,6 @@
 """Panels of devices and robots, messages of robots in the log, links in the query `io`."""
 
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 from understudy.robots.kuka.records import LINEAR, Record
 

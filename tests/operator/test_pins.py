@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 
 def test_every_pin_has_a_number_a_name_and_an_owner(arm: Bench) -> None:

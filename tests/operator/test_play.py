@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.operator.conftest import Bench
-from tests.operator.pick_cell import written
+from tests.benches import Bench
+from tests.jobs.pick_place.pick_cell import written
 
 CELL = """
 robots:

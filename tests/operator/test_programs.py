@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
-from understudy.jobs.program_run import PROCESS_OFF
+from understudy.simulation.program.run import PROCESS_OFF
 
 TEXT = "G90 G21\nG1 A20 F600\n\nG1 A0\n"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 from understudy.config.files import shipped_programs
 from understudy.operator.library import program_index

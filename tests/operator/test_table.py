@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 from msgspec import Struct
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 from understudy.errors import Refused
 from understudy.operator.table import Command, Commands

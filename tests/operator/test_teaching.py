@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 BENT = [20, 10, 40, 0, 40, 0]
 

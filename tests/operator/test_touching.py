@@ -1,6 +1,6 @@
 """Contacts and held objects, as pages show them."""
 
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 BLOCK = {"name": "block", "type": "box", "dimensions_mm": [200, 200, 200]}
 

@@ -12,14 +12,14 @@ from understudy.units import nanoseconds
 from understudy.wire.exchange import InProcessCell
 
 
-def parts_of(cell: InProcessCell) -> dict[str, Any]:
+def components_of(cell: InProcessCell) -> dict[str, Any]:
     assert isinstance(cell.timed_cell, Cell)
-    return cell.timed_cell.parts
+    return cell.timed_cell.components
 
 
 def test_the_view_of_an_arm_has_its_pose_and_its_target() -> None:
     cell = load_cell("g60_welding")
-    arm = parts_of(cell)["g60"]
+    arm = components_of(cell)["g60"]
     rest = arm.view(0)
     assert (rest.state, rest.moving, rest.ghost, rest.tool) == ("Idle", False, None, 1)
     assert rest.tcp[:3] == pytest.approx((0.77, 0.0, 0.995))
@@ -39,7 +39,7 @@ def test_the_view_of_an_arm_has_its_pose_and_its_target() -> None:
 
 
 def test_the_view_of_a_kuka_has_its_axes() -> None:
-    kuka = parts_of(load_cell("kuka_eki"))["kuka"]
+    kuka = components_of(load_cell("kuka_eki"))["kuka"]
     seen = kuka.view(0)
     assert (seen.state, seen.moving, seen.ghost) == ("Idle", False, None)
     assert seen.q == pytest.approx(kuka.reading(0).axes)
@@ -51,7 +51,7 @@ def test_the_view_of_a_text_robot_has_no_joints() -> None:
     client = cell.connect(name)
     client.say(b"MOVE_ABS 100,0,150,0,0,0\n")
     cell.advance(0.25)
-    point = next(iter(parts_of(cell).values()))
+    point = next(iter(components_of(cell).values()))
     seen = point.view(cell.timed_cell.now)
     assert (list(seen.q), seen.moving) == ([], True)
     assert seen.tcp[0] == pytest.approx(0.05)
@@ -62,7 +62,7 @@ def test_the_view_of_a_machine_has_three_lengths_and_three_angles() -> None:
     client = cell.connect("machine.grblhal")
     client.ask(b"G0X10A90\n")
     cell.advance(60.0)
-    seen = parts_of(cell)["machine"].view(cell.timed_cell.now)
+    seen = components_of(cell)["machine"].view(cell.timed_cell.now)
     assert seen.q == pytest.approx((0.01, 0.0, 0.0, 1.5708, 0.0, 0.0), abs=1e-4)
     assert (list(seen.linear), seen.ghost) == ([0, 1, 2], None)
 
@@ -73,7 +73,7 @@ def test_reading_a_view_changes_nothing(name: str) -> None:
         cell = load_cell(name)
         for _ in range(20):
             cell.advance(0.05)
-            for part in parts_of(cell).values() if looks else ():
+            for part in components_of(cell).values() if looks else ():
                 if hasattr(part, "view"):
                     part.view(cell.timed_cell.now)
                 if hasattr(part, "trail_since"):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import sync_playwright
-from tests.hmi.conftest import (
+from tests.browsers import (
     CHROMIUM,
     STARTING_SECONDS,
     SWITCHES,

@@ -1,6 +1,6 @@
 """Pictures of the fleet page."""
 
-from tests.hmi.conftest import RunningCell, Screen
+from tests.browsers import RunningCell, Screen
 from tests.pictures import Picture, advance_until
 
 TASKS = {

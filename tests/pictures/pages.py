@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.hmi.conftest import RunningCell, Screen
+from tests.browsers import RunningCell, Screen
 from tests.pictures import Picture, advance_until
 
 import understudy

@@ -1,6 +1,6 @@
 """Pictures of the pick & place page, and of the cell page of a pick & place cell."""
 
-from tests.hmi.conftest import RunningCell, Screen
+from tests.browsers import RunningCell, Screen
 from tests.pictures import Picture, advance_until
 
 CELL = "pick_place"

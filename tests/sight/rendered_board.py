@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.offline.hand_eye_poses import Sighting, calibration_flanges
+from understudy.jobs.hand_eye.poses import Sighting, calibration_flanges
 from understudy.sight.bundle import Corners, small_motion
 from understudy.sight.calibrator import CalibrationPose
 from understudy.sight.faces import Face, facing

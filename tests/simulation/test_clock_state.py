@@ -67,7 +67,7 @@ def test_a_cell_that_starts_in_lock_step_or_at_rate_zero_has_scale_one() -> None
 
 def test_the_engine_sets_the_scale_or_returns_the_refusal() -> None:
     cell = build_cell(load_config("text_robot"))
-    engine = cell.parts["engine"]
+    engine = cell.components["engine"]
     assert isinstance(engine, SimulationEngine)
     assert engine.set_time_scale(4.0) is None
     assert engine.set_time_scale(0.0) == Refused(
@@ -92,7 +92,7 @@ def test_the_engine_is_paused_exactly_while_time_stands_still(
     commands: list[tuple[str, Rate | None]],
 ) -> None:
     cell = build_cell(load_config("text_robot"))
-    engine, clock = cell.parts["engine"], cell.clock_state
+    engine, clock = cell.components["engine"], cell.clock_state
     assert isinstance(engine, SimulationEngine)
     changes: list[Rate] = []
     clock.on_change(lambda: changes.append(clock.running_rate))

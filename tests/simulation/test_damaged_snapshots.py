@@ -76,7 +76,7 @@ def is_refused(cell: BusyCell, snapshot: Snapshot) -> bool:
         assert write_snapshot(cell.snapshot()) == before, reason
         damaged, place, *_ = reason.split(": ")
         assert damaged == "the snapshot is damaged", reason
-        assert place == "lines" or place in {*cell.cell.parts, *snapshot.parts}, reason
+        assert place == "lines" or place in {*cell.cell.components, *snapshot.parts}, reason
     return bool(reason)
 
 

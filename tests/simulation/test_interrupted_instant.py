@@ -24,19 +24,19 @@ def started(folder: Path, *, interruptible: bool, rate: Any = 1.0) -> Cell:
     cell = build_cell(load_config(str(folder / "cell.yaml")))
     cell.clock_state.set_rate(rate)
     cell.interruptible = interruptible
-    arm: Any = cell.parts["g60"]
+    arm: Any = cell.components["g60"]
     assert arm.connect(cell.now) is None
     cell.advance(NS_PER_SECOND)
     assert arm.enable(cell.now) is None
     cell.advance(2 * NS_PER_SECOND)
-    program: Any = cell.parts["g60.program"]
+    program: Any = cell.components["g60.program"]
     assert program.load_text(PROGRAM, "arcs") is None
     assert program.run(cell.now) is None
     return cell
 
 
 def waiting(cell: Cell) -> int:
-    arm: Any = cell.parts["g60"]
+    arm: Any = cell.components["g60"]
     return len(arm._drives.runner._waiting) + len(arm._drives._orders)
 
 
@@ -65,7 +65,7 @@ def test_an_emergency_stop_between_the_calls_drops_the_rest(tmp_path: Path) -> N
     while not cell.interrupted():
         cell.advance(cell.now + NS_PER_SECOND)
     assert waiting(cell) > 0
-    arm: Any = cell.parts["g60"]
+    arm: Any = cell.components["g60"]
     arm.emergency_stop(cell.now)
     assert waiting(cell) == 0
     assert not cell.interrupted()

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.operator.conftest import Bench, bench_of
-from tests.parts import part, parts_of
+from tests.benches import Bench, bench_of
+from tests.parts import components_of, part
 from tests.robots.kuka.kuka_wire import command, feedback
 
 import understudy
@@ -41,7 +41,7 @@ def engine_of(cell: InProcessCell) -> SimulationEngine:
 
 def places(cell: InProcessCell) -> dict[str, tuple[Any, ...]]:
     """Joints and tool of every robot."""
-    now, robots = cell.timed_cell.now, parts_of(cell)
+    now, robots = cell.timed_cell.now, components_of(cell)
     views = {name: robot.view(now) for name, robot in robots.items() if isinstance(robot, Viewed)}
     return {name: (tuple(view.q), tuple(view.tcp)) for name, view in views.items()}
 
@@ -162,7 +162,7 @@ def test_a_robot_from_outside_stops_by_its_emergency_stop(tmp_path: Path) -> Non
     file = tmp_path / "rail.yaml"
     file.write_text("robots: {rail: {kind: plain_rail}}")
     cell = load_cell(str(file))
-    engine, rail = engine_of(cell), parts_of(cell)["rail"]
+    engine, rail = engine_of(cell), components_of(cell)["rail"]
     engine.stop(0)
     assert (rail.status(0), engine.state(0)) == ("stopped", "STOPPED")
     engine.start(0)
@@ -209,7 +209,7 @@ def test_the_reset_of_one_robot_does_not_start_a_stopped_cell(
         assert bench.refusal("home", robot=robot) == INHIBITED.reason
     assert bench.do("metrics")["state"] == "STOPPED"
     for robot in ("bench", "kuka"):
-        part_of_cell: Any = bench.live._cell.parts[robot]
+        part_of_cell: Any = bench.live._cell.components[robot]
         before = part_of_cell.view(0).tcp
         bench.forward(2.0)
         assert part_of_cell.view(nanoseconds_of(bench)).tcp == before
@@ -241,7 +241,7 @@ def alarm_on_the_wire(cell: InProcessCell) -> None:
 
 def emergency_stop(robot: str) -> Callable[[InProcessCell], None]:
     def press(cell: InProcessCell) -> None:
-        found = parts_of(cell)[robot]
+        found = components_of(cell)[robot]
         assert isinstance(found, Injectable)
         found.inject("emergency_stop", {}, cell.timed_cell.now)
 
@@ -320,7 +320,7 @@ def by_controller(bench_of: Callable[[str], Bench]) -> Reset:
 
 def by_operator(bench_of: Callable[[str], Bench], **robot: str) -> Reset:
     bench = bench_of("g60_welding")
-    arm = bench.live._cell.parts["g60"]
+    arm = bench.live._cell.components["g60"]
     assert isinstance(arm, VirtualController)
     return Reset(arm, lambda: bench.live._cell.now, lambda: bench.do("reset", **robot))
 
@@ -354,7 +354,7 @@ def test_reset_clears_the_same_on_every_way(
 
 def test_reset_clears_the_pins_of_a_machine(bench_of: Callable[[str], Bench]) -> None:
     bench = bench_of("grblhal_6axis")
-    io = bench.live._cell.parts["machine.io"]
+    io = bench.live._cell.components["machine.io"]
     assert isinstance(io, VirtualIO)
     io.set_digital_output(3, True, 0)
     io.set_digital_input(5, True, 0)

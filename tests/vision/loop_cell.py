@@ -80,7 +80,7 @@ class LoopCell(CellBench):
 
     def cycle(self) -> Placed:
         """Puts the cube somewhere; one cycle brings it to its place."""
-        parts: Any = self.cell.parts["parts"]
+        parts: Any = self.cell.components["parts"]
         assert parts.move("cube", self.random_place(), self.now) is None
         assert self.job.start(self.now, max_cycles=1) is None
         self.finish()

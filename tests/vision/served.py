@@ -5,8 +5,8 @@ import os
 import threading
 from collections.abc import Iterator
 
-from understudy.app.vision_setup import VisionSetup
 from understudy.vision.process import Place, serve
+from understudy.vision.setup import VisionSetup
 
 WAIT = 60.0
 """Seconds that a busy machine may need."""

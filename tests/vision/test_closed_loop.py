@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.vision.loop_cell import LoopCell, Placed
 
-from understudy.app.pick_place_run import Summary, run_headless
 from understudy.config import load_config
+from understudy.jobs.pick_place.headless import Summary, run_headless
 
 MOST_MM, MOST_DEG = 0.5, 0.3
 FEW_PARTS, MANY_PARTS = ("machine_tending", "assembly", "bin_picking"), ("pick_place", "sorting")

@@ -28,7 +28,6 @@ from tests.vision.rendered import (
 )
 
 from understudy import registry
-from understudy.config.pick_place.detectors import DetectorChoice, build_detectors
 from understudy.errors import ConfigError
 from understudy.sight.faces import marker_face
 from understudy.sight.frame import Frame
@@ -38,6 +37,7 @@ from understudy.space.matrix_rows import rows_mm
 from understudy.space.pose import pose_of
 from understudy.space.transform import angle_between, matrix, translation
 from understudy.units import DEG, MM
+from understudy.vision.detector_config import DetectorChoice, build_detectors
 from understudy.vision.interface import Seen, Shot, View
 from understudy.vision.messages import LONGEST_REQUEST
 from understudy.vision.server import COMMANDS, MOST_OBJECTS, Eye, Named, VisionServer

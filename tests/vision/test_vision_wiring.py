@@ -13,10 +13,10 @@ from tests.vision.loop_cell import DETECTORS, PARTS, SCAN, LoopCell, camera_keys
 from understudy.app.build import build_live_cell, repeatable_run
 from understudy.errors import ConfigError
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.jobs.vision_bridge import ProcessVision
 from understudy.robots.arm.controller import VirtualController
 from understudy.sight.frame import Frame
 from understudy.units import NS_PER_MS
+from understudy.vision.bridge import ProcessVision
 from understudy.wire.exchange import InProcessCell
 
 MARKERS = [DETECTORS["markers"]]
@@ -41,7 +41,7 @@ def test_a_process_that_cannot_be_asked_is_an_error_at_load(name: str) -> None:
 def test_detectors_that_were_set_look_in_every_run_alike(tmp_path: Path) -> None:
     """Markers of another dictionary are not seen; with those of the file the part is found."""
     cell, ends = LoopCell(tmp_path, "markers"), []
-    vision: Any = cell.cell.parts["g60.vision"]
+    vision: Any = cell.cell.components["g60.vision"]
     assert vision.set_detectors([DETECTORS["markers"] | {"dictionary": "DICT_4X4_50"}]) is None
     kept = cell.cell.snapshot()
     for _ in range(2):
@@ -61,7 +61,7 @@ def test_a_snapshot_between_question_and_answer_goes_on_with_the_same_bytes(
 ) -> None:
     """The answer of a picture is on its way when the snapshot is taken."""
     cell = LoopCell(tmp_path, "markers")
-    vision: Any = cell.cell.parts["g60.vision"]
+    vision: Any = cell.cell.components["g60.vision"]
     assert cell.job.start(cell.now, max_cycles=1) is None
     while not vision.busy():
         cell.now += 20 * NS_PER_MS

@@ -10,14 +10,14 @@ import pytest
 from tests.free_ports import free_port
 from tests.wire.zmq_server import Server
 
-from understudy.jobs.vision_bridge import ProcessVision
-from understudy.ports import Part, Rate
+from understudy.ports import Component, Rate
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
-from understudy.simulation.ground_truth_vision import CameraModel
 from understudy.simulation.scenario import Config, build
 from understudy.space.pose import ORIGIN
 from understudy.units import NS_PER_MS, NS_PER_SECOND
+from understudy.vision.bridge import ProcessVision
+from understudy.vision.ground_truth import CameraModel
 from understudy.wire import zmq_request
 from understudy.wire.asking import AskingWire
 from understudy.wire.exchange import Exchange
@@ -86,9 +86,9 @@ class Stand:
             timeout=TIMEOUT, patience_s=PATIENCE, fault_source=build(Config({}), seed=1),
         )  # fmt: skip
         self.looks = Looks(self.vision)
-        parts: dict[str, Part] = {"ticks": Ticks(), "vision": self.vision, "looks": self.looks}
+        parts: dict[str, Component] = {"ticks": Ticks(), "vision": self.vision, "looks": self.looks}
         self.clock = ClockState(rate)
-        self.cell = Cell("asks", digest="", parts=parts, faces={}, clock_state=self.clock)
+        self.cell = Cell("asks", digest="", components=parts, faces={}, clock_state=self.clock)
         self.finished = asyncio.Event()
         end = None if until is None else round(until * NS_PER_SECOND)
         self.pump = Pump(

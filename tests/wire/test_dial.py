@@ -59,7 +59,7 @@ class Station:
         self.driver.on_ready(self._stirred.set)
         self.driver.on_finished(self._finished)
         self._ends: dict[Ticket, asyncio.Future[Refused | None]] = {}
-        self.cell = Cell("station", digest="", parts={"robot": self.driver}, faces={})
+        self.cell = Cell("station", digest="", components={"robot": self.driver}, faces={})
         self.pump = Pump(Exchange(self.cell))
         self.dial = Dial(self.driver, Destination("127.0.0.1", port), self.pump)
 

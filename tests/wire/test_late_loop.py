@@ -84,7 +84,7 @@ class LateCell:
 
 
 def kuka_progress(cell: Cell) -> tuple[int, int]:
-    status = cell.parts["kuka"].status(cell.now)
+    status = cell.components["kuka"].status(cell.now)
     return status.reading.progress.completed, status.waiting
 
 

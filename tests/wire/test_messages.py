@@ -114,7 +114,7 @@ class BusFace(SessionFace[BusSession]):
 def bus(disturbed: Mapping[str, Any] | None = None) -> InProcessCell:
     face: MessageFace = BusFace()
     parts = {"bus": face}
-    return InProcessCell(Cell("bus", digest="", parts=parts, faces=parts, disturbed=disturbed))
+    return InProcessCell(Cell("bus", digest="", components=parts, faces=parts, disturbed=disturbed))
 
 
 def request(number: int) -> WireMessage:

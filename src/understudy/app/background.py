@@ -143,7 +143,7 @@ def self_pairs(parameters: dict[str, Any], progress: Progress) -> Kept | Refused
     from understudy.space.collision.self_pairs import analysed
 
     asked: AskedPairs = read(parameters, AskedPairs)
-    bodies = mesh_bodies(build_cell(loaded(asked.cell)).parts)
+    bodies = mesh_bodies(build_cell(loaded(asked.cell)).components)
     if asked.part not in bodies:
         return Refused(f"{asked.part} is no arm of meshes; there are: {', '.join(bodies)}")
     body = bodies[asked.part]

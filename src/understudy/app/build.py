@@ -8,23 +8,22 @@ from understudy.app.self_pairs import keep_pairs_on_disk
 from understudy.config import CellConfig, RobotConfig, endpoint_name, load_config
 from understudy.config.files import append_line
 from understudy.config.groups import grouped
-from understudy.config.pick_place.file import PickPlaceSections
-from understudy.config.pick_place.vision import VisionConfig, VisionSource
-from understudy.devices.mount import mount_devices, uses_parts
+from understudy.config.job_sections import PickPlaceSections
+from understudy.devices.mount import mount_devices, uses_workpieces
 from understudy.errors import ConfigError, located_at
 from understudy.ports import (
     DEFAULT_EPOCH_NS,
     AnyFace,
+    Component,
     Deps,
     EndsRun,
     FaultSource,
     Group,
     Injectable,
-    Part,
     Run,
 )
 from understudy.ports.device import Mount, SeesCell
-from understudy.ports.operation import parts_of
+from understudy.ports.operation import components_of
 from understudy.ports.tools import ChangesTools
 from understudy.registry import FACES, module_of, modules
 from understudy.simulation import scenario
@@ -33,10 +32,11 @@ from understudy.simulation.clock_state import ClockState
 from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import CellEnvironment, SeesEnvironment
 from understudy.simulation.points import Points
+from understudy.vision.config import VisionConfig, VisionSource
 from understudy.wire.exchange import InProcessCell
 
 if TYPE_CHECKING:
-    from understudy.simulation.parts.cell_parts import CellParts
+    from understudy.simulation.workpieces.workpieces import Workpieces
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def build_cell(config: CellConfig, run: Run | None = None) -> Cell:
     ``run``: without one it follows from the seed."""
     cell = build_live_cell(config, run or repeatable_run(config))
     if cell.asking():
-        from understudy.app.vision_in_process import answer_in_process
+        from understudy.vision.in_process import answer_in_process
 
         answer_in_process(cell, config)
     return cell
@@ -76,49 +76,55 @@ def repeatable_run(config: CellConfig) -> Run:
     return Run(f"seed {config.head.seed}", epoch, config.head.seed, config.seed_given)
 
 
-def end_run(parts: Mapping[str, Part], now: int) -> None:
+def end_run(components: Mapping[str, Component], now: int) -> None:
     """Lets the parts that have peers behind a broker send their last messages."""
-    for part in parts.values():
-        if isinstance(part, EndsRun):
-            part.shut_down(now)
+    for component in components.values():
+        if isinstance(component, EndsRun):
+            component.shut_down(now)
 
 
 def _build(config: CellConfig, run: Run) -> Cell:
     fault_source = scenario.build(config.head.scenario, config.head.seed)
     clock_state = ClockState()
     deps = Deps(fault_source, config.read_file, clock_state, log.info, append_line, run)
-    cell_parts = _parts(config)
+    workpieces = _components(config)
     groups = _groups(config, deps)
-    in_group = {name: part for group in groups for name, part in group.robots.items()}
-    parts: dict[str, Part] = {}
+    in_group = {name: component for group in groups for name, component in group.robots.items()}
+    components: dict[str, Component] = {}
     faces: dict[str, AnyFace] = {}
     for name, robot in config.robots.items():
         with located_at(f"robots.{name}"):
             built: Any = in_group.get(name) or _one(name, robot, deps)
-            mount = _mount(config, name, fault_source, cell_parts)
+            mount = _mount(config, name, fault_source, workpieces)
             mounted = mount_devices(name, built, robot.devices, mount)
-            cycle = _pick_place(name, config, built, mounted, cell_parts, deps)
+            cycle = _pick_place(name, config, built, mounted, workpieces, deps)
             jobs = cycle | _jobs(robot, built, mounted, cycle)
-        parts[name], own_faces = built, _faces(name, robot, built, deps)
-        own_parts = {**parts_of(built), **mounted, **jobs}
-        parts |= {f"{name}.{own}": part for own, part in own_parts.items()}
-        parts |= {_free_name(endpoint, parts): face for endpoint, face in own_faces.items()}
-        parts |= _operator_parts(name, robot.kind, built)
+        components[name], own_faces = built, _faces(name, robot, built, deps)
+        own_parts = {**components_of(built), **mounted, **jobs}
+        components |= {f"{name}.{own}": component for own, component in own_parts.items()}
+        components |= {
+            _free_name(endpoint, components): face for endpoint, face in own_faces.items()
+        }
+        components |= _operator_parts(name, robot.kind, built)
         faces |= own_faces
-    parts |= _devices(config, fault_source)
+    components |= _devices(config, fault_source)
     for group in groups:
-        parts |= _shared(group, parts)
+        components |= _shared(group, components)
         faces |= group.faces
-    places = {name: part for name, part in parts.items() if isinstance(part, Injectable)}
-    parts |= _surroundings(config, cell_parts, parts)
-    parts |= _encounters(parts)
+    places = {
+        name: component
+        for name, component in components.items()
+        if isinstance(component, Injectable)
+    }
+    components |= _surroundings(config, workpieces, components)
+    components |= _encounters(components)
     fault_source.act_on(places, faces)
-    parts["scenario"] = fault_source
-    parts["engine"] = SimulationEngine(dict(parts), places, clock_state)
+    components["scenario"] = fault_source
+    components["engine"] = SimulationEngine(dict(components), places, clock_state)
     return Cell(
         config.name,
         digest=config.digest,
-        parts=parts,
+        components=components,
         faces=faces,
         clock_state=clock_state,
         disturbed=dict.fromkeys(fault_source.disturbs(), fault_source),
@@ -126,47 +132,47 @@ def _build(config: CellConfig, run: Run) -> Cell:
 
 
 def _mount(
-    config: CellConfig, robot: str, fault_source: FaultSource, cell_parts: "CellParts | None"
+    config: CellConfig, robot: str, fault_source: FaultSource, workpieces: "Workpieces | None"
 ) -> Mount:
     """What the devices of a robot get of the cell."""
     return Mount(
         fault_source,
-        parts=cell_parts,
+        parts=workpieces,
         camera=lambda: config.camera(robot),
         seed=config.head.seed,
     )
 
 
-def _parts(config: CellConfig) -> "CellParts | None":
+def _components(config: CellConfig) -> "Workpieces | None":
     """The parts of a cell that has the key `parts`, or a device that takes hold of parts."""
-    wanted = any(uses_parts(robot.devices) for robot in config.robots.values())
+    wanted = any(uses_workpieces(robot.devices) for robot in config.robots.values())
     if config.head.parts is None and not wanted:
         return None
-    from understudy.simulation.parts.cell_parts import CellParts
+    from understudy.simulation.workpieces.workpieces import Workpieces
 
     with located_at("parts"):
-        return CellParts(config.head.parts or (), config.head.part_rules)
+        return Workpieces(config.head.parts or (), config.head.part_rules)
 
 
 def _surroundings(
-    config: CellConfig, cell_parts: "CellParts | None", parts: Mapping[str, Part]
-) -> dict[str, Part]:
+    config: CellConfig, workpieces: "Workpieces | None", components: Mapping[str, Component]
+) -> dict[str, Component]:
     """What is around the robots: the environment, and the parts that they can pick."""
     environment = CellEnvironment(config.environment())
-    environment.join(parts)
-    robots = {name: parts[name] for name in config.robots}
-    found: dict[str, Part] = {"environment": environment}
-    if cell_parts is not None:
-        from understudy.simulation.parts.cell_parts import holders
+    environment.join(components)
+    robots = {name: components[name] for name in config.robots}
+    found: dict[str, Component] = {"environment": environment}
+    if workpieces is not None:
+        from understudy.simulation.workpieces.workpieces import holders
 
         with located_at("parts"):
-            cell_parts.join(environment, holders(robots, parts))
-        found["parts"] = cell_parts
-    cameras = [part for part in parts.values() if isinstance(part, SeesCell)]
+            workpieces.join(environment, holders(robots, components))
+        found["parts"] = workpieces
+    cameras = [component for component in components.values() if isinstance(component, SeesCell)]
     if cameras:
-        from understudy.simulation.visible import show_cell
+        from understudy.devices.camera.visible import show_cell
 
-        show_cell(cameras, environment, cell_parts, robots, parts)
+        show_cell(cameras, environment, workpieces, robots, components)
     return found
 
 
@@ -179,9 +185,9 @@ def _pick_place(
     config: CellConfig,
     built: Any,
     mounted: Mapping[str, Any],
-    cell_parts: "CellParts | None",
+    workpieces: "Workpieces | None",
     deps: Deps,
-) -> dict[str, Part]:
+) -> dict[str, Component]:
     """The parts of the pick & place job and of the hand-eye calibration of a robot that has their
     sections."""
     sections = config.robots[name].pick_place
@@ -195,7 +201,7 @@ def _pick_place(
         arm=module_of("robots", config.robots[name].kind).job_arm(built),
         gripper=mounted.get("gripper"),
         pins=getattr(built, "io", None),
-        parts=cell_parts,
+        parts=workpieces,
         camera=lambda: config.camera(name),
         fault_source=deps.fault_source,
         warn=log.warning,
@@ -214,13 +220,13 @@ def _pick_place(
 
 def _jobs(
     robot: RobotConfig, built: Any, mounted: Mapping[str, Any], cycle: Mapping[str, Any]
-) -> dict[str, Part]:
+) -> dict[str, Component]:
     """The jobs of a robot that has sections of pickplace.yaml or a tool changer, by their names."""
     changes_tools = any(isinstance(device, ChangesTools) for device in mounted.values())
     if robot.pick_place == PickPlaceSections() and not changes_tools:
         return {}
     from understudy.jobs.modes.build import mode_parts
-    from understudy.jobs.tool_parts import tool_parts
+    from understudy.jobs.tools.build import tool_parts
 
     arm = module_of("robots", robot.kind).job_arm(built)
     own, changer = tool_parts(arm, built.io, mounted)
@@ -244,7 +250,7 @@ def _groups(config: CellConfig, deps: Deps) -> list[Group]:
     ]
 
 
-def _shared(group: Group, others: Collection[str]) -> dict[str, Part]:
+def _shared(group: Group, others: Collection[str]) -> dict[str, Component]:
     """What the robots of a group share; a robot or device cannot have the name of such a part."""
     shared = {**group.parts, **group.faces}
     for name in shared:
@@ -253,14 +259,14 @@ def _shared(group: Group, others: Collection[str]) -> dict[str, Part]:
     return shared
 
 
-def _devices(config: CellConfig, fault_source: FaultSource) -> dict[str, Part]:
+def _devices(config: CellConfig, fault_source: FaultSource) -> dict[str, Component]:
     """The devices that stand in the cell by themselves."""
-    parts: dict[str, Part] = {}
+    components: dict[str, Component] = {}
     for name, device in config.devices.items():
         with located_at(f"devices.{name}"):
             module = module_of("devices", device.kind)
-            parts[name] = module.build(name, device.config, Mount(fault_source))
-    return parts
+            components[name] = module.build(name, device.config, Mount(fault_source))
+    return components
 
 
 def _faces(name: str, robot: RobotConfig, built: Any, deps: Deps) -> dict[str, AnyFace]:
@@ -297,26 +303,26 @@ def _check_fit(face: str, robot: str) -> None:
         )
 
 
-def _operator_parts(name: str, kind: str, robot: Any) -> dict[str, Part]:
+def _operator_parts(name: str, kind: str, robot: Any) -> dict[str, Component]:
     """What the operator has for a robot: taught points and, if it runs programs, the program."""
-    own: dict[str, Part] = {f"{name}.points": Points(name)}
+    own: dict[str, Component] = {f"{name}.points": Points(name)}
     program_run = getattr(module_of("robots", kind), "program_run", None)
     if program_run is not None:
         own[f"{name}.program"] = program_run(robot)
     return own
 
 
-def _encounters(parts: Mapping[str, Part]) -> dict[str, Part]:
+def _encounters(components: Mapping[str, Component]) -> dict[str, Component]:
     """The watch over robots that can touch each other: those that do not stand on one spot."""
-    if sum(isinstance(part, SeesEnvironment) for part in parts.values()) < 2:
+    if sum(isinstance(component, SeesEnvironment) for component in components.values()) < 2:
         return {}
     from understudy.simulation.collision.encounters import RobotEncounters
     from understudy.simulation.collision.watch import CollisionWatch
 
     watches = {
-        name.partition(".")[0]: part
-        for name, part in parts.items()
-        if isinstance(part, CollisionWatch)
+        name.partition(".")[0]: component
+        for name, component in components.items()
+        if isinstance(component, CollisionWatch)
     }
     encounters = RobotEncounters(watches)
     return {"encounters": encounters} if encounters.any() else {}

@@ -19,9 +19,11 @@ from understudy.config import CellConfig, Wire, endpoint_name, read_wire
 from understudy.config.files import SHIPPED, name_of_cell
 from understudy.config.groups import grouped
 from understudy.config.outside_files import FilesFolder
+from understudy.devices.camera.commands import CameraCommands
 from understudy.errors import ConfigError, NotInstalledError, Refused, unknown
+from understudy.jobs.hand_eye.commands import HandEyeCommands
+from understudy.jobs.hand_eye.view import HandEyeView
 from understudy.operator.background import KINDS, OVER, BackgroundRuns, run_commands
-from understudy.operator.cameras import CameraCommands
 from understudy.operator.changes import Changes
 from understudy.operator.clock import ClockCommands
 from understudy.operator.doors.beside import DoorContext, Doors
@@ -30,9 +32,6 @@ from understudy.operator.doors.lock import Lock
 from understudy.operator.doors.state import state_face
 from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, EventSources
-from understudy.operator.fleet import fleet_commands
-from understudy.operator.hand_eye import HandEyeCommands
-from understudy.operator.hand_eye_view import HandEyeView
 from understudy.operator.history import History
 from understudy.operator.job_views import JobViews
 from understudy.operator.jobs import OperationModeCommands, PickPlaceCommands, ToolCommands
@@ -42,7 +41,6 @@ from understudy.operator.mesh_builder import MeshBuilder
 from understudy.operator.models import DeviceCommands, RobotQuery, view_of
 from understudy.operator.modes import ModeCommands
 from understudy.operator.motion import MotionCommands
-from understudy.operator.parts import PartCommands, parts_in
 from understudy.operator.pins import PinCommands
 from understudy.operator.play import PlayCommands
 from understudy.operator.points import PointCommands, TeachCommands
@@ -55,14 +53,13 @@ from understudy.operator.slices import Slices
 from understudy.operator.table import Command, Commands
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
-from understudy.operator.vision_detectors import DetectorCommands
-from understudy.operator.vision_pictures import VisionPictures
+from understudy.operator.workpieces import WorkpieceCommands, workpieces_in
 from understudy.ports import (
     AnyFace,
     CallsPlace,
+    Component,
     EndsRun,
     HasCallers,
-    Part,
     Rate,
     Run,
     WireMessage,
@@ -72,10 +69,13 @@ from understudy.ports.device import SeesCell
 from understudy.ports.hmi import Later, RobotView
 from understudy.ports.tokens import check_token
 from understudy.registry import module_of
+from understudy.robots.mobile.commands import fleet_commands
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.space.collision.pair_store import keep
 from understudy.units import duration_ns, nanoseconds, seconds
+from understudy.vision.detector_commands import DetectorCommands
+from understudy.vision.picture_commands import VisionPictures
 from understudy.wire import descriptors
 from understudy.wire.asking import AskingWire
 from understudy.wire.can import device_place
@@ -161,7 +161,7 @@ class Live:
         traffic = self._traffic.commands()
         self.commands = Commands([*self.operator.commands(), *run_commands(self._runs), *traffic])
         self.watch = CellWatch(
-            self._cell.parts, self._pump, self._cell.clock_state, self.operator.real_views
+            self._cell.components, self._pump, self._cell.clock_state, self.operator.real_views
         )
         self._servers = self._make_servers(options)
         self._dials = self._make_dials(options)
@@ -215,7 +215,7 @@ class Live:
         ``report``: called with the name of the robot and the share that is done. After a failure
         the first motion of the robot finds them.
         """
-        for name, key in unknown_bodies(self._cell.parts).items():
+        for name, key in unknown_bodies(self._cell.components).items():
             run = self._runs.start("self_pairs", {"part": name})
             while not isinstance(run, Refused) and run.state not in OVER:
                 report(name.partition(".")[0], run.progress)
@@ -241,7 +241,11 @@ class Live:
             self._pump.act(lambda now: None)
 
     def _cameras(self) -> list[SeesCell]:
-        return [part for part in self._cell.parts.values() if isinstance(part, SeesCell)]
+        return [
+            component
+            for component in self._cell.components.values()
+            if isinstance(component, SeesCell)
+        ]
 
     def prepare(self) -> Iterator[None]:
         """Compiles and computes in steps what the first motion and the first picture would have to
@@ -257,16 +261,16 @@ class Live:
         for kind in grouped(self.config.robots):
             yield
             module_of("robots", kind).prepare()
-        for part in self._cell.parts.values():
-            if isinstance(part, CollisionWatch):
+        for component in self._cell.components.values():
+            if isinstance(component, CollisionWatch):
                 yield
-                warm_kinematics(part.body.chain)
+                warm_kinematics(component.body.chain)
                 yield
-                warm_tool_paths(part.body.chain)
+                warm_tool_paths(component.body.chain)
                 yield
-            if isinstance(part, CollisionWatch | RobotEncounters | SeesCell):
+            if isinstance(component, CollisionWatch | RobotEncounters | SeesCell):
                 yield
-                yield from part.prepare()
+                yield from component.prepare()
 
     async def stop(self) -> None:
         await self.operator.stop()
@@ -279,24 +283,24 @@ class Live:
 
     async def _send_last_messages(self) -> None:
         """Parts say goodbye; brokers have some time to take it."""
-        if not any(isinstance(part, EndsRun) for part in self._cell.parts.values()):
+        if not any(isinstance(component, EndsRun) for component in self._cell.components.values()):
             return
         if self._note is not None:
             self._note(Event(self._pump.now(), "cell", "end", "!", ENDING))
-        self._pump.act(partial(end_run, self._cell.parts))
+        self._pump.act(partial(end_run, self._cell.components))
         for _ in range(round(LAST_MESSAGES_SECONDS / LOOK_SECONDS)):
             if not self._exchange.behind():
                 break
             await asyncio.sleep(LOOK_SECONDS)
 
-    def ask_at(self, part: str, address: str) -> None:
+    def ask_at(self, component: str, address: str) -> None:
         """Questions of this part go to this address."""
-        self._asking[part].ask_at(address)
-        self.operator.modes.ask_at(part.partition(".")[0], address)
+        self._asking[component].ask_at(address)
+        self.operator.modes.ask_at(component.partition(".")[0], address)
 
-    def on_part(self, name: str, action: Callable[[Any, int], Any]) -> Any:
+    def on_component(self, name: str, action: Callable[[Any, int], Any]) -> Any:
         """Calls ``action(part, now)`` with a part of the cell at its present time."""
-        return self._pump.act(lambda now: action(self._cell.parts[name], now))
+        return self._pump.act(lambda now: action(self._cell.components[name], now))
 
     def advance(self, duration: float) -> Later | None:
         """Runs ahead; a `Later` if time must wait for another process on the way."""
@@ -367,10 +371,15 @@ class Live:
 
     def _make_dials(self, options: Options) -> list[Dial]:
         """The connections to the devices of REAL robots that are parts of this cell."""
-        parts = self._cell.parts.values()
-        callers: list[Any] = [part for part in parts if isinstance(part, CallsPlace)]
+        components = self._cell.components.values()
+        callers: list[Any] = [
+            component for component in components if isinstance(component, CallsPlace)
+        ]
         callers += [
-            each for part in parts if isinstance(part, HasCallers) for each in part.callers()
+            each
+            for component in components
+            if isinstance(component, HasCallers)
+            for each in component.callers()
         ]
         if callers and not options.real:
             raise ConfigError(
@@ -383,7 +392,7 @@ class Live:
     def _make_asking(self, options: Options) -> dict[str, AskingWire]:
         """The connections to the processes that parts of this cell ask, by part."""
         asking = {} if options.vision_inside else self._cell.asking()
-        return {name: AskingWire(part, self._pump) for name, part in asking.items()}
+        return {name: AskingWire(component, self._pump) for name, component in asking.items()}
 
     def _doors(self, wires: dict[str, Wire], *, page: bool) -> dict[str, AnyFace]:
         """The faces beside the cell; a page without a link of a robot gets one of its own, whose
@@ -502,7 +511,7 @@ class OperatorApi:
         quit_: Callable[[], None],
         real: bool = False,
     ) -> None:
-        self.robots = Robots(config, cell.parts, pump)
+        self.robots = Robots(config, cell.components, pump)
         self.log = EventLog()
         self.events = EventSources(cell, self.robots, self.log, pump.now)
         self.slices = Slices(runs)
@@ -516,7 +525,7 @@ class OperatorApi:
             changed=self.history.follow_real,
         )  # fmt: skip
         self.changes = Changes(pump)
-        around = EnvironmentCommands(config, cell.parts, pump, runs, self.changes, files)
+        around = EnvironmentCommands(config, cell.components, pump, runs, self.changes, files)
         clock = ClockCommands(
             cell, pump, self.robots, self.log, facts, quit_, files, changes=self.changes,
             preparation=Preparation(self.robots, MeshBuilder(runs), self.slices),
@@ -524,27 +533,27 @@ class OperatorApi:
         self._subjects: tuple[Subject, ...] = (
             clock,
             RobotQuery(self.robots, lambda: facts()["endpoints"]),
-            DeviceCommands(config, self.robots, cell.parts, pump),
-            SceneQuery(config, self.robots, around.here, cell.parts, runs),
+            DeviceCommands(config, self.robots, cell.components, pump),
+            SceneQuery(config, self.robots, around.here, cell.components, runs),
             around,
-            *self._robot_subjects(cell.parts, pump, runs, files),
-            *self._program_subjects(config, clock, cell.parts, runs, files),
+            *self._robot_subjects(cell.components, pump, runs, files),
+            *self._program_subjects(config, clock, cell.components, runs, files),
         )
 
     def _robot_subjects(
-        self, parts: dict[str, Part], pump: Pump, runs: BackgroundRuns, files: FilesFolder
+        self, components: dict[str, Component], pump: Pump, runs: BackgroundRuns, files: FilesFolder
     ) -> tuple[Subject, ...]:
-        self._pick_place = PickPlaceCommands(self.robots, self.log, parts_in(parts))
+        self._pick_place = PickPlaceCommands(self.robots, self.log, workpieces_in(components))
         return (
-            PartCommands(parts, pump),
-            CameraCommands(parts, pump, runs),
-            *fleet_commands(parts, self.robots, pump),
+            WorkpieceCommands(components, pump),
+            CameraCommands(components, pump, runs),
+            *fleet_commands(components, self.robots, pump),
             self.events,
             self.history,
             self.modes,
             MotionCommands(self.robots, self.modes.dead_man),
             PinCommands(self.robots),
-            PointCommands(self.robots, parts),
+            PointCommands(self.robots, components),
             TeachCommands(self.robots),
             self._pick_place,
             JobViews(self.robots),
@@ -559,7 +568,7 @@ class OperatorApi:
         self,
         config: CellConfig,
         clock: ClockCommands,
-        parts: dict[str, Part],
+        components: dict[str, Component],
         runs: BackgroundRuns,
         files: FilesFolder,
     ) -> tuple[Subject, ...]:
@@ -569,7 +578,7 @@ class OperatorApi:
             pick_place=self._pick_place,
         )  # fmt: skip
         folder = ProjectFolder(config, files)
-        self.project = ProjectCommands(config, self.robots, parts, folder, programs)
+        self.project = ProjectCommands(config, self.robots, components, folder, programs)
         library = LibraryCommands(config, self.robots, folder)
         lines, detectors = MdiCommands(self.robots), DetectorCommands(config, self.robots)
         return (programs, self.play, library, self.project, lines, detectors)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from understudy.ports import Part
+from understudy.ports import Component
 from understudy.simulation.environment import SeesEnvironment
 from understudy.space.collision.pair_store import Pair, SelfPairs, known, use_store
 
@@ -55,11 +55,11 @@ class PairFiles:
 
     def save(self, key: str, pairs: SelfPairs) -> None:
         file = _file(key)
-        part = file.with_suffix(f".{os.getpid()}.part")
+        component = file.with_suffix(f".{os.getpid()}.part")
         with contextlib.suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
-            part.write_bytes(msgspec.json.encode(Kept.of(pairs)))
-            part.replace(file)
+            component.write_bytes(msgspec.json.encode(Kept.of(pairs)))
+            component.replace(file)
 
 
 def _file(key: str) -> Path:
@@ -70,13 +70,17 @@ def keep_pairs_on_disk() -> None:
     use_store(PairFiles())
 
 
-def mesh_bodies(parts: Mapping[str, Part]) -> dict[str, "Body"]:
+def mesh_bodies(components: Mapping[str, Component]) -> dict[str, "Body"]:
     """The bodies of meshes whose pairs are to be found, by the name of their collision watch."""
-    if not any(isinstance(part, SeesEnvironment) for part in parts.values()):
+    if not any(isinstance(component, SeesEnvironment) for component in components.values()):
         return {}  # without loading compiled code
     from understudy.simulation.collision.watch import CollisionWatch
 
-    watches = {name: part for name, part in parts.items() if isinstance(part, CollisionWatch)}
+    watches = {
+        name: component
+        for name, component in components.items()
+        if isinstance(component, CollisionWatch)
+    }
     return {
         name: watch.body
         for name, watch in watches.items()
@@ -93,7 +97,7 @@ def digest_of(body: "Body") -> str:
     return digest(body.chain, arm_parts(body.chain, body.meshes))
 
 
-def unknown_bodies(parts: Mapping[str, Part]) -> dict[str, str]:
+def unknown_bodies(components: Mapping[str, Component]) -> dict[str, str]:
     """The digests of the bodies whose pairs are not known yet."""
-    digests = {name: digest_of(body) for name, body in mesh_bodies(parts).items()}
+    digests = {name: digest_of(body) for name, body in mesh_bodies(components).items()}
     return {name: key for name, key in digests.items() if known(key) is None}

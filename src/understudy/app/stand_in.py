@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from understudy.app.gripper_stand_in import GripperStandIn
     from understudy.app.live import Live
+    from understudy.devices.gripper.stand_in import GripperStandIn
     from understudy.ports import LineAnswers, Rate
     from understudy.ports.hmi import Later
-    from understudy.ports.parts import PartReading
+    from understudy.ports.workpieces import WorkpieceReading
 
 TIMEOUT_SECONDS = 60.0
 
@@ -100,18 +100,18 @@ class StandIn:
 
     def gripper(self, name: str = "") -> "GripperStandIn":
         """A gripper with calls that wait: `grip()`, `release()`; the only one if none is named."""
-        from understudy.app.gripper_stand_in import GripperStandIn
+        from understudy.devices.gripper.stand_in import GripperStandIn
 
         return GripperStandIn(self, name)
 
-    def parts(self) -> "dict[str, PartReading]":
+    def parts(self) -> "dict[str, WorkpieceReading]":
         """The parts of the cell by name, as they truly are."""
-        status = self.on_part("parts", lambda parts, now: parts.status(now))
+        status = self.on_component("parts", lambda parts, now: parts.status(now))
         return {part.name: part for part in status.parts}
 
-    def on_part(self, name: str, action: Callable[[Any, int], Any]) -> Any:
+    def on_component(self, name: str, action: Callable[[Any, int], Any]) -> Any:
         """Calls ``action(part, now)`` in the thread of the cell."""
-        return self._call(lambda live: live.on_part(name, action))
+        return self._call(lambda live: live.on_component(name, action))
 
     def _wait_for(self, later: "Later") -> Any:
         answers: queue.Queue[Any] = queue.Queue()

@@ -77,7 +77,7 @@ class Run:
         self._config = config
         self._cell = timed_cell
         self.cell = InProcessCell(timed_cell)
-        engine = timed_cell.parts["engine"]
+        engine = timed_cell.components["engine"]
         assert isinstance(engine, SimulationEngine)
         self._engine = engine
         self._texts = planned.programs(config)
@@ -120,7 +120,7 @@ class Run:
     def _enable(self, robot: str) -> None:
         """Switches the drives on, as an operator does before the first motion."""
         kind = module_of("robots", self._config.robots[robot].kind)
-        actions: Any = kind.operator_actions(self._cell.parts[robot])
+        actions: Any = kind.operator_actions(self._cell.components[robot])
         if "drives" in skills(actions):
             actions.enable(self._cell.now)
 
@@ -215,14 +215,14 @@ class Run:
     # ── inside ──
 
     def _control(self, robot: str) -> ProgramControl:
-        control: Any = self._cell.parts.get(f"{robot}.program")
+        control: Any = self._cell.components.get(f"{robot}.program")
         if control is None:
             raise ConfigError("this robot runs no programs", key=f"programs.{robot}", value=robot)
         found: ProgramControl = control
         return found
 
     def _job(self, robot: str) -> PickPlaceManager:
-        job = self._cell.parts[f"{robot}.pick_place"]
+        job = self._cell.components[f"{robot}.pick_place"]
         assert isinstance(job, PickPlaceManager)
         return job
 

@@ -14,13 +14,13 @@ import yaml
 from msgspec import Meta, Struct
 
 from understudy.app.build import build_cell
-from understudy.app.pick_place_run import robots_with_job
 from understudy.config import CellConfig, read_config
 from understudy.config.document import parse
 from understudy.config.files import ProgramFile, find_cell, find_program, found_beside, read_text
 from understudy.config.include import read_rules
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
+from understudy.jobs.pick_place.headless import robots_with_job
 from understudy.simulation.cell import Cell
 from understudy.simulation.scenario import Config as Rules
 

@@ -31,80 +31,90 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "run": Command("run", "Run a live cell.", "run text_robot --rate 10 --ephemeral", "--pty"),
+    "run": Command(
+        "understudy.cli.run", "Run a live cell.", "run text_robot --rate 10 --ephemeral", "--pty"
+    ),
     "validate": Command(
-        "validate",
+        "understudy.cli.validate",
         "Check programs: syntax, reach, limits, speed, torque, collisions, process, inputs.",
         "validate weld.gcode --cell g60_welding --html report.html",
     ),
     "reach": Command(
-        "reach", "Where an arm can bring its tool.", "reach --cell g60_welding --out reach.html"
+        "understudy.cli.reach",
+        "Where an arm can bring its tool.",
+        "reach --cell g60_welding --out reach.html",
     ),
     "cycle-time": Command(
-        "cycle_time",
+        "understudy.cli.cycle_time",
         "Cycle time of a program, line by line, without running it.",
         "cycle-time part.nc --settings machine.txt --dialect grblhal",
     ),
     "project": Command(
-        "project",
+        "understudy.cli.project",
         "Save and load programs, points, tools and frames of a running cell as a folder.",
         "project save my_project",
     ),
-    "check": Command("check", "Check a cell's configuration.", "check my_cell.yaml"),
-    "new": Command("new", "Write a cell file of your own.", "new my_mill --machine"),
-    "cells": Command("look", "List the shipped cells.", "cells"),
-    "robots": Command("look", "List the shipped arms.", "robots"),
-    "faces": Command("look", "List the wire dialects.", "faces"),
-    "faults": Command("look", "List the faults of scenario rules and `inject`.", "faults"),
-    "doctor": Command("look", "What works here, what is missing, how to get it.", "doctor"),
+    "check": Command("understudy.cli.check", "Check a cell's configuration.", "check my_cell.yaml"),
+    "new": Command("understudy.cli.new", "Write a cell file of your own.", "new my_mill --machine"),
+    "cells": Command("understudy.cli.look", "List the shipped cells.", "cells"),
+    "robots": Command("understudy.cli.look", "List the shipped arms.", "robots"),
+    "faces": Command("understudy.cli.look", "List the wire dialects.", "faces"),
+    "faults": Command(
+        "understudy.cli.look", "List the faults of scenario rules and `inject`.", "faults"
+    ),
+    "doctor": Command(
+        "understudy.cli.look", "What works here, what is missing, how to get it.", "doctor"
+    ),
     "record": Command(
-        "record",
+        "understudy.cli.record",
         "Record a client and a REAL controller as a transcript.",
         "record --listen :5000 --to 192.168.0.10:5000 --face text_tcp --out morning.chat",
     ),
     "replay": Command(
-        "replay",
+        "understudy.cli.replay",
         "Play a transcript against a simulated cell and compare.",
         "replay morning.chat --tolerance 0.2",
     ),
-    "status": Command("status", "Show the running cells.", "status"),
-    "stop": Command("status", "Stop the running cells.", "stop --ready-file ready.json"),
+    "status": Command("understudy.cli.status", "Show the running cells.", "status"),
+    "stop": Command(
+        "understudy.cli.status", "Stop the running cells.", "stop --ready-file ready.json"
+    ),
     "ctl": Command(
-        "ctl",
+        "understudy.cli.ctl",
         "Send one command to a running cell.",
         "ctl advance seconds=3 --ready-file ready.json",
     ),
     "send": Command(
-        "send",
+        "understudy.cli.send",
         "Send a program to a virtual or real robot.",
         "send grblhal part.nc --to /dev/ttyACM0",
     ),
     "fleet": Command(
-        "fleet",
+        "understudy.robots.mobile.command_line",
         "Send commands and tasks to mobile robots, and watch them.",
         "fleet send robot-1 MOVE_TO_POSE x=2 y=1",
     ),
     "pick-place": Command(
-        "pick_place",
+        "understudy.jobs.pick_place.command_line",
         "Run, watch, stop and reset the pick & place job of a robot.",
         "pick-place run --cell pick_place --cycles 10",
     ),
     "vision": Command(
-        "vision",
+        "understudy.vision.command_line",
         "Run the vision process: pictures in, detected objects out.",
         "vision --camera opencv:0 --hand-eye hand_eye_calib.yaml",
     ),
     "calibrate": Command(
-        "calibrate",
+        "understudy.jobs.hand_eye.command_line",
         "Calibrate a camera: its place on the robot (hand-eye), and its intrinsics.",
         "calibrate hand-eye --cell calibration --out hand_eye_calib.yaml --report report.html",
     ),
     "campaign": Command(
-        "campaign",
+        "understudy.cli.campaign",
         "Run a cell with many seeds and values: pass rate, distributions, smallest failures.",
         "campaign weld.yaml --runs 200",
     ),
-    "warm": Command("warm", "Compile the kernels once, at set-up.", "warm"),
+    "warm": Command("understudy.cli.warm", "Compile the kernels once, at set-up.", "warm"),
 }
 
 
@@ -166,7 +176,7 @@ def refuse_swallowed_options(command: Any, words: list[str]) -> None:
 def load(name: str) -> Any:
     """The command of this name, with its parameters and its help."""
     row = COMMANDS[name]
-    function = getattr(import_module(f"understudy.cli.{row.module}"), name.replace("-", "_"))
+    function = getattr(import_module(row.module), name.replace("-", "_"))
     if isinstance(function, typer.Typer):  # it has commands of its own
         group = get_command(function)
         group.name, group.epilog = name, f"Example: understudy {row.example}"

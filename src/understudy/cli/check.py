@@ -11,8 +11,8 @@ from understudy.cli.hmi import Keys, missing_extra
 from understudy.config import CellConfig, Hmi, Wire, load_config
 from understudy.config.files import read_text
 from understudy.config.include import read_included
-from understudy.config.mobile import is_robot_file, read_robot_file
 from understudy.errors import ConfigError
+from understudy.robots.mobile.config import is_robot_file, read_robot_file
 
 EVERYWHERE = {"", "0.0.0.0", "::"}
 

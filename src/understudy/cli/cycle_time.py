@@ -21,8 +21,8 @@ from understudy.registry import present_name
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
+    from understudy.jobs.pick_place.record import WorkpieceTimes
     from understudy.offline.cycle_time import CycleTime
-    from understudy.offline.pick_place.record import PartTimes
 
 SLOWEST_LINES = 10
 
@@ -120,7 +120,7 @@ def _on_cell(
 
 
 def _of_job(config: "CellConfig", options: dict[str, str], cycles: int) -> "CycleTime":
-    from understudy.app.validate_job import job_cycle_time
+    from understudy.jobs.pick_place.validate import job_cycle_time
 
     announce()
     return job_cycle_time(config, **options, cycles=cycles)
@@ -150,7 +150,7 @@ def _show(program: Path, result: "CycleTime") -> None:
         console.print(f"line {wait.line} waits for an input: up to {wait.timeout_s:g} s more")
 
 
-def _per_part(parts: Sequence["PartTimes"]) -> Table:
+def _per_part(parts: Sequence["WorkpieceTimes"]) -> Table:
     table = Table(title="parts", title_justify="left")
     for column in ("part", "seconds", "from"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -163,7 +163,7 @@ def _per_part(parts: Sequence["PartTimes"]) -> Table:
     return table
 
 
-def _per_state(parts: Sequence["PartTimes"]) -> Table:
+def _per_state(parts: Sequence["WorkpieceTimes"]) -> Table:
     """The steps of the cycle, over the parts that were placed."""
     placed = [part for part in parts if part.placed]
     table = Table(title="steps of a part", title_justify="left")

@@ -48,7 +48,7 @@ def replay(
         virtual_cell,
         dialect=module_of("faces", kind),
         tolerance=Tolerance(tolerance, None),
-        end=partial(end_run, cell_.parts),
+        end=partial(end_run, cell_.components),
     )
     if difference is not None:
         print(f"{chat}: {difference}")

@@ -24,19 +24,19 @@ from understudy.app.live import Live, Options, files_folder, run_of
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
 from understudy.cli.leaving import EndOnSignals
-from understudy.cli.pick_place import VisionOption
 from understudy.cli.terminals import Terminals, terminals
 from understudy.cli.transcript import Transcript
-from understudy.cli.vision_process import VisionProcesses
 from understudy.cli.warm import announce
 from understudy.config import CellConfig, Hmi, load_config
 from understudy.config.files import read_program
 from understudy.config.shards import parse_shard, with_robots, with_shard
 from understudy.errors import ConfigError, Refused, unknown
+from understudy.jobs.pick_place.command_line import VisionOption
 from understudy.operator.robots import Robot
 from understudy.ports import Rate, Run
 from understudy.ports.hmi import Later
 from understudy.simulation.clock_state import parse_rate
+from understudy.vision.child import VisionProcesses
 from understudy.wire import descriptors
 from understudy.wire.chat import ChatWriter, Event, write_facts
 

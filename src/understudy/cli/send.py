@@ -153,7 +153,7 @@ async def _send(
 @contextlib.asynccontextmanager
 async def _connection(stream: ProgramStream, place: Place) -> AsyncIterator[Pump]:
     """Connects the driver and lets wall time run for it."""
-    cell = Cell("send", digest="", parts={"robot": stream.driver}, faces={})
+    cell = Cell("send", digest="", components={"robot": stream.driver}, faces={})
     pump = Pump(Exchange(cell))
     dial = Dial(stream.driver, place, pump)
     pump.start()

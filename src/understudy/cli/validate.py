@@ -23,7 +23,7 @@ from understudy.errors import ConfigError
 if TYPE_CHECKING:
     from understudy.app.validate import Options
     from understudy.config import CellConfig
-    from understudy.offline.pick_place.record import PartTimes
+    from understudy.jobs.pick_place.record import WorkpieceTimes
     from understudy.offline.validate.report import Finding, Report
 
 SHOWN = 50
@@ -91,7 +91,7 @@ def _reports(
     programs: Sequence[Path], config: "CellConfig", options: "Options", cycles: int
 ) -> list["Report"]:
     """On these programs; without one, on the job of the cell."""
-    from understudy.app.validate_job import validate_job
+    from understudy.jobs.pick_place.validate import validate_job
 
     announce()
     gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs
@@ -202,7 +202,7 @@ def _times(report: "Report") -> str:
     return f"cycle time {report.total_s:.3f} s{': ' if shares else ''}{shares}"
 
 
-def _per_part(parts: Sequence["PartTimes"]) -> str:
+def _per_part(parts: Sequence["WorkpieceTimes"]) -> str:
     """Time per part, and the clearance that is proven away from the pick and the place."""
     times = [part.seconds for part in parts if part.placed]
     if not times:

@@ -36,31 +36,31 @@ from understudy.config.include import (
     with_pickplace,
     with_robots_key,
 )
+from understudy.config.job_sections import PickPlaceSections
 from understudy.config.limits import MOST_ROBOTS, MOST_ROWS
 from understudy.config.looks import check_looks
-from understudy.config.mobile.fleet_keys import FleetKeys
-from understudy.config.pick_place.check import check_rendered_size, check_seeing
-from understudy.config.pick_place.file import PickPlaceSections
-from understudy.config.pick_place.hand_eye import camera_of, read_calibration
-from understudy.config.pick_place.vision import VisionConfig, VisionSource
 from understudy.config.simulation_file import SimulationFile
 from understudy.config.typed import read
 from understudy.config.wires import read_wire, wire_keys
 from understudy.errors import ConfigError, unknown
+from understudy.jobs.pick_place.config_check import check_rendered_size, check_seeing
 from understudy.ports import Endpoint
 from understudy.ports.access import is_loopback
 from understudy.registry import kinds, module_of, with_present_names
-from understudy.simulation.ground_truth_vision import CameraModel
-from understudy.simulation.parts.config import MOST_PARTS, PartConfig, PartRules
+from understudy.robots.mobile.config.fleet_keys import FleetKeys
 from understudy.simulation.scenario import Config as Scenario
+from understudy.simulation.workpieces.config import MOST_PARTS, WorkpieceConfig, WorkpieceRules
 from understudy.space.model.environment import Environment, EnvironmentConfig, Read
 from understudy.space.model.shapes import ReadMesh, mesh_from_bytes
+from understudy.vision.calibration_file import camera_of, read_calibration
+from understudy.vision.config import VisionConfig, VisionSource
+from understudy.vision.ground_truth import CameraModel
 from understudy.wire import tcp
 from understudy.wire.dial import Destination, Device, parse_place
 from understudy.wire.interface import Port, Wire
 
 if TYPE_CHECKING:
-    from understudy.simulation.parts.sequence import PartSequence
+    from understudy.simulation.workpieces.sequence import WorkpieceSequence
 
 log = logging.getLogger(__name__)
 
@@ -171,8 +171,8 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     hmi: Hmi | None = None
     scenario: Scenario = Scenario()
     environment: EnvironmentConfig = EnvironmentConfig()
-    parts: Annotated[tuple[PartConfig, ...], Meta(max_length=MOST_PARTS)] | None = None
-    part_rules: PartRules = PartRules()
+    parts: Annotated[tuple[WorkpieceConfig, ...], Meta(max_length=MOST_PARTS)] | None = None
+    part_rules: WorkpieceRules = WorkpieceRules()
     devices: Annotated[dict[Name, dict[str, Any]], Meta(max_length=MOST_ROBOTS)] = {}
     simulation: dict[str, Any] = {}
     collision: dict[str, Any] = {}
@@ -236,20 +236,20 @@ class CellConfig:
         except ConfigError as problem:
             raise self.document.error(("environment",), problem) from None
 
-    def part_sequence(self, environment: Environment | None = None) -> "PartSequence":
+    def workpiece_sequence(self, environment: Environment | None = None) -> "WorkpieceSequence":
         """The parts of the cell before the first step, for offline checks."""
-        from understudy.simulation.parts.sequence import PartSequence
+        from understudy.simulation.workpieces.sequence import WorkpieceSequence
 
         there = self.environment() if environment is None else environment
         try:
-            return PartSequence(self.head.parts or (), self.head.part_rules, there)
+            return WorkpieceSequence(self.head.parts or (), self.head.part_rules, there)
         except ConfigError as problem:
             raise self.document.error(("parts",), problem) from None
 
     def surroundings(self) -> Environment:
         """What robots can touch when the cell starts: the environment and the resting parts."""
         there = self.environment()
-        return self.part_sequence(there).stage().environment if self.head.parts else there
+        return self.workpiece_sequence(there).stage().environment if self.head.parts else there
 
     def camera(self, robot: str) -> CameraModel:
         """The camera of a robot with the section `vision`, with its calibration file read."""
@@ -342,7 +342,7 @@ class CellConfig:
             "devices": self.devices,
             **({} if self.head.fleet == FleetKeys() else {"fleet": self.head.fleet}),
             **({} if self.head.parts is None else {"parts": self.head.parts}),
-            **({} if self.head.part_rules == PartRules() else {"rules": self.head.part_rules}),
+            **({} if self.head.part_rules == WorkpieceRules() else {"rules": self.head.part_rules}),
             "files": contents((self.head.environment, self.robots, self.devices), self.read_file),
         } | ({} if self.epoch_ns is None else {"epoch_ns": self.epoch_ns})
         plain = msgspec.to_builtins(parts, str_keys=True)

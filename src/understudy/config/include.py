@@ -12,22 +12,22 @@ from understudy.config.files import (
     path_from,
     read_text,
 )
-from understudy.config.limits import MOST_ROWS
-from understudy.config.looks import check_objects
-from understudy.config.mobile.robot_file import read_robot_file
-from understudy.config.pick_place.check import check_sections, check_seeing
-from understudy.config.pick_place.file import (
+from understudy.config.job_sections import (
     DEVICE_SECTIONS,
     SECTIONS,
     PickPlaceFile,
     PickPlaceSections,
     over,
 )
-from understudy.config.pick_place.safety import SafetyConfig
+from understudy.config.limits import MOST_ROWS
+from understudy.config.looks import check_objects
 from understudy.config.simulation_file import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
+from understudy.jobs.pick_place.config_check import check_sections, check_seeing
+from understudy.jobs.pick_place.safety_config import SafetyConfig
 from understudy.registry import module_of
+from understudy.robots.mobile.config.robot_file import read_robot_file
 from understudy.simulation.scenario import Config as Scenario
 from understudy.space.model.environment import EnvironmentConfig
 

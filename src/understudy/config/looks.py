@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from understudy.config.document import Document
 from understudy.errors import located_at
-from understudy.simulation.parts.config import PartConfig
+from understudy.simulation.workpieces.config import WorkpieceConfig
 from understudy.space.model.appearance import UpperFace
 from understudy.space.model.environment import EnvironmentConfig, ObjectConfig
 
@@ -16,7 +16,7 @@ PRINTED = ("marker", "board")
 
 def check_looks(
     document: Document,
-    parts: Iterable[PartConfig],
+    parts: Iterable[WorkpieceConfig],
     environment: EnvironmentConfig,
     robots: Mapping[str, Any],
 ) -> None:
@@ -48,7 +48,7 @@ def _check_object(key: str, thing: ObjectConfig) -> None:
                 printed.check(thing.upper_face())
 
 
-def _upper_face(part: PartConfig) -> UpperFace:
+def _upper_face(part: WorkpieceConfig) -> UpperFace:
     if part.type == "cylinder":
         return UpperFace(2.0 * part.radius_mm, 2.0 * part.radius_mm, round=True)
     return UpperFace(*part.dimensions_mm[:2])

@@ -56,6 +56,6 @@ def offline_devices(devices: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def uses_parts(devices: Mapping[str, Any]) -> bool:
+def uses_workpieces(devices: Mapping[str, Any]) -> bool:
     """Whether one of these devices takes hold of parts of the cell."""
-    return any(getattr(module_of("devices", kind), "USES_PARTS", False) for kind in devices)
+    return any(getattr(module_of("devices", kind), "USES_WORKPIECES", False) for kind in devices)

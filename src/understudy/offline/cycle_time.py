@@ -9,11 +9,11 @@ import numpy as np
 from msgspec import Struct
 
 from understudy.gcode.program import ProgramLine
+from understudy.jobs.pick_place.record import WorkpieceTimes, parts_document
 from understudy.motion.dynamics import Dynamics, Overload
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
 from understudy.offline.json_stream import Listed
-from understudy.offline.pick_place.record import PartTimes, parts_document
 from understudy.offline.rows import Kind, Row, Rows
 from understudy.offline.setup import Setup
 from understudy.offline.walk import (
@@ -56,7 +56,7 @@ class CycleTime:
     violations: tuple[Violation, ...] = ()
     overloads: tuple[Overload, ...] = ()
     """Overloaded joints, each at its worst time."""
-    parts: tuple[PartTimes, ...] = ()
+    parts: tuple[WorkpieceTimes, ...] = ()
     """Of a pick & place job: its parts one by one."""
 
     @property

@@ -12,8 +12,8 @@ from understudy.offline.setup import Setup
 from understudy.offline.validate.subject import Arm, Subject
 from understudy.offline.walk import Event
 from understudy.registry import module_of
-from understudy.simulation.parts.sequence import PartStage
 from understudy.simulation.scenario import Config as Rules
+from understudy.simulation.workpieces.sequence import WorkpieceStage
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.model.environment import CollisionConfig, Environment
 
@@ -42,10 +42,10 @@ class OfflineRobot(Protocol):
 
 
 @runtime_checkable
-class MovesParts(Protocol):
+class MovesWorkpieces(Protocol):
     """A robot whose jobs move the parts of the cell."""
 
-    def arm_at(self, stage: PartStage, tool: int) -> Arm:
+    def arm_at(self, stage: WorkpieceStage, tool: int) -> Arm:
         """What moves, with a tool and the held part, among the parts that rest around it."""
         ...
 

@@ -90,7 +90,7 @@ class ClockCommands:
         self._log = log
         self._facts = facts
         self._quit = quit_
-        fault_source, engine = cell.parts["scenario"], cell.parts["engine"]
+        fault_source, engine = cell.components["scenario"], cell.components["engine"]
         assert isinstance(fault_source, Scenario)
         assert isinstance(engine, SimulationEngine)
         self._fault_source, self._engine = fault_source, engine
@@ -239,7 +239,7 @@ class ClockCommands:
     def _faults(self) -> dict[str, Any]:
         """`places`: the parts of this cell that the fault can be injected into."""
         able: dict[str, Faults] = {
-            name: getattr(part, "faults", dict)() for name, part in self._cell.parts.items()
+            name: getattr(part, "faults", dict)() for name, part in self._cell.components.items()
         }
         return {
             name: {

@@ -22,9 +22,9 @@ from understudy.operator.background import BackgroundRuns
 from understudy.operator.background_worker import Progress
 from understudy.operator.changes import Changes
 from understudy.operator.mesh_builder import Build, MeshBuilder
-from understudy.operator.parts import Named, parts_in
 from understudy.operator.table import Command, safely
-from understudy.ports import Part
+from understudy.operator.workpieces import Named, workpieces_in
+from understudy.ports import Component
 from understudy.ports.hmi import Later
 from understudy.simulation.collision.contact import report_of
 from understudy.simulation.engine import SimulationEngine
@@ -95,7 +95,7 @@ class EnvironmentCommands:
     def __init__(
         self,
         config: CellConfig,
-        parts: Mapping[str, Part],
+        parts: Mapping[str, Component],
         pump: Pump,
         runs: BackgroundRuns,
         changes: Changes,
@@ -112,7 +112,7 @@ class EnvironmentCommands:
         assert isinstance(here, CellEnvironment)
         assert isinstance(engine, SimulationEngine)
         self.here, self._engine = here, engine
-        self._parts = parts_in(parts)
+        self._parts = workpieces_in(parts)
         self._watches = {
             name.partition(".")[0]: part
             for name, part in parts.items()

@@ -15,7 +15,7 @@ from understudy.operator.table import Command
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import ReportsStatus
 from understudy.ports.device import Device, DeviceEvent, ReportsEvents
-from understudy.ports.operation import ReportsMessages, parts_of
+from understudy.ports.operation import ReportsMessages, components_of
 from understudy.simulation.cell import Cell
 from understudy.simulation.collision.contact import Contact, ReportsContacts
 from understudy.simulation.scenario import Scenario
@@ -112,7 +112,7 @@ class EventSources:
     def __init__(self, cell: Cell, robots: Robots, log: EventLog, now: Callable[[], int]) -> None:
         self._log = log
         self._now = now
-        fault_source = cell.parts["scenario"]
+        fault_source = cell.components["scenario"]
         assert isinstance(fault_source, Scenario)
         self._fault_source = fault_source
         self._acted: dict[str, int] = {}
@@ -121,7 +121,7 @@ class EventSources:
         self._contact_texts: dict[tuple[str, str, str], str] = {}
         for robot in robots:
             self._connect(robot)
-        for name, part in cell.parts.items():
+        for name, part in cell.components.items():
             if "." not in name and isinstance(part, ReportsEvents):
                 self._connect_device(part, name, name, None)
 
@@ -149,7 +149,7 @@ class EventSources:
         for kind, device in robot.devices.items():
             if isinstance(device, ReportsEvents):
                 self._connect_device(device, kind, name, events)
-        for own in parts_of(part).values():
+        for own in components_of(part).values():
             if isinstance(own, ReportsContacts):
                 self._connect_watch(own, robot)
         if isinstance(part, ReportsMessages):

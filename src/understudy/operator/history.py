@@ -25,7 +25,7 @@ from understudy.errors import Refused
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.slices import Slices, Work
 from understudy.operator.table import Command
-from understudy.ports import Part, TimedPart
+from understudy.ports import Component, TimedComponent
 from understudy.ports.device import PlotRow, Plotted
 from understudy.simulation.cell import Cell
 from understudy.space.pose import pose_mm_deg
@@ -37,7 +37,7 @@ COARSE_PERIOD = NS_PER_SECOND
 KEPT = 12_000
 """Rows per robot: ten minutes of motion, some 3 MB for an arm with a welder."""
 SHARE = 0.1
-"""Part of the wall time that reading may take in the long run."""
+"""Component of the wall time that reading may take in the long run."""
 BURST_SECONDS = 0.25
 """Wall time of reading that is always allowed: some thousand rows."""
 AT_ONCE = 600
@@ -73,7 +73,7 @@ class History:
         self._slices = slices
         self._loop = asyncio.get_running_loop()
         self._records = {
-            each.name: Record(each, robots.parts[each.name].values()) for each in robots
+            each.name: Record(each, robots.components[each.name].values()) for each in robots
         }
         self._watched = {name: each for name, each in self._records.items() if each.is_plotted}
         """Records that are kept up to date: of robots with something to plot, or once queried."""
@@ -181,11 +181,11 @@ class History:
 
 def _written(answer: dict[str, Any], rows: Iterator[dict[str, Any]]) -> Work[dict[str, Any]]:
     """The answer with its rows as JSON text, so that the door need not write them at once."""
-    parts = []
+    components = []
     for row in rows:
-        parts.append(msgspec.json.encode(row))
+        components.append(msgspec.json.encode(row))
         yield
-    return {**answer, "rows": msgspec.Raw(b"[" + b",".join(parts) + b"]")}
+    return {**answer, "rows": msgspec.Raw(b"[" + b",".join(components) + b"]")}
 
 
 class Budget:
@@ -222,12 +222,14 @@ class Reading(NamedTuple):
 class Record:
     """The readings of one robot, oldest first."""
 
-    def __init__(self, robot: Robot, parts: Iterable[Part]) -> None:
+    def __init__(self, robot: Robot, components: Iterable[Component]) -> None:
         """``parts``: those of the robot."""
         self.robot = robot
         self.plots = plots_of(robot)
         self._units = [MM if kind == "prismatic" else DEG for _, kind in joint_kinds(robot)]
-        self._timed = [part for part in parts if isinstance(part, TimedPart)]
+        self._timed = [
+            component for component in components if isinstance(component, TimedComponent)
+        ]
         self.is_plotted = bool(self.plots or self._units or self._timed)
         """Whether it has more to plot than its pose."""
         self._readings: deque[Reading] = deque(maxlen=KEPT)
@@ -241,7 +243,7 @@ class Record:
 
     def changing(self, now: int) -> bool:
         """Whether readings are needed: something moves, or has not been seen at rest since."""
-        if not self.settled or any(part.busy() for part in self._timed):
+        if not self.settled or any(component.busy() for component in self._timed):
             return True
         shown = self._readings[-1].values[-len(self.plots) :] if self.plots else ()
         return any(plot.value(now) != value for plot, value in zip(self.plots, shown, strict=True))

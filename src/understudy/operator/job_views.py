@@ -12,13 +12,13 @@ from understudy.errors import Refused
 from understudy.operator.jobs import PALLET, PICK_PLACE, SOURCE_PALLET, Jobs, OfJob, OfPallet
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
-from understudy.ports import Part
+from understudy.ports import Component
 from understudy.ports.pick_place import DetectedObject, VisionResult
 from understudy.space.pose import pose_mm_deg
 from understudy.units import MM, seconds
 
 if TYPE_CHECKING:
-    from understudy.offline.pick_place.pallet.layout import PalletLayout
+    from understudy.jobs.pick_place.pallet.layout import PalletLayout
     from understudy.sight.lens import Lens
 
 VISION = "vision"
@@ -91,9 +91,9 @@ class JobViews:
         self._cycles: dict[str, deque[Cycle]] = {}
         self._results: dict[str, LastResult] = {}
         for name in self._jobs.having(PICK_PLACE):
-            self._follow_cycles(name, robots.parts[name][f"{name}.{PICK_PLACE}"])
+            self._follow_cycles(name, robots.components[name][f"{name}.{PICK_PLACE}"])
         for name in self._jobs.having(VISION):
-            self._follow_vision(name, robots.parts[name][f"{name}.{VISION}"])
+            self._follow_vision(name, robots.components[name][f"{name}.{VISION}"])
 
     def commands(self) -> list[Command]:
         add, found = Command, list[Command]()
@@ -247,7 +247,7 @@ def _axes(seen: DetectedObject, lens: "Lens") -> list[list[float]]:
 # ── for the scene ───────────────────────────────────────────────────────────────────────────────
 
 
-def job_site(parts: Mapping[str, Part], robot: str) -> dict[str, Any]:
+def job_site(parts: Mapping[str, Component], robot: str) -> dict[str, Any]:
     """The camera and the pallets of a robot, as the scene draws them."""
     vision: object = parts.get(f"{robot}.{VISION}")
     pallets: list[object] = [parts.get(f"{robot}.{kind}") for kind in (PALLET, SOURCE_PALLET)]

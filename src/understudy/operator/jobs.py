@@ -11,10 +11,10 @@ from understudy.operator.events import EventLog
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports.modes import OperationMode, TargetMode
-from understudy.ports.parts import PartReading
+from understudy.ports.workpieces import WorkpieceReading
 
 if TYPE_CHECKING:
-    from understudy.simulation.parts.cell_parts import CellParts
+    from understudy.simulation.workpieces.workpieces import Workpieces
 
 PICK_PLACE, MODES, GRIPPER = "pick_place", "modes", "gripper"
 PALLET, SOURCE_PALLET = "pallet", "source_pallet"
@@ -116,7 +116,7 @@ class Jobs:
         return found if isinstance(found, Refused) else status_of(*found)
 
     def _part(self, robot: Robot, kind: str) -> Any:
-        return self._robots.parts[robot.name].get(f"{robot.name}.{kind}")
+        return self._robots.components[robot.name].get(f"{robot.name}.{kind}")
 
 
 def status_of(robot: Robot, part: Any) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def status_of(robot: Robot, part: Any) -> dict[str, Any]:
 # ── pick & place ────────────────────────────────────────────────────────────────────────────────
 
 
-def parts_on(pallet: Any, parts: Iterable[PartReading]) -> list[str]:
+def parts_on(pallet: Any, parts: Iterable[WorkpieceReading]) -> list[str]:
     """Parts that lie on a place of a pallet: their centre is over or under it."""
     places = [pallet.get_position(index) for index in range(pallet.get_total_positions())]
     return [
@@ -144,12 +144,12 @@ def parts_on(pallet: Any, parts: Iterable[PartReading]) -> list[str]:
 class PickPlaceCommands:
     """The commands of the pick & place cycle, of its hand and of its pallet."""
 
-    def __init__(self, robots: Robots, log: EventLog, parts: "CellParts | None" = None) -> None:
+    def __init__(self, robots: Robots, log: EventLog, parts: "Workpieces | None" = None) -> None:
         """``parts``: the simulated ones."""
         self._jobs = Jobs(robots)
         self._parts = parts
         for name in self._jobs.having(PICK_PLACE):
-            self._record(name, robots.parts[name][f"{name}.{PICK_PLACE}"], log)
+            self._record(name, robots.components[name][f"{name}.{PICK_PLACE}"], log)
 
     def commands(self) -> list[Command]:
         if not self._jobs.having(PICK_PLACE):
@@ -290,7 +290,7 @@ class OperationModeCommands:
     def __init__(self, robots: Robots, log: EventLog) -> None:
         self._jobs = Jobs(robots)
         for name in self._jobs.having(MODES):
-            self._record(name, robots.parts[name][f"{name}.{MODES}"], log)
+            self._record(name, robots.components[name][f"{name}.{MODES}"], log)
 
     def commands(self) -> list[Command]:
         if not self._jobs.having(MODES):

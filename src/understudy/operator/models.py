@@ -11,7 +11,7 @@ from understudy.config import CellConfig
 from understudy.errors import Refused
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
-from understudy.ports import DigitalIO, HasCallers, Part
+from understudy.ports import Component, DigitalIO, HasCallers
 from understudy.ports.controller import Pins as HasPins
 from understudy.ports.device import Device, DeviceAction, HasActions
 from understudy.ports.hmi import HasPanel, Pins, RobotView
@@ -178,16 +178,20 @@ class DeviceCommands:
     """The query `devices` (those with a panel or an active fault) and the devices' own commands."""
 
     def __init__(
-        self, config: CellConfig, robots: Robots, parts: Mapping[str, Part], pump: Pump
+        self, config: CellConfig, robots: Robots, components: Mapping[str, Component], pump: Pump
     ) -> None:
         self._pump = pump
         self._all_robots = robots
         self._kinds = {name: device.kind for name, device in config.devices.items()}
-        self._devices = {name: part for name, part in parts.items() if isinstance(part, Device)}
+        self._devices = {
+            name: component
+            for name, component in components.items()
+            if isinstance(component, Device)
+        }
         self._robots = {
-            name: (robot.kind, part)
+            name: (robot.kind, component)
             for name, robot in config.robots.items()
-            if isinstance(part := parts[name], HasPanel)
+            if isinstance(component := components[name], HasPanel)
         }
 
     def commands(self) -> list[Command]:
@@ -247,11 +251,11 @@ class DeviceCommands:
             {
                 "name": name,
                 "kind": kind,
-                "panel": part.panel(now),
-                "faults": part.active_faults(),
+                "panel": component.panel(now),
+                "faults": component.active_faults(),
                 "buttons": {},
             }
-            for name, (kind, part) in self._robots.items()
+            for name, (kind, component) in self._robots.items()
         ]
         rows = [self._row(name, device) for name, device in self._devices.items()]
         return [*robots, *(row for row in rows if row["panel"] or row["faults"])]

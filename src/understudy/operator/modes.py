@@ -21,7 +21,7 @@ from understudy.operator.events import EventLog, EventSources
 from understudy.operator.real_jobs import real_jobs
 from understudy.operator.robots import OfRobot, Robot, Robots, Side
 from understudy.operator.table import Command
-from understudy.ports import Part
+from understudy.ports import Component
 from understudy.ports.modes import ObeysModes
 from understudy.ports.operation import Jog, RealClient
 from understudy.registry import kinds, module_of
@@ -78,16 +78,16 @@ def connection_to(config: CellConfig, robot: Robot, place: RealPlace) -> RealCon
     if real_client is None:
         return _no_driver(robot.kind)
     client: RealClient = real_client(config, robot.name, robot.simulated.controller)
-    parts: dict[str, Part] = {robot.name: client.driver}
+    components: dict[str, Component] = {robot.name: client.driver}
     if client.program is not None:
-        parts[f"{robot.name}.program"] = client.program
+        components[f"{robot.name}.program"] = client.program
     jobs = real_jobs(config, robot.name, client.job_arm)
     if not isinstance(jobs, Refused):
-        parts |= {f"{robot.name}.{kind}": part for kind, part in jobs.items()}
-    cell = Cell("real", digest="", parts=parts, faces={})
+        components |= {f"{robot.name}.{kind}": component for kind, component in jobs.items()}
+    cell = Cell("real", digest="", components=components, faces={})
     pump = Pump(Exchange(cell))
     side = Side(client.driver, client.actions, pump, client.program, jobs)
-    asking = tuple(AskingWire(part, pump) for part in cell.asking().values())
+    asking = tuple(AskingWire(component, pump) for component in cell.asking().values())
     return RealConnection(client, side, Dial(client.driver, place, pump), pump, asking)
 
 
@@ -278,7 +278,7 @@ class ModeCommands:
 
     def _guard(self, robot: Robot) -> Any:
         """The mode manager of a robot that has modes of operation."""
-        return self._robots.parts[robot.name].get(f"{robot.name}.modes")
+        return self._robots.components[robot.name].get(f"{robot.name}.modes")
 
     def _no_mode_for_real(self, robot: Robot) -> Refused | None:
         """A REAL robot has no speed limit from here: not in MANUAL, and not in a changeover."""

@@ -11,7 +11,7 @@ from understudy.operator.models import joints_from, units_of
 from understudy.operator.modes import DeadManSwitch
 from understudy.operator.robots import OfRobot, Robot, Robots
 from understudy.operator.table import Command
-from understudy.ports.operation import Frame, Jog, Target, parts_of
+from understudy.ports.operation import Frame, Jog, Target, components_of
 from understudy.simulation.collision.contact import Contact, ReportsContacts
 from understudy.space.pose import pose_of
 from understudy.units import DEG, MM
@@ -96,7 +96,7 @@ class MotionCommands:
         self._held: set[str] = set()
         """Simulated robots with a jog that lasts until `stop_jog`."""
         for robot in robots:
-            for part in parts_of(robot.simulated.controller).values():
+            for part in components_of(robot.simulated.controller).values():
                 if isinstance(part, ReportsContacts):
                     part.on_collision(partial(self._collided, robot))
 

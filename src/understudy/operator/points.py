@@ -11,7 +11,7 @@ from understudy.operator.models import chain_of, figures_of, tool_of, tools_of
 from understudy.operator.motion import Number, Six
 from understudy.operator.robots import OfRobot, Robot, Robots
 from understudy.operator.table import Command
-from understudy.ports import Part
+from understudy.ports import Component
 from understudy.ports.operation import Target
 from understudy.simulation.points import LONGEST_NAME, Points
 from understudy.space.pose import pose_mm_deg, pose_of
@@ -73,9 +73,9 @@ class ThreePoints(Struct, frozen=True, forbid_unknown_fields=True):
 class PointCommands:
     """The points are a part of the cell: snapshots hold them."""
 
-    def __init__(self, robots: Robots, parts: dict[str, Part]) -> None:
+    def __init__(self, robots: Robots, components: dict[str, Component]) -> None:
         self._robots = robots
-        self._parts = parts
+        self._components = components
 
     def commands(self) -> list[Command]:
         add = Command
@@ -173,7 +173,7 @@ class PointCommands:
         robot = self._robots.find(name)
         if isinstance(robot, Refused):
             return robot
-        points = self._parts[f"{name}.points"]
+        points = self._components[f"{name}.points"]
         assert isinstance(points, Points)
         return robot, points
 

@@ -28,7 +28,7 @@ from understudy.operator.points import written
 from understudy.operator.programs import LoadProgram, ProgramCommands
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
-from understudy.ports import Part
+from understudy.ports import Component
 from understudy.ports.hmi import Later
 from understudy.simulation.points import Point, Points
 from understudy.space.pose import pose_of
@@ -51,13 +51,13 @@ class ProjectCommands:
         self,
         config: CellConfig,
         robots: Robots,
-        parts: dict[str, Part],
+        components: dict[str, Component],
         folder: ProjectFolder,
         programs: ProgramCommands,
     ) -> None:
         self._cell = config.name
         self._robots = robots
-        self._parts = parts
+        self._components = components
         self._folder = folder
         self._programs = programs
 
@@ -72,7 +72,7 @@ class ProjectCommands:
         return {"folder": str(self._folder.path), "saved": self._folder.saved()}
 
     def _points(self, robot: Robot) -> Points:
-        points = self._parts[f"{robot.name}.points"]
+        points = self._components[f"{robot.name}.points"]
         assert isinstance(points, Points)
         return points
 

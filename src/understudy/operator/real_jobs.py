@@ -3,18 +3,18 @@
 import logging
 
 from understudy.config import CellConfig
-from understudy.config.pick_place.vision import VisionConfig
 from understudy.errors import Refused
-from understudy.ports import Part
+from understudy.ports import Component
 from understudy.ports.pick_place import JobArm
 from understudy.simulation import scenario
+from understudy.vision.config import VisionConfig
 
 log = logging.getLogger(__name__)
 
 HAND_EYE = "hand_eye"
 
 
-def real_jobs(config: CellConfig, robot: str, arm: JobArm | None) -> dict[str, Part] | Refused:
+def real_jobs(config: CellConfig, robot: str, arm: JobArm | None) -> dict[str, Component] | Refused:
     """The parts of the jobs by kind, with those that they need; a refusal says why a robot with the
     section `hand_eye` has none."""
     sections = config.robots[robot].pick_place

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from understudy.config import CellConfig, RobotConfig
 from understudy.errors import Refused, unknown
-from understudy.ports import Part
+from understudy.ports import Component
 from understudy.ports.device import Device, LeavesTrail
 from understudy.ports.operation import (
     AxisReading,
@@ -215,19 +215,25 @@ class Robot:
 class Robots:
     """The robots of a cell by name, in the order of the cell file."""
 
-    def __init__(self, config: CellConfig, parts: Mapping[str, Part], time: TimeSource) -> None:
-        engine = parts["engine"]
+    def __init__(
+        self, config: CellConfig, components: Mapping[str, Component], time: TimeSource
+    ) -> None:
+        engine = components["engine"]
         assert isinstance(engine, SimulationEngine)
-        self.parts = parts_by_robot(parts)
+        self.components = components_by_robot(components)
         """The parts of each robot: itself, and those whose names begin with its own."""
         self._robots = {
             name: Robot(
                 name,
                 each,
-                _simulated(name, each.kind, parts, time),
-                _devices(name, self.parts[name]),
+                _simulated(name, each.kind, components, time),
+                _devices(name, self.components[name]),
                 lambda: engine.stopped,
-                [part for part in self.parts[name].values() if isinstance(part, OccupiesRobot)],
+                [
+                    component
+                    for component in self.components[name].values()
+                    if isinstance(component, OccupiesRobot)
+                ],
             )
             for name, each in config.robots.items()
         }
@@ -252,41 +258,41 @@ class Robots:
         return [robot for robot in self if robot.real is not None]
 
 
-def parts_by_robot(parts: Mapping[str, Part]) -> dict[str, dict[str, Part]]:
+def components_by_robot(components: Mapping[str, Component]) -> dict[str, dict[str, Component]]:
     """The parts of a cell by the first word of their names: `g60.welder` belongs to `g60`."""
-    found: dict[str, dict[str, Part]] = {}
-    for name, part in parts.items():
-        found.setdefault(name.partition(".")[0], {})[name] = part
+    found: dict[str, dict[str, Component]] = {}
+    for name, component in components.items():
+        found.setdefault(name.partition(".")[0], {})[name] = component
     return found
 
 
-def _simulated(name: str, kind: str, parts: Mapping[str, Part], time: TimeSource) -> Side:
-    part: Any = parts[name]
-    program: Any = parts.get(f"{name}.program")
-    return Side(part, actions_for(kind, part), time, program)
+def _simulated(name: str, kind: str, components: Mapping[str, Component], time: TimeSource) -> Side:
+    component: Any = components[name]
+    program: Any = components.get(f"{name}.program")
+    return Side(component, actions_for(kind, component), time, program)
 
 
-def _model(config: RobotConfig, part: Any) -> RobotModel:
+def _model(config: RobotConfig, component: Any) -> RobotModel:
     """The model of a simulated robot; a kind that declares none has an empty one."""
     declared = getattr(module_of("robots", config.kind), "robot_model", None)
-    model: RobotModel = declared(config.config, part) if declared else RobotModel()
+    model: RobotModel = declared(config.config, component) if declared else RobotModel()
     return model
 
 
-def _devices(robot: str, parts: Mapping[str, Part]) -> dict[str, Device]:
+def _devices(robot: str, components: Mapping[str, Component]) -> dict[str, Device]:
     """The simulated devices of a robot, by kind; ``parts``: those of the robot."""
-    named = ((name.rpartition("."), part) for name, part in parts.items())
+    named = ((name.rpartition("."), component) for name, component in components.items())
     return {
-        kind: part
-        for (of, _, kind), part in named
-        if of == robot and kind in kinds("devices") and isinstance(part, Device)
+        kind: component
+        for (of, _, kind), component in named
+        if of == robot and kind in kinds("devices") and isinstance(component, Device)
     }
 
 
-def actions_for(kind: str, part: Any) -> OperatorActions:
+def actions_for(kind: str, component: Any) -> OperatorActions:
     """The operator actions of a robot; a kind that declares none can be stopped."""
     make = getattr(module_of("robots", kind), "operator_actions", StopOnlyActions)
-    found: OperatorActions = make(part)
+    found: OperatorActions = make(component)
     return found
 
 
@@ -295,12 +301,12 @@ class StopOnlyActions:
 
     frames: tuple[Frame, ...] = ()
 
-    def __init__(self, part: Any) -> None:
-        self._part = part
+    def __init__(self, component: Any) -> None:
+        self._component = component
 
     def condition(self, now: int) -> Condition:
-        state = getattr(self._part.status(now), "state", "")
-        return Condition(state=str(state), moving=bool(self._part.busy()))
+        state = getattr(self._component.status(now), "state", "")
+        return Condition(state=str(state), moving=bool(self._component.busy()))
 
     def axis_reading(self, now: int) -> AxisReading:
         return AxisReading((), (), (), ORIGIN)
@@ -312,13 +318,13 @@ class StopOnlyActions:
         return self._inject("emergency_stop", now)
 
     def reset(self, now: int) -> Refused | None:
-        if isinstance(self._part, Supervised):
-            outcome = self._part.reset(now)
+        if isinstance(self._component, Supervised):
+            outcome = self._component.reset(now)
             return outcome if isinstance(outcome, Refused) else None
         return self._inject("emergency_release", now)
 
     def _inject(self, fault: str, now: int) -> Refused | None:
-        if fault not in self._part.faults():
+        if fault not in self._component.faults():
             return NO_EMERGENCY_STOP
-        refused: Refused | None = self._part.inject(fault, {}, now)
+        refused: Refused | None = self._component.inject(fault, {}, now)
         return refused

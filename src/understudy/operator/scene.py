@@ -17,13 +17,13 @@ from understudy.operator.background import BackgroundRuns
 from understudy.operator.environment import HoldsObjects
 from understudy.operator.job_views import job_site
 from understudy.operator.models import chain_of, tool_of, tools_of, work_offsets_of
-from understudy.operator.parts import parts_in
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
-from understudy.ports import Part
+from understudy.operator.workpieces import workpieces_in
+from understudy.ports import Component
 from understudy.ports.device import HasBodies, HasFingers, SceneBody
 from understudy.ports.hmi import Later
-from understudy.ports.operation import IDENTITY, ModelAxis, parts_of
+from understudy.ports.operation import IDENTITY, ModelAxis, components_of
 from understudy.simulation.environment import CellEnvironment
 from understudy.space.pose import pose_of
 
@@ -43,7 +43,7 @@ class SceneQuery:
         config: CellConfig,
         robots: Robots,
         here: CellEnvironment,
-        parts: Mapping[str, Part],
+        parts: Mapping[str, Component],
         runs: BackgroundRuns,
     ) -> None:
         self._runs = runs
@@ -52,7 +52,7 @@ class SceneQuery:
         self._robots = robots
         self._here = here
         self._drawn = [part for part in parts.values() if isinstance(part, HasBodies)]
-        self._parts = parts_in(parts)
+        self._parts = workpieces_in(parts)
         self._still: dict[str, dict[str, Any]] = {}
 
     def commands(self) -> list[Command]:
@@ -87,7 +87,7 @@ class SceneQuery:
         held = (
             thing
             for robot in self._robots
-            for watch in parts_of(robot.simulated.controller).values()
+            for watch in components_of(robot.simulated.controller).values()
             if isinstance(watch, HoldsObjects)
             for thing in watch.held()
         )
@@ -118,7 +118,7 @@ class SceneQuery:
     def _robot(self, robot: Robot) -> dict[str, Any]:
         if robot.name not in self._still:
             self._still[robot.name] = self._geometry(robot)
-        own = parts_of(robot.simulated.controller).values()
+        own = components_of(robot.simulated.controller).values()
         watches = [part for part in own if isinstance(part, HoldsObjects)]
         parts = () if self._parts is None else self._parts.names()  # drawn by the query `parts`
         held = [
@@ -134,7 +134,7 @@ class SceneQuery:
         }
         frames = {name: _frame(offset) for name, offset in work_offsets_of(robot).items()}
         changing = {"tool": tool_of(robot), "tools": tools, "frames": frames, "held": held}
-        return {**still, **changing, **job_site(self._robots.parts[robot.name], robot.name)}
+        return {**still, **changing, **job_site(self._robots.components[robot.name], robot.name)}
 
     def _geometry(self, robot: Robot) -> dict[str, Any]:
         chain = chain_of(robot)
@@ -145,7 +145,7 @@ class SceneQuery:
             number: {**_tool(tool), "shapes": self._tool_shapes(robot, int(number))}
             for number, tool in tools_of(robot).items()
         }
-        parts = parts_of(robot.simulated.controller).values()
+        parts = components_of(robot.simulated.controller).values()
         hands = [part.fingers() for part in parts if isinstance(part, HasFingers)]
         fingers = next((found for found in hands if found is not None), None)
         return {

@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping
 from msgspec import structs
 
 from understudy.errors import Refused
-from understudy.operator.fleet import NO_FLEET, fleet_in
-from understudy.operator.parts import parts_in
-from understudy.ports import Part
+from understudy.operator.workpieces import workpieces_in
+from understudy.ports import Component
 from understudy.ports.device import HasFingers
 from understudy.ports.hmi import (
     CellView,
@@ -19,6 +18,7 @@ from understudy.ports.hmi import (
     Viewed,
 )
 from understudy.ports.program import ProgramReadings
+from understudy.robots.mobile.commands import NO_FLEET, fleet_in
 from understudy.simulation.clock_state import ClockState
 from understudy.units import seconds
 from understudy.wire.pump import Pump
@@ -29,7 +29,7 @@ class CellWatch:
 
     def __init__(
         self,
-        parts: Mapping[str, Part],
+        components: Mapping[str, Component],
         pump: Pump,
         clock_state: ClockState,
         real: Callable[[], Mapping[str, RobotView]] = dict,
@@ -37,33 +37,33 @@ class CellWatch:
         self._pump = pump
         self._clock_state = clock_state
         self._real = real
-        self._fleet = fleet_in(parts)
+        self._fleet = fleet_in(components)
         together = set() if self._fleet is None else set(self._fleet.names())
         self._robots = {
-            name: part
-            for name, part in parts.items()
-            if isinstance(part, Viewed) and name not in together
+            name: component
+            for name, component in components.items()
+            if isinstance(component, Viewed) and name not in together
         }
         self._trails = {
-            name.partition(".")[0]: part
-            for name, part in parts.items()
-            if isinstance(part, Trailing)
+            name.partition(".")[0]: component
+            for name, component in components.items()
+            if isinstance(component, Trailing)
         }
         self._touching = {
-            name.partition(".")[0]: part
-            for name, part in parts.items()
-            if isinstance(part, Touching)
+            name.partition(".")[0]: component
+            for name, component in components.items()
+            if isinstance(component, Touching)
         }
         self._programs: dict[str, ProgramReadings] = {}
         for name in self._robots:
-            program: object = parts.get(f"{name}.program")
+            program: object = components.get(f"{name}.program")
             if isinstance(program, ProgramReadings):
                 self._programs[name] = program
-        self._parts = parts_in(parts)
+        self._workpieces = workpieces_in(components)
         self._fingers = {
-            name.partition(".")[0]: part
-            for name, part in parts.items()
-            if isinstance(part, HasFingers) and part.fingers() is not None
+            name.partition(".")[0]: component
+            for name, component in components.items()
+            if isinstance(component, HasFingers) and component.fingers() is not None
         }
         self._seq = 0
 
@@ -118,5 +118,5 @@ class CellWatch:
                 for name, watch in self._touching.items()
                 for contact in watch.uncleared()
             ],
-            parts=0 if self._parts is None else self._parts.version,
+            parts=0 if self._workpieces is None else self._workpieces.version,
         )

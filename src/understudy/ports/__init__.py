@@ -19,20 +19,16 @@ State = Any
 # ── time ────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Part(Protocol):
-    """Something in the cell that has a status and is saved in its snapshot."""
+class Component(Protocol):
+    """Something in the cell that has a status; what it keeps is saved as `ports.state` says."""
 
     def status(self, now: int) -> Any:
         """A frozen value; pages, telemetry and tests read only this."""
         ...
 
-    def save(self) -> State: ...
-
-    def load(self, state: State) -> None: ...
-
 
 @runtime_checkable
-class TimedPart(Part, Protocol):
+class TimedComponent(Component, Protocol):
     """A part that acts at times of its own."""
 
     def next_wake(self) -> int | None:
@@ -107,7 +103,7 @@ class Locked(Protocol):
     admission: Admitting
 
 
-class Face(TimedPart, Protocol):
+class Face(TimedComponent, Protocol):
     """A dialect of bytes: it opens a session per peer and holds what its sessions share."""
 
     def open(self, peer: str, now: int) -> Session: ...
@@ -183,7 +179,7 @@ class TakesMany(Protocol):
         ...
 
 
-class MessageFace(TimedPart, Protocol):
+class MessageFace(TimedComponent, Protocol):
     """A dialect of whole messages: opened, timed and saved like a byte face."""
 
     def open(self, peer: str, now: int) -> MessageSession: ...
@@ -244,7 +240,7 @@ class Endpoint:
     serial: bool = False
 
 
-class Caller(TimedPart, Protocol):
+class Caller(TimedComponent, Protocol):
     """The connecting side of a conversation: a driver that a wire connects to a real controller.
 
     The wire reports events of the wanted connection and of no other: late perhaps, but in order.
@@ -509,8 +505,8 @@ class Group:
     """All robots of a kind, built in one call. `robots`: by name. `parts`: what they share, by the
     name in the cell. `faces`: by endpoint."""
 
-    robots: Mapping[str, Part]
-    parts: Mapping[str, Part]
+    robots: Mapping[str, Component]
+    parts: Mapping[str, Component]
     faces: Mapping[str, AnyFace]
 
 

@@ -6,7 +6,7 @@ A module in the table `registry.DEVICES` offers
     build(name, config, mount)   the simulated `Device`
     FAULTS                       its faults, where it has any
     OPERATION_MODES              modes of operation of a robot that carries it, where it adds any
-    USES_PARTS                   True if it takes hold of parts of the cell
+    USES_WORKPIECES                   True if it takes hold of parts of the cell
     program_wait_s(config, on)   seconds for which M3 (on) and M5 (off) wait, where they wait
 
 A `Device` must offer the methods of that Protocol only. Each of the other Protocols is optional:
@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import ConfigError, Refused
-from understudy.ports import FaultSource, Injectable, TimedPart
+from understudy.ports import FaultSource, Injectable, TimedComponent
 from understudy.ports.hmi import Trailing
 from understudy.ports.io import ControlPins, PinChange
-from understudy.ports.parts import PartsInReach
 from understudy.ports.tools import ToolTable
+from understudy.ports.workpieces import WorkpiecesInReach
 from understudy.space.pose import Pose
 
 Moments = NDArray[np.float64]
@@ -87,8 +87,8 @@ class DevicePins(OutputPins, InputPins, ControlPins, Protocol):
 class Mount:
     """What a device is built with: the scenario, and the robot's pins and tools, if any.
 
-    `parts`: what a gripper of this `robot` meets. A module with `USES_PARTS = True` gets them in
-    every running cell; the offline check of a program has none. `camera`: the camera that the
+    `parts`: what a gripper of this `robot` meets. A module with `USES_WORKPIECES = True` gets them
+    in every running cell; the offline check of a program has none. `camera`: the camera that the
     section `vision` of the robot describes, in a running cell. `seed`: of the cell.
     """
 
@@ -97,7 +97,7 @@ class Mount:
     tool_path: ToolPath | None = None
     robot: str = ""
     tool_pose: ToolPose | None = None
-    parts: PartsInReach | None = None
+    parts: WorkpiecesInReach | None = None
     tools: ToolTable | None = None
     camera: Callable[[], Any] | None = None
     seed: int = 0
@@ -122,7 +122,7 @@ class Mount:
 
 
 @runtime_checkable
-class Device(TimedPart, Injectable, Protocol):
+class Device(TimedComponent, Injectable, Protocol):
     """A part of the cell with faults that a reset clears."""
 
     def reset(self, now: int) -> None:

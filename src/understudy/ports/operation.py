@@ -4,7 +4,7 @@ A kind of robot is a module in the table `robots` of the registry. It must decla
 names; without the others the robot is part of the cell and can be stopped and reset:
 
     Config                               the keys of the cell file
-    build(name, config, deps)            the simulated robot, a `Part` that is `Injectable`
+    build(name, config, deps)            the simulated robot, a `Component` that is `Injectable`
     operator_actions(robot)              `OperatorActions` on the simulated robot
     robot_model(config, robot)           `RobotModel`: axes, tools, offsets, overrides
     program_run(robot)                   `ports.program.ProgramControl`, a part that runs programs
@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_ch
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.ports import Caller, Joints, Part
+from understudy.ports import Caller, Component, Joints
 from understudy.space.pose import Pose
 
 if TYPE_CHECKING:
@@ -259,11 +259,11 @@ class StopsWithRobot(Protocol):
 
 
 @runtime_checkable
-class HasParts(Protocol):
+class HasComponents(Protocol):
     """A robot that adds parts of its own to the cell: pins, devices, its collision watch."""
 
     @property
-    def parts(self) -> Mapping[str, Part]:
+    def parts(self) -> Mapping[str, Component]:
         """Own name → part; in the cell the part is called `<robot>.<own name>`."""
         ...
 
@@ -277,17 +277,17 @@ class ReportsMessages(Protocol):
         ...
 
 
-def parts_of(robot: Any) -> Mapping[str, Part]:
+def components_of(robot: Any) -> Mapping[str, Component]:
     """The parts that a robot adds to the cell."""
-    return robot.parts if isinstance(robot, HasParts) else {}
+    return robot.parts if isinstance(robot, HasComponents) else {}
 
 
 @dataclass(frozen=True)
 class RealClient:
     """The REAL sibling of a simulated robot: a driver and what operates it.
 
-    `driver` is a `Part` too. `program`: its `ProgramControl`, if it runs programs. `connect` and
-    `disconnect` begin and end its session with the robot; neither enables, homes or resets.
+    `driver` is a `Component` too. `program`: its `ProgramControl`, if it runs programs. `connect`
+    and `disconnect` begin and end its session with the robot; neither enables, homes or resets.
     `job_arm`: what jobs need of it, if it can have some.
     """
 

@@ -1,8 +1,8 @@
 """Programs on a robot: what operators do with them, and what the language of a robot declares.
 
 A kind of robot offers `program_run(robot)`, a part that is a `ProgramControl`.
-`understudy.jobs.program_run.ProgramRun` is one for every robot that takes lines: it needs a
-`Language` and a controller (`understudy.jobs.line_feed.LineFeed` for a robot that has none).
+`simulation.program.run.ProgramRun` is one for every robot that takes lines: it needs a `Language`
+and a controller (`simulation.program.line_feed.LineFeed` for a robot that has none).
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.ports import ControllerStatus, Part, Tally
+from understudy.ports import Component, ControllerStatus, Tally
 
 ProcessChoice = Literal["restore", "leave"]
 """On a start in the middle: switch on again what earlier lines switched on, or leave it off."""
@@ -216,6 +216,6 @@ class ProgramReadings(Protocol):
 
 
 class ProgramControl(
-    LongPrograms, ProgramCommands, SingleLines, ProgramText, ProgramReadings, Part, Protocol
+    LongPrograms, ProgramCommands, SingleLines, ProgramText, ProgramReadings, Component, Protocol
 ):
     """A program on a robot."""

@@ -9,7 +9,15 @@ import msgspec
 
 from understudy.agenda import StuckError, advance, earliest
 from understudy.errors import UNREADABLE, ConfigError
-from understudy.ports import AnyFace, FaultSource, Part, PostponesWork, Snapshot, TimedPart
+from understudy.ports import (
+    AnyFace,
+    Component,
+    FaultSource,
+    PostponesWork,
+    Snapshot,
+    TimedComponent,
+    state,
+)
 from understudy.ports.requests import AsksProcess
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.snapshot_check import (
@@ -32,21 +40,27 @@ class Cell:
         name: str,
         *,
         digest: str,
-        parts: Mapping[str, Part],
+        components: Mapping[str, Component],
         faces: Mapping[str, AnyFace],
         clock_state: ClockState | None = None,
         disturbed: Mapping[str, FaultSource] | None = None,
     ) -> None:
         self.name = name
         self.digest = digest
-        self.parts = dict(parts)
+        self.components = dict(components)
         self.faces = dict(faces)
         self.clock_state = clock_state or ClockState()
         self.disturbed = dict(disturbed or {})
         self.now = 0
-        self._timed = [part for part in self.parts.values() if isinstance(part, TimedPart)]
+        self._timed = [
+            component
+            for component in self.components.values()
+            if isinstance(component, TimedComponent)
+        ]
         self._stuck: StuckError | None = None
-        self._postponing = [part for part in self._timed if isinstance(part, PostponesWork)]
+        self._postponing = [
+            component for component in self._timed if isinstance(component, PostponesWork)
+        ]
         self.interruptible = False
         """Whether `advance` may end in the middle of an instant with much work, unless time runs in
         lock-step: the caller continues it later."""
@@ -56,7 +70,11 @@ class Cell:
 
     def asking(self) -> dict[str, AsksProcess]:
         """The parts that ask another process, by name."""
-        return {name: part for name, part in self.parts.items() if isinstance(part, AsksProcess)}
+        return {
+            name: component
+            for name, component in self.components.items()
+            if isinstance(component, AsksProcess)
+        }
 
     def answer_questions(self, name: str, responder: Responder) -> None:
         """Answers the questions of a part in this process, after all wakes of their instant."""
@@ -97,17 +115,17 @@ class Cell:
         """Whether work of the present instant is left, and the event loop has its turn first."""
         if not self.interruptible or isinstance(self.clock_state.rate, str):
             return False
-        return any(part.postponed() for part in self._postponing)
+        return any(component.postponed() for component in self._postponing)
 
     def busy(self) -> bool:
-        return any(part.busy() for part in self._timed)
+        return any(component.busy() for component in self._timed)
 
     def status(self) -> dict[str, Any]:
-        return {name: part.status(self.now) for name, part in self.parts.items()}
+        return {name: component.status(self.now) for name, component in self.components.items()}
 
     def snapshot(self) -> Snapshot:
-        parts = {name: msgspec.to_builtins(part.save()) for name, part in self.parts.items()}
-        return Snapshot(SNAPSHOT_FORMAT, self.name, self.digest, self.now, parts)
+        components = {name: state.saved(component) for name, component in self.components.items()}
+        return Snapshot(SNAPSHOT_FORMAT, self.name, self.digest, self.now, components)
 
     def restore(self, snapshot: Snapshot) -> None:
         if snapshot.format != SNAPSHOT_FORMAT:
@@ -125,22 +143,22 @@ class Cell:
                 value=snapshot.digest,
                 allowed=self.digest,
             )
-        check_names(snapshot.parts, self.parts)
+        check_names(snapshot.parts, self.components)
         check_numbers(snapshot.parts)
         before = self.snapshot()
         try:
             self._load(snapshot)
-            for name, part in self.parts.items():
+            for name, component in self.components.items():
                 with _damage_of(name):
-                    check_loaded(name, part, snapshot.parts[name], snapshot.now)
+                    check_loaded(name, component, snapshot.parts[name], snapshot.now)
         except ConfigError:
             self._load(before)
             raise
 
     def _load(self, snapshot: Snapshot) -> None:
-        for name, part in self.parts.items():
+        for name, component in self.components.items():
             with _damage_of(name):
-                part.load(snapshot.parts[name])
+                state.load(component, snapshot.parts[name])
         self.now = snapshot.now
         self._stuck = None
 
@@ -156,8 +174,8 @@ class Cell:
 
     def _named(self, problem: StuckError) -> StuckError:
         """The problem with the names of the parts in the cell."""
-        stuck = {id(part) for part in problem.parts}
-        names = [name for name, part in self.parts.items() if id(part) in stuck]
+        stuck = {id(component) for component in problem.parts}
+        names = [name for name, component in self.components.items() if id(component) in stuck]
         return StuckError(problem.now, problem.parts, names)
 
 

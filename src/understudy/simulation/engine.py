@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.ports import Injectable, Part, Tally
+from understudy.ports import Component, Injectable, Tally
 from understudy.ports.device import Device
 from understudy.ports.operation import Supervised
 from understudy.simulation.clock_state import ClockState
@@ -116,17 +116,26 @@ class Saved(Struct):
 
 
 class SimulationEngine:
-    """A `Part` that acts only when it is called."""
+    """A `Component` that acts only when it is called."""
 
     def __init__(
-        self, parts: Mapping[str, Part], places: Mapping[str, Injectable], clock_state: ClockState
+        self,
+        components: Mapping[str, Component],
+        places: Mapping[str, Injectable],
+        clock_state: ClockState,
     ):
         self._robots = [
             supervised(place) for place in places.values() if "emergency_stop" in place.faults()
         ]
-        self._tallying = {n: part for n, part in parts.items() if isinstance(part, Tallying)}
-        self._watches = [part for part in parts.values() if isinstance(part, Touching)]
-        self._devices = [part for part in parts.values() if isinstance(part, Device)]
+        self._tallying = {
+            n: component for n, component in components.items() if isinstance(component, Tallying)
+        }
+        self._watches = [
+            component for component in components.values() if isinstance(component, Touching)
+        ]
+        self._devices = [
+            component for component in components.values() if isinstance(component, Device)
+        ]
         self._places = places
         self._clock = clock_state
         self._stopped = False
@@ -158,7 +167,7 @@ class SimulationEngine:
             robot.reset(now)
         for device in self._devices:
             device.reset(now)
-        self._since = {name: part.tally(now) for name, part in self._tallying.items()}
+        self._since = {name: component.tally(now) for name, component in self._tallying.items()}
         self._apply("reset")
 
     def _permit_motion(self, now: int) -> None:
@@ -203,7 +212,7 @@ class SimulationEngine:
         return state_of({"failed": failed, "stopped": self._stopped, "paused": paused})
 
     def metrics(self, now: int) -> SimulationMetrics:
-        tallies = {name: part.tally(now) for name, part in self._tallying.items()}
+        tallies = {name: component.tally(now) for name, component in self._tallying.items()}
         pairs = [(tally, self._since.get(name, Tally())) for name, tally in tallies.items()]
         return SimulationMetrics(
             simulation_time_s=seconds(now),

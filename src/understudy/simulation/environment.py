@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from understudy.errors import ConfigError, Refused
-from understudy.ports import Part
+from understudy.ports import Component
 from understudy.space.model.appearance import PLAIN, Appearance
 from understudy.space.model.environment import Environment
 from understudy.space.model.shapes import CollisionObject, Ints, ObjectType
@@ -111,7 +111,7 @@ class Status(Struct, frozen=True):
 
 
 class CellEnvironment:
-    """A `Part` that acts only when it is called."""
+    """A `Component` that acts only when it is called."""
 
     def __init__(self, environment: Environment) -> None:
         self._configured = self._now = environment
@@ -136,7 +136,7 @@ class CellEnvironment:
         )
         return Environment((*self._now.objects, *parts), self._now.zones)
 
-    def join(self, parts: Mapping[str, Part]) -> None:
+    def join(self, parts: Mapping[str, Component]) -> None:
         """Connects the parts of the cell that are informed of the environment."""
         self._informed = [part for part in parts.values() if isinstance(part, SeesEnvironment)]
         self._inform(None)

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from understudy.errors import ConfigError
-from understudy.ports import Part, TimedPart
+from understudy.ports import Component, TimedComponent
+from understudy.ports.state import saved
 
 LARGEST_INTEGER = 1 << 63
 LARGEST_NUMBER = 1e100
@@ -21,19 +22,19 @@ Place = tuple[str | int, ...]
 _NO_NUMBERS = frozenset({str, bytes, bool, type(None)})
 
 
-def check_names(parts: Mapping[str, Any], allowed: Mapping[str, Any]) -> None:
+def check_names(components: Mapping[str, Any], allowed: Mapping[str, Any]) -> None:
     """The snapshot has the state of every part of the cell, and of no other."""
     for name in allowed:
-        if name not in parts:
+        if name not in components:
             raise damaged(name, "the state of this part is missing")
-    for name in parts:
+    for name in components:
         if name not in allowed:
             raise damaged(name, "the cell has no such part")
 
 
-def check_numbers(parts: Mapping[str, Any]) -> None:
+def check_numbers(components: Mapping[str, Any]) -> None:
     """Numbers are finite and of a possible size; integers fit into 64 bits."""
-    for name, state in parts.items():
+    for name, state in components.items():
         if not _is_sound(state):
             for place, problem in wrong_numbers(state):
                 raise damaged(name, f"{written(place)}: {problem}")
@@ -83,12 +84,16 @@ def wrong_numbers(value: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
         yield place, "an integer beyond 64 bits"
 
 
-def check_loaded(name: str, part: Part, state: Any, now: int) -> None:
+def check_loaded(name: str, component: Component, state: Any, now: int) -> None:
     """The part has taken over the whole state, can show it, and is not due in the past."""
-    if difference := first_difference(plain(state), plain(part.save())):
+    if difference := first_difference(plain(state), plain(saved(component))):
         raise damaged(name, difference)
-    part.status(now)
-    if isinstance(part, TimedPart) and (at := part.next_wake()) is not None and at < now:
+    component.status(now)
+    if (
+        isinstance(component, TimedComponent)
+        and (at := component.next_wake()) is not None
+        and at < now
+    ):
         raise damaged(name, f"it is due at {at} ns, before the time of the snapshot ({now} ns)")
 
 
@@ -113,8 +118,8 @@ def first_difference(given: Any, loaded: Any, place: Place = ()) -> str:
     return "" if given == loaded else f"{written(place)}: not a value that can occur here"
 
 
-def damaged(part: str, problem: str) -> ConfigError:
-    return ConfigError(f"the snapshot is damaged: {part}: {problem}")
+def damaged(component: str, problem: str) -> ConfigError:
+    return ConfigError(f"the snapshot is damaged: {component}: {problem}")
 
 
 def written(place: Place) -> str:

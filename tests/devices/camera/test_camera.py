@@ -15,7 +15,7 @@ from understudy.ports.hmi import HasPanel
 from understudy.robots.arm.controller import VirtualController
 from understudy.sight.markers import MarkerFinder
 from understudy.simulation.environment import CellEnvironment
-from understudy.simulation.parts.cell_parts import CellParts
+from understudy.simulation.workpieces.workpieces import Workpieces
 from understudy.space.model.environment import ObjectConfig
 from understudy.space.pose import Pose
 from understudy.space.transform import inverse, matrix, translation
@@ -30,7 +30,7 @@ def test_a_marker_is_where_the_part_is(tmp_path: Path) -> None:
     (found,) = MarkerFinder("DICT_APRILTAG_36h11").find(frame.picture)
     assert found.number == 5
     assert frame.lens is not None
-    top = part(cell, "parts", CellParts).place("cube", 0) @ translation(0.0, 0.0, 20.0 * MM)
+    top = part(cell, "parts", Workpieces).place("cube", 0) @ translation(0.0, 0.0, 20.0 * MM)
     half = 15.0 * MM
     corners = [(-half, half), (half, half), (half, -half), (-half, -half)]
     points = np.array([top @ (x, y, 0.0, 1.0) for x, y in corners])
@@ -112,14 +112,14 @@ def test_the_flange_is_that_of_the_exposure(tmp_path: Path) -> None:
     assert frame.lens is not None
     assert np.abs(frame.flange - robot.flange(cell.timed_cell.now)).max() > 1e-3, "it moved on"
     (found,) = MarkerFinder("DICT_APRILTAG_36h11").find(frame.picture)
-    top = part(cell, "parts", CellParts).place("cube", now) @ translation(0.0, 0.0, 20.0 * MM)
+    top = part(cell, "parts", Workpieces).place("cube", now) @ translation(0.0, 0.0, 20.0 * MM)
     seen = inverse(frame.flange @ camera.model.at) @ top
     assert np.abs(frame.lens.pixels(seen[:3, 3]) - found.corners.mean(axis=0)).max() < 0.5
 
 
 def test_a_held_part_and_the_arm_are_seen(tmp_path: Path) -> None:
     cell = camera_cell(tmp_path, more="noise_grey: 0")
-    parts = part(cell, "parts", CellParts)
+    parts = part(cell, "parts", Workpieces)
     before = grabbed(cell).picture.astype(int)
     parts.take("can", "g60", 0)
     assert np.abs(grabbed(cell).picture - before).max() < 2, "it has not moved yet"

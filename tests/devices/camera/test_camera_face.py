@@ -184,7 +184,9 @@ def test_requests_wait_while_the_cell_starts(tmp_path: Path) -> None:
             await client.send(b'{"grab": "g60", "request_id": 4}')
             async with asyncio.timeout(PATIENCE_MS / 1000):
                 await arrived.wait()
-                early = live.on_part("g60.camera", lambda camera, now: camera.status(now).frames)
+                early = live.on_component(
+                    "g60.camera", lambda camera, now: camera.status(now).frames
+                )
                 live.go()
                 return early, await client.recv_multipart()
         finally:

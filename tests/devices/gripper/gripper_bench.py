@@ -13,7 +13,7 @@ from understudy.devices.io.pins import Config as PinsConfig
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
 from understudy.ports.device import Mount
-from understudy.ports.parts import PartReading
+from understudy.ports.workpieces import WorkpieceReading
 from understudy.simulation.scenario import Rule, Scenario
 from understudy.space.pose import Pose, pose_of
 from understudy.space.transform import matrix
@@ -28,15 +28,15 @@ def box(
     size_mm: tuple[float, float, float] = (40, 40, 40),
     at: tuple[float, ...] = (400, 0, 100, 0, 0, 0),
     mass: float = 0.3,
-) -> PartReading:
+) -> WorkpieceReading:
     x, y, z = (value / 1e3 for value in size_mm)
-    return PartReading(name, "part", pose_of(at), (x, y, z), mass)
+    return WorkpieceReading(name, "part", pose_of(at), (x, y, z), mass)
 
 
 class FewParts:
-    """`PartsInReach` of a handful of boxes; they stay where they are let go."""
+    """`WorkpiecesInReach` of a handful of boxes; they stay where they are let go."""
 
-    def __init__(self, *parts: PartReading) -> None:
+    def __init__(self, *parts: WorkpieceReading) -> None:
         self.all = {part.name: part for part in parts}
         self.log: list[tuple[str, float]] = []
 
@@ -51,7 +51,7 @@ class FewParts:
                 found.append((float(np.linalg.norm(centre)), part.name))
         return [name for _, name in sorted(found)]
 
-    def reading(self, name: str, now: int) -> PartReading:
+    def reading(self, name: str, now: int) -> WorkpieceReading:
         return self.all[name]
 
     def take(self, name: str, robot: str, now: int) -> None:
@@ -73,7 +73,7 @@ class Bench:
 
     def __init__(
         self,
-        *parts: PartReading,
+        *parts: WorkpieceReading,
         rules: dict[str, Rule] | None = None,
         tool: Pose = DOWN,
         **keys: Any,

@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from tests.simulation.parts.table_cell import CUBE, TABLE, send
+from tests.simulation.workpieces.table_cell import CUBE, TABLE, send
 
 from understudy.app.build import build_cell
 from understudy.config import read_config
@@ -11,7 +11,7 @@ from understudy.devices.gripper.controller import GripperController
 from understudy.errors import Refused
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
-from understudy.simulation.parts.cell_parts import CellParts
+from understudy.simulation.workpieces.workpieces import Workpieces
 from understudy.units import NS_PER_MS
 
 
@@ -42,10 +42,10 @@ class GripperCell:
 
     def __init__(self, gripper: dict[str, Any] | None = None, **keys: Any) -> None:
         self.cell: Cell = build_cell(read_config(cell_text(gripper, **keys), "gripper.yaml"))
-        arm, found, parts = (self.cell.parts[name] for name in ("g60", "g60.gripper", "parts"))
+        arm, found, parts = (self.cell.components[name] for name in ("g60", "g60.gripper", "parts"))
         assert isinstance(arm, VirtualController)
         assert isinstance(found, GripperController)
-        assert isinstance(parts, CellParts)
+        assert isinstance(parts, Workpieces)
         self.arm, self.gripper, self.parts = arm, found, parts
         arm.connect(0)
         arm.enable(0)

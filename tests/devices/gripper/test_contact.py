@@ -17,7 +17,7 @@ from understudy.devices.gripper.contact import (
     seals,
     span_along,
 )
-from understudy.ports.parts import PartReading
+from understudy.ports.workpieces import WorkpieceReading
 from understudy.space.pose import Pose, pose_of
 from understudy.space.transform import matrix, pose
 
@@ -27,7 +27,7 @@ POSES = st.tuples(LENGTH, LENGTH, LENGTH, ANGLE, st.floats(-80, 80), ANGLE).map(
 CUP: dict[str, Any] = {"radius": 0.015, "reach": 0.003, "tilt": math.radians(5)}
 
 
-def can(at: tuple[float, ...] = (400, 0, 80, 0, 0, 0), *, diameter: float = 40) -> PartReading:
+def can(at: tuple[float, ...] = (400, 0, 80, 0, 0, 0), *, diameter: float = 40) -> WorkpieceReading:
     return replace(box(size_mm=(diameter, diameter, 40), at=at), type="cylinder")
 
 
@@ -68,7 +68,7 @@ def test_a_lying_cylinder_is_as_wide_as_it_is_long_along_its_axis() -> None:
     ],
     ids=["centred", "beside", "rim over the edge", "upside down", "round side up", "too small"],
 )
-def test_a_cup_seals_on_the_flat_face_of_a_cylinder(part: PartReading, sealed: bool) -> None:
+def test_a_cup_seals_on_the_flat_face_of_a_cylinder(part: WorkpieceReading, sealed: bool) -> None:
     assert seals(DOWN, part, **CUP) == sealed
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from understudy.devices.welder import FAULTS, TRANSITIONS, Config
-from understudy.jobs.weld import TRANSITIONS as JOB_TRANSITIONS
+from understudy.jobs.weld.sequencer import TRANSITIONS as JOB_TRANSITIONS
 
 PAGE = (Path(__file__).parents[3] / "docs/devices/welder.md").read_text()
 

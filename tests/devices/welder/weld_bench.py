@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.parts import part, parts_of
+from tests.parts import components_of, part
 
 import understudy
 from understudy.agenda import advance
@@ -157,7 +157,7 @@ class WeldingCell:
             file.write_text(json.dumps(config).replace('"1":', "1:"))
             self.virtual_cell = understudy.load_cell(str(file))
         self.timed_cell = self.virtual_cell.timed_cell
-        self.parts = parts_of(self.virtual_cell)
+        self.parts = components_of(self.virtual_cell)
         self.g60 = part(self.virtual_cell, "g60", VirtualController)
         self.io = self.g60.io
         self.welder = part(self.virtual_cell, "g60.welder", Welder)

@@ -19,7 +19,7 @@ class HandEyeBench:
     def __init__(self, config: CellConfig | None = None, robot: str = "g60") -> None:
         self.cell = build_cell(config or load_config("calibration"))
         self.engine = InProcessCell(self.cell)
-        parts: dict[str, Any] = dict(self.cell.parts)
+        parts: dict[str, Any] = dict(self.cell.components)
         self.arm, self.camera = parts[robot], parts[f"{robot}.camera"]
         self.job: HandEyeJob = parts[f"{robot}.hand_eye"]
         self.arm.connect(self.now)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.sight.test_calibrator import exact_calibrator
 
-from understudy.config.pick_place.hand_eye_job import HandEyeConfig
+from understudy.jobs.hand_eye.config import HandEyeConfig
 from understudy.jobs.hand_eye.doubts import TEXTS, doubt_text, doubts
 from understudy.jobs.hand_eye.state import Checked, Doubt
 from understudy.sight.bundle import ScaleError

@@ -10,16 +10,16 @@ import pytest
 from tests.jobs.hand_eye.bench import HandEyeBench
 
 from understudy.app.build import build_cell
-from understudy.app.hand_eye_run import with_hand_eye
 from understudy.config import load_config
-from understudy.config.pick_place.hand_eye import read_calibration
-from understudy.config.pick_place.hand_eye_job import MOST_POSES
 from understudy.errors import ConfigError, Refused
+from understudy.jobs.hand_eye.config import MOST_POSES
+from understudy.jobs.hand_eye.headless import with_hand_eye
 from understudy.jobs.hand_eye.job import IS_RUNNING, NOT_RUNNING, NOTHING_COMPUTED, TOO_MANY
 from understudy.jobs.hand_eye.state import Saved, SavedPose, read_capture
 from understudy.jobs.hand_eye.table import RESTING, RUNNING, TRANSITIONS, diagram
 from understudy.space.transform import angle_between
 from understudy.units import DEG, MM
+from understudy.vision.calibration_file import read_calibration
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +221,7 @@ def test_cancel_emergency_stop_and_a_dark_picture() -> None:
 
 def answering(bench: HandEyeBench, answers: Callable[[int], bool]) -> None:
     """Only the questions with these numbers reach the vision process."""
-    vision: Any = dict(bench.cell.parts)["g60.vision"]
+    vision: Any = dict(bench.cell.components)["g60.vision"]
     answer = vision.answered
 
     def answered(number: int, payload: bytes, now: int) -> None:
@@ -277,5 +277,5 @@ def test_a_camera_beside_the_robot_is_found_by_a_board_on_the_tool() -> None:
 
 def test_the_table_is_complete() -> None:
     assert {state for state, _ in TRANSITIONS} == {*RESTING, *RUNNING}
-    page = Path(__file__).parents[3] / "docs" / "calibration.md"
+    page = Path(__file__).parents[3] / "docs" / "jobs" / "hand_eye.md"
     assert diagram() in page.read_text()

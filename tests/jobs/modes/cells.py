@@ -35,9 +35,9 @@ class ModeCell:
         text = CELL.format(modes=modes, touches=str(touches).lower())
         built = build_cell(read_config(text, "cell.yaml"))
         self.cell = InProcessCell(built)
-        self.parts: dict[str, Any] = dict(built.parts)
-        self.arm: VirtualController = self.parts["g60"]
-        self.modes: ModeManager = self.parts["g60.modes"]
+        self.components: dict[str, Any] = dict(built.components)
+        self.arm: VirtualController = self.components["g60"]
+        self.modes: ModeManager = self.components["g60.modes"]
         self.arm.connect(self.now)
         self.arm.enable(self.now)
 

@@ -62,7 +62,7 @@ def test_no_door_leads_to_an_arc_outside_welding(mode: str, door: str) -> None:
     cell.cell.advance(2.0)
     assert not [change for change in cell.arm.io.history() if change[1:3] == ("DO", 0)]
     assert cell.arm.firmware.reading(cell.now).spindle == "M5"
-    assert cell.parts["g60.welder"].status(cell.now).phase == "Idle"
+    assert cell.components["g60.welder"].status(cell.now).phase == "Idle"
 
 
 @pytest.mark.parametrize("door", ["M3", "M4", "M64", "M3 over the wire", "pin"])

@@ -72,13 +72,13 @@ def test_post_flow_is_awaited_and_a_burning_arc_refuses() -> None:
     assert refused is not None
     assert "the arc is on" in refused.reason
     assert cell.lines("M5", "M9") is None
-    phase = cell.parts["g60.welder"].status(cell.now).phase
+    phase = cell.components["g60.welder"].status(cell.now).phase
     assert phase == "PostFlow"
     assert cell.request("PICKPLACE") is None
     assert cell.step() == "STOP_WELD"
     began = cell.now
     cell.cell.run_while(lambda: cell.step() == "STOP_WELD")
-    assert cell.parts["g60.welder"].status(cell.now).phase == "Idle"
+    assert cell.components["g60.welder"].status(cell.now).phase == "Idle"
     assert cell.now > began
 
 

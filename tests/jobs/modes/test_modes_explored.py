@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.jobs.modes.cells import ModeCell
-from tests.jobs.tool_cell import ToolCell
+from tests.jobs.tools.tool_cell import ToolCell
 
 from understudy.jobs.modes.manager import ModeManager
 from understudy.jobs.modes.table import PROGRESS, TRANSITIONS
@@ -21,7 +21,7 @@ def settled(cell: ToolCell, modes: ModeManager) -> str:
 
 def test_the_tool_changer_changes_the_tool_both_ways() -> None:
     cell = ToolCell(more=AUTOMATIC)
-    modes: ModeManager = cell.parts["g60.modes"]
+    modes: ModeManager = cell.components["g60.modes"]
     for mode, tool in (("PICKPLACE", 2), ("WELDING", 1), ("MANUAL", 1)):
         assert modes.request_mode_change(mode, cell.now) is None  # type: ignore[arg-type]
         assert settled(cell, modes) == mode
@@ -30,7 +30,7 @@ def test_the_tool_changer_changes_the_tool_both_ways() -> None:
 
 def test_a_lost_sensor_fails_the_change_and_a_retry_ends_it() -> None:
     cell = ToolCell(more=AUTOMATIC)
-    modes: ModeManager = cell.parts["g60.modes"]
+    modes: ModeManager = cell.components["g60.modes"]
     cell.arm.io.set_digital_input(5, True, cell.now)  # the lock never reports that it is open
     modes.request_mode_change("PICKPLACE", cell.now)
     assert settled(cell, modes) == "CHANGEOVER"
@@ -66,7 +66,7 @@ EVENTS: dict[str, Callable[[ModeCell], object]] = {
     "stop": lambda cell: cell.arm.stop(cell.now),
     "emergency stop": lambda cell: cell.arm.emergency_stop(cell.now),
     "reset": lambda cell: (cell.arm.reset(cell.now), cell.arm.enable(cell.now)),
-    "arc fault": lambda cell: cell.parts["g60.welder"].inject(
+    "arc fault": lambda cell: cell.components["g60.welder"].inject(
         "arc_fault", {"duration_s": 1.0}, cell.now
     ),
     "snapshot": lambda cell: cell.cell.restore(cell.cell.snapshot()),

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from understudy.agenda import advance
-from understudy.config.pick_place.cycle import CycleConfig
-from understudy.config.pick_place.safety import SafetyConfig
 from understudy.errors import Refused
 from understudy.jobs.pick_place.choice import Pallet, TargetChoice
+from understudy.jobs.pick_place.config import CycleConfig
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.jobs.pick_place.safety import PickPlaceSafety
+from understudy.jobs.pick_place.safety_config import SafetyConfig
 from understudy.jobs.pick_place.work import Equipment
 from understudy.ports import Finished, Ticket
 from understudy.ports.io import PinChange

@@ -7,7 +7,7 @@ import yaml
 from understudy.app.build import build_cell
 from understudy.config import read_config
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.ports.parts import PartReading
+from understudy.ports.workpieces import WorkpieceReading
 from understudy.simulation.cell import Cell
 from understudy.units import NS_PER_MS, nanoseconds
 
@@ -69,10 +69,10 @@ class CellBench:
         self.config = read_config(text, "pick.yaml")
         self.cell: Cell = build_cell(self.config)
         self.now = 0
-        robot_part: Any = self.cell.parts["g60"]
+        robot_part: Any = self.cell.components["g60"]
         self.robot = robot_part
-        self.gripper: Any = self.cell.parts["g60.gripper"]
-        job = self.cell.parts["g60.pick_place"]
+        self.gripper: Any = self.cell.components["g60.gripper"]
+        job = self.cell.components["g60.pick_place"]
         assert isinstance(job, PickPlaceManager)
         self.job = job
         self.states: list[tuple[str, int]] = []
@@ -113,9 +113,9 @@ class CellBench:
     def at_rest(self) -> bool:
         return not self.robot.status(self.now).moving
 
-    def part(self, name: str) -> PartReading:
-        parts: Any = self.cell.parts["parts"]
-        found: PartReading = parts.reading(name, self.now)
+    def part(self, name: str) -> WorkpieceReading:
+        parts: Any = self.cell.components["parts"]
+        found: WorkpieceReading = parts.reading(name, self.now)
         return found
 
     def place_of(self, name: str) -> list[float]:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from tests.jobs.pick_place.bench import ESTOP, PART, Bench
 
-from understudy.config.pick_place.cycle import CycleConfig
-from understudy.config.pick_place.position import Position
+from understudy.config.position import Position
 from understudy.errors import Refused
+from understudy.jobs.pick_place.config import CycleConfig
 from understudy.jobs.pick_place.table import RUNNING, TRANSITIONS
 from understudy.ports.pick_place import DetectedObject
 from understudy.space.pose import pose_of

@@ -12,13 +12,13 @@ import msgspec
 import pytest
 from tests.jobs.pick_place.bench import ESTOP, PART, Bench
 
-from understudy.config.pick_place.cycle import (
+from understudy.errors import Refused
+from understudy.jobs.pick_place.config import (
     CycleConfig,
     Handshake,
     HandshakeStep,
     Insert,
 )
-from understudy.errors import Refused
 from understudy.jobs.pick_place.table import RUNNING, TRANSITIONS
 from understudy.ports.pick_place import DetectedObject, PickPlaceState
 

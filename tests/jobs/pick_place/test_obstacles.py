@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from tests.jobs.pick_place.cell_bench import CUBES, PLACE, TABLE, CellBench, cube
 
-from understudy.app.vision_in_process import answer_in_process
 from understudy.errors import ConfigError
-from understudy.offline.pick_place.obstacles import blocks, unexplained
+from understudy.jobs.pick_place.obstacles import blocks, unexplained
 from understudy.ports.operation import Target
 from understudy.ports.pick_place import Block, SweptMove, Touch
 from understudy.robots.arm.for_jobs import job_arm
@@ -18,6 +17,7 @@ from understudy.space.model.shapes import CollisionObject, Hull, ObjectType, Tri
 from understudy.space.pose import ORIGIN, Pose
 from understudy.space.transform import Array, matrix, translation
 from understudy.units import MM
+from understudy.vision.in_process import answer_in_process
 
 CAMERA = {
     "mount": "eye_in_hand", "pose_mm_deg": [60, 0, 20, 0, 0, 0], "depth": True,
@@ -51,7 +51,7 @@ def bench(**safety: object) -> CellBench:
 
 def put(made: CellBench, at: tuple[float, float, float], size: tuple[float, float, float]) -> None:
     """An operator's object that is not in the cell file; mm."""
-    environment: Any = made.cell.parts["environment"]
+    environment: Any = made.cell.components["environment"]
     place = translation(*(value * MM for value in at))
     a, b, c = (value * MM for value in size)
     thing = CollisionObject(
@@ -210,7 +210,7 @@ def test_the_arm_and_its_tool_explain_themselves_and_sweep_moves() -> None:
     assert arm.body.covers([*palm, (2.0, 0.0, 1.0)], 0.005, 0) == [True, False]
     made.job.run_single_cycle(0)
     made.run_to("SCANNING")
-    motion: Any = made.cell.parts["g60.motion"]
+    motion: Any = made.cell.components["g60.motion"]
     start, now = motion.tool(made.now), made.now
     aside = Target(None, start._replace(y=start.y + 0.2), True, 0.1)
     wall = Block("wall", ORIGIN._replace(x=start.x, y=start.y + 0.15, z=start.z), (0.1, 0.02, 0.1))

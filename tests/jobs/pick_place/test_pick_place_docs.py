@@ -1,4 +1,4 @@
-"""docs/pick_place.md against the code."""
+"""docs/jobs/pick_place.md against the code."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ import pytest
 
 from understudy.app.build import build_cell
 from understudy.config import read_config
-from understudy.config.pick_place.cycle import CycleConfig, Handshake
-from understudy.config.pick_place.safety import SafetyConfig
+from understudy.jobs.pick_place.config import CycleConfig, Handshake
 from understudy.jobs.pick_place.safety import ADVICE
+from understudy.jobs.pick_place.safety_config import SafetyConfig
 from understudy.jobs.pick_place.table import TRANSITIONS, diagram
 
-PAGE = (Path(__file__).parents[3] / "docs/pick_place.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/jobs/pick_place.md").read_text()
 
 
 def test_the_diagram_is_the_table() -> None:
@@ -34,7 +34,7 @@ def test_every_fault_and_state_is_on_the_page() -> None:
 def test_the_cell_of_the_page_runs_a_cycle() -> None:
     text = PAGE.split("```yaml\n")[1].split("```")[0]
     cell = build_cell(read_config(text, "page.yaml"))
-    robot, job = cell.parts["g60"], cell.parts["g60.pick_place"]
+    robot, job = cell.components["g60"], cell.components["g60.pick_place"]
     robot.connect(0)  # type: ignore[attr-defined]
     robot.enable(0)  # type: ignore[attr-defined]
     assert job.start(0, max_cycles=1) is None  # type: ignore[attr-defined]

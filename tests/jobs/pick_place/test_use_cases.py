@@ -3,16 +3,16 @@
 import pytest
 from tests.jobs.pick_place.bench import PART, Bench
 
-from understudy.config.pick_place.cycle import (
+from understudy.config.position import Position
+from understudy.jobs.pick_place.config import (
     CycleConfig,
     Grasp,
     Handshake,
     HandshakeStep,
     Insert,
 )
-from understudy.config.pick_place.pallet import PalletConfig
-from understudy.config.pick_place.position import Position
-from understudy.jobs.pallet import PalletPattern
+from understudy.jobs.pick_place.pallet.config import PalletConfig
+from understudy.jobs.pick_place.pallet.pattern import PalletPattern
 from understudy.ports.pick_place import DetectedObject
 from understudy.space.pose import Pose, pose_of
 from understudy.units import NS_PER_MS

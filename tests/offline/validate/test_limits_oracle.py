@@ -62,7 +62,7 @@ def test_the_running_robot_takes_the_time_of_the_report(beside: str, tmp_path: P
     file = tmp_path / "cell.yaml"
     file.write_text(CELL)
     config = load_config(str(file))
-    robot = build_cell(config).parts["g60"]
+    robot = build_cell(config).components["g60"]
     assert isinstance(robot, VirtualController)
     assert robot.connect(0) is robot.enable(0) is None
     program = BESIDE % beside

@@ -103,7 +103,7 @@ def test_live_and_simulated_torques_have_the_gravity_of_the_mount(tmp_path: Path
     wanted = arm.dynamics.torques(still)[0]
     assert abs(wanted[0]) > 30.0  # on the floor joint 1 carries no weight
 
-    robot = build_cell(config).parts["arm"]
+    robot = build_cell(config).components["arm"]
     assert isinstance(robot, VirtualController)
     here = robot.joint_state(0)
     there = arm.dynamics.torques(

@@ -29,7 +29,7 @@ SQUARE = PROGRAMS / "sound" / "square.gcode"
 def run_live(text: str, config: CellConfig) -> tuple[VirtualController, list[tuple[int, int]], int]:
     """Runs the program in a cell; start of motion of each line (ns, line), and the end."""
     built = build_cell(config.without_rules())
-    arm = built.parts["g60"]
+    arm = built.components["g60"]
     assert isinstance(arm, VirtualController)
     arm.connect(0)
     arm.enable(0)
@@ -336,7 +336,7 @@ def test_a_value_has_enough_digits_to_differ_from_its_limit() -> None:
 def test_a_program_that_waits_for_its_arc_reports_its_end_at_once() -> None:
     text = START + "M7\nM3\nG1 Z440 F600\nM2\n"
     built = build_cell(cell("g60_welding").without_rules())
-    arm = built.parts["g60"]
+    arm = built.components["g60"]
     assert isinstance(arm, VirtualController)
     reports: list[tuple[int, bool]] = []
     arm.on_status(lambda status: reports.append((status.at, status.moving)))

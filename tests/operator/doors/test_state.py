@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 
 from understudy.operator.doors.state import LONGEST_REQUEST, StateSession, framed, state_face
 from understudy.ports import HANG_UP, UNLIMITED

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.operator.conftest import Bench
+from tests.benches import Bench
 from tests.robots.arm.bench import run
 
 from understudy import VirtualController
 from understudy.app.validate import validate_text
 from understudy.config import CellConfig, load_config
 from understudy.errors import ConfigError
-from understudy.jobs.joint_lines import JointLines
 from understudy.offline.cycle_time import CycleTimeEstimator
 from understudy.offline.motion_simulator import MotionSimulator
 from understudy.offline.waypoints import Waypoint
+from understudy.robots.arm.joint_lines import JointLines
 from understudy.robots.arm.offline import motion_setup
 from understudy.units import DEG
 

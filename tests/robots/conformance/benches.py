@@ -72,7 +72,7 @@ class InProcess:
 
     def __init__(self, path: Path) -> None:
         self._cell = build_cell(read_config(CELL.format(wire="port: 0", rules=""), "arm.yaml"))
-        arm = self._cell.parts["arm"]
+        arm = self._cell.components["arm"]
         assert isinstance(arm, VirtualController)
         self.robot: MotionController = arm
 

@@ -11,8 +11,8 @@ import pytest
 from understudy.app.stand_in import StandIn
 from understudy.config import load_config
 from understudy.errors import Refused
-from understudy.jobs.joint_lines import JointLines
 from understudy.ports import Ticket
+from understudy.robots.arm.joint_lines import JointLines
 from understudy.robots.arm.offline import motion_setup
 from understudy.robots.arm.real import driver_of
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
@@ -39,7 +39,7 @@ def program(count: int) -> Iterator[str]:
 
 
 async def stream(driver: GrblHalDriver, place: str, lines: Iterator[str]) -> Refused | None:
-    cell = Cell("stream", digest="", parts={"robot": driver}, faces={})
+    cell = Cell("stream", digest="", components={"robot": driver}, faces={})
     pump = Pump(Exchange(cell))
     dial = Dial(driver, parse_place(place), pump)
     ended: asyncio.Future[Refused | None] = asyncio.get_running_loop().create_future()

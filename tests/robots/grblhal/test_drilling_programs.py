@@ -35,7 +35,7 @@ class Sender:
         built = build_cell(config)
         assert isinstance(built, Cell)
         self.cell = InProcessCell(built)
-        self.machine: Any = built.parts["machine"]
+        self.machine: Any = built.components["machine"]
         self._client: Client = self.cell.connect("machine.grblhal")
         self._client.received()
 

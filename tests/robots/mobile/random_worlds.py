@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from tests.jobs.mobile.driven_fleet import DrivenFleet, robot_file
+from tests.robots.mobile.runtime.driven_fleet import DrivenFleet, robot_file
 
-from understudy.config.mobile.kinematics import drives_of, outlines_of
-from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.profile import DriveModel
-from understudy.config.mobile.robot_file import RobotFile
 from understudy.motion.wheels import DIRECT, moved_on_arc, pace
 from understudy.robots.mobile import drive
+from understudy.robots.mobile.config.kinematics import drives_of, outlines_of
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.profile import DriveModel
+from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.field import free_way, outline_clearances
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
 from understudy.robots.mobile.world import Worlds

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import numpy as np
 from msgspec.structs import replace
-from tests.config.mobile.test_robot_file import EXAMPLE
+from tests.robots.mobile.config.test_robot_file import EXAMPLE
 
-from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.robot_file import RobotFile, read_robot_file
-from understudy.ports.mobile import MotorOutputs
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.robot_file import RobotFile, read_robot_file
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
+from understudy.robots.mobile.hardware_interface import MotorOutputs
 
 PROFILE = "runtime.simulationProfile"
 TICK_HZ = 50

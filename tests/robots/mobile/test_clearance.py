@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 import pytest
-from tests.jobs.mobile.driven_fleet import DrivenFleet, robot_file
 from tests.robots.mobile.random_worlds import SILENT, Figures, Watched
+from tests.robots.mobile.runtime.driven_fleet import DrivenFleet, robot_file
 
-from understudy.config.mobile.layout import Layout
+from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
 
 

@@ -53,7 +53,7 @@ async def commands(count: int, kills: int, cell: str) -> None:
         async with client_of(live.endpoints["nats"]) as client:
             js = client.jetstream(timeout=90)
             sent: list[dict[str, Any]] = []
-            fleet = live._cell.parts["fleet"]
+            fleet = live._cell.components["fleet"]
             while len(sent) < count:
                 message = request(ROBOTS[len(sent) % 2], 0.5 + len(sent) % 5 / 10)
                 subject = f"robot.{message['robotId']}.command.request"

@@ -10,8 +10,8 @@ import pytest
 
 from understudy.app.build import build_cell
 from understudy.config import load_config
-from understudy.jobs.mobile.ticker import Ticker
 from understudy.ports import CONFIRMED, WireMessage
+from understudy.robots.mobile.runtime.ticker import Ticker
 from understudy.units import NS_PER_SECOND, nanoseconds
 from understudy.wire.exchange import InProcessCell
 

@@ -1,7 +1,7 @@
 """The session of the broker: what it still owes, and what it acknowledges."""
 
 import pytest
-from tests.jobs.mobile.test_fleet import Plain
+from tests.robots.mobile.runtime.test_fleet import Plain
 
 from understudy.agenda import advance
 from understudy.ports import WireMessage

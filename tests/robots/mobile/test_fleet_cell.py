@@ -58,13 +58,13 @@ class Bench:
         self.client.say(WireMessage(subject, body, f"$JS.ACK.{self._sent}"))
 
     def status(self, robot: str) -> Status:
-        part = self.cell.parts[robot]
+        part = self.cell.components[robot]
         assert isinstance(part, MobileRobot)
         return part.status(self.cell.now)
 
     @property
     def engine(self) -> SimulationEngine:
-        engine = self.cell.parts["engine"]
+        engine = self.cell.components["engine"]
         assert isinstance(engine, SimulationEngine)
         return engine
 
@@ -168,7 +168,7 @@ def wall(x: float) -> CollisionObject:
 
 def test_objects_of_a_running_cell_stop_the_robot() -> None:
     bench = Bench()
-    environment = bench.cell.parts["environment"]
+    environment = bench.cell.components["environment"]
     assert isinstance(environment, CellEnvironment)
     bench.run(1.0)
     bench.command("a", "MOVE_TO_POSE", x=8.0, y=0.0)
@@ -186,7 +186,7 @@ def test_objects_of_a_running_cell_stop_the_robot() -> None:
 
 def test_a_snapshot_has_the_objects_and_the_robots() -> None:
     bench = Bench()
-    environment = bench.cell.parts["environment"]
+    environment = bench.cell.components["environment"]
     assert isinstance(environment, CellEnvironment)
     bench.run(1.0)
     environment.add([wall(3.0)], bench.cell.now)
@@ -212,7 +212,7 @@ def test_the_operator_sees_and_stops_a_mobile_robot() -> None:
         def now(self) -> int:
             return bench.cell.now
 
-    robots = Robots(bench.config, bench.cell.parts, Time())
+    robots = Robots(bench.config, bench.cell.components, Time())
     robot = robots.find("a")
     bench.run(1.0)
     bench.command("a", "MOVE_VELOCITY", linear=0.5, angular=0.0)
@@ -231,7 +231,7 @@ def test_the_operator_sees_and_stops_a_mobile_robot() -> None:
 def test_the_last_messages_come_before_the_end() -> None:
     bench = Bench()
     bench.run(1.0)
-    end_run(bench.cell.parts, bench.cell.now)
+    end_run(bench.cell.components, bench.cell.now)
     bench.wires.exchange.deliver()
     last = [
         (m.address, json.loads(m.payload)["payload"].get("type")) for m in bench.client.messages()
@@ -256,7 +256,7 @@ def test_an_empty_battery_is_no_fault_of_the_cell_and_reset_charges_it() -> None
 
 def test_the_shipped_warehouse_leaves_room_to_drive() -> None:
     cell = build_cell(load_config("fleet"))
-    hardware = cell.parts["fleet.hardware"]
+    hardware = cell.components["fleet.hardware"]
     assert isinstance(hardware, SimulatedHardware)
     mock = hardware.graph.mock
     assert mock is not None

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from tests.robots.mobile.rig import robot
 
-from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.robot_file import RobotFile
 from understudy.errors import ConfigError, Refused
-from understudy.ports.mobile import MotorLimits, MotorOutputs, TimedHardware
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.graph import DriverGraph, build_driver_graph
 from understudy.robots.mobile.hardware import Surroundings
+from understudy.robots.mobile.hardware_interface import MotorLimits, MotorOutputs, TimedHardware
 
 PLC = {"type": "PLC", "config": {"host": "192.0.2.1", "address": 100}}
 

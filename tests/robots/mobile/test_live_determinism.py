@@ -17,7 +17,7 @@ from tests.wire.nats.given import given_server
 
 from understudy.app.live import Live, Options
 from understudy.config import load_config
-from understudy.jobs.mobile.fleet import INBOX, Fleet
+from understudy.robots.mobile.runtime.fleet import INBOX, Fleet
 from understudy.wire.chat import Event
 
 PATIENCE_SECONDS = 60.0
@@ -98,7 +98,7 @@ async def until_now(client: Client, heard: Subscription) -> AsyncIterator[Msg]:
 
 async def _received(live: Live, messages: int) -> None:
     """Waits until the commands are in the inbox of the fleet; time does not run yet."""
-    fleet = live._cell.parts["fleet"]
+    fleet = live._cell.components["fleet"]
     assert isinstance(fleet, Fleet)
     async with asyncio.timeout(PATIENCE_SECONDS):
         while fleet.credit() > INBOX - messages:  # noqa: ASYNC110

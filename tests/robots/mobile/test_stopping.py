@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from tests.jobs.mobile.driven_fleet import DrivenFleet
 from tests.robots.mobile.random_worlds import DRIVES, robot
+from tests.robots.mobile.runtime.driven_fleet import DrivenFleet
 
-from understudy.config.mobile.kinematics import drives_of, wheel_rows, wheels_of
-from understudy.config.mobile.layout import Layout
 from understudy.motion.wheels import DIRECT
+from understudy.robots.mobile.config.kinematics import drives_of, wheel_rows, wheels_of
+from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
 from understudy.units import NS_PER_SECOND
 

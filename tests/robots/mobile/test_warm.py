@@ -6,8 +6,8 @@ import sys
 
 SCRIPT = """
 import sys
-from tests.jobs.mobile.driven_fleet import DrivenFleet, robot_file
-from understudy.config.mobile.layout import Layout
+from tests.robots.mobile.runtime.driven_fleet import DrivenFleet, robot_file
+from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.graph import build_driver_graph
 from understudy.robots.mobile.hardware import Surroundings
 from understudy.robots.mobile.warm import warm

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from understudy.config.mobile.profile import SimulationProfile
+from understudy.robots.mobile.config.profile import SimulationProfile
 from understudy.robots.mobile.world import Circle, Places, Polygon, Worlds
 from understudy.units import NS_PER_SECOND
 

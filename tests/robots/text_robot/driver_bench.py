@@ -7,7 +7,7 @@ from tests.robots.cable import Cable
 
 from understudy.agenda import advance
 from understudy.errors import Refused
-from understudy.ports import Part, Ticket
+from understudy.ports import Component, Ticket
 from understudy.robots.text_robot.driver import Config, TextTcpDriver, build
 from understudy.robots.text_robot.face import TextTcpFace
 from understudy.robots.text_robot.robot import Config as RobotConfig
@@ -57,12 +57,12 @@ class DriverBench(Cable):
         self.simulated = TextRobot("bench", robot_config, fault_source)
         face = TextTcpFace("bench.text_tcp", self.simulated, fault_source)
         fault_source.act_on({"bench": self.simulated, "bench.text_tcp": face})
-        parts: dict[str, Part] = {
+        parts: dict[str, Component] = {
             "bench": self.simulated,
             "bench.text_tcp": face,
             "scenario": fault_source,
         }
-        cell = Cell("bench", digest="", parts=parts, faces={"bench.text_tcp": face})
+        cell = Cell("bench", digest="", components=parts, faces={"bench.text_tcp": face})
         self.robot: TextTcpDriver = build(config)
         self.ended: list[Ended] = []
         self.robot.on_finished(lambda *end: self.ended.append(end))

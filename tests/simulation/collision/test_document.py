@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.parts import parts_of
+from tests.parts import components_of
 from tests.simulation.collision.around_bench import POST, arm, hits, names, send
 
 from understudy.app.build import load_cell
@@ -93,6 +93,6 @@ def test_the_base_of_an_arm_is_configurable() -> None:
 @pytest.mark.parametrize("cell", ["default", "g60_welding", "kuka_eki"])
 def test_every_shipped_cell_has_an_environment(cell: str) -> None:
     virtual_cell = load_cell(cell)
-    parts = parts_of(virtual_cell)
+    parts = components_of(virtual_cell)
     assert "environment" in parts
     assert any(name.endswith(".collision") for name in parts)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.parts import parts_of
+from tests.parts import components_of
 
 from understudy.app.build import load_cell
 from understudy.space.collision.arm_pair import ArmPair, PlacedArm
@@ -34,7 +34,7 @@ class Two:
             arm.enable(0)
 
     def part(self, name: str) -> Any:
-        return parts_of(self.cell)[name]
+        return components_of(self.cell)[name]
 
     @property
     def now(self) -> int:
@@ -164,13 +164,13 @@ def test_an_arm_and_a_kuka(tmp_path: Path) -> None:
 
 
 def test_robots_with_the_same_base_are_not_compared(tmp_path: Path) -> None:
-    assert "encounters" not in parts_of(Two(tmp_path, x=0).cell)
+    assert "encounters" not in components_of(Two(tmp_path, x=0).cell)
 
 
 def test_an_arm_without_environment_checks_is_not_compared(tmp_path: Path) -> None:
     text = CELL.format(how="report, check_environment: false", kind="arm", x=1300)
     (tmp_path / "cell.yaml").write_text(text)
-    assert "encounters" not in parts_of(load_cell(str(tmp_path / "cell.yaml")))
+    assert "encounters" not in components_of(load_cell(str(tmp_path / "cell.yaml")))
 
 
 def test_a_turn_of_the_first_joint_increases_the_distance(two: Two) -> None:

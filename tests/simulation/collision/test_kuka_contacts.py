@@ -7,7 +7,7 @@ import pytest
 from understudy.agenda import advance
 from understudy.app.build import build_cell
 from understudy.config import read_config
-from understudy.ports import TimedPart
+from understudy.ports import TimedComponent
 from understudy.robots.kuka.records import Record
 from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.simulation.cell import Cell
@@ -35,7 +35,7 @@ def cell(how: str = "report", keep: str = "clear") -> Cell:
 
 def say(cell: Cell, seq: int, kind: int = 0, **words: float) -> None:
     given = {word: value * MM for word, value in words.items()}
-    server = cell.parts["kuka"]
+    server = cell.components["kuka"]
     assert isinstance(server, KukaGcodeServer)
     server.submit(Record(seq, kind, given), cell.now)
 
@@ -45,7 +45,7 @@ def run(cell: Cell, seconds: float) -> None:
 
 
 def watched(cell: Cell) -> tuple[Any, list[Any]]:
-    watch: Any = cell.parts["kuka.collision"]
+    watch: Any = cell.components["kuka.collision"]
     found: list[Any] = []
     watch.on_collision(found.append)
     return watch, found
@@ -61,7 +61,7 @@ def test_a_contact_is_reported_and_the_robot_continues() -> None:
     assert "torch" in [c.link for c in found]
     assert {c.object for c in found} == {"post"}
     assert watch.contacts() == ()
-    assert here.parts["engine"].status(here.now).metrics.collisions_detected == len(found)
+    assert here.components["engine"].status(here.now).metrics.collisions_detected == len(found)
 
 
 @pytest.mark.parametrize("keep", ["clear", "keep"])
@@ -70,13 +70,13 @@ def test_a_contact_can_stop_the_robot_which_continues_if_configured(keep: str) -
     watch, found = watched(here)
     say(here, 1, Y=150.0, F=100.0)
     run(here, 10.0)
-    server, engine = here.parts["kuka"], here.parts["engine"]
+    server, engine = here.components["kuka"], here.components["engine"]
     assert isinstance(server, KukaGcodeServer)
     assert isinstance(engine, SimulationEngine)
     assert len(found) == 1
     assert watch.stopped
     assert found[0].text() in server.status(here.now).messages
-    assert here.parts["engine"].status(here.now).state == "ERROR"
+    assert here.components["engine"].status(here.now).state == "ERROR"
     stood = server.reading(here.now).pose.y
     assert 0.0 < stood < 100 * MM
     if keep == "clear":
@@ -108,7 +108,7 @@ def test_a_snapshot_is_invisible(at: float) -> None:
     other = cell()
     other.restore(snapshot)
     _, found = watched(other)
-    advance([p for p in other.parts.values() if isinstance(p, TimedPart)], plain.now)
+    advance([p for p in other.components.values() if isinstance(p, TimedComponent)], plain.now)
     other.advance(plain.now)
     assert found == [c for c in expected if c.at > here.now]
     assert other.snapshot() == plain.snapshot()

@@ -123,7 +123,7 @@ def test_a_broken_file_leaves_everything_as_it_was(
 
 
 def drive(cell: StandIn, *lines: str) -> None:
-    arm = cell._running()._cell.parts["arm"]
+    arm = cell._running()._cell.components["arm"]
     assert isinstance(arm, VirtualController)
 
     def send(live: Any) -> None:

@@ -113,7 +113,7 @@ def with_wire(config: Config, work: Callable[[EchoFace], Awaitable[None]]) -> No
 
     async def both() -> None:
         face = EchoFace()
-        cell = Cell("echo", digest="", parts={"echo": face}, faces={"echo": face})
+        cell = Cell("echo", digest="", components={"echo": face}, faces={"echo": face})
         pump = Pump(Exchange(cell))
         pump.start()
         server = config.server("echo", pump)
@@ -245,7 +245,9 @@ CA = str(Path(__file__).parents[1] / "nats/certificates/ca.pem")
 def test_a_missing_certificate_is_named(keys: dict[str, str], named: str) -> None:
     async def start() -> None:
         face = EchoFace()
-        pump = Pump(Exchange(Cell("echo", digest="", parts={"echo": face}, faces={"echo": face})))
+        pump = Pump(
+            Exchange(Cell("echo", digest="", components={"echo": face}, faces={"echo": face}))
+        )
         await Config(**keys).server("echo", pump).start()  # type: ignore[arg-type]
 
     with pytest.raises(ConfigError, match=named):

@@ -11,9 +11,9 @@ import msgspec
 import nats
 from nats.aio.client import Client as NatsPy
 
-from understudy.jobs.mobile.outbox import Entry, Outbox, SavedOutbox
 from understudy.ports import CONFIRMED, Rate, WireMessage
 from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
+from understudy.robots.mobile.runtime.outbox import Entry, Outbox, SavedOutbox
 from understudy.simulation.cell import Cell
 from understudy.units import NS_PER_MS
 from understudy.wire.exchange import Exchange
@@ -147,7 +147,7 @@ class Bench:
 
     def __init__(self, face: RobotFace, config: Config, *, rate: Rate, until: int | None) -> None:
         self.face = face
-        cell = Cell("bench", digest="", parts={"robot": face}, faces={"nats": face})
+        cell = Cell("bench", digest="", components={"robot": face}, faces={"nats": face})
         cell.clock_state.set_rate(rate)
         self.cell = cell
         self.finished = asyncio.Event()

@@ -98,7 +98,7 @@ class CountingFace(RobotFace):
 def turns_for(confirmations: int) -> int:
     """Turns of the exchange for confirmations that have arrived together."""
     face = CountingFace()
-    cell = InProcessCell(Cell("bench", digest="", parts={"robot": face}, faces={"nats": face}))
+    cell = InProcessCell(Cell("bench", digest="", components={"robot": face}, faces={"nats": face}))
     client = cell.connect("nats", "nats")
     for _ in range(confirmations):
         face.put(b"event")

@@ -118,7 +118,7 @@ class SlowBroker:
 def test_time_waits_in_lock_step_only(rate: Rate, waits: bool) -> None:
     async def test() -> None:
         face = RobotFace(events=100, per_tick=1)
-        cell = Cell("bench", digest="", parts={"robot": face}, faces={"nats": face})
+        cell = Cell("bench", digest="", components={"robot": face}, faces={"nats": face})
         cell.clock_state.set_rate(rate)
         wall = [0]
         pump = Pump(Exchange(cell), cell.clock_state, wall=lambda: wall[0])
@@ -138,7 +138,7 @@ def test_time_waits_in_lock_step_only(rate: Rate, waits: bool) -> None:
 def test_running_ahead_waits_for_the_broker() -> None:
     async def test() -> None:
         face = RobotFace(events=100, per_tick=1)
-        cell = Cell("bench", digest="", parts={"robot": face}, faces={"nats": face})
+        cell = Cell("bench", digest="", components={"robot": face}, faces={"nats": face})
         pump = Pump(Exchange(cell), cell.clock_state, wall=lambda: 0)
         sink = SlowBroker()
         connection = pump.open("nats", sink, "nats")

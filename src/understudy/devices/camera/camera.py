@@ -29,6 +29,7 @@ from understudy.devices.camera import (
     Share,
 )
 from understudy.devices.camera.scene import CameraScene, color_of
+from understudy.devices.camera.visible import VisibleCell
 from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports.device import DeviceAction, Mount, Preview
 from understudy.ports.faults import Faults
@@ -37,11 +38,10 @@ from understudy.sight.frame import Frame, FrameError, decode, encode
 from understudy.sight.lens import Lens, resized
 from understudy.sight.render import Light, Picture, render
 from understudy.sight.sensor import blurred, expose, noise_key, noisy_depth
-from understudy.simulation.ground_truth_vision import CameraModel
-from understudy.simulation.visible import VisibleCell
 from understudy.space.model.environment import place
 from understudy.space.transform import Array
 from understudy.units import MM, seconds
+from understudy.vision.ground_truth import CameraModel
 
 USUAL_EXPOSURE_MS = 10.0
 """At which the brightness of the light is as it is given."""

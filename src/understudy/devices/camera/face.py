@@ -21,7 +21,7 @@ from understudy.devices.camera import Exposure, Gain
 from understudy.errors import UNREADABLE, ConfigError
 from understudy.ports import Deps, Endpoint, WireMessage
 from understudy.ports.faults import Faults
-from understudy.ports.operation import parts_of
+from understudy.ports.operation import components_of
 from understudy.protocol.sessions import MessageOutbox, NotInjectable, ReadyPeers, SessionFace
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class OnlyId(Struct, frozen=True):
 
 def build(name: str, config: Config, robot: Any, deps: Deps) -> "CameraFace":
     """The face of the camera that is mounted on ``robot``."""
-    camera: Any = parts_of(robot).get("camera")
+    camera: Any = components_of(robot).get("camera")
     if camera is None:
         raise ConfigError("this robot has no camera", allowed="`camera: {…}` of the robot")
     return CameraFace(name.partition(".")[0], camera)

@@ -1,5 +1,6 @@
 """The scene of a virtual camera: the faces of everything that it may see."""
 
+from understudy.devices.camera.visible import VisibleBody, VisibleCell
 from understudy.errors import ConfigError
 from understudy.sight.face_set import (
     ROBOT_SIDES,
@@ -11,7 +12,6 @@ from understudy.sight.face_set import (
     top_of,
 )
 from understudy.sight.faces import Color, marker_face
-from understudy.simulation.visible import VisibleBody, VisibleCell
 from understudy.space.model.appearance import Appearance, BoardConfig, MarkerConfig
 from understudy.space.model.shapes import CollisionObject
 from understudy.space.transform import translation

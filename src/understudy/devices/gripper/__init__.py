@@ -19,7 +19,7 @@ TimeOut = Annotated[float, Meta(gt=0, le=600_000)]
 Millimetres = Annotated[float, Meta(ge=0, le=1000)]
 Pin = Annotated[int, Meta(ge=0, lt=32)]
 Channel = Annotated[int, Meta(ge=0, lt=8)]
-USES_PARTS = True
+USES_WORKPIECES = True
 
 
 # ── settings ──

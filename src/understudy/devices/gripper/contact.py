@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.ports.parts import PartReading
+from understudy.ports.workpieces import WorkpieceReading
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix
 
@@ -27,7 +27,7 @@ class Span(NamedTuple):
         return abs(self.offset) + self.width / 2.0 < opening / 2.0
 
 
-def span_along(tool: Pose, part: PartReading, axis: str) -> Span:
+def span_along(tool: Pose, part: WorkpieceReading, axis: str) -> Span:
     frame, own = matrix(tool), matrix(part.pose)
     along = frame[:3, AXES[axis]]
     cosines, (length, breadth, height) = np.abs(along @ own[:3, :3]), part.size
@@ -39,7 +39,7 @@ def span_along(tool: Pose, part: PartReading, axis: str) -> Span:
     return Span(width, float(along @ (own[:3, 3] - frame[:3, 3])))
 
 
-def seals(tool: Pose, part: PartReading, *, radius: float, reach: float, tilt: float) -> bool:
+def seals(tool: Pose, part: WorkpieceReading, *, radius: float, reach: float, tilt: float) -> bool:
     """Whether a cup at the tool point, which looks along the tool's Z, lies on a flat face of the
     part: near enough, flat enough, and with its whole rim on the face."""
     frame, own = matrix(tool), matrix(part.pose)

@@ -20,7 +20,7 @@ from understudy.ports import FaultSource
 from understudy.ports.device import DevicePins, Mount
 from understudy.ports.faults import Faults
 from understudy.ports.io import PinChange
-from understudy.ports.parts import PartReading
+from understudy.ports.workpieces import WorkpieceReading
 from understudy.units import DEG, MM, NS_PER_SECOND, whole_ns
 
 KPA = 1e3
@@ -161,7 +161,7 @@ class CupHardware:
         self._grasp.start(state.watch, now)
         return True
 
-    def _part_below(self, now: int) -> PartReading | None:
+    def _part_below(self, now: int) -> WorkpieceReading | None:
         tool, reach = self._grasp.tool(now), self._cup.reach_mm * MM
         if tool is None:
             return None

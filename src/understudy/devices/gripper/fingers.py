@@ -21,7 +21,7 @@ from understudy.ports import FaultSource
 from understudy.ports.device import DevicePins, Mount
 from understudy.ports.faults import Faults
 from understudy.ports.io import PinChange
-from understudy.ports.parts import PartReading
+from understudy.ports.workpieces import WorkpieceReading
 from understudy.units import MM, seconds, whole_ns
 
 BAR = 1e5
@@ -133,7 +133,7 @@ class FingerHardware:
                 part, state.target = None, min(self._fingers.closed_mm * MM, here)
             state.part = part.name if part else ""
 
-    def _part_between(self, opening: float, now: int) -> tuple[PartReading | None, float]:
+    def _part_between(self, opening: float, now: int) -> tuple[WorkpieceReading | None, float]:
         """The part on which the fingers close, and the opening at which they then stand."""
         closed, axis = min(self._fingers.closed_mm * MM, opening), self._fingers.axis
         width, height = (size * MM for size in self._fingers.pad_mm)

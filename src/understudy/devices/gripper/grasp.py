@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from understudy.devices.gripper.contact import STANDARD_GRAVITY, Vector, load_of
 from understudy.ports.device import Mount
-from understudy.ports.parts import PartReading
+from understudy.ports.workpieces import WorkpieceReading
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix
 from understudy.units import MM, NS_PER_MS, seconds
@@ -50,7 +50,7 @@ class Grasp:
     def tool(self, now: int) -> Pose | None:
         return None if self._tool_pose is None else self._tool_pose(now)
 
-    def found(self, region: tuple[float, float, float], now: int) -> list[PartReading]:
+    def found(self, region: tuple[float, float, float], now: int) -> list[WorkpieceReading]:
         """The resting parts in a box around the tool point, the nearest first."""
         tool = self.tool(now)
         if self._parts is None or tool is None:

@@ -3,24 +3,24 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from understudy.config.pick_place.hand_eye_job import HandEyeConfig
-from understudy.config.pick_place.vision import VisionConfig
 from understudy.errors import ConfigError, located_at
 from understudy.jobs.arm_motion import ControllerMotion
+from understudy.jobs.hand_eye.config import HandEyeConfig
 from understudy.jobs.hand_eye.equipment import Equipment
 from understudy.jobs.hand_eye.job import HandEyeJob
 from understudy.jobs.pick_place.build import JobSite, shot_of
-from understudy.jobs.vision_bridge import ProcessVision
-from understudy.ports import Part
+from understudy.ports import Component
 from understudy.units import NS_PER_MS, nanoseconds
+from understudy.vision.bridge import ProcessVision
+from understudy.vision.config import VisionConfig
 
 
 def hand_eye_parts(
     config: HandEyeConfig, vision: VisionConfig, site: JobSite, others: Mapping[str, Any]
-) -> dict[str, Part]:
+) -> dict[str, Component]:
     """The parts `hand_eye_motion` and `hand_eye`, and the vision process that they ask, if no other
     job of the robot has one. ``others``: the parts of those jobs."""
-    own: dict[str, Part] = {}
+    own: dict[str, Component] = {}
     with located_at("hand_eye.target"):
         config.target.check()
     asked = others.get("vision")

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from understudy.config.pick_place.hand_eye import calibration_of, calibration_text
-from understudy.config.pick_place.hand_eye_job import MOST_POSES, HandEyeConfig
 from understudy.errors import Refused
+from understudy.jobs.hand_eye.config import MOST_POSES, HandEyeConfig
 from understudy.jobs.hand_eye.doubts import doubt_text, doubts
 from understudy.jobs.hand_eye.equipment import Equipment
+from understudy.jobs.hand_eye.poses import Sighting, calibration_flanges
 from understudy.jobs.hand_eye.state import (
     MOST_MESSAGES,
     CaptureReply,
@@ -34,7 +34,6 @@ from understudy.jobs.hand_eye.state import (
     result_row,
 )
 from understudy.jobs.hand_eye.table import RUNNING, TRANSITIONS, Event
-from understudy.offline.hand_eye_poses import Sighting, calibration_flanges
 from understudy.ports import Ticket
 from understudy.ports.operation import Target
 from understudy.sight.calibrator import (
@@ -50,6 +49,7 @@ from understudy.space.matrix_rows import from_rows_mm, rows_mm
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, inverse, matrix, pose
 from understudy.units import MM, NS_PER_MS
+from understudy.vision.calibration_file import calibration_of, calibration_text
 
 SPARE_POSES = 5
 """Planned beyond those that are wanted, if the arm reaches them: some may have to be left out."""

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.config.pick_place.modes import ModesConfig, check_modes
 from understudy.jobs.arm_motion import ControllerMotion
+from understudy.jobs.modes.config import ModesConfig, check_modes
 from understudy.jobs.modes.controller_tools import ControllerTools
 from understudy.jobs.modes.manager import ModeManager, Surroundings
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.ports import Part
+from understudy.ports import Component
 from understudy.ports.modes import ObeysModes, Settles, ToolsInHand
 from understudy.ports.pick_place import Gripper, JobArm
 
@@ -22,7 +22,7 @@ def mode_parts(
     tools: ToolsInHand | None = None,
     gripper: Gripper | None = None,
     pick_place: PickPlaceManager | None = None,
-) -> dict[str, Part]:
+) -> dict[str, Component]:
     """The mode manager and its moves. ``tools``: a tool changer; without one, tools are changed by
     hand."""
     check_modes(config, arm.tools, automatic=tools is not None)

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from understudy.config.pick_place.modes import ModesConfig, TouchPlate
 from understudy.errors import Refused
+from understudy.jobs.modes.config import ModesConfig, TouchPlate
 from understudy.jobs.modes.table import PROGRESS, TRANSITIONS
 from understudy.ports import ControllerStatus, Finished, Ticket
 from understudy.ports.modes import (

@@ -3,30 +3,30 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from understudy.config.pick_place.check import check_sections
-from understudy.config.pick_place.cycle import ClassName, CycleConfig, Handshake, PinName
-from understudy.config.pick_place.detectors import DetectorChoice
-from understudy.config.pick_place.file import PickPlaceSections
-from understudy.config.pick_place.safety import SafetyConfig
-from understudy.config.pick_place.vision import VisionConfig
+from understudy.config.job_sections import PickPlaceSections
 from understudy.errors import ConfigError, located_at
 from understudy.jobs.arm_motion import ControllerMotion
-from understudy.jobs.pallet import PalletPattern
 from understudy.jobs.pick_place.choice import TargetChoice
+from understudy.jobs.pick_place.config import ClassName, CycleConfig, Handshake, PinName
+from understudy.jobs.pick_place.config_check import check_sections
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.jobs.pick_place.obstacle_check import ObstacleCheck
+from understudy.jobs.pick_place.pallet.pattern import PalletPattern
+from understudy.jobs.pick_place.pallet.reach import unreachable, unreachable_message
 from understudy.jobs.pick_place.safety import PickPlaceSafety
+from understudy.jobs.pick_place.safety_config import SafetyConfig
 from understudy.jobs.pick_place.steps import SetOutput, WaitInput, handshake
 from understudy.jobs.pick_place.work import Equipment, JobPins
-from understudy.jobs.vision_bridge import ProcessVision
-from understudy.offline.pick_place.pallet.reach import unreachable, unreachable_message
-from understudy.ports import FaultSource, Part
+from understudy.ports import Component, FaultSource
 from understudy.ports.pick_place import Gripper, JobArm
-from understudy.simulation.ground_truth_vision import CameraModel, GroundTruthVision, SeenParts
 from understudy.space.model.shapes import CollisionObject
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix
 from understudy.units import MM, nanoseconds
+from understudy.vision.bridge import ProcessVision
+from understudy.vision.config import VisionConfig
+from understudy.vision.detector_config import DetectorChoice
+from understudy.vision.ground_truth import CameraModel, GroundTruthVision, SeenWorkpieces
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class JobSite:
     arm: JobArm
     gripper: Gripper | None
     pins: JobPins | None
-    parts: SeenParts | None
+    parts: SeenWorkpieces | None
     camera: Callable[[], CameraModel]
     fault_source: FaultSource
     warn: Callable[[str], None]
@@ -48,11 +48,11 @@ class JobSite:
     has_camera: bool = False
 
 
-def pick_place_parts(sections: PickPlaceSections, site: JobSite) -> dict[str, Part]:
+def pick_place_parts(sections: PickPlaceSections, site: JobSite) -> dict[str, Component]:
     """The parts `motion`, `vision`, `pallet`, `source_pallet` and `pick_place`, those that the
     sections need; empty without the section `pickplace`."""
     cycle, pallet_config = sections.pickplace, sections.pallet
-    own: dict[str, Part] = {}
+    own: dict[str, Component] = {}
     pallet = source = None
     place = cycle.place_position if cycle is not None else None
     if pallet_config is not None:
@@ -162,7 +162,7 @@ def _obstacle_check(
     )
 
 
-def _sizes(parts: SeenParts, now: int) -> dict[str, tuple[float, float, float]]:
+def _sizes(parts: SeenWorkpieces, now: int) -> dict[str, tuple[float, float, float]]:
     """The sizes of the parts of the cell, by class."""
     readings = (parts.reading(name, now) for name in parts.names())
     return {each.class_name: each.size for each in readings}

@@ -9,11 +9,11 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from understudy.config.pick_place.cycle import CycleConfig
 from understudy.errors import Refused
+from understudy.jobs.pick_place.config import CycleConfig
+from understudy.jobs.pick_place.moves import CycleMove, CyclePoses, part_moves
+from understudy.jobs.pick_place.pick_pose import pick_poses
 from understudy.jobs.pick_place.safety import PickPlaceSafety
-from understudy.offline.pick_place.moves import CycleMove, CyclePoses, part_moves
-from understudy.offline.pick_place.pick_pose import pick_poses
 from understudy.ports.pick_place import (
     ArmReadings,
     Block,

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from understudy.config.pick_place.cycle import CycleConfig
 from understudy.errors import Refused
 from understudy.jobs.pick_place.choice import Exhausted, TargetChoice, Unfit
+from understudy.jobs.pick_place.config import CycleConfig
 from understudy.jobs.pick_place.safety import ADVICE, PickPlaceSafety
 from understudy.jobs.pick_place.script import CycleScript
 from understudy.jobs.pick_place.state import (

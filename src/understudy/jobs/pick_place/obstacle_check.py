@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.offline.pick_place.moves import CycleMove, Leg
-from understudy.offline.pick_place.obstacles import blocks, unexplained
+from understudy.jobs.pick_place.moves import CycleMove, Leg
+from understudy.jobs.pick_place.obstacles import blocks, unexplained
 from understudy.ports.pick_place import Block, SweepsMoves, SweptMove, VisionResult
 from understudy.space.model.shapes import CollisionObject
 from understudy.space.pose import ORIGIN, Pose

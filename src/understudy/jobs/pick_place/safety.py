@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from understudy.config.pick_place.cycle import CycleConfig
-from understudy.config.pick_place.safety import SafetyConfig, Zone
 from understudy.errors import Refused
-from understudy.offline.pick_place.moves import CycleMove
+from understudy.jobs.pick_place.config import CycleConfig
+from understudy.jobs.pick_place.moves import CycleMove
+from understudy.jobs.pick_place.safety_config import SafetyConfig, Zone
 from understudy.ports.pick_place import GripperStatus, PickPlaceError
 from understudy.space.pose import Pose
 from understudy.units import MM, NS_PER_MS

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from understudy.config.pick_place.cycle import CycleConfig
 from understudy.jobs.pick_place.choice import Chosen, Unfit
+from understudy.jobs.pick_place.config import CycleConfig
+from understudy.jobs.pick_place.moves import Leg, above, line, scan_moves
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import (
     Grip,
@@ -17,7 +18,6 @@ from understudy.jobs.pick_place.steps import (
 )
 from understudy.jobs.pick_place.table import State
 from understudy.jobs.pick_place.work import Equipment
-from understudy.offline.pick_place.moves import Leg, above, line, scan_moves
 from understudy.ports.pick_place import ReachCheck
 from understudy.units import MM
 

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from understudy.config.pick_place.cycle import HandshakeStep, Insert, PinName
+from understudy.jobs.pick_place.config import HandshakeStep, Insert, PinName
 from understudy.ports.operation import Target
 from understudy.space.pose import Pose
 from understudy.units import NS_PER_MS

@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from understudy.config.pick_place.cycle import CycleConfig, PinName
 from understudy.errors import Refused
+from understudy.jobs.pick_place.config import CycleConfig, PinName
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import (
     Grip,

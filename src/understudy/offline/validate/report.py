@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from understudy.jobs.pick_place.record import WorkpieceTimes, parts_document
 from understudy.offline.json_stream import Listed
-from understudy.offline.pick_place.record import PartTimes, parts_document
 from understudy.offline.validate.lines import LineReport, LineTable
 from understudy.space.collision.detector import LeftOut
 from understudy.space.collision.sweep import EPS
@@ -107,7 +107,7 @@ class Report:
     wall_s: float = 0.0
     course: Course = field(default_factory=Course)
     unkept: Mapping[str, int] = field(default_factory=dict)
-    parts: tuple[PartTimes, ...] = ()
+    parts: tuple[WorkpieceTimes, ...] = ()
     """Of a pick & place job: its parts one by one."""
 
     @property

@@ -23,10 +23,10 @@ from msgspec import Struct
 from understudy.errors import UNREADABLE, Refused
 from understudy.operator.doors.beside import Door, DoorSession
 from understudy.operator.doors.lock import OPEN, Admission, Lock
-from understudy.operator.fleet import NO_FLEET
 from understudy.ports import HANG_UP
 from understudy.ports.hmi import NOT_A_REQUEST, Known, Watch, WatchesFleet
 from understudy.protocol.sessions import Outbox
+from understudy.robots.mobile.commands import NO_FLEET
 
 LENGTH = struct.Struct(">I")
 LONGEST_REQUEST = 64 * 1024

@@ -4,20 +4,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.config.pick_place.file import SECTIONS as JOB_SECTIONS  # noqa: F401
-from understudy.config.pick_place.position import Position
+from understudy.config.job_sections import SECTIONS as JOB_SECTIONS  # noqa: F401
+from understudy.config.position import Position
 from understudy.devices.io.pins import Config as IoConfig
 from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
 from understudy.space.model.environment import CollisionConfig, ObjectConfig
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
-    from understudy.jobs.program_run import ProgramRun
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
     from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
     from understudy.ports.pick_place import JobArm
     from understudy.robots.arm.controller import VirtualController
+    from understudy.simulation.program.run import ProgramRun
 
 
 Axes6 = tuple[float, float, float, float, float, float]
@@ -118,8 +118,8 @@ def robot_model(config: Config, robot: "VirtualController") -> "RobotModel":
 
 
 def program_run(robot: "VirtualController") -> "ProgramRun":
-    from understudy.jobs.gcode_language import GcodeLanguage
-    from understudy.jobs.program_run import ProgramRun
+    from understudy.robots.grblhal.language import GcodeLanguage
+    from understudy.simulation.program.run import ProgramRun
 
     return ProgramRun(robot, GcodeLanguage(robot.arm.options.dialect))
 

@@ -20,10 +20,10 @@ from understudy.motion.path import Floats
 from understudy.ports import (
     AnalogIO,
     ClockState,
+    Component,
     ControllerStatus,
     DigitalIO,
     JointState,
-    Part,
     Tally,
 )
 from understudy.ports.controller import JointListener, StatusListener
@@ -161,7 +161,7 @@ def _changed(values: SettingValues, number: int, text: str) -> SettingValues | R
 
 
 class VirtualController:
-    """The document's IMotionController on simulated time; a `Part` of the cell."""
+    """The document's IMotionController on simulated time; a `Component` of the cell."""
 
     def __init__(self, name: str, arm: Arm, *, io: VirtualIO, clock_state: ClockState) -> None:
         self.name = name
@@ -217,9 +217,9 @@ class VirtualController:
         guard.on_limit(self._drives.limit_tip_speed)
 
     @property
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, Component]:
         """The parts of this robot by name: pins, devices, collision watch."""
-        watch: dict[str, Part] = {"collision": self.collision} if self.collision else {}
+        watch: dict[str, Component] = {"collision": self.collision} if self.collision else {}
         return {"io": self.io, **self._devices, **watch}
 
     @property

@@ -28,8 +28,8 @@ from understudy.motion.stream import Queue, Stream, time_in
 from understudy.motion.tool_speed import axis_speeds
 from understudy.ports import ControllerStatus
 from understudy.ports.hmi import Pins, RobotView
-from understudy.ports.parts import Load
 from understudy.ports.refusals import BUSY, LOCKED
+from understudy.ports.workpieces import Load
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.grblhal.controller import Override
 from understudy.simulation.collision.contact import Contact

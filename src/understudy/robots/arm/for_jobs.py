@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from understudy.errors import Refused
+from understudy.jobs.pick_place.moves import move_of
 from understudy.motion.path import Floats, Path
-from understudy.offline.pick_place.moves import move_of
 from understudy.ports.controller import MotionController
 from understudy.ports.operation import Target
 from understudy.ports.pick_place import JobArm

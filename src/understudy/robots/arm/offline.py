@@ -61,9 +61,9 @@ from understudy.robots.arm.tools import ArmTools
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.body import Body
-from understudy.simulation.parts.sequence import PartStage
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build
+from understudy.simulation.workpieces.sequence import WorkpieceStage
 from understudy.space.collision.sweep import Sweeper
 from understudy.space.model.environment import Environment, Read, place
 from understudy.space.model.shapes import CollisionObject
@@ -490,7 +490,7 @@ class ArmOffline:
     def subject(self, program: str) -> Subject:
         return arm_subject(program, self._config, self._robot)
 
-    def arm_at(self, stage: PartStage, tool: int) -> Arm:
+    def arm_at(self, stage: WorkpieceStage, tool: int) -> Arm:
         """The arm with a tool and what it holds, among the parts that rest around it."""
         own: Config = self._config.robots[self._robot].config
         driven, load = arm_of(self._config, self._robot), stage.load

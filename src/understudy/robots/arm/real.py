@@ -1,16 +1,16 @@
 """The driver of a real arm: a grblHAL driver with the joints of the simulated arm."""
 
 from understudy.config import CellConfig
-from understudy.jobs.gcode_language import GcodeLanguage
-from understudy.jobs.joint_lines import JointLines
-from understudy.jobs.program_run import ProgramRun
 from understudy.ports.operation import RealClient
 from understudy.robots.arm.controller import VirtualController
 from understudy.robots.arm.for_jobs import real_job_arm
+from understudy.robots.arm.joint_lines import JointLines
 from understudy.robots.arm.offline import motion_setup
 from understudy.robots.arm.operator import ArmActions
 from understudy.robots.grblhal.driver import Config as GrblHalConfig
 from understudy.robots.grblhal.driver import GrblHalDriver, build
+from understudy.robots.grblhal.language import GcodeLanguage
+from understudy.simulation.program.run import ProgramRun
 
 
 def real_client(config: CellConfig, name: str, robot: VirtualController) -> RealClient:

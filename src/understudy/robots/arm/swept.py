@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from understudy.errors import Refused
+from understudy.jobs.pick_place.moves import move_of
 from understudy.motion.path import Floats
-from understudy.offline.pick_place.moves import move_of
 from understudy.ports.pick_place import Block, SweptMove, Touch
 from understudy.robots.arm.mover import ArmMover
 from understudy.simulation.collision.body import Body

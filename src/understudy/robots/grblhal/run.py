@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from understudy.errors import Refused
 from understudy.gcode import Problem, parse
-from understudy.jobs.gcode_language import GcodeLanguage
-from understudy.jobs.line_feed import OLDEST, LineEvents, LineFeed
-from understudy.jobs.program_run import ProgramRun
 from understudy.robots.grblhal.controller import Notice
+from understudy.robots.grblhal.language import GcodeLanguage
 from understudy.robots.grblhal.operator import MachineActions
 from understudy.robots.grblhal.texts import ERRORS
+from understudy.simulation.program.line_feed import OLDEST, LineEvents, LineFeed
+from understudy.simulation.program.run import ProgramRun
 
 if TYPE_CHECKING:
     from understudy.robots.grblhal.machine.machine import Machine

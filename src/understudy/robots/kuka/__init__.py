@@ -9,11 +9,11 @@ from understudy.space.model.environment import CollisionConfig, ObjectConfig
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
-    from understudy.jobs.program_run import ProgramRun
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
     from understudy.ports.operation import OperatorActions, RobotModel, Sender
     from understudy.robots.kuka.robot import KukaGcodeServer
+    from understudy.simulation.program.run import ProgramRun
 
 
 NO_REAL_CLIENT = (

@@ -21,7 +21,7 @@ from understudy.errors import Refused
 from understudy.motion.odometer import Odometer, OdometerState
 from understudy.motion.path import Floats, empty_path
 from understudy.motion.plan import Plan, empty_law
-from understudy.ports import Part, State, Tally
+from understudy.ports import Component, State, Tally
 from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.hmi import PanelRow, Pins, RobotView
 from understudy.ports.refusals import INHIBITED
@@ -117,7 +117,7 @@ class Saved(Struct):
 
 
 class KukaGcodeServer:
-    """`GcodeServer`, `Part` and `Injectable`; also the `Mover` that its collision watch follows."""
+    """`GcodeServer`, `Component` and `Injectable`; also the `Mover` of its collision watch."""
 
     def __init__(
         self, name: str, model: KukaModel, options: ServerOptions, log: Callable[[str], None]
@@ -150,7 +150,7 @@ class KukaGcodeServer:
         self._inhibited = False
         self._executed = 0
         self._odometer = Odometer(self._tip_positions)
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, Component] = {}
         self.collision: CollisionWatch | None = None
 
     # ── records ──

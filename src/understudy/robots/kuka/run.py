@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from understudy.errors import Refused
 from understudy.gcode.blocks import Problem, number_text
-from understudy.jobs.line_feed import LineEvents, LineFeed
-from understudy.jobs.program_run import ProgramRun
 from understudy.ports.program import Switched
 from understudy.robots.kuka.frames import UNIT_OF
 from understudy.robots.kuka.operator import KukaActions
 from understudy.robots.kuka.program import ReadLine, Step, read_line, read_lines
 from understudy.robots.kuka.records import BASES, HOMES, LINEAR, TOOLS, Record
 from understudy.robots.kuka.robot import KukaGcodeServer
+from understudy.simulation.program.line_feed import LineEvents, LineFeed
+from understudy.simulation.program.run import ProgramRun
 
 BEFORE_FIRST = -1
 """Line number of the records that are sent before the first line of a program."""

@@ -61,7 +61,7 @@ def group_wires(
     robots: Mapping[str, Config], head: Any, find: Callable[[str], tuple[str, str]]
 ) -> "Mapping[str, Wire]":
     """The wire of the endpoint `nats`."""
-    from understudy.config.mobile.server import wire_of
+    from understudy.robots.mobile.config.server import wire_of
 
     files = {name: config.file for name, config in robots.items()}
     return {"nats": wire_of(files, head.nats, find)}

@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from understudy.ports import CONFIRMED, Endpoint, WireMessage
-from understudy.ports.mobile import FleetLink
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
+from understudy.robots.mobile.hardware_interface import FleetLink
 
 ENDPOINTS = {"": Endpoint(wires=("nats",))}
 ACKNOWLEDGED = b"+ACK"

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from understudy.config.mobile.profile import (
+from understudy.robots.mobile.config.profile import (
     BarcodeMarker,
     InitialState,
     ProfilePose,
     SimulationProfile,
 )
-from understudy.config.mobile.robot_file import RobotFile
+from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.units import DEG
 
 if TYPE_CHECKING:

@@ -8,14 +8,12 @@ from zlib import crc32
 import numpy as np
 from msgspec.structs import replace
 
-from understudy.config.mobile.kinematics import outlines_of
-from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.robot_file import LidarConfig, RobotFile
 from understudy.errors import Refused
-from understudy.jobs.mobile.commands import COMMANDS, REASONS
-from understudy.jobs.mobile.fleet import Fleet
-from understudy.jobs.mobile.tick import STATUSES, STOPS
-from understudy.ports.fleet import (
+from understudy.ports.hmi import RobotView
+from understudy.robots.mobile.config.kinematics import outlines_of
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.robot_file import LidarConfig, RobotFile
+from understudy.robots.mobile.fleet_interface import (
     FleetColumns,
     FleetLinkState,
     FleetListener,
@@ -25,8 +23,10 @@ from understudy.ports.fleet import (
     Marker,
     RequestKind,
 )
-from understudy.ports.hmi import RobotView
 from understudy.robots.mobile.graph import DriverGraph
+from understudy.robots.mobile.runtime.commands import COMMANDS, REASONS
+from understudy.robots.mobile.runtime.fleet import Fleet
+from understudy.robots.mobile.runtime.tick import STATUSES, STOPS
 from understudy.robots.mobile.sensors import mount_of, ray_angles
 from understudy.units import MM
 

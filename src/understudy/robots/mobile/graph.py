@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.config.mobile.layout import Layout
 from understudy.errors import Refused
 from understudy.ports import State
-from understudy.ports.mobile import (
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.hardware import MockHardware, Surroundings
+from understudy.robots.mobile.hardware_interface import (
     Bools,
     Floats,
     IoDriver,
@@ -31,7 +32,6 @@ from understudy.ports.mobile import (
     SensorDriver,
     TimedHardware,
 )
-from understudy.robots.mobile.hardware import MockHardware, Surroundings
 from understudy.robots.mobile.real import RealHardware
 
 Log = Callable[[str], None]

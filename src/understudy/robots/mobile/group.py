@@ -5,23 +5,23 @@ from typing import Any
 
 import numpy as np
 
-from understudy.config.mobile.fleet_keys import FleetKeys
-from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.planner import planner_config, read_graph
-from understudy.config.mobile.seeds import seed_of
-from understudy.config.mobile.server import robot_file
 from understudy.errors import located_at
-from understudy.jobs.mobile.fleet import Fleet
-from understudy.jobs.mobile.planner.built_in import BuiltInPlanner
-from understudy.ports import Deps, Group, Part, State
-from understudy.ports.mobile import Rows
+from understudy.ports import Component, Deps, Group, State
 from understudy.robots.mobile import Config
+from understudy.robots.mobile.config.fleet_keys import FleetKeys
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.planner import planner_config, read_graph
+from understudy.robots.mobile.config.seeds import seed_of
+from understudy.robots.mobile.config.server import robot_file
 from understudy.robots.mobile.face import FleetFace
 from understudy.robots.mobile.files import robot_of
 from understudy.robots.mobile.fleet_map import FleetMap
 from understudy.robots.mobile.graph import DriverGraph, build_driver_graph
 from understudy.robots.mobile.hardware import Surroundings
+from understudy.robots.mobile.hardware_interface import Rows
+from understudy.robots.mobile.planner.built_in import BuiltInPlanner
 from understudy.robots.mobile.robot import MobileRobot
+from understudy.robots.mobile.runtime.fleet import Fleet
 from understudy.robots.mobile.surroundings import solids_for
 from understudy.robots.mobile.world import Solid
 from understudy.space.model.environment import Environment
@@ -52,7 +52,7 @@ def build(robots: Mapping[str, Config], head: Any, deps: Deps) -> Group:
         name: MobileRobot(layout, row, fleet, graph, estops[row])
         for name, row in layout.robot_rows.items()
     }
-    shared: dict[str, Part] = {
+    shared: dict[str, Component] = {
         "fleet": fleet,
         "fleet.hardware": SimulatedHardware(layout, graph, fleet),
         **({} if planner is None else {"fleet.planner": planner}),
@@ -61,7 +61,7 @@ def build(robots: Mapping[str, Config], head: Any, deps: Deps) -> Group:
     return Group(parts, shared, {"nats": face})
 
 
-def _devices(graph: DriverGraph) -> dict[str, Part]:
+def _devices(graph: DriverGraph) -> dict[str, Component]:
     """The connections to the devices of REAL robots."""
     hardware = graph.real_hardware
     drivers = hardware.callers().values() if hardware else ()
@@ -92,8 +92,8 @@ def _planner(
 
 
 class SimulatedHardware:
-    """The hardware of all robots as a `Part` that `SeesEnvironment`: the objects of the cell are
-    obstacles of the simulated robots. The part `environment` saves these objects."""
+    """The hardware of all robots as a `Component` that `SeesEnvironment`: the objects of the cell
+    are obstacles of the simulated robots. The part `environment` saves these objects."""
 
     def __init__(self, layout: Layout, graph: DriverGraph, fleet: Fleet) -> None:
         self.heights = [robot.dimensions.height_mm * MM for robot in layout.robots]

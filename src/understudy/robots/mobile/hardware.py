@@ -16,13 +16,19 @@ import numpy as np
 from msgspec import Struct
 
 from understudy.chance import draw
-from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.robot_file import RobotFile, ScannerConfig
 from understudy.errors import Refused
 from understudy.ports import State
-from understudy.ports.mobile import Floats, MotorFault, Obstacles, RobotReadings, Rows
 from understudy.robots.mobile import drive, motors, scenario, sensors
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.robot_file import RobotFile, ScannerConfig
 from understudy.robots.mobile.field import AHEAD, HALF_LENGTH, HALF_WIDTH, outline_clearances
+from understudy.robots.mobile.hardware_interface import (
+    Floats,
+    MotorFault,
+    Obstacles,
+    RobotReadings,
+    Rows,
+)
 from understudy.robots.mobile.io import MockIo
 from understudy.robots.mobile.motors import MockMotors, Pose
 from understudy.robots.mobile.scenario import Faults, Scenario, profile_of

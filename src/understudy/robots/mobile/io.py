@@ -16,10 +16,10 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from understudy.chance import draw
-from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.robot_file import RobotFile
-from understudy.ports.mobile import Bools, Floats, Rows
 from understudy.robots.mobile import axes
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.robot_file import RobotFile
+from understudy.robots.mobile.hardware_interface import Bools, Floats, Rows
 from understudy.robots.mobile.tables import Columns, columns, restore
 from understudy.units import LATEST, NS_PER_SECOND
 

@@ -12,17 +12,19 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from understudy.config.mobile.kinematics import (
+from understudy.errors import Refused
+from understudy.motion.wheels import DIRECT, Wheels
+from understudy.robots.mobile import axes, drive
+from understudy.robots.mobile.config.kinematics import (
     base_of,
     drives_of,
     track_of,
     wheel_rows,
     wheels_of,
 )
-from understudy.config.mobile.layout import Layout
-from understudy.errors import Refused
-from understudy.motion.wheels import DIRECT, Wheels
-from understudy.ports.mobile import (
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.drive import STEERING
+from understudy.robots.mobile.hardware_interface import (
     RESET_COOLDOWN,
     RESET_NOT_ALLOWED,
     Bools,
@@ -33,8 +35,6 @@ from understudy.ports.mobile import (
     MotorReadings,
     Rows,
 )
-from understudy.robots.mobile import axes, drive
-from understudy.robots.mobile.drive import STEERING
 from understudy.robots.mobile.tables import Columns, columns, restore
 from understudy.space.compiled import compiled
 from understudy.units import nanoseconds, seconds

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from understudy.config.mobile.kinematics import centre_ahead
-from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.profile import ProfilePose
 from understudy.errors import Refused
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import RobotView
-from understudy.ports.mobile import MasterLink, MasterSettings, Rows
 from understudy.ports.operation import VehicleBody
 from understudy.ports.refusals import ESTOP
+from understudy.robots.mobile.config.kinematics import centre_ahead
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.profile import ProfilePose
 from understudy.robots.mobile.faults import FAULTS
+from understudy.robots.mobile.hardware_interface import MasterLink, MasterSettings, Rows
 from understudy.units import MM
 
 if TYPE_CHECKING:
-    from understudy.jobs.mobile.fleet import Fleet
     from understudy.robots.mobile.graph import DriverGraph
+    from understudy.robots.mobile.runtime.fleet import Fleet
 
 FAULT_CODE = "SIM_FAULT"
 NO_HARDWARE = Refused("this robot is REAL: its hardware is not simulated")
@@ -144,7 +144,7 @@ class MobileRobot:
 
     def under_master(self, settings: MasterSettings, epoch: int) -> MasterLink:
         """`UnderMaster`."""
-        from understudy.jobs.mobile.vda5050.link import MasterOfRobot
+        from understudy.robots.mobile.vda5050.link import MasterOfRobot
 
         return MasterOfRobot(self._fleet, self._row, settings, epoch)
 

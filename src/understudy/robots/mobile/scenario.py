@@ -11,9 +11,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from understudy.chance import draw
-from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.profile import FaultRule, SimulationProfile
-from understudy.ports.mobile import MotorFault
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.profile import FaultRule, SimulationProfile
+from understudy.robots.mobile.hardware_interface import MotorFault
 from understudy.robots.mobile.io import MockIo
 from understudy.robots.mobile.motors import MockMotors
 from understudy.robots.mobile.sensors import MockSensors

@@ -16,14 +16,14 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from understudy.config.mobile.kinematics import centre_ahead, outlines_of, track_of
-from understudy.config.mobile.layout import DeviceRow, Layout
-from understudy.config.mobile.profile import BarcodeMarker, BarcodeScan
-from understudy.config.mobile.robot_file import LidarConfig, RobotFile, ScannerConfig
 from understudy.motion.ticks import wrapped
-from understudy.ports.mobile import Bools, Floats, LidarReadings, Rows, Scan
 from understudy.robots.mobile import drive
+from understudy.robots.mobile.config.kinematics import centre_ahead, outlines_of, track_of
+from understudy.robots.mobile.config.layout import DeviceRow, Layout
+from understudy.robots.mobile.config.profile import BarcodeMarker, BarcodeScan
+from understudy.robots.mobile.config.robot_file import LidarConfig, RobotFile, ScannerConfig
 from understudy.robots.mobile.field import NEAR, watched_way
+from understudy.robots.mobile.hardware_interface import Bools, Floats, LidarReadings, Rows, Scan
 from understudy.robots.mobile.lidar import look, scan
 from understudy.robots.mobile.tables import Columns, columns, restore
 from understudy.robots.mobile.world import Worlds

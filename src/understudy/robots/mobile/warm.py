@@ -4,15 +4,15 @@ from typing import Any
 
 import msgspec
 
-from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.planner import PlannerConfig
-from understudy.config.mobile.robot_file import RobotFile
-from understudy.jobs.mobile.fleet import Fleet
-from understudy.jobs.mobile.messages import MoveToPoint
-from understudy.jobs.mobile.messages import Pose as Place
-from understudy.jobs.mobile.planner.built_in import BuiltInPlanner
 from understudy.ports import WireMessage
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.planner import PlannerConfig
+from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
+from understudy.robots.mobile.planner.built_in import BuiltInPlanner
+from understudy.robots.mobile.runtime.fleet import Fleet
+from understudy.robots.mobile.runtime.messages import MoveToPoint
+from understudy.robots.mobile.runtime.messages import Pose as Place
 from understudy.robots.mobile.world import Circle, Polygon
 from understudy.units import NS_PER_MS
 

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from understudy.config.mobile.profile import Obstacle, ObstacleChange, SimulationProfile
+from understudy.robots.mobile.config.profile import Obstacle, ObstacleChange, SimulationProfile
 from understudy.units import nanoseconds
 
 Floats = NDArray[np.float64]

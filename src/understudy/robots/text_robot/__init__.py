@@ -6,9 +6,9 @@ from understudy.robots.text_robot.robot import FAULTS, Config, TextRobot, build
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
-    from understudy.jobs.program_run import ProgramRun
     from understudy.offline.robot import OfflineRobot
     from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
+    from understudy.simulation.program.run import ProgramRun
 
 __all__ = ["FAULTS", "Config", "TextRobot", "build"]
 

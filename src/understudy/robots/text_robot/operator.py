@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from understudy.errors import Refused
-from understudy.ports import Ticket, TimedPart
+from understudy.ports import Ticket, TimedComponent
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
 from understudy.robots.text_robot.interface import PoseReading, PoseRobot
 from understudy.space.pose import Pose
@@ -13,7 +13,7 @@ STEPS_ONLY = Refused("this robot jogs in steps only: give step")
 NO_AXIS = Refused("this robot homes as a whole: give no axis")
 
 
-class Robot(PoseRobot, TimedPart, Protocol):
+class Robot(PoseRobot, TimedComponent, Protocol):
     """The simulated robot, or its driver."""
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from understudy.errors import Refused
-from understudy.jobs.line_feed import LineEvents, LineFeed
-from understudy.jobs.program_run import ProgramRun
 from understudy.ports.program import Switched
 from understudy.robots.text_robot.interface import PoseRobot
 from understudy.robots.text_robot.operator import Robot, TextRobotActions
 from understudy.robots.text_robot.program import Move, ReadLine, read_lines
+from understudy.simulation.program.line_feed import LineEvents, LineFeed
+from understudy.simulation.program.run import ProgramRun
 
 
 class MoveLanguage:

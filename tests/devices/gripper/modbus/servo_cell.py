@@ -13,8 +13,8 @@ from understudy.devices.gripper.modbus.frames import Frame, build_frame, frame_r
 from understudy.devices.gripper.modbus.server import respond
 from understudy.devices.gripper.modbus.virtual_gripper import VirtualDevice
 from understudy.errors import Refused
-from understudy.simulation.parts.cell_parts import CellParts
-from understudy.simulation.parts.config import PartConfig
+from understudy.simulation.workpieces.config import WorkpieceConfig
+from understudy.simulation.workpieces.workpieces import Workpieces
 from understudy.units import NS_PER_SECOND
 from understudy.wire.exchange import InProcessCell
 
@@ -58,21 +58,21 @@ class ServoCell:
         self.gripper.on_lost(lambda now: self.lost.append(now / NS_PER_SECOND))
         self.advance(3.0)
         if width:
-            put = PartConfig(
+            put = WorkpieceConfig(
                 name="part", dimensions_mm=(20.0, width, 40.0), position_mm=(770.0, 0.0, HEIGHT)
             )
             assert self.parts.add(put, self.cell.now) is None
 
     @property
     def gripper(self) -> GripperController:
-        found = self.cell.parts["g60.gripper"]
+        found = self.cell.components["g60.gripper"]
         assert isinstance(found, GripperController)
         return found
 
     @property
-    def parts(self) -> CellParts:
-        found = self.cell.parts["parts"]
-        assert isinstance(found, CellParts)
+    def parts(self) -> Workpieces:
+        found = self.cell.components["parts"]
+        assert isinstance(found, Workpieces)
         return found
 
     @property

@@ -43,7 +43,7 @@ def live_of(make: str = "robotiq_2f85", *, real: str = "", **servo: Any) -> Live
 
 
 def gripper_of(live: Live) -> GripperController:
-    found = live._cell.parts["g60.gripper"]
+    found = live._cell.components["g60.gripper"]
     assert isinstance(found, GripperController)
     return found
 

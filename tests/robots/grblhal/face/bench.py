@@ -68,7 +68,7 @@ class Bench:
     def robot(self) -> Any:
         cell = self.virtual_cell.timed_cell
         assert isinstance(cell, Cell)
-        return cell.parts[self.endpoint.partition(".")[0]]
+        return cell.components[self.endpoint.partition(".")[0]]
 
     def idle(self, patience: float = 600.0) -> list[str]:
         """Let time run until nothing is in progress."""

@@ -126,7 +126,7 @@ def firmware(path: Path) -> Iterator[Wire]:
 def our_machine() -> Iterator[Wire]:
     built = build_cell(load_config(str(CELL)))
     cell = InProcessCell(built)
-    yield MachineWire(cell, cell.connect("machine.grblhal"), built.parts["machine"])
+    yield MachineWire(cell, cell.connect("machine.grblhal"), built.components["machine"])
 
 
 @contextmanager

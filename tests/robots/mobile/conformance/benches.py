@@ -18,10 +18,10 @@ from tests.robots.mobile.conformance.far_ends import (
 )
 from tests.robots.mobile.rig import PROFILE, document
 
-from understudy.config.mobile import read_robot_file
-from understudy.config.mobile.layout import Layout
-from understudy.ports.mobile import MotorOutputs, MotorReadings, TimedHardware
+from understudy.robots.mobile.config import read_robot_file
+from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
+from understudy.robots.mobile.hardware_interface import MotorOutputs, MotorReadings, TimedHardware
 from understudy.robots.mobile.real import RealHardware
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 

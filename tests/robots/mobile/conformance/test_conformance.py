@@ -22,7 +22,12 @@ from tests.robots.mobile.conformance.benches import (
 )
 
 from understudy.errors import Refused
-from understudy.ports.mobile import IoDriver, MotorDriver, MotorLimits, SensorDriver
+from understudy.robots.mobile.hardware_interface import (
+    IoDriver,
+    MotorDriver,
+    MotorLimits,
+    SensorDriver,
+)
 
 INPUTS = np.array([0, 1, 2], np.int64)
 ESTOP = np.array([0], np.int64)

@@ -34,8 +34,8 @@ from tests.robots.mobile.real.virtual_drive import (
 )
 
 from understudy.errors import ConfigError
-from understudy.ports.mobile import MotorLimits
 from understudy.protocol.can_frames import SIZE, CanFrame, unpack
+from understudy.robots.mobile.hardware_interface import MotorLimits
 from understudy.robots.mobile.real.canopen.bus import CanopenDriver
 from understudy.robots.mobile.real.canopen.cia402 import STATES, STEPS, State, state_of
 from understudy.robots.mobile.real.canopen.services import Sdo, answer_to

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.robots.mobile.real.virtual_device import LineDevice, ModbusDevice, VirtualDevice
 
-from understudy.config.mobile import read_robot_file
-from understudy.config.mobile.layout import Layout
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
-from understudy.ports.mobile import MotorOutputs
+from understudy.robots.mobile.config import read_robot_file
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.hardware_interface import MotorOutputs
 from understudy.robots.mobile.real import RealHardware
 from understudy.robots.mobile.real.driver_lines import line_of
 from understudy.robots.mobile.real.registers import halves, number
@@ -26,7 +26,7 @@ ROWS = np.array([0], np.int64)
 MOTORS = np.array([0, 1, 2], np.int64)
 LEFT, RIGHT, GRIPPER = 0, 100, 200
 LIDAR, SCANNER, BATTERY = 300, 310, 340
-EXAMPLE = Path(__file__).parents[3] / "config/mobile/robot_config.json"
+EXAMPLE = Path(__file__).parents[3] / "robots/mobile/config/robot_config.json"
 
 
 DRIVERS: dict[str, tuple[dict[str, Any], type[VirtualDevice], str]] = {

@@ -14,7 +14,7 @@ import nats
 import pytest
 from tests.robots.mobile.real.live_devices import LIVE, LiveDevice, plc
 
-EXAMPLE = Path(__file__).parents[3] / "config/mobile/robot_config.json"
+EXAMPLE = Path(__file__).parents[3] / "robots/mobile/config/robot_config.json"
 DEADLINE_SECONDS = 60
 
 

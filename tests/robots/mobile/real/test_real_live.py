@@ -50,7 +50,7 @@ async def _exchange() -> tuple[RegisterDriver, int, int, int]:
     motor, bit = driver.read(Block(1, 0, 6, bits=False)), driver.read(Block(1, 0, 1, bits=True))
     outputs = driver.write(Block(1, 0, 14, bits=False))
     command = MotorCommand(True, False, False, 0.5, 0.0, 0.0, (1.0, 1.0, 1.0))
-    pump = Pump(Exchange(Cell("real", digest="", parts={"plc": driver}, faces={})))
+    pump = Pump(Exchange(Cell("real", digest="", components={"plc": driver}, faces={})))
     dial = Dial(driver, Destination("127.0.0.1", port), pump)
     pump.start()
     dial.start()

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiomqtt
 import pytest
-from tests.jobs.mobile.vda5050.schemas import action, check, edge, instant, node, order
+from tests.robots.mobile.vda5050.schemas import action, check, edge, instant, node, order
 from tests.wire.mqtt.broker import Broker
 
 DEADLINE_SECONDS = 90

@@ -16,7 +16,7 @@ from msgspec import Struct
 from understudy.errors import ConfigError
 from understudy.ports import Deps, Endpoint
 from understudy.ports.faults import Fault, Faults
-from understudy.ports.operation import parts_of
+from understudy.ports.operation import components_of
 
 if TYPE_CHECKING:
     from understudy.devices.gripper.modbus.face_sessions import ModbusFace
@@ -42,7 +42,7 @@ def build(name: str, config: Config, robot: Any, deps: Deps) -> "dict[str, Modbu
     """The faces of the gripper that is mounted on ``robot``, by endpoint."""
     from understudy.devices.gripper.modbus.interface import OffersRegisters
 
-    gripper: Any = parts_of(robot).get("gripper")
+    gripper: Any = components_of(robot).get("gripper")
     device = gripper.registers() if isinstance(gripper, OffersRegisters) else None
     if device is None:
         raise ConfigError(

@@ -4,7 +4,7 @@ from understudy.devices.gripper import Config
 from understudy.devices.gripper.contact import STANDARD_GRAVITY, span_along
 from understudy.devices.gripper.grasp import Grasp
 from understudy.ports.device import Mount
-from understudy.ports.parts import PartReading
+from understudy.ports.workpieces import WorkpieceReading
 from understudy.units import MM
 
 
@@ -40,7 +40,7 @@ class PartJaws:
     def holds(self) -> bool:
         return bool(self._grasp.held())
 
-    def _between(self, opening: float, now: int) -> tuple[PartReading, float] | None:
+    def _between(self, opening: float, now: int) -> tuple[WorkpieceReading, float] | None:
         """The part that fits between fingers with this opening, and its width."""
         axis, tool = self._fingers.axis, self._grasp.tool(now)
         if tool is None:

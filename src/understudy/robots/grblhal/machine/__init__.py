@@ -6,11 +6,11 @@ from understudy.robots.grblhal.machine.machine import FAULTS, Config
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
-    from understudy.jobs.program_run import ProgramRun
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
     from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
     from understudy.robots.grblhal.machine.machine import Machine
+    from understudy.simulation.program.run import ProgramRun
 
 __all__ = ["FAULTS", "Config"]
 

@@ -18,7 +18,7 @@ from understudy.gcode.modal import Tool
 from understudy.motion.odometer import Odometer, OdometerState
 from understudy.motion.path import Floats
 from understudy.motion.stream import FIRMWARE_COMMIT, Queue, Stream
-from understudy.ports import Deps, Part, Tally
+from understudy.ports import Component, Deps, Tally
 from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.hmi import Pins, RobotView
 from understudy.robots.grblhal.controller import FirmwareReading
@@ -129,12 +129,12 @@ class MachineSensors:
 
 
 class Machine:
-    """`Part` and `GrblRobot`."""
+    """`Component` and `GrblRobot`."""
 
     def __init__(self, name: str, config: Config) -> None:
         self.name = name
         self.io = pins_of(config)
-        self.parts: dict[str, Part] = {"io": self.io}
+        self.parts: dict[str, Component] = {"io": self.io}
         self._config = config
         self._homed = 0
         self._mover = TravelMover.of(Settings(), self._homed)

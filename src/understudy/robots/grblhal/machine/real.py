@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from understudy.config import CellConfig
 from understudy.errors import Refused
 from understudy.gcode.blocks import number_text
-from understudy.jobs.gcode_language import GcodeLanguage
-from understudy.jobs.program_run import ProgramRun
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, RealClient, Target
 from understudy.robots.grblhal.driver import Config as DriverConfig
 from understudy.robots.grblhal.driver import GrblHalDriver, build
+from understudy.robots.grblhal.language import GcodeLanguage
 from understudy.robots.grblhal.machine.machine import UNITS, Machine
 from understudy.robots.grblhal.numbers import AXIS_LETTERS
 from understudy.robots.grblhal.operator import AXES_ONLY, condition_of
+from understudy.simulation.program.run import ProgramRun
 from understudy.space.pose import Pose
 from understudy.units import MINUTE
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from understudy.config.mobile.robot_file import Driver, Motor
-from understudy.ports.mobile import MotorFault
+from understudy.robots.mobile.config.robot_file import Driver, Motor
+from understudy.robots.mobile.hardware_interface import MotorFault
 
 Log = Callable[[str], None]
 

@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from understudy.config.mobile.layout import Layout
-from understudy.config.mobile.robot_file import (
+from understudy.errors import ConfigError, Refused
+from understudy.ports import State
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.robot_file import (
     Device,
     DigitalInput,
     DigitalOutput,
@@ -19,9 +21,7 @@ from understudy.config.mobile.robot_file import (
     DriverType,
     Motor,
 )
-from understudy.errors import ConfigError, Refused
-from understudy.ports import State
-from understudy.ports.mobile import (
+from understudy.robots.mobile.hardware_interface import (
     RESET_COOLDOWN,
     RESET_NOT_ALLOWED,
     Bools,

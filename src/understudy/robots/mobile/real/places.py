@@ -5,10 +5,10 @@ from typing import Annotated, Protocol
 
 from msgspec import Meta, Struct
 
-from understudy.config.mobile.profile import Camel
-from understudy.config.mobile.robot_file import Driver, DriverType
 from understudy.config.typed import read
 from understudy.errors import ConfigError, NotInstalledError, install_command
+from understudy.robots.mobile.config.profile import Camel
+from understudy.robots.mobile.config.robot_file import Driver, DriverType
 from understudy.robots.mobile.real.driver_lines import LineCodec
 from understudy.robots.mobile.real.driver_registers import Codec
 

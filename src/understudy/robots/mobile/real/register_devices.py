@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from understudy.config.mobile.robot_file import Driver, Motor
-from understudy.ports.mobile import MotorFault
+from understudy.robots.mobile.config.robot_file import Driver, Motor
+from understudy.robots.mobile.hardware_interface import MotorFault
 from understudy.robots.mobile.real.channels import Log, MotorCommand, MotorStatus
 from understudy.robots.mobile.real.driver_registers import Block, RegisterDriver
 from understudy.robots.mobile.real.places import DriverKeys, keys_of

@@ -9,7 +9,7 @@ import struct
 
 from msgspec import Struct
 
-from understudy.config.mobile.robot_file import Motor
+from understudy.robots.mobile.config.robot_file import Motor
 from understudy.robots.mobile.real.canopen import cia402
 from understudy.robots.mobile.real.canopen.cia402 import STEPS, State, state_of
 from understudy.robots.mobile.real.canopen.services import Sdo

@@ -5,11 +5,11 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from understudy.config.mobile.profile import Camel
-from understudy.config.mobile.robot_file import Driver, Motor
 from understudy.config.typed import read
 from understudy.errors import ConfigError, located_at
-from understudy.ports.mobile import MotorFault
+from understudy.robots.mobile.config.profile import Camel
+from understudy.robots.mobile.config.robot_file import Driver, Motor
+from understudy.robots.mobile.hardware_interface import MotorFault
 from understudy.robots.mobile.real.canopen.axis import Axis, Counts
 from understudy.robots.mobile.real.canopen.bus import CanopenDriver
 from understudy.robots.mobile.real.canopen.cia402 import error_text

@@ -1,1 +1,0 @@
-"""The sections of pickplace.yaml, which can also be keys of a robot in a cell file."""

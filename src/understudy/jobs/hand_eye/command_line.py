@@ -1,0 +1,334 @@
+"""`understudy calibrate`: where a camera is on its robot (hand-eye), and its intrinsics."""
+
+import json
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from time import sleep
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from understudy.app.control_client import request
+from understudy.app.ready_file import Ready, printable
+from understudy.cli.job_client import ask_job, fail, warn_if_time_stands
+from understudy.cli.leaving import signals_as_ctrl_c
+from understudy.cli.status import OneReadyOption, one_cell
+from understudy.cli.warm import announce
+from understudy.errors import ConfigError, Refused
+
+if TYPE_CHECKING:
+    from understudy.sight.intrinsics import LensResult
+
+calibrate = typer.Typer(
+    help="Calibrate a camera: its place on the robot or in the cell, and its intrinsics.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+LOOK_SECONDS = 0.2
+USUAL_PICTURES, MOST_PICTURES = 20, 200
+DISTORTION = ("k1", "k2", "p1", "p2", "k3")
+RESIDUALS_PER_LINE = 4
+"""So that a line of them is whole in a terminal of 80 columns."""
+OutOption = Annotated[Path | None, typer.Option(help="write the calibration file here")]
+ReportOption = Annotated[Path | None, typer.Option(help="write a report with pictures: F.html")]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="write the file also if the check of the result fails")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+CellOption = Annotated[
+    str, typer.Option(help="cell to run headless, at full speed; default: the running cell")
+]
+MethodOption = Annotated[
+    str, typer.Option(help="tsai_lenz, tsai, park, horaud, andreff or daniilidis")
+]
+RunningOption = Annotated[
+    str, typer.Option("--running", metavar="NAME", help="name or process id of a running cell")
+]
+ErrorMmOption = Annotated[
+    float | None,
+    typer.Option(min=0, max=100, help="standard deviation of the robot's position, headless"),
+]
+ErrorDegOption = Annotated[float | None, typer.Option(min=0, max=10, help="and of its orientation")]
+RealOption = Annotated[
+    bool, typer.Option("--real", help="move the robot of the running cell also if it is REAL")
+]
+BoardOption = Annotated[
+    str, typer.Option(help="TYPE:COLUMNSxROWS:SQUARE_MM, with charuco or chessboard as type")
+]
+CameraOption = Annotated[
+    str, typer.Option(help="a camera: opencv:0, understudy://127.0.0.1:5571/g60")
+]
+
+
+@calibrate.command("hand-eye")
+def hand_eye(
+    cell: CellOption = "",
+    robot: Annotated[str, typer.Option(help="robot; default: the only one with `hand_eye`")] = "",
+    poses: Annotated[int | None, typer.Option(min=10, max=100, help="number of poses")] = None,
+    method: MethodOption = "",
+    out: OutOption = None,
+    report: ReportOption = None,
+    robot_error_mm: ErrorMmOption = None,
+    robot_error_deg: ErrorDegOption = None,
+    seed: Annotated[int | None, typer.Option(help="seed of a headless run")] = None,
+    running: RunningOption = "",
+    ready_file: OneReadyOption = None,
+    real: RealOption = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Move the robot to diverse poses, look at the target, compute and check the camera.
+
+    Exit 1 if the calibration fails or its check does; then no file is written without --force.
+    """
+    check_places(out, report)
+    errors = {"robot_error_mm": robot_error_mm, "robot_error_deg": robot_error_deg}
+    if cell and real:
+        raise ConfigError(
+            "--cell runs a simulation: --real is for a running cell",
+            allowed="understudy run CELL --real, then calibrate hand-eye --real",
+        )
+    if cell:
+        changed = {"poses": poses, "method": method or None, **errors}
+        found = _headless(cell, robot, seed, changed, force=force)
+    elif any(value is not None for value in errors.values()):
+        raise ConfigError(
+            "--robot-error-mm and --robot-error-deg are keys of `hand_eye` in a running cell",
+            allowed="--cell CELL, or these keys in the cell file",
+        )
+    else:
+        chosen = {"poses": poses or 0, **({"method": method} if method else {})}
+        found = _live(one_cell(running, ready_file), robot, chosen, real=real, force=force)
+    _finish(found, out, report, as_json)
+
+
+def _finish(found: Any, out: Path | None, report: Path | None, as_json: bool) -> None:
+    """Writes and prints the result; exit 1 without a good one."""
+    _write(found, out, report)
+    _show(found, as_json)
+    if found.status["state"] != "DONE":
+        raise typer.Exit(1)
+
+
+def _headless(
+    cell: str, robot: str, seed: int | None, changed: dict[str, Any], *, force: bool
+) -> Any:
+    from understudy.config import load_config
+    from understudy.jobs.hand_eye.headless import calibrate_headless, chosen_robot, with_hand_eye
+
+    announce()
+    config = load_config(cell, seed=seed)
+    name = chosen_robot(config, robot)
+    changed_config = with_hand_eye(config, name, **changed)
+    found = calibrate_headless(changed_config, name, date=_today(), force=force)
+    if isinstance(found, Refused):
+        fail(f"{cell}: {found.reason}")
+    return found
+
+
+def _live(ready: Ready, robot: str, chosen: dict[str, Any], *, real: bool, force: bool) -> Any:
+    """The calibration by the job of a running cell; of a REAL robot only with ``real``."""
+    from understudy.jobs.hand_eye.headless import Calibrated
+
+    status = ask_job(ready, "hand_eye_status", robot)
+    name = str(status["robot"])
+    robots = {each["name"]: each for each in ask_job(ready, "robots", "")["robots"]}
+    if robots[name]["mode"] == "REAL" and not real:
+        fail(f"{ready.title}: {name} is REAL and would move by itself: add --real")
+    ask_job(ready, "enable", name)
+    try:
+        with signals_as_ctrl_c():
+            status = ask_job(ready, "hand_eye_start", name, **chosen)
+            warn_if_time_stands(ready)
+            status = _watched(ready, name, status)
+    except KeyboardInterrupt:
+        ask_job(ready, "hand_eye_cancel", name)
+        fail(f"{ready.title}: cancelled, the robot brakes")
+    written = status["state"] == "DONE" or (force and status["state"] == "CHECK_FAILED")
+    text = ask_job(ready, "hand_eye_text", name, force=force)["text"] if written else ""
+    numbers = range(1, status["captured"] + 1)
+    pictures = [picture_of_pose(ready, name, number) for number in numbers]
+    return Calibrated(ready.title, name, status, text, tuple(pictures), 0.0)
+
+
+def picture_of_pose(ready: Ready, robot: str, number: int) -> str:
+    """Empty if there is none: a vision process may send none, and snapshots have none."""
+    asked = {"do": "hand_eye_picture", "robot": robot, "number": number}
+    reply = request(ready, asked)
+    return str(reply["result"]["jpeg"]) if reply.get("ok") else ""
+
+
+def _watched(ready: Ready, robot: str, status: dict[str, Any]) -> dict[str, Any]:
+    """The status at the end of the job; prints how many poses are captured."""
+    known = -1
+    while status["running"]:
+        if status["captured"] != known:
+            known = status["captured"]
+            print(f"{known} of {status['wanted']} poses", file=sys.stderr)
+        sleep(LOOK_SECONDS)
+        status = ask_job(ready, "hand_eye_status", robot)
+    return status
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def _write(found: Any, out: Path | None, report: Path | None) -> None:
+    if out is not None and found.text:
+        write_whole(out, found.text)
+    if report is not None:
+        from understudy.jobs.hand_eye.report import report as page
+
+        title = f"{found.cell}, {found.robot}"
+        text = page(found.status, title=title, text=found.text, pictures=found.pictures)
+        write_whole(report, text)
+
+
+def check_places(out: Path | None, report: Path | None = None) -> None:
+    """Raises ConfigError if the files cannot be written there: before the robot moves, not after.
+    ``out`` and ``report`` must be two files: the second would overwrite the first."""
+    given = [file for file in (out, report) if file is not None]
+    for file in given:
+        if file.is_dir():
+            raise ConfigError("is a folder", file=str(file), allowed="the name of a file")
+        if not file.resolve().parent.is_dir():
+            raise ConfigError("there is no such folder", file=str(file.parent))
+    if len({file.resolve() for file in given}) < len(given):
+        raise ConfigError(
+            "--out and --report name the same file", file=str(report), allowed="two different files"
+        )
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    from understudy.config.outside_files import FilesFolder, anything
+
+    place = path.resolve()
+    FilesFolder(place.parent).write(place.name, text.encode(), anything)
+
+
+def _show(found: Any, as_json: bool) -> None:
+    status, result = found.status, found.status["result"]
+    if as_json:
+        print(json.dumps(status))
+        return
+    rows = {
+        "robot": f"{found.cell}, {found.robot}",
+        "state": f"{status['state']} {status['error']}".strip(),
+        "poses": f"{status['captured']} used, {status['left_out']} left out",
+    }
+    if result is not None:
+        rows |= result_rows(result)
+    if status["checked"]:
+        worst = max(each["distance_mm"] for each in status["checked"])
+        rows["check"] = f"{len(status['checked'])} poses that were not used: {worst:.3f} mm at most"
+    show_rows(rows)
+
+
+def result_rows(result: dict[str, Any]) -> dict[str, str]:
+    def numbers(values: list[float], digits: int) -> str:
+        return ", ".join(f"{value:.{digits}f}" for value in values)
+
+    camera = result["camera_mm_deg"]
+    pixels, held_out = result["reprojection_error_px"], result["held_out_mm"]
+    frame = "on the flange" if result["mount"] == "eye_in_hand" else "in the base"
+    return {
+        "method": result["method"] + (", refined" if result["refined"] else ""),
+        f"camera {frame}": f"{numbers(camera[:3], 3)} mm; {numbers(camera[3:], 4)}°",
+        "standard deviation": f"{numbers(result['deviations_mm'], 3)} mm; "
+        f"{numbers(result['deviations_deg'], 4)}°",
+        "residual": f"{result['reprojection_error_mm']:.3f} mm"
+        + ("" if pixels is None else f", {pixels:.3f} px"),
+        "held-out poses": "—" if held_out is None else f"{held_out:.3f} mm",
+    }
+
+
+def show_rows(rows: Mapping[str, str | list[str]]) -> None:
+    """Prints a table of names and texts; a list is a text of several lines."""
+    table = Table(show_header=False)
+    for name, text in rows.items():
+        lines = [text] if isinstance(text, str) else text
+        table.add_row(name, escape("\n".join(map(printable, lines))))
+    Console().print(table)
+
+
+# ── intrinsics ──────────────────────────────────────────────────────────────────────────────────
+
+
+@calibrate.command()
+def camera(
+    camera: CameraOption = "",
+    files: Annotated[Path | None, typer.Option(help="a folder of pictures instead")] = None,
+    board: BoardOption = "charuco:7x5:30",
+    pictures: Annotated[
+        int | None,
+        typer.Option(min=8, max=200, help="pictures to take; default: 20, or all of the folder"),
+    ] = None,
+    interval_s: Annotated[
+        float, typer.Option(min=0, max=60, help="wall time between two pictures of a camera")
+    ] = 1.0,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find focal lengths, centre and distortion from pictures of a board.
+
+    With `--out` the intrinsics of an existing calibration file are replaced.
+    """
+    from understudy.vision.lens_run import (
+        board_of,
+        calibrate_camera,
+        calibration_at,
+        with_intrinsics,
+    )
+
+    if bool(camera) == bool(files):
+        raise ConfigError("give one of --camera and --files")
+    address = camera or f"files:{files}"
+    count = pictures or (MOST_PICTURES if files else USUAL_PICTURES)
+    wait = (lambda: None) if files else (lambda: sleep(interval_s))
+    check_places(out)
+    before = calibration_at(out, _today()) if out is not None else None
+    result = calibrate_camera(address, board_of(board), count, wait=wait)
+    if isinstance(result, Refused):
+        fail(f"{address}: {result.reason}")
+    if out is not None and before is not None:
+        write_whole(out, with_intrinsics(before, result.lens))
+    _show_lens(result, as_json)
+
+
+def _show_lens(result: "LensResult", as_json: bool) -> None:
+    lens = result.lens
+    pixels = {"fx": lens.fx, "fy": lens.fy, "cx": lens.cx, "cy": lens.cy}
+    names = (*pixels, *DISTORTION)
+    deviations = dict(zip(names, result.deviations, strict=True))
+    pictures = {each + 1: rms for each, rms in zip(result.used, result.picture_rms, strict=True)}
+    if as_json:
+        facts = {"distortion": lens.distortion, "rms_px": result.rms}
+        facts |= {"deviations": deviations, "picture_rms_px": pictures}
+        print(json.dumps({**pixels, **facts}))
+        return
+    factors = dict(zip(DISTORTION, lens.distortion, strict=True))
+    rows: dict[str, str | list[str]] = {
+        name: f"{value:.3f} ± {deviations[name]:.3f} px" for name, value in pixels.items()
+    }
+    rows |= {name: f"{value:.5f} ± {deviations[name]:.5f}" for name, value in factors.items()}
+    rows["residual"] = f"{result.rms:.3f} px"
+    rows["of each picture"] = residual_lines(pictures)
+    rows["pictures"] = f"{len(result.used)} used, {result.coverage:.0%} of the area"
+    show_rows(rows)
+
+
+def residual_lines(pictures: Mapping[int, float]) -> list[str]:
+    """Number and residual of every picture, several to a line."""
+    texts = [f"{number:>3}: {rms:.3f}" for number, rms in pictures.items()]
+    starts = range(0, len(texts), RESIDUALS_PER_LINE)
+    return [", ".join(texts[start : start + RESIDUALS_PER_LINE]) for start in starts]

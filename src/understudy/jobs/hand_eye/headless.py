@@ -1,0 +1,84 @@
+"""A hand-eye calibration run headless: a cell on virtual time with its camera, and the result."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from msgspec import structs, to_builtins
+
+from understudy.app.build import build_cell
+from understudy.config import CellConfig
+from understudy.config.typed import read
+from understudy.errors import ConfigError, Refused, unknown
+from understudy.jobs.hand_eye.config import HandEyeConfig
+from understudy.units import nanoseconds, seconds
+from understudy.wire.exchange import InProcessCell
+
+JOB = "hand_eye"
+COMPUTED = ("DONE", "CHECK_FAILED")
+"""States at the end of a run that has a result."""
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """`status`: of the job, as the operator's query gives it; `text`: the calibration file, empty
+    without a result; `pictures`: base64 of JPEG files, one for each pose."""
+
+    cell: str
+    robot: str
+    status: dict[str, Any]
+    text: str
+    pictures: tuple[str, ...]
+    simulated_s: float
+
+
+def chosen_robot(config: CellConfig, robot: str) -> str:
+    """The robot to be calibrated: this one, or the only one with the section `hand_eye`."""
+    able = [name for name, each in config.robots.items() if each.pick_place.hand_eye is not None]
+    if robot and robot not in able:
+        raise unknown("robot with the section `hand_eye`", robot, able, key="--robot")
+    if not robot and len(able) != 1:
+        allowed = ", ".join(able) or "a cell in which a robot has the section `hand_eye`"
+        raise ConfigError(
+            f"{len(able)} robots have the section `hand_eye`", key="--robot", allowed=allowed
+        )
+    return robot or able[0]
+
+
+def with_hand_eye(config: CellConfig, robot: str, **changed: Any) -> CellConfig:
+    """Other keys of the section `hand_eye` of a robot; None: as in the file."""
+    given = config.robots[robot]
+    section = given.pick_place.hand_eye or HandEyeConfig()
+    keys = {key: value for key, value in changed.items() if value is not None}
+    checked = read(to_builtins(section) | to_builtins(keys), HandEyeConfig, "hand_eye")
+    sections = structs.replace(given.pick_place, hand_eye=checked)
+    robots = {**config.robots, robot: structs.replace(given, pick_place=sections)}
+    return replace(config, robots=robots)
+
+
+def calibrate_headless(
+    config: CellConfig, robot: str, *, date: str, force: bool = False, most_s: float = 3600.0
+) -> Calibrated | Refused:
+    """Runs the job of a robot to its end, or for ``most_s`` simulated seconds at most. ``force``:
+    there is a file also if the check fails."""
+    built = build_cell(config)
+    cell, parts = InProcessCell(built), dict[str, Any](built.components)
+    arm, job = parts[robot], parts[f"{robot}.{JOB}"]
+    for refused in (arm.connect(built.now), arm.enable(built.now), job.start(built.now)):
+        if refused is not None:
+            return Refused(refused.reason, refused.code)
+    started = built.now
+    end = started + nanoseconds(most_s)
+    cell.run_while(lambda: job.is_running() and built.now < end)
+    if job.is_running():
+        job.cancel(built.now)
+    status = job.status(built.now)
+    text = job.document(date, force=force) if status.state in COMPUTED else ""
+    pictures = (job.picture(number) for number in range(1, status.captured + 1))
+    return Calibrated(
+        config.name,
+        robot,
+        {"robot": robot, **to_builtins(status)},
+        "" if isinstance(text, Refused) else text,
+        tuple("" if isinstance(each, Refused) else each for each in pictures),
+        seconds(built.now - started),
+    )

@@ -1,0 +1,214 @@
+"""`understudy pick-place`: the pick & place job of a running cell, or of a cell run headless."""
+
+import json
+import sys
+from time import sleep
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from msgspec import to_builtins
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from understudy.app.control_client import result_of
+from understudy.app.ready_file import Ready, printable
+from understudy.cli.job_client import ask_job, fail, warn_if_time_stands
+from understudy.cli.status import OneReadyOption, one_cell
+from understudy.cli.warm import announce
+from understudy.errors import ConfigError, Refused
+from understudy.ports.pick_place import GOOD_ENDS
+from understudy.vision.config import VisionSource
+
+if TYPE_CHECKING:
+    from understudy.jobs.pick_place.headless import Summary
+
+pick_place = typer.Typer(
+    help="Run, watch, stop and reset the pick & place job of a robot: in a live cell, or headless.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+LOOK_SECONDS = 0.2
+RobotOption = Annotated[
+    str, typer.Option("--robot", help="robot with the job; default: the only one")
+]
+RunningOption = Annotated[
+    str, typer.Option("--running", metavar="NAME", help="name or process id of a running cell")
+]
+VisionOption = Annotated[
+    VisionSource | None,
+    typer.Option(
+        help="where detections come from: `process` looks at rendered pictures, `ground_truth` "
+        "knows the parts; default: as in the cell file"
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+
+
+@pick_place.command()
+def run(
+    cell: Annotated[
+        str, typer.Option(help="cell to run headless, at full speed; default: the running cell")
+    ] = "",
+    cycles: Annotated[int, typer.Option(min=-1, help="number of cycles; -1: until it ends")] = -1,
+    robot: RobotOption = "",
+    seed: Annotated[int | None, typer.Option(help="seed of a headless run")] = None,
+    most_s: Annotated[
+        float, typer.Option(min=0.001, max=1e6, help="simulated seconds of a headless run, at most")
+    ] = 3600.0,
+    vision: VisionOption = None,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="start the job of a running cell, and leave")
+    ] = False,
+    running: RunningOption = "",
+    ready_file: OneReadyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run cycles: with `--cell` headless with a summary, else in a running cell.
+
+    Exit 1 if no part was placed, or the job ended with a fault.
+    """
+    if cycles == 0:
+        raise ConfigError("--cycles", value=cycles, allowed="1 and more, or -1")
+    if cell:
+        _run_headless(cell, robot, cycles, seed, most_s, vision, as_json)
+        return
+    if vision is not None:
+        raise ConfigError("--vision is for a headless run", allowed="--cell CELL --vision …")
+    ready = one_cell(running, ready_file)
+    name = ask_job(ready, "pick_place", robot)["robot"]
+    ask_job(ready, "enable", name)
+    status = ask_job(ready, "start_pick_place", name, max_cycles=cycles)
+    if not no_wait:
+        status = _watched(ready, robot, status)
+    _show(status, as_json)
+    if not no_wait and (status["state"] == "ERROR" or status["reason"] not in GOOD_ENDS):
+        raise typer.Exit(1)
+
+
+@pick_place.command()
+def status(
+    robot: RobotOption = "",
+    running: RunningOption = "",
+    ready_file: OneReadyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show state, counts and times of the job."""
+    _show(ask_job(one_cell(running, ready_file), "pick_place", robot), as_json)
+
+
+@pick_place.command()
+def stop(
+    robot: RobotOption = "",
+    running: RunningOption = "",
+    ready_file: OneReadyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Stop the job: the arm brakes, the hand keeps its part."""
+    _show(ask_job(one_cell(running, ready_file), "stop_pick_place", robot), as_json)
+
+
+@pick_place.command()
+def reset(
+    robot: RobotOption = "",
+    running: RunningOption = "",
+    ready_file: OneReadyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Clear the fault of the job, and enable the drives. The hand keeps its part.
+
+    After an emergency stop reset the robot first: `understudy ctl reset`.
+    """
+    ready = one_cell(running, ready_file)
+    name = ask_job(ready, "pick_place", robot)["robot"]
+    ask_job(ready, "enable", name)
+    _show(ask_job(ready, "reset_pick_place", name), as_json)
+
+
+# ── headless ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _run_headless(
+    cell: str,
+    robot: str,
+    cycles: int,
+    seed: int | None,
+    most_s: float,
+    vision: VisionSource | None,
+    as_json: bool,
+) -> None:
+    from understudy.config import load_config
+    from understudy.jobs.pick_place.headless import run_headless
+
+    announce()
+    config = load_config(cell, seed=seed)
+    config = config if vision is None else config.with_vision(vision)
+    summary = run_headless(config, robot=robot, cycles=cycles, most_s=most_s)
+    if isinstance(summary, Refused):
+        fail(f"{cell}: {summary.reason}")
+    if as_json:
+        print(json.dumps(to_builtins(summary)))
+    else:
+        _show_summary(summary)
+    if not summary.passed:
+        raise typer.Exit(1)
+
+
+def _show_summary(summary: "Summary") -> None:
+    table = Table(show_header=False)
+    rows = {
+        "cell": f"{summary.cell}, {summary.robot}",
+        "cycles": f"{summary.cycles} ({summary.success} success, {summary.failed} failed)",
+        "cycle time": f"mean {summary.mean_s:.2f} s, {summary.shortest_s:.2f}…"
+        f"{summary.longest_s:.2f} s",
+        "parts per hour": f"{summary.parts_per_hour:.0f}",
+        "simulated": f"{summary.simulated_s:.1f} s, in {summary.wall_s:.2f} s",
+        "ended": f"{summary.ended} ({summary.state})",
+    }
+    if summary.by_class:
+        counts = (f"{name}: {count}" for name, count in sorted(summary.by_class.items()))
+        rows["classes"] = ", ".join(counts)
+    if summary.error:
+        rows["reason"] = summary.error
+    for name, text in rows.items():
+        table.add_row(name, escape(printable(text)))
+    Console().print(table)
+
+
+# ── a running cell ──────────────────────────────────────────────────────────────────────────────
+
+
+def _watched(ready: Ready, robot: str, status: dict[str, Any]) -> dict[str, Any]:
+    """The status at the end of the run; prints a line for every cycle."""
+    known = status["cycle_count"]
+    warn_if_time_stands(ready)
+    while status["running"]:
+        sleep(LOOK_SECONDS)
+        status = result_of(ready, {"do": "pick_place", **({"robot": robot} if robot else {})})
+        if status["cycle_count"] != known:
+            known = status["cycle_count"]
+            done = f"{status['success_count']} success, {status['fail_count']} failed"
+            print(f"cycle {known}: {done}", file=sys.stderr)
+    return status
+
+
+def _show(status: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(status))
+        return
+    times = status["statistics"]
+    print(
+        printable(
+            f"{status['robot']}: {status['state']}, {status['cycle_count']} cycles "
+            f"({status['success_count']} success, {status['fail_count']} failed), "
+            f"mean {times['mean_s']:.2f} s"
+        )
+    )
+    code, why = status["reason"] or status["code"], status["last_error"]
+    if text := why if why.startswith(code) else ": ".join(filter(None, (code, why))):
+        print(f"  {printable(text)}")
+    if status["holding"] and not status["running"]:
+        print("  the hand has a part")

@@ -1,0 +1,1 @@
+"""The tools of an arm: their table, and changes at the docks of a tool changer."""

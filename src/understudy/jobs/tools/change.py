@@ -1,0 +1,339 @@
+"""ToolChanger: changes the tool of an arm at its docks, step by step, verified by sensors.
+
+It acts on events: the end of a move, a change of an input, of the controller's status, and the
+deadline of a sensor. A step begins in `wake`, because those who report an event are busy then.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from understudy.errors import Refused
+from understudy.jobs.tools.dock_steps import (
+    TRANSITIONS,
+    WORKING,
+    Change,
+    Event,
+    Go,
+    Phase,
+    Sense,
+    Step,
+    Use,
+    event_after,
+    outside,
+    step,
+)
+from understudy.jobs.tools.manager import ToolManager
+from understudy.ports import ControllerStatus, Finished, Ticket
+from understudy.ports.io import PinChange
+from understudy.ports.operation import Target
+from understudy.ports.pick_place import Gripper
+from understudy.ports.refusals import HAND_FULL
+from understudy.ports.tools import ChangerSettings
+from understudy.space.pose import Pose
+from understudy.space.transform import inverse, matrix
+from understudy.units import nanoseconds
+
+BUSY = Refused("a tool change is under way")
+CANCELLED = "the tool change was cancelled"
+WIDE = 5.0
+"""A flange within this many tolerances beside a dock, and below its approach, is in the dock."""
+
+
+class Mover(Protocol):
+    """The moves of a tool change; `ports.pick_place.ArmMotion` has them."""
+
+    def move(self, target: Target, now: int) -> Ticket | Refused: ...
+
+    def stop(self, now: int) -> Refused | None: ...
+
+    def flange(self, now: int) -> Pose: ...
+
+    def on_finished(self, listener: Finished) -> None: ...
+
+    def on_fault(self, listener: Callable[[Refused, int], None]) -> None: ...
+
+
+class ChangerPins(Protocol):
+    """The pins that a tool change uses."""
+
+    def digital_input(self, pin: int, /) -> bool: ...
+
+    def set_digital_output(self, pin: int, value: bool, now: int, /) -> Refused | None: ...
+
+    def on_change(self, listener: Callable[[PinChange], None], /) -> None: ...
+
+
+class ChangeController(Protocol):
+    """The part of a motion controller that a tool change needs."""
+
+    def send_gcode(self, text: str, now: int) -> Refused | None: ...
+
+    def on_status(self, listener: Callable[[ControllerStatus], None]) -> None: ...
+
+
+class ChangeStatus(Struct, frozen=True):
+    """`tool`: the active one; `target`: of the change under way, or of the last one that failed.
+    `progress`: 0 to 1. `error`: why it has failed."""
+
+    phase: Phase
+    tool: int
+    target: int
+    progress: float
+    error: str = ""
+
+
+class State(Struct):
+    """The state in snapshots. `due`: the step of the phase is begun or checked then. `begun`: it is
+    begun. `moving`: the ticket of its move."""
+
+    phase: Phase = "IDLE"
+    change: Change | None = None
+    tickets: int = 0
+    begun: bool = False
+    moving: int = 0
+    due: int | None = None
+    deadline: int | None = None
+    error: str = ""
+
+
+class ToolChanger:
+    """`ports.modes.ToolsInHand` of an arm with a tool changer; a `TimedComponent` of the cell."""
+
+    def __init__(
+        self,
+        manager: ToolManager,
+        *,
+        arm: Mover,
+        pins: ChangerPins,
+        controller: ChangeController,
+        settings: ChangerSettings,
+        gripper: Gripper | None = None,
+    ) -> None:
+        self._manager = manager
+        self._gripper = gripper
+        self._arm = arm
+        self._pins = pins
+        self._controller = controller
+        self._settings = settings
+        self._state = State()
+        self._finished: list[Finished] = []
+        self._listens = False
+        pins.on_change(self._pin_changed)
+        arm.on_finished(self._moved)
+        arm.on_fault(self._arm_failed)
+
+    # ── tools in hand ──
+
+    def mounted(self, now: int) -> int:
+        return self._manager.get_active_tool(now)
+
+    def change(self, tool: int, now: int) -> Ticket | Refused:
+        """Changes the tool at the docks; the ticket ends when the new one is verified. After a
+        failure it starts again from the tool that the controller has."""
+        state = self._state
+        if state.phase in WORKING:
+            return BUSY
+        if self._gripper is not None and self._gripper.status(now).part_detected:
+            return HAND_FULL
+        change = self._manager.change(tool, now)
+        if isinstance(change, Refused):
+            return change
+        if refused := self._disagreement(change.old.number, at_dock=True):
+            return refused
+        self._listen()
+        for pin in change.old.outputs:
+            if refused := self._pins.set_digital_output(pin, False, now):
+                return refused
+        state.tickets += 1
+        state.change, state.error = change, ""
+        self._go("start", now)
+        return Ticket(state.tickets)
+
+    def exchanged(self, tool: int, now: int) -> Refused | None:
+        """A person has mounted this tool; refused if the sensors do not agree."""
+        if self._state.phase in WORKING:
+            return BUSY
+        if refused := self._disagreement(tool):
+            return refused
+        return self._manager.set_active_tool(tool, now)
+
+    def cancel(self, now: int) -> None:
+        """Ends a change under way where it is; its listeners are not called."""
+        if self._state.phase in WORKING:
+            self._end_step()
+            self._arm.stop(now)
+            self._go("cancel", now)
+            self._state.error, self._state.due = CANCELLED, None
+
+    def on_finished(self, listener: Finished) -> None:
+        self._finished.append(listener)
+
+    def _disagreement(self, tool: int, *, at_dock: bool = False) -> Refused | None:
+        """Why the sensors do not fit to a tool; ``at_dock``: a tool may lie under the flange."""
+        locked = self._pins.digital_input(self._settings.locked)
+        present = self._pins.digital_input(self._settings.present)
+        if tool and not (locked and present):
+            return Refused(f"the sensors of the tool changer report no locked tool: not T{tool}")
+        if not tool and (locked or (present and not at_dock)):
+            return Refused("the sensors of the tool changer report a tool at the flange")
+        return None
+
+    # ── time ──
+
+    def next_wake(self) -> int | None:
+        moments = [at for at in (self._state.due, self._state.deadline) if at is not None]
+        return min(moments, default=None)
+
+    def wake(self, now: int) -> None:
+        state = self._state
+        while state.due is not None and now >= state.due:
+            state.due = None
+            self._work(now)
+        if state.deadline is not None and now >= state.deadline:
+            current = self._step(now)
+            problem = current.problem if isinstance(current, Sense) else "the controller is busy"
+            self._fail(Refused(problem), now)
+
+    def _work(self, now: int) -> None:
+        """Begins the step of this phase, or checks whether it is done."""
+        state = self._state
+        current = self._step(now)
+        if current is None:
+            self._done(now)
+        elif not state.begun:
+            state.begun = True
+            if refused := self._begin(current, now):
+                self._fail(refused, now)
+        elif not isinstance(current, Go) and self._is_met(current, now):
+            self._done(now)
+
+    def _begin(self, current: Step, now: int) -> Refused | None:
+        state = self._state
+        if isinstance(current, Go):
+            return self._begin_move(current, now)
+        state.deadline = now + nanoseconds(self._settings.timeout)
+        state.due = now
+        if isinstance(current, Use):
+            return self._controller.send_gcode(f"M61 Q{current.tool}", now)
+        if current.set is not None:
+            return self._pins.set_digital_output(*current.set, now)
+        return None
+
+    def _begin_move(self, go: Go, now: int) -> Refused | None:
+        tip = self._manager.apply_tlo(go.flange, go.tool)
+        if isinstance(tip, Refused):
+            return tip
+        ticket = self._arm.move(Target(None, tip, go.line, go.speed), now)
+        if isinstance(ticket, Refused):
+            return ticket
+        self._state.moving = int(ticket)
+        return None
+
+    def _is_met(self, current: Step, now: int) -> bool:
+        if isinstance(current, Use):
+            return self._manager.get_active_tool(now) == current.tool
+        assert isinstance(current, Sense)
+        return all(self._pins.digital_input(pin) == level for pin, level in current.levels)
+
+    def _step(self, now: int) -> Step | None:
+        """The step of this phase; None: there is nothing to do."""
+        state = self._state
+        assert state.change is not None
+        return step(state.phase, state.change) if state.phase != "CLEAR" else self._clear(now)
+
+    def _clear(self, now: int) -> Go | None:
+        """A flange that is in a dock leaves it first, straight."""
+        at, s = matrix(self._arm.flange(now)), self._settings
+        for tool in self._manager.tools().values():
+            if tool.dock is None:
+                continue
+            x, y, z = (inverse(matrix(tool.dock)) @ at)[:3, 3].tolist()
+            beside = max(abs(x), abs(y)) <= WIDE * s.near
+            if beside and -s.approach + s.near < z <= s.near:
+                return Go(outside(tool.dock, s.approach), s.dock_speed, True, self.mounted(now))
+        return None
+
+    # ── phases ──
+
+    def _done(self, now: int) -> None:
+        state = self._state
+        assert state.change is not None
+        self._go(event_after(state.phase, state.change), now)
+        if state.phase == "IDLE":
+            state.due = None
+            self._end(None, now)
+
+    def _fail(self, refused: Refused, now: int) -> None:
+        """Ends the change. A lock that was being switched goes back: a tool that did not come off
+        stays clamped, and one that was not clamped stays in its dock."""
+        current = self._step(now) if self._state.begun else None
+        self._go("failed", now)
+        if isinstance(current, Sense) and current.set is not None:
+            pin, value = current.set
+            self._pins.set_digital_output(pin, not value, now)
+        self._state.error, self._state.due = refused.reason, None
+        self._end(refused, now)
+
+    def _go(self, event: Event, now: int) -> None:
+        self._end_step()
+        self._state.phase = TRANSITIONS[self._state.phase, event]
+        self._state.due = now
+
+    def _end_step(self) -> None:
+        state = self._state
+        state.begun, state.moving, state.deadline = False, 0, None
+
+    def _end(self, refused: Refused | None, now: int) -> None:
+        for listener in self._finished:
+            listener(Ticket(self._state.tickets), refused, now)
+
+    # ── listening ──
+
+    def _listen(self) -> None:
+        """Subscribes to the controller: without listeners it has less to do."""
+        if not self._listens:
+            self._listens = True
+            self._controller.on_status(self._status_changed)
+
+    def _pin_changed(self, change: PinChange) -> None:
+        if change.bank == "DI" and self._state.deadline is not None:
+            self._state.due = change.at
+
+    def _status_changed(self, status: ControllerStatus) -> None:
+        if self._state.deadline is not None:
+            self._state.due = status.at
+
+    def _moved(self, ticket: Ticket, refused: Refused | None, now: int) -> None:
+        if self._state.moving and int(ticket) == self._state.moving:
+            if refused is not None:
+                self._fail(refused, now)
+            else:
+                self._done(now)
+
+    def _arm_failed(self, refused: Refused, now: int) -> None:
+        if self._state.phase in WORKING:
+            self._fail(refused, now)
+
+    # ── part ──
+
+    def busy(self) -> bool:
+        return self._state.phase in WORKING
+
+    def status(self, now: int) -> ChangeStatus:
+        state = self._state
+        done = 1.0 if state.phase == "IDLE" else 0.0
+        if state.phase in WORKING:
+            done = WORKING.index(state.phase) / len(WORKING)
+        target = state.change.new.number if state.change else self.mounted(now)
+        return ChangeStatus(state.phase, self.mounted(now), target, done, state.error)
+
+    def save(self) -> State:
+        return msgspec.structs.replace(self._state)
+
+    def load(self, state: Any) -> None:
+        self._state = msgspec.convert(state, State)
+        if self._state.phase in WORKING:
+            self._listen()

@@ -1,0 +1,205 @@
+"""ToolManager: the tools of an arm, their tips, and the G-code that changes them."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from understudy.errors import Refused
+from understudy.gcode.blocks import number_text
+from understudy.jobs.tools.dock_steps import BARE, Change, Go, Sense, Step, Use, lack, phases, step
+from understudy.ports.tools import ChangerSettings, ToolDefinition, ToolTable
+from understudy.space.pose import Pose, pose_mm_deg
+from understudy.space.transform import inverse, matrix, pose
+from understudy.units import MINUTE, MM
+
+AXES = "XYZABC"
+AT_REST = "G4 P0"
+"""M64 and M65 act at once, also while the arm still moves; G4 waits until it rests."""
+
+
+class ToolController(Protocol):
+    """The controller that moves the tool."""
+
+    def send_gcode(self, text: str, now: int) -> Refused | None: ...
+
+
+class ToolsStatus(Struct, frozen=True):
+    """The active tool, 0 for the bare flange, and the table."""
+
+    active: int
+    tools: tuple[ToolDefinition, ...]
+
+
+class ToolManager:
+    """The tool table; a `Part` that acts only when it is called.
+
+    ``table``, ``controller``: of an arm; without them the manager has a table of its own, and
+    `set_active_tool` sets a number only.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[ToolDefinition] = (),
+        *,
+        table: ToolTable | None = None,
+        controller: ToolController | None = None,
+        settings: ChangerSettings | None = None,
+        feed_per_second: bool = False,
+    ) -> None:
+        """``settings``: of a tool changer; without one, tools are changed by hand.
+        ``feed_per_second``: the unit of F in the G-code, else per minute."""
+        self._own = {tool.number: tool for tool in tools}
+        self._table = table
+        self._controller = controller
+        self._settings = settings
+        self._feeds_per_minute = 1.0 if feed_per_second else MINUTE
+        self._active = 0
+
+    # ── table ──
+
+    def define_tool(self, tool: ToolDefinition, now: int = 0) -> Refused | None:
+        """Adds a tool, or replaces its data. The table of an arm keeps numbers and masses of the
+        cell file, on which its dynamics are built."""
+        if tool.number < 1:
+            return Refused(f"T{tool.number} cannot be defined; allowed: 1 and above")
+        if not all(map(math.isfinite, (*tool.tcp, tool.mass))) or tool.mass < 0.0:
+            return Refused(f"T{tool.number}: tip and mass must be finite, the mass not negative")
+        if self._table is not None:
+            known = self.tools().get(tool.number)
+            if known is None:
+                return Refused(f"T{tool.number} is not in `tools` of the arm; {self._known()}")
+            if (known.mass, known.com) != (tool.mass, tool.com):
+                return Refused(f"the mass of T{tool.number} is set in `tools` of the arm")
+            if refused := self._table.set_tip(tool.number, tool.tcp, now):
+                return refused
+        self._own[tool.number] = tool
+        return None
+
+    def tools(self) -> Mapping[int, ToolDefinition]:
+        """All tools by number. Tips are those that the arm uses now."""
+        if self._table is None:
+            return dict(self._own)
+        return {
+            number: replace(self._own[number], tcp=tool.tcp) if number in self._own else tool
+            for number, tool in self._table.tools().items()
+        }
+
+    def get_tool(self, tool_number: int) -> ToolDefinition | Refused:
+        if tool_number == 0:
+            return BARE
+        return self.tools().get(tool_number) or Refused(
+            f"there is no tool {tool_number}; {self._known()}"
+        )
+
+    def _known(self) -> str:
+        return "there are: " + ", ".join(f"T{number}" for number in (0, *sorted(self.tools())))
+
+    # ── active tool ──
+
+    def get_active_tool(self, now: int = 0) -> int:
+        return self._active if self._table is None else self._table.mounted(now)
+
+    def set_active_tool(self, tool_number: int, now: int = 0) -> Refused | None:
+        """The tool that is on the flange; nothing moves. The controller gets an M61."""
+        if isinstance(found := self.get_tool(tool_number), Refused):
+            return found
+        if self._controller is not None:
+            return self._controller.send_gcode(f"M61 Q{tool_number}", now)
+        self._active = tool_number
+        return None
+
+    # ── offsets ──
+
+    def apply_tlo(self, pose_of_flange: Pose, tool_number: int) -> Pose | Refused:
+        """The pose of a tool's tip for this pose of the flange."""
+        return self._shifted(pose_of_flange, tool_number, back=False)
+
+    def remove_tlo(self, pose_of_tip: Pose, tool_number: int) -> Pose | Refused:
+        """The pose of the flange for this pose of a tool's tip."""
+        return self._shifted(pose_of_tip, tool_number, back=True)
+
+    def _shifted(self, at: Pose, tool_number: int, *, back: bool) -> Pose | Refused:
+        tool = self.get_tool(tool_number)
+        if isinstance(tool, Refused):
+            return tool
+        offset = matrix(tool.tcp)
+        return pose(matrix(at) @ (inverse(offset) if back else offset))
+
+    # ── G-code ──
+
+    def change(self, new_tool: int, now: int = 0) -> Change | Refused:
+        """The change at the docks from the active tool; refused if a dock is missing."""
+        old, new = self.get_tool(self.get_active_tool(now)), self.get_tool(new_tool)
+        if isinstance(old, Refused):
+            return old
+        if isinstance(new, Refused):
+            return new
+        if self._settings is None:
+            return Refused("the arm has no tool changer: change the tool by hand")
+        return lack(old, new) or Change(old, new, self._settings)
+
+    def generate_tool_change_gcode(self, new_tool: int, now: int = 0) -> str | Refused:
+        """The lines of a change from the active tool, one per line of text.
+
+        With a tool changer and docks: the moves, outputs and sensors of the change, and an M6 that
+        the controller refuses unless the sensors see the tool. Otherwise M6 waits for the operator.
+        """
+        new = self.get_tool(new_tool)
+        if isinstance(new, Refused):
+            return new
+        change = self.change(new_tool, now)
+        if isinstance(change, Change):
+            middle = [line for each in self._steps(change) for line in self._lines(each)]
+        else:
+            middle = [f"T{new_tool} M6"]
+        active = self.get_tool(self.get_active_tool(now))
+        outputs = active.outputs if isinstance(active, ToolDefinition) else ()
+        off = [AT_REST, *(f"M65 P{pin}" for pin in outputs)] if outputs else []
+        applied = [f"G43 H{new_tool}"] if new_tool else []
+        return "\n".join(["G49", *off, *middle, *applied, ""])
+
+    def _steps(self, change: Change) -> Iterator[Step]:
+        return (step(phase, change) for phase in phases(change))
+
+    def _lines(self, each: Step) -> Iterator[str]:
+        if isinstance(each, Use):
+            yield f"T{each.tool} M6"
+        elif isinstance(each, Go):
+            tip = self.apply_tlo(each.flange, each.tool)
+            assert isinstance(tip, Pose)
+            words = (letter + number_text(round(value, 6)) for letter, value in _words(tip))
+            feed = f" F{number_text(round(each.speed / MM * self._feeds_per_minute, 6))}"
+            yield f"G21 G90 G94 G53 {'G1' if each.line else 'G0'} {' '.join(words)}" + (
+                feed if each.line else ""
+            )
+        else:
+            yield from self._sensor_lines(each)
+
+    def _sensor_lines(self, each: Sense) -> Iterator[str]:
+        assert self._settings is not None
+        if each.set is not None:
+            pin, on = each.set
+            yield AT_REST
+            yield f"M{64 if on else 65} P{pin}"
+        for pin, level in each.levels:
+            yield f"M66 P{pin} L{3 if level else 4} Q{number_text(self._settings.timeout)}"
+
+    # ── part ──
+
+    def status(self, now: int) -> ToolsStatus:
+        return ToolsStatus(self.get_active_tool(now), tuple(self.tools().values()))
+
+    def save(self) -> tuple[int, tuple[ToolDefinition, ...]]:
+        return self._active, tuple(self._own.values())
+
+    def load(self, state: object) -> None:
+        active, own = msgspec.convert(state, tuple[int, tuple[ToolDefinition, ...]])
+        self._active, self._own = active, {tool.number: tool for tool in own}
+
+
+def _words(tip: Pose) -> Iterator[tuple[str, float]]:
+    return zip(AXES, pose_mm_deg(tip), strict=True)

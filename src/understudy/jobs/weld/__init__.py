@@ -1,0 +1,1 @@
+"""Weld sequences: seams in the order of a program."""

@@ -1,0 +1,308 @@
+"""Carries out the commands of one robot, one after the other.
+
+A command is rejected, or it is ACKED, then RUNNING, and at last DONE, FAILED or CANCELED. STOP ends
+the running command and cancels the queued ones. A MOVE_VELOCITY without a duration ends when the
+next command begins. Commands of the robot itself (steps of a task) stand in the same queue; they
+have a tag and no acks.
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+from typing import Annotated, Any, Protocol
+
+from msgspec import UNSET, Meta, Struct, to_builtins
+
+from understudy.errors import Refused
+from understudy.robots.mobile.config.profile import CommandType
+from understudy.robots.mobile.fleet_interface import QueuedCommand
+from understudy.robots.mobile.runtime.commands import (
+    COMMANDS,
+    CUT_OFF,
+    MOTOR_DOWN,
+    NOT_READY,
+    STOPPED,
+    UNSUPPORTED,
+    CommandKind,
+    ExecuteAction,
+    MoveToPose,
+    MoveVelocity,
+    read_parameters,
+)
+from understudy.robots.mobile.runtime.messages import (
+    CommandAck,
+    CommandRequest,
+    CommandStatus,
+    Received,
+    RobotStatus,
+)
+from understudy.robots.mobile.runtime.modules import CANCELED
+
+QUEUE = 100
+"""Commands that may wait; another one is rejected."""
+FULL = Refused("QUEUE_FULL")
+TAKE_TIME = (MoveVelocity, MoveToPose, ExecuteAction)
+"""Parameters of commands that end later; all others end when they begin."""
+OUTCOMES: Mapping[CommandStatus, Callable[[Refused | None], Refused | None]] = {
+    "DONE": lambda reason: None,
+    "FAILED": lambda reason: reason,
+    "CANCELED": lambda reason: Refused(CANCELED),
+}
+"""Ends of a command, as the robot itself is informed of them."""
+
+
+class Body(Protocol):
+    """What the commands of a robot act on; REAL and MOCK alike."""
+
+    def problem(self, parameters: Any) -> Refused | None:
+        """Why a command can never be carried out by this robot."""
+        ...
+
+    def started(self, command_type: CommandType, now: int) -> None:
+        """A command is RUNNING."""
+        ...
+
+    def begin(self, parameters: Any, now: int) -> Refused | None:
+        """Starts a command, or says why it cannot be carried out."""
+        ...
+
+    def halt(self, now: int) -> None:
+        """Ends the motion of the running command."""
+        ...
+
+    def is_up(self, motor: str | None) -> bool:
+        """Whether a motor (None: all DRIVE motors) is healthy; False for an unknown one."""
+        ...
+
+    def motor_of(self, action: ExecuteAction) -> str:
+        """The motor of an action; empty if there is none."""
+        ...
+
+
+class Readiness(Struct, frozen=True):
+    """What decides whether a robot takes a command. `stopped`: for safety. `held`: by traffic
+    control or an operator. `may_drive`, `may_act`: its policies allow it in this status."""
+
+    status: RobotStatus = "RUNNING"
+    stopped: bool = False
+    held: bool = False
+    may_drive: bool = True
+    may_act: bool = True
+
+
+class Command(Struct, frozen=True):
+    """A command that was accepted. `tag`: of one of the robot's own commands, else empty."""
+
+    correlation_id: str | None
+    command_type: CommandType
+    parameters: Any
+    tag: str = ""
+
+
+class SavedCommand(Struct, frozen=True, forbid_unknown_fields=True):
+    correlation_id: str | None
+    command_type: CommandType
+    parameters: dict[str, Any]
+    tag: str
+
+    def command(self) -> Command | Refused:
+        parameters = read_parameters(COMMANDS[self.command_type], self.parameters)
+        if isinstance(parameters, Refused):
+            return parameters
+        return Command(self.correlation_id, self.command_type, parameters, self.tag)
+
+
+class SavedExecutor(Struct, forbid_unknown_fields=True):
+    active: SavedCommand | None
+    queue: Annotated[list[SavedCommand], Meta(max_length=QUEUE)]
+
+
+Acknowledge = Callable[[CommandAck, str | None, int], None]
+"""Called with an ack, the correlation id of its request and the time."""
+Ended = Callable[[str, Refused | None, int], None]
+"""Called at the end of one of the robot's own commands: its tag, None or why it failed, the time.
+It must not call the executor."""
+
+
+class Executor:
+    """The command queue of one robot."""
+
+    def __init__(
+        self, body: Body, supported: Collection[CommandType], acknowledge: Acknowledge, ended: Ended
+    ) -> None:
+        self._body = body
+        self._supported = frozenset(supported)
+        self._acknowledge = acknowledge
+        self._ended = ended
+        self._queue: deque[Command] = deque()
+        self._active: Command | None = None
+
+    @property
+    def active(self) -> Command | None:
+        return self._active
+
+    def readings(self) -> list[QueuedCommand]:
+        """The running command and those that wait, in their order."""
+        running = [] if self._active is None else [self._active]
+        return [
+            QueuedCommand(
+                each.command_type, to_builtins(each.parameters), each is self._active,
+                bool(each.tag),
+            )
+            for each in (*running, *self._queue)
+        ]  # fmt: skip
+
+    def request(self, message: Received, ready: Readiness, now: int) -> None:
+        """A command from the backend."""
+        asked: CommandRequest = message.payload
+        cause = message.cause
+        found = self._examined(asked.command_type, asked.parameters or {}, ready, ready.held)
+        if isinstance(found, Refused):
+            self._say(asked.command_type, cause, "REJECTED", now, found)
+            return
+        self._accept(Command(cause, *found), now)
+
+    def problem(self, asked: CommandRequest, ready: Readiness) -> Refused | None:
+        """Why a command from outside would be rejected now."""
+        found = self._examined(asked.command_type, asked.parameters or {}, ready, ready.held)
+        return found if isinstance(found, Refused) else None
+
+    def request_own(
+        self, name: CommandType, parameters: Mapping[str, Any], tag: str, ready: Readiness, now: int
+    ) -> Refused | None:
+        """A command of the robot itself. While the robot is held it waits."""
+        found = self._examined(name, parameters, ready, held=False)
+        if isinstance(found, Refused):
+            return found
+        self._accept(Command(None, *found, tag), now)
+        return None
+
+    def finished(self, outcome: Refused | None, now: int) -> None:
+        """The running command has ended: well, or for a reason."""
+        command, self._active = self._active, None
+        if command is not None:
+            self._tell(command, "FAILED" if outcome else "DONE", now, outcome)
+        self._begin_next(now)
+
+    def cut_off(self, now: int, reason: Refused = CUT_OFF, *, keep_own: bool = False) -> None:
+        """The running command fails, the queued ones are canceled. ``keep_own``: those of the robot
+        itself stay, and wait until it may go on."""
+        kept = [each for each in self._queue if keep_own and each.tag]
+        for command in list(self._queue):
+            if command not in kept:
+                self._tell(command, "CANCELED", now)
+        self._queue = deque(kept)
+        if self._active is not None and not (keep_own and self._active.tag):
+            self._body.halt(now)
+            self.finished(reason, now)
+
+    def cancel_own(self, now: int) -> None:
+        """Ends the robot's own commands, the running one and the queued ones."""
+        for command in [each for each in self._queue if each.tag]:
+            self._queue.remove(command)
+            self._tell(command, "CANCELED", now)
+        if self._active is not None and self._active.tag:
+            command, self._active = self._active, None
+            self._body.halt(now)
+            self._tell(command, "CANCELED", now)
+        self._begin_next(now)
+
+    # ── inside ──
+
+    def _examined(
+        self, command_type: str, given: Mapping[str, Any], ready: Readiness, held: bool
+    ) -> tuple[CommandType, Any] | Refused:
+        """The checks in the order of the contract."""
+        name = next((each for each in COMMANDS if each == command_type), None)
+        if name is None or name not in self._supported:
+            return UNSUPPORTED
+        kind = COMMANDS[name]
+        if not kind.always and ready.status in ("ERROR", "OFFLINE"):
+            return NOT_READY
+        if (kind.drives and not ready.may_drive) or (kind.acts and not ready.may_act):
+            return NOT_READY
+        parameters = read_parameters(kind, given)
+        if isinstance(parameters, Refused):
+            return parameters
+        if not self._has_motors(kind, parameters):
+            return MOTOR_DOWN
+        if (ready.stopped or held) and not kind.stops:
+            return STOPPED
+        problem = self._body.problem(parameters)
+        if problem is not None:
+            return problem
+        return FULL if len(self._queue) >= QUEUE else (name, parameters)
+
+    def _has_motors(self, kind: CommandKind, parameters: Any) -> bool:
+        if isinstance(parameters, ExecuteAction):
+            return self._body.is_up(self._body.motor_of(parameters))
+        return not kind.drives or self._body.is_up(None)
+
+    def _accept(self, command: Command, now: int) -> None:
+        self._tell(command, "ACKED", now)
+        if COMMANDS[command.command_type].stops:
+            self._stop(command, now)
+            return
+        self._queue.append(command)
+        self._begin_next(now)
+
+    def _begin_next(self, now: int) -> None:
+        while self._queue and (self._active is None or _is_endless(self._active)):
+            if self._active is not None:
+                self._tell(self._active, "DONE", now)
+            command = self._active = self._queue.popleft()
+            self._start(command, now)
+            problem = self._body.begin(command.parameters, now)
+            if problem is not None or not isinstance(command.parameters, TAKE_TIME):
+                self._active = None
+                self._tell(command, "FAILED" if problem else "DONE", now, problem)
+
+    def _stop(self, stop: Command, now: int) -> None:
+        while self._queue:
+            self._tell(self._queue.popleft(), "CANCELED", now)
+        self._start(stop, now)
+        running, self._active = self._active, None
+        self._body.halt(now)
+        if running is not None:
+            self._tell(running, "CANCELED", now)
+        self._tell(stop, "DONE", now)
+
+    def _start(self, command: Command, now: int) -> None:
+        self._tell(command, "RUNNING", now)
+        self._body.started(command.command_type, now)
+
+    def _tell(
+        self, command: Command, status: CommandStatus, now: int, reason: Refused | None = None
+    ) -> None:
+        if not command.tag:
+            self._say(command.command_type, command.correlation_id, status, now, reason)
+        elif status in OUTCOMES:
+            self._ended(command.tag, OUTCOMES[status](reason), now)
+
+    def _say(
+        self, name: str, cause: str | None, status: CommandStatus, now: int,
+        reason: Refused | None = None,
+    ) -> None:  # fmt: skip
+        why = UNSET if reason is None else reason.reason
+        self._acknowledge(CommandAck(name, status, reason=why), cause, now)
+
+    # ── snapshot ──
+
+    def save(self) -> SavedExecutor:
+        active = None if self._active is None else _saved(self._active)
+        return SavedExecutor(active, [_saved(each) for each in self._queue])
+
+    def load(self, saved: SavedExecutor) -> None:
+        commands = [each.command() for each in saved.queue]
+        self._queue = deque(each for each in commands if isinstance(each, Command))
+        active = saved.active.command() if saved.active is not None else None
+        self._active = active if isinstance(active, Command) else None
+
+
+def _saved(command: Command) -> SavedCommand:
+    parameters = to_builtins(command.parameters)
+    return SavedCommand(command.correlation_id, command.command_type, parameters, command.tag)
+
+
+def _is_endless(command: Command) -> bool:
+    parameters = command.parameters
+    return isinstance(parameters, MoveVelocity) and parameters.duration_seconds is None

@@ -1,0 +1,420 @@
+"""One mobile robot of a fleet: its messages, its commands, its modules."""
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from understudy.errors import Refused
+from understudy.motion.ticks import wrapped
+from understudy.robots.mobile.config.profile import CommandType
+from understudy.robots.mobile.config.robot_file import MODULES, RobotFile
+from understudy.robots.mobile.hardware_interface import Scan, TimedHardware
+from understudy.robots.mobile.runtime.body import RowBody
+from understudy.robots.mobile.runtime.commands import COMMANDS, MOTOR_DOWN, NOT_READY
+from understudy.robots.mobile.runtime.executor import Executor, Readiness, SavedExecutor
+from understudy.robots.mobile.runtime.handled import REMEMBERED, HandledIds
+from understudy.robots.mobile.runtime.ids import RobotKey
+from understudy.robots.mobile.runtime.messages import (
+    CommandAck,
+    Event,
+    Malformed,
+    NotNegative,
+    Pose,
+    RobotStatus,
+    StopReason,
+    decoded,
+)
+from understudy.robots.mobile.runtime.modules import (
+    ChecksMessages,
+    Hold,
+    Module,
+    Occurrence,
+    SpeedLimit,
+)
+from understudy.robots.mobile.runtime.orchestration import build_orchestration
+from understudy.robots.mobile.runtime.post import Post, Sender
+from understudy.robots.mobile.runtime.reports import Link, Reports
+from understudy.robots.mobile.runtime.routes import Planner
+from understudy.robots.mobile.runtime.settings import Settings
+from understudy.robots.mobile.runtime.table import (
+    HEARTBEAT,
+    STATE,
+    TELEMETRY,
+    TRAFFIC,
+    UNLIMITED,
+    Table,
+)
+from understudy.robots.mobile.runtime.tick import (
+    ERROR,
+    ESTOP_CHANGED,
+    NO_STOP,
+    OBSTACLE_CHANGED,
+    OFFLINE,
+    STATUS_CHANGED,
+    STATUSES,
+    STOP_CHANGED,
+    STOPS,
+    TRAFFIC_HOLD,
+    WARNING,
+)
+from understudy.units import LATEST, seconds
+
+LONGEST_SHOWN = 200
+ENDS_OF_TASKS = ("task.done", "task.failed")
+"""Messages of which listeners are informed as of events."""
+Count = Annotated[int, Meta(ge=0, lt=1 << 62)]
+
+
+class SavedRobot(Struct, forbid_unknown_fields=True):
+    sent: Count
+    beats: Count
+    seen: Annotated[list[str], Meta(max_length=REMEMBERED)]
+    executor: SavedExecutor
+    modules: list[Any]
+    limits: dict[SpeedLimit, NotNegative]
+
+
+class Robot:
+    """`modules.RobotContext` of a row of a table."""
+
+    def __init__(
+        self, table: Table, row: int, hardware: TimedHardware, post: Post, planner: Planner | None
+    ) -> None:
+        self._table = table
+        self._row = row
+        self._post = post
+        self._file = table.files[row]
+        self.reports = Reports(table, row, hardware)
+        identity = self._file.identity
+        self._sender = Sender(post, identity.robot_id, identity.robot_code, table.sent, row)
+        self.body = RowBody(table, row, hardware)
+        supported = self._file.capabilities.supported_modules or MODULES
+        commands = self._file.capabilities.supported_commands or tuple(COMMANDS)
+        self.executor = Executor(
+            self.body,
+            commands if "RobotCore" in supported else (),
+            self._acknowledge,
+            lambda tag, outcome, now: self._ended.append((tag, outcome)),
+        )
+        self._ended: deque[tuple[str, Refused | None]] = deque()
+        self._was_stopped = False
+        self._seen = HandledIds()
+        self._limits: dict[SpeedLimit, float] = {}
+        self.settings = Settings(self, table, row, self.body, hardware)
+        own = [self.settings] if "Settings" in supported else []
+        orchestration = build_orchestration(self, supported, planner)
+        self._route = orchestration.progress
+        self.tasks, self.node_hold = orchestration.tasks, orchestration.hold
+        self._modules: list[Module] = [*own, *orchestration.modules.values()]
+        self._by_kind = {kind: module for module in self._modules for kind in module.kinds()}
+        self.wake_at = LATEST
+        """From when on its modules want to act."""
+
+    def add_module(self, module: Module) -> None:
+        """Another module, which handles no messages of the backend."""
+        self._modules.append(module)
+
+    @property
+    def key(self) -> RobotKey:
+        """Of the ids of its messages."""
+        return self._sender.key
+
+    # ── what modules know and can do ──
+
+    @property
+    def file(self) -> RobotFile:
+        return self._file
+
+    @property
+    def pose(self) -> Pose:
+        return self.reports.pose
+
+    @property
+    def speed(self) -> float:
+        return float(self._table.speeds[self._row, 0])
+
+    @property
+    def status(self) -> RobotStatus:
+        return self.reports.status
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        return STOPS[int(self._table.stop[self._row])]
+
+    def publish(
+        self, kind: str, payload: Struct, now: int, correlation_id: str | None = None
+    ) -> str:
+        if kind in ENDS_OF_TASKS:
+            self._tell_listeners(kind, msgspec.to_builtins(payload), now)
+        return self._sender.publish(kind, payload, now, correlation_id)
+
+    def event(
+        self,
+        type_: str,
+        details: Mapping[str, Any],
+        now: int,
+        correlation_id: str | None = None,
+    ) -> None:
+        self.publish("events", Event(type_, dict(details)), now, correlation_id)
+        self._tell_listeners(type_, details, now)
+
+    def _tell_listeners(self, type_: str, details: Mapping[str, Any], now: int) -> None:
+        for listener in self._post.listeners:
+            listener(self._file.identity.robot_id, type_, details, now)
+
+    def command(
+        self, command_type: CommandType, parameters: Mapping[str, Any], tag: str, now: int
+    ) -> Refused | None:
+        return self.executor.request_own(command_type, parameters, tag, self._readiness(), now)
+
+    def cancel_own(self, now: int) -> None:
+        self.executor.cancel_own(now)
+
+    def set_hold(self, reason: Hold, held: bool, now: int) -> None:
+        table = self._table
+        holds = table.traffic_hold if reason == "TRAFFIC_HOLD" else table.manual_hold
+        holds[self._row] = held
+
+    def limit_speed(self, source: SpeedLimit, fastest: float | None, now: int) -> None:
+        self._limits.pop(source, None)
+        if fastest is not None:
+            self._limits[source] = fastest
+        self._table.traffic_limit[self._row] = min(self._limits.values(), default=UNLIMITED)
+
+    # ── messages ──
+
+    def handle(self, kind: str, data: bytes, now: int) -> None:
+        """A message from the backend."""
+        message = decoded(kind, data, self._file.identity.robot_id)
+        if isinstance(message, Malformed):
+            reason = message.reason[:LONGEST_SHOWN]
+            self.event("message.malformed", {"kind": kind, "reason": reason}, now, message.cause)
+            return
+        if not self._seen.is_new(message.message_id):
+            return
+        if kind == "command.request":
+            self.executor.request(message, self._readiness(), now)
+        elif kind in self._by_kind:
+            self._by_kind[kind].handle(message, now)
+        else:
+            details = {"kind": kind, "reason": "no module of this robot handles it"}
+            self.event("message.unsupported", details, now, message.cause)
+        self.settle(now)
+
+    def problem(self, kind: str, data: bytes) -> Refused | None:
+        """Why the robot would reject a message now."""
+        message = decoded(kind, data, self._file.identity.robot_id)
+        if isinstance(message, Malformed):
+            return Refused(message.reason)
+        if kind == "command.request":
+            return self.executor.problem(message.payload, self._readiness())
+        module = self._by_kind.get(kind)
+        if module is None:
+            return Refused(f"no module of this robot handles {kind}")
+        return module.problem(message) if isinstance(module, ChecksMessages) else None
+
+    def _acknowledge(self, ack: CommandAck, cause: str | None, now: int) -> None:
+        self.publish("command.ack", ack, now, cause)
+        details: dict[str, Any] = {"commandType": ack.command_type}
+        if isinstance(ack.reason, str):
+            details["reason"] = ack.reason
+        self.event(f"command.{ack.status.lower()}", details, now, cause)
+        if ack.command_type == "STOP" and ack.status == "DONE":
+            self._was_stopped = True
+
+    def _readiness(self) -> Readiness:
+        table, row = self._table, self._row
+        stop, status = int(table.stop[row]), int(table.status[row])
+        ready = bool(table.bootstrapped[row])
+        slow = status == WARNING and not table.drives_in_warning[row]
+        return Readiness(
+            STATUSES[status],
+            stopped=NO_STOP < stop < TRAFFIC_HOLD,
+            held=stop >= TRAFFIC_HOLD,
+            may_drive=ready and not slow,
+            may_act=ready,
+        )
+
+    # ── ticks ──
+
+    def advance(self, now: int) -> None:
+        """Lets the modules act."""
+        for module in self._modules:
+            wake = module.next_wake()
+            if wake is not None and wake <= now:
+                module.advance(now)
+        self.settle(now)
+
+    def settle(self, now: int) -> None:
+        """Informs the modules of the ends of their commands, and asks when they want to act."""
+        while self._ended or self._was_stopped:
+            if self._was_stopped:
+                self._was_stopped = False
+                self._inform("stopped", now)
+            while self._ended:
+                tag, outcome = self._ended.popleft()
+                for module in self._modules:
+                    module.ended(tag, outcome, now)
+        self._ask_wakes()
+
+    def stop(self, now: int) -> None:
+        """An operator ends all commands and tasks."""
+        self.executor.cut_off(now)
+        self._was_stopped = True
+        self.settle(now)
+
+    def _ask_wakes(self) -> None:
+        wakes = [wake for each in self._modules if (wake := each.next_wake()) is not None]
+        self.wake_at = min(wakes, default=LATEST)
+
+    def finished(self, outcome: Refused | None, now: int) -> None:
+        """The motion of the running command has ended."""
+        self.body.halt(now)
+        self.executor.finished(outcome, now)
+        self.settle(now)
+
+    def changed(self, bits: int, now: int) -> None:
+        """The status or a stop has changed: events, the running command, the state at once."""
+        table, row = self._table, self._row
+        if bits & ESTOP_CHANGED:
+            self.event(f"safety.estop.{'pressed' if table.estop[row] else 'cleared'}", {}, now)
+        if bits & OBSTACLE_CHANGED:
+            self._report_obstacle(now)
+        stop, status = table.stop[row], table.status[row]
+        if bits & STOP_CHANGED and stop != NO_STOP:
+            self.executor.cut_off(now, keep_own=stop >= TRAFFIC_HOLD)
+        if bits & STATUS_CHANGED and status in (ERROR, OFFLINE):
+            self.executor.cut_off(now, NOT_READY if status == OFFLINE else MOTOR_DOWN)
+        active = self.executor.active
+        drives = active is not None and COMMANDS[active.command_type].drives
+        if drives and not self._readiness().may_drive:
+            self.finished(NOT_READY, now)
+        self.settle(now)
+        self.publish("state", self.reports.state(), now)
+
+    def _report_obstacle(self, now: int) -> None:
+        table, row = self._table, self._row
+        ahead, nearest = float(table.ahead[row]), float(table.nearest[row])
+        details = {
+            "aheadMeters": ahead if ahead < UNLIMITED else None,
+            "nearestObstacleMeters": nearest if nearest < UNLIMITED else None,
+        }
+        what = "detected" if table.blocked[row] else "cleared"
+        self.event(f"safety.obstacle.{what}", details, now)
+
+    def motor_changed(self, place: int, now: int) -> None:
+        """A motor has a fault, or none any more."""
+        table = self._table
+        name = self._file.motors[place - int(table.motor_spans[self._row, 0])].motor_id
+        faults = dict(self.reports.motor_faults())
+        if name not in faults:
+            self.event("motor.recovered", {"motorId": name}, now)
+            return
+        fault = faults[name]
+        details = {"motorId": name, "faultCode": fault.code, "faultMessage": fault.message}
+        self.event("motor.fault", details, now)
+        if table.moving[place]:
+            self.finished(MOTOR_DOWN, now)
+
+    def scanned(self, scan: Scan, now: int) -> None:
+        """A scanner has read a code."""
+        details: dict[str, Any] = {"code": scan.code, "pose": self.pose}
+        if scan.type is not None:
+            details["codeType"] = scan.type
+        self.event("barcode.scanned", details, now)
+        if scan.marker is not None and scan.seen is not None:
+            self._correct(scan.marker, scan.seen)
+
+    def _correct(
+        self, marker: tuple[float, float, float | None], seen: tuple[float, float, float]
+    ) -> None:
+        """Puts the pose where the marker must be seen from."""
+        table, row = self._table, self._row
+        x, y, yaw = marker
+        own = table.pose[row, 2] if yaw is None else wrapped(yaw - seen[2])
+        along, across = math.cos(own), math.sin(own)
+        table.pose[row] = (
+            x - along * seen[0] + across * seen[1], y - across * seen[0] - along * seen[1], own,
+        )  # fmt: skip
+        table.since_correction[row] = 0.0
+
+    # ── streams ──
+
+    def report(self, stream: int, now: int) -> None:
+        """Publishes a message of a stream."""
+        STREAMS[stream](self, now)
+
+    def _heartbeat(self, now: int) -> None:
+        beats = self._table.beats
+        beats[self._row] += 1
+        beat = self.reports.heartbeat(self._sender.boot_id, seconds(now), int(beats[self._row]))
+        self.publish("heartbeat", beat, now)
+
+    def _state(self, now: int) -> None:
+        self.publish("state", self.reports.state(), now)
+
+    def _telemetry(self, now: int) -> None:
+        link = Link(self._post.connected, self._post.given_up)
+        self.publish("telemetry", self.reports.telemetry(link), now)
+
+    def _traffic(self, now: int) -> None:
+        place = self.reports.traffic(self._route.node_id, self._route.route_id)
+        self.publish("traffic.state", place, now)
+
+    def started(self, seed: int | None, now: int) -> None:
+        if self.reports.profile_name is not None:
+            details: dict[str, Any] = {"profileName": self.reports.profile_name}
+            if seed is not None:
+                details["seed"] = seed
+            self.event("simulation.started", details, now)
+
+    def connected(self, now: int) -> None:
+        """NATS is connected (again): who the robot is, its settings, its state."""
+        self._heartbeat(now)
+        self._inform("connected", now)
+        self._state(now)
+        self.settle(now)
+
+    def shut_down(self, now: int) -> None:
+        """The last messages."""
+        if self.reports.profile_name is not None:
+            self.event("simulation.stopped", {"profileName": self.reports.profile_name}, now)
+        self._inform("ending", now)
+        self._state(now)
+
+    def _inform(self, what: Occurrence, now: int) -> None:
+        for module in self._modules:
+            module.occurred(what, now)
+
+    # ── snapshot ──
+
+    def save(self) -> SavedRobot:
+        beats = int(self._table.beats[self._row])
+        return SavedRobot(
+            self._sender.count, beats, self._seen.save(), self.executor.save(),
+            [module.save() for module in self._modules], dict(self._limits),
+        )  # fmt: skip
+
+    def load(self, saved: SavedRobot) -> None:
+        if len(saved.modules) != len(self._modules):
+            raise msgspec.ValidationError(f"modules: {len(self._modules)} are needed")
+        self._table.sent[self._row] = saved.sent
+        self._table.beats[self._row] = saved.beats
+        self._seen = HandledIds(saved.seen)
+        self.executor.load(saved.executor)
+        self._limits = dict(saved.limits)
+        for module, state in zip(self._modules, saved.modules, strict=True):
+            module.load(state)
+        self._ask_wakes()
+
+
+STREAMS: Mapping[int, Callable[[Robot, int], None]] = {
+    HEARTBEAT: Robot._heartbeat,
+    STATE: Robot._state,
+    TELEMETRY: Robot._telemetry,
+    TRAFFIC: Robot._traffic,
+}

@@ -1,0 +1,366 @@
+"""What happens to all robots of a table at each tick, as compiled loops over rows.
+
+Speeds of wheels and of bodies are related by `motion.wheels`; travel is measured with its `pace`.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.motion.ticks import fastest_within
+from understudy.motion.wheels import Wheels, pace
+from understudy.robots.mobile.runtime.messages import RobotStatus, StopReason
+from understudy.robots.mobile.runtime.pose_control import (
+    ACCELERATION,
+    DECELERATION,
+    MAX_SPEED,
+    MAX_TURNING,
+)
+from understudy.space.compiled import compiled, inlined
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Codes = NDArray[np.int8]
+Times = NDArray[np.int64]
+Rows = NDArray[np.int64]
+
+STATUSES: tuple[RobotStatus, ...] = ("OFFLINE", "ERROR", "PAUSED", "WARNING", "RUNNING")
+"""Statuses by code, in their precedence."""
+OFFLINE, ERROR, PAUSED, WARNING, RUNNING = range(5)
+STOPS: tuple[StopReason | None, ...] = (
+    None, "ESTOP", "OBSTACLE", "INTERNAL_FAULT", "TRAFFIC_HOLD", "MANUAL_HOLD",
+)  # fmt: skip
+"""Reasons of a stop by code; the first that applies counts."""
+NO_STOP, ESTOP, OBSTACLE, INTERNAL_FAULT, TRAFFIC_HOLD, MANUAL_HOLD = range(6)
+REST, VELOCITY, POSE = range(3)
+"""Modes of a drive: no command; MOVE_VELOCITY; MOVE_TO_POSE."""
+GAP = 0.02
+"""Metres that are left in front of an obstacle after braking."""
+STANDS = 1e-6
+"""m/s of the wheels below which a robot stands: its steering may move."""
+CRAWL = 0.05
+"""m/s of the wheels that is allowed in front of every obstacle: so the robot comes so near that it
+stops for it, and does not creep up to it for ever."""
+HYSTERESIS = 0.05
+"""Metres by which an obstacle must be farther away than at a stop until the stop ends."""
+STATUS_CHANGED, ESTOP_CHANGED, OBSTACLE_CHANGED, STOP_CHANGED = 1, 2, 4, 8
+"""Bits of `changes`."""
+
+
+class Figures(NamedTuple):
+    """Of robots: limits of the motors and distances, as the settings have them now."""
+
+    body_limits: Floats
+    speed_limit: Floats
+    traffic_limit: Floats
+    reach: Floats
+    radius: Floats
+    stop_distance: Floats
+    warn_distance: Floats
+    sight: Floats
+    stop_on_obstacle: Flags
+
+
+@inlined
+def fastest_wheel(spans: Rows, coefficients: Floats, body: Floats, row: int) -> float:
+    """The speed of the fastest wheel of a robot at the speeds of its body. ``spans`` and
+    ``coefficients``: of `Wheels`. Arrays of a tuple and rows of arrays cost more than this."""
+    fastest = 0.0
+    for n in range(spans[row, 0], spans[row, 1]):
+        speed = (
+            coefficients[n, 0] * body[row, 0]
+            + coefficients[n, 1] * body[row, 1]
+            + coefficients[n, 2] * body[row, 2]
+        )
+        fastest = max(fastest, abs(speed))
+    return fastest
+
+
+@inlined
+def pace_of_wheels(
+    spans: Rows, coefficients: Floats, body: Floats, row: int, radius: float
+) -> float:
+    """Metres that a robot travels in this motion while its fastest wheel rolls one metre."""
+    wheel = fastest_wheel(spans, coefficients, body, row)
+    if wheel <= 0.0:
+        return 1.0
+    return pace(body[row, 0], body[row, 1], body[row, 2], radius) / wheel
+
+
+@compiled
+def update_limits(
+    figures: Figures, wheels: Wheels, speeds: Floats, command: Floats, ahead: Floats,
+    limits: Floats, seconds: float,
+) -> None:  # fmt: skip
+    """Fills ``limits`` of the bodies for this tick: those of the motors, of commands, of traffic
+    control, and such that the robot can stop in front of an obstacle within the warning distance
+    and within the range of its lidars.
+    """
+    for row in range(limits.shape[0]):
+        for column in range(limits.shape[1]):
+            limits[row, column] = figures.body_limits[row, column]
+        fastest = min(limits[row, MAX_SPEED], figures.speed_limit[row], figures.traffic_limit[row])
+        if figures.stop_on_obstacle[row]:
+            seen = figures.sight[row]
+            if ahead[row] <= figures.warn_distance[row]:
+                seen = min(seen, ahead[row])
+            rate = pace_of_wheels(
+                wheels.spans, wheels.coefficients, command, row, figures.radius[row]
+            )
+            present = fastest_wheel(wheels.spans, wheels.coefficients, speeds, row) * rate
+            faster = limits[row, ACCELERATION] / limits[row, DECELERATION]
+            spare = 2.0 * GAP + (2.0 + faster) * present * seconds
+            safe = fastest_within(
+                max(seen - spare, 0.0), present, limits[row, DECELERATION] * rate,
+                fastest * rate, seconds,
+            )  # fmt: skip
+            fastest = min(fastest, max(safe / rate, CRAWL))
+        limits[row, MAX_SPEED] = fastest
+        if figures.reach[row] > 0.0:
+            limits[row, MAX_TURNING] = min(limits[row, MAX_TURNING], fastest / figures.reach[row])
+
+
+@compiled
+def choose_commands(
+    mode: Codes, stop: Codes, velocity: Floats, steered: Floats, wheels: Wheels, limits: Floats,
+    command: Floats,
+) -> None:  # fmt: skip
+    """Fills ``command``: the speeds of the bodies for this tick, within the limits."""
+    spans, coefficients = wheels.spans, wheels.coefficients
+    for row in range(mode.size):
+        stands = mode[row] == REST or stop[row] != NO_STOP
+        for column in range(3):
+            wanted = velocity[row, column] if mode[row] == VELOCITY else steered[row, column]
+            command[row, column] = 0.0 if stands else wanted
+        wheel = fastest_wheel(spans, coefficients, command, row)
+        if wheel > limits[row, MAX_SPEED]:
+            for column in range(3):
+                command[row, column] *= limits[row, MAX_SPEED] / wheel
+
+
+@compiled
+def extend_held(mode: Codes, stop: Codes, until: Times, passed: int) -> None:
+    """The time of a MOVE_VELOCITY stands still while its robot is held."""
+    for row in range(mode.size):
+        if mode[row] == VELOCITY and stop[row] >= TRAFFIC_HOLD:
+            until[row] += passed
+
+
+@inlined
+def braking_distance(
+    rate: float, wheel: float, faster: float, slower: float, spare: float
+) -> float:
+    """Metres until a robot stands: after ``spare`` seconds with the present speed of its wheels, in
+    which it may still get faster, it brakes with its limit. ``rate``: see `pace_of_wheels`."""
+    peak = wheel + faster * spare
+    return rate * (peak * spare + peak * peak / (2.0 * slower))
+
+
+@compiled
+def braking_distance_of(wheels: Wheels, figures: Figures, speeds: Floats, row: int) -> float:
+    """Metres until a robot stands if it brakes now."""
+    slower = figures.body_limits[row, DECELERATION]
+    wheel = fastest_wheel(wheels.spans, wheels.coefficients, speeds, row)
+    if wheel <= 0.0 or slower <= 0.0:
+        return 0.0
+    rate = pace(speeds[row, 0], speeds[row, 1], speeds[row, 2], figures.radius[row]) / wheel
+    return braking_distance(rate, wheel, 0.0, slower, 0.0)
+
+
+@compiled
+def watch_obstacles(
+    figures: Figures, wheels: Wheels, speeds: Floats, command: Floats, ahead: Floats,
+    stop: Codes, blocked: Flags, seconds: float,
+) -> None:  # fmt: skip
+    """Sets ``blocked`` of robots that must stop for an obstacle, and clears it when they stand and
+    the way in their last direction is free again; not at the tick at which it was set (``stop``
+    shows it from the next one on)."""
+    spans, coefficients = wheels.spans, wheels.coefficients
+    stop_on, stop_distance = figures.stop_on_obstacle, figures.stop_distance
+    limits, radius = figures.body_limits, figures.radius
+    for row in range(blocked.size):
+        if not stop_on[row]:
+            blocked[row] = False
+            continue
+        moves = fastest_wheel(spans, coefficients, command, row) >= STANDS
+        if not moves and not blocked[row]:
+            continue
+        wheel = fastest_wheel(spans, coefficients, speeds, row)
+        needed = GAP + braking_distance(
+            pace_of_wheels(spans, coefficients, speeds, row, radius[row]), wheel,
+            limits[row, ACCELERATION], limits[row, DECELERATION], seconds if moves else 0.0,
+        )  # fmt: skip
+        needed = max(stop_distance[row], GAP, needed)
+        if moves and ahead[row] <= needed:
+            blocked[row] = True
+        elif not moves and wheel < STANDS and stop[row] != NO_STOP:
+            blocked[row] = ahead[row] <= needed + HYSTERESIS
+
+
+class Conditions(NamedTuple):
+    """Of robots: what their stop and their status follow from."""
+
+    estop: Flags
+    stop_on_estop: Flags
+    blocked: Flags
+    inputs_up: Flags
+    lidar_up: Flags
+    stop_on_obstacle: Flags
+    io_hold: Flags
+    traffic_hold: Flags
+    manual_hold: Flags
+    operator_hold: Flags
+    needs_nats: Flags
+    drive_down: Flags
+    function_down: Flags
+
+
+@inlined
+def stop_code(estop: bool, blocked: bool, lost: bool, traffic: bool, manual: bool) -> int:
+    """Why a robot is stopped for safety; the first reason counts."""
+    if estop:
+        return ESTOP
+    if blocked:
+        return OBSTACLE
+    if lost:
+        return INTERNAL_FAULT
+    if traffic:
+        return TRAFFIC_HOLD
+    return MANUAL_HOLD if manual else NO_STOP
+
+
+@inlined
+def status_code(offline: bool, drive_down: bool, stopped: bool, function_down: bool) -> int:
+    """The status; the first condition counts."""
+    if offline:
+        return OFFLINE
+    if drive_down:
+        return ERROR
+    if stopped:
+        return PAUSED
+    return WARNING if function_down else RUNNING
+
+
+@compiled
+def update_statuses(
+    of: Conditions, connected: bool, before: Codes, stop: Codes, status: Codes, changes: Codes
+) -> int:
+    """Fills ``stop``, ``status`` and the bits of ``changes``; returns how many robots changed.
+
+    ``before``: bits of the last tick, ESTOP_CHANGED if it was pressed and OBSTACLE_CHANGED if it
+    was blocked; they are replaced.
+    """
+    estop, stop_on_estop, blocked, inputs_up, lidar_up, stop_on_obstacle = of[:6]
+    io_hold, traffic_hold, manual_hold, operator_hold = of[6:10]
+    needs_nats, drive_down, function_down = of[10:]
+    changed = 0
+    for row in range(stop.size):
+        seen = ESTOP_CHANGED if estop[row] else 0
+        seen |= OBSTACLE_CHANGED if blocked[row] else 0
+        bits = seen ^ before[row]
+        before[row] = seen
+        why = stop_code(
+            estop[row] and stop_on_estop[row],
+            blocked[row],
+            (stop_on_obstacle[row] and not lidar_up[row])
+            or (stop_on_estop[row] and not inputs_up[row]),
+            traffic_hold[row] or io_hold[row],
+            manual_hold[row] or operator_hold[row],
+        )
+        offline = needs_nats[row] and not connected
+        what = status_code(offline, drive_down[row], why != NO_STOP, function_down[row])
+        bits |= STOP_CHANGED if why != stop[row] else 0
+        bits |= STATUS_CHANGED if what != status[row] else 0
+        stop[row], status[row], changes[row] = why, what, bits
+        changed += 1 if bits else 0
+    return changed
+
+
+@compiled
+def update_motors(
+    motor_robot: Rows, is_drive: Flags, connected: Flags, faulty: Flags, drive_down: Flags,
+    function_down: Flags,
+) -> None:  # fmt: skip
+    """Fills ``drive_down`` and ``function_down`` of the robots: a motor is faulty or silent."""
+    drive_down[:] = False
+    function_down[:] = False
+    for n in range(motor_robot.size):
+        if faulty[n] or not connected[n]:
+            if is_drive[n]:
+                drive_down[motor_robot[n]] = True
+            else:
+                function_down[motor_robot[n]] = True
+
+
+@compiled
+def merge_inputs(
+    robot: Rows, values: Flags, connected: Flags, robot_on: Flags, robot_up: Flags
+) -> None:
+    """``robot_on``: one of the inputs of a robot is on; ``robot_up``: all are connected."""
+    robot_on[:] = False
+    robot_up[:] = True
+    for n in range(robot.size):
+        robot_on[robot[n]] |= values[n]
+        robot_up[robot[n]] &= connected[n]
+
+
+@compiled
+def merge_lidars(
+    robot: Rows, nearest: Floats, ahead: Floats, connected: Flags, most: float,
+    robot_nearest: Floats, robot_ahead: Floats, robot_up: Flags,
+) -> None:  # fmt: skip
+    """The readings of all lidars of each robot as one; ``most`` stands for infinite."""
+    robot_nearest[:] = most
+    robot_ahead[:] = most
+    robot_up[:] = True
+    for n in range(robot.size):
+        if connected[n]:
+            robot_nearest[robot[n]] = min(robot_nearest[robot[n]], nearest[n])
+            robot_ahead[robot[n]] = min(robot_ahead[robot[n]], ahead[n])
+        else:
+            robot_up[robot[n]] = False
+
+
+@compiled
+def find_due(due: Times, periods: Times, now: int, found: Rows) -> int:
+    """Puts the streams that are due into ``found`` (row · columns + column), and sets their next
+    times, start + n · period; returns how many there are."""
+    count = 0
+    columns = due.shape[1]
+    for row in range(due.shape[0]):
+        for column in range(columns):
+            if due[row, column] <= now:
+                passed = (now - due[row, column]) // periods[row, column] + 1
+                due[row, column] += passed * periods[row, column]
+                found[count] = row * columns + column
+                count += 1
+    return count
+
+
+@compiled
+def find_ended(
+    moving: Flags, position: Floats, rolling: Floats, target: Floats, tolerance: Floats,
+    slowest: Floats, deadline: Times, now: int, ended: Codes,
+) -> int:  # fmt: skip
+    """Fills ``ended`` of functional motors that shall move: 1 at the target, 2 too late, else 0;
+    returns how many ended. ``slowest``: m/s at which a motor counts as standing."""
+    count = 0
+    for n in range(moving.size):
+        ended[n] = 0
+        if not moving[n]:
+            continue
+        if abs(position[n] - target[n]) <= tolerance[n] and abs(rolling[n]) <= slowest[n]:
+            ended[n] = 1
+        elif now >= deadline[n]:
+            ended[n] = 2
+        count += 1 if ended[n] else 0
+    return count
+
+
+@compiled
+def add_travel(moved: Floats, travelled: Floats) -> None:
+    """Adds the travel of a tick."""
+    for row in range(moved.shape[0]):
+        travelled[row] += math.hypot(moved[row, 0], moved[row, 1])

@@ -1,0 +1,137 @@
+"""VDA 5050 2.1 on MQTT: a master control commands one robot.
+
+> uagv/v2/MAKER/SERIAL/order {…}             handled at the robot's next tick
+> uagv/v2/MAKER/SERIAL/instantActions {…}
+< uagv/v2/MAKER/SERIAL/state {…}             at every change, and every 30 s
+< uagv/v2/MAKER/SERIAL/visualization {…}
+< uagv/v2/MAKER/SERIAL/connection {…}        kept by the broker; last will CONNECTIONBROKEN
+< uagv/v2/MAKER/SERIAL/factsheet {…}         kept by the broker
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from understudy.ports import Deps, Endpoint, WireMessage
+from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
+from understudy.robots.mobile.hardware_interface import MasterLink, UnderMaster
+
+ENDPOINTS = {"": Endpoint(wires=("mqtt",))}
+LISTENS = ("order", "instantActions")
+"""The topics on which the master control speaks."""
+Word = Annotated[str, Meta(pattern=r"^[^/+#\s]+\Z", max_length=64)]
+"""A part of a topic."""
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """`serial_number`: without it the robot's name in the cell. `map_id`: of all its positions.
+    `state_s`: the longest time between two states."""
+
+    interface_name: Word = "uagv"
+    manufacturer: Word = "understudy"
+    serial_number: Word | None = None
+    map_id: Annotated[str, Meta(max_length=64)] = "hall"
+    state_s: Annotated[float, Meta(ge=0.1, le=30)] = 30.0
+    visualization_hz: Annotated[float, Meta(ge=0, le=10)] = 1.0
+
+
+class Settings(Struct, frozen=True):
+    """`MasterSettings`."""
+
+    manufacturer: str
+    serial_number: str
+    map_id: str
+    state_s: float
+    visualization_hz: float
+
+
+class SavedFace(Struct):
+    """Snapshot: whether the broker is connected. What waits is saved with the robot."""
+
+    sessions: list[str]
+
+
+class MasterSession:
+    """`MessageSession` of the master control behind the broker."""
+
+    def __init__(self, face: "MasterFace") -> None:
+        self._face = face
+
+    def receive(self, message: WireMessage, now: int) -> None:
+        topic = message.address.rpartition("/")[2]
+        if topic in LISTENS:
+            self._face.link.receive(WireMessage(topic, message.payload), now)
+
+    def take(self, room: int) -> WireMessage | None:
+        message = self._face.link.take() if room > 0 else None
+        if message is None:
+            return None
+        address = self._face.prefix + message.address
+        return WireMessage(address, message.payload, message.reply_to)
+
+    def failed(self, message: WireMessage, now: int) -> None:
+        """A message that caused a bug is not answered."""
+
+    def closed(self, now: int) -> None:
+        self._face.close(now)
+
+    def credit(self) -> int:
+        return self._face.link.credit()
+
+    def owed(self) -> bool:
+        return False
+
+
+class MasterFace(SessionFace[MasterSession], NotInjectable):
+    """``prefix``: what stands before the last word of every topic."""
+
+    def __init__(self, link: MasterLink, prefix: str) -> None:
+        self.link = link
+        self.prefix = prefix
+        self.ready = ReadyPeers()
+        self._sessions: dict[str, MasterSession] = {}
+
+    def open(self, peer: str, now: int) -> MasterSession:
+        session = self._sessions[peer] = MasterSession(self)
+        self.link.set_connected(True, now)
+        return session
+
+    def close(self, now: int) -> None:
+        self._sessions.clear()
+        self.link.set_connected(False, now)
+
+    def ready_peers(self) -> list[str]:
+        return list(self._sessions) if self.link.waiting() else []
+
+    def addresses(self) -> Sequence[str]:
+        return [self.prefix + topic for topic in LISTENS]
+
+    def last_will(self) -> WireMessage:
+        return WireMessage(f"{self.prefix}connection", self.link.last_will())
+
+    def save(self) -> SavedFace:
+        return SavedFace(list(self._sessions))
+
+    def load(self, state: Any) -> None:
+        saved = msgspec.convert(state, SavedFace)
+        self._sessions = {peer: MasterSession(self) for peer in saved.sessions}
+
+
+def build(name: str, config: Config, robot: UnderMaster, deps: Deps) -> MasterFace:
+    """``name``: of the endpoint, `robot-1.vda5050`."""
+    serial = config.serial_number or name.partition(".")[0]
+    settings = Settings(
+        config.manufacturer, serial, config.map_id, config.state_s, config.visualization_hz
+    )
+    prefix = f"{config.interface_name}/v2/{config.manufacturer}/{serial}/"
+    return MasterFace(robot.under_master(settings, deps.run.epoch_ns), prefix)
+
+
+# ── transcripts ──
+
+
+def messages(stream: bytes) -> list[bytes]:
+    """A message is whole already."""
+    return [stream] if stream else []

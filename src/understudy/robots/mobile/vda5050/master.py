@@ -1,0 +1,403 @@
+"""The robot under a VDA 5050 master control: carries out orders, answers instant actions.
+
+A node of the base is reached by MOVE_TO_POSE. While the robot is stopped for safety or not ready
+the order waits; the move begins anew when the way is free.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, field
+
+from understudy.errors import UNREADABLE, Refused
+from understudy.robots.mobile.runtime.messages import Received
+from understudy.robots.mobile.runtime.modules import Occurrence, RobotContext
+from understudy.robots.mobile.vda5050.messages import (
+    Action,
+    ActionState,
+    Error,
+    InstantActions,
+    Node,
+    Order,
+    Reference,
+    decoded,
+)
+from understudy.robots.mobile.vda5050.order_state import (
+    Progress,
+    accept,
+    blocking,
+    is_repeated,
+    refusal,
+)
+from understudy.robots.mobile.vda5050.outgoing import MOVING, Conditions, MasterPost, SavedPost
+from understudy.units import NS_PER_SECOND, nanoseconds
+
+INBOX = 64
+"""Messages that wait for the next tick."""
+MOST_INSTANT = 100
+"""Instant actions whose state is reported; the oldest are forgotten."""
+MOST_ERRORS = 20
+TIGHTEST, LOOSEST = 0.02, 10.0
+"""Metres: bounds of the tolerance of a move."""
+LATER = ("SAFETY_STOP_ACTIVE", "ROBOT_NOT_READY", "REQUIRED_MOTOR_UNAVAILABLE", "QUEUE_FULL")
+"""Refusals after which a command is tried again."""
+LONGEST_WAIT_S = 86_400.0
+LOOK_PERIOD = NS_PER_SECOND // 10
+"""How often the robot's status is compared with what the last state said."""
+Time = Annotated[int, Meta(ge=0, lt=1 << 62)]
+
+
+Seen = tuple[str, str | None, bool]
+"""Status, reason of a stop, and whether the robot drives, in the last state."""
+
+
+class Saved(Struct, forbid_unknown_fields=True):
+    """Snapshot of the module."""
+
+    progress: Progress
+    post: SavedPost
+    connected: bool = False
+    paused: bool = False
+    inbox: list[tuple[str, bytes]] = field(default_factory=list)
+    moving: str = ""
+    moves: Time = 0
+    acting: dict[str, Action] = field(default_factory=dict)
+    waits: dict[str, tuple[Time, Action]] = field(default_factory=dict)
+    late: list[Action] = field(default_factory=list)
+    instant: list[ActionState] = field(default_factory=list)
+    errors: list[Error] = field(default_factory=list)
+    changed: bool = False
+    seen: Seen = ("", None, False)
+    due: tuple[Time, Time, Time] = (0, 0, 0)
+
+
+class MasterControl:
+    """`Module` of one robot. ``state_s``: the longest time between two states; ``picture_hz``:
+    visualization messages per second, 0: none."""
+
+    def __init__(
+        self, context: RobotContext, post: MasterPost, *, state_s: float, picture_hz: float
+    ) -> None:
+        self._context = context
+        self.post = post
+        self._state_period = nanoseconds(state_s)
+        self._picture_period = nanoseconds(1.0 / picture_hz) if picture_hz else 0
+        self._progress = Progress()
+        self._connected = self._paused = False
+        self._inbox: deque[tuple[str, bytes]] = deque()
+        self._moving = ""
+        """Tag of the move under way."""
+        self._moves = 0
+        self._acting: dict[str, Action] = {}
+        """Actions under way by their tags."""
+        self._waits: dict[str, tuple[int, Action]] = {}
+        """`wait` actions under way, and when they end."""
+        self._late: list[Action] = []
+        """Actions of the last node that could not begin yet."""
+        self._instant: deque[ActionState] = deque(maxlen=MOST_INSTANT)
+        self._errors: deque[Error] = deque(maxlen=MOST_ERRORS)
+        self._changed = False
+        """The order, an action or an error is not as the last state said."""
+        self._seen: Seen = ("", None, False)
+        self._look_due = self._state_due = self._picture_due = 0
+
+    # ── the broker ──
+
+    def set_connected(self, connected: bool, now: int) -> None:
+        self._connected = connected
+        if connected:
+            self.post.connection("ONLINE", now)
+            self.post.factsheet(now)
+            self._look_due = self._state_due = self._picture_due = now
+        else:
+            self.post.drop_all()
+
+    def receive(self, topic: str, data: bytes) -> None:
+        """A message of the master control, handled at the next tick."""
+        self._inbox.append((topic, data))
+
+    def credit(self) -> int:
+        return max(INBOX - len(self._inbox), 0)
+
+    # ── Module ──
+
+    def kinds(self) -> tuple[str, ...]:
+        return ()
+
+    def handle(self, message: Received, now: int) -> None:
+        """It has no messages on NATS."""
+
+    def next_wake(self) -> int | None:
+        if self._inbox or self._works():
+            return 0
+        if not self._connected:
+            return None
+        return 0 if self._changed else self._look_due
+
+    def advance(self, now: int) -> None:
+        while self._inbox:
+            self._hear(*self._inbox.popleft(), now)
+        self._end_waits(now)
+        self._late = [action for action in self._late if not self._start(action, now)]
+        self._work(now)
+        self._report(now)
+
+    def ended(self, tag: str, outcome: Refused | None, now: int) -> None:
+        self._changed = True
+        if tag == self._moving:
+            self._moving = ""
+            if outcome is None:
+                self._arrive(now)
+        elif tag in self._acting:
+            self._finish(self._acting.pop(tag), outcome)
+
+    def occurred(self, what: Occurrence, now: int) -> None:
+        if what == "ending" and self._connected:
+            self.post.connection("OFFLINE", now)
+        if what == "stopped" and not self._progress.is_over():
+            self._error("orderError", "a STOP command has ended the order")
+            self._drop_order(now)
+
+    # ── messages ──
+
+    def _hear(self, topic: str, data: bytes, now: int) -> None:
+        self._changed = True
+        try:
+            message = decoded(topic, data)
+        except UNREADABLE as problem:
+            self._error("validationError", f"{topic}: {problem}", Reference("topic", topic))
+            return
+        if isinstance(message, Order):
+            self._take_order(message)
+        elif isinstance(message, InstantActions):
+            for action in message.actions:
+                self._act_at_once(action, now)
+
+    def _take_order(self, order: Order) -> None:
+        progress = self._progress
+        if is_repeated(order, progress):
+            return
+        problem = refusal(order, progress, self._context.pose)
+        if problem is not None:
+            self._errors.append(problem)
+            return
+        self._errors.clear()
+        accept(order, progress)
+
+    def _act_at_once(self, action: Action, now: int) -> None:
+        known = INSTANT.get(action.action_type)
+        problem = (
+            f"no such instant action; known: {', '.join(INSTANT)}"
+            if known is None
+            else known(self, now)
+        )
+        status: Any = "FAILED" if problem else "FINISHED"
+        state = ActionState(action.action_id, status, action.action_type, problem or UNSET)
+        self._instant.append(state)
+        if problem:
+            self._error("instantActionError", problem, Reference("actionId", action.action_id))
+
+    def _pause(self, now: int) -> str:
+        self._paused = True
+        self._context.set_hold("MANUAL_HOLD", True, now)
+        return ""
+
+    def _go_on(self, now: int) -> str:
+        self._paused = False
+        self._context.set_hold("MANUAL_HOLD", False, now)
+        return ""
+
+    def _cancel(self, now: int) -> str:
+        if self._progress.is_over():
+            return "noOrderToCancel: there is no order"
+        self._drop_order(now)
+        return ""
+
+    def _send_state(self, now: int) -> str:
+        self._state_due = now
+        return ""
+
+    def _send_factsheet(self, now: int) -> str:
+        self.post.factsheet(now)
+        return ""
+
+    # ── the order ──
+
+    def _works(self) -> bool:
+        """Whether something must be looked at in every tick."""
+        if self._waits or self._late:
+            return True
+        return not self._moving and bool(self._progress.base())
+
+    def _work(self, now: int) -> None:
+        """Goes towards the next node of the base, unless something keeps the robot."""
+        for _ in range(len(self._progress.nodes)):
+            base = self._progress.base()
+            if not base or self._moving or self._paused or self._is_kept():
+                return
+            node = base[0]
+            if self._starts_here(node):
+                self._arrive(now)
+            elif not self._drive(node, now):
+                return
+
+    def _is_kept(self) -> bool:
+        """Whether an action is under way or to begin during which the robot must not drive."""
+        waits = (action for _, action in self._waits.values())
+        actions = [*self._acting.values(), *waits, *self._late]
+        return any(action.blocking_type != "NONE" for action in actions)
+
+    def _starts_here(self, node: Node) -> bool:
+        """The first node of an order: the robot is there already."""
+        return self._progress.edge_to(node) is None
+
+    def _drive(self, node: Node, now: int) -> bool:
+        """Starts the actions of the edge, then the move; whether to look at the next node."""
+        edge, position = self._progress.edge_to(node), node.node_position
+        assert edge is not None
+        assert position is not UNSET
+        if any(not self._start(action, now) for action in self._waiting(edge.actions)):
+            return False
+        if blocking(edge.actions, self._progress):
+            return False
+        speed = edge.max_speed
+        self._context.limit_speed("order", speed if isinstance(speed, float) else None, now)
+        allowed = position.allowed_deviation_x_y
+        tolerance = min(max(allowed if isinstance(allowed, float) else 0.0, TIGHTEST), LOOSEST)
+        parameters = {"x": position.x, "y": position.y, "tolerance": tolerance}
+        if isinstance(position.theta, float):
+            parameters["yaw"] = position.theta
+        tag = f"vda5050:move:{self._moves}"
+        problem = self._context.command("MOVE_TO_POSE", parameters, tag, now)
+        if problem is None:
+            self._moves += 1
+            self._moving = tag
+        elif not _is_for_later(problem):
+            self._error("orderError", problem.reason, Reference("nodeId", node.node_id))
+            self._drop_order(now)
+        return False
+
+    def _arrive(self, now: int) -> None:
+        self._changed = True
+        progress = self._progress
+        node = progress.nodes.pop(0)
+        progress.edges = [e for e in progress.edges if e.sequence_id > node.sequence_id]
+        progress.last_node, progress.last_sequence = node.node_id, node.sequence_id
+        self._late += [action for action in node.actions if not self._start(action, now)]
+        if not progress.nodes:
+            self._context.limit_speed("order", None, now)
+
+    def _drop_order(self, now: int) -> None:
+        self._changed = True
+        progress = self._progress
+        self._context.cancel_own(now)
+        self._context.limit_speed("order", None, now)
+        self._moving = ""
+        for action_id, state in progress.actions.items():
+            if state.action_status not in ("FINISHED", "FAILED"):
+                progress.actions[action_id] = msgspec.structs.replace(
+                    state, action_status="FAILED", result_description="the order was ended"
+                )
+        progress.nodes, progress.edges = [], []
+        self._acting.clear()
+        self._waits.clear()
+        self._late.clear()
+
+    # ── actions ──
+
+    def _waiting(self, actions: list[Action]) -> list[Action]:
+        states = self._progress.actions
+        return [a for a in actions if states[a.action_id].action_status == "WAITING"]
+
+    def _start(self, action: Action, now: int) -> bool:
+        """Begins an action of a node or an edge; False if it has to be tried again."""
+        given = action.parameters()
+        if action.action_type == "wait":
+            length = given.get("seconds")
+            if not isinstance(length, int | float) or not 0 <= length <= LONGEST_WAIT_S:
+                self._finish(action, Refused("seconds must be a number from 0 to 86400"))
+                return True
+            self._waits[action.action_id] = now + nanoseconds(float(length)), action
+        else:
+            tag = f"vda5050:action:{action.action_id}"
+            problem = self._context.command("EXECUTE_ACTION", given, tag, now)
+            if problem is not None:
+                if not (later := _is_for_later(problem)):
+                    self._finish(action, problem)
+                return not later
+            self._acting[tag] = action
+        self._changed = True
+        self._progress.set_action(action, "RUNNING")
+        return True
+
+    def _end_waits(self, now: int) -> None:
+        for action_id in [key for key, (end, _) in self._waits.items() if end <= now]:
+            _, action = self._waits.pop(action_id)
+            self._finish(action, None)
+
+    def _finish(self, action: Action, outcome: Refused | None) -> None:
+        self._changed = True
+        if outcome is None:
+            self._progress.set_action(action, "FINISHED")
+            return
+        self._progress.set_action(action, "FAILED", outcome.reason)
+        self._error("actionError", outcome.reason, Reference("actionId", action.action_id))
+
+    # ── reports ──
+
+    def _report(self, now: int) -> None:
+        if not self._connected:
+            return
+        self._look_due = now + LOOK_PERIOD
+        facts = self._context
+        seen = facts.status, facts.stop_reason, abs(facts.speed) > MOVING
+        if self._changed or seen != self._seen or now >= self._state_due:
+            self._changed, self._seen = False, seen
+            self._state_due = now + self._state_period
+            conditions = Conditions(self._paused, list(self._errors), list(self._instant))
+            self.post.state(self._progress, conditions, now)
+        if self._picture_period and now >= self._picture_due:
+            self._picture_due = now + self._picture_period
+            self.post.visualization(now)
+
+    def _error(self, kind: str, text: str, *references: Reference) -> None:
+        self._errors.append(Error(kind, "WARNING", list(references), text))
+
+    # ── snapshot ──
+
+    def save(self) -> Saved:
+        return Saved(
+            self._progress, self.post.save(), self._connected, self._paused, list(self._inbox),
+            self._moving, self._moves, dict(self._acting), dict(self._waits), list(self._late),
+            list(self._instant), list(self._errors), self._changed, self._seen,
+            (self._look_due, self._state_due, self._picture_due),
+        )  # fmt: skip
+
+    def load(self, state: Any) -> None:
+        saved = msgspec.convert(state, Saved)
+        self._progress = saved.progress
+        self.post.load(saved.post)
+        self._connected, self._paused = saved.connected, saved.paused
+        self._inbox = deque(saved.inbox)
+        self._moving, self._moves = saved.moving, saved.moves
+        self._acting, self._waits, self._late = saved.acting, saved.waits, saved.late
+        self._instant = deque(saved.instant, maxlen=MOST_INSTANT)
+        self._errors = deque(saved.errors, maxlen=MOST_ERRORS)
+        self._changed, self._seen = saved.changed, saved.seen
+        self._look_due, self._state_due, self._picture_due = saved.due
+
+
+def _is_for_later(problem: Refused) -> bool:
+    return problem.reason.partition(":")[0] in LATER
+
+
+INSTANT: Mapping[str, Callable[[MasterControl, int], str]] = {
+    "startPause": MasterControl._pause,
+    "stopPause": MasterControl._go_on,
+    "cancelOrder": MasterControl._cancel,
+    "stateRequest": MasterControl._send_state,
+    "factsheetRequest": MasterControl._send_factsheet,
+}
+"""What each instant action does; it returns a problem, empty if there is none."""

@@ -1,0 +1,176 @@
+"""The order of a robot: what was accepted, how far it is, and why another one is not accepted.
+
+Nodes have even sequence ids and edges odd ones. The released part is the base, the rest the
+horizon. An update begins with the last node of the base and replaces the horizon.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import UNSET, Struct, field
+
+from understudy.robots.mobile.runtime.messages import Pose
+from understudy.robots.mobile.vda5050.factsheet import NODE_ACTIONS
+from understudy.robots.mobile.vda5050.messages import (
+    Action,
+    ActionState,
+    ActionStatus,
+    Edge,
+    Error,
+    Node,
+    Order,
+    Reference,
+)
+
+NEAR = 0.2
+"""Metres within which a robot is at the first node of an order that names no deviation."""
+ErrorType = Literal["validationError", "orderError", "orderUpdateError", "noRouteError"]
+
+
+class Progress(Struct):
+    """Everything about the present order; a snapshot has it as it is.
+
+    `nodes` and `edges`: those that are ahead. `end`: the last node of the base. `actions`: of this
+    order, in the order in which they came.
+    """
+
+    order_id: str = ""
+    update_id: int = 0
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    last_node: str = ""
+    last_sequence: int = 0
+    end: Node | None = None
+    actions: dict[str, ActionState] = field(default_factory=dict)
+
+    def base(self) -> list[Node]:
+        return [node for node in self.nodes if node.released]
+
+    def is_over(self) -> bool:
+        """Whether another order may follow."""
+        unfinished = any(
+            s.action_status not in ("FINISHED", "FAILED") for s in self.actions.values()
+        )
+        return not self.nodes and not unfinished
+
+    def wants_base(self) -> bool:
+        """Whether the base ends soon although the order goes on."""
+        return len(self.base()) <= 1 and len(self.nodes) > len(self.base())
+
+    def edge_to(self, node: Node) -> Edge | None:
+        """The edge that leads to a node; sequence ids may have gaps."""
+        before = [edge for edge in self.edges if edge.sequence_id < node.sequence_id]
+        return before[-1] if before else None
+
+    def set_action(self, action: Action, status: ActionStatus, result: str = "") -> None:
+        self.actions[action.action_id] = ActionState(
+            action.action_id, status, action.action_type, result or UNSET
+        )
+
+
+def refusal(order: Order, progress: Progress, pose: Pose) -> Error | None:
+    """Why an order or an update is not accepted."""
+    problem = _wrong(order)
+    if problem:
+        return error_of("validationError", order, problem)
+    unknown = [a.action_type for a in actions_of(order) if a.action_type not in NODE_ACTIONS]
+    if unknown:
+        known = ", ".join(NODE_ACTIONS)
+        return error_of("orderError", order, f"no such action: {unknown[0]}; known: {known}")
+    if order.order_id == progress.order_id:
+        return _update_refusal(order, progress)
+    if not progress.is_over():
+        return error_of("orderError", order, f"the order {progress.order_id} is not over")
+    if not _is_at(order.nodes[0], progress, pose):
+        return error_of("noRouteError", order, "the robot is not at the first node")
+    return None
+
+
+def is_repeated(order: Order, progress: Progress) -> bool:
+    """An update that was accepted already: it is dropped without a word."""
+    same = (order.order_id, order.order_update_id) == (progress.order_id, progress.update_id)
+    return same and progress.order_id != ""
+
+
+def accept(order: Order, progress: Progress) -> None:
+    """Takes over an order that `refusal` accepts."""
+    if order.order_id != progress.order_id:
+        progress.nodes, progress.edges, progress.actions = list(order.nodes), list(order.edges), {}
+    else:
+        first = order.nodes[0].sequence_id
+        left = [node for node in progress.nodes if node.sequence_id <= first]
+        progress.nodes = left + list(order.nodes[1:])
+        kept = [edge for edge in progress.edges if edge.sequence_id < first]
+        progress.edges = kept + list(order.edges)
+    progress.order_id, progress.update_id = order.order_id, order.order_update_id
+    progress.end = next(node for node in reversed(order.nodes) if node.released)
+    for action in actions_of(order):
+        if action.action_id not in progress.actions:
+            progress.set_action(action, "WAITING")
+
+
+def actions_of(order: Order) -> list[Action]:
+    elements: list[Node | Edge] = [*order.nodes, *order.edges]
+    return [action for element in elements for action in element.actions]
+
+
+def error_of(kind: ErrorType, order: Order, text: str) -> Error:
+    references = [
+        Reference("orderId", order.order_id),
+        Reference("orderUpdateId", str(order.order_update_id)),
+    ]
+    return Error(kind, "WARNING", references, text)
+
+
+def _update_refusal(order: Order, progress: Progress) -> Error | None:
+    if order.order_update_id < progress.update_id:
+        text = f"orderUpdateId {order.order_update_id} is older than {progress.update_id}"
+        return error_of("orderUpdateError", order, text)
+    end, first = progress.end, order.nodes[0]
+    if end is None or (first.node_id, first.sequence_id) != (end.node_id, end.sequence_id):
+        name = "nothing" if end is None else f"{end.node_id} ({end.sequence_id})"
+        text = f"it begins with {first.node_id} ({first.sequence_id}); the base ends with {name}"
+        return error_of("orderUpdateError", order, text)
+    return None
+
+
+def _wrong(order: Order) -> str:
+    """What does not fit together in an order; empty if nothing."""
+    nodes, edges = order.nodes, order.edges
+    if len(edges) != len(nodes) - 1:
+        return f"{len(nodes)} nodes need {len(nodes) - 1} edges, not {len(edges)}"
+    if not nodes[0].released:
+        return "the first node is not released"
+    for before, edge, after in zip(nodes, edges, nodes[1:], strict=False):
+        if not before.sequence_id < edge.sequence_id < after.sequence_id:
+            return f"sequenceId of {edge.edge_id} does not lie between those of its nodes"
+        if (edge.start_node_id, edge.end_node_id) != (before.node_id, after.node_id):
+            return f"{edge.edge_id} does not lead from {before.node_id} to {after.node_id}"
+        if edge.released != after.released or (after.released and not before.released):
+            return f"{edge.edge_id} and {after.node_id} must be released together, without a gap"
+    lacking = next((node.node_id for node in nodes if node.node_position is UNSET), None)
+    if lacking is not None:
+        return f"{lacking} has no nodePosition: this robot drives freely and needs one"
+    ids = [action.action_id for action in actions_of(order)]
+    return "two actions have the same actionId" if len(set(ids)) < len(ids) else ""
+
+
+def _is_at(node: Node, progress: Progress, pose: Pose) -> bool:
+    if progress.last_node == node.node_id:
+        return True
+    position = node.node_position
+    assert position is not UNSET
+    allowed = position.allowed_deviation_x_y
+    reach = max(NEAR, allowed if isinstance(allowed, float) else 0.0)
+    return math.hypot(position.x - pose.x, position.y - pose.y) <= reach
+
+
+def blocking(actions: Iterable[Action], progress: Progress) -> Sequence[Action]:
+    """Those actions that keep the robot from driving on until they have ended."""
+    return [
+        action
+        for action in actions
+        if action.blocking_type != "NONE"
+        and progress.actions[action.action_id].action_status not in ("FINISHED", "FAILED")
+    ]

@@ -1,0 +1,383 @@
+"""ProcessVision: vision by a process that takes pictures and finds objects in them.
+
+The part asks questions (`AsksProcess`); a wire carries them, or the cell answers them in this
+process. If time has stood since the question (lock-step, a pause, an answer in this process), the
+answer acts after the latency of the configuration, else when it comes. A question without an answer
+is lost at the end of the time-out, in simulated time.
+"""
+
+import zlib
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from understudy.errors import ConfigError, Refused, located_at
+from understudy.ports import FaultSource, Ticket
+from understudy.ports.faults import VISION_FAULTS, Faults
+from understudy.ports.pick_place import ResultListener, VisionResult
+from understudy.ports.requests import Question
+from understudy.space.matrix_rows import Rows, rows_mm
+from understudy.space.pose import Pose
+from understudy.space.transform import matrix, pose
+from understudy.units import NS_PER_MS, nanoseconds, seconds
+from understudy.vision.detector_config import DetectorChoice, plain
+from understudy.vision.faults import VisionFaults, refuse_injection
+from understudy.vision.ground_truth import CameraModel
+from understudy.vision.replies import Picture, read_facts, read_picture
+
+CAPTURE = "capture"
+PATIENCE_SECONDS = 30.0
+"""Wall time that a silent process has at least while simulated time stands: a slow machine must not
+change what the cell does. A process that is gone is reported at once."""
+MOST_SUPERSEDED = 64
+"""Questions without their answer that are remembered: requests for pictures may still be on their
+way."""
+ReplyListener = Callable[[Ticket, dict[str, Any] | Refused, int], None]
+"""Called with the reply to a command other than `capture`."""
+
+
+class Asked(Struct, frozen=True):
+    """A question without an answer. `payload`: empty if a fault keeps it from being sent."""
+
+    ticket: int
+    command: str
+    at: int
+    payload: str
+    class_filter: str = ""
+
+
+class Answer(Struct, frozen=True):
+    """What the listeners get at `due`: a result, the facts of another command, or why neither."""
+
+    ticket: int
+    due: int
+    command: str = CAPTURE
+    result: VisionResult | None = None
+    facts: dict[str, Any] | None = None
+    refused: str = ""
+
+
+class State(Struct):
+    """`connected`: the last question was answered. `answered`, `lost`: questions so far.
+    `problem`: of the last question, empty if it had none. `detectors`: None: those of the cell
+    file, with which the process was started."""
+
+    tickets: int = 0
+    asked: Asked | None = None
+    answer: Answer | None = None
+    last: VisionResult | None = None
+    connected: bool = False
+    answered: int = 0
+    lost: int = 0
+    problem: str = ""
+    detectors: list[dict[str, Any]] | None = None
+
+
+class Status(Struct, frozen=True):
+    """`connected`: the last question was answered. `last`: the last picture. `detectors_set`:
+    checksum of detectors other than those of the cell file; empty for those."""
+
+    where: str
+    waiting: bool
+    connected: bool
+    answered: int
+    lost: int
+    problem: str
+    last: VisionResult | None
+    detectors_set: str = ""
+
+
+class ProcessVision:
+    """`Vision` and `AsksProcess`, and a `TimedComponent` of the cell. ``where``: the address of the
+    process; ``flange``: of its robot, in the cell; ``latency`` and ``timeout``: ns; ``shot``:
+    parameters of every picture; ``obstacles``: results have points of the depth image;
+    ``detectors``: those of the cell file, None for vision that looks for no objects;
+    ``patience_s``: wall time for an answer, at least."""
+
+    def __init__(
+        self,
+        name: str,
+        where: str,
+        flange: Callable[[int], Pose],
+        *,
+        camera: CameraModel,
+        latency: int,
+        timeout: int,
+        fault_source: FaultSource,
+        shot: Mapping[str, Any] | None = None,
+        obstacles: bool = False,
+        detectors: DetectorChoice | None = None,
+        patience_s: float = PATIENCE_SECONDS,
+    ) -> None:
+        self.name = name
+        self.where = where
+        self.model = camera
+        self._flange = flange
+        self._latency = latency
+        self._timeout = timeout
+        self._patience = max(patience_s, seconds(timeout))
+        self._faults = VisionFaults(name, fault_source)
+        self._shot: dict[str, Any] = dict(shot or {})
+        self._capture: dict[str, Any] = {"obstacles": True} if obstacles else {}
+        self._choice = detectors
+        self._state = State()
+        self._restores = 0
+        self._question: Question | None = None
+        self._superseded: deque[str] = deque(maxlen=MOST_SUPERSEDED)
+        self._on_result: list[ResultListener] = []
+        self._on_reply: list[ReplyListener] = []
+        self._on_question: list[Callable[[], None]] = []
+
+    # ── Vision ──
+
+    def request(self, class_filter: str, now: int) -> Ticket | Refused:
+        """A picture now; a request while one is under way replaces it."""
+        under_way = self._state.asked or self._state.answer
+        if under_way is not None and under_way.command != CAPTURE:
+            return Refused(f"vision is busy with {under_way.command}")
+        params = self._shot | self._capture | {"T_base_flange": self._flange_mm(now)}
+        if self._state.detectors is not None:
+            params["detectors"] = self._state.detectors
+        silent = self._faults.silent(now)
+        return self._ask(CAPTURE, params, now, class_filter=class_filter, silent=silent)
+
+    def cancel(self, now: int) -> None:
+        self._state.answer = None
+        self._set_asked(None)
+
+    def camera(self, flange: Pose) -> Pose:
+        return pose(self.model.place(matrix(flange)))
+
+    def on_result(self, listener: ResultListener) -> None:
+        self._on_result.append(listener)
+
+    # ── detectors ──
+
+    def detectors(self) -> Sequence[Mapping[str, Any]]:
+        """Those of the next picture."""
+        if self._state.detectors is not None:
+            return self._state.detectors
+        return () if self._choice is None else self._choice.configured
+
+    def can_set_detectors(self) -> bool:
+        return self._choice is not None
+
+    def set_detectors(self, tables: Sequence[Mapping[str, Any]] | None) -> Refused | None:
+        """From the next picture on; None: those of the cell file."""
+        wanted = None if tables is None else [plain(table) for table in tables]
+        try:
+            self._check_detectors(wanted)
+        except ConfigError as problem:
+            return Refused(str(problem))
+        same = self._choice is not None and wanted == self._choice.configured
+        self._state.detectors = None if same else wanted
+        return None
+
+    def _check_detectors(self, tables: Sequence[Mapping[str, Any]] | None) -> None:
+        if tables is None:
+            return
+        if self._choice is None:
+            raise ConfigError("this vision calibrates its camera and looks for no objects")
+        self._choice.check(tables)
+
+    # ── other commands of the process ──
+
+    def ask(self, command: str, params: Mapping[str, Any], now: int) -> Ticket | Refused:
+        """Any command but `capture`, as `calibrate_start`; the reply comes to `on_reply`."""
+        if self.busy():
+            return Refused("vision is busy with another question")
+        return self._ask(command, params, now)
+
+    def start_calibration(self, params: Mapping[str, Any], now: int) -> Ticket | Refused:
+        return self.ask("calibrate_start", params, now)
+
+    def capture_calibration_image(self, now: int, picture_px: int = 0) -> Ticket | Refused:
+        """``picture_px``: the reply has the picture in this width."""
+        params = self._shot | {"T_base_flange": self._flange_mm(now), "picture_px": picture_px}
+        return self.ask("calibrate_capture", params, now)
+
+    def compute_calibration(self, params: Mapping[str, Any], now: int) -> Ticket | Refused:
+        return self.ask("calibrate_compute", params, now)
+
+    def get_hand_eye_matrix(self) -> tuple[float, ...]:
+        """The camera on the flange or in the cell, by rows, with millimetres."""
+        return tuple(value for row in rows_mm(self.model.at) for value in row)
+
+    def get_last_result(self) -> VisionResult | None:
+        return self._state.last
+
+    def is_connected(self) -> bool:
+        """Whether the last question was answered."""
+        return self._state.connected
+
+    def on_reply(self, listener: ReplyListener) -> None:
+        self._on_reply.append(listener)
+
+    # ── AsksProcess ──
+
+    def question(self) -> Question | None:
+        return self._question
+
+    def superseded(self, trigger: str) -> bool:
+        return trigger in self._superseded
+
+    def answered(self, number: int, payload: bytes, now: int) -> None:
+        state, asked = self._state, self._state.asked
+        if asked is None or asked.ticket != number:
+            return
+        state.answered += 1
+        state.connected, state.problem = True, ""
+        due = now if now > asked.at else asked.at + self._latency
+        if asked.command == CAPTURE:
+            state.answer = self._picture(asked, payload, due, now)
+        else:
+            facts = read_facts(payload, number)
+            state.answer = (
+                Answer(number, due, asked.command, refused=facts.reason)
+                if isinstance(facts, Refused)
+                else Answer(number, due, asked.command, facts=facts)
+            )
+        self._question = None  # it has its answer, so it is not superseded
+        self._set_asked(None)
+
+    def unanswered(self, number: int, reason: str, now: int) -> None:
+        asked = self._state.asked
+        if asked is not None and asked.ticket == number:
+            self._lose(asked, reason)
+
+    def on_question(self, listener: Callable[[], None]) -> None:
+        self._on_question.append(listener)
+
+    # ── part ──
+
+    def next_wake(self) -> int | None:
+        state = self._state
+        if state.answer is not None:
+            return state.answer.due
+        return None if state.asked is None else state.asked.at + self._timeout
+
+    def wake(self, now: int) -> None:
+        state = self._state
+        if state.answer is None and state.asked is not None and now >= self._lost_at(state.asked):
+            self._lose(state.asked, f"no answer in {self._timeout / NS_PER_MS:g} ms")
+        answer = state.answer
+        if answer is None or answer.due > now:
+            return
+        state.answer = None
+        self._report(answer, now)
+
+    def busy(self) -> bool:
+        return self._state.asked is not None or self._state.answer is not None
+
+    def faults(self) -> Faults:
+        return VISION_FAULTS
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        return refuse_injection(fault)
+
+    def status(self, now: int) -> Status:
+        state = self._state
+        return Status(
+            self.where, self.busy(), self.is_connected(), state.answered, state.lost,
+            state.problem, state.last, _checksum(state.detectors),
+        )  # fmt: skip
+
+    def save(self) -> State:
+        return replace(self._state)
+
+    def load(self, state: Any) -> None:
+        loaded = msgspec.convert(state, State)
+        with located_at(self.name):
+            self._check_detectors(loaded.detectors)
+        self._set_asked(None)  # also an equal question: the picture for it shows the state before
+        self._state = loaded
+        self._restores += 1
+        self._question_changed()
+
+    # ── inside ──
+
+    def _ask(
+        self,
+        command: str,
+        params: Mapping[str, Any],
+        now: int,
+        *,
+        class_filter: str = "",
+        silent: bool = False,
+    ) -> Ticket:
+        state = self._state
+        state.tickets += 1
+        state.answer = None
+        request = {"command": command, "params": params, "request_id": state.tickets}
+        payload = "" if silent else msgspec.json.encode(request).decode()
+        self._set_asked(Asked(state.tickets, command, now, payload, class_filter))
+        return Ticket(state.tickets)
+
+    def _set_asked(self, asked: Asked | None) -> None:
+        self._state.asked = asked
+        self._question_changed()
+
+    def _question_changed(self) -> None:
+        if self._question is not None:
+            self._superseded.append(self._question.trigger)
+        asked = self._state.asked
+        self._question = self._question_of(asked) if asked and asked.payload else None
+        for listener in self._on_question:
+            listener()
+
+    def _question_of(self, asked: Asked) -> Question:
+        trigger = f"{self.name}:{asked.ticket}:{self._restores}"
+        request = msgspec.json.decode(asked.payload) | {"trigger": trigger}
+        return Question(asked.ticket, msgspec.json.encode(request), self._patience, trigger)
+
+    def _lost_at(self, asked: Asked) -> int:
+        return asked.at + self._timeout
+
+    def _lose(self, asked: Asked, reason: str) -> None:
+        state = self._state
+        state.lost += 1
+        state.connected, state.problem = False, reason
+        state.answer = Answer(asked.ticket, self._lost_at(asked), asked.command, refused=reason)
+        self._set_asked(None)
+
+    def _picture(self, asked: Asked, payload: bytes, due: int, now: int) -> Answer:
+        found = read_picture(payload, asked.ticket)
+        if isinstance(found, Refused):
+            self._state.problem = found.reason
+            return Answer(asked.ticket, due, refused=found.reason)
+        seen = self._faults.disturb(found.detected(), now)
+        wanted = tuple(o for o in seen if asked.class_filter in ("", o.class_name))
+        exposed = _exposure(found, asked.at, now)
+        result = VisionResult(exposed, found.frame_id, wanted)
+        self._state.last = result
+        return Answer(asked.ticket, due, result=replace(result, points=found.cloud()))
+
+    def _report(self, answer: Answer, now: int) -> None:
+        ticket, refused = Ticket(answer.ticket), Refused(answer.refused)
+        if answer.command == CAPTURE:
+            for listener in self._on_result:
+                listener(ticket, answer.result or refused, now)
+            return
+        reply = refused if answer.facts is None else answer.facts
+        for reply_to in self._on_reply:
+            reply_to(ticket, reply, now)
+
+    def _flange_mm(self, now: int) -> Rows:
+        return rows_mm(matrix(self._flange(now)))
+
+
+def _checksum(detectors: list[dict[str, Any]] | None) -> str:
+    return "" if detectors is None else f"{zlib.crc32(msgspec.json.encode(detectors)):08x}"
+
+
+def _exposure(picture: Picture, asked_at: int, now: int) -> int:
+    """When the picture was taken. A camera with another clock than the cell's was triggered by the
+    question."""
+    if picture.t_exposure is None or not 0.0 <= picture.t_exposure < seconds(now) + 1.0:
+        return asked_at
+    at = nanoseconds(picture.t_exposure)
+    return at if asked_at <= at <= now else asked_at

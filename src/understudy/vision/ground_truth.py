@@ -1,0 +1,219 @@
+"""GroundTruthVision: a simulated camera that knows where the parts of the cell are.
+
+It answers as a vision process does, after a latency and with faults of the scenario, without
+pictures. It reports the centres of the resting parts whose centre is in the picture and that no
+other part hides.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from understudy.errors import Refused
+from understudy.ports import FaultSource, Ticket
+from understudy.ports.faults import VISION_FAULTS, Faults
+from understudy.ports.pick_place import DetectedObject, ResultListener, VisionResult
+from understudy.ports.workpieces import WorkpieceReading
+from understudy.sight.hand_eye import Mount
+from understudy.sight.lens import Lens
+from understudy.space.pose import Pose
+from understudy.space.transform import Array, inverse, matrices, matrix, pose
+from understudy.vision.faults import VisionFaults, refuse_injection
+
+Bools = NDArray[np.bool_]
+CONFIDENCE = 0.99
+"""Of every object, unless a fault lowers it."""
+
+
+class SeenWorkpieces(Protocol):
+    """The parts of a cell, as a camera sees them."""
+
+    def names(self) -> Sequence[str]: ...
+
+    def reading(self, name: str, now: int) -> WorkpieceReading: ...
+
+
+DEFAULT_LENS = Lens(1280, 960, 1200.0, 1200.0, 640.0, 480.0)
+
+
+@dataclass(frozen=True)
+class CameraModel:
+    """A lens and its place: `at` is its pose on the flange (`on_flange`) or in the cell."""
+
+    lens: Lens = DEFAULT_LENS
+    at: Array = field(default_factory=lambda: np.eye(4))
+    on_flange: bool = True
+
+    @property
+    def mount(self) -> Mount:
+        return "eye_in_hand" if self.on_flange else "eye_to_hand"
+
+    def place(self, flange: Array) -> Array:
+        """The camera in the cell."""
+        return np.asarray(flange @ self.at) if self.on_flange else self.at
+
+    def bbox(self, corners: Array) -> tuple[int, int, int, int]:
+        """x, y, width and height of the part of the picture that these corners span."""
+        front = corners[corners[:, 2] > 1e-6]
+        return self.lens.bounding_box(self.lens.pixels(front))
+
+
+class Pending(Struct, frozen=True):
+    """A picture whose result comes at `due`."""
+
+    ticket: int
+    due: int
+    result: VisionResult
+
+
+class State(Struct):
+    """`pending`: the result that is on its way. `frames`: pictures so far."""
+
+    tickets: int = 0
+    frames: int = 0
+    pending: Pending | None = None
+
+
+class Status(Struct, frozen=True):
+    """Pictures so far, and whether a result is on its way."""
+
+    frames: int
+    waiting: bool
+
+
+class GroundTruthVision:
+    """`Vision` of the simulated workpieces. ``flange``: of its robot; ``latency``: from picture to
+    result, ns."""
+
+    def __init__(
+        self,
+        name: str,
+        parts: SeenWorkpieces,
+        flange: Callable[[int], Array],
+        *,
+        camera: CameraModel,
+        latency: int,
+        fault_source: FaultSource,
+    ) -> None:
+        self.name = name
+        self.model = camera
+        self._parts = parts
+        self._flange = flange
+        self._latency = latency
+        self._faults = VisionFaults(name, fault_source)
+        self._state = State()
+        self._listeners: list[ResultListener] = []
+
+    # ── Vision ──
+
+    def request(self, class_filter: str, now: int) -> Ticket | Refused:
+        """A picture of this instant; a request while one is under way replaces it."""
+        state = self._state
+        state.tickets += 1
+        state.pending = None
+        if self._faults.silent(now):
+            return Ticket(state.tickets)
+        state.frames += 1
+        seen = self._faults.disturb(self._seen(now), now)
+        wanted = tuple(o for o in seen if not class_filter or o.class_name == class_filter)
+        result = VisionResult(now, state.frames, wanted)
+        state.pending = Pending(state.tickets, now + self._latency, result)
+        return Ticket(state.tickets)
+
+    def cancel(self, now: int) -> None:
+        self._state.pending = None
+
+    def camera(self, flange: Pose) -> Pose:
+        return pose(self.model.place(matrix(flange)))
+
+    def on_result(self, listener: ResultListener) -> None:
+        self._listeners.append(listener)
+
+    # ── part ──
+
+    def next_wake(self) -> int | None:
+        return None if self._state.pending is None else self._state.pending.due
+
+    def wake(self, now: int) -> None:
+        pending = self._state.pending
+        if pending is None or pending.due > now:
+            return
+        self._state.pending = None
+        for listener in self._listeners:
+            listener(Ticket(pending.ticket), pending.result, now)
+
+    def busy(self) -> bool:
+        return self._state.pending is not None
+
+    def faults(self) -> Faults:
+        return VISION_FAULTS
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        return refuse_injection(fault)
+
+    def status(self, now: int) -> Status:
+        return Status(self._state.frames, self.busy())
+
+    def save(self) -> State:
+        return replace(self._state)
+
+    def load(self, state: Any) -> None:
+        self._state = msgspec.convert(state, State)
+
+    # ── inside ──
+
+    def _seen(self, now: int) -> list[DetectedObject]:
+        """The visible parts, those near the middle of the picture first."""
+        at = self.model.place(self._flange(now))
+        to_camera = inverse(at)
+        there = [self._parts.reading(name, now) for name in self._parts.names()]
+        there = [part for part in there if part.state == "resting"]
+        if not there:
+            return []
+        found = []
+        for part, hidden in zip(there, _hidden(there, at[:3, 3]), strict=True):
+            place = to_camera @ matrix(part.pose)
+            if not hidden and self.model.lens.sees(place[:3, 3]):
+                aside = float(np.hypot(*(place[:2, 3] / place[2, 3])))
+                found.append((aside, part.name, place, part))
+        found.sort(key=lambda row: row[:2])
+        return [
+            DetectedObject(
+                id=number,
+                class_name=part.class_name,
+                confidence=CONFIDENCE,
+                pose=pose(place),
+                bbox=self.model.bbox(_corners(part) @ place[:3, :3].T + place[:3, 3]),
+                part=name,
+            )
+            for number, (_, name, place, part) in enumerate(found, start=1)
+        ]
+
+
+def _corners(part: WorkpieceReading) -> Array:
+    signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    return signs * (np.array(part.size) / 2.0)
+
+
+def _hidden(parts: Sequence[WorkpieceReading], eye: Array) -> Bools:
+    """For each part whether the box of another one is between the eye and its centre."""
+    places = matrices([part.pose for part in parts])
+    half = np.array([part.size for part in parts]) / 2.0
+    turn, centre = places[:, :3, :3], places[:, :3, 3]
+    here = np.einsum("jba,jb->ja", turn, eye - centre)  # the eye in the frame of each box
+    way = np.einsum("jba,ib->ija", turn, centre - eye)  # each line of sight in each frame
+    level = np.abs(way) < 1e-12
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a, b = (-half - here) / way, (half - here) / way
+    enters = np.where(level, -np.inf, np.minimum(a, b)).max(axis=2)
+    leaves = np.where(level, np.inf, np.maximum(a, b)).min(axis=2)
+    beside = (level & (np.abs(here) >= half)).any(axis=2)
+    crosses = ~beside & (enters < leaves) & (enters < 1.0) & (leaves > 0.0)
+    np.fill_diagonal(crosses, val=False)
+    return np.asarray(crosses.any(axis=1))

@@ -1,0 +1,116 @@
+"""Intrinsics of a camera, from its pictures of a board."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import structs
+
+from understudy.config.files import read_text
+from understudy.config.typed import read
+from understudy.errors import ConfigError, Refused, located_at
+from understudy.sight.lens import Lens
+from understudy.space.matrix_rows import rows_mm
+from understudy.space.model.dictionaries import check_charuco
+from understudy.units import MM
+from understudy.vision.calibration_file import (
+    INTRINSICS_ONLY,
+    Calibration,
+    Intrinsics,
+    calibration_text,
+    read_calibration,
+)
+from understudy.vision.cameras import open_camera
+from understudy.vision.detector_config import require_opencv
+from understudy.vision.interface import CameraError, CameraSource, NoMorePicturesError, Shot
+from understudy.vision.messages import Target
+
+if TYPE_CHECKING:
+    from understudy.sight.intrinsics import BoardPicture, LensResult
+    from understudy.sight.markers import Board
+
+BOARD = re.compile(r"(charuco|chessboard):(\d{1,9})x(\d{1,9}):(\d+(?:\.\d+)?)", re.ASCII)
+GRAB_SECONDS = 5.0
+NO_MATRIX = rows_mm(np.eye(4))
+
+
+def board_of(text: str) -> "Board":
+    """`charuco:7x5:30`: type, columns and rows of squares, side of a square in millimetres."""
+    require_opencv()
+    from understudy.sight.markers import Charuco, Chessboard
+
+    target = _target(text)
+    columns, rows, square = target.columns, target.rows, target.square_mm * MM
+    if target.type == "chessboard":
+        return Chessboard(columns, rows, square)
+    with located_at("--board"):
+        check_charuco(target.dictionary, columns, rows)
+    return Charuco(columns, rows, square, target.dictionary)
+
+
+def _target(text: str) -> Target:
+    """The board with the limits of `hand_eye.target`. A chess board with an even sum of columns and
+    rows is accepted: the lens does not depend on the end at which its corners are counted."""
+    found = BOARD.fullmatch(text)
+    if found is None:
+        raise ConfigError(
+            "not a board", key="--board", value=text, allowed="charuco:7x5:30 or chessboard:9x6:25"
+        )
+    kind, columns, rows, square = found.groups()
+    keys = {"type": kind, "columns": int(columns), "rows": int(rows), "square_mm": float(square)}
+    target: Target = read(keys, Target, "--board")
+    return target
+
+
+def calibrate_camera(
+    address: str, board: "Board", count: int, *, wait: Callable[[], None]
+) -> "LensResult | Refused":
+    """Takes up to ``count`` pictures; fewer if a folder has no more."""
+    from understudy.sight.intrinsics import calibrate_lens
+
+    camera = open_camera(address)
+    try:
+        pictures, size = _seen(camera, board, count, wait)
+    except CameraError as problem:
+        return Refused(str(problem))
+    finally:
+        camera.close()
+    return calibrate_lens(board, pictures, *size)
+
+
+def _seen(
+    camera: CameraSource, board: "Board", count: int, wait: Callable[[], None]
+) -> "tuple[list[BoardPicture], tuple[int, int]]":
+    from understudy.sight.intrinsics import BoardPicture
+
+    found: list[BoardPicture] = []
+    size = (0, 0)
+    for number in range(count):
+        try:
+            picture = camera.grab(Shot(), GRAB_SECONDS).picture
+        except NoMorePicturesError:
+            if number == 0:
+                raise
+            break
+        height, width, _ = picture.shape
+        if size not in ((0, 0), (width, height)):
+            first = f"{size[0]} × {size[1]}"
+            raise CameraError(f"a picture has {width} × {height} pixels, the first one {first}")
+        size = (width, height)
+        found.append(BoardPicture(*board.find(picture)))
+        wait()
+    return found, size
+
+
+def calibration_at(file: Path, date: str) -> Calibration:
+    """What the file says now; without a file, a calibration without the place of the camera."""
+    if file.exists():
+        return read_calibration(read_text(file), str(file))
+    return Calibration(NO_MATRIX, method=INTRINSICS_ONLY, date=date)
+
+
+def with_intrinsics(calibration: Calibration, lens: Lens) -> str:
+    """The text of its file with this lens; the rest stays."""
+    return calibration_text(structs.replace(calibration, camera_intrinsics=Intrinsics.of(lens)))

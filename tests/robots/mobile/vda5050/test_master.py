@@ -1,0 +1,444 @@
+"""Orders and instant actions of a VDA 5050 master control, with a recorded robot."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.robots.mobile.runtime.recorded_robot import TICK, RecordedRobot
+from tests.robots.mobile.vda5050.schemas import action, check, edge, head, instant, node, order
+
+from understudy.errors import Refused
+from understudy.robots.mobile.runtime import messages as own
+from understudy.robots.mobile.vda5050.master import MasterControl
+from understudy.robots.mobile.vda5050.messages import decoded
+from understudy.robots.mobile.vda5050.outgoing import Identity, MasterPost
+
+EPOCH = 1_767_225_600_000_000_000
+
+
+class Bench:
+    """A robot whose only module is the master control."""
+
+    def __init__(self) -> None:
+        self.robot = RecordedRobot()
+        identity = Identity("maker", "1", "hall", EPOCH)
+        post = MasterPost(identity, self.robot.file, self.facts)
+        self.master = MasterControl(self.robot, post, state_s=30.0, picture_hz=2.0)
+        self.sent: list[tuple[str, Any]] = []
+        self.master.set_connected(True, 0)
+        self.tick()
+
+    def facts(self) -> own.State:
+        robot = self.robot
+        return own.State(
+            robot.pose, own.Velocity(robot.speed, 0.0), 80.0, "OK", "NONE", [], robot.status,
+            robot.stop_reason == "ESTOP", robot.stop_reason is not None, robot.stop_reason, {},
+            "MOCK", "default",
+        )  # fmt: skip
+
+    def say(self, topic: str, message: Any) -> None:
+        data = message if isinstance(message, bytes) else json.dumps(message).encode()
+        self.master.receive(topic, data)
+        self.tick()
+
+    def tick(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.robot.now += TICK
+            wake = self.master.next_wake()
+            if wake is not None and wake <= self.robot.now:
+                self.master.advance(self.robot.now)
+            while (message := self.master.post.take()) is not None:
+                self.sent.append((message.topic, check(message.topic, message.payload)))
+
+    def finish(self, problem: str | None = None) -> None:
+        """The running command ends."""
+        tag, kind, parameters = self.robot.running.pop(0)
+        if kind == "MOVE_TO_POSE" and problem is None:
+            self.robot.pose = own.Pose(parameters["x"], parameters["y"], 0.0)
+        self.master.ended(tag, Refused(problem) if problem else None, self.robot.now)
+        self.tick()
+
+    def block(self) -> None:
+        self.robot.refusal, self.robot.stop_reason = Refused("SAFETY_STOP_ACTIVE"), "OBSTACLE"
+
+    def unblock(self) -> None:
+        self.robot.refusal = self.robot.stop_reason = None
+
+    @property
+    def state(self) -> Any:
+        return [message for topic, message in self.sent if topic == "state"][-1]
+
+    def goals(self) -> list[tuple[float, float]]:
+        moves = [p for _, kind, p in self.robot.running if kind == "MOVE_TO_POSE"]
+        return [(each["x"], each["y"]) for each in moves]
+
+    def statuses(self) -> dict[str, str]:
+        return {each["actionId"]: each["actionStatus"] for each in self.state["actionStates"]}
+
+    def errors(self) -> list[str]:
+        return [each["errorType"] for each in self.state["errors"]]
+
+
+THREE = order([node(0, 0, 0), node(2, 1, 0), node(4, 1, 2)], [edge(1), edge(3)])
+
+
+def test_a_new_connection_gets_state_factsheet_and_connection() -> None:
+    topics = [topic for topic, _ in Bench().sent]
+    assert topics == ["connection", "factsheet", "state", "visualization"]
+
+
+def test_an_order_is_driven_node_by_node() -> None:
+    bench = Bench()
+    bench.say("order", THREE)
+    assert bench.goals() == [(1, 0)]
+    assert bench.state["lastNodeId"] == "n0"
+    assert [each["nodeId"] for each in bench.state["nodeStates"]] == ["n2", "n4"]
+    bench.finish()
+    assert bench.goals() == [(1, 2)]
+    assert bench.state["lastNodeId"] == "n2"
+    assert [each["edgeId"] for each in bench.state["edgeStates"]] == ["e3"]
+    bench.finish()
+    assert bench.state["lastNodeId"] == "n4"
+    assert bench.state["nodeStates"] == bench.state["edgeStates"] == []
+    assert bench.state["orderId"] == "o1", "the order stays known when it is over"
+
+
+def test_the_horizon_is_not_entered_before_it_is_released() -> None:
+    bench = Bench()
+    nodes = [node(0, 0, 0), node(2, 1, 0), node(4, 2, 0, released=False)]
+    bench.say("order", order(nodes, [edge(1), edge(3, released=False)]))
+    assert bench.state["newBaseRequest"] is True
+    bench.finish()
+    assert bench.goals() == []
+    update = order([node(2, 1, 0), node(4, 2, 0), node(6, 3, 0)], [edge(3), edge(5)], update=1)
+    bench.say("order", update)
+    assert bench.goals() == [(2, 0)]
+    assert bench.state["orderUpdateId"] == 1
+    bench.finish()
+    bench.finish()
+    assert bench.state["lastNodeId"] == "n6"
+
+
+def test_an_update_while_driving_is_appended() -> None:
+    bench = Bench()
+    bench.say("order", order([node(0, 0, 0), node(2, 1, 0)], [edge(1)]))
+    bench.say("order", order([node(2, 1, 0), node(4, 2, 0)], [edge(3)], update=1))
+    assert bench.goals() == [(1, 0)]
+    bench.finish()
+    assert bench.goals() == [(2, 0)]
+
+
+def test_a_finished_order_can_be_continued() -> None:
+    bench = Bench()
+    bench.say("order", order([node(0, 0, 0), node(2, 1, 0)], [edge(1)]))
+    bench.finish()
+    bench.say("order", order([node(2, 1, 0), node(4, 2, 0)], [edge(3)], update=1))
+    assert bench.goals() == [(2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [
+        (order([node(4, 1, 2)], [], update=1) | {"orderUpdateId": 0}, None),
+        (order([node(2, 1, 0)], [], update=7), "orderUpdateError"),
+        (order([node(0, 0, 0)], [], name="o2"), "orderError"),
+        (order([node(0, 0, 0), node(2, 1, 0)], [], name="o2"), "validationError"),
+        (order([node(0, 0, 0, released=False)], [], name="o2"), "validationError"),
+        (b"{", "validationError"),
+        (head() | {"orderId": "x"}, "validationError"),
+        (b"[" * 100_000, "validationError"),
+        (b'{"headerId": 1, "timestamp": "\xff"}', "validationError"),
+    ],
+)
+def test_what_is_not_accepted_is_reported_and_changes_nothing(wrong: Any, kind: str | None) -> None:
+    bench = Bench()
+    bench.say("order", THREE)
+    bench.say("order", wrong)
+    assert bench.errors() == ([] if kind is None else [kind])
+    assert bench.goals() == [(1, 0)]
+    assert bench.state["orderId"] == "o1"
+
+
+def test_an_older_update_is_refused() -> None:
+    bench = Bench()
+    bench.say("order", order([node(0, 0, 0), node(2, 1, 0)], [edge(1)], update=3))
+    bench.say("order", order([node(2, 1, 0)], [], update=2))
+    assert bench.errors() == ["orderUpdateError"]
+
+
+def test_an_order_that_begins_elsewhere_is_refused() -> None:
+    bench = Bench()
+    bench.say("order", order([node(0, 5, 5)], []))
+    assert bench.errors() == ["noRouteError"]
+    near = node(0, 5, 0, allowedDeviationXY=6.0)
+    bench.say("order", order([near], [], name="o2"))
+    assert bench.errors() == []
+    assert bench.state["lastNodeId"] == "n0"
+
+
+def test_an_unknown_action_makes_an_order_unacceptable() -> None:
+    bench = Bench()
+    bench.say("order", order([node(0, 0, 0, actions=[action("dance", "a1")])], []))
+    assert bench.errors() == ["orderError"]
+    assert "executeAction" in bench.state["errors"][0]["errorDescription"]
+
+
+def test_speed_and_deviation_of_the_order_are_those_of_the_move() -> None:
+    bench = Bench()
+    goal = node(2, 1, 0, theta=1.5, allowedDeviationXY=0.3)
+    bench.say("order", order([node(0, 0, 0), goal], [edge(1, maxSpeed=0.4)]))
+    _, _, parameters = bench.robot.running[0]
+    assert parameters == {"x": 1.0, "y": 0.0, "tolerance": 0.3, "yaw": 1.5}
+    assert bench.robot.limits[-1] == 0.4
+    bench.finish()
+    assert bench.robot.limits[-1] is None
+
+
+# ── actions ──
+
+
+def test_a_blocking_action_is_over_before_the_robot_drives_on() -> None:
+    bench = Bench()
+    grip = action("executeAction", "a1", motorId="act_1", targetPosition=0.05)
+    bench.say("order", order([node(0, 0, 0, actions=[grip]), node(2, 1, 0)], [edge(1)]))
+    assert bench.robot.running[0][1:] == (
+        "EXECUTE_ACTION", {"motorId": "act_1", "targetPosition": 0.05},
+    )  # fmt: skip
+    assert bench.goals() == []
+    assert bench.statuses() == {"a1": "RUNNING"}
+    bench.finish()
+    assert bench.statuses() == {"a1": "FINISHED"}
+    assert bench.goals() == [(1, 0)]
+
+
+def test_an_action_that_fails_is_reported_and_the_order_goes_on() -> None:
+    bench = Bench()
+    grip = action("executeAction", "a1", motorId="act_1", targetPosition=9)
+    bench.say("order", order([node(0, 0, 0, actions=[grip]), node(2, 1, 0)], [edge(1)]))
+    bench.finish("TIMEOUT")
+    assert bench.statuses() == {"a1": "FAILED"}
+    assert bench.errors() == ["actionError"]
+    assert bench.goals() == [(1, 0)]
+
+
+def test_a_wait_takes_its_time() -> None:
+    bench = Bench()
+    pause = action("wait", "a1", seconds=1)
+    bench.say("order", order([node(0, 0, 0, actions=[pause]), node(2, 1, 0)], [edge(1)]))
+    bench.tick(48)
+    assert bench.goals() == []
+    bench.tick(4)
+    assert bench.goals() == [(1, 0)]
+    assert bench.statuses() == {"a1": "FINISHED"}
+
+
+def test_an_action_that_does_not_block_keeps_nothing_back() -> None:
+    bench = Bench()
+    pause = action("wait", "a1", "NONE", seconds=100)
+    bench.say("order", order([node(0, 0, 0, actions=[pause]), node(2, 1, 0)], [edge(1)]))
+    assert bench.goals() == [(1, 0)]
+    assert bench.statuses() == {"a1": "RUNNING"}
+
+
+def test_actions_of_an_edge_come_before_its_move() -> None:
+    bench = Bench()
+    lift = action("executeAction", "a1", motorId="act_1", targetPosition=0.05)
+    bench.say("order", order([node(0, 0, 0), node(2, 1, 0)], [edge(1, actions=[lift])]))
+    assert bench.goals() == []
+    bench.finish()
+    assert bench.goals() == [(1, 0)]
+
+
+def test_a_wrong_parameter_fails_the_action() -> None:
+    bench = Bench()
+    bench.say("order", order([node(0, 0, 0, actions=[action("wait", "a1", seconds="x")])], []))
+    assert bench.statuses() == {"a1": "FAILED"}
+
+
+# ── instant actions ──
+
+
+def test_cancel_ends_the_order_and_another_one_can_follow() -> None:
+    bench = Bench()
+    grip = action("executeAction", "a9", motorId="act_1", targetPosition=0.05)
+    nodes = [node(0, 0, 0), node(2, 1, 0, actions=[grip])]
+    bench.say("order", order(nodes, [edge(1)]))
+    bench.say("instantActions", instant(action("cancelOrder", "i1", "HARD")))
+    assert bench.robot.running == []
+    assert bench.statuses() == {"a9": "FAILED", "i1": "FINISHED"}
+    assert bench.state["nodeStates"] == []
+    bench.say("order", order([node(0, 0, 0), node(2, 3, 0)], [edge(1)], name="o2"))
+    assert bench.goals() == [(3, 0)]
+
+
+def test_there_must_be_an_order_to_cancel() -> None:
+    bench = Bench()
+    bench.say("instantActions", instant(action("cancelOrder", "i1")))
+    assert bench.statuses() == {"i1": "FAILED"}
+    assert bench.errors() == ["instantActionError"]
+
+
+def test_pause_and_go_on() -> None:
+    bench = Bench()
+    bench.say("order", THREE)
+    bench.say("instantActions", instant(action("startPause", "i1")))
+    assert bench.state["paused"]
+    bench.finish()
+    assert bench.goals() == []
+    bench.say("instantActions", instant(action("stopPause", "i2")))
+    assert not bench.state["paused"]
+    assert bench.goals() == [(1, 2)]
+
+
+@pytest.mark.parametrize(("kind", "topic"), [("stateRequest", "state"),
+                                             ("factsheetRequest", "factsheet")])  # fmt: skip
+def test_state_and_factsheet_come_on_request(kind: str, topic: str) -> None:
+    bench = Bench()
+    bench.sent.clear()
+    bench.say("instantActions", instant(action(kind, "i1", "NONE")))
+    assert topic in [each for each, _ in bench.sent]
+
+
+def test_an_unknown_instant_action_fails() -> None:
+    bench = Bench()
+    bench.say("instantActions", instant(action("fly", "i1")))
+    assert bench.statuses() == {"i1": "FAILED"}
+
+
+# ── trouble ──
+
+
+def test_a_move_that_was_stopped_begins_again() -> None:
+    bench = Bench()
+    bench.say("order", THREE)
+    bench.block()
+    bench.finish("SAFETY_STOP")
+    bench.tick(10)
+    assert bench.goals() == []
+    assert bench.state["safetyState"] == {"eStop": "NONE", "fieldViolation": True}
+    bench.unblock()
+    bench.tick()
+    assert bench.goals() == [(1, 0)]
+
+
+def test_a_stop_command_of_another_master_ends_the_order() -> None:
+    bench = Bench()
+    bench.say("order", THREE)
+    bench.master.occurred("stopped", bench.robot.now)
+    bench.tick()
+    assert bench.state["nodeStates"] == []
+    assert bench.errors() == ["orderError"]
+
+
+def test_a_lost_connection_does_not_end_the_order() -> None:
+    bench = Bench()
+    bench.say("order", THREE)
+    bench.master.set_connected(False, bench.robot.now)
+    bench.finish()
+    assert bench.goals() == [(1, 2)]
+    bench.sent.clear()
+    bench.master.set_connected(True, bench.robot.now)
+    bench.tick()
+    assert [topic for topic, _ in bench.sent][:3] == ["connection", "factsheet", "state"]
+    assert bench.state["lastNodeId"] == "n2"
+
+
+def test_the_state_comes_at_least_every_thirty_seconds() -> None:
+    bench = Bench()
+    bench.sent.clear()
+    bench.tick(50 * 65)
+    assert [topic for topic, _ in bench.sent].count("state") == 2
+    assert [topic for topic, _ in bench.sent].count("visualization") == pytest.approx(130, abs=2)
+
+
+def test_numbers_of_messages_count_for_each_topic() -> None:
+    bench = Bench()
+    bench.tick(200)
+    numbers = [m["headerId"] for topic, m in bench.sent if topic == "visualization"]
+    assert numbers == list(range(len(numbers)))
+
+
+def test_a_snapshot_in_the_middle_goes_on_in_the_same_way() -> None:
+    first, second = Bench(), Bench()
+    pause = action("wait", "a1", seconds=1)
+    message = order([node(0, 0, 0), node(2, 1, 0, actions=[pause]), node(4, 2, 0)],
+                    [edge(1), edge(3)])  # fmt: skip
+    first.say("order", message)
+    first.finish()
+    first.tick(10)
+    second.master.load(msgspec.json.decode(msgspec.json.encode(first.master.save())))
+    second.robot.pose, second.robot.now = first.robot.pose, first.robot.now
+    for bench in (first, second):
+        bench.sent.clear()
+        bench.tick(60)
+        bench.finish()
+    assert first.sent == second.sent
+    assert first.state["lastNodeId"] == "n4"
+
+
+@given(st.binary(max_size=300), st.sampled_from(["order", "instantActions"]))
+def test_no_bytes_stop_the_robot(data: bytes, topic: str) -> None:
+    bench = Bench()
+    bench.say(topic, data)
+    assert bench.state["orderId"] == ""
+
+
+def test_the_last_will_says_that_the_connection_is_broken() -> None:
+    will = check("connection", Bench().master.post.last_will())
+    assert will["connectionState"] == "CONNECTIONBROKEN"
+
+
+def test_a_decoded_order_keeps_what_the_schema_requires() -> None:
+    found = decoded("order", json.dumps(THREE).encode())
+    assert [each.node_id for each in found.nodes] == ["n0", "n2", "n4"]
+
+
+LIFT: dict[str, Any] = {"motorId": "act_1", "targetPosition": 0.05}
+
+
+def test_an_action_at_a_node_begins_when_the_robot_is_no_longer_stopped() -> None:
+    bench = Bench()
+    bench.block()
+    first = node(0, 0, 0, actions=[action("executeAction", "a", **LIFT)])
+    bench.say("order", order([first, node(2, 1, 0)], [edge(1)]))
+    before = len(bench.sent)
+    bench.tick(20)
+    assert bench.statuses() == {"a": "WAITING"}
+    assert [topic for topic, _ in bench.sent[before:]].count("state") <= 1, "nothing has changed"
+    bench.master.load(msgspec.json.decode(msgspec.json.encode(bench.master.save())))
+    bench.unblock()
+    bench.tick()
+    assert bench.statuses() == {"a": "RUNNING"}
+    assert bench.goals() == [], "a HARD action keeps the robot"
+    bench.finish()
+    assert bench.goals() == [(1, 0)]
+
+
+def test_the_end_of_an_action_is_not_the_end_of_a_move() -> None:
+    """The master control may name an action as it likes, with the number of a move too."""
+    bench = Bench()
+    beside = [action("executeAction", "0", "NONE", **LIFT)]
+    bench.say("order", order([node(0, 0, 0), node(2, 1, 0)], [edge(1, actions=beside)]))
+    bench.finish()
+    assert bench.statuses() == {"0": "FINISHED"}
+    assert bench.state["lastNodeId"] == "n0"
+    assert bench.goals() == [(1, 0)]
+
+
+def test_sequence_ids_with_gaps_are_driven_too() -> None:
+    bench = Bench()
+    gaps = edge(5) | {"startNodeId": "n0", "endNodeId": "n10"}
+    bench.say("order", order([node(0, 0, 0), node(10, 1, 0)], [gaps]))
+    assert bench.state["lastNodeId"] == "n0"
+    assert bench.goals() == [(1, 0)]
+
+
+def test_a_move_that_the_robot_can_never_do_ends_the_order() -> None:
+    bench = Bench()
+    bench.robot.refusal = Refused("CAPABILITY_NOT_SUPPORTED")
+    bench.say("order", THREE)
+    assert bench.errors() == ["orderError"]
+    assert bench.state["nodeStates"] == []
