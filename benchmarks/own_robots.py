@@ -1,4 +1,4 @@
-"""Public arms, tried from their own repositories: the table of docs/own_robot.md.
+"""Public arms, tried from their own repositories: the table of docs/config/own_robot.md.
 
     python -m benchmarks.own_robots FOLDER [NAME…]
 

@@ -17,7 +17,7 @@ from understudy.wire.nats.config import Config
 from understudy.wire.nats.server import needed_binary
 
 FOLDER = Path(__file__).parents[1] / "deploy"
-PAGE = FOLDER.parent / "docs" / "scale.md"
+PAGE = FOLDER.parent / "docs/robots/mobile_scale.md"
 
 
 def parse_command(words: list[str]) -> dict[str, Any]:
@@ -113,4 +113,4 @@ def test_nats_accepts_the_configuration(name: str, tmp_path: Path) -> None:
 def test_the_page_names_every_file() -> None:
     text = PAGE.read_text()
     for file in FOLDER.iterdir():
-        assert f"(../deploy/{file.name})" in text, file.name
+        assert f"(../../deploy/{file.name})" in text, file.name

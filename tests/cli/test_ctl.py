@@ -120,7 +120,7 @@ def test_a_cell_on_another_machine_is_reached_by_its_token(
 
 def test_the_lines_of_the_docs_work(cell: StandIn, capsys: pytest.CaptureFixture[str]) -> None:
     write(cell, Path("ready.json"))
-    page = (Path(__file__).parents[2] / "docs" / "control.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/operator/control.md").read_text()
     code = page.split("```python\n", 1)[1].split("```", 1)[0]
-    exec(compile(code, "docs/control.md", "exec"), {})
+    exec(compile(code, "docs/operator/control.md", "exec"), {})
     assert json.loads(capsys.readouterr().out)["result"]["cell"] == "text_robot"

@@ -1,4 +1,4 @@
-"""docs/hmi.md lists every key and layer."""
+"""docs/hmi/hmi.md lists every key and layer."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from understudy.hmi.texts import Texts
 from understudy.registry import PAGES
 
 ROOT = Path(__file__).parents[2]
-DOCS = (ROOT / "docs/hmi.md").read_text()
+DOCS = (ROOT / "docs/hmi/hmi.md").read_text()
 
 
 def test_every_key_is_listed() -> None:

@@ -195,6 +195,6 @@ def test_a_row_has_joints_speeds_torques_and_the_values_of_devices(arm: Bench) -
 
 
 def test_the_docs_name_every_command(bench: Bench) -> None:
-    pages = "".join(page.read_text() for page in (Path(__file__).parents[2] / "docs").glob("*.md"))
+    pages = "".join(page.read_text() for page in (Path(__file__).parents[2] / "docs").rglob("*.md"))
     table = bench.live.operator.commands()
     assert [each.name for each in table if f"`{each.name}`" not in pages] == []

@@ -44,7 +44,7 @@ def test_it_runs_pauses_stops_and_starts(welding: InProcessCell) -> None:
 
 def test_the_diagram_is_the_table() -> None:
     arrows = "".join(f"    {a} --> {b}: {cause}\n" for (a, cause), b in transitions().items())
-    page = Path(__file__).parents[2] / "docs/control.md"
+    page = Path(__file__).parents[2] / "docs/operator/control.md"
     assert f"```mermaid\nstateDiagram-v2\n{arrows}```" in page.read_text()
 
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("patient_connection")
 PATIENCE, PATIENCE_MS = 60.0, 60_000.0
 LONG, LONG_MS = 600.0, 600_000.0
 """Time-outs of questions that are not answered: no test waits so long."""
-PAGE = Path(__file__).parents[2] / "docs/vision.md"
+PAGE = Path(__file__).parents[2] / "docs/vision/vision.md"
 CUBE = {
     "id": 1,
     "class": "cube",

@@ -23,7 +23,7 @@ robots:
     faces:
       grblhal: {{port: 2323}}    # a G-code sender connects here
 environment:
-  objects: []                  # tables, fixtures, walls; docs/cells.md
+  objects: []                  # tables, fixtures, walls; docs/config/cells.md
 """
 
 

@@ -1,4 +1,4 @@
-"""The tables of docs/nats.md and the subjects of the robots' messages are those of the wire."""
+"""The tables of docs/wire/nats.md and the subjects of the messages are those of the wire."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from understudy.robots.mobile.runtime.messages import FROM_ROBOT, TO_ROBOT
 from understudy.wire.nats.config import DEFAULT_MAX_AGE_S, DEFAULT_MAX_MB, Config
 from understudy.wire.nats.streams import FROM_ROBOTS, TO_ROBOTS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "nats.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/wire/nats.md").read_text()
 
 
 def test_the_subjects_are_those_of_the_messages() -> None:
