@@ -10,13 +10,13 @@ from tests.parts import part
 from understudy import registry
 from understudy.app.build import load_cell
 from understudy.app.stand_in import StandIn
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.devices.welder.welder import Welder
 from understudy.errors import ConfigError
 from understudy.ports import device as ports
 from understudy.ports.hmi import HasPanel
 from understudy.registry import kinds, module_of
 from understudy.simulation.engine import SimulationEngine
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.scenario import declared_faults
 
 OFFERED_BY_WELDER = (

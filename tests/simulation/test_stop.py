@@ -13,7 +13,6 @@ import understudy
 from understudy import registry
 from understudy.app.build import build_cell, load_cell
 from understudy.config import load_config
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.devices.welder.welder import Welder
 from understudy.ports import Injectable
 from understudy.ports.hmi import Viewed
@@ -22,6 +21,7 @@ from understudy.robots.arm.controller import VirtualController
 from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.robots.text_robot.robot import TextRobot
 from understudy.simulation.engine import SimulationEngine
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.wire.exchange import Client, InProcessCell
 
 __all__ = ["bench_of"]

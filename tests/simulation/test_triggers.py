@@ -7,9 +7,9 @@ import pytest
 from tests.parts import part
 
 from understudy.app.build import load_cell
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError
 from understudy.robots.arm.controller import VirtualController
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.wire.exchange import InProcessCell
 
 Build = Callable[[str], InProcessCell]

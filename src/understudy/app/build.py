@@ -9,7 +9,6 @@ from understudy.config import CellConfig, RobotConfig, endpoint_name, load_confi
 from understudy.config.files import append_line
 from understudy.config.groups import grouped
 from understudy.config.job_sections import PickPlaceSections
-from understudy.devices.mount import mount_devices, uses_workpieces
 from understudy.errors import ConfigError, located_at
 from understudy.ports import (
     DEFAULT_EPOCH_NS,
@@ -31,6 +30,7 @@ from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import CellEnvironment, SeesEnvironment
+from understudy.simulation.mount import mount_devices, uses_workpieces
 from understudy.simulation.points import Points
 from understudy.vision.config import VisionConfig, VisionSource
 from understudy.wire.exchange import InProcessCell

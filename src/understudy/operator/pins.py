@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from understudy.devices.io.pins import LONGEST_DELAY_MS, PinNames
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
 from understudy.operator.robots import OfRobot, Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports.device import LeavesTrail
+from understudy.simulation.io.pins import LONGEST_DELAY_MS, PinNames
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.units import NS_PER_MS
 
 Pin = Annotated[int, Meta(ge=0, le=1000)] | Annotated[str, Meta(max_length=64)]

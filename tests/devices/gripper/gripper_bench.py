@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from understudy.agenda import advance
 from understudy.devices.gripper import Config
 from understudy.devices.gripper.assembly import build_gripper
-from understudy.devices.io.pins import Config as PinsConfig
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
 from understudy.ports.device import Mount
 from understudy.ports.workpieces import WorkpieceReading
+from understudy.simulation.io.pins import Config as PinsConfig
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.scenario import Rule, Scenario
 from understudy.space.pose import Pose, pose_of
 from understudy.space.transform import matrix

@@ -9,12 +9,12 @@ from understudy.agenda import advance
 from understudy.devices.gripper import Config
 from understudy.devices.gripper.controller import MISSED, GripperController
 from understudy.devices.gripper.valves import FingerValve, VacuumValve
-from understudy.devices.io.pins import Config as PinsConfig
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
 from understudy.ports import Ticket
 from understudy.ports.device import Device
 from understudy.ports.pick_place import Gripper
+from understudy.simulation.io.pins import Config as PinsConfig
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.units import NS_PER_MS
 
 CLOSE, OPEN, VACUUM_ON, BLOW_OFF = 8, 9, 10, 11

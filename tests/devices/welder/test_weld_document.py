@@ -8,10 +8,10 @@ from tests.parts import part
 
 import understudy
 from understudy.agenda import advance
-from understudy.devices.io.pins import Config, Link
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.devices.welder.welder import Welder
 from understudy.robots.arm.controller import VirtualController
+from understudy.simulation.io.pins import Config, Link
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 

@@ -11,13 +11,13 @@ from tests.parts import components_of, part
 
 import understudy
 from understudy.agenda import advance
-from understudy.devices.io.pins import Config as Pins
-from understudy.devices.io.pins import Link
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.devices.welder import Config, Phase
 from understudy.devices.welder.welder import State, Welder
 from understudy.ports.device import Mount
 from understudy.robots.arm.controller import VirtualController
+from understudy.simulation.io.pins import Config as Pins
+from understudy.simulation.io.pins import Link
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.scenario import Rule, Scenario
 from understudy.units import NS_PER_MS, nanoseconds
 

@@ -11,11 +11,11 @@ from typing import Any
 from tests.parts import part
 
 from understudy.app.build import load_cell
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.devices.welder.welder import Welder
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import read_snapshot
 from understudy.simulation.collision.watch import CollisionWatch
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.wire.exchange import InProcessCell
 
 END = 12_000_000_000

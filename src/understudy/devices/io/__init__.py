@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from understudy.devices.io.pins import FAULTS, Config
 from understudy.errors import ConfigError
+from understudy.simulation.io.pins import FAULTS, Config
 
 if TYPE_CHECKING:
     from understudy.ports.device import Mount

@@ -6,8 +6,8 @@ from msgspec import Meta, Struct
 
 from understudy.config.job_sections import SECTIONS as JOB_SECTIONS  # noqa: F401
 from understudy.config.position import Position
-from understudy.devices.io.pins import Config as IoConfig
 from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
+from understudy.simulation.io.pins import Config as IoConfig
 from understudy.space.model.environment import CollisionConfig, ObjectConfig
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError
 from understudy.gcode import ARM, GRBLHAL_ARM, ZERO, Dialect, Modal
 from understudy.gcode.dialect import with_pins
@@ -19,6 +18,7 @@ from understudy.robots.arm.drives import Arm, tool_row
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.tools import ArmTools
 from understudy.simulation.collision.body import Body, six_joint_chain
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.program.steps import ControllerOptions
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.model.environment import Environment, Read, meshes_of, place

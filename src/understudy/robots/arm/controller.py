@@ -13,7 +13,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import Problem, parse
 from understudy.motion.path import Floats
@@ -62,6 +61,7 @@ from understudy.robots.grblhal.settings import DEFAULTS, Settings
 from understudy.simulation.collision.body import Body
 from understudy.simulation.collision.contact import Contact
 from understudy.simulation.collision.watch import CollisionWatch
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import ProgramHooks
 from understudy.space.pose import Pose

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, structs
 
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
 from understudy.gcode.dialect import Axes
 from understudy.gcode.modal import Tool
@@ -33,6 +32,7 @@ from understudy.ports.workpieces import Load
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.grblhal.controller import Override
 from understudy.simulation.collision.contact import Contact
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import (
     ControllerOptions,

@@ -13,9 +13,6 @@ import numpy as np
 from msgspec import structs
 
 from understudy.config import CellConfig
-from understudy.devices.io.offline import OfflinePins, rules_of
-from understudy.devices.io.virtual_io import VirtualIO
-from understudy.devices.mount import build_devices, offline_devices, program_wait_s
 from understudy.errors import ConfigError, Refused, located_at, unknown
 from understudy.gcode import requests
 from understudy.gcode.requests import Request, Spindle
@@ -61,6 +58,9 @@ from understudy.robots.arm.tools import ArmTools
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.body import Body
+from understudy.simulation.io.offline import OfflinePins, rules_of
+from understudy.simulation.io.virtual_io import VirtualIO
+from understudy.simulation.mount import build_devices, offline_devices, program_wait_s
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build
 from understudy.simulation.workpieces.sequence import WorkpieceStage

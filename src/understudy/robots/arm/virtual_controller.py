@@ -17,7 +17,6 @@ from understudy.config.cell import device_keys
 from understudy.config.contents import contents
 from understudy.config.files import read_model
 from understudy.config.typed import read
-from understudy.devices.mount import mount_devices
 from understudy.errors import ConfigError, Refused
 from understudy.ports import (
     AnalogIO,
@@ -36,6 +35,7 @@ from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.contact import CollisionListener, Contact
 from understudy.simulation.environment import CellEnvironment
+from understudy.simulation.mount import mount_devices
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build as fault_source
 from understudy.space.given import given_positive, given_row

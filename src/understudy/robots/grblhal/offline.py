@@ -6,7 +6,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from understudy.config import CellConfig
-from understudy.devices.io.offline import OfflinePins, rules_of
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import GRBLHAL_MACHINE, requests
 from understudy.gcode.dialect import AXIS_LETTERS
@@ -28,6 +27,7 @@ from understudy.robots.grblhal.machine.machine import (
 from understudy.robots.grblhal.machine.mover import MachineMover, TravelMover
 from understudy.robots.grblhal.machine.switches import SENSOR_FAULTS
 from understudy.robots.grblhal.settings import Settings, read_settings
+from understudy.simulation.io.offline import OfflinePins, rules_of
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build
 from understudy.units import nanoseconds, seconds, whole_ns

@@ -7,8 +7,6 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct, structs
 
-from understudy.devices.io.pins import Config as IoConfig
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
 from understudy.gcode.actions import LAST_TOOL
@@ -44,6 +42,8 @@ from understudy.robots.grblhal.machine.switches import (
 )
 from understudy.robots.grblhal.numbers import AlarmCode, ErrorCode, SettingNumber
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
+from understudy.simulation.io.pins import Config as IoConfig
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import ControllerOptions, ProgramHooks
 from understudy.simulation.program.steps import State as SavedProgram

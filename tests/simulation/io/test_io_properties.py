@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.agenda import advance
-from understudy.devices.io.pins import Config, Link, Relay
-from understudy.devices.io.virtual_io import VirtualIO
+from understudy.simulation.io.pins import Config, Link, Relay
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.units import NS_PER_MS
 
 COUNT = 4

@@ -14,7 +14,11 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from understudy.devices.io.pins import (
+from understudy.errors import ConfigError, Refused
+from understudy.ports import AnalogIO, DigitalIO
+from understudy.ports.faults import Faults
+from understudy.ports.io import Bank, PinChange
+from understudy.simulation.io.pins import (
     FAULTS,
     Config,
     Number,
@@ -26,10 +30,6 @@ from understudy.devices.io.pins import (
     ring,
     wiring,
 )
-from understudy.errors import ConfigError, Refused
-from understudy.ports import AnalogIO, DigitalIO
-from understudy.ports.faults import Faults
-from understudy.ports.io import Bank, PinChange
 
 HISTORY_LENGTH = 1000
 MOST_PENDING = 10_000

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from understudy.agenda import Wakes, advance, earliest
-from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
 from understudy.gcode import Modal
 from understudy.gcode.requests import Output, WaitInput
 from understudy.ports.io import PinChange
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.program.actions import TIMED_OUT, input_wait_is_over, set_output
 from understudy.simulation.program.steps import State
 from understudy.simulation.scenario import Config as Rules

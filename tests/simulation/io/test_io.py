@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from understudy.agenda import advance
-from understudy.devices.io.pins import Config, Link, PinNames
-from understudy.devices.io.virtual_io import HISTORY_LENGTH, VirtualIO
 from understudy.errors import ConfigError, Refused
 from understudy.ports.io import PinChange
+from understudy.simulation.io.pins import Config, Link, PinNames
+from understudy.simulation.io.virtual_io import HISTORY_LENGTH, VirtualIO
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 MS = NS_PER_MS
