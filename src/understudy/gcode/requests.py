@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from understudy.gcode.dialect import Axes
+from understudy.ports.operation import Target
 from understudy.space.pose import Pose
 
 # ── motion of a machine: mm, deg, per minute ────────────────────────────────────────────────────
@@ -87,6 +88,17 @@ class JointArc(Struct, frozen=True, tag=True):
 
 
 Move = AxisMove | AxisArc | JointMove | LineMove | ArcMove | JointArc
+
+
+def move_to_target(target: Target) -> JointMove | LineMove:
+    """The move that a controller makes to the target of an operator or a job."""
+    if target.joints is not None:
+        a, b, c, u, v, w = target.joints
+        return JointMove((a, b, c, u, v, w))
+    assert target.pose is not None
+    if not target.line:
+        return LineMove(target.pose)
+    return LineMove(target.pose, speed=target.speed, turning=target.speed)
 
 
 class Probe(Struct, frozen=True, tag=True):

@@ -13,7 +13,6 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 
-from understudy.gcode.requests import JointMove, LineMove, Move
 from understudy.jobs.pick_place.config import CycleConfig
 from understudy.ports.operation import Target
 from understudy.space.pose import Pose
@@ -67,17 +66,6 @@ def risen(at: Pose, height: float) -> Pose:
 
 def line(target: Pose, speed_mm_s: float) -> Target:
     return Target(None, target, True, speed_mm_s * MM)
-
-
-def move_of(target: Target) -> Move:
-    """The move that a controller makes to a target."""
-    if target.joints is not None:
-        a, b, c, u, v, w = target.joints
-        return JointMove((a, b, c, u, v, w))
-    assert target.pose is not None
-    if not target.line:
-        return LineMove(target.pose)
-    return LineMove(target.pose, speed=target.speed, turning=target.speed)
 
 
 def scan_moves(config: CycleConfig) -> list[CycleMove]:

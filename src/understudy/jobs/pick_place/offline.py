@@ -9,7 +9,7 @@ import numpy as np
 
 from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine
-from understudy.jobs.pick_place.moves import move_of
+from understudy.gcode.requests import move_to_target
 from understudy.jobs.pick_place.record import JobProblem, JobRecord, JobStep, part_times
 from understudy.offline.setup import Remark, Setup
 from understudy.offline.validate.report import Finding, Report
@@ -49,7 +49,7 @@ def job_events(record: JobRecord, setup: Setup) -> Iterator[Event]:
 def _move(walker: Walker, step: JobStep, line: int) -> None:
     assert step.target is not None
     walker.q, walker.tool = np.array(step.joints), step.stage
-    refused = walker.move(move_of(step.target), line)
+    refused = walker.move(move_to_target(step.target), line)
     if refused is not None:
         walker.events.append(impossible(line, refused, ""))
     walker.rest(probe=step.touches)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.jobs.pick_place.moves import move_of
+from understudy.gcode.requests import move_to_target
 from understudy.motion.path import Floats, Path
 from understudy.ports.controller import MotionController
 from understudy.ports.operation import Target
@@ -43,7 +43,7 @@ class ArmReach:
             return mover
         q = self._joints(now)
         for number, target in enumerate(targets, 1):
-            path = mover.path(move_of(target), q, line=0)
+            path = mover.path(move_to_target(target), q, line=0)
             if isinstance(path, Refused):
                 return Refused(f"move {number} of {len(targets)}: {path.reason}", path.code)
             if touched := self._contact(path):

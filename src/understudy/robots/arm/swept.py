@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.jobs.pick_place.moves import move_of
+from understudy.gcode.requests import move_to_target
 from understudy.motion.path import Floats
 from understudy.ports.pick_place import Block, SweptMove, Touch
 from understudy.robots.arm.mover import ArmMover
@@ -64,7 +64,7 @@ class ArmBody:
         sweepers: dict[Block | None, Sweeper] = {}
         q = self._joints(now)
         for number, move in enumerate(moves):
-            path = mover.path(move_of(move.target), q, line=0)
+            path = mover.path(move_to_target(move.target), q, line=0)
             if isinstance(path, Refused):
                 return path
             if move.held not in sweepers:
