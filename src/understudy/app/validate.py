@@ -4,9 +4,10 @@ import os.path
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 from msgspec import Struct, structs
 
@@ -275,6 +276,33 @@ def in_mode(config: CellConfig, robot: str, mode: str) -> CellConfig:
     sections = structs.replace(given.pick_place, modes=starts)
     changed = structs.replace(given, pick_place=sections)
     return replace(config, robots={**config.robots, robot: changed})
+
+
+class OfflineJob(Protocol):
+    """The check of a job without running its cell, as `offline_check()` of its module gives it."""
+
+    NEEDS: str
+    """What a cell with this job has, in words."""
+
+    def is_in(self, config: CellConfig) -> bool: ...
+
+    def validate_job(
+        self, config: CellConfig, options: Options = ..., cycles: int = ...
+    ) -> Report: ...
+
+    def job_cycle_time(
+        self,
+        config: CellConfig,
+        *,
+        robot: str = ...,
+        mode_of_operation: str = ...,
+        cycles: int = ...,
+    ) -> CycleTime: ...
+
+
+def offline_jobs() -> dict[str, OfflineJob]:
+    """The jobs that can be checked without running a cell, by their names on the command line."""
+    return {"pick-place": import_module("understudy.jobs.pick_place.build").offline_check()}
 
 
 def _rules(config: CellConfig, scenario: str) -> Rules:

@@ -1,17 +1,16 @@
 """`understudy cycle-time`: the duration of a program, computed without running it."""
 
 import sys
-from collections.abc import Sequence
 from heapq import nlargest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from understudy.cli.job_choice import Cycles, JobName, cell_of_job
+from understudy.cli.job_choice import Cycles, JobName, chosen_job
 from understudy.cli.progress_bar import progress_bar
 from understudy.cli.warm import announce
 from understudy.config import load_config
@@ -21,8 +20,8 @@ from understudy.registry import present_name
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
-    from understudy.jobs.pick_place.record import WorkpieceTimes
     from understudy.offline.cycle_time import CycleTime
+    from understudy.offline.job import JobTable
 
 SLOWEST_LINES = 10
 
@@ -66,9 +65,11 @@ def cycle_time(
     from understudy.offline.json_stream import encoded
 
     options = {"robot": robot, "mode_of_operation": mode_of_operation}
-    of_job = cell_of_job((program,) if program else (), cell, job)
-    if of_job:
-        program, result = Path(of_job.name), _of_job(of_job, options, cycles)
+    if chosen := chosen_job((program,) if program else (), cell, job):
+        config, check = chosen
+        program = Path(config.name)
+        announce()
+        result = check.job_cycle_time(config, **options, cycles=cycles)
     else:
         assert program is not None
         options |= {"dialect": known_dialect(dialect)}
@@ -119,19 +120,12 @@ def _on_cell(
         return cycle_time(data, config, **options, progress=progress)
 
 
-def _of_job(config: "CellConfig", options: dict[str, str], cycles: int) -> "CycleTime":
-    from understudy.jobs.pick_place.validate import job_cycle_time
-
-    announce()
-    return job_cycle_time(config, **options, cycles=cycles)
-
-
 def _show(program: Path, result: "CycleTime") -> None:
     console = Console()
     console.print(_breakdown(program, result))
-    if result.parts:
-        console.print(_per_part(result.parts))
-        console.print(_per_state(result.parts))
+    if result.job:
+        for given in result.job.tables():
+            console.print(_job_table(given))
         return
     slowest = nlargest(SLOWEST_LINES, result.lines, key=lambda row: row.seconds)
     table = Table(title="slowest lines", title_justify="left")
@@ -150,30 +144,14 @@ def _show(program: Path, result: "CycleTime") -> None:
         console.print(f"line {wait.line} waits for an input: up to {wait.timeout_s:g} s more")
 
 
-def _per_part(parts: Sequence["WorkpieceTimes"]) -> Table:
-    table = Table(title="parts", title_justify="left")
-    for column in ("part", "seconds", "from"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("name")
-    table.add_column("place")
-    for part in parts:
-        where = part.cell if part.placed else "not placed"
-        figures = (str(part.number), f"{part.seconds:.3f}", f"{part.begins:.3f}")
-        table.add_row(*figures, escape(part.name), where)
-    return table
-
-
-def _per_state(parts: Sequence["WorkpieceTimes"]) -> Table:
-    """The steps of the cycle, over the parts that were placed."""
-    placed = [part for part in parts if part.placed]
-    table = Table(title="steps of a part", title_justify="left")
-    table.add_column("step")
-    for column in ("mean s", "shortest s", "longest s"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for state in dict.fromkeys(state for part in placed for state in part.by_state):
-        times = [part.by_state.get(state, 0.0) for part in placed]
-        figures = (sum(times) / len(times), min(times), max(times))
-        table.add_row(state, *(f"{figure:.3f}" for figure in figures))
+def _job_table(given: "JobTable") -> Table:
+    table = Table(title=given.title, title_justify="left")
+    for column in given.columns:
+        figure = column.startswith(">")
+        justify: Literal["left", "right"] = "right" if figure else "left"
+        table.add_column(column.removeprefix(">"), justify=justify, no_wrap=figure)
+    for row in given.rows:
+        table.add_row(*map(escape, row))
     return table
 
 

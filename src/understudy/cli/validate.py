@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from understudy import __version__
 from understudy.cli.cycle_time import DialectName, known_dialect
-from understudy.cli.job_choice import Cycles, JobName, cell_of_job
+from understudy.cli.job_choice import Cycles, JobName, chosen_job
 from understudy.cli.progress_bar import progress_bar
 from understudy.cli.warm import announce
 from understudy.config import load_config
@@ -23,7 +23,6 @@ from understudy.errors import ConfigError
 if TYPE_CHECKING:
     from understudy.app.validate import Options
     from understudy.config import CellConfig
-    from understudy.jobs.pick_place.record import WorkpieceTimes
     from understudy.offline.validate.report import Finding, Report
 
 SHOWN = 50
@@ -78,26 +77,18 @@ def validate(
         mode_of_operation=mode_of_operation,
         strict=strict,
     )
-    of_job = cell_of_job(programs or (), cell, job)
-    config = of_job or load_config(cell)
-    reports = _reports(() if of_job else programs or (), config, options, cycles)
+    chosen = chosen_job(programs or (), cell, job)
+    config = chosen[0] if chosen else load_config(cell)
+    announce()
+    gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs
+    if chosen:
+        reports = [chosen[1].validate_job(config, options, cycles)]
+    else:
+        reports = [_report(program, config, options) for program in programs or ()]
     _show_all(reports, on_stderr=json is not None and str(json) == "-")
     _write(reports, config, json=json, junit=junit, sarif=sarif, html=html)
     if not all(report.passed for report in reports):
         raise typer.Exit(1)
-
-
-def _reports(
-    programs: Sequence[Path], config: "CellConfig", options: "Options", cycles: int
-) -> list["Report"]:
-    """On these programs; without one, on the job of the cell."""
-    from understudy.jobs.pick_place.validate import validate_job
-
-    announce()
-    gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs
-    if not programs:
-        return [validate_job(config, options, cycles)]
-    return [_report(program, config, options) for program in programs]
 
 
 def _report(program: Path, config: "CellConfig", options: "Options") -> "Report":
@@ -179,8 +170,8 @@ def _show(console: Console, report: "Report") -> None:
     for left_out in report.left_out_notes():
         console.print(f"  not compared, {escape(left_out)}", soft_wrap=True)
     console.print(_times(report))
-    if report.parts:
-        console.print(_per_part(report.parts))
+    if report.job:
+        console.print(report.job.summary())
     console.print(_proof(report))
 
 
@@ -202,25 +193,11 @@ def _times(report: "Report") -> str:
     return f"cycle time {report.total_s:.3f} s{': ' if shares else ''}{shares}"
 
 
-def _per_part(parts: Sequence["WorkpieceTimes"]) -> str:
-    """Time per part, and the clearance that is proven away from the pick and the place."""
-    times = [part.seconds for part in parts if part.placed]
-    if not times:
-        return "no part is placed"
-    mean = sum(times) / len(times)
-    text = f"{len(times)} placed: {mean:.3f} s per part ({min(times):.3f}…{max(times):.3f} s)"
-    crossing = [part.crossing for part in parts if part.placed]
-    known = [each for each in crossing if each is not None]
-    if known and len(known) == len(crossing):
-        text += f"; proven clearance between pick and place {min(known) * 1e3:.1f} mm"
-    return text
-
-
 def _proof(report: "Report") -> str:
     lines = report.table
     moving, unproven = lines.moving, lines.unproven
     least = report.least_clearance
-    word = "step" if report.parts else "line"
+    word = "step" if report.job else "line"
     text = f"{moving} {word}{' moves' if moving == 1 else 's move'}, {report.distance_m:.2f} m"
     if least is not None:
         seen = report.least_seen

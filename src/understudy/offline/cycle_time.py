@@ -9,10 +9,10 @@ import numpy as np
 from msgspec import Struct
 
 from understudy.gcode.program import ProgramLine
-from understudy.jobs.pick_place.record import WorkpieceTimes, parts_document
 from understudy.motion.dynamics import Dynamics, Overload
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
+from understudy.offline.job import JobRows
 from understudy.offline.json_stream import Listed
 from understudy.offline.rows import Kind, Row, Rows
 from understudy.offline.setup import Setup
@@ -56,8 +56,8 @@ class CycleTime:
     violations: tuple[Violation, ...] = ()
     overloads: tuple[Overload, ...] = ()
     """Overloaded joints, each at its worst time."""
-    parts: tuple[WorkpieceTimes, ...] = ()
-    """Of a pick & place job: its parts one by one."""
+    job: JobRows | None = None
+    """What a job adds, if it is not a program that was timed."""
 
     @property
     def total_s(self) -> float:
@@ -222,10 +222,9 @@ def cycle_time_of(events: Iterable[Event], dynamics: Dynamics | None = None) -> 
 def as_document(cycle: CycleTime) -> dict[str, Any]:
     """Plain values for JSON; the long lists as `Listed`, to be written piece by piece."""
     times = ("motion_s", "process_s", "dwell_s", "io_s", "total_s", "blocks")
-    parts = {"parts": parts_document(cycle.parts)} if cycle.parts else {}
     return (
         {name: getattr(cycle, name) for name in times}
-        | parts
+        | (cycle.job.document() if cycle.job else {})
         | {
             "lines": Listed(cycle.lines, _fields),
             "waits": Listed(cycle.waits, _fields),

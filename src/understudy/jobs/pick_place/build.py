@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from understudy.config.job_sections import PickPlaceSections
 from understudy.errors import ConfigError, located_at
@@ -27,6 +28,16 @@ from understudy.vision.bridge import ProcessVision
 from understudy.vision.config import VisionConfig
 from understudy.vision.detector_config import DetectorChoice
 from understudy.vision.ground_truth import CameraModel, GroundTruthVision, SeenWorkpieces
+
+if TYPE_CHECKING:
+    from understudy.app.validate import OfflineJob
+
+
+def offline_check() -> "OfflineJob":
+    """The check of the job without running its cell, for `understudy validate`."""
+    from understudy.jobs.pick_place import validate
+
+    return validate
 
 
 @dataclass(frozen=True)

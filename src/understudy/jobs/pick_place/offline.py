@@ -10,7 +10,7 @@ import numpy as np
 from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine
 from understudy.gcode.requests import move_to_target
-from understudy.jobs.pick_place.record import JobProblem, JobRecord, JobStep, part_times
+from understudy.jobs.pick_place.record import JobProblem, JobRecord, JobStep, WorkpieceTable
 from understudy.offline.setup import Remark, Setup
 from understudy.offline.validate.report import Finding, Report
 from understudy.offline.validate.subject import Arm, Subject
@@ -91,7 +91,7 @@ def labelled(report: Report, record: JobRecord) -> Report:
         left_out=tuple(dict.fromkeys(left_out)),
         violations=tuple(map(named, report.violations)),
         warnings=tuple(map(named, report.warnings)),
-        parts=tuple(part_times(record, clearances)),
+        job=WorkpieceTable.of(record, clearances),
     )
 
 

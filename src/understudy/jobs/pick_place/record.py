@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from understudy.offline.job import JobTable
 from understudy.ports.operation import Target
 from understudy.simulation.workpieces.sequence import WorkpieceStage
 
@@ -116,19 +117,69 @@ def _least(values: Sequence[float | None]) -> float | None:
     return least if len(known) == len(values) and least < math.inf else None
 
 
-def parts_document(parts: Sequence[WorkpieceTimes]) -> list[dict[str, Any]]:
-    """Plain values for JSON."""
-    return [
-        {
-            "part": each.number,
-            "name": each.name,
-            "cell": each.cell,
-            "placed": each.placed,
-            "start_s": each.begins,
-            "seconds": each.seconds,
-            "by_state_s": each.by_state,
-            "clearance_mm": None if each.clearance is None else each.clearance * 1e3,
-            "crossing_clearance_mm": None if each.crossing is None else each.crossing * 1e3,
+class WorkpieceTable(Struct, frozen=True):
+    """The workpieces of a job one by one, as its report shows them (`offline.job.JobRows`)."""
+
+    parts: tuple[WorkpieceTimes, ...]
+
+    @classmethod
+    def of(
+        cls, record: JobRecord, clearances: Sequence[float | None] = ()
+    ) -> "WorkpieceTable | None":
+        """The table of a record, or None if no cycle began. ``clearances``: as in `part_times`."""
+        parts = tuple(part_times(record, clearances))
+        return cls(parts) if parts else None
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "parts": [
+                {
+                    "part": each.number,
+                    "name": each.name,
+                    "cell": each.cell,
+                    "placed": each.placed,
+                    "start_s": each.begins,
+                    "seconds": each.seconds,
+                    "by_state_s": each.by_state,
+                    "clearance_mm": None if each.clearance is None else each.clearance * 1e3,
+                    "crossing_clearance_mm": None if each.crossing is None else each.crossing * 1e3,
+                }
+                for each in self.parts
+            ]
         }
-        for each in parts
-    ]
+
+    def summary(self) -> str:
+        """Time per workpiece, and the clearance that is proven away from the pick and the place."""
+        times = [part.seconds for part in self.parts if part.placed]
+        if not times:
+            return "no part is placed"
+        mean = sum(times) / len(times)
+        text = f"{len(times)} placed: {mean:.3f} s per part ({min(times):.3f}…{max(times):.3f} s)"
+        crossing = [part.crossing for part in self.parts if part.placed]
+        known = [each for each in crossing if each is not None]
+        if known and len(known) == len(crossing):
+            text += f"; proven clearance between pick and place {min(known) * 1e3:.1f} mm"
+        return text
+
+    def tables(self) -> tuple[JobTable, ...]:
+        """The workpieces, and the states of the cycle over those that were placed."""
+        rows = [
+            (
+                str(part.number),
+                f"{part.seconds:.3f}",
+                f"{part.begins:.3f}",
+                part.name,
+                part.cell if part.placed else "not placed",
+            )
+            for part in self.parts
+        ]
+        placed = [part for part in self.parts if part.placed]
+        steps = []
+        for state in dict.fromkeys(state for part in placed for state in part.by_state):
+            times = [part.by_state.get(state, 0.0) for part in placed]
+            figures = (sum(times) / len(times), min(times), max(times))
+            steps.append((state, *(f"{figure:.3f}" for figure in figures)))
+        return (
+            JobTable("parts", (">part", ">seconds", ">from", "name", "place"), rows),
+            JobTable("steps of a part", ("step", ">mean s", ">shortest s", ">longest s"), steps),
+        )

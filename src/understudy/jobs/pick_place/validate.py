@@ -7,9 +7,9 @@ from time import perf_counter
 from understudy.app.validate import DEFAULTS, Options, in_mode, subject_of
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
-from understudy.jobs.pick_place.headless import chosen_robot
+from understudy.jobs.pick_place.headless import chosen_robot, robots_with_job
 from understudy.jobs.pick_place.offline import job_events, job_subject, labelled
-from understudy.jobs.pick_place.record import JobRecord, part_times
+from understudy.jobs.pick_place.record import JobRecord, WorkpieceTable
 from understudy.jobs.pick_place.recorder import record_job
 from understudy.offline.cycle_time import CycleTime, cycle_time_of
 from understudy.offline.robot import MovesWorkpieces, offline_robot
@@ -18,8 +18,14 @@ from understudy.offline.validate.report import Report
 from understudy.offline.walk import Event, Violation
 
 PROGRAM = "pick & place"
+NEEDS = "a robot has the section `pickplace`"
 WITHOUT = ("dialect", "scenario", "held")
 """Options that are for programs only."""
+
+
+def is_in(config: CellConfig) -> bool:
+    """Whether a robot of the cell has this job."""
+    return bool(robots_with_job(config))
 
 
 def validate_job(config: CellConfig, options: Options = DEFAULTS, cycles: int = 0) -> Report:
@@ -48,7 +54,7 @@ def job_cycle_time(
     config = in_mode(config, name, mode_of_operation)
     record = record_job(config, name, cycles)
     times = cycle_time_of(_events(config, record))
-    return replace(times, parts=tuple(part_times(record)), violations=tuple(_failures(record)))
+    return replace(times, job=WorkpieceTable.of(record), violations=tuple(_failures(record)))
 
 
 def _checked(config: CellConfig, robot: str) -> MovesWorkpieces:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from understudy.jobs.pick_place.record import WorkpieceTimes, parts_document
+from understudy.offline.job import JobRows
 from understudy.offline.json_stream import Listed
 from understudy.offline.validate.lines import LineReport, LineTable
 from understudy.space.collision.detector import LeftOut
@@ -107,8 +107,8 @@ class Report:
     wall_s: float = 0.0
     course: Course = field(default_factory=Course)
     unkept: Mapping[str, int] = field(default_factory=dict)
-    parts: tuple[WorkpieceTimes, ...] = ()
-    """Of a pick & place job: its parts one by one."""
+    job: JobRows | None = None
+    """What a job adds, if it is not a program that was checked."""
 
     @property
     def table(self) -> LineTable:
@@ -150,8 +150,7 @@ class Report:
         return self._document(Listed(self.lines, line_document))
 
     def _document(self, lines: list[dict[str, Any]] | Listed) -> dict[str, Any]:
-        parts = {"parts": parts_document(self.parts)} if self.parts else {}
-        return parts | {
+        return (self.job.document() if self.job else {}) | {
             "program": self.program,
             "cell": self.cell,
             "robot": self.robot,

@@ -10,7 +10,10 @@ from understudy.app.validate import Options
 from understudy.config import CellConfig, load_config, read_config
 from understudy.errors import ConfigError
 from understudy.jobs.pick_place.manager import PickPlaceManager
+from understudy.jobs.pick_place.record import WorkpieceTable, WorkpieceTimes
 from understudy.jobs.pick_place.validate import job_cycle_time, validate_job
+from understudy.offline.cycle_time import CycleTime
+from understudy.offline.validate.report import Report
 from understudy.simulation.cell import Cell
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.units import seconds
@@ -23,6 +26,12 @@ APART = 1e-6
 
 def cell(name: str) -> CellConfig:
     return load_config(str(CELLS / f"{name}.yaml"))
+
+
+def parts_of(report: Report | CycleTime) -> tuple[WorkpieceTimes, ...]:
+    """The workpieces of a job one by one; none if no cycle began."""
+    assert isinstance(report.job, WorkpieceTable)
+    return report.job.parts
 
 
 def run_live(config: CellConfig) -> tuple[Cell, Any, list[float]]:
@@ -49,13 +58,13 @@ def test_a_whole_pallet_is_proven_with_the_carried_and_all_placed_parts() -> Non
     assert report.table.unproven == 0
     assert report.least_clearance is not None
     assert 0.0005 < report.least_clearance <= 0.001  # parts at rest: the margin of their shapes
-    assert [part.placed for part in report.parts] == [True] * 4
-    assert [part.cell for part in report.parts] == [
+    assert [part.placed for part in parts_of(report)] == [True] * 4
+    assert [part.cell for part in parts_of(report)] == [
         f"pallet cell {index} (row {row}, column {column}, layer 0)"
         for index, (row, column) in enumerate([(0, 0), (0, 1), (1, 1), (1, 0)])
     ]
-    assert len({part.name for part in report.parts}) == 4
-    assert all(part.crossing is not None and part.crossing > 0.019 for part in report.parts)
+    assert len({part.name for part in parts_of(report)}) == 4
+    assert all(part.crossing is not None and part.crossing > 0.019 for part in parts_of(report))
     assert report.notes[0] == "4 parts are placed; the run ended with PALLET_FULL"
 
 
@@ -70,7 +79,9 @@ def test_the_running_cell_has_no_contact_and_takes_the_same_time(name: str) -> N
     assert arm.tally(built.now).collisions_detected == 0
     parts: Any = built.components["parts"]
     assert parts.status(built.now).dropped == 0
-    assert [part.begins + part.seconds for part in report.parts] == pytest.approx(ends, abs=APART)
+    assert [part.begins + part.seconds for part in parts_of(report)] == pytest.approx(
+        ends, abs=APART
+    )
     assert report.total_s == pytest.approx(ends[-1], abs=len(report.lines) * APART)
     moves = [row.end_s - row.start_s for row in report.lines if row.kind == "motion"]
     between = len(moves) * seconds(arm.arm.period)  # the job learns of the end one period later
@@ -81,18 +92,18 @@ def test_the_running_cell_has_no_contact_and_takes_the_same_time(name: str) -> N
 def test_cycle_time_is_that_of_the_proof_part_by_part_and_step_by_step() -> None:
     times, report = job_cycle_time(cell("good")), validate_job(cell("good"))
     assert times.total_s == pytest.approx(report.total_s, abs=1e-9)
-    assert sum(part.seconds for part in times.parts) == pytest.approx(times.total_s, abs=1e-4)
-    for part, proven in zip(times.parts, report.parts, strict=True):
+    assert sum(part.seconds for part in parts_of(times)) == pytest.approx(times.total_s, abs=1e-4)
+    for part, proven in zip(parts_of(times), parts_of(report), strict=True):
         assert part.by_state == proven.by_state
         assert sum(part.by_state.values()) == pytest.approx(part.seconds, abs=1e-6)
         assert len(part.by_state) == 10  # every state of the cycle
-    assert times.parts[0].by_state["SCANNING"] == pytest.approx(0.05)  # vision_latency_s
+    assert parts_of(times)[0].by_state["SCANNING"] == pytest.approx(0.05)  # vision_latency_s
 
 
 def test_a_number_of_cycles_ends_the_proof_early() -> None:
     report = validate_job(cell("good"), cycles=1)
     assert report.passed
-    assert [part.number for part in report.parts] == [1]
+    assert [part.number for part in parts_of(report)] == [1]
     assert report.notes[0] == "1 part is placed; the run ended with DONE"
 
 
@@ -142,7 +153,7 @@ def test_parts_that_are_carried_too_low_touch_their_neighbours() -> None:
     assert "MOVE_TO_PLACE: box_4 touches box_2 at (" in first.message
     assert "part 4 (box_1), pallet cell 3 (row 1, column 0, layer 0), MOVE" in last.message
     assert "box_1 touches box_3" in last.message  # box_3 was placed before: cell 2
-    assert report.parts[2].name == "box_3"
+    assert parts_of(report)[2].name == "box_3"
 
 
 def test_a_part_that_is_too_heavy_for_the_arm_is_an_overload_while_it_is_carried() -> None:
