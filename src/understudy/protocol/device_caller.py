@@ -20,8 +20,11 @@ class DeviceStatus(NamedTuple):
 
 
 class DeviceCaller:
-    """The parts of a `Caller` that do not depend on the protocol. ``where``: address of the device;
-    ``timeout``: for a connection attempt."""
+    """The parts of a `Caller` that do not depend on the protocol.
+
+    ``where``: address of the device; ``timeout``: for a connection attempt. A driver adds the
+    bytes (`receive`, `take`), what is due while it is connected (`_next_due`, `_due`), and `_drop`.
+    """
 
     def __init__(self, where: str, log: Callable[[str], None], timeout: int) -> None:
         self.where = where
@@ -54,17 +57,40 @@ class DeviceCaller:
         self._log(f"{self.where}: the connection has ended: {reason}")
         self._drop(now)
         self._schedule.failed(now)
-        self._tell()
+        self._tell(now)
 
     def _drop(self, now: int) -> None:
         """Forgets what was under way on the connection."""
         raise NotImplementedError
 
-    def _tell(self) -> None:
+    def _tell(self, now: int) -> None:
+        """There is something to send, or another connection is wanted."""
         for listener in self._listeners:
             listener()
 
-    # ── part ──
+    # ── time ──
+
+    def next_wake(self) -> int | None:
+        return self._next_due() if self._schedule.state == "connected" else self._schedule.due
+
+    def wake(self, now: int) -> None:
+        if self._schedule.state == "waiting":
+            self._schedule.connect(now)
+            self._tell(now)
+        elif self._schedule.state == "connecting":
+            self._fail(now, "no connection in time")
+        else:
+            self._due(now)
+
+    def _next_due(self) -> int | None:
+        """When `_due` is to be called, while the device is connected."""
+        raise NotImplementedError
+
+    def _due(self, now: int) -> None:
+        """A request is late, or the next one is due."""
+        raise NotImplementedError
+
+    # ── component ──
 
     def busy(self) -> bool:
         return False

@@ -9,10 +9,10 @@ from understudy.config import CellConfig, read_config
 from understudy.devices.gripper.controller import GripperController
 from understudy.devices.gripper.modbus.assembly import MAKES
 from understudy.devices.gripper.modbus.fingers import Fingers
-from understudy.devices.gripper.modbus.frames import Frame, build_frame, frame_reader
 from understudy.devices.gripper.modbus.server import respond
 from understudy.devices.gripper.modbus.virtual_gripper import VirtualDevice
 from understudy.errors import Refused
+from understudy.protocol.modbus import Frame, build_frame, frame_reader
 from understudy.simulation.workpieces.config import WorkpieceConfig
 from understudy.simulation.workpieces.workpieces import Workpieces
 from understudy.units import NS_PER_SECOND

@@ -8,8 +8,8 @@ from tests.devices.gripper.modbus.servo_cell import ServoCell
 
 from understudy.app.build import build_cell
 from understudy.config import read_config
-from understudy.devices.gripper.modbus.frames import Frame, build_frame
 from understudy.errors import ConfigError
+from understudy.protocol.modbus import Frame, build_frame
 
 FACES = {"gripper": {"rtu": {}, "tcp": {"port": 0}}}
 RTU, TCP = "g60.gripper.rtu", "g60.gripper.tcp"

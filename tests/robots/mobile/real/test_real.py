@@ -17,7 +17,7 @@ from understudy.robots.mobile.config import read_robot_file
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.hardware_interface import MotorOutputs
 from understudy.robots.mobile.real import RealHardware
-from understudy.robots.mobile.real.driver_lines import line_of
+from understudy.robots.mobile.real.register_driver import line_of
 from understudy.robots.mobile.real.registers import halves, number
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 

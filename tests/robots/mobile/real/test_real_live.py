@@ -8,8 +8,8 @@ from pymodbus.server import ModbusTcpServer
 from pymodbus.simulator import DataType, SimData, SimDevice
 
 from understudy.robots.mobile.real.channels import MotorCommand
-from understudy.robots.mobile.real.driver_modbus import ModbusCodec
-from understudy.robots.mobile.real.driver_registers import Block, RegisterDriver
+from understudy.robots.mobile.real.modbus import ModbusCodec
+from understudy.robots.mobile.real.register_driver import Block, RegisterDriver
 from understudy.robots.mobile.real.registers import motor_status, written
 from understudy.simulation.cell import Cell
 from understudy.wire.dial import Destination, Dial
@@ -46,10 +46,10 @@ async def _exchange() -> tuple[RegisterDriver, int, int, int]:
     assert await server.listen()
     listening: Any = server.transport
     port = listening.sockets[0].getsockname()[1]
-    driver = RegisterDriver("tcp://127.0.0.1:1", ModbusCodec(), print)
+    driver = RegisterDriver("tcp://127.0.0.1:1", ModbusCodec, print)
     motor, bit = driver.read(Block(1, 0, 6, bits=False)), driver.read(Block(1, 0, 1, bits=True))
     outputs = driver.write(Block(1, 0, 14, bits=False))
-    command = MotorCommand(True, False, False, 0.5, 0.0, 0.0, (1.0, 1.0, 1.0))
+    command = MotorCommand((1.0, 1.0, 1.0), enable=True, speed=0.5)
     pump = Pump(Exchange(Cell("real", digest="", components={"plc": driver}, faces={})))
     dial = Dial(driver, Destination("127.0.0.1", port), pump)
     pump.start()

@@ -7,7 +7,6 @@ from understudy.devices.gripper import Config
 from understudy.devices.gripper.modbus import Make, ServoConfig, dh, onrobot, robotiq
 from understudy.devices.gripper.modbus.driver import ServoDriver, ServoSettings
 from understudy.devices.gripper.modbus.fingers import Fingers
-from understudy.devices.gripper.modbus.frames import Kind
 from understudy.devices.gripper.modbus.interface import Limits, Profile
 from understudy.devices.gripper.modbus.jaws import PartJaws
 from understudy.devices.gripper.modbus.virtual_dh import VirtualDh
@@ -15,6 +14,7 @@ from understudy.devices.gripper.modbus.virtual_gripper import Cable, VirtualDevi
 from understudy.devices.gripper.modbus.virtual_onrobot import VirtualOnRobot
 from understudy.devices.gripper.modbus.virtual_robotiq import VirtualRobotiq
 from understudy.ports.device import Mount
+from understudy.protocol.modbus import Kind
 from understudy.units import MM, NS_PER_MS
 
 SERIAL = ("/", "serial:", "pty:")

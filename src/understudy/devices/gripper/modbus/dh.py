@@ -19,7 +19,7 @@ from understudy.devices.gripper.modbus.interface import (
     Write,
     share,
 )
-from understudy.devices.gripper.modbus.server import READ_HOLDING
+from understudy.protocol.modbus import READ_HOLDING
 
 UNIT = 1
 INITIALISE, FORCE, SPEED, POSITION, SPEED_TOO = 0x0100, 0x0101, 0x0102, 0x0103, 0x0104

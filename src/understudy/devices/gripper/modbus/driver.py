@@ -20,14 +20,6 @@ from msgspec import Meta, Struct
 
 from understudy.devices.gripper.actuator import Direction, Reading, Timing
 from understudy.devices.gripper.modbus import ServoConfig
-from understudy.devices.gripper.modbus.client import Pending, read_request, write_request
-from understudy.devices.gripper.modbus.frames import (
-    LINE_RULES,
-    Frame,
-    Kind,
-    build_frame,
-    frame_reader,
-)
 from understudy.devices.gripper.modbus.interface import (
     Opening,
     Piece,
@@ -39,6 +31,19 @@ from understudy.devices.gripper.modbus.interface import (
 from understudy.errors import Refused
 from understudy.protocol.client import ConnectionState
 from understudy.protocol.device_caller import NOT_YET, DeviceCaller
+from understudy.protocol.modbus import (
+    LINE_RULES,
+    WRITING,
+    Frame,
+    Kind,
+    answer_fits,
+    build_frame,
+    exception_number,
+    frame_reader,
+    read_request,
+    read_values,
+    write_request,
+)
 from understudy.units import NS_PER_MS, whole_ns
 
 CONNECTING = 2000 * NS_PER_MS
@@ -57,6 +62,23 @@ class ServoSettings(Struct, frozen=True):
     close_timeout: int
     open_timeout: int
     settle: int
+
+
+class Pending(Struct):
+    """A request without an answer yet. `tries`: how often it may be repeated. `due`: when the
+    answer is late."""
+
+    pdu: Annotated[bytes, Meta(min_length=5, max_length=253)]
+    tries: Annotated[int, Meta(ge=0, le=100)]
+    due: int
+
+    @property
+    def writes(self) -> bool:
+        return self.pdu[0] in WRITING
+
+    def words(self) -> str:
+        verb = "a write" if self.writes else "a read"
+        return f"{verb} of register 0x{int.from_bytes(self.pdu[1:3], 'big'):04X}"
 
 
 class SavedConnection(Struct):
@@ -200,9 +222,10 @@ class ServoDriver(DeviceCaller):
         if not state.writes:
             self._plan_writes()
         if state.writes:
-            self._send(write_request(state.writes[0], self._profile.single_writes), now)
+            write, single = state.writes[0], self._profile.single_writes
+            self._send(write_request(write.address, write.values, single=single), now)
         elif state.poll_at <= now:
-            self._send(read_request(self._profile.status), now)
+            self._send(read_request(*self._profile.status), now)
 
     def _plan_writes(self) -> None:
         """The writes that the status and a waiting command ask for."""
@@ -230,25 +253,24 @@ class ServoDriver(DeviceCaller):
         state.pending.due = now + round(self._config.timeout_ms * NS_PER_MS)
         transaction = state.transaction if LINE_RULES[self._kind].numbered else 0
         state.unsent += build_frame(self._kind, Frame(self._unit, transaction, state.pending.pdu))
-        state.ready_at = now
-        self._tell()
+        self._tell(now)
 
     def _answered(self, frame: Frame, now: int) -> None:
         state = self._state
         pending = state.pending
-        if pending is None or frame.unit != self._unit or not pending.fits(frame.pdu):
+        if pending is None or frame.unit != self._unit or not answer_fits(pending.pdu, frame.pdu):
             return  # a late answer to a request that was repeated
         if LINE_RULES[self._kind].numbered and frame.transaction != state.transaction:
             return
         state.pending = None
         self._schedule.answered()
         before = self.reading(now)
-        if problem := pending.exception(frame.pdu):
+        if problem := exception_number(frame.pdu):
             self._refused(problem, pending, now)
         elif pending.writes:
             self._written(now)
         else:
-            self._read(pending.values(frame.pdu), now)
+            self._read(read_values(frame.pdu), now)
         self._advance(now)
         if self.reading(now) != before:
             self._report(now)
@@ -292,20 +314,12 @@ class ServoDriver(DeviceCaller):
 
     # ── time ──
 
-    def next_wake(self) -> int | None:
-        if self._schedule.state != "connected":
-            return self._schedule.due
+    def _next_due(self) -> int | None:
         pending = self._state.pending
         return self._state.poll_at if pending is None else pending.due
 
-    def wake(self, now: int) -> None:
-        if self._schedule.state == "waiting":
-            self._schedule.connect(now)
-            self._state.ready_at = now
-            self._tell()
-        elif self._schedule.state == "connecting":
-            self._fail(now, "no connection in time")
-        elif self._state.pending is None:
+    def _due(self, now: int) -> None:
+        if self._state.pending is None:
             self._advance(now)
         else:
             self._repeat(now)
@@ -349,9 +363,12 @@ class ServoDriver(DeviceCaller):
     def has_unsent(self) -> bool:
         return bool(self._state.unsent)
 
+    def _tell(self, now: int) -> None:
+        self._state.ready_at = now
+        super()._tell(now)
+
     def _drop(self, now: int) -> None:
         state = self._state
-        state.ready_at = now
         state.pending, state.unsent = None, b""
         state.writes = []
         state.goal = state.target = None  # a command that has failed is not repeated later

@@ -50,7 +50,7 @@ def build(name: str, config: Config, robot: Any, deps: Deps) -> "dict[str, Modbu
             allowed="`gripper: {type: ELECTRIC_SERVO}` of the robot, without `real`",
         )
     from understudy.devices.gripper.modbus.face_sessions import ModbusFace
-    from understudy.devices.gripper.modbus.frames import LINE_RULES
+    from understudy.protocol.modbus import LINE_RULES
 
     return {
         kind: ModbusFace(f"{name}.{kind}", kind, device, deps.fault_source) for kind in LINE_RULES
@@ -59,7 +59,7 @@ def build(name: str, config: Config, robot: Any, deps: Deps) -> "dict[str, Modbu
 
 def messages(stream: bytes) -> list[bytes]:
     """The answers in a stream of bytes of RTU or TCP; what is none at its end stays whole."""
-    from understudy.devices.gripper.modbus.frames import Kind, build_frame, frame_reader
+    from understudy.protocol.modbus import Kind, build_frame, frame_reader
 
     kind: Kind = "tcp" if stream[2:4] == b"\0\0" else "rtu"
     frames = [build_frame(kind, each) for each in frame_reader(kind, "answers").feed(stream)]

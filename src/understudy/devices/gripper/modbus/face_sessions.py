@@ -6,17 +6,17 @@ import msgspec
 from msgspec import Struct
 
 from understudy.devices.gripper.modbus.face import FAULTS
-from understudy.devices.gripper.modbus.frames import (
+from understudy.devices.gripper.modbus.interface import Registers
+from understudy.devices.gripper.modbus.server import respond
+from understudy.ports import HANG_UP, FaultSource
+from understudy.ports.faults import Faults
+from understudy.protocol.modbus import (
     LINE_RULES,
     Frame,
     Kind,
     build_frame,
     frame_reader,
 )
-from understudy.devices.gripper.modbus.interface import Registers
-from understudy.devices.gripper.modbus.server import respond
-from understudy.ports import HANG_UP, FaultSource
-from understudy.ports.faults import Faults
 from understudy.protocol.sessions import NotInjectable, Outbox, ReadyPeers, SessionFace
 from understudy.units import NS_PER_MS
 

@@ -25,7 +25,7 @@ from understudy.devices.gripper.modbus.interface import (
     between,
     share,
 )
-from understudy.devices.gripper.modbus.server import READ_HOLDING
+from understudy.protocol.modbus import READ_HOLDING
 
 UNIT = 65
 TARGET_FORCE, TARGET_WIDTH, CONTROL, NEW_OFFSET = 0x0000, 0x0001, 0x0002, 0x0403

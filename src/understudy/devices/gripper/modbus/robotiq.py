@@ -23,7 +23,7 @@ from understudy.devices.gripper.modbus.interface import (
     between,
     share,
 )
-from understudy.devices.gripper.modbus.server import READ_HOLDING
+from understudy.protocol.modbus import READ_HOLDING
 
 UNIT = 9
 COMMAND, STATUS, COUNT = 0x03E8, 0x07D0, 3

@@ -19,11 +19,20 @@ from pymodbus.pdu.register_message import (
     WriteSingleRegisterResponse,
 )
 
-from understudy.devices.gripper.modbus.frames import EXCEPTION_BIT, LINE_RULES, Frame, Kind
 from understudy.devices.gripper.modbus.interface import Registers
+from understudy.protocol.modbus import (
+    EXCEPTION_BIT,
+    LINE_RULES,
+    READ_HOLDING,
+    READ_INPUT,
+    READ_WRITE,
+    WRITE,
+    WRITE_ONE,
+    Frame,
+    Kind,
+)
 
 ILLEGAL_FUNCTION, ILLEGAL_ADDRESS, ILLEGAL_VALUE, DEVICE_FAILURE = 1, 2, 3, 4
-READ_HOLDING, READ_INPUT, WRITE_ONE, WRITE, READ_WRITE = 3, 4, 6, 16, 23
 BROADCAST = 0
 WRITES = (WRITE_ONE, WRITE)
 """What a broadcast may ask for: nothing is answered to it."""

@@ -31,15 +31,8 @@ from understudy.devices.gripper.modbus.dh import (
 )
 from understudy.devices.gripper.modbus.fingers import Fingers
 from understudy.devices.gripper.modbus.interface import Opening, Word, between, share
-from understudy.devices.gripper.modbus.server import (
-    ILLEGAL_ADDRESS,
-    ILLEGAL_VALUE,
-    READ_HOLDING,
-    READ_INPUT,
-    WRITE,
-    WRITE_ONE,
-    registers_in,
-)
+from understudy.devices.gripper.modbus.server import ILLEGAL_ADDRESS, ILLEGAL_VALUE, registers_in
+from understudy.protocol.modbus import READ_HOLDING, READ_INPUT, WRITE, WRITE_ONE
 
 Mode = Literal["off", "initialising", "ready", "failed"]
 TRANSITIONS: Mapping[tuple[Mode, str], Mode] = {

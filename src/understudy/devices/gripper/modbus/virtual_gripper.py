@@ -13,12 +13,12 @@ from msgspec import Meta, Struct
 from understudy.devices.gripper import FAULTS
 from understudy.devices.gripper.modbus import FAULTS as SERVO_FAULTS
 from understudy.devices.gripper.modbus.fingers import Fingers, FingerState
-from understudy.devices.gripper.modbus.frames import Kind, build_frame, frame_reader
 from understudy.devices.gripper.modbus.interface import Piece, Registers
 from understudy.devices.gripper.modbus.server import respond
 from understudy.errors import Refused
 from understudy.ports import UNLIMITED, Caller, FaultSource
 from understudy.ports.faults import Faults
+from understudy.protocol.modbus import Kind, build_frame, frame_reader
 from understudy.units import NS_PER_MS, NS_PER_SECOND, nanoseconds
 
 BITS_OF_A_BYTE = 10

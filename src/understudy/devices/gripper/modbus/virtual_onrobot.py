@@ -31,15 +31,8 @@ from understudy.devices.gripper.modbus.onrobot import (
     WIDTH,
     speed_of,
 )
-from understudy.devices.gripper.modbus.server import (
-    ILLEGAL_ADDRESS,
-    ILLEGAL_VALUE,
-    READ_HOLDING,
-    READ_WRITE,
-    WRITE,
-    WRITE_ONE,
-    registers_in,
-)
+from understudy.devices.gripper.modbus.server import ILLEGAL_ADDRESS, ILLEGAL_VALUE, registers_in
+from understudy.protocol.modbus import READ_HOLDING, READ_WRITE, WRITE, WRITE_ONE
 
 FINGER = 0.0554
 """Length of the links of a finger, m: the depth follows from the width."""

@@ -34,14 +34,8 @@ from understudy.devices.gripper.modbus.robotiq import (
     position_of,
     speed_of,
 )
-from understudy.devices.gripper.modbus.server import (
-    ILLEGAL_ADDRESS,
-    READ_HOLDING,
-    READ_INPUT,
-    READ_WRITE,
-    WRITE,
-    registers_in,
-)
+from understudy.devices.gripper.modbus.server import ILLEGAL_ADDRESS, registers_in
+from understudy.protocol.modbus import READ_HOLDING, READ_INPUT, READ_WRITE, WRITE
 
 Mode = Literal["reset", "activating", "active", "releasing", "released", "failed"]
 TRANSITIONS: Mapping[tuple[Mode, str], Mode] = {

@@ -10,26 +10,26 @@ Log = Callable[[str], None]
 
 
 class MotorCommand(NamedTuple):
-    """What one motor shall do, in SI units."""
+    """What one motor shall do, in SI units. `limits`: speed, acceleration, deceleration."""
 
-    enable: bool
-    moving: bool
-    reset: bool
-    speed: float
-    target: float
-    tolerance: float
     limits: tuple[float, float, float]
+    enable: bool = False
+    moving: bool = False
+    reset: bool = False
+    speed: float = 0.0
+    target: float = 0.0
+    tolerance: float = 0.0
 
 
 class MotorStatus(NamedTuple):
     """What one motor reports, in SI units."""
 
-    ready: bool
-    faulty: bool
-    homing: bool
-    position: float
-    velocity: float
-    fault: int
+    ready: bool = False
+    faulty: bool = False
+    homing: bool = False
+    position: float = 0.0
+    velocity: float = 0.0
+    fault: int = 0
 
 
 class MotorChannel(Protocol):

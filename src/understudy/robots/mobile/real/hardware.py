@@ -46,13 +46,13 @@ from understudy.robots.mobile.real.channels import (
     MotorStatus,
     Output,
 )
-from understudy.robots.mobile.real.driver_registers import RegisterDriver
-from understudy.robots.mobile.real.register_devices import RegisterDevices
+from understudy.robots.mobile.real.register_driver import RegisterDriver
 from understudy.robots.mobile.real.registers import (
     BATTERY_READ,
     LIDAR_READ,
     READY,
     SCANNER_READ,
+    RegisterDevices,
     code_of,
     distance,
 )
@@ -73,8 +73,10 @@ class Devices:
         self._registers = RegisterDevices(log)
         self._buses = CanBuses(log)
         self._families: Mapping[DriverType, DeviceFamily] = {
-            "PLC": self._registers, "SERIAL": self._registers, "CANOPEN": self._buses,
-        }  # fmt: skip
+            "PLC": self._registers,
+            "SERIAL": self._registers,
+            "CANOPEN": self._buses,
+        }
         self.now = 0
 
     def drivers(self) -> Mapping[str, DeviceDriver]:
@@ -121,12 +123,11 @@ class RealMotor:
         limits = motor.limits.si
         self.channel = channel
         self.status: MotorStatus | None = None
-        self.last = MotorStatus(False, False, False, 0.0, 0.0, 0)
+        self.last = MotorStatus()
         """The last status, kept while the device does not answer."""
         self.command = MotorCommand(
-            True, False, False, 0.0, 0.0, 0.0,
-            (limits.max_speed, limits.max_acceleration, limits.max_deceleration),
-        )  # fmt: skip
+            (limits.max_speed, limits.max_acceleration, limits.max_deceleration), enable=True
+        )
         self._policy = motor.reset_policy
         self._bounds = (
             -math.inf if limits.lowest is None else limits.lowest,
@@ -179,16 +180,18 @@ class RealMotors:
     def write(self, rows: Rows, outputs: MotorOutputs) -> None:
         for n, row in enumerate(rows):
             self._motors[int(row)].order(
-                float(outputs.speed[n]), float(outputs.target[n]), float(outputs.tolerance[n]),
+                float(outputs.speed[n]),
+                float(outputs.target[n]),
+                float(outputs.tolerance[n]),
                 moving=bool(outputs.moving[n]),
-            )  # fmt: skip
+            )
 
     def set_limits(self, rows: Rows, limits: MotorLimits) -> None:
         for n, row in enumerate(rows):
             motor = self._motors[int(row)]
-            motor.command = motor.command._replace(limits=(
-                float(limits.speed[n]), float(limits.acceleration[n]), float(limits.deceleration[n])
-            ))  # fmt: skip
+            speed, acceleration = float(limits.speed[n]), float(limits.acceleration[n])
+            found = speed, acceleration, float(limits.deceleration[n])
+            motor.command = motor.command._replace(limits=found)
 
     def read(self, rows: Rows) -> MotorReadings:
         motors = [self._motors[int(row)] for row in rows]

@@ -1,4 +1,6 @@
-"""The registers of a device: what stands where in the block of a motor or a sensor.
+"""Motors, inputs, outputs and sensors behind a device with registers: PLC and SERIAL.
+
+What stands where in the block of a motor or a sensor:
 
 A number of 32 bits takes two registers, the higher half first, and counts 1e-4 of the SI unit:
 0.1 mm, 0.1 mm/s, 0.1 mm/s2, or the same with mrad. It is clipped to what 32 bits can hold.
@@ -23,9 +25,23 @@ longer than 0.5 s. An input is a discrete input and an output is a coil.
        (65535: nothing is seen)           3…18  the code, two bytes each
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated
 
-from understudy.robots.mobile.real.channels import MotorCommand, MotorStatus
+from msgspec import Meta
+
+from understudy.config.typed import read
+from understudy.errors import NotInstalledError, install_command, located_at
+from understudy.robots.mobile.config.profile import Camel
+from understudy.robots.mobile.config.robot_file import Driver, DriverType, Motor
+from understudy.robots.mobile.hardware_interface import MotorFault
+from understudy.robots.mobile.real.channels import Log, MotorCommand, MotorStatus
+from understudy.robots.mobile.real.register_driver import (
+    Block,
+    Codec,
+    LineCodec,
+    RegisterDriver,
+)
 
 STEPS = 10_000
 """Steps of a number in one SI unit."""
@@ -51,9 +67,13 @@ def written(command: MotorCommand, cycle: int) -> list[int]:
 def motor_status(registers: Sequence[int]) -> MotorStatus:
     status = registers[0]
     return MotorStatus(
-        bool(status & READY), bool(status & FAULT), bool(status & HOMING),
-        number(registers[1:3]), number(registers[3:5]), registers[5],
-    )  # fmt: skip
+        ready=bool(status & READY),
+        faulty=bool(status & FAULT),
+        homing=bool(status & HOMING),
+        position=number(registers[1:3]),
+        velocity=number(registers[3:5]),
+        fault=registers[5],
+    )
 
 
 def halves(value: float) -> tuple[int, int]:
@@ -78,3 +98,133 @@ def code_of(registers: Sequence[int]) -> str:
     data = b"".join(register.to_bytes(2, "big") for register in registers[3:SCANNER_READ])
     text = data[: min(registers[2], len(data))].decode("ascii", "replace")
     return "".join(c if c.isprintable() and c.isascii() else "?" for c in text)
+
+
+# ── where they are: `driver.config` ───────────────────────────────────────────────────────────────
+
+
+class RegisterKeys(Camel, frozen=True, kw_only=True):
+    """The unit behind a connection, and the first register (or the bit)."""
+
+    address: Annotated[int, Meta(ge=0, le=65_535)]
+    unit: Annotated[int, Meta(ge=0, le=255)] = 1
+
+    def block(self, count: int, *, bits: bool) -> Block:
+        return Block(self.unit, self.address, count, bits)
+
+
+class PlcKeys(RegisterKeys, frozen=True, kw_only=True):
+    """A PLC by host and port."""
+
+    host: Annotated[str, Meta(min_length=1, max_length=255, pattern=r"^[^\s/?#@]+\Z")]
+    port: Annotated[int, Meta(ge=1, le=65535)] = 502
+
+    def where(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"tcp://{host}:{self.port}"
+
+    def codec(self) -> Callable[[], Codec]:
+        try:
+            from understudy.robots.mobile.real.modbus import ModbusCodec
+        except ImportError:
+            need = f"a PLC needs the package pymodbus: {install_command('pymodbus')}"
+            raise NotInstalledError(need) from None
+        return ModbusCodec
+
+
+class SerialKeys(RegisterKeys, frozen=True, kw_only=True):
+    """A serial port by its device."""
+
+    device: Annotated[str, Meta(max_length=1024, pattern=r"^/[^@?]+\Z")]
+    baud: Annotated[int, Meta(ge=50, le=4_000_000)] = 115_200
+
+    def where(self) -> str:
+        return f"serial:{self.device}@{self.baud}"
+
+    def codec(self) -> Callable[[], Codec]:
+        return LineCodec
+
+
+KEYS: Mapping[DriverType, type[PlcKeys] | type[SerialKeys]] = {
+    "PLC": PlcKeys,
+    "SERIAL": SerialKeys,
+}
+
+
+# ── devices ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class RegisterDevices:
+    """`DeviceFamily`; blocks with the same address, as in `understudy send --to`, share a
+    connection."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self.drivers: dict[str, RegisterDriver] = {}
+
+    def motor(self, driver: Driver, motor: Motor, key: str) -> "RegisterMotor":
+        found, keys = self._found(driver, key)
+        return RegisterMotor(found, keys.block(WRITTEN, bits=False), keys.block(READ, bits=False))
+
+    def input(self, driver: Driver, key: str) -> "RegisterInput":
+        found, keys = self._found(driver, key)
+        return RegisterInput(found, keys.block(1, bits=True))
+
+    def output(self, driver: Driver, key: str) -> "RegisterOutput":
+        found, keys = self._found(driver, key)
+        return RegisterOutput(found, keys.block(1, bits=True))
+
+    def sensor(self, driver: Driver, count: int, key: str) -> "RegisterInput":
+        found, keys = self._found(driver, key)
+        return RegisterInput(found, keys.block(count, bits=False))
+
+    def _found(self, driver: Driver, key: str) -> tuple[RegisterDriver, RegisterKeys]:
+        """The connection that a driver names, and its keys. ``key``: where the driver stands in the
+        robot's file, for the error message."""
+        with located_at(f"{key}.config"):
+            keys = read(driver.config, KEYS[driver.type])
+        where = keys.where()
+        if where not in self.drivers:
+            self.drivers[where] = RegisterDriver(where, keys.codec(), self._log)
+        return self.drivers[where], keys
+
+
+class RegisterMotor:
+    """`MotorChannel`."""
+
+    def __init__(self, driver: RegisterDriver, outputs: Block, inputs: Block) -> None:
+        self._driver = driver
+        self._output = driver.write(outputs)
+        self._input = driver.read(inputs)
+
+    def put(self, command: MotorCommand) -> None:
+        self._driver.put(self._output, written(command, self._driver.cycles + 1))
+
+    def status(self, now: int) -> MotorStatus | None:
+        registers = self._driver.answer(self._input, now)
+        return None if registers is None else motor_status(registers)
+
+    def fault(self, number: int) -> MotorFault:
+        return MotorFault(f"DEVICE_{number}", f"its controller reports fault {number}")
+
+
+class RegisterInput:
+    """`Input`: a block that is read in every cycle."""
+
+    def __init__(self, driver: RegisterDriver, block: Block) -> None:
+        self._driver = driver
+        self._place = driver.read(block)
+
+    def answer(self, now: int) -> Sequence[int] | None:
+        return self._driver.answer(self._place, now)
+
+
+class RegisterOutput:
+    """`Output`: a bit that is written in every cycle."""
+
+    def __init__(self, driver: RegisterDriver, block: Block) -> None:
+        self._driver = driver
+        self._place = driver.write(block)
+
+    def put(self, value: bool) -> None:
+        self._driver.put(self._place, [int(value)])

@@ -44,9 +44,8 @@ class Axis:
         self._counts = counts
         self._bounds = (limits.lowest, limits.highest)
         self.command = MotorCommand(
-            False, False, False, 0.0, 0.0, 0.0,
-            (limits.max_speed, limits.max_acceleration, limits.max_deceleration),
-        )  # fmt: skip
+            (limits.max_speed, limits.max_acceleration, limits.max_deceleration)
+        )
         self._status: int | None = None
         self._error = 0
         self._raw: int | None = None
@@ -136,10 +135,12 @@ class Axis:
         state = state_of(self._status or 0)
         faulty = state in (State.FAULT, State.FAULT_REACTION)
         return MotorStatus(
-            faulty or self._disabled_since is None, faulty, False,
-            self._position / self._counts.position, self._velocity / self._counts.velocity,
-            self._error,
-        )  # fmt: skip
+            ready=faulty or self._disabled_since is None,
+            faulty=faulty,
+            position=self._position / self._counts.position,
+            velocity=self._velocity / self._counts.velocity,
+            fault=self._error,
+        )
 
     # ── what the drive gets ──
 

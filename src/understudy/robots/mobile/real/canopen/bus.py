@@ -52,25 +52,18 @@ class CanopenDriver(DeviceCaller):
             node.cycle(now)
         if any(node.running for node in self.nodes.values()):
             self._send(services.sync())
-        self._tell()
+        self._tell(now)
 
     # ── time ──
 
-    def next_wake(self) -> int | None:
-        if self._schedule.state != "connected":
-            return self._schedule.due
+    def _next_due(self) -> int | None:
         dues = (node.next_wake() for node in self.nodes.values())
         return min((due for due in dues if due is not None), default=None)
 
-    def wake(self, now: int) -> None:
-        if self._schedule.state == "waiting":
-            self._schedule.connect(now)
-        elif self._schedule.state == "connecting":
-            self._fail(now, "no connection in time")
-        else:
-            for node in self.nodes.values():
-                node.wake(now)
-        self._tell()
+    def _due(self, now: int) -> None:
+        for node in self.nodes.values():
+            node.wake(now)
+        self._tell(now)
 
     # ── the wire ──
 
@@ -78,7 +71,7 @@ class CanopenDriver(DeviceCaller):
         super().connected(now)
         for node in self.nodes.values():
             node.restart(now)
-        self._tell()
+        self._tell(now)
 
     def receive(self, data: bytes, now: int) -> None:
         self._received += data
@@ -90,7 +83,7 @@ class CanopenDriver(DeviceCaller):
                 self._schedule.answered()
                 node.receive(frame.id & ~services.NODE, frame.data, now)
         if self._unsent:
-            self._tell()
+            self._tell(now)
 
     def take(self, room: int) -> bytes:
         size = min(len(self._unsent), room) // SIZE * SIZE

@@ -91,17 +91,19 @@ class CanBuses:
         return CanOutput(node, keys.bit)
 
     def sensor(self, driver: Driver, count: int, key: str) -> Input:
-        raise ConfigError("a drive has no sensor of this kind", key=f"{key}.type",
-                          value=driver.type, allowed="in REAL mode: PLC, SERIAL")  # fmt: skip
+        raise ConfigError(
+            "a drive has no sensor of this kind",
+            key=f"{key}.type",
+            value=driver.type,
+            allowed="in REAL mode: PLC, SERIAL",
+        )
 
     def _node(self, keys: BusKeys) -> CanNode:
         where = keys.where()
         for other in self.drivers:
             if other != where and other.partition("@")[0] == where.partition("@")[0]:
-                raise ConfigError(
-                    f"this bus has another bit rate elsewhere: {other}", key="bitrate",
-                    value=keys.bitrate,
-                )  # fmt: skip
+                problem = f"this bus has another bit rate elsewhere: {other}"
+                raise ConfigError(problem, key="bitrate", value=keys.bitrate)
         if where not in self.drivers:
             self.drivers[where] = CanopenDriver(where, self._log)
         return self.drivers[where].node(keys.node)

@@ -25,7 +25,7 @@ from understudy.protocol.device_caller import PAUSES
 from understudy.robots.mobile.real.canopen import cia402, services
 from understudy.robots.mobile.real.canopen.axis import Axis
 from understudy.robots.mobile.real.canopen.services import Sdo, SdoAnswer
-from understudy.robots.mobile.real.driver_registers import STALE, TIMEOUT
+from understudy.robots.mobile.real.register_driver import STALE, TIMEOUT
 from understudy.units import NS_PER_MS
 
 MASTER = 127

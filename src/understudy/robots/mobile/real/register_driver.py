@@ -6,11 +6,14 @@ something that is no answer to it, ends the connection, which is then made anew.
 refuses a request (a register that it does not have), this is logged once and the block is not
 answered.
 
-The codec says how requests and answers are written: `driver_modbus` or `driver_lines`.
+The codec says how requests and answers are written: `LineCodec` at a serial port, or Modbus TCP
+(`modbus.ModbusCodec`).
 """
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import xor
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct
@@ -54,12 +57,12 @@ class BadAnswerError(Exception):
 
 
 class Codec(Protocol):
-    """How requests and answers are written."""
+    """How requests and answers are written, on one connection."""
 
-    def request(self, request: Request) -> bytes: ...
+    def encode(self, request: Request) -> bytes: ...
 
-    def answer(self, request: Request, received: bytes) -> tuple[int, Answer | None]:
-        """The number of bytes that are read, and the answer if it is complete.
+    def decode(self, data: bytes, request: Request) -> Answer | None:
+        """Takes what was received; returns the answer to the request if it is complete.
 
         Raises a `BadAnswerError`.
         """
@@ -69,9 +72,12 @@ class Codec(Protocol):
 class RegisterDriver(DeviceCaller):
     """`Caller` of one device. Blocks are named by the place that `read` or `write` returned."""
 
-    def __init__(self, where: str, codec: Codec, log: Callable[[str], None]) -> None:
+    def __init__(
+        self, where: str, new_codec: Callable[[], Codec], log: Callable[[str], None]
+    ) -> None:
         super().__init__(where, log, TIMEOUT)
-        self._codec = codec
+        self._new_codec = new_codec
+        self._codec = new_codec()
         self._reads: list[Block] = []
         self._writes: list[Block] = []
         self._answers: list[tuple[int, Sequence[int]] | None] = []
@@ -81,8 +87,7 @@ class RegisterDriver(DeviceCaller):
         """Requests of this cycle: block, place, and whether it is written."""
         self._under_way: tuple[Request, int] | None = None
         """The request and the place of its block."""
-        self._due = 0
-        self._received = b""
+        self._answer_due = 0
         self._unsent = b""
         self._transaction = 0
         self._refused: set[tuple[int, bool]] = set()
@@ -124,39 +129,25 @@ class RegisterDriver(DeviceCaller):
 
     # ── time ──
 
-    def next_wake(self) -> int | None:
-        if self._schedule.state != "connected":
-            return self._schedule.due
-        return self._due if self._under_way else None
+    def _next_due(self) -> int | None:
+        return self._answer_due if self._under_way else None
 
-    def wake(self, now: int) -> None:
-        if self._schedule.state == "waiting":
-            self._schedule.connect(now)
-            self._tell()
-        elif self._schedule.state == "connecting":
-            self._fail(now, "no connection in time")
-        else:
-            self._fail(now, "no answer in time")
+    def _due(self, now: int) -> None:
+        self._fail(now, "no answer in time")
 
     # ── the wire ──
 
     def receive(self, data: bytes, now: int) -> None:
-        self._received += data
         if self._under_way is None:
             self._fail(now, "it sent something without a request")
             return
-        used, answer = 1, None
-        while used and answer is None:
-            try:
-                used, answer = self._codec.answer(self._under_way[0], self._received)
-            except BadAnswerError as problem:
-                self._fail(now, str(problem))
-                return
-            self._received = self._received[used:]
+        try:
+            answer = self._codec.decode(data, self._under_way[0])
+        except BadAnswerError as problem:
+            self._fail(now, str(problem))
+            return
         if answer is not None:
             self._take_answer(answer, now)
-        elif len(self._received) > LONGEST_ANSWER:
-            self._fail(now, "its answer is too long")
 
     def take(self, room: int) -> bytes:
         if len(self._unsent) > room:
@@ -173,9 +164,9 @@ class RegisterDriver(DeviceCaller):
         self._transaction = self._transaction % 0xFFFF + 1
         request = Request(self._transaction, block, self._outputs[place] if writes else None)
         self._under_way = request, place
-        self._due = now + TIMEOUT
-        self._unsent += self._codec.request(request)
-        self._tell()
+        self._answer_due = now + TIMEOUT
+        self._unsent += self._codec.encode(request)
+        self._tell(now)
 
     def _take_answer(self, answer: Answer, now: int) -> None:
         assert self._under_way is not None
@@ -204,4 +195,79 @@ class RegisterDriver(DeviceCaller):
     def _drop(self, now: int) -> None:
         self._queue.clear()
         self._under_way = None
-        self._received = self._unsent = b""
+        self._unsent = b""
+        self._codec = self._new_codec()
+
+
+# ── lines of text ────────────────────────────────────────────────────────────────────────────────
+
+TABLES = {(False, True): "D", (False, False): "I", (True, True): "C", (True, False): "H"}
+"""The letter of a table by (writes, bits)."""
+LARGEST = 0xFFFF
+DIGITS = len(str(LARGEST))
+LONGEST_QUOTE = 60
+
+
+class LineCodec:
+    """`Codec` of devices at a serial port: requests and answers are lines of text.
+
+        > 17 R I 1 300 3*0C\\n         read 3 input registers of unit 1 from address 300 on
+        < 17 OK 1 1500 65535*07\\n
+        > 18 W H 1 0 1 0 5000*33\\n    write holding registers from address 0 on
+        < 18 OK*2D\\n
+        < 18 ERR 2*7E\\n              the device refuses the request
+
+    I: input registers, H: holding registers, D: discrete inputs, C: coils. Behind the star stands
+    the exclusive or of all bytes before it, in two hexadecimal digits.
+    """
+
+    def __init__(self) -> None:
+        self._received = b""
+
+    def encode(self, request: Request) -> bytes:
+        block, writes = request.block, request.values is not None
+        rest = request.values if request.values is not None else [block.count]
+        verb, table = "W" if writes else "R", TABLES[writes, block.bits]
+        words = (request.number, verb, table, block.unit, block.address, *rest)
+        return line_of(" ".join(map(str, words)))
+
+    def decode(self, data: bytes, request: Request) -> Answer | None:
+        self._received += data
+        while b"\n" in self._received:
+            line, _, self._received = self._received.partition(b"\n")
+            if (answer := _answer_of(text_of(line), request.number)) is not None:
+                return answer
+        if len(self._received) > LONGEST_ANSWER:
+            raise BadAnswerError("its answer is too long")
+        return None
+
+
+def _answer_of(text: str, request: int) -> Answer | None:
+    """None: it is the answer to a request before this one."""
+    number, _, rest = text.partition(" ")
+    if number != str(request):
+        return None
+    kind, _, values = rest.partition(" ")
+    if kind == "ERR":
+        return Answer((), f"error {values[:LONGEST_QUOTE]}")
+    words = values.split()
+    if kind != "OK" or not all(word.isdecimal() for word in words):
+        raise BadAnswerError(f"its answer cannot be read: {text[:LONGEST_QUOTE]!r}")
+    if any(len(word) > DIGITS or int(word) > LARGEST for word in words):
+        raise BadAnswerError("a register has 16 bits")
+    return Answer([int(word) for word in words])
+
+
+def line_of(text: str) -> bytes:
+    """A text with its check sum, as a line."""
+    data = text.encode("ascii")
+    return b"%s*%02X\n" % (data, reduce(xor, data, 0))
+
+
+def text_of(line: bytes) -> str:
+    """The text of a line; raises a `BadAnswerError` if the check sum is wrong."""
+    data, star, given = line.rstrip(b"\r").rpartition(b"*")
+    if not star or given.upper() != b"%02X" % reduce(xor, data, 0) or not data.isascii():
+        shown = line[:LONGEST_QUOTE].decode("latin-1")
+        raise BadAnswerError(f"a line with a wrong check sum: {shown!r}")
+    return data.decode("ascii")

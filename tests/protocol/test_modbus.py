@@ -1,4 +1,4 @@
-"""Frames of RTU and TCP, cut and built; what is no frame is left out."""
+"""Frames of RTU and TCP, cut and built; what is no frame is left out. Requests of a client."""
 
 from itertools import pairwise
 from random import Random
@@ -7,16 +7,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pymodbus.framer import FramerRTU, FramerSocket
-from pymodbus.pdu import DecodePDU
+from pymodbus.pdu import DecodePDU, ModbusPDU
+from pymodbus.pdu.bit_message import ReadDiscreteInputsRequest, WriteMultipleCoilsRequest
+from pymodbus.pdu.register_message import (
+    ReadHoldingRegistersRequest,
+    ReadInputRegistersRequest,
+    WriteMultipleRegistersRequest,
+    WriteSingleRegisterRequest,
+)
 
-from understudy.devices.gripper.modbus.frames import (
+from understudy.protocol.modbus import (
     LONGEST_RTU,
     Frame,
     FrameReader,
     Kind,
     Side,
+    answer_fits,
     build_frame,
+    exception_number,
     frame_reader,
+    read_request,
+    read_values,
+    write_bits_request,
+    write_request,
 )
 
 READ = bytes.fromhex("0307D00001")
@@ -83,3 +96,57 @@ def test_a_header_that_is_not_modbus_breaks_a_tcp_stream(head: str) -> None:
     reader = frame_reader("tcp", "requests")
     assert reader.feed(bytes.fromhex(head) + bytes(10)) == []
     assert reader.broken
+
+
+# ── requests of a client ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("sent", "request_of_pymodbus"),
+    [
+        (read_request(2, 300, 9), ReadDiscreteInputsRequest(address=300, count=9)),
+        (read_request(3, 0x07D0, 3), ReadHoldingRegistersRequest(address=0x07D0, count=3)),
+        (read_request(4, 1, 125), ReadInputRegistersRequest(address=1, count=125)),
+        (
+            write_request(7, [258], single=True),
+            WriteSingleRegisterRequest(address=7, registers=[258]),
+        ),
+        (write_request(7, [258]), WriteMultipleRegistersRequest(address=7, registers=[258])),
+        (
+            write_bits_request(5, [1, 0, 1]),
+            WriteMultipleCoilsRequest(address=5, bits=[True, False, True]),
+        ),
+        (
+            write_bits_request(0, [0] * 8 + [1]),
+            WriteMultipleCoilsRequest(bits=[False] * 8 + [True]),
+        ),
+    ],
+)
+def test_pymodbus_writes_the_same_requests(sent: bytes, request_of_pymodbus: ModbusPDU) -> None:
+    assert sent[1:] == request_of_pymodbus.encode()
+    assert sent[0] == request_of_pymodbus.function_code
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer", "fits", "values"),
+    [
+        (read_request(4, 1, 2), "04 04 0001 FFFE", True, [1, 0xFFFE]),
+        (read_request(4, 1, 2), "04 02 0001", False, None),
+        (read_request(4, 1, 2), "03 04 0001 FFFE", False, None),
+        (read_request(4, 1, 2), "04", False, None),
+        (read_request(2, 1, 9), "02 02 0101", True, [1, *[0] * 7, 1, *[0] * 7]),
+        (write_request(1, [5]), "10 0001 0001", True, None),
+        (write_request(1, [5]), "10 0002 0001", False, None),
+        (write_request(1, [5]), "90 02", True, None),
+        (write_request(1, [5]), "90", False, None),
+    ],
+)
+def test_an_answer_fits_its_request(
+    sent: bytes, answer: str, fits: bool, values: list[int] | None
+) -> None:
+    pdu = bytes.fromhex(answer)
+    assert answer_fits(sent, pdu) == fits
+    if fits:
+        assert exception_number(pdu) == (2 if pdu[0] & 0x80 else 0)
+    if values is not None:
+        assert read_values(pdu) == values

@@ -1,4 +1,4 @@
-"""Frames of Modbus RTU and TCP: cut out of a stream of bytes, and built.
+"""Modbus RTU and TCP: frames in a stream of bytes, and the requests of a client.
 
     RTU   unit | function | data … | CRC, 2 bytes            at most 256 bytes
     TCP   transaction, 2 | 0, 2 | length, 2 | unit | function | data …
@@ -9,8 +9,9 @@ frame of an unknown function ends where its CRC is right. After a pause the sess
 what is left of a frame is dropped then, so that garbage never shifts the frames behind it.
 """
 
-from collections.abc import Mapping
-from typing import Literal, NamedTuple, Protocol
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from pymodbus.exceptions import ModbusException
 from pymodbus.framer import FramerRTU, FramerSocket
@@ -22,6 +23,10 @@ HEADER = 6
 """Bytes of the header of TCP before those that its length counts."""
 LENGTHS = range(2, 255)
 EXCEPTION_BIT = 0x80
+READ_BITS, READ_HOLDING, READ_INPUT = 2, 3, 4
+WRITE_ONE, WRITE_BITS, WRITE, READ_WRITE = 6, 15, 16, 23
+"""Functions. READ_BITS reads discrete inputs, WRITE_BITS writes coils."""
+WRITING = (WRITE_ONE, WRITE_BITS, WRITE)
 Kind = Literal["rtu", "tcp"]
 Side = Literal["requests", "answers"]
 
@@ -51,28 +56,6 @@ LINE_RULES: Mapping[Kind, LineRules] = {
 }
 
 
-class FrameReader(Protocol):
-    """Cuts one direction of a connection into frames."""
-
-    def feed(self, data: bytes) -> list[Frame]:
-        """The frames that end in ``data``; those with a wrong CRC are left out."""
-        ...
-
-    def silence(self) -> None:
-        """Nothing has come for a while: what is left of a frame is dropped."""
-        ...
-
-    @property
-    def part(self) -> bytes:
-        """What was read of a frame that has not ended."""
-        ...
-
-    @property
-    def broken(self) -> bool:
-        """The stream cannot be read any more."""
-        ...
-
-
 def build_frame(kind: Kind, frame: Frame) -> bytes:
     """The bytes of a frame."""
     framer = _FRAMERS[kind]
@@ -80,39 +63,33 @@ def build_frame(kind: Kind, frame: Frame) -> bytes:
     return data
 
 
-def frame_reader(kind: Kind, side: Side, part: bytes = b"") -> FrameReader:
-    """A reader; ``part``: what another one had read of a frame."""
-    return RtuReader(side, part) if kind == "rtu" else TcpReader(part)
-
-
 class RtuReader:
-    """`FrameReader` of requests or of answers."""
+    """Cuts the requests or the answers of a connection into frames."""
 
     broken = False
 
     def __init__(self, side: Side, part: bytes = b"") -> None:
         self._classes = _CLASSES[side]
-        self._part = part
-
-    @property
-    def part(self) -> bytes:
-        return self._part
+        self.part = part
+        """What was read of a frame that has not ended."""
 
     def silence(self) -> None:
-        self._part = b""
+        """Nothing has come for a while: what is left of a frame is dropped."""
+        self.part = b""
 
     def feed(self, data: bytes) -> list[Frame]:
-        self._part += data
+        """The frames that end in ``data``; those with a wrong CRC are left out."""
+        self.part += data
         frames = []
         while size := self._size():
-            whole, self._part = self._part[:size], self._part[size:]
+            whole, self.part = self.part[:size], self.part[size:]
             if check_sum(whole[:-2]) == whole[-2:]:
                 frames.append(Frame(whole[0], 0, whole[1:-2]))
         return frames
 
     def _size(self) -> int:
         """Size of the first frame; 0 if it has not ended."""
-        part = self._part
+        part = self.part
         if len(part) < SHORTEST_RTU:
             return 0
         known = self._classes.get(part[1])
@@ -127,33 +104,40 @@ class RtuReader:
 
 
 class TcpReader:
-    """`FrameReader`; it is broken by a header that is not one of Modbus."""
+    """Cuts one direction of a connection into frames.
+
+    It is `broken` by a header that is not one of Modbus: the stream cannot be read any more.
+    """
 
     def __init__(self, part: bytes = b"") -> None:
-        self._part = part
+        self.part = part
         self.broken = False
-
-    @property
-    def part(self) -> bytes:
-        return self._part
 
     def silence(self) -> None:
         """A TCP connection loses no bytes: the rest of the frame follows."""
 
     def feed(self, data: bytes) -> list[Frame]:
-        self._part += data
+        self.part += data
         frames = []
-        while len(self._part) >= HEADER and not self.broken:
-            length = int.from_bytes(self._part[4:HEADER], "big")
-            if self._part[2:4] != b"\0\0" or length not in LENGTHS:
-                self.broken, self._part = True, b""
-            elif len(self._part) < HEADER + length:
+        while len(self.part) >= HEADER and not self.broken:
+            length = int.from_bytes(self.part[4:HEADER], "big")
+            if self.part[2:4] != b"\0\0" or length not in LENGTHS:
+                self.broken, self.part = True, b""
+            elif len(self.part) < HEADER + length:
                 break
             else:
-                _, unit, transaction, pdu = _FRAMERS["tcp"].decode(self._part[: HEADER + length])
+                _, unit, transaction, pdu = _FRAMERS["tcp"].decode(self.part[: HEADER + length])
                 frames.append(Frame(unit, transaction, pdu))
-                self._part = self._part[HEADER + length :]
+                self.part = self.part[HEADER + length :]
         return frames
+
+
+FrameReader = RtuReader | TcpReader
+
+
+def frame_reader(kind: Kind, side: Side, part: bytes = b"") -> FrameReader:
+    """A reader; ``part``: what another one had read of a frame."""
+    return RtuReader(side, part) if kind == "rtu" else TcpReader(part)
 
 
 def check_sum(data: bytes) -> bytes:
@@ -182,3 +166,51 @@ _CLASSES: Mapping[Side, Mapping[int, type[ModbusPDU]]] = {
     "requests": {code: pair[0] for code, pair in DecodePDU.pdu_table.items()},
     "answers": {code: pair[1] for code, pair in DecodePDU.pdu_table.items()} | _EXCEPTIONS,
 }
+
+# ── requests of a client, and what fits them as an answer ───────────────────────────────────────
+
+
+def read_request(function: int, address: int, count: int) -> bytes:
+    """The PDU that reads registers or bits."""
+    return struct.pack(">BHH", function, address, count)
+
+
+def write_request(address: int, values: Sequence[int], *, single: bool = False) -> bytes:
+    """The PDU that writes registers; ``single``: one register is written with function 6."""
+    if single and len(values) == 1:
+        return struct.pack(">BHH", WRITE_ONE, address, values[0])
+    count = len(values)
+    return struct.pack(f">BHHB{count}H", WRITE, address, count, 2 * count, *values)
+
+
+def write_bits_request(address: int, bits: Sequence[int]) -> bytes:
+    """The PDU that writes coils."""
+    size = (len(bits) + 7) // 8
+    packed = sum(bool(bit) << at for at, bit in enumerate(bits)).to_bytes(size, "little")
+    return struct.pack(">BHHB", WRITE_BITS, address, len(bits), size) + packed
+
+
+def answer_fits(request: bytes, answer: bytes) -> bool:
+    """Whether a PDU can be the answer to the PDU of a request."""
+    if answer[0] & ~EXCEPTION_BIT != request[0]:
+        return False
+    if answer[0] & EXCEPTION_BIT:
+        return len(answer) == 2
+    if request[0] in WRITING:
+        return answer == request[:5]
+    count = int.from_bytes(request[3:5], "big")
+    size = (count + 7) // 8 if request[0] == READ_BITS else 2 * count
+    return answer[1:2] == bytes([size]) and len(answer) == 2 + size
+
+
+def exception_number(answer: bytes) -> int:
+    """Why the device refuses the request; 0: it was carried out."""
+    return answer[1] if answer[0] & EXCEPTION_BIT else 0
+
+
+def read_values(answer: bytes) -> list[int]:
+    """The registers or bits that were read; bits are filled up to whole bytes."""
+    data = answer[2:]
+    if answer[0] == READ_BITS:
+        return [byte >> bit & 1 for byte in data for bit in range(8)]
+    return list(struct.unpack(f">{len(data) // 2}H", data))
