@@ -38,8 +38,7 @@ def test_a_stage_run_as_a_process_prints_the_kernels_that_it_compiles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(kernels, "STAGES", {"mobile": kernels.STAGES["mobile"]})
-    workers = kernels._compiled_by_workers()
+    workers = kernels._compiled_by_workers(["mobile"])
     first = next(workers)
     workers.close()
     assert first.startswith("understudy.")
@@ -50,9 +49,10 @@ def test_progress_counts_the_kernels_of_all_stages_from_the_beginning() -> None:
     script = """
 from understudy.app import kernels
 totals = []
-kernels.STAGES = {}
+imported = kernels.stages
+kernels.stages = lambda: dict.fromkeys(imported(), lambda arms: None)
 kernels.is_warm = lambda: False
-kernels._compiled_by_workers = lambda: ["a kernel"]
+kernels._compiled_by_workers = lambda names: ["a kernel"]
 kernels.fill_cache(lambda compiled, total: totals.append(total))
 from understudy.robots.mobile import warm
 print(totals == [len(kernels.KERNELS)])

@@ -10,9 +10,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from functools import partial
 from typing import Any
 
 from numba.core import event
@@ -23,7 +23,7 @@ from understudy.motion import trace
 from understudy.motion import warm as motion
 from understudy.motion.dynamics import dynamics
 from understudy.motion.plan import motions_at
-from understudy.robots.mobile import drive
+from understudy.registry import modules
 from understudy.sight import rasters
 from understudy.sight import warm as sight
 from understudy.space import warm as space
@@ -41,11 +41,13 @@ LINE_SECONDS = 5.0
 
 def is_warm() -> bool:
     """The cache holds the present version of a kernel of each package."""
-    probes = (
-        program.split_lines, motions_at, trace.trace_lines, certify, flange_frames,
-        drive.step_drives, rasters.mark_pixels,
-    )  # fmt: skip
-    return all(map(_is_cached, probes))
+    core = (program.split_lines, motions_at, trace.trace_lines, certify, flange_frames)
+    own = (
+        module.kernel_probe()
+        for _, _, module in modules("robots")
+        if hasattr(module, "kernel_probe")
+    )
+    return all(map(_is_cached, (*core, rasters.mark_pixels, *own)))
 
 
 def _is_cached(kernel: Any) -> bool:
@@ -72,18 +74,19 @@ def _compile_motion(arms: list[Chain]) -> None:
         motion.warm_tool_paths(arm)
 
 
-def _compile_mobile(arms: list[Chain]) -> None:
-    from understudy.robots.mobile import warm as mobile  # most cells do without
+def stages() -> dict[str, Callable[[list[Chain]], None]]:
+    """Independent parts of the work, of about the same size; one for each kind of robot that has
+    kernels of its own (`warm_kernels` of its module). Imports all kernels."""
+    own = {
+        kind: partial(_call, module.warm_kernels())
+        for _, kind, module in modules("robots")
+        if hasattr(module, "warm_kernels")
+    }
+    return {"collisions": _compile_collisions, "motion": _compile_motion, **own}
 
-    mobile.warm()
 
-
-STAGES = {
-    "collisions": _compile_collisions,
-    "motion": _compile_motion,
-    "mobile": _compile_mobile,
-}
-"""Independent parts of the work, of about the same size."""
+def _call(compile_kernels: Callable[[], None], arms: list[Chain]) -> None:
+    compile_kernels()
 
 
 def fill_cache(progress: Progress) -> float:
@@ -93,8 +96,8 @@ def fill_cache(progress: Progress) -> float:
     is missing because two of them wrote the same index at the same time, or one of them failed.
     A cache that looks filled needs this last step only.
     """
-    import_module("understudy.robots.mobile.warm")  # its kernels are counted from the beginning
     started = time.monotonic()
+    parts = stages()  # their kernels are counted from the beginning
     arms, compiled = _shipped_arms(), set[str]()
 
     def count(kernel: str) -> None:
@@ -102,20 +105,20 @@ def fill_cache(progress: Progress) -> float:
         progress(len(compiled), len(KERNELS))
 
     if not is_warm():
-        for kernel in _compiled_by_workers():
+        for kernel in _compiled_by_workers(parts):
             count(kernel)
     with _calling_per_kernel(count):
-        for compile_stage in STAGES.values():
+        for compile_stage in parts.values():
             compile_stage(arms)
     return time.monotonic() - started
 
 
-def _compiled_by_workers() -> Generator[str, None, None]:
+def _compiled_by_workers(names: Iterable[str]) -> Generator[str, None, None]:
     """Runs every stage in a process; gives the names of the kernels as they are compiled."""
     reader, writer = os.pipe()
     with os.fdopen(reader) as lines:
         command = [sys.executable, "-m", __name__]
-        workers = [subprocess.Popen([*command, stage], stdout=writer) for stage in STAGES]
+        workers = [subprocess.Popen([*command, stage], stdout=writer) for stage in names]
         os.close(writer)
         try:
             for line in lines:
@@ -170,4 +173,4 @@ def _calling_per_kernel(each: Callable[[str], None]) -> Iterator[None]:
 
 if __name__ == "__main__":
     with _calling_per_kernel(lambda kernel: print(kernel, flush=True)):
-        STAGES[sys.argv[1]](_shipped_arms())
+        stages()[sys.argv[1]](_shipped_arms())

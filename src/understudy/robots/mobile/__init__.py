@@ -23,9 +23,11 @@ __all__ = [
     "Config",
     "build_group",
     "group_wires",
+    "kernel_probe",
     "operator_actions",
     "prepare",
     "robot_model",
+    "warm_kernels",
 ]
 
 GROUP_FACES = {"nats": "fleet"}
@@ -55,6 +57,20 @@ def build_group(robots: Mapping[str, Config], head: Any, deps: "Deps") -> "Group
     from understudy.robots.mobile.group import build
 
     return build(robots, head, deps)
+
+
+def kernel_probe() -> Any:
+    """A kernel that is in the cache if all kernels of mobile robots are."""
+    from understudy.robots.mobile.drive import step_drives
+
+    return step_drives
+
+
+def warm_kernels() -> "Callable[[], None]":
+    """Imports the kernels of mobile robots; the result compiles them."""
+    from understudy.robots.mobile.warm import warm
+
+    return warm
 
 
 def group_wires(
