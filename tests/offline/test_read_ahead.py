@@ -14,15 +14,16 @@ from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine, program_lines
 from understudy.offline import walk as walking
 from understudy.offline.setup import Setup
-from understudy.offline.straights import Straights, straights
 from understudy.offline.walk import (
     Event,
     PlannedMotion,
     Reader,
     Standstill,
+    Straights,
     Violation,
     Walker,
     spans_of,
+    straights,
     walk,
 )
 from understudy.space.pose import Pose

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from understudy.gcode import ARM, Axes, Block, Interpretation, Modal, interpret, parse
 from understudy.gcode.requests import LineMove
-from understudy.offline.straights import is_straight, plain_angles, straights
+from understudy.offline.walk import is_straight, plain_angles, straights
 
 HERE: Axes = (450.0, 3.0, 400.0, 180.0, 0.0, 10.0)
 OFFSET: Axes = (10.0, 0.0, -5.5, 0.0, 0.0, 2.0)

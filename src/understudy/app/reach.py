@@ -6,9 +6,8 @@ from itertools import groupby
 from understudy.app.validate import subject_of
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
-from understudy.offline.robot import chosen_robot, offline_robot
+from understudy.offline.robot import Arm, Subject, chosen_robot, offline_robot
 from understudy.offline.validate.poses import program_poses
-from understudy.offline.validate.subject import Arm, Subject
 from understudy.space.pose import Pose
 from understudy.space.reach.reach_map import (
     ReachabilityAnalyzer,

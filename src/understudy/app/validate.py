@@ -19,13 +19,18 @@ from understudy.config.include import read_environment, read_rules
 from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
 from understudy.offline.cycle_time import CycleTime, cycle_time_of
-from understudy.offline.robot import NO_RULES, can_be_checked, chosen_robot, offline_robot
-from understudy.offline.validate.bodies import figure
-from understudy.offline.validate.html_report import Figures
+from understudy.offline.robot import (
+    NO_RULES,
+    Arm,
+    Subject,
+    can_be_checked,
+    chosen_robot,
+    offline_robot,
+)
+from understudy.offline.validate.html_report import Figures, figure
 from understudy.offline.validate.judge import Judge, judge_events
 from understudy.offline.validate.report import Options as Judging
 from understudy.offline.validate.report import Report
-from understudy.offline.validate.subject import Arm, Subject
 from understudy.offline.walk import Event, walk
 from understudy.offline.waypoints import Waypoint, follow
 from understudy.ports.modes import TargetMode

@@ -7,11 +7,13 @@ so that memory does not grow with the program. Which requests are moves, and bef
 ends, stands in `gcode.meaning`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+from msgspec.structs import replace
 
 from understudy.errors import Refused
 from understudy.gcode import (
@@ -23,7 +25,9 @@ from understudy.gcode import (
     interpret,
     requests,
 )
-from understudy.gcode.dialect import Axes, Dialect
+from understudy.gcode.actions import LAST_LINE_NUMBER
+from understudy.gcode.blocks import Group
+from understudy.gcode.dialect import MM_PER_INCH, Axes, Dialect
 from understudy.gcode.meaning import (
     delay_kind,
     homes_arm,
@@ -33,10 +37,12 @@ from understudy.gcode.meaning import (
     stops_at_corners,
     system_word_rests,
 )
+from understudy.gcode.modal import work_offset
 from understudy.gcode.program import ProgramLine, program_lines
 from understudy.gcode.requests import (
     Dwell,
     GoHome,
+    LineMove,
     Move,
     PathMode,
     Probe,
@@ -62,8 +68,143 @@ from understudy.offline.setup import (
     TimedOutput,
     ToolLineMover,
 )
-from understudy.offline.straights import Straights, is_straight, straights
 from understudy.space.kinematics.follow import FailureKind as Obstacle
+from understudy.space.pose import Pose
+from understudy.space.transform import roll_pitch_yaw, rotation
+from understudy.units import DEG, MINUTE, MM
+
+# ── straight lines, many at once ──────────────────────────────────────────────────────────────────
+#
+# A contour is thousands of lines that name a place, perhaps a feed, and nothing else. They are
+# interpreted in columns, with the result of `interpret`, as if each could be run: a value that a
+# line does not name stays as the line before commanded it.
+
+
+FIELDS: dict[Group, str] = {
+    "motion": "motion",
+    "distance": "distance",
+    "units": "units",
+    "feed mode": "feed_mode",
+}
+"""Fields of the modal state of the codes that may stand in such a line."""
+LETTERS = frozenset("XYZABCFN")
+PLACES, ANGLES = "XYZ", "ABC"
+NAMED_PLACES, NAMED_ANGLES = frozenset(PLACES), frozenset(ANGLES)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Straights:
+    """`targets` (lines, 6) of the lines in m and rad; `paces` in mm or deg per second."""
+
+    targets: Floats
+    paces: Floats
+    feeds: list[float]
+    numbers: list[int]
+    modal: Modal
+
+    def __len__(self) -> int:
+        return len(self.paces)
+
+    @property
+    def speeds(self) -> Floats:
+        """m/s."""
+        return self.paces * MM
+
+    def move(self, k: int) -> LineMove:
+        """The move of a line."""
+        pace = float(self.paces[k])
+        return LineMove(Pose(*self.targets[k].tolist()), pace * MM, pace * DEG)
+
+    def after(self, k: int) -> Modal:
+        """The modal state after a line."""
+        return replace(self.modal, feed=self.feeds[k], line=self.numbers[k])
+
+
+def is_straight(block: Block, modal: Modal) -> bool:
+    """Whether a line is only a straight line of the tool, and keeps all modes."""
+    values = block.values
+    if modal.motion != "G1" or modal.feed_mode != "G94" or NAMED_PLACES.isdisjoint(values):
+        return False
+    for group, name in block.commands.items():
+        if group not in FIELDS or getattr(modal, FIELDS[group]) != name:
+            return False
+    return (
+        LETTERS.issuperset(values)
+        and values.get("F", modal.feed) > 0.0
+        and values.get("N", 0.0) <= LAST_LINE_NUMBER
+        and block.message is None
+    )
+
+
+def straights(blocks: Sequence[Block], modal: Modal, dialect: Dialect, here: Axes) -> Straights:
+    """Straight lines under the modes in force, from a pose (mm and deg)."""
+    named = [block.values for block in blocks]
+    unit = MM_PER_INCH if modal.units == "G20" else 1.0
+    shift = None if modal.distance == "G91" else work_offset(modal)
+    targets = np.empty((len(blocks), 6))
+    for axis, letter in enumerate(PLACES):
+        given = _column(named, letter) * unit
+        if shift is None:
+            targets[:, axis] = _stepped(given, here[axis])
+        else:
+            targets[:, axis] = _kept(given + shift[axis], here[axis])
+    targets[:, :3] *= MM
+    targets[:, 3:] = _angles(named, here[3:], shift)
+    targets[:, 3:] *= DEG
+    feeds = _kept(_column(named, "F") * unit, modal.feed)
+    paces = feeds if dialect.feed_per_second else feeds / MINUTE
+    numbers = [int(values.get("N", 0.0)) for values in named]
+    return Straights(targets, paces, feeds.tolist(), numbers, modal)
+
+
+def _column(named: Sequence[Mapping[str, float]], letter: str) -> Floats:
+    """The values of one letter; nan where a line does not have it."""
+    return np.array([values.get(letter, np.nan) for values in named])
+
+
+def _kept(given: Floats, first: float) -> Floats:
+    """Each value, or the last one given before."""
+    known = np.concatenate([[first], given])
+    last = np.where(np.isnan(known), 0, np.arange(len(known)))
+    return np.asarray(known[np.maximum.accumulate(last)][1:])
+
+
+def _stepped(given: Floats, first: float) -> Floats:
+    """Positions after each of a sequence of steps."""
+    steps = np.where(np.isnan(given), 0.0, given)
+    return np.asarray(np.cumsum(np.concatenate([[first], steps]))[1:])
+
+
+def _angles(
+    named: Sequence[Mapping[str, float]], here: Sequence[float], shift: Axes | None
+) -> list[Sequence[float]]:
+    """The angles of every line; those not named are read from the pose commanded last."""
+    rows: list[Sequence[float]] = []
+    for values in named:
+        if NAMED_ANGLES.isdisjoint(values):
+            here = plain_angles(*here) if rows else here
+            rows.append(here)
+            continue
+        if rows and (shift is None or not NAMED_ANGLES.issubset(values)):
+            here = plain_angles(*here)
+        zero = here if shift is None else shift[3:]
+        here = [
+            values[letter] + zero[axis] if letter in values else here[axis]
+            for axis, letter in enumerate(ANGLES)
+        ]
+        rows.append(here)
+    return rows
+
+
+@lru_cache(maxsize=1024)
+def plain_angles(rx: float, ry: float, rz: float) -> tuple[float, float, float]:
+    """The same rotation with the angles that a matrix gives; degrees."""
+    a, b, c = roll_pitch_yaw(rotation(rx * DEG, ry * DEG, rz * DEG))
+    return a / DEG, b / DEG, c / DEG
+
+
+# ── events of a program ───────────────────────────────────────────────────────────────────────────
+
 
 Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable", "singularity", "process"]
 UNSUPPORTED, JOINT_LIMIT, NO_TOOL = 20, 2, 38
@@ -154,6 +295,9 @@ Event = (
     | Remark
 )
 """A line comes when it begins; its motion when the motion it belongs to is complete."""
+
+
+# ── the walk ──────────────────────────────────────────────────────────────────────────────────────
 
 
 class WalkerPosition:

@@ -10,10 +10,10 @@ from tests.offline.validate.cases import cell, proved_text
 
 from understudy.app.validate import Options, subject_of, validate_text
 from understudy.motion.plan import Motion
+from understudy.offline.robot import Arm
 from understudy.offline.validate.clearance import MOST_PAIRS
-from understudy.offline.validate.limits import stopping_paths
+from understudy.offline.validate.judge import stopping_paths
 from understudy.offline.validate.report import Report
-from understudy.offline.validate.subject import Arm
 from understudy.space.collision.detector import CollisionDetector
 
 START = "G21 G90 G94\nG0 X500 Y-200 Z450 A180 B0 C0\n"

@@ -18,11 +18,10 @@ from playwright.sync_api import sync_playwright
 from tests.offline.validate.cases import PROGRAMS, cell, proved
 
 from understudy.app.validate import figures_of, subject_of, validate_text
+from understudy.offline.robot import Arm
 from understudy.offline.validate import ci
-from understudy.offline.validate.bodies import MOST_TRIANGLES, simplified
-from understudy.offline.validate.html_report import page
+from understudy.offline.validate.html_report import MOST_TRIANGLES, page, simplified
 from understudy.offline.validate.report import KINDS, Finding, Report
-from understudy.offline.validate.subject import Arm
 
 SCHEMA = json.loads((PROGRAMS.parents[2] / "golden/sarif/sarif-schema-2.1.0.json").read_text())
 FORMATS = jsonschema.FormatChecker(formats=())

@@ -12,7 +12,7 @@ from understudy.app.validate import subject_of, validate_text
 from understudy.config import CellConfig, load_config
 from understudy.motion.plan import Motion
 from understudy.offline.motion_simulator import MotionSimulator
-from understudy.offline.validate.subject import Arm
+from understudy.offline.robot import Arm
 from understudy.offline.waypoints import Waypoint
 from understudy.robots.arm.controller import VirtualController
 from understudy.robots.arm.offline import motion_setup

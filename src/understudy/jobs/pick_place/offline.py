@@ -11,9 +11,9 @@ from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine
 from understudy.gcode.requests import move_to_target
 from understudy.jobs.pick_place.record import JobProblem, JobRecord, JobStep, WorkpieceTable
+from understudy.offline.robot import Arm, Subject
 from understudy.offline.setup import Remark, Setup
 from understudy.offline.validate.report import Finding, Report
-from understudy.offline.validate.subject import Arm, Subject
 from understudy.offline.walk import Event, Standstill, Violation, Walker, impossible
 from understudy.simulation.workpieces.sequence import WorkpieceStage
 

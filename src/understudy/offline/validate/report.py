@@ -1,21 +1,38 @@
 """The report of a validation: values, and the JSON document."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from understudy.motion.path import Floats
+from understudy.offline.cycle_time import ReadOnDemand, Row
 from understudy.offline.job import JobRows
 from understudy.offline.json_stream import Listed
-from understudy.offline.validate.lines import LineReport, LineTable
 from understudy.space.collision.detector import LeftOut
 from understudy.space.collision.sweep import EPS
 from understudy.units import MM
 
 Kind = Literal[
-    "syntax", "unsupported", "joint_limit", "unreachable", "singularity", "velocity",
-    "acceleration", "torque", "self_collision", "collision", "zone", "process", "io",
-]  # fmt: skip
+    "syntax",
+    "unsupported",
+    "joint_limit",
+    "unreachable",
+    "singularity",
+    "velocity",
+    "acceleration",
+    "torque",
+    "self_collision",
+    "collision",
+    "zone",
+    "process",
+    "io",
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+Bools = NDArray[np.bool_]
 CLEARANCE = EPS
 """Clearance in metres that is proven if no larger one is asked for."""
 
@@ -82,6 +99,93 @@ class Course:
     lines: tuple[int, ...] = ()
     times: tuple[float, ...] = ()
     tools: tuple[int, ...] = ()
+
+
+class LineReport(Struct, frozen=True, gc=False):
+    """A line of the program. `clearance`: what is proven, `seen`: the smallest distance that was
+    computed, in metres; None if nothing moves or can touch. The true clearance lies between the
+    two. `moves`: the robot moves on this line."""
+
+    line: int
+    text: str
+    start_s: float
+    end_s: float
+    clearance: float | None
+    seen: float | None
+    proven: bool
+    kind: str
+    moves: bool = False
+
+
+class LineTable(ReadOnDemand[LineReport]):
+    """The lines of a report. nan: no clearance."""
+
+    def __init__(
+        self, rows: Sequence[Row], clearance: Floats, seen: Floats, proven: Bools, moves: Bools
+    ) -> None:
+        self._rows = rows
+        self._clearance = clearance
+        self._seen = seen
+        self._proven = proven
+        self._moves = moves
+
+    @staticmethod
+    def of(lines: Iterable[LineReport]) -> "LineTable":
+        """A table of lines that are known one by one."""
+        known = list(lines)
+        rows = [Row(n.line, n.text, n.start_s, n.end_s, n.kind) for n in known]  # type: ignore[arg-type]
+        return LineTable(
+            rows,
+            np.array([n.clearance for n in known], dtype=np.float64),
+            np.array([n.seen for n in known], dtype=np.float64),
+            np.array([n.proven for n in known], dtype=np.bool_),
+            np.array([n.moves for n in known], dtype=np.bool_),
+        )
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def _item(self, k: int) -> LineReport:
+        row = self._rows[k]
+        return LineReport(
+            row.line,
+            row.text,
+            row.start_s,
+            row.end_s,
+            _known(self._clearance[k]),
+            _known(self._seen[k]),
+            bool(self._proven[k]),
+            row.kind,
+            bool(self._moves[k]),
+        )
+
+    # ── sums ──
+
+    @property
+    def moving(self) -> int:
+        """Number of lines on which the robot moves."""
+        return int(self._moves.sum())
+
+    @property
+    def unproven(self) -> int:
+        return len(self) - int(self._proven.sum())
+
+    @property
+    def least_clearance(self) -> float | None:
+        return _least(self._clearance)
+
+    @property
+    def least_seen(self) -> float | None:
+        return _least(self._seen)
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _least(values: Floats) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.min()) if len(known) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from understudy.motion.dynamics import Payload, with_payload
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
 from understudy.motion.stream import ending_at
-from understudy.offline.robot import NO_RULES, collision_notes
+from understudy.offline.robot import NO_RULES, Arm, Subject, collision_notes
 from understudy.offline.setup import (
     ARC_LEFT_ON,
     NO_TOUCH,
@@ -31,7 +31,6 @@ from understudy.offline.setup import (
     Setup,
     TimedOutput,
 )
-from understudy.offline.validate.subject import Arm, Subject
 from understudy.offline.walk import Event, spans_of, walk
 from understudy.ports import Deps, FaultSource
 from understudy.ports.device import (

@@ -18,8 +18,8 @@ from understudy.motion.path import Floats
 from understudy.offline import cycle_time, motion_simulator
 from understudy.offline.cycle_time import CycleTime
 from understudy.offline.motion_simulator import INTERNAL_RATE_HZ, SimulationResult
+from understudy.offline.robot import Arm
 from understudy.offline.setup import Setup
-from understudy.offline.validate.subject import Arm
 from understudy.offline.waypoints import Waypoint
 from understudy.ports import ControllerStatus, JointState
 from understudy.robots.arm.offline import motion_setup, setup_of_arm

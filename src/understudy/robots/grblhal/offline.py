@@ -11,9 +11,8 @@ from understudy.gcode import GRBLHAL_MACHINE, requests
 from understudy.gcode.dialect import AXIS_LETTERS
 from understudy.motion.path import Path
 from understudy.motion.plan import Plan
-from understudy.offline.robot import NO_RULES
+from understudy.offline.robot import NO_RULES, Machine, Subject
 from understudy.offline.setup import NO_TOUCH, Delay, Mover, ProbeResult, Remark, Setup, TimedOutput
-from understudy.offline.validate.subject import Machine, Subject
 from understudy.offline.walk import Event, walk
 from understudy.ports.faults import Faults
 from understudy.robots.grblhal.machine.machine import (

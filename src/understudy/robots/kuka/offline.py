@@ -11,9 +11,8 @@ from understudy.gcode import Block, Problem
 from understudy.gcode.program import ProgramLine
 from understudy.motion.dynamics import Payload, dynamics, gravity_at
 from understudy.motion.path import Limits
-from understudy.offline.robot import NO_RULES, collision_notes, refuse_dialect
+from understudy.offline.robot import NO_RULES, Arm, Subject, collision_notes, refuse_dialect
 from understudy.offline.setup import ARC_LEFT_ON, Remark
-from understudy.offline.validate.subject import Arm, Subject
 from understudy.offline.walk import (
     OBSTACLES,
     UNSUPPORTED,

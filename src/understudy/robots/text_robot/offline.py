@@ -10,8 +10,7 @@ from understudy.errors import ConfigError, Refused
 from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine
 from understudy.motion.path import Limits
-from understudy.offline.robot import NO_RULES, refuse_dialect
-from understudy.offline.validate.subject import Machine, Subject
+from understudy.offline.robot import NO_RULES, Machine, Subject, refuse_dialect
 from understudy.offline.walk import Event, PoseMotion, Violation
 from understudy.robots.text_robot.program import Move, ReadLine, read_lines
 from understudy.robots.text_robot.robot import Config, TextRobot, check
