@@ -9,7 +9,7 @@ import math
 import understudy
 from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.ports.pick_place import VisionResult
+from understudy.ports.vision import VisionResult
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import Cell
 from understudy.simulation.workpieces.workpieces import Workpieces

@@ -9,14 +9,14 @@ import msgspec
 import pytest
 
 from understudy.errors import ConfigError, Refused
-from understudy.ports.pick_place import DetectedObject, VisionResult
 from understudy.ports.requests import AsksProcess
+from understudy.ports.vision import DetectedObject, VisionResult
+from understudy.sight.camera import CameraModel
 from understudy.simulation.scenario import Config, Rule, Scenario, build
 from understudy.space.pose import Pose
 from understudy.units import NS_PER_MS
 from understudy.vision.bridge import ProcessVision
 from understudy.vision.detector_config import DetectorChoice
-from understudy.vision.ground_truth import CameraModel
 
 MARKERS = {"kind": "markers", "classes": {0: "cube"}}
 LATENCY, TIMEOUT = 50 * NS_PER_MS, 1000 * NS_PER_MS

@@ -11,17 +11,11 @@ from tests.jobs.pick_place.test_pickplace_file import CALIBRATION
 from tests.sight.test_calibrator import exact_calibrator
 
 from understudy.errors import ConfigError, Refused
+from understudy.sight.calibration_file import Intrinsics, calibration_of, calibration_text
 from understudy.sight.calibrator import HandEyeResult
 from understudy.sight.hand_eye import Mount
 from understudy.sight.lens import Lens
-from understudy.vision.calibration_file import (
-    Intrinsics,
-    calibration_of,
-    calibration_text,
-    camera_of,
-    read_calibration,
-)
-from understudy.vision.config import VisionConfig
+from understudy.vision.config import VisionConfig, camera_of, read_calibration
 from understudy.vision.lens_run import calibration_at, with_intrinsics
 from understudy.vision.setup import setup_of_camera
 

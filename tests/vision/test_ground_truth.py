@@ -12,16 +12,16 @@ from tests.simulation.workpieces.table_cell import CUBE, at, components_of, tabl
 
 from understudy.config import read_config
 from understudy.errors import ConfigError, Refused
-from understudy.ports.pick_place import VisionResult
+from understudy.ports.vision import VisionResult
+from understudy.sight.camera import CameraModel
 from understudy.sight.lens import Lens
 from understudy.simulation.cell import Cell
 from understudy.simulation.scenario import Config, Rule, Scenario, build
 from understudy.space.pose import Pose
 from understudy.space.transform import angle_between, matrix
 from understudy.units import DEG, MM, NS_PER_MS
-from understudy.vision.calibration_file import camera_of, read_calibration
-from understudy.vision.config import VisionConfig
-from understudy.vision.ground_truth import CameraModel, GroundTruthVision
+from understudy.vision.config import VisionConfig, camera_of, read_calibration
+from understudy.vision.ground_truth import GroundTruthVision
 
 LOOK = matrix(Pose(0.5, 0.0, 0.55, math.pi, 0.0, 0.0))
 """A flange 500 mm above the table that points down."""

@@ -11,13 +11,13 @@ from tests.free_ports import free_port
 from tests.wire.zmq_server import Server
 
 from understudy.ports import Component, Rate
+from understudy.sight.camera import CameraModel
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.scenario import Config, build
 from understudy.space.pose import ORIGIN
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 from understudy.vision.bridge import ProcessVision
-from understudy.vision.ground_truth import CameraModel
 from understudy.wire import zmq_request
 from understudy.wire.asking import AskingWire
 from understudy.wire.exchange import Exchange

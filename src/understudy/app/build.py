@@ -24,6 +24,7 @@ from understudy.ports import (
 from understudy.ports.device import Mount, SeesCell
 from understudy.ports.operation import components_of
 from understudy.ports.tools import ChangesTools
+from understudy.ports.vision import VisionSource
 from understudy.registry import FACES, module_of, modules
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
@@ -32,7 +33,7 @@ from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import CellEnvironment, SeesEnvironment
 from understudy.simulation.mount import mount_devices, uses_workpieces
 from understudy.simulation.points import Points
-from understudy.vision.config import VisionConfig, VisionSource
+from understudy.vision.config import VisionConfig
 from understudy.wire.exchange import InProcessCell
 
 if TYPE_CHECKING:

@@ -43,18 +43,18 @@ from understudy.config.simulation_file import SimulationFile
 from understudy.config.typed import read
 from understudy.config.wires import read_wire, wire_keys
 from understudy.errors import ConfigError, unknown
-from understudy.jobs.pick_place.config_check import check_rendered_size, check_seeing
 from understudy.ports import Endpoint
 from understudy.ports.access import is_loopback
+from understudy.ports.device import SizedByVision
+from understudy.ports.vision import VisionSource
 from understudy.registry import kinds, module_of, with_present_names
 from understudy.robots.mobile.config.fleet_keys import FleetKeys
+from understudy.sight.camera import CameraModel
 from understudy.simulation.scenario import Config as Scenario
 from understudy.simulation.workpieces.config import MOST_PARTS, WorkpieceConfig, WorkpieceRules
 from understudy.space.model.environment import Environment, EnvironmentConfig, Read
 from understudy.space.model.shapes import ReadMesh, mesh_from_bytes
-from understudy.vision.calibration_file import camera_of, read_calibration
-from understudy.vision.config import VisionConfig, VisionSource
-from understudy.vision.ground_truth import CameraModel
+from understudy.vision.config import VisionConfig, camera_of, read_calibration
 from understudy.wire import tcp
 from understudy.wire.dial import Destination, Device, parse_place
 from understudy.wire.interface import Port, Wire
@@ -284,7 +284,10 @@ class CellConfig:
             if (vision := robot.pick_place.vision) is not None:
                 self._camera(name, vision, self._calibration(vision))
                 keys = ("robots", name, "vision")
-                self.document.at(keys, check_rendered_size, vision, robot.devices)
+                for device in robot.devices.values():
+                    if isinstance(device, SizedByVision):
+                        size = vision.width_px, vision.height_px
+                        self.document.at(keys, device.check_size, *size)
 
     def _calibration(self, vision: VisionConfig) -> str | None:
         name = vision.hand_eye_calibration_file
@@ -447,7 +450,7 @@ def _robot(
     sections = {key: {} if value is None else value for key, value in body.items() if key in jobs}
     pick_place = document.at(keys, read, sections, PickPlaceSections)
     find = partial(path_beside, beside=document.file)
-    document.at(keys, check_seeing, pick_place, sections, find)
+    document.at(keys, pick_place.check_seeing, sections, find)
     program = _program(document, keys, head)
     return RobotConfig(head.kind, config, faces, real, devices, program, pick_place)
 

@@ -6,8 +6,9 @@ import msgspec.inspect as shape
 from msgspec import NODEFAULT, Struct, to_builtins
 
 from understudy.config.typed import describe
-from understudy.vision.interface import IS_FILE
 
+IS_FILE = "file"
+"""The `extra` of a key that names a file."""
 FieldType = Literal["number", "whole", "switch", "choice", "text", "value"]
 
 

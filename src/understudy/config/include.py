@@ -24,7 +24,7 @@ from understudy.config.looks import check_objects
 from understudy.config.simulation_file import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
-from understudy.jobs.pick_place.config_check import check_sections, check_seeing
+from understudy.jobs.pick_place.config_check import check_sections
 from understudy.jobs.pick_place.safety_config import SafetyConfig
 from understudy.registry import module_of
 from understudy.robots.mobile.config.robot_file import read_robot_file
@@ -201,7 +201,7 @@ def read_sections(text: str, file: str) -> dict[str, Any]:
 
 
 def _check_together(sections: PickPlaceSections, given: Mapping[str, Any]) -> None:
-    check_seeing(sections, given)
+    sections.check_seeing(given)
     if sections.pickplace is not None:
         check_sections(sections.pickplace, sections.safety or SafetyConfig())
 

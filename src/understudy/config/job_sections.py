@@ -8,12 +8,15 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from understudy.errors import located_at
 from understudy.jobs.hand_eye.config import HandEyeConfig
 from understudy.jobs.modes.config import ModesConfig
 from understudy.jobs.pick_place.config import CycleConfig
 from understudy.jobs.pick_place.pallet.config import PalletConfig
 from understudy.jobs.pick_place.safety_config import SafetyConfig
-from understudy.vision.config import VisionConfig, VisionSource
+from understudy.ports.vision import VisionSource
+from understudy.vision.config import VisionConfig
+from understudy.vision.detector_config import FindFile
 
 
 class PickPlaceSections(Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,6 +35,16 @@ class PickPlaceSections(Struct, frozen=True, forbid_unknown_fields=True):
         if not looks and self.hand_eye is None:
             return None
         return self.vision or VisionConfig()
+
+    def check_seeing(self, given: Mapping[str, Any], find: FindFile = lambda name: None) -> None:
+        """Raises ConfigError for a camera, detectors or a target with which nothing can be seen.
+        ``given``: the sections as the file has them; ``find``: finds the files of detectors."""
+        vision, calibrates = self.vision or VisionConfig(), self.hand_eye is not None
+        with located_at("vision"):
+            vision.check_in_file(given.get("vision") or {}, find, calibrates=calibrates)
+        if self.hand_eye is not None:
+            with located_at("hand_eye.target"):
+                self.hand_eye.target.check()
 
     def with_vision(self, source: VisionSource) -> "PickPlaceSections":
         vision = self.sees()

@@ -8,6 +8,7 @@ from understudy.space.pose import Pose, pose_of
 
 Coordinate = Annotated[float, Meta(ge=-1e6, le=1e6)]
 Angle = Annotated[float, Meta(ge=-3600, le=3600)]
+Speed = Annotated[float, Meta(ge=0.01, le=10_000)]
 PoseMmDeg = tuple[Coordinate, Coordinate, Coordinate, Angle, Angle, Angle]
 
 

@@ -13,7 +13,7 @@ from understudy.operator.jobs import PALLET, PICK_PLACE, SOURCE_PALLET, Jobs, Of
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import Component
-from understudy.ports.pick_place import DetectedObject, VisionResult
+from understudy.ports.vision import DetectedObject, VisionResult
 from understudy.space.pose import pose_mm_deg
 from understudy.units import MM, seconds
 

@@ -279,6 +279,16 @@ class Preview(NamedTuple):
 
 
 @runtime_checkable
+class SizedByVision(Protocol):
+    """Settings of a device whose pictures have the size that the section `vision` gives, unless
+    they have one of their own."""
+
+    def check_size(self, width_px: int, height_px: int) -> None:
+        """Raises ConfigError, with the key of the section, for a size that it may not have."""
+        ...
+
+
+@runtime_checkable
 class ShowsPicture(Protocol):
     """A device that sees the cell and shows it to people."""
 

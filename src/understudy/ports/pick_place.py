@@ -1,4 +1,4 @@
-"""Protocols between the pick & place job and what it works with: arm, gripper, vision and parts.
+"""Protocols between the pick & place job and what it works with: arm, gripper and parts.
 
 Every call returns at once; a `Ticket` ends later, by `on_finished`. Lengths are metres, angles rad,
 forces N. Poses of the tool, of the camera and of parts are those of the cell.
@@ -15,6 +15,7 @@ from understudy.ports import Finished, Ticket
 from understudy.ports.controller import MotionController
 from understudy.ports.operation import Target
 from understudy.ports.tools import ToolTable
+from understudy.ports.vision import DetectedObject
 from understudy.space.pose import Pose
 
 # ── motion ──────────────────────────────────────────────────────────────────────────────────────
@@ -185,57 +186,6 @@ class Gripper(Protocol):
     def on_lost(self, listener: Callable[[int], None]) -> None:
         """Calls the listener when the part sensor of a held part clears without a release."""
         ...
-
-
-# ── vision ──────────────────────────────────────────────────────────────────────────────────────
-
-
-class DetectedObject(Struct, frozen=True):
-    """An object that the camera sees. `pose`: in the frame of the camera, metres and radians (the
-    JSON of the vision process has millimetres and degrees). `bbox`: pixels, x y w h.
-
-    `part`: the name of the simulated part, known to ground-truth vision only.
-    """
-
-    id: int
-    class_name: str
-    confidence: float
-    pose: Pose
-    bbox: tuple[int, int, int, int] = (0, 0, 0, 0)
-    part: str = ""
-
-
-class VisionResult(Struct, frozen=True):
-    """An answer of the vision system. `exposed_at`: simulated time of the picture. `points`: of
-    every surface in the picture, in the frame of the camera, metres; empty unless they were asked
-    for (`safety.obstacle_check`)."""
-
-    exposed_at: int
-    frame_id: int
-    objects: tuple[DetectedObject, ...] = ()
-    points: tuple[tuple[float, float, float], ...] = ()
-
-
-ResultListener = Callable[[Ticket, VisionResult | Refused, int], None]
-
-
-class Vision(Protocol):
-    """A camera with its detectors, simulated or REAL."""
-
-    def request(self, class_filter: str, now: int) -> Ticket | Refused:
-        """Takes a picture now; the result comes to the listeners. Empty filter: every class."""
-        ...
-
-    def cancel(self, now: int) -> None:
-        """The result of the request under way is not wanted any more."""
-        ...
-
-    def camera(self, flange: Pose) -> Pose:
-        """The pose of the camera in the cell for this pose of the flange (eye in hand) or for
-        every one (eye to hand)."""
-        ...
-
-    def on_result(self, listener: ResultListener) -> None: ...
 
 
 # ── cycle ───────────────────────────────────────────────────────────────────────────────────────

@@ -30,6 +30,14 @@ class WorkpieceReading(Struct, frozen=True):
     color: str = ""
 
 
+class SeenWorkpieces(Protocol):
+    """The parts of a cell, as a camera sees them."""
+
+    def names(self) -> Sequence[str]: ...
+
+    def reading(self, name: str, now: int) -> WorkpieceReading: ...
+
+
 class WorkpiecesInReach(Protocol):
     """The parts of the cell, as a simulated gripper meets them."""
 

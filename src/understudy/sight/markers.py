@@ -5,6 +5,7 @@ board is in the corner where its first square is: x along the columns, y along t
 paper, as OpenCV has it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -13,10 +14,13 @@ import cv2
 import numpy as np
 
 from understudy.errors import ConfigError, unknown
+from understudy.sight.bundle import Corners
 from understudy.sight.edges import refined_by_sides
 from understudy.sight.faces import Pattern
 from understudy.sight.lens import Lens
+from understudy.sight.targets import CalibrationTarget
 from understudy.space.transform import Array
+from understudy.units import MM
 
 Image = Any
 """(height, width) or (height, width, 3) of uint8."""
@@ -275,3 +279,60 @@ def board_place(board: Board, numbers: Any, pixels: Array, lens: Lens) -> Array 
     if np.linalg.matrix_rank(points - points.mean(axis=0), tol=1e-6) < 2:
         return None  # all on one line
     return place_of(points, pixels, lens, method=cv2.SOLVEPNP_IPPE)
+
+
+# ── targets of a calibration ────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class SeenTarget:
+    """The target in a picture: its corners, and its place in the frame of the camera."""
+
+    corners: Corners
+    place: Array
+
+
+FindTarget = Callable[[Image, Lens], SeenTarget | str]
+"""Looks for a target in a picture; a text says why it was not found."""
+
+
+def target_finder(target: CalibrationTarget) -> FindTarget:
+    """Raises ConfigError for a target that cannot be used."""
+    target.check()
+    return _marker_finder(target) if target.type == "marker" else _board_finder(board_of(target))
+
+
+def board_of(target: CalibrationTarget) -> Board:
+    """The board of a target that is one."""
+    columns, rows, square = target.columns, target.rows, target.square_mm * MM
+    if target.type == "chessboard":
+        return Chessboard(columns, rows, square)
+    board = Charuco(columns, rows, square, target.dictionary)
+    board.check()
+    return board
+
+
+def _board_finder(board: Board) -> FindTarget:
+    def find(picture: Image, lens: Lens) -> SeenTarget | str:
+        numbers, pixels = board.find(picture)
+        place = board_place(board, numbers, pixels, lens)
+        if place is None:
+            return f"{len(numbers)} of {len(board.points)} corners of the board are seen"
+        return SeenTarget(Corners(board.points[numbers], pixels), place)
+
+    return find
+
+
+def _marker_finder(target: CalibrationTarget) -> FindTarget:
+    finder, size = MarkerFinder(target.dictionary), target.size_mm * MM
+
+    def find(picture: Image, lens: Lens) -> SeenTarget | str:
+        markers = finder.find(picture, lens)
+        for marker in markers:
+            if marker.number == target.id:
+                corners = Corners(corner_points(size), marker.corners)
+                return SeenTarget(corners, marker_place(marker.corners, size, lens))
+        others = ", ".join(str(marker.number) for marker in markers[:20]) or "none"
+        return f"marker {target.id} is not seen; seen: {others}"
+
+    return find

@@ -18,15 +18,15 @@ from msgspec.structs import replace
 from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports import FaultSource, Ticket
 from understudy.ports.faults import VISION_FAULTS, Faults
-from understudy.ports.pick_place import ResultListener, VisionResult
 from understudy.ports.requests import Question
+from understudy.ports.vision import ResultListener, VisionResult
+from understudy.sight.camera import CameraModel
 from understudy.space.matrix_rows import Rows, rows_mm
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
 from understudy.units import NS_PER_MS, nanoseconds, seconds
 from understudy.vision.detector_config import DetectorChoice, plain
 from understudy.vision.faults import VisionFaults, refuse_injection
-from understudy.vision.ground_truth import CameraModel
 from understudy.vision.replies import Picture, read_facts, read_picture
 
 CAPTURE = "capture"
@@ -97,6 +97,8 @@ class ProcessVision:
     parameters of every picture; ``obstacles``: results have points of the depth image;
     ``detectors``: those of the cell file, None for vision that looks for no objects;
     ``patience_s``: wall time for an answer, at least."""
+
+    takes_pictures = True
 
     def __init__(
         self,

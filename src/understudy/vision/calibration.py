@@ -3,7 +3,6 @@
 Every capture keeps the pose of the flange and the time of its exposure.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,85 +18,14 @@ from understudy.sight.calibrator import (
 )
 from understudy.sight.hand_eye import Mount
 from understudy.sight.lens import Lens
-from understudy.sight.markers import (
-    Board,
-    Charuco,
-    Chessboard,
-    Image,
-    MarkerFinder,
-    board_place,
-    corner_points,
-    marker_place,
-)
+from understudy.sight.markers import target_finder
+from understudy.sight.targets import CalibrationTarget
 from understudy.space.transform import Array
 from understudy.units import MM
 from understudy.vision.interface import View
-from understudy.vision.messages import RequestError, Target, place_rows
+from understudy.vision.messages import RequestError, place_rows
 
 MOST_POSES = 200
-
-
-# ── targets ─────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class Sighting:
-    """The target in a picture: its corners, and its place in the frame of the camera."""
-
-    corners: Corners
-    place: Array
-
-
-Look = Callable[[Image, Lens], "Sighting | str"]
-"""Looks for a target in a picture; a text says why it was not found."""
-
-
-def look_for(target: Target) -> Look:
-    target.check()
-    return TARGETS[target.type](target)
-
-
-def _board(board: Board) -> Look:
-    def look(picture: Image, lens: Lens) -> Sighting | str:
-        numbers, pixels = board.find(picture)
-        place = board_place(board, numbers, pixels, lens)
-        if place is None:
-            return f"{len(numbers)} of {len(board.points)} corners of the board are seen"
-        return Sighting(Corners(board.points[numbers], pixels), place)
-
-    return look
-
-
-def _charuco(target: Target) -> Look:
-    board = Charuco(target.columns, target.rows, target.square_mm * MM, target.dictionary)
-    board.check()
-    return _board(board)
-
-
-def _chessboard(target: Target) -> Look:
-    return _board(Chessboard(target.columns, target.rows, target.square_mm * MM))
-
-
-def _marker(target: Target) -> Look:
-    finder, size = MarkerFinder(target.dictionary), target.size_mm * MM
-
-    def look(picture: Image, lens: Lens) -> Sighting | str:
-        markers = finder.find(picture, lens)
-        for marker in markers:
-            if marker.number == target.id:
-                corners = Corners(corner_points(size), marker.corners)
-                return Sighting(corners, marker_place(marker.corners, size, lens))
-        others = ", ".join(str(marker.number) for marker in markers[:20]) or "none"
-        return f"marker {target.id} is not seen; seen: {others}"
-
-    return look
-
-
-TARGETS: dict[str, Callable[[Target], Look]] = {
-    "charuco": _charuco,
-    "chessboard": _chessboard,
-    "marker": _marker,
-}
 
 
 # ── session ─────────────────────────────────────────────────────────────────────────────────────
@@ -139,13 +67,13 @@ class Capture:
 class CalibrationSession:
     """Captures of one target, and the camera that they give."""
 
-    def __init__(self, target: Target, mount: Mount) -> None:
+    def __init__(self, target: CalibrationTarget, mount: Mount) -> None:
         self.target = target
         self.mount: Mount = mount
         self.captures: list[Capture] = []
         self._calibrator = HandEyeCalibrator(mount)
         try:
-            self._look = look_for(target)
+            self._find = target_finder(target)
         except ConfigError as problem:
             raise RequestError(f"calibrate_start: target: {problem}") from None
 
@@ -157,10 +85,10 @@ class CalibrationSession:
                 "the pose of the flange is not known: the camera does not send it, and "
                 "params.T_base_flange is missing"
             )
-        sighting = self._look(frame.picture, view.lens)
-        if isinstance(sighting, str):
-            raise RequestError(f"the target is not found: {sighting}")
-        pose = CalibrationPose(flange, sighting.place, sighting.corners)
+        seen = self._find(frame.picture, view.lens)
+        if isinstance(seen, str):
+            raise RequestError(f"the target is not found: {seen}")
+        pose = CalibrationPose(flange, seen.place, seen.corners)
         return Capture(frame.frame_id, frame.exposed_at, pose, view.lens)
 
     def add(self, capture: Capture) -> None:

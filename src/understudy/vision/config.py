@@ -1,17 +1,30 @@
-"""Section `vision`: where the detections come from."""
+"""Section `vision`: where the detections come from, and the camera with its calibration file."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
+import numpy as np
 from msgspec import Meta, Struct
 
+from understudy.config.document import parse
 from understudy.config.position import PoseMmDeg
-from understudy.errors import located_at
-from understudy.sight.lens import Coefficients, Focus, Middle
+from understudy.config.typed import read
+from understudy.errors import ConfigError, located_at
+from understudy.ports.vision import VisionSource
+from understudy.sight.calibration_file import Calibration, Intrinsics
+from understudy.sight.camera import DEFAULT_LENS, CameraModel
+from understudy.sight.lens import Coefficients, Focus, Lens, Middle, five_coefficients
+from understudy.space.pose import pose_of
+from understudy.space.transform import matrix
 from understudy.vision.cameras import check_camera
-from understudy.vision.detector_config import DetectorTables, check_detectors
+from understudy.vision.detector_config import (
+    DetectorTables,
+    FindFile,
+    check_detectors,
+    check_files,
+)
 from understudy.wire.zmq_request import check_address
 
-VisionSource = Literal["ground_truth", "process"]
 Pixels = Annotated[int, Meta(ge=16, le=20_000)]
 
 
@@ -64,3 +77,86 @@ class VisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
         self.check_address()
         self.check_camera()
         check_detectors(self.detectors)
+
+    def check_in_file(self, given: Mapping[str, Any], find: FindFile, *, calibrates: bool) -> None:
+        """Raises ConfigError for a camera or detectors with which nothing can be seen. ``given``:
+        the section as the file has it; ``calibrates``: the robot has a hand-eye calibration, which
+        always asks the process; ``find``: finds the files of detectors."""
+        by_process = self.source == "process"
+        if by_process or calibrates:
+            self.check_address()
+            self.check_camera()
+        # Without the key a calibration needs none, and `understudy vision` has its own.
+        if by_process and "detectors" in given:
+            check_detectors(self.detectors)
+            check_files(self.detectors, find)
+
+
+# ── the calibration file ────────────────────────────────────────────────────────────────────────
+
+
+class CalibrationFile(Struct, frozen=True, forbid_unknown_fields=True):
+    hand_eye_calibration: Calibration
+
+
+def read_calibration(text: str, file: str) -> Calibration:
+    document = parse(text, file)
+    found: Any = document.at((), read, document.value, CalibrationFile)
+    calibration: Calibration = found.hand_eye_calibration
+    document.at((), calibration.place)
+    return calibration
+
+
+def camera_of(config: VisionConfig, calibration: Calibration | None) -> CameraModel:
+    """The camera of the section `vision`: its own keys go before those of the calibration."""
+    at, intrinsics = np.eye(4), None
+    if calibration is not None:
+        _check_use(config, calibration)
+        at, intrinsics = calibration.place(), calibration.camera_intrinsics
+    if config.camera_mm_deg is not None:
+        at = matrix(pose_of(config.camera_mm_deg))
+    on_flange = config.mount == "eye_in_hand"
+    return CameraModel(_lens(config, intrinsics), at, on_flange)
+
+
+def _check_use(config: VisionConfig, calibration: Calibration) -> None:
+    """Raises ConfigError for a file of another mount, without the place of a camera that has
+    no other, or of another size of the pictures."""
+    if calibration.mount not in (None, config.mount):
+        raise ConfigError(
+            f"this calibration is one of a camera with mount: {calibration.mount}",
+            key="mount",
+            value=config.mount,
+            allowed=calibration.mount,
+        )
+    if not calibration.has_place() and config.camera_mm_deg is None:
+        raise ConfigError(
+            "this calibration has intrinsics only: the place of the camera must be known, too",
+            key="hand_eye_calibration_file",
+            allowed="the file after `understudy calibrate hand-eye`, or the key camera_mm_deg",
+        )
+    lens = calibration.camera_intrinsics
+    if lens is None or not lens.width:
+        return
+    if (lens.width, lens.height) != (config.width_px, config.height_px):
+        raise ConfigError(
+            f"this calibration is one of pictures of {lens.width} × {lens.height} pixels",
+            key="height_px" if lens.width == config.width_px else "width_px",
+            value=f"{config.width_px} × {config.height_px}",
+            allowed=f"{lens.width} × {lens.height}",
+        )
+
+
+def _lens(config: VisionConfig, calibrated: Intrinsics | None) -> Lens:
+    """The lens of the calibration, or one that looks through the middle of the picture."""
+    width, height = config.width_px, config.height_px
+    usual = Intrinsics(DEFAULT_LENS.fx, DEFAULT_LENS.fy, width / 2.0, height / 2.0)
+    known = calibrated or usual
+
+    def chosen(key: str) -> float:
+        given = getattr(config, f"{key}_px")
+        return float(getattr(known, key) if given is None else given)
+
+    fx, fy, cx, cy = (chosen(key) for key in ("fx", "fy", "cx", "cy"))
+    given = known.distortion if config.distortion is None else config.distortion
+    return Lens(width, height, fx, fy, cx, cy, five_coefficients(given))

@@ -9,10 +9,11 @@ import msgspec
 import msgspec.inspect as shape
 from msgspec import Meta, to_builtins
 
+from understudy.config.fields import IS_FILE
 from understudy.config.typed import read
 from understudy.errors import ConfigError, NotInstalledError, install_command, located_at, unknown
 from understudy.registry import kinds, module_of
-from understudy.vision.interface import IS_FILE, Detector, ReadFile
+from understudy.vision.interface import Detector, ReadFile
 
 KIND = "kind"
 MOST_DETECTORS = 32

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from understudy.errors import Refused
 from understudy.ports import ActiveFault, FaultSource
-from understudy.ports.pick_place import DetectedObject
+from understudy.ports.vision import DetectedObject
 from understudy.space.pose import ORIGIN
 from understudy.space.transform import matrix, pose
 from understudy.units import DEG, MM

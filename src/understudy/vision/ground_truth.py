@@ -6,8 +6,7 @@ other part hides.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,10 +17,9 @@ from numpy.typing import NDArray
 from understudy.errors import Refused
 from understudy.ports import FaultSource, Ticket
 from understudy.ports.faults import VISION_FAULTS, Faults
-from understudy.ports.pick_place import DetectedObject, ResultListener, VisionResult
-from understudy.ports.workpieces import WorkpieceReading
-from understudy.sight.hand_eye import Mount
-from understudy.sight.lens import Lens
+from understudy.ports.vision import DetectedObject, ResultListener, VisionResult
+from understudy.ports.workpieces import SeenWorkpieces, WorkpieceReading
+from understudy.sight.camera import CameraModel
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, inverse, matrices, matrix, pose
 from understudy.vision.faults import VisionFaults, refuse_injection
@@ -29,39 +27,6 @@ from understudy.vision.faults import VisionFaults, refuse_injection
 Bools = NDArray[np.bool_]
 CONFIDENCE = 0.99
 """Of every object, unless a fault lowers it."""
-
-
-class SeenWorkpieces(Protocol):
-    """The parts of a cell, as a camera sees them."""
-
-    def names(self) -> Sequence[str]: ...
-
-    def reading(self, name: str, now: int) -> WorkpieceReading: ...
-
-
-DEFAULT_LENS = Lens(1280, 960, 1200.0, 1200.0, 640.0, 480.0)
-
-
-@dataclass(frozen=True)
-class CameraModel:
-    """A lens and its place: `at` is its pose on the flange (`on_flange`) or in the cell."""
-
-    lens: Lens = DEFAULT_LENS
-    at: Array = field(default_factory=lambda: np.eye(4))
-    on_flange: bool = True
-
-    @property
-    def mount(self) -> Mount:
-        return "eye_in_hand" if self.on_flange else "eye_to_hand"
-
-    def place(self, flange: Array) -> Array:
-        """The camera in the cell."""
-        return np.asarray(flange @ self.at) if self.on_flange else self.at
-
-    def bbox(self, corners: Array) -> tuple[int, int, int, int]:
-        """x, y, width and height of the part of the picture that these corners span."""
-        front = corners[corners[:, 2] > 1e-6]
-        return self.lens.bounding_box(self.lens.pixels(front))
 
 
 class Pending(Struct, frozen=True):
@@ -90,6 +55,8 @@ class Status(Struct, frozen=True):
 class GroundTruthVision:
     """`Vision` of the simulated workpieces. ``flange``: of its robot; ``latency``: from picture to
     result, ns."""
+
+    takes_pictures = False
 
     def __init__(
         self,

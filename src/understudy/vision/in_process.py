@@ -6,9 +6,9 @@ virtual time, headless or in a test, so sees through pixels, and does the same i
 
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 from understudy.config import CellConfig
-from understudy.devices.camera.camera import VirtualCamera
 from understudy.errors import located_at
 from understudy.sight.frame import Frame
 from understudy.simulation.cell import Cell, Responder
@@ -24,10 +24,23 @@ ASKING = ("vision", "hand_eye_vision")
 CAMERA = "camera"
 
 
+@runtime_checkable
+class TakesFrames(Protocol):
+    """A virtual camera."""
+
+    name: str
+
+    def grab(
+        self, now: int, exposure_ms: float | None = None, gain_db: float | None = None
+    ) -> Frame | None:
+        """Takes a picture; None if the camera does not answer."""
+        ...
+
+
 class CameraOfCell:
     """`CameraSource`: the virtual camera of a robot, at the present time of its cell."""
 
-    def __init__(self, camera: VirtualCamera, now: Callable[[], int]) -> None:
+    def __init__(self, camera: TakesFrames, now: Callable[[], int]) -> None:
         self._camera = camera
         self._now = now
 
@@ -78,7 +91,7 @@ def _handler(cell: Cell, config: CellConfig, robot: str) -> Responder:
 
 
 def _camera(cell: Cell, robot: str, address: str) -> CameraSource:
-    own = cell.components.get(f"{robot}.{CAMERA}")
-    if isinstance(own, VirtualCamera) and address.partition(":")[0] in ("", "understudy"):
+    own: object = cell.components.get(f"{robot}.{CAMERA}")
+    if isinstance(own, TakesFrames) and address.partition(":")[0] in ("", "understudy"):
         return CameraOfCell(own, lambda: cell.now)
     return open_camera(address)

@@ -13,13 +13,13 @@ from typing import Annotated, Protocol
 
 from msgspec import Meta
 
+from understudy.config.fields import IS_FILE
 from understudy.sight.frame import Frame
 from understudy.sight.lens import Lens
 from understudy.space.transform import Array
 
 ReadFile = Callable[[str], bytes]
 """A file that a configuration names → its bytes."""
-IS_FILE = "file"
 FileName = Annotated[str, Meta(min_length=1, max_length=1024, extra={IS_FILE: True})]
 """A key of a detector that names a file for `read_file`. Detectors that a request brings may name
 the files of the configuration only."""

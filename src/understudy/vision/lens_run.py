@@ -11,21 +11,19 @@ from msgspec import structs
 from understudy.config.files import read_text
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused, located_at
-from understudy.sight.lens import Lens
-from understudy.space.matrix_rows import rows_mm
-from understudy.space.model.dictionaries import check_charuco
-from understudy.units import MM
-from understudy.vision.calibration_file import (
+from understudy.sight.calibration_file import (
     INTRINSICS_ONLY,
     Calibration,
     Intrinsics,
     calibration_text,
-    read_calibration,
 )
+from understudy.sight.lens import Lens
+from understudy.sight.targets import CalibrationTarget
+from understudy.space.matrix_rows import rows_mm
 from understudy.vision.cameras import open_camera
+from understudy.vision.config import read_calibration
 from understudy.vision.detector_config import require_opencv
 from understudy.vision.interface import CameraError, CameraSource, NoMorePicturesError, Shot
-from understudy.vision.messages import Target
 
 if TYPE_CHECKING:
     from understudy.sight.intrinsics import BoardPicture, LensResult
@@ -39,18 +37,16 @@ NO_MATRIX = rows_mm(np.eye(4))
 def board_of(text: str) -> "Board":
     """`charuco:7x5:30`: type, columns and rows of squares, side of a square in millimetres."""
     require_opencv()
-    from understudy.sight.markers import Charuco, Chessboard
+    from understudy.sight import markers
 
     target = _target(text)
-    columns, rows, square = target.columns, target.rows, target.square_mm * MM
-    if target.type == "chessboard":
-        return Chessboard(columns, rows, square)
     with located_at("--board"):
-        check_charuco(target.dictionary, columns, rows)
-    return Charuco(columns, rows, square, target.dictionary)
+        if target.type == "charuco":
+            target.check()
+        return markers.board_of(target)
 
 
-def _target(text: str) -> Target:
+def _target(text: str) -> CalibrationTarget:
     """The board with the limits of `hand_eye.target`. A chess board with an even sum of columns and
     rows is accepted: the lens does not depend on the end at which its corners are counted."""
     found = BOARD.fullmatch(text)
@@ -60,7 +56,7 @@ def _target(text: str) -> Target:
         )
     kind, columns, rows, square = found.groups()
     keys = {"type": kind, "columns": int(columns), "rows": int(rows), "square_mm": float(square)}
-    target: Target = read(keys, Target, "--board")
+    target: CalibrationTarget = read(keys, CalibrationTarget, "--board")
     return target
 
 

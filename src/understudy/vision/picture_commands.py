@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.devices.camera.commands import picture_answer
 from understudy.errors import Refused, unknown
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.job_views import HasLens, object_facts
+from understudy.operator.pictures import picture_answer
 from understudy.operator.robots import Robots
 from understudy.operator.table import Command
 from understudy.ports.device import Preview, ShowsPicture
 from understudy.ports.hmi import Later
-from understudy.ports.pick_place import VisionResult
+from understudy.ports.vision import VisionResult
 
 if TYPE_CHECKING:
     from understudy.sight.lens import Lens

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import LONGEST_SHOWN, UNREADABLE, Refused
-from understudy.ports.pick_place import DetectedObject
+from understudy.ports.vision import DetectedObject
 from understudy.space.pose import Pose, pose_of
 from understudy.units import MM
 

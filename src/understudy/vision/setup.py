@@ -11,12 +11,12 @@ from understudy.config.document import parse
 from understudy.config.files import find_calibration, read_beside, read_text
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
+from understudy.sight.calibration_file import Calibration
+from understudy.sight.camera import CameraModel
 from understudy.sight.lens import Lens
-from understudy.vision.calibration_file import Calibration, camera_of, read_calibration
 from understudy.vision.cameras import open_camera
-from understudy.vision.config import VisionConfig
+from understudy.vision.config import VisionConfig, camera_of, read_calibration
 from understudy.vision.detector_config import DetectorChoice, build_detectors
-from understudy.vision.ground_truth import CameraModel
 from understudy.vision.interface import ReadFile
 from understudy.vision.server import Eye, Named, VisionServer
 

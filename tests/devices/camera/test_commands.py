@@ -12,8 +12,8 @@ import pytest
 from tests.benches import Bench
 from tests.devices.camera.camera_cell import CELL, SMALL
 
-from understudy.devices.camera import commands as cameras
-from understudy.devices.camera.commands import png_of
+from understudy.operator import pictures
+from understudy.operator.pictures import png_of
 
 ABOVE = "mount: eye_to_hand, pose_mm_deg: [450, 150, 850, 180, 0, 0]"
 
@@ -64,7 +64,7 @@ def test_wrong_requests_are_refused(bench: Bench) -> None:
 
 
 def test_without_opencv_the_picture_is_a_png(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cameras, "coded", lambda picture: ("png", png_of(picture)))
+    monkeypatch.setattr(pictures, "coded", lambda picture: ("png", png_of(picture)))
     answer = bench.do("camera_picture", width=64)
     assert answer["format"] == "png"
     assert picture_of(answer).shape == (48, 64, 3)

@@ -21,7 +21,7 @@ from understudy.app.ready_file import read_ready
 from understudy.config.files import find_cell
 from understudy.errors import ConfigError
 from understudy.jobs.hand_eye.command_line import picture_of_pose, residual_lines, show_rows
-from understudy.vision.calibration_file import read_calibration
+from understudy.vision.config import read_calibration
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from understudy.jobs.hand_eye.state import Checked, Saved, SavedPose
 from understudy.jobs.hand_eye.view import without_picture
 from understudy.ports.hmi import FILE_EXISTS
 from understudy.space.matrix_rows import rows_mm
-from understudy.vision.calibration_file import read_calibration
+from understudy.vision.config import read_calibration
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from understudy.jobs.hand_eye.state import Saved, SavedPose, read_capture
 from understudy.jobs.hand_eye.table import RESTING, RUNNING, TRANSITIONS, diagram
 from understudy.space.transform import angle_between
 from understudy.units import DEG, MM
-from understudy.vision.calibration_file import read_calibration
+from understudy.vision.config import read_calibration
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from understudy.jobs.hand_eye.config import Method
 from understudy.jobs.hand_eye.page.control import METHODS
 from understudy.jobs.hand_eye.table import State
 from understudy.units import MM
-from understudy.vision.calibration_file import read_calibration
+from understudy.vision.config import read_calibration
 
 SIZES = ({"width": 1024, "height": 768}, {"width": 1366, "height": 768})
 LARGE = {"width": 3840, "height": 2160}

@@ -20,7 +20,7 @@ from understudy.app.ready_file import ReadyFile
 from understudy.config.files import find_cell
 from understudy.space.transform import angle_between
 from understudy.units import DEG, MM
-from understudy.vision.calibration_file import read_calibration
+from understudy.vision.config import read_calibration
 from understudy.vision.setup import setup_of_camera
 from understudy.wire.dial import Destination
 

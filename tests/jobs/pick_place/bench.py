@@ -21,12 +21,8 @@ from understudy.jobs.pick_place.work import Equipment
 from understudy.ports import Finished, Ticket
 from understudy.ports.io import PinChange
 from understudy.ports.operation import Target
-from understudy.ports.pick_place import (
-    DetectedObject,
-    GripperStatus,
-    ResultListener,
-    VisionResult,
-)
+from understudy.ports.pick_place import GripperStatus
+from understudy.ports.vision import DetectedObject, ResultListener, VisionResult
 from understudy.space.pose import Pose, pose_of
 from understudy.units import NS_PER_MS
 
@@ -193,6 +189,8 @@ PART = DetectedObject(1, "part", 0.95, pose_of((0.0, 50.0, 490.0, 0.0, 0.0, 0.0)
 
 class FakeVision:
     """A camera at the flange; `answers`: of the next requests, then always one part."""
+
+    takes_pictures = True
 
     def __init__(self) -> None:
         self.answers: deque[tuple[DetectedObject, ...] | Refused | None] = deque()

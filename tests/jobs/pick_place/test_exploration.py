@@ -20,7 +20,8 @@ from understudy.jobs.pick_place.config import (
     Insert,
 )
 from understudy.jobs.pick_place.table import RUNNING, TRANSITIONS
-from understudy.ports.pick_place import DetectedObject, PickPlaceState
+from understudy.ports.pick_place import PickPlaceState
+from understudy.ports.vision import DetectedObject
 
 PLAIN = CycleConfig(max_grip_retries=2, max_scan_retries=2)
 TENDING = CycleConfig(

@@ -16,7 +16,7 @@ from understudy.jobs.pick_place.safety import (
     VisionWatchdog,
 )
 from understudy.jobs.pick_place.safety_config import SafetyConfig, Zone
-from understudy.ports.pick_place import DetectedObject
+from understudy.ports.vision import DetectedObject
 from understudy.space.pose import pose_of
 from understudy.units import NS_PER_MS
 

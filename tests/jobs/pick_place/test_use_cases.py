@@ -13,7 +13,7 @@ from understudy.jobs.pick_place.config import (
 )
 from understudy.jobs.pick_place.pallet.config import PalletConfig
 from understudy.jobs.pick_place.pallet.pattern import PalletPattern
-from understudy.ports.pick_place import DetectedObject
+from understudy.ports.vision import DetectedObject
 from understudy.space.pose import Pose, pose_of
 from understudy.units import NS_PER_MS
 

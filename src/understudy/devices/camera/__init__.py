@@ -86,6 +86,17 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         if not 0.0 <= nearest < farthest:
             raise ValueError("depth_range_mm is the nearest and the farthest distance")
 
+    def check_size(self, width_px: int, height_px: int) -> None:
+        """Real cameras may be larger than what is rendered here."""
+        for key, side in (("width_px", width_px), ("height_px", height_px)):
+            if getattr(self, key) is None and side > LARGEST_SIDE:
+                raise ConfigError(
+                    "too large for the virtual camera, which takes its size from here",
+                    key=key,
+                    value=side,
+                    allowed=f"16 … {LARGEST_SIDE}, or another `{key}` in the key `camera`",
+                )
+
 
 # ── faults ──
 

@@ -34,6 +34,7 @@ from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports.device import DeviceAction, Mount, Preview
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import PanelRow
+from understudy.sight.camera import CameraModel
 from understudy.sight.frame import Frame, FrameError, decode, encode
 from understudy.sight.lens import Lens, resized
 from understudy.sight.render import Light, Picture, render
@@ -41,7 +42,6 @@ from understudy.sight.sensor import blurred, expose, noise_key, noisy_depth
 from understudy.space.model.environment import place
 from understudy.space.transform import Array
 from understudy.units import MM, seconds
-from understudy.vision.ground_truth import CameraModel
 
 USUAL_EXPOSURE_MS = 10.0
 """At which the brightness of the light is as it is given."""

@@ -1,26 +1,19 @@
 """The query `camera_picture`: what the camera of a robot sees now, as a small picture."""
 
-import base64
-import struct
-import zlib
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-import numpy as np
 from msgspec import Meta, Struct
-from numpy.typing import NDArray
 
 from understudy.errors import Refused, unknown
 from understudy.operator.background import BackgroundRuns
+from understudy.operator.pictures import LARGEST_WIDTH, SharedPictures, picture_answer
 from understudy.operator.table import Command
 from understudy.ports import Component
-from understudy.ports.device import Preview, ShowsPicture
-from understudy.ports.hmi import Later
-from understudy.units import MM, seconds
+from understudy.ports.device import ShowsPicture
 from understudy.wire.pump import Pump
 
-USUAL_WIDTH, LARGEST_WIDTH = 480, 1280
-JPEG_QUALITY = 80
+USUAL_WIDTH = 480
 
 
 class WhichPicture(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,32 +22,6 @@ class WhichPicture(Struct, frozen=True, forbid_unknown_fields=True):
     robot: str = ""
     depth: bool = False
     width: Annotated[int, Meta(ge=16, le=LARGEST_WIDTH)] = USUAL_WIDTH
-
-
-class SharedPictures:
-    """Pictures that are made in a thread; viewers who ask for the same one at the same time get
-    one. ``most``: under way at a time."""
-
-    def __init__(self, runs: BackgroundRuns, most: int) -> None:
-        self._runs = runs
-        self._most = most
-        self._under_way: dict[Struct, Later] = {}
-
-    def answer(self, which: Struct, begin: Callable[[], Callable[[], Any] | Refused]) -> Any:
-        """``begin`` is called here, and what it returns in the thread."""
-        if which in self._under_way:
-            return self._under_way[which]
-        if len(self._under_way) >= self._most:
-            return Refused("other pictures are being made; ask again")
-        work = begin()
-        later = work if isinstance(work, Refused) else self._runs.beside(work)
-        if not isinstance(later, Refused):
-            self._under_way[which] = later
-            later.then(lambda _: self._forget(which))
-        return later
-
-    def _forget(self, made: Struct) -> None:
-        del self._under_way[made]
 
 
 class CameraCommands:
@@ -90,45 +57,3 @@ class CameraCommands:
             return lambda: picture_answer(robot, now, make)
 
         return self._shared.answer(given, begin)
-
-
-def picture_answer(robot: str, now: int, make: Callable[[], Preview]) -> dict[str, Any]:
-    """Makes a picture; the answer of the queries for pictures."""
-    preview = make()
-    kind, data = coded(preview.picture)
-    height, width, _ = preview.picture.shape
-    return {
-        "robot": robot,
-        "time_s": seconds(now),
-        "width": width,
-        "height": height,
-        "format": kind,
-        "data": base64.b64encode(data).decode(),
-        "nearest_mm": preview.nearest / MM,
-        "farthest_mm": preview.farthest / MM,
-    }
-
-
-def coded(picture: NDArray[np.uint8]) -> tuple[str, bytes]:
-    """A picture as a JPEG; as a PNG if OpenCV is not installed."""
-    try:
-        import cv2
-    except ImportError:
-        return "png", png_of(picture)
-    quality = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
-    _, data = cv2.imencode(".jpg", np.ascontiguousarray(picture[..., ::-1]), quality)
-    return "jpeg", data.tobytes()
-
-
-def png_of(picture: NDArray[np.uint8]) -> bytes:
-    """A PNG of 8 bits per colour: each row is preceded by the number of its filter, 0 for none."""
-    height, width, _ = picture.shape
-    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)
-    rows[:, 1:] = picture.reshape(height, -1)
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 1)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in chunks)
-
-
-def _chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

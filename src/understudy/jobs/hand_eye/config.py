@@ -6,11 +6,12 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.config.position import Position
+from understudy.ports.vision import VisionUse
 from understudy.sight.bundle import Noise
 from understudy.sight.calibrator import CORNER_NOISE, ENOUGH_POSES, USUAL_ROBOT
+from understudy.sight.targets import CalibrationTarget
 from understudy.space.transform import Array
-from understudy.units import DEG, MM
-from understudy.vision.messages import Target
+from understudy.units import DEG, MM, NS_PER_MS, nanoseconds
 
 Method = Literal["tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis"]
 MOST_POSES = 100
@@ -27,7 +28,7 @@ class HandEyeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     pictures decide, with one of them the other is as usual.
     """
 
-    target: Target = Target()
+    target: CalibrationTarget = CalibrationTarget()
     start_position: Position | None = None
     poses: PoseCount = 15
     check_poses: Annotated[int, Meta(ge=0, le=20)] = 3
@@ -50,6 +51,10 @@ class HandEyeConfig(Struct, frozen=True, forbid_unknown_fields=True):
         if self.robot_error_deg is not None:
             turn = self.robot_error_deg * DEG * per_axis
         return Noise(CORNER_NOISE, shift, turn)
+
+    def vision_use(self) -> VisionUse:
+        """How the calibration uses the vision of its robot."""
+        return VisionUse(nanoseconds(self.latency_s), round(self.timeout_ms * NS_PER_MS))
 
     def target_outline(self) -> Array:
         """The corners of the target's paper in its own frame, (4, 3)."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from understudy.errors import Refused
 from understudy.ports import Ticket
 from understudy.ports.pick_place import ArmMotion, JobArm
-from understudy.vision.ground_truth import CameraModel
+from understudy.sight.camera import CameraModel
 
 Reply = Callable[[Ticket, dict[str, Any] | Refused, int], None]
 

@@ -36,6 +36,7 @@ from understudy.jobs.hand_eye.state import (
 from understudy.jobs.hand_eye.table import RUNNING, TRANSITIONS, Event
 from understudy.ports import Ticket
 from understudy.ports.operation import Target
+from understudy.sight.calibration_file import calibration_of, calibration_text
 from understudy.sight.calibrator import (
     ENOUGH_POSES,
     HandEyeCalibrator,
@@ -49,7 +50,6 @@ from understudy.space.matrix_rows import from_rows_mm, rows_mm
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, inverse, matrix, pose
 from understudy.units import MM, NS_PER_MS
-from understudy.vision.calibration_file import calibration_of, calibration_text
 
 SPARE_POSES = 5
 """Planned beyond those that are wanted, if the arm reaches them: some may have to be left out."""

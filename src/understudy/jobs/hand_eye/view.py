@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from understudy.devices.camera.commands import LARGEST_WIDTH, SharedPictures, picture_answer
 from understudy.errors import Refused
 from understudy.jobs.hand_eye.commands import HAND_EYE
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.jobs import Jobs
+from understudy.operator.pictures import LARGEST_WIDTH, SharedPictures, picture_answer
 from understudy.operator.robots import Robots
 from understudy.operator.table import Command
 from understudy.ports.device import Preview, ShowsPicture
@@ -17,7 +17,7 @@ from understudy.wire.pump import Pump
 
 if TYPE_CHECKING:
     from understudy.sight.lens import Lens
-    from understudy.vision.messages import Target
+    from understudy.sight.targets import CalibrationTarget
 
 USUAL_WIDTH = 640
 NO_CAMERA = "the cell has no picture of this camera; the corners of the last pose are shown"
@@ -84,7 +84,7 @@ def without_picture(robot: str, job: Any) -> dict[str, Any]:
 
 
 def view_answer(
-    robot: str, now: int, make: Make, lens: "Lens", target: "Target | None"
+    robot: str, now: int, make: Make, lens: "Lens", target: "CalibrationTarget | None"
 ) -> dict[str, Any]:
     """`corners`: pixels of the corners of the target; `reason`: why it is not found."""
     preview = make()
@@ -94,13 +94,13 @@ def view_answer(
     return answer | sighting_facts(preview, lens, target)
 
 
-def sighting_facts(preview: Preview, lens: "Lens", target: "Target") -> dict[str, Any]:
+def sighting_facts(preview: Preview, lens: "Lens", target: "CalibrationTarget") -> dict[str, Any]:
     # Here: the commands of a cell without cameras must not load OpenCV.
     from understudy.sight.lens import resized
-    from understudy.vision.calibration import look_for
+    from understudy.sight.markers import target_finder
 
     height, width, _ = preview.picture.shape
-    seen = look_for(target)(preview.picture, resized(lens, width, height))
+    seen = target_finder(target)(preview.picture, resized(lens, width, height))
     if isinstance(seen, str):
         return {"corners": [], "found": False, "reason": seen}
     return {"corners": seen.corners.pixels.tolist(), "found": True, "reason": ""}

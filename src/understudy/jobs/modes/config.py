@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.config.position import Coordinate, Position
+from understudy.config.position import Coordinate, Position, Speed
 from understudy.errors import ConfigError
-from understudy.jobs.pick_place.config import Speed
 from understudy.ports.modes import TargetMode
 
 Seconds = Annotated[float, Meta(gt=0, le=3600)]

@@ -20,6 +20,8 @@ from understudy.jobs.pick_place.steps import SetOutput, WaitInput, handshake
 from understudy.jobs.pick_place.work import Equipment, JobPins
 from understudy.ports import Component, FaultSource
 from understudy.ports.pick_place import Gripper, JobArm
+from understudy.ports.workpieces import SeenWorkpieces
+from understudy.sight.camera import CameraModel
 from understudy.space.model.shapes import CollisionObject
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix
@@ -27,7 +29,7 @@ from understudy.units import MM, nanoseconds
 from understudy.vision.bridge import ProcessVision
 from understudy.vision.config import VisionConfig
 from understudy.vision.detector_config import DetectorChoice
-from understudy.vision.ground_truth import CameraModel, GroundTruthVision, SeenWorkpieces
+from understudy.vision.ground_truth import GroundTruthVision
 
 if TYPE_CHECKING:
     from understudy.app.validate import OfflineJob

@@ -14,15 +14,8 @@ from understudy.jobs.pick_place.config import CycleConfig
 from understudy.jobs.pick_place.moves import CycleMove, CyclePoses, part_moves
 from understudy.jobs.pick_place.pick_pose import pick_poses
 from understudy.jobs.pick_place.safety import PickPlaceSafety
-from understudy.ports.pick_place import (
-    ArmReadings,
-    Block,
-    DetectedObject,
-    PickPlaceError,
-    ReachCheck,
-    Vision,
-    VisionResult,
-)
+from understudy.ports.pick_place import ArmReadings, Block, PickPlaceError, ReachCheck
+from understudy.ports.vision import DetectedObject, Vision, VisionResult
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
 

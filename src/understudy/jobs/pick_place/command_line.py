@@ -18,7 +18,7 @@ from understudy.cli.status import OneReadyOption, one_cell
 from understudy.cli.warm import announce
 from understudy.errors import ConfigError, Refused
 from understudy.ports.pick_place import GOOD_ENDS
-from understudy.vision.config import VisionSource
+from understudy.ports.vision import VisionSource
 
 if TYPE_CHECKING:
     from understudy.jobs.pick_place.headless import Summary

@@ -4,11 +4,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.config.position import PoseMmDeg, Position
+from understudy.config.position import PoseMmDeg, Position, Speed
 from understudy.jobs.pick_place.pallet.config import PalletConfig
 
 Millimetres = Annotated[float, Meta(ge=0, le=10_000)]
-Speed = Annotated[float, Meta(ge=0.01, le=10_000)]
 Confidence = Annotated[float, Meta(ge=0, le=1)]
 Milliseconds = Annotated[float, Meta(gt=0, le=600_000)]
 Tries = Annotated[int, Meta(ge=1, le=1000)]

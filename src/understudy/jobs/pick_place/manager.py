@@ -35,7 +35,8 @@ from understudy.jobs.pick_place.table import (
 from understudy.jobs.pick_place.work import Equipment, Work, arm_code
 from understudy.ports import Ticket
 from understudy.ports.io import PinChange
-from understudy.ports.pick_place import PickPlaceError, PickPlaceStatus, ReachCheck, VisionResult
+from understudy.ports.pick_place import PickPlaceError, PickPlaceStatus, ReachCheck
+from understudy.ports.vision import VisionResult
 from understudy.units import NS_PER_MS
 
 CycleListener = Callable[[int, bool, int], None]

@@ -7,7 +7,8 @@ import numpy as np
 from understudy.errors import Refused
 from understudy.jobs.pick_place.moves import CycleMove, Leg
 from understudy.jobs.pick_place.obstacles import blocks, unexplained
-from understudy.ports.pick_place import Block, SweepsMoves, SweptMove, VisionResult
+from understudy.ports.pick_place import Block, SweepsMoves, SweptMove
+from understudy.ports.vision import VisionResult
 from understudy.space.model.shapes import CollisionObject
 from understudy.space.pose import ORIGIN, Pose
 from understudy.space.transform import inverse, matrix, pose

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from understudy.jobs.pick_place.config import Confidence, Millimetres, Milliseconds, Speed
+from understudy.config.position import Speed
+from understudy.jobs.pick_place.config import Confidence, Millimetres, Milliseconds
 
 Point = tuple[float, float, float]
 

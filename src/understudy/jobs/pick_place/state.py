@@ -8,12 +8,8 @@ from understudy.jobs.pick_place.choice import Chosen
 from understudy.jobs.pick_place.safety import VisionWatchdog
 from understudy.jobs.pick_place.table import RUNNING, State
 from understudy.jobs.pick_place.work import WorkState
-from understudy.ports.pick_place import (
-    PickPlaceError,
-    PickPlaceReason,
-    PickPlaceStatistics,
-    VisionResult,
-)
+from understudy.ports.pick_place import PickPlaceError, PickPlaceReason, PickPlaceStatistics
+from understudy.ports.vision import VisionResult
 from understudy.units import NS_PER_SECOND
 
 NoteKind = Literal["arm", "gripper", "vision", "lost", "arm_fault"]

@@ -27,7 +27,8 @@ from understudy.jobs.pick_place.steps import (
 )
 from understudy.ports import Ticket
 from understudy.ports.io import PinChange
-from understudy.ports.pick_place import ArmMotion, Gripper, PickPlaceError, Vision
+from understudy.ports.pick_place import ArmMotion, Gripper, PickPlaceError
+from understudy.ports.vision import Vision
 from understudy.units import NS_PER_MS
 
 Waits = Literal["", "arm", "gripper", "vision", "input", "retry", "contact"]

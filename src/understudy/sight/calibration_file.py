@@ -15,18 +15,13 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from understudy.config.document import parse
-from understudy.config.typed import read as read_typed
 from understudy.errors import ConfigError
 from understudy.sight.calibrator import HandEyeResult
 from understudy.sight.hand_eye import Mount
 from understudy.sight.lens import Coefficients, Focus, Lens, Middle, five_coefficients
 from understudy.space.matrix_rows import Rows, from_rows_mm, rows_mm
-from understudy.space.pose import pose_of
-from understudy.space.transform import Array, matrix
+from understudy.space.transform import Array
 from understudy.units import DEG, MM
-from understudy.vision.config import VisionConfig
-from understudy.vision.ground_truth import DEFAULT_LENS, CameraModel
 
 LARGEST_SKEW = 1e-2
 """Deviation from a rotation that rounding of the file may explain; it is removed."""
@@ -99,18 +94,6 @@ class Calibration(Struct, frozen=True, forbid_unknown_fields=True):
         out = np.eye(4)
         out[:3, :3], out[:3, 3] = turn, given[:3, 3]
         return out
-
-
-class CalibrationFile(Struct, frozen=True, forbid_unknown_fields=True):
-    hand_eye_calibration: Calibration
-
-
-def read_calibration(text: str, file: str) -> Calibration:
-    document = parse(text, file)
-    found: Any = document.at((), read_typed, document.value, CalibrationFile)
-    calibration: Calibration = found.hand_eye_calibration
-    document.at((), calibration.place)
-    return calibration
 
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────────
@@ -189,61 +172,3 @@ def _list(values: Sequence[float]) -> str:
 
 def _matrix_lines(key: str, rows: Sequence[Sequence[float]]) -> list[str]:
     return [f"  {key}:", *(f"    - {_list(row)}" for row in rows)]
-
-
-# ── use ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-def camera_of(config: VisionConfig, calibration: Calibration | None) -> CameraModel:
-    """The camera of the section `vision`: its own keys go before those of the calibration."""
-    at, intrinsics = np.eye(4), None
-    if calibration is not None:
-        _check_use(config, calibration)
-        at, intrinsics = calibration.place(), calibration.camera_intrinsics
-    if config.camera_mm_deg is not None:
-        at = matrix(pose_of(config.camera_mm_deg))
-    on_flange = config.mount == "eye_in_hand"
-    return CameraModel(_lens(config, intrinsics), at, on_flange)
-
-
-def _check_use(config: VisionConfig, calibration: Calibration) -> None:
-    """Raises ConfigError for a file of another mount, without the place of a camera that has
-    no other, or of another size of the pictures."""
-    if calibration.mount not in (None, config.mount):
-        raise ConfigError(
-            f"this calibration is one of a camera with mount: {calibration.mount}",
-            key="mount",
-            value=config.mount,
-            allowed=calibration.mount,
-        )
-    if not calibration.has_place() and config.camera_mm_deg is None:
-        raise ConfigError(
-            "this calibration has intrinsics only: the place of the camera must be known, too",
-            key="hand_eye_calibration_file",
-            allowed="the file after `understudy calibrate hand-eye`, or the key camera_mm_deg",
-        )
-    lens = calibration.camera_intrinsics
-    if lens is None or not lens.width:
-        return
-    if (lens.width, lens.height) != (config.width_px, config.height_px):
-        raise ConfigError(
-            f"this calibration is one of pictures of {lens.width} × {lens.height} pixels",
-            key="height_px" if lens.width == config.width_px else "width_px",
-            value=f"{config.width_px} × {config.height_px}",
-            allowed=f"{lens.width} × {lens.height}",
-        )
-
-
-def _lens(config: VisionConfig, calibrated: Intrinsics | None) -> Lens:
-    """The lens of the calibration, or one that looks through the middle of the picture."""
-    width, height = config.width_px, config.height_px
-    usual = Intrinsics(DEFAULT_LENS.fx, DEFAULT_LENS.fy, width / 2.0, height / 2.0)
-    known = calibrated or usual
-
-    def chosen(key: str) -> float:
-        given = getattr(config, f"{key}_px")
-        return float(getattr(known, key) if given is None else given)
-
-    fx, fy, cx, cy = (chosen(key) for key in ("fx", "fy", "cx", "cy"))
-    given = known.distortion if config.distortion is None else config.distortion
-    return Lens(width, height, fx, fy, cx, cy, five_coefficients(given))
