@@ -1,15 +1,17 @@
 """What the documents say is what the code does."""
 
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from understudy.app.build import load_cell
-from understudy.cli import COMMANDS
+from understudy.cli import COMMANDS, load, with_values
 from understudy.jobs.modes import table as modes
 from understudy.operator.clock import BUTTONS, ENGINE
 from understudy.protocol import client
@@ -20,7 +22,9 @@ from understudy.simulation.scenario import declared_faults
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-AT_THE_ROOT = [ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")]
+AT_THE_ROOT = [
+    ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+]
 PAGES = [*AT_THE_ROOT, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -90,17 +94,31 @@ def test_the_index_of_decisions_lists_them_all() -> None:
             assert f"- [{title}]({page.name}#{anchor(title)})" in index
 
 
-def test_every_command_in_the_readme_exists() -> None:
-    shell = "\n".join(re.findall(r"```sh\n(.*?)```", README, re.DOTALL))
-    named = re.findall(r"\bunderstudy ([a-z-]+)", shell) + re.findall(
-        r"`understudy ([a-z-]+)", README
-    )
-    assert set(named) - set(COMMANDS) == set()
+def shell_lines(text: str) -> list[list[str]]:
+    """The command lines of `understudy` in the shell blocks of a page, as words behind its name."""
+    shell = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
+    found = re.findall(r"(?m)(?:^|; )understudy ([^;\n]+)", shell)
+    return [shlex.split(line, comments=True) for line in found]
 
 
-def test_every_command_is_in_the_readme() -> None:
-    for command in COMMANDS:
-        assert f"understudy {command}" in README
+@pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])
+def test_the_commands_of_a_page_are_accepted(page: str) -> None:
+    """Names, options and arguments; of a command with commands of its own, theirs too."""
+    lines = shell_lines((ROOT / page).read_text())
+    assert lines
+    for name, *words in lines:
+        command, words = load(name), with_values(words, COMMANDS[name].valueless)
+        if isinstance(command, click.Group):
+            command, words = command.commands[words[0]], words[1:]
+        command.make_context(name, words)
+
+
+def test_every_command_is_on_the_page_of_commands_with_its_example() -> None:
+    page = (ROOT / "docs/cli.md").read_text()
+    lines = shell_lines(page)
+    assert [each for each in COMMANDS.values() if each.example.split() not in lines] == []
+    headings = " ".join(re.findall(r"(?m)^### (.*)$", page))
+    assert [name for name in COMMANDS if f"`{name}`" not in headings] == []
 
 
 def test_the_first_sample_is_what_the_default_cell_answers() -> None:
