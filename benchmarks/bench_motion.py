@@ -17,9 +17,9 @@ from tests.motion.plain_motion import plain_blocks, plain_trapezoid
 from benchmarks import Row
 from understudy.motion.dynamics import dynamics
 from understudy.motion.lines import lines
-from understudy.motion.lookahead import entries
 from understudy.motion.path import Limits, Path
 from understudy.motion.plan import Motion, Plan
+from understudy.motion.profile import entries
 from understudy.motion.stream import planned
 from understudy.motion.warm import warm
 from understudy.space.kinematics.chain import chain

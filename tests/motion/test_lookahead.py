@@ -15,9 +15,8 @@ from tests.motion.plain_motion import (
 from tests.motion.programs import Program, grid, programs
 
 from understudy.motion.lines import corner, lines, on_steps, seam
-from understudy.motion.lookahead import entries
 from understudy.motion.path import Limits, dwell_path, joined
-from understudy.motion.profile import trapezoid
+from understudy.motion.profile import entries, trapezoid
 from understudy.motion.stream import Overrides, planned
 
 LIMITS = Limits.of([100.0] * 3, [500.0] * 3)

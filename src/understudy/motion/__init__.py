@@ -7,8 +7,8 @@ path.
     path        pieces with their limits          lines       straight lines of the axes
     tool_path   lines and arcs of the tool        cartesian   joint path that follows a tool path
     trace       kernels of `cartesian`            arcs        arcs as grblHAL's chords
-    lookahead   entry speeds of all pieces        profile     trapezoidal speed profiles, braking
-    smooth      jerk-limited speed profiles       plan        `Plan`, `TimeLaw`
-    stream      motion queue of a controller      jog         axes moved by velocity
-    dynamics    joint torques                     warm        compiles all kernels
+    profile     look-ahead, trapezoidal speeds    smooth      jerk-limited speed profiles
+    plan        `Plan`, `TimeLaw`, odometer       stream      motion queue of a controller
+    jog         axes moved by velocity            dynamics    joint torques
+    warm        compiles all kernels
 """

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from understudy.motion import smooth
-from understudy.motion.lookahead import block_starts, entries
 from understudy.motion.path import Path, joined
 from understudy.motion.plan import PathPosition, Plan, TimeLaw
-from understudy.motion.profile import Profile, trapezoid
+from understudy.motion.profile import Profile, block_starts, entries, trapezoid
 
 ENOUGH = 8192
 """Pieces from which a part is planned."""

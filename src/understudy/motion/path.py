@@ -239,13 +239,8 @@ class GrowingPath:
         self._known = empty_path(0)
         self._room = self._known
 
-    def joined(self, known: Path, more: Sequence[Path]) -> Path:
-        """Concatenates the paths; blocks are numbered consecutively."""
-        for path in more:
-            known = self._with(known, path)
-        return known
-
-    def _with(self, known: Path, path: Path) -> Path:
+    def joined(self, known: Path, path: Path) -> Path:
+        """Concatenates both paths; blocks are numbered consecutively."""
         if not len(known) or not self._fits(known, path):
             known = joined([known, path])
             self._begin(known)

@@ -4,7 +4,6 @@ the same on the time axis of whole nanoseconds.
 Each append, hold, resume, stop and override cuts the time law at that time and plans the rest of
 the same path from the state there. ``commit``: seconds of motion that are already sent to the
 drives and cannot be changed: 0 in process, 0.09 for grblHAL with its nine segments of 10 ms.
-Appends at the same instant are planned together, when the plan is read or time advances.
 """
 
 from collections.abc import Callable
@@ -18,10 +17,9 @@ from numpy.typing import ArrayLike
 from understudy.errors import ConfigError
 from understudy.motion import smooth
 from understudy.motion.lines import seam
-from understudy.motion.lookahead import entries
 from understudy.motion.path import Floats, GrowingPath, Limits, Path, empty_path
 from understudy.motion.plan import Motion, PathPosition, Plan, TimeLaw, empty_law
-from understudy.motion.profile import Profile, Stop, brake, trapezoid
+from understudy.motion.profile import Profile, Stop, brake, entries, trapezoid
 from understudy.motion.saved import SavedStream, plan_from, position_from
 from understudy.units import NS_PER_SECOND, seconds, whole_ns
 
@@ -101,17 +99,16 @@ class Stream:
         self.profile: Profile = profile
         self.overrides = AS_PROGRAMMED
         self.held = False
-        self._end: Floats = np.array(position, dtype=np.float64)
-        self._target = self._end
-        self._path = empty_path(len(self._end))
+        self.end: Floats = np.array(position, dtype=np.float64)
+        """End position of the queue."""
+        self.plan = Plan(empty_path(len(self.end)), empty_law(at), self.end)
+        """The plan of everything queued; after a hold it ends with the hold."""
+        self.first = 0
+        """Number of the plan's first piece, counted from the start of the stream."""
         self._roll = GrowingPath()
-        self._law = empty_law(at)
-        self._plan = Plan(self._path, self._law, self._target)
         self._next = PathPosition(0)
         self._final = at
-        self._waiting: list[Path] = []
         self._since = at
-        self._forgotten = 0
 
     # ── input ───────────────────────────────────────────────────────────────────────────────────
 
@@ -125,20 +122,20 @@ class Stream:
         """
         if not len(path):
             return
-        if now > self._since:
-            self._settle()
-        self._since = now
-        before = self._waiting[-1] if self._waiting else self._path
+        known = self.plan.path
         rests = exact or self._idle(now)
-        entry = 0.0 if rests else seam(before, path, self.limits, deviation)
-        self._waiting.append(path.with_entry(entry))
-        self._end = path.end[-1]
+        entry = 0.0 if rests else seam(known, path, self.limits, deviation)
+        self._since = now
+        self.end = path.end[-1]
+        self._follow(self._roll.joined(known, path.with_entry(entry)), self.plan.law)
+        if not self.held:
+            self._run(*self._first_change(known, *self._cut(now)))
+        self._drop_the_past(now)
 
     def override(
         self, now: float, *, feed: float | None = None, rapid: float | None = None
     ) -> None:
         """Changes the overrides from ``now`` on."""
-        self._settle()
         self.overrides = Overrides(
             self.overrides.feed if feed is None else feed,
             self.overrides.rapid if rapid is None else rapid,
@@ -151,7 +148,6 @@ class Stream:
 
     def hold(self, now: float) -> float:
         """Brakes along the path and waits there; returns the time of rest."""
-        self._settle()
         if not self.held:
             self._brake(*self._cut(now, commit=self._committed(now)))
             self.held = True
@@ -159,7 +155,6 @@ class Stream:
 
     def resume(self, now: float) -> None:
         """Continues along the same path, from rest or from the remaining speed."""
-        self._settle()
         if self.held:
             self.held = False
             self._run(*self._cut(now, commit=0.0))
@@ -167,7 +162,6 @@ class Stream:
 
     def stop(self, now: float) -> float:
         """Brakes along the path and drops the rest of it; returns the time of rest."""
-        self._settle()
         self._brake(*self._cut(now, commit=self._committed(now)))
         self._drop_the_rest()
         return self.plan.ends
@@ -177,114 +171,75 @@ class Stream:
         plan = self.plan
         if now < plan.ends:
             here = plan.place(now)
-            self._law = self._law.until(now)
             self._next = PathPosition(here.piece, here.s)
-            self._target = plan.at(now).position
+            self.plan = Plan(plan.path, plan.law.until(now), plan.at(now).position)
         self._drop_the_rest()
 
     def set_position(self, position: ArrayLike, now: float) -> None:
         """Sets another position and empties the queue: after a jog, or after a manual change."""
-        self._forgotten += len(self._path)
-        self._waiting = []
-        self._path, self._law = empty_path(len(self._end)), empty_law(now)
+        self.first += len(self.plan.path)
         self._next, self._final, self._since = PathPosition(0), now, now
-        self._end = self._target = np.array(position, dtype=np.float64)
+        self.end = np.array(position, dtype=np.float64)
+        self.plan = Plan(empty_path(len(self.end)), empty_law(now), self.end)
         self.held = False
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of everything queued; after a hold it ends with the hold."""
-        self._settle()
-        return self._plan_now()
-
-    @property
-    def end(self) -> Floats:
-        """End position of the queue."""
-        return self._end
-
-    @property
-    def first(self) -> int:
-        """Number of the plan's first piece, counted from the start of the stream."""
-        self._settle()
-        return self._forgotten
 
     def at(self, now: float) -> Motion:
         return self.plan.at(now)
 
     def used(self, now: float) -> int:
         """Number of queued blocks, the executing one included."""
-        self._settle()
         if self._idle(now):
             return 0
-        fixed = max(now + self.commit, self._final)
-        if fixed >= self._law.begins[-1]:
-            return self._path.blocks_from(self._next.piece)
-        return self._path.blocks_from(self._plan_now().piece_at(fixed))
+        fixed, plan = max(now + self.commit, self._final), self.plan
+        if fixed >= plan.ends:
+            return plan.path.blocks_from(self._next.piece)
+        return plan.path.blocks_from(plan.piece_at(fixed))
 
     def save(self) -> dict[str, Any]:
         """State for a snapshot, without the configuration."""
-        plan = self.plan
         return {
-            "plan": plan.to_state(),
+            "plan": self.plan.to_state(),
             "next": list(self._next),
-            "end": self._end.tolist(),
+            "end": self.end.tolist(),
             "final": self._final,
             "since": self._since,
-            "first": self._forgotten,
+            "first": self.first,
             "held": self.held,
             "overrides": [self.overrides.feed, self.overrides.rapid],
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        saved, axes = msgspec.convert(state, SavedStream), len(self._end)
+        saved, axes = msgspec.convert(state, SavedStream), len(self.end)
         plan = plan_from(saved.plan, axes)
         saved.check(plan)
-        end = position_from(saved.end, axes, "end")
-        self._path, self._law, self._target = plan.path, plan.law, plan.target
-        self._next, self._end = PathPosition(*saved.next), end
+        self.end = position_from(saved.end, axes, "end")
+        self.plan, self._next = plan, PathPosition(*saved.next)
         self._final, self._since = saved.final, saved.since
-        self._forgotten = saved.first
-        self.held = saved.held
+        self.first, self.held = saved.first, saved.held
         self.overrides = Overrides(*saved.overrides)
-        self._waiting = []
 
     # ── planning ────────────────────────────────────────────────────────────────────────────────
 
     def _idle(self, now: float) -> bool:
         fixed = max(now + self.commit, self._final)
-        done = self._next.piece >= len(self._path) and fixed >= self._law.begins[-1]
-        return bool(done) and not self._waiting
+        return self._next.piece >= len(self.plan.path) and fixed >= self.plan.ends
 
-    def _plan_now(self) -> Plan:
-        plan = self._plan
-        if not (plan.path is self._path and plan.law is self._law and plan.target is self._target):
-            plan = self._plan = Plan(self._path, self._law, self._target)
-        return plan
-
-    def _settle(self) -> None:
-        """Plans the appended paths, from the instant at which they were appended."""
-        if not self._waiting:
-            return
-        known = self._path
-        self._path = self._roll.joined(known, self._waiting)
-        self._waiting = []
-        if not self.held:
-            self._run(*self._first_change(known, *self._cut(self._since)))
-        self._drop_the_past(self._since)
+    def _follow(self, path: Path, law: TimeLaw) -> None:
+        """Changes the path or the time law of the plan; it ends in the same position."""
+        self.plan = Plan(path, law, self.plan.target)
 
     def _cut(self, now: float, commit: float | None = None) -> tuple[float, PathPosition]:
         """The first time that can still be changed, and the place on the path then."""
         fixed = max(now + (self.commit if commit is None else commit), self._final)
-        over = float(self._law.begins[-1])
-        if fixed < over:
-            return fixed, self._plan_now().place(fixed)
-        return max(now, over), self._next
+        if fixed < self.plan.ends:
+            return fixed, self.plan.place(fixed)
+        return max(now, self.plan.ends), self._next
 
     def _committed(self, now: float) -> float:
         """Seconds that cannot be changed any more; a dwell can be cut at once."""
-        plan = self._plan_now()
+        plan = self.plan
         dwells = now < plan.ends and plan.path.dwell[plan.piece_at(now)] > 0.0
         return 0.0 if dwells else self.commit
 
@@ -294,21 +249,23 @@ class Stream:
         """The first place that new blocks change: the last window of the known ones."""
         if self.profile != "trapezoid" or known.blocks_from(0) < self.window:
             return at, place
+        law = self.plan.law
         piece = int(np.searchsorted(known.block, known.block[-1] - self.window + 2))
-        segment = int(np.searchsorted(self._law.piece, piece))
-        if piece <= place.piece or segment == len(self._law):
+        segment = int(np.searchsorted(law.piece, piece))
+        if piece <= place.piece or segment == len(law):
             return at, place
         return self._begin_of(segment)
 
     def _begin_of(self, segment: int) -> tuple[float, PathPosition]:
-        law = self._law
+        law = self.plan.law
         row = (float(column[segment]) for column in (law.s, law.v, law.a))
         return float(law.begins[segment]), PathPosition(int(law.piece[segment]), *row)
 
     def _run(self, at: float, place: PathPosition) -> None:
         """Plans everything from a place on again."""
-        law = self._law.until(at)
-        rest = self._path.rows(place.piece, len(self._path))
+        path, target = self.plan.path, self.plan.target
+        law = self.plan.law.until(at)
+        rest = path.rows(place.piece, len(path))
         if len(rest):
             if at > law.begins[-1]:
                 law = law.then(_standing(float(law.begins[-1]), at, place))
@@ -317,45 +274,42 @@ class Stream:
             if follow is None:
                 self._run(*self._block_after(place))
                 return
-            law = law.then(follow.numbered(place.piece))
-            self._target = self._path.end[-1]
-        self._law = law
-        self._next = PathPosition(len(self._path))
+            law, target = law.then(follow.numbered(place.piece)), path.end[-1]
+        self.plan = Plan(path, law, target)
+        self._next = PathPosition(len(path))
 
     def _block_after(self, place: PathPosition) -> tuple[float, PathPosition]:
         """Begin of the block after the running one, the first that can be changed."""
-        blocks = self._path.block
+        blocks, law = self.plan.path.block, self.plan.law
         piece = int(np.searchsorted(blocks, blocks[place.piece], side="right"))
-        segment = int(np.searchsorted(self._law.piece, piece))
-        if segment < len(self._law):
+        segment = int(np.searchsorted(law.piece, piece))
+        if segment < len(law):
             return self._begin_of(segment)
-        return float(self._law.begins[-1]), PathPosition(piece)
+        return float(law.begins[-1]), PathPosition(piece)
 
     def _brake(self, at: float, place: PathPosition) -> None:
-        if at >= self._law.begins[-1]:
+        if at >= self.plan.ends:
             return
-        stop = BRAKES[self.profile](self._plan_now(), at)
-        self._law = stop.law
+        stop, path = BRAKES[self.profile](self.plan, at), self.plan.path
         self._next = PathPosition(stop.piece, stop.s)
-        self._target = self._path.position(stop.piece, stop.s)
+        self.plan = Plan(path, stop.law, path.position(stop.piece, stop.s))
 
     def _drop_the_rest(self) -> None:
         """Drops the path beyond the end of the time law."""
-        self._path = self._path.rows(0, self._next.piece + 1)
-        self._next = PathPosition(len(self._path))
-        self._end = self._target
-        self._final = float(self._law.begins[-1])
+        self._follow(self.plan.path.rows(0, self._next.piece + 1), self.plan.law)
+        self._next = PathPosition(len(self.plan.path))
+        self.end = self.plan.target
+        self._final = self.plan.ends
         self.held = False
 
     def _drop_the_past(self, now: float) -> None:
         """Drops what ended longer ago than REMEMBERED, many pieces or segments at a time: each
         change of an override and each hold adds segments."""
-        law = self._law.since(now - REMEMBERED)
-        if len(law) and (law.piece[0] > MANY or len(self._law) - len(law) > MANY):
-            past = int(law.piece[0])
-            self._forgotten += past
-            self._path = self._path.rows(past, len(self._path))
-            self._law = law.numbered(-past)
+        law = self.plan.law.since(now - REMEMBERED)
+        if len(law) and (law.piece[0] > MANY or len(self.plan.law) - len(law) > MANY):
+            past, path = int(law.piece[0]), self.plan.path
+            self.first += past
+            self._follow(path.rows(past, len(path)), law.numbered(-past))
             self._next = self._next._replace(piece=self._next.piece - past)
 
 

@@ -18,9 +18,8 @@ from understudy.gcode.modal import Tool
 from understudy.gcode.requests import Coolant, Spindle, ToolChange
 from understudy.motion.dynamics import Dynamics, Payload, with_payload
 from understudy.motion.jog import Range, jog
-from understudy.motion.odometer import Odometer, OdometerState
 from understudy.motion.path import Floats
-from understudy.motion.plan import Motion, Plan
+from understudy.motion.plan import Motion, Odometer, OdometerState, Plan
 from understudy.motion.profile import Profile
 from understudy.motion.saved import plan_from, position_from
 from understudy.motion.stream import Queue, Stream, time_in

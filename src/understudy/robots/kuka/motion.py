@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from understudy.motion.cartesian import Blocked, joint_path
 from understudy.motion.lines import lines
-from understudy.motion.lookahead import ENDLESS
 from understudy.motion.path import Floats, Limits, Path, joined
 from understudy.motion.plan import PathPosition, Plan
+from understudy.motion.profile import ENDLESS
 from understudy.motion.saved import Figure, law_from, position_from
 from understudy.motion.stream import trapezoid_law
 from understudy.motion.tool_path import IN_PLACE, ToolLine

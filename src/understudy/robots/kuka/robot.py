@@ -18,9 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.motion.odometer import Odometer, OdometerState
 from understudy.motion.path import Floats, empty_path
-from understudy.motion.plan import Plan, empty_law
+from understudy.motion.plan import Odometer, OdometerState, Plan, empty_law
 from understudy.ports import Component, State, Tally
 from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.hmi import PanelRow, Pins, RobotView

@@ -13,8 +13,8 @@ from understudy.gcode.actions import LAST_TOOL
 from understudy.gcode.blocks import number_text
 from understudy.gcode.dialect import with_pins
 from understudy.gcode.modal import Tool
-from understudy.motion.odometer import Odometer, OdometerState
 from understudy.motion.path import Floats
+from understudy.motion.plan import Odometer, OdometerState
 from understudy.motion.stream import FIRMWARE_COMMIT, Queue, Stream
 from understudy.ports import Component, Deps, Tally
 from understudy.ports.faults import EMERGENCY_STOP, Faults

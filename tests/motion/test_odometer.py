@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from understudy.motion.odometer import Odometer
 from understudy.motion.path import Floats
+from understudy.motion.plan import Odometer
 from understudy.units import NS_PER_SECOND
 
 HOUR = 3600.0
