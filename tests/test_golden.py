@@ -10,7 +10,8 @@ import pytest
 from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.registry import module_of
-from understudy.wire.chat import Chat, Event, parse
+from understudy.wire.chat import Chat, parse
+from understudy.wire.connection import Event
 from understudy.wire.exchange import InProcessCell
 from understudy.wire.play import Tolerance, play
 

@@ -9,7 +9,7 @@ from understudy.errors import Refused
 from understudy.operator.traffic import KEPT, LONGEST, MOST_AT_ONCE, Traffic, WhichTraffic
 from understudy.ports import WireMessage
 from understudy.units import NS_PER_SECOND
-from understudy.wire.chat import Event, event_of
+from understudy.wire.connection import Event, event_of
 
 ENDS = ("bench.text_tcp", "g60.grblhal")
 

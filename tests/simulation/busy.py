@@ -24,8 +24,7 @@ from understudy.ports import UNLIMITED, Snapshot
 from understudy.ports.hmi import Later
 from understudy.simulation.cell import Cell
 from understudy.units import NS_PER_MS, NS_PER_SECOND
-from understudy.wire.chat import Event
-from understudy.wire.connection import Connection
+from understudy.wire.connection import Connection, Event
 from understudy.wire.exchange import Exchange
 
 CELLS = ("default", "g60_welding", "grblhal_6axis", "kuka_eki", "text_robot")

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.app.build import load_cell
-from understudy.wire.exchange import InProcessCell
-from understudy.wire.message_faults import garbled
+from understudy.wire.exchange import InProcessCell, garbled
 
 CELL = """
 robots: {{bench: {{kind: text_robot, faces: {{text_tcp: {{}}}}}}}}

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.errors import ConfigError
-from understudy.wire.chat import Event, escape, parse, unescape, write
+from understudy.wire.chat import escape, parse, unescape, write
+from understudy.wire.connection import Event
 
 NAMES = st.text("abcz019_.-", min_size=1, max_size=8)
 SAID = st.tuples(st.sampled_from("<>"), st.binary(max_size=20))

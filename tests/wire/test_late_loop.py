@@ -18,7 +18,7 @@ from understudy.robots.kuka.records import Record
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.units import NS_PER_MS, NS_PER_SECOND
-from understudy.wire.chat import Event
+from understudy.wire.connection import Event
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import LATE_STEP, Pump
 

@@ -110,7 +110,7 @@ def test_a_client_that_closed_its_sending_side_gets_an_answer_that_needs_time(
 
 def _has_heard_the_end(live: Live) -> bool:
     lines = list(live._pump._exchange._connections.values())
-    return bool(lines) and all(line.ended for line in lines)
+    return bool(lines) and all(line.state.ended for line in lines)
 
 
 # ── deaf and rude ──

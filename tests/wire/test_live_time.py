@@ -15,7 +15,8 @@ from understudy.app.stand_in import StandIn
 from understudy.config import load_config
 from understudy.ports import Rate
 from understudy.simulation.clock_state import ClockState
-from understudy.wire.chat import Event, write
+from understudy.wire.chat import write
+from understudy.wire.connection import Event
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
 

@@ -20,8 +20,8 @@ from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
 from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
 from understudy.units import NS_PER_MS, NS_PER_SECOND, nanoseconds
 from understudy.wire.chat import parse, write
+from understudy.wire.connection import MOST_UNREAD
 from understudy.wire.exchange import Client, InProcessCell
-from understudy.wire.inbox import MOST_UNREAD
 from understudy.wire.play import Tolerance, play
 
 MOVE = 500 * NS_PER_MS
@@ -168,9 +168,9 @@ def test_unread_messages_are_bounded() -> None:
     client = cell.connect("bus")
     for number in range(MOST_UNREAD + 50):
         client.say(request(number))
-    inbox = client._connection.inbox
-    assert len(inbox.save()) == MOST_UNREAD
-    assert inbox.dropped == 46  # four were read
+    connection = client._connection
+    assert len(connection.state.unread) == MOST_UNREAD
+    assert connection.dropped == 46  # four were read
 
 
 # ── the bounded outbox ──

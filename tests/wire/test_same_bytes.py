@@ -17,7 +17,7 @@ from understudy.config import load_config
 from understudy.ports import UNLIMITED, Snapshot
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
-from understudy.wire.chat import Event
+from understudy.wire.connection import Event
 from understudy.wire.exchange import Exchange, InProcessCell
 from understudy.wire.pump import Pump
 
@@ -114,7 +114,7 @@ async def stream_in_step(face: ShippedFace, stream: bytes, cut: Cuts) -> list[An
         if not (exchange.owed() or exchange.polled()):
             break
         await asyncio.sleep(0)
-    assert not connection.unheard or connection.session.credit() == 0
+    assert not connection.state.unheard or connection.session.credit() == 0
     pump.stop()
     return [*answers(events), exchange.timed_cell.now]
 

@@ -79,7 +79,8 @@ from understudy.vision.picture_commands import VisionPictures
 from understudy.wire import descriptors
 from understudy.wire.asking import AskingWire
 from understudy.wire.can import device_place
-from understudy.wire.chat import ENDING, Event, note_each
+from understudy.wire.chat import ENDING
+from understudy.wire.connection import Event, note_each
 from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, KeepsFiles, PeerEvents, Server

@@ -38,7 +38,8 @@ from understudy.ports.hmi import Later
 from understudy.simulation.clock_state import parse_rate
 from understudy.vision.child import VisionProcesses
 from understudy.wire import descriptors
-from understudy.wire.chat import ChatWriter, Event, write_facts
+from understudy.wire.chat import ChatWriter, write_facts
+from understudy.wire.connection import Event
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,8 @@ from understudy.errors import Refused, unknown
 from understudy.operator.table import Command
 from understudy.ports import WireMessage
 from understudy.units import seconds
-from understudy.wire.chat import Event, Kind, escape
+from understudy.wire.chat import escape
+from understudy.wire.connection import Event, Kind
 
 KEPT = 500
 MOST_AT_ONCE = 500

@@ -17,16 +17,14 @@ as \\x20. In an address every space is \\x20; an empty one is written as -.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
-from zlib import crc32
+from typing import get_args
 
 from understudy.errors import ConfigError
-from understudy.ports import WireMessage
 from understudy.units import NS_PER_SECOND
+from understudy.wire.connection import Event, Kind
 
-Kind = Literal[">", "<", "!"]
 LONGEST_PIECE = 4096
 ENDING = b"ending"
 EVENTS = ("open", "eof", "closed", ENDING.decode())
@@ -36,46 +34,6 @@ _ESCAPES = {0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t", 0x5C: "\\\\"}
 _UNESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
 _PIECE = re.compile(r"\\x([0-9a-fA-F]{2})|\\([nrt\\])|([^\\]+)")
 _PLACE = re.compile(r"([0-9]+)(?:\.([0-9]*))?(?: +(\S+))?(?: +(\S+))? *")
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Bytes, a message or a change of a connection; ``address``: a message's, and its reply's."""
-
-    at: int
-    endpoint: str
-    peer: str
-    kind: Kind
-    data: bytes
-    address: tuple[str, str] | None = None
-
-
-Note = Callable[[Event], None]
-NoteSent = Callable[[int, str, str, Sequence[WireMessage]], None]
-"""Time, endpoint, peer and messages."""
-
-
-def event_of(at: int, endpoint: str, peer: str, kind: Kind, data: bytes | WireMessage) -> Event:
-    if isinstance(data, bytes):
-        return Event(at, endpoint, peer, kind, data)
-    return Event(at, endpoint, peer, kind, _noted(data), (data.address, data.reply_to))
-
-
-def _noted(message: WireMessage) -> bytes:
-    """The payload; of each part behind it, size and checksum: pictures are megabytes."""
-    if not message.more:
-        return message.payload
-    sums = (b" +%d bytes, crc32 %08x" % (len(part), crc32(part)) for part in message.more)
-    return b"".join((message.payload, *sums))
-
-
-def note_each(
-    note: Note, at: int, endpoint: str, peer: str,
-    messages: Sequence[WireMessage],
-) -> None:  # fmt: skip
-    """Notes messages to a peer one by one."""
-    for each in messages:
-        note(event_of(at, endpoint, peer, "<", each))
 
 
 @dataclass(frozen=True, slots=True)

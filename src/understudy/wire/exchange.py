@@ -1,50 +1,56 @@
 """Connections of a cell: data goes to its session at the cell's time, answers go to the peer.
 
-A session gets as many bytes or messages as its credit allows; what is beyond waits here, and the
-wire stops reading. Received data comes after the wakes of the same instant. `InProcessCell` is a
-cell on virtual time whose clients are in the same process, without sockets.
+A session gets as many bytes or messages as its credit allows; what is beyond waits in its
+connection, and the wire stops reading. Received data comes after the wakes of the same instant.
+`InProcessCell` is a cell on virtual time whose clients are in the same process, without sockets.
 
 At rate `step` a byte is received in its turn: when everything that the peer was owed for the bytes
 before it is answered, and the time after a query has passed. So the simulated time at which it is
 received follows from the bytes before it, however the stream is cut into packets and whenever they
-arrive. Until then it waits in `Connection.unheard`.
+arrive. Until then it waits in `PeerState.unheard`.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from understudy.errors import ConfigError
 from understudy.ports import (
+    CONFIRMED,
     HANG_UP,
     UNLIMITED,
+    ActiveFault,
     CutsRequests,
+    FaultSource,
+    LeavesWill,
     Snapshot,
     SpeaksHttp,
     TimedCell,
     WireMessage,
 )
-from understudy.units import NS_PER_SECOND, duration_ns, seconds
-from understudy.wire.chat import Event, Kind, Note, NoteSent, event_of, note_each
+from understudy.units import NS_PER_MS, NS_PER_SECOND, duration_ns, seconds
 from understudy.wire.connection import (
     AnySession,
     Connection,
-    SavedConnection,
+    Data,
+    Event,
+    Kind,
+    Note,
+    NoteSent,
+    PeerState,
     SavedEndpoint,
     check_sessions,
+    event_of,
+    note_each,
     read_connections,
+    size_of,
 )
-from understudy.wire.face_facts import CellFaces
-from understudy.wire.first_bytes import FirstBytes
-from understudy.wire.in_process_client import Client
+from understudy.wire.first_bytes import read_first
 from understudy.wire.interface import ClosedSession, DetachedSink, Sink
-from understudy.wire.message_faults import Data, MessageFaults, size_of
-from understudy.wire.turns import Turns
 
-__all__ = ["Client", "Exchange", "InProcessCell"]
 log = logging.getLogger(__name__)
 
 MOST_HELD = 1 << 20
@@ -53,12 +59,63 @@ LONGEST_RUN = 3600 * NS_PER_SECOND
 """Simulated time that a cell in this process runs at most while a condition holds."""
 
 
+# ── scenario rules that act on what passes ──────────────────────────────────────────────────────
+
+
+class MessageFaults:
+    """Loses, delays, repeats or garbles what goes one way through an endpoint, as rules say.
+
+    ``way``: `message` for answers, `request` for what is received. Both keep their order, as on any
+    stream: a late one delays those behind it.
+    """
+
+    def __init__(
+        self, fault_source: FaultSource, endpoint: str, way: Literal["message", "request"]
+    ) -> None:
+        self._fault_source = fault_source
+        self._endpoint = endpoint
+        self._way = way
+
+    def schedule(self, data: Data, now: int, after: int) -> list[tuple[int, Data]]:
+        """What passes in place of ``data``, with times; not before ``after``, the last time."""
+        if self._draw(f"{self._way}_loss", now):
+            return []
+        due = max(now, after)
+        if delay := self._draw(f"{self._way}_delay", now):
+            due = max(due, now + round(delay.parameters["delay_ms"] * NS_PER_MS))
+        if self._way == "message" and (slow := self._draw("slow_client", now)):
+            due += round(size_of(data) * NS_PER_SECOND / slow.parameters["bytes_per_s"])
+        if garble := self._draw(f"{self._way}_garble", now):
+            place, change = self._fault_source.deviations(garble, 2)
+            if isinstance(data, bytes):
+                data = garbled(data, place, change)
+            elif data.payload:
+                payload = garbled(data.payload, place, change)
+                data = msgspec.structs.replace(data, payload=payload)
+        copies = 2 if self._draw(f"{self._way}_duplicate", now) else 1
+        return [(due, data)] * copies
+
+    def _draw(self, fault: str, now: int) -> ActiveFault | None:
+        return self._fault_source.draw_fault(fault, self._endpoint, now)
+
+
+def garbled(data: bytes, place: float, change: float) -> bytes:
+    """``data`` with one byte changed; ``place`` and ``change`` in [-1, 1) choose which and how."""
+    at = min(int((place + 1.0) / 2.0 * len(data)), len(data) - 1)
+    other = data[at] ^ (1 + int((change + 1.0) / 2.0 * 254))
+    return data[:at] + bytes([other]) + data[at + 1 :]
+
+
 # ── the exchange ────────────────────────────────────────────────────────────────────────────────
 
 
-class Exchange(CellFaces):
+class Exchange:
     """All connections of a cell; ``note`` is called for everything that passes. ``note_sent``: for
-    many messages that go to a peer at once, instead of ``note`` for each."""
+    many messages that go to a peer at once, instead of ``note`` for each.
+
+    `poll_step`: simulated time that passes after a query while something moves, so that bytes are
+    received in turns; None if they need not wait for turns.
+    """
 
     def __init__(
         self,
@@ -66,12 +123,17 @@ class Exchange(CellFaces):
         note: Note = lambda event: None,
         note_sent: NoteSent | None = None,
     ) -> None:
-        super().__init__(timed_cell)
+        self.timed_cell = timed_cell
+        self.poll_step: Callable[[], int | None] = lambda: None
         self._note = note
         self._note_sent = note_sent or partial(note_each, note)
         self._opened = dict.fromkeys(timed_cell.faces, 0)
         self._connections: dict[tuple[str, str], Connection] = {}
         self._unread: dict[Connection, None] = {}
+        self._waiting: dict[Connection, None] = {}
+        """Connections with bytes, or an end of them, that wait for their turn."""
+        self._resuming: dict[Connection, None] = {}
+        """Connections with `resumes_at`: time passes after a query."""
         self._answer_faults = {
             endpoint: MessageFaults(fault_source, endpoint, "message")
             for endpoint, fault_source in timed_cell.disturbed.items()
@@ -81,7 +143,16 @@ class Exchange(CellFaces):
             for endpoint, fault_source in timed_cell.disturbed.items()
         }
         self._closed: dict[str, str] = {}
-        self.turns: Turns[Connection] = Turns()
+
+    # ── what brokers and buses ask about a message face ──
+
+    def addresses(self, endpoint: str) -> list[str]:
+        face: Any = self.timed_cell.faces[endpoint]
+        return list(face.addresses())
+
+    def last_will(self, endpoint: str) -> WireMessage | None:
+        face = self.timed_cell.faces[endpoint]
+        return face.last_will() if isinstance(face, LeavesWill) else None
 
     # ── events of the wires ──
 
@@ -95,8 +166,8 @@ class Exchange(CellFaces):
         peer = peer or str(self._opened[endpoint])
         face = self.timed_cell.faces[endpoint]
         session = face.open(peer, self.timed_cell.now)
-        first = FirstBytes(None if isinstance(face, SpeaksHttp) else b"")
-        connection = Connection(endpoint, peer, session, sink, first=first)
+        first = None if isinstance(face, SpeaksHttp) else b""
+        connection = Connection(endpoint, peer, session, sink, PeerState(first=first))
         self._connections[endpoint, peer] = connection
         self._record(connection, "!", b"open")
         self.deliver()
@@ -107,10 +178,11 @@ class Exchange(CellFaces):
         if not self._is_open(connection):
             connection.sink.close()
             return False
-        if not isinstance(data, bytes) or not (self.turns.active or connection.unheard):
+        unheard = connection.state.unheard
+        if not isinstance(data, bytes) or not (unheard or self._in_turns()):
             return self._hear(connection, data)
-        connection.unheard += data
-        self.turns.wait(connection)
+        unheard += data
+        self._waiting[connection] = None
         answered = self.deliver(connection)
         self._read_more(connection)
         return answered
@@ -127,9 +199,9 @@ class Exchange(CellFaces):
         self._settle(None)
 
     def eof(self, connection: Connection) -> None:
-        if self._is_open(connection) and not connection.ended:
-            connection.end_unheard = True
-            self.turns.wait(connection)
+        if self._is_open(connection) and not connection.state.ended:
+            connection.state.end_unheard = True
+            self._waiting[connection] = None
             self.deliver()
 
     def closed(self, connection: Connection) -> None:
@@ -157,10 +229,12 @@ class Exchange(CellFaces):
 
     def next_wake(self) -> int | None:
         """The next instant at which something happens: in the cell, or to a delayed answer."""
-        moments = [self.timed_cell.next_wake(), self.turns.next_moment()]
+        moments = [self.timed_cell.next_wake()]
+        if self._resuming:
+            moments += [c.state.resumes_at for c in self._resuming]
         if self._answer_faults:
-            queues = [q for c in self._connections.values() for q in (c.delayed, c.incoming) if q]
-            moments += [queue[0][0] for queue in queues]
+            states = [c.state for c in self._connections.values()]
+            moments += [q[0][0] for state in states for q in (state.held, state.incoming) if q]
         return min((at for at in moments if at is not None), default=None)
 
     def advance(self, to: int) -> None:
@@ -176,7 +250,7 @@ class Exchange(CellFaces):
 
     def polled(self) -> bool:
         """A query was answered, and the time that follows it has not passed yet."""
-        return self.turns.next_moment() is not None
+        return bool(self._resuming)
 
     def detached(self) -> bool:
         """No peer is connected that could send something; a broker says nothing about that."""
@@ -190,24 +264,16 @@ class Exchange(CellFaces):
         """Carries data both ways until nothing more happens at this instant; true if ``asking`` was
         answered."""
         answered = self._settle(asking)
-        while (connection := self._next_turn()) is not None:
+        while connection := next((c for c in self._waiting if self._has_turn(c)), None):
             answered |= self._take_turn(connection) and connection is asking
         return answered
 
     # ── snapshots ──
 
     def snapshot(self) -> Snapshot:
-        saved = {
-            endpoint: SavedEndpoint(
-                self._opened[endpoint],
-                {
-                    c.peer: c.save(self.turns.resumes_at(c))
-                    for c in self._connections.values()
-                    if c.endpoint == endpoint
-                },
-            )
-            for endpoint in self.timed_cell.faces
-        }
+        saved = {face: SavedEndpoint(opened, {}) for face, opened in self._opened.items()}
+        for connection in self._connections.values():
+            saved[connection.endpoint].lines[connection.peer] = connection.state
         whole = self.timed_cell.snapshot()
         return msgspec.structs.replace(whole, lines=msgspec.to_builtins(saved))
 
@@ -219,41 +285,40 @@ class Exchange(CellFaces):
         try:
             self.timed_cell.restore(snapshot)
             for endpoint, face in self.timed_cell.faces.items():
-                check_sessions(endpoint, saved.get(endpoint), face.sessions())
+                lines = saved.get(endpoint, SavedEndpoint()).lines
+                check_sessions(endpoint, lines, face.sessions())
         except ConfigError:
             self.timed_cell.restore(before)
-            self._rejoin()
+            for c in self._connections.values():  # the state is as before, sessions are new objects
+                c.join(self.timed_cell.faces[c.endpoint].sessions()[c.peer])
             raise
         live, self._connections = self._connections, {}
         self._unread.clear()
-        self.turns.clear()
+        self._waiting.clear()
+        self._resuming.clear()
         for endpoint, face in self.timed_cell.faces.items():
-            was = saved.get(endpoint, SavedEndpoint(0, {}))
+            was = saved.get(endpoint, SavedEndpoint())
             self._opened[endpoint] = was.opened
             sessions: Mapping[str, AnySession] = face.sessions()
             for peer, session in sessions.items():
                 connection = live.pop((endpoint, peer), None) or Connection(
                     endpoint, peer, session, DetachedSink()
                 )
-                self._reattach(connection, session, was.lines.get(peer))
+                connection.restore(session, was.lines[peer])
+                self._reattach(connection)
         for connection in live.values():
             log.info("%s %s is not in the snapshot: closed", connection.endpoint, connection.peer)
             connection.sink.close()
         self.deliver()
 
-    def _rejoin(self) -> None:
-        """After a restore that failed: the state is as before, the sessions are new objects."""
-        for c in self._connections.values():
-            c.join(self.timed_cell.faces[c.endpoint].sessions()[c.peer], c.inbox.save())
-
-    def _reattach(
-        self, connection: Connection, session: AnySession, was: SavedConnection | None
-    ) -> None:
-        was = was or SavedConnection([], ended=False)
-        connection.load(session, was)
-        if was.unheard or was.end_unheard:
-            self.turns.wait(connection)
-        self.turns.resume(connection, was.resumes_at, self.timed_cell.now)
+    def _reattach(self, connection: Connection) -> None:
+        state = connection.state
+        if state.unheard or state.end_unheard:
+            self._waiting[connection] = None
+        if state.resumes_at > self.timed_cell.now:
+            self._resuming[connection] = None
+        else:
+            state.resumes_at = 0
         self._connections[connection.endpoint, connection.peer] = connection
         self._unread[connection] = None
         self._send_all(connection)
@@ -262,14 +327,21 @@ class Exchange(CellFaces):
 
     def _stops_at_wakes(self) -> bool:
         """Something may happen here at a wake of the cell, or between two of them."""
-        return bool(self._answer_faults or self.turns.waiting())
+        return bool(self._answer_faults or self._waiting)
 
     def _advance(self, to: int) -> None:
         self.timed_cell.advance(to, self._settled)
         self._send_delayed()
-        self.turns.passed(self.timed_cell.now)
-        if self.turns.waiting():
+        for connection in [c for c in self._resuming if c.state.resumes_at <= self.timed_cell.now]:
+            self._resume(connection)
+        if self._waiting:
             self.deliver()
+
+    def _resume(self, connection: Connection) -> None:
+        """The time after the last query of this peer has passed."""
+        if connection in self._resuming:
+            del self._resuming[connection]
+            connection.state.resumes_at = 0
 
     def _settled(self, now: int) -> None:
         self._deliver_once(None)
@@ -284,38 +356,37 @@ class Exchange(CellFaces):
             answered |= self._deliver_once(asking)
         return answered
 
-    def _next_turn(self) -> Connection | None:
-        """The first connection whose next bytes can be received now."""
-        return next((c for c in self.turns.waiting() if self._has_turn(c)), None)
+    def _in_turns(self) -> bool:
+        return self.poll_step() is not None
 
     def _has_turn(self, connection: Connection) -> bool:
-        if not self.turns.active:
+        """Whether the next bytes, or the end, can be received now."""
+        if not self._in_turns():
             return True
-        waits = connection.inbox or connection.owed()
-        now = self.timed_cell.now
-        return not waits and self.turns.resumes_at(connection) <= now and self._accepts(connection)
-
-    def _accepts(self, connection: Connection) -> bool:
-        """The session reads; the end of the bytes can always be received."""
-        return not connection.unheard or connection.session.credit() > 0
+        state = connection.state
+        if state.unread or connection.owed() or state.resumes_at > self.timed_cell.now:
+            return False
+        return not state.unheard or connection.session.credit() > 0
 
     def _take_turn(self, connection: Connection) -> bool:
         """Receives the next bytes, or the end; true if they were answered at once."""
-        unheard, answered = connection.unheard, False
-        if unheard:
-            answered = self._hear(connection, connection.take_unheard(piece=self.turns.active))
-        elif connection.end_unheard:
-            connection.end_unheard = False
+        state, answered = connection.state, False
+        if state.unheard:
+            answered = self._hear(connection, connection.take_unheard(piece=self._in_turns()))
+        elif state.end_unheard:
+            state.end_unheard = False
             self._end(connection)
-        if not unheard and not connection.end_unheard:
-            self.turns.done(connection)
+        if not state.unheard and not state.end_unheard:
+            self._waiting.pop(connection, None)
             self._read_more(connection)
         return answered
 
     def _hear(self, connection: Connection, data: Data) -> bool:
         """Gives data to the session; true if it answered at once. Hangs up on HTTP clients."""
         self._record(connection, ">", data)
-        data, foreign = connection.first.read(data) if isinstance(data, bytes) else (data, False)
+        state, foreign = connection.state, False
+        if state.first is not None and isinstance(data, bytes):
+            state.first, data, foreign = read_first(state.first, data)
         self._accept(connection, data)
         self._unread[connection] = None
         answered = self._settle(connection)
@@ -323,16 +394,19 @@ class Exchange(CellFaces):
             log.info("%s: a client was turned away: it speaks HTTP or TLS", connection.endpoint)
             self._hang_up(connection)
             self._settle(None)
-        if answered and self.turns.active and self.timed_cell.busy() and not self.owed():
-            self.turns.queried(connection, self.timed_cell.now)
+        step = self.poll_step()
+        if answered and step and self.timed_cell.busy() and not self.owed():
+            state.resumes_at = self.timed_cell.now + step
+            self._resuming[connection] = None
         return answered
 
     def _end(self, connection: Connection) -> None:
         """The peer sends nothing more."""
-        connection.ended = True
+        state = connection.state
+        state.ended = True
         self._record(connection, "!", b"eof")
-        self._schedule(connection, connection.part)
-        connection.part = b""
+        self._schedule(connection, state.part)
+        state.part = b""
         self._admit(connection)
         self._unread[connection] = None
         self._settle(None)
@@ -354,13 +428,13 @@ class Exchange(CellFaces):
         return answered
 
     def _feed(self, connection: Connection) -> bool:
-        fed: bool = connection.inbox.feed(self.timed_cell.now)
+        state = connection.state
+        fed = connection.feed(self.timed_cell.now)
         self._read_more(connection)
-        if not connection.inbox and not connection.incoming:
+        if not state.unread and not state.incoming:
             self._unread.pop(connection, None)
-            if connection.ended and not connection.eof_delivered:
-                connection.eof_delivered = True
-                connection.inbox.eof(self.timed_cell.now)
+            if state.ended and not connection.eof_delivered:
+                connection.give_eof(self.timed_cell.now)
                 fed |= self._send_all(connection)
         return fed
 
@@ -379,8 +453,8 @@ class Exchange(CellFaces):
         return sent or was_open != self._is_open(connection)
 
     def _room(self, connection: Connection) -> int:
-        if connection.delayed:
-            return max(0, MOST_HELD - connection.delayed_size)
+        if connection.state.held:
+            return max(0, MOST_HELD - connection.held_size)
         return connection.sink.room()
 
     def _send(self, connection: Connection, data: Data) -> bool:
@@ -389,24 +463,24 @@ class Exchange(CellFaces):
         if faults is None:
             self._send_now(connection, data)
             return True
-        after = connection.delayed[-1][0] if connection.delayed else 0
-        for due in faults.schedule(data, self.timed_cell.now, after):
-            connection.delayed.append(due)
-            connection.delayed_size += size_of(due[1])
+        held = connection.state.held
+        for due in faults.schedule(data, self.timed_cell.now, held[-1][0] if held else 0):
+            held.append(due)
+            connection.held_size += size_of(due[1])
         return self._send_due(connection)
 
     def _accept(self, connection: Connection, data: Data) -> None:
         """Passes received data on: whole requests, where rules may act on them."""
-        face = self.timed_cell.faces[connection.endpoint]
         if connection.endpoint not in self._request_faults:
-            connection.inbox.add(data)
+            connection.add(data)
             return
+        face = self.timed_cell.faces[connection.endpoint]
         if isinstance(data, bytes) and isinstance(face, CutsRequests):
-            data = connection.part + data
+            data = connection.state.part + data
             while size := face.request_size(data):
                 self._schedule(connection, data[:size])
                 data = data[size:]
-            connection.part = data
+            connection.state.part = data
         else:
             self._schedule(connection, data)
         self._admit(connection)
@@ -414,32 +488,34 @@ class Exchange(CellFaces):
     def _schedule(self, connection: Connection, request: Data) -> None:
         faults = self._request_faults.get(connection.endpoint)
         if faults is not None and request:
-            after = connection.incoming[-1][0] if connection.incoming else 0
-            connection.incoming.extend(faults.schedule(request, self.timed_cell.now, after))
+            incoming = connection.state.incoming
+            after = incoming[-1][0] if incoming else 0
+            incoming.extend(faults.schedule(request, self.timed_cell.now, after))
 
     def _admit(self, connection: Connection) -> bool:
         """Passes the requests on whose time has come; true if there were any."""
         admitted = False
-        while connection.incoming and connection.incoming[0][0] <= self.timed_cell.now:
-            connection.inbox.add(connection.incoming.popleft()[1])
+        incoming = connection.state.incoming
+        while incoming and incoming[0][0] <= self.timed_cell.now:
+            connection.add(incoming.pop(0)[1])
             self._unread[connection] = None
             admitted = True
         return admitted
 
     def _send_delayed(self) -> None:
-        arrived = [c for c in list(self._connections.values()) if c.incoming and self._admit(c)]
-        if arrived:
+        connections = list(self._connections.values())
+        if [c for c in connections if c.state.incoming and self._admit(c)]:
             self.deliver()
-        for connection in [c for c in self._connections.values() if c.delayed]:
+        for connection in [c for c in self._connections.values() if c.state.held]:
             if self._send_due(connection):
                 self._send_all(connection)
                 self._deliver_once(None)
 
     def _send_due(self, connection: Connection) -> bool:
-        sent = False
-        while connection.delayed and connection.delayed[0][0] <= self.timed_cell.now:
-            data = connection.delayed.popleft()[1]
-            connection.delayed_size -= size_of(data)
+        held, sent = connection.state.held, False
+        while held and held[0][0] <= self.timed_cell.now:
+            data = held.pop(0)[1]
+            connection.held_size -= size_of(data)
             self._send_now(connection, data)
             sent = True
         return sent
@@ -449,8 +525,10 @@ class Exchange(CellFaces):
         connection.sink.send(data)
 
     def _read_more(self, connection: Connection) -> None:
-        waits = sum(size_of(data) for _, data in connection.incoming) >= MOST_HELD
-        waits |= bool(connection.inbox or connection.unheard)
+        state = connection.state
+        waits = bool(state.unread or state.unheard) or (
+            sum(size_of(data) for _, data in state.incoming) >= MOST_HELD
+        )
         wanted = not waits and connection.session.credit() > 0
         if wanted != connection.reading:
             connection.reading = wanted
@@ -459,7 +537,7 @@ class Exchange(CellFaces):
     def _close_if_finished(self, connection: Connection) -> None:
         """Closes the connection of a peer that sends nothing more and has all its answers."""
         finished = connection.eof_delivered and not connection.session.owed()
-        sent = not connection.delayed and connection.sink.room() >= UNLIMITED
+        sent = not connection.state.held and connection.sink.room() >= UNLIMITED
         if finished and sent and self._is_open(connection):
             self._drop(connection)
             connection.sink.close()
@@ -472,7 +550,8 @@ class Exchange(CellFaces):
     def _drop(self, connection: Connection) -> None:
         del self._connections[connection.endpoint, connection.peer]
         self._unread.pop(connection, None)
-        self.turns.drop(connection)
+        self._waiting.pop(connection, None)
+        self._resume(connection)
         connection.session.closed(self.timed_cell.now)
 
     def _is_open(self, connection: Connection) -> bool:
@@ -484,6 +563,86 @@ class Exchange(CellFaces):
 
 
 # ── a cell in this process ──────────────────────────────────────────────────────────────────────
+
+
+class Client:
+    """A peer in the same process; `Sink` of its own connection."""
+
+    def __init__(self, cell: "InProcessCell", endpoint: str, peer: str = "") -> None:
+        self._cell = cell
+        self._received = bytearray()
+        self._messages: list[WireMessage] = []
+        self.connected = True
+        self.count = 0
+        self._connection = cell.exchange.open(endpoint, self, peer)
+
+    @property
+    def peer(self) -> str:
+        return self._connection.peer
+
+    def say(self, data: Data) -> None:
+        """Sends bytes, or a message to a message face."""
+        self._cell.exchange.receive(self._connection, data)
+
+    def say_many(self, messages: Sequence[WireMessage]) -> None:
+        """Sends messages that arrive together."""
+        self._cell.exchange.receive_many(self._connection, messages)
+
+    def received(self) -> bytes:
+        """Bytes received since the last call."""
+        data = bytes(self._received)
+        self._received.clear()
+        return data
+
+    def messages(self) -> list[WireMessage]:
+        """Messages received since the last call."""
+        messages, self._messages = self._messages, []
+        return messages
+
+    def confirm(self) -> None:
+        """Removes the messages received since the last call, and confirms those that need it, as a
+        broker does."""
+        due = [WireMessage(CONFIRMED, b"", m.reply_to) for m in self.messages() if m.reply_to]
+        if due:
+            self.say_many(due)
+
+    def ask(self, data: bytes) -> bytes:
+        """Sends bytes, runs the cell while an answer is owed, and returns what was received."""
+        self.say(data)
+        self._cell.run_while(self._connection.session.owed)
+        return self.received()
+
+    def end(self) -> None:
+        """Sends nothing more."""
+        self._cell.exchange.eof(self._connection)
+
+    def leave(self) -> None:
+        """Closes the connection."""
+        self.connected = False
+        self._cell.exchange.closed(self._connection)
+
+    # ── sink ──
+
+    def room(self) -> int:
+        return UNLIMITED
+
+    def send(self, data: Data) -> None:
+        if isinstance(data, WireMessage):
+            self._messages.append(data)
+            self.count += len(data.payload)
+        else:
+            self._received += data
+            self.count += len(data)
+
+    def send_many(self, messages: Sequence[WireMessage]) -> None:
+        for message in messages:
+            self.send(message)
+
+    def read_more(self, wanted: bool) -> None:
+        return None
+
+    def close(self) -> None:
+        self.connected = False
 
 
 class InProcessCell:

@@ -21,27 +21,23 @@ TLS_RECORD = b"\x16"
 UNDECIDED = re.compile(WORD + rb"* ?|PRI \*|\x16(?:\x03(?:[\x00-\x04].{0,2})?)?", re.DOTALL)
 
 
-class FirstBytes:
-    """The first bytes of one connection, until they show what the peer is. `known`: None once it is
-    known to be no HTTP or TLS client."""
+def read_first(known: bytes | None, data: bytes) -> tuple[bytes | None, bytes, bool]:
+    """Reads bytes of one connection: what is known of it then, the bytes to pass on, and whether
+    the peer is an HTTP or TLS client.
 
-    def __init__(self, known: bytes | None = b"") -> None:
-        self.known = known
+    ``known``: the first bytes so far; None once the peer is known to be no such client.
 
-    def read(self, data: bytes) -> tuple[bytes, bool]:
-        """The bytes to pass on, and whether the peer is an HTTP or TLS client.
-
-        Of an HTTP client those before the byte that shows it are passed on, however they are cut.
-        Bytes that may begin a TLS record are kept until it is decided: 0x03 resets a grblHAL.
-        """
-        if self.known is None:
-            return data, False
-        first = self.known + data
-        kept = self.known if self.known.startswith(TLS_RECORD) else b""
-        found = FOREIGN.match(first)
-        if found:
-            before = b"" if first.startswith(TLS_RECORD) else first[: found.end() - 1]
-            return before[len(self.known) :], True
-        undecided = UNDECIDED.fullmatch(first) is not None
-        self.known = first[-LONGEST:] if undecided else None
-        return (b"" if undecided and first.startswith(TLS_RECORD) else kept + data), False
+    Of an HTTP client the bytes before the one that shows it are passed on, however they are cut.
+    Bytes that may begin a TLS record are kept until it is decided: 0x03 resets a grblHAL.
+    """
+    if known is None:
+        return None, data, False
+    first = known + data
+    kept = known if known.startswith(TLS_RECORD) else b""
+    found = FOREIGN.match(first)
+    if found:
+        before = b"" if first.startswith(TLS_RECORD) else first[: found.end() - 1]
+        return known, before[len(known) :], True
+    undecided = UNDECIDED.fullmatch(first) is not None
+    passed = b"" if undecided and first.startswith(TLS_RECORD) else kept + data
+    return first[-LONGEST:] if undecided else None, passed, False

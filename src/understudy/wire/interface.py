@@ -52,18 +52,6 @@ class SendsMany(Protocol):
     def send_many(self, messages: Sequence[WireMessage]) -> None: ...
 
 
-class FaceFacts(Protocol):
-    """What a wire with a broker or a bus asks about the message face of an endpoint."""
-
-    def addresses(self, endpoint: str) -> list[str]:
-        """Subjects, topics or ids that the message face of this endpoint wants to receive."""
-        ...
-
-    def last_will(self, endpoint: str) -> WireMessage | None:
-        """What a broker publishes when it loses the connection, if the face has a last will."""
-        ...
-
-
 class ConnectionEvents(Protocol):
     """What a wire of byte streams calls."""
 
@@ -84,11 +72,19 @@ class ConnectionEvents(Protocol):
         ...
 
 
-class PeerEvents(ConnectionEvents, FaceFacts, Protocol):
+class PeerEvents(ConnectionEvents, Protocol):
     """What wires call: a `Pump` for the faces of a cell, another one for the doors beside it."""
 
     def receive_many(self, connection: "Connection", messages: Sequence[WireMessage]) -> None:
         """Messages that have arrived together: they cost one turn, not one each."""
+        ...
+
+    def addresses(self, endpoint: str) -> list[str]:
+        """Subjects, topics or ids that the message face of this endpoint wants to receive."""
+        ...
+
+    def last_will(self, endpoint: str) -> WireMessage | None:
+        """What a broker publishes when it loses the connection, if the face has a last will."""
         ...
 
 

@@ -9,7 +9,8 @@ from typing import Protocol
 from understudy.errors import unknown
 from understudy.ports import WireMessage
 from understudy.units import nanoseconds, seconds
-from understudy.wire.chat import ENDING, Chat, Event, escape
+from understudy.wire.chat import ENDING, Chat, escape
+from understudy.wire.connection import Event
 from understudy.wire.exchange import Client, InProcessCell
 
 _NUMBER = re.compile(rb"([+-]?\d+\.?\d*)")

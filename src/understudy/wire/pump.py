@@ -19,11 +19,9 @@ from understudy.errors import Refused
 from understudy.ports import Rate, RunningClock, Snapshot, WireMessage
 from understudy.ports.hmi import Later
 from understudy.units import NS_PER_SECOND
-from understudy.wire.connection import Connection
+from understudy.wire.connection import Connection, Data, pieces_of
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import Sink
-from understudy.wire.message_faults import Data
-from understudy.wire.turns import Turns, pieces_of
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +167,7 @@ class Pump:
         self._owed_work = 0
         self._questions = 0
         self._broker_behind = False
-        exchange.turns = Turns(self._turn_step)
+        exchange.poll_step = self._turn_step
         self._problem: Exception | None = None
         state.on_change(self._rate_changed)
 

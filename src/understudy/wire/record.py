@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from understudy.errors import ConfigError
-from understudy.wire.chat import ChatWriter, Event, Kind, write_facts
+from understudy.wire.chat import ChatWriter, write_facts
+from understudy.wire.connection import Event, Kind
 from understudy.wire.dial import Destination, Device, open_device, words_of
-from understudy.wire.first_bytes import FirstBytes
+from understudy.wire.first_bytes import read_first
 from understudy.wire.play import CABLE
 from understudy.wire.pty import Streams, make_terminal, streams_over
 from understudy.wire.tcp import stop_accepting
@@ -201,11 +202,11 @@ class Recorder:
     async def _carry(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: str, kind: Kind
     ) -> None:
-        first, foreign = FirstBytes(b"" if kind == ">" else None), False
+        known, foreign = b"" if kind == ">" else None, False
         with contextlib.suppress(OSError):
             while not foreign and (data := await reader.read(READ_SIZE)):
                 self._note(peer, kind, data)
-                data, foreign = first.read(data)
+                known, data, foreign = read_first(known, data)
                 writer.write(data)
                 await writer.drain()
             if foreign:

@@ -16,7 +16,7 @@ from understudy.app.stand_in import StandIn
 from understudy.config import load_config
 from understudy.ports import WireMessage
 from understudy.sight.frame import Frame, decode
-from understudy.wire.chat import Event
+from understudy.wire.connection import Event
 
 
 def test_a_client_gets_a_frame(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_no_record_is_lost_when_sent_without_waiting(count: int) -> None:
     line = client._connection
     assert line.session.credit() == 0
     # One is in flight, 512 wait, the rest is not read.
-    assert len(line.inbox.save()) == (count - 513) * 48
+    assert len(line.state.unread) == (count - 513) * 48
     assert not line.reading
     cell.run_while_busy()
     seen = [seq for seq, _ in feedback(client.received()) if seq > 0]

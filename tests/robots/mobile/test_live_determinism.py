@@ -18,7 +18,7 @@ from tests.wire.nats.given import given_server
 from understudy.app.live import Live, Options
 from understudy.config import load_config
 from understudy.robots.mobile.runtime.fleet import INBOX, Fleet
-from understudy.wire.chat import Event
+from understudy.wire.connection import Event
 
 PATIENCE_SECONDS = 60.0
 COMMANDS = {

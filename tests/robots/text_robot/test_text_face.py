@@ -66,7 +66,7 @@ def test_an_endless_line_takes_no_memory(client: Client) -> None:
 def test_a_flood_of_waiting_commands_is_held_back(robot: InProcessCell, client: Client) -> None:
     flood = 5000
     client.say(b"HOME\n" + b"GET_POS\n" * flood)
-    assert len(client._connection.inbox.save()) > 0
+    assert len(client._connection.state.unread) > 0
     session = client._connection.session
     assert isinstance(session, TextSession)
     assert len(session._waiting) < 2 * WAITING_LIMIT

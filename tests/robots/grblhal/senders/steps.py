@@ -27,7 +27,7 @@ from tests.robots.grblhal.face.sessions import (
 from tests.robots.grblhal.senders.machine import CELL, ENDPOINT
 
 from understudy.app.build import load_cell
-from understudy.wire.chat import Event
+from understudy.wire.connection import Event
 
 SETTING = re.compile(r"\$\d+=")
 POLL, RESET = b"?", b"\x18"
