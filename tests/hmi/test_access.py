@@ -12,14 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.errors import ConfigError
-from understudy.hmi.access import COOKIE, FORM, Access, Guard, read_access, role_of
-from understudy.hmi.wrong_tokens import (
+from understudy.hmi.access import (
+    COOKIE,
+    FORM,
     LOCKED_AFTER,
     LONGEST_DELAY_S,
     MOST_ADDRESSES,
     MOST_WAITING,
     WINDOW_S,
+    Access,
+    Guard,
     WrongTokens,
+    read_access,
+    role_of,
 )
 from understudy.ports.tokens import SHORTEST_TOKEN
 

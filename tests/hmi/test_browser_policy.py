@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.browsers import TIMEOUT_SECONDS, RunningCell, Screen, WeldingCell
 
-from understudy.hmi.headers import FIXED, with_nonces
+from understudy.hmi.server import FIXED, with_nonces
 
 PAGES = ("/", "/program", "/plots", "/log", "/nowhere")
 UPGRADE = {

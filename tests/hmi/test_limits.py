@@ -15,8 +15,8 @@ from starlette.requests import Request
 from uvicorn.server import ServerState
 
 from understudy.app.stand_in import StandIn
-from understudy.hmi import limits, server
-from understudy.hmi.limits import LONGEST, Bounded, BoundedHttp
+from understudy.hmi import server
+from understudy.hmi.server import LONGEST, Bounded, BoundedHttp
 from understudy.protocol.client_limits import ClientLimits
 
 MEGABYTE = 1_000_000
@@ -109,10 +109,10 @@ def test_no_flood_takes_memory(page_process: Any, size: int) -> None:
 @pytest.mark.parametrize(
     ("flood", "status", "named"),
     [
-        ("headers", b"431", limits.LARGEST_HEADER),
-        ("request line", b"431", limits.LARGEST_HEADER),
-        ("declared body", b"413", limits.LARGEST_BODY),
-        ("body of socket.io", b"413", limits.LARGEST_BODY),
+        ("headers", b"431", server.LARGEST_HEADER),
+        ("request line", b"431", server.LARGEST_HEADER),
+        ("declared body", b"413", server.LARGEST_BODY),
+        ("body of socket.io", b"413", server.LARGEST_BODY),
     ],
 )
 def test_the_answer_names_the_limit(
@@ -121,7 +121,7 @@ def test_the_answer_names_the_limit(
     where = urlsplit(page_process.url)
     first, piece = FLOODS[flood]
     with socket.create_connection((str(where.hostname), int(where.port or 0)), 60) as line:
-        line.sendall(first + piece[: limits.LARGEST_HEADER + 20_000])
+        line.sendall(first + piece[: server.LARGEST_HEADER + 20_000])
         answer = read(line)
     assert answer.split()[1] == status
     assert str(named).encode() in answer
@@ -132,9 +132,9 @@ def test_a_body_without_a_length_is_bounded(page_process: Any) -> None:
     chunk = b"%x\r\n%s\r\n" % (65_536, b" " * 65_536)
     head = b"POST /api/now HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + JSON + HOST + b"\r\n"
     address = str(where.hostname), int(where.port or 0)
-    _, answer = pour(address, head, chunk, limits.LARGEST_BODY + 200_000)
+    _, answer = pour(address, head, chunk, server.LARGEST_BODY + 200_000)
     assert answer.split()[1] == b"413"
-    assert str(limits.LARGEST_BODY).encode() in answer
+    assert str(server.LARGEST_BODY).encode() in answer
 
 
 # ── time and number, without a network ──
@@ -308,7 +308,7 @@ def answer_of(path: str, kind: str = "http", query: bytes = b"") -> list[Any]:
 
 def test_the_number_of_open_pages_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer_of("/") == []
-    monkeypatch.setattr(limits, "MOST_PAGES", 0)
+    monkeypatch.setattr(server, "MOST_PAGES", 0)
     for path in ("/", "/program", "/no/such/page"):
         assert answer_of(path)[0]["status"] == 503
     for path in ("/api/now", "/static/frame/frame.js", "/_nicegui/1/x", "/favicon.ico"):
@@ -318,7 +318,7 @@ def test_the_number_of_open_pages_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_number_of_page_sockets_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     socket_io = "/_nicegui_ws/socket.io/"
     assert answer_of(socket_io) == []
-    monkeypatch.setattr(limits, "MOST_PAGE_SOCKETS", 0)
+    monkeypatch.setattr(server, "MOST_PAGE_SOCKETS", 0)
     assert answer_of(socket_io)[0]["status"] == 503
     assert answer_of(socket_io, "websocket") == [{"type": "websocket.close", "code": 1013}]
     assert answer_of(socket_io, query=b"EIO=4&sid=x") == []

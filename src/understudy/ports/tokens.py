@@ -3,7 +3,7 @@
 from understudy.errors import ConfigError
 
 SHORTEST_TOKEN = 16
-"""Characters. A right token is never delayed (hmi/wrong_tokens.py), so its length alone makes
+"""Characters. A right token is never delayed (hmi/access.py), so its length alone makes
 guessing hopeless."""
 
 

@@ -5,6 +5,7 @@ The frame is built once; a click on a tab replaces the page inside it.
 
 from collections.abc import Iterator, Sequence
 from json import dumps
+from pathlib import Path
 
 from nicegui import ui
 from nicegui.events import GenericEventArguments
@@ -332,3 +333,17 @@ def _refusals(browser: Browser) -> None:
         data.props["data-robot"] = browser.robot
 
     browser.on_update(update)
+
+
+# ── an address that no page has ──
+
+
+def _missing(browser: Browser) -> None:
+    with ui.element("div").classes("u-missing").props("data-mark=missing"):
+        ui.icon("wrong_location")
+        ui.label(browser.texts("frame.missing")).classes("u-notice-word")
+        ui.label(browser.texts("frame.missing_hint")).classes("u-quiet")
+
+
+MISSING = Page("missing", "", "", _missing, folder=Path(__file__).parent)
+"""What the frame shows at such an address."""
