@@ -84,7 +84,7 @@ class Browser:
 
     def notify_refusal(self, reason: str) -> None:
         """Shows a refusal; frame.js adds a button where there is a remedy."""
-        ui.run_javascript(f"window.understudyFrame.refused({dumps(reason)})")
+        self.call_script("understudyFrame.refused", reason)
 
     # ── updates of the page ──
 
@@ -94,18 +94,22 @@ class Browser:
         self._updates.append((update, element or ui.context.slot.parent))
         update()
 
-    def show_changes(self, script: str, facts: Callable[[], Any]) -> None:
-        """Gives a function of a script (`window.calibration.show`) these facts now, and again when
-        they have changed, as long as its page is open."""
-        shown: list[Any] = [None]
+    def on_change_of(self, facts: Callable[[], Any], show: Callable[[Any], object]) -> None:
+        """Calls ``show`` with these facts now, and again when they have changed, until the element
+        that is being built is deleted."""
+        shown: list[Any] = []
 
         def update() -> None:
             found = facts()
-            if found != shown[0]:
-                shown[0] = found
-                ui.run_javascript(f"{script}({dumps(found)})")
+            if [found] != shown:
+                shown[:] = [found]
+                show(found)
 
         self.on_update(update)
+
+    def call_script(self, function: str, *given: Any) -> None:
+        """Calls a function of a script in the browser, as `plots.setRobot`."""
+        ui.run_javascript(f"window.{function}({', '.join(dumps(each) for each in given)})")
 
     def on_robot_change(self, listener: Callable[[], object]) -> None:
         """Calls ``listener`` when the user chooses another robot, as long as its page is open."""
@@ -133,8 +137,8 @@ class Browser:
         self.cell.unwatch(self.robot)
         self.robot = robot
         self.cell.watch(robot)
-        ui.run_javascript(f"window.understudyFrame.remember('robot', {dumps(robot)})")
-        self._robot_listeners = _present(self._robot_listeners)
+        self.call_script("understudyFrame.remember", "robot", robot)
+        self._robot_listeners = [each for each in self._robot_listeners if not each[1].is_deleted]
         for listener, _ in self._robot_listeners:
             listener()
         self.refresh()
@@ -162,8 +166,4 @@ class Browser:
         for update, element in list(self._updates):
             if not element.is_deleted:
                 update()
-        self._updates = _present(self._updates)
-
-
-def _present(listeners: list[Listener]) -> list[Listener]:
-    return [each for each in listeners if not each[1].is_deleted]
+        self._updates = [each for each in self._updates if not each[1].is_deleted]

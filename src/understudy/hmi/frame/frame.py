@@ -12,14 +12,7 @@ from nicegui.events import GenericEventArguments
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import robot_state
-from understudy.hmi.frame.reset import clear
-from understudy.hmi.frame.widgets import (
-    button,
-    dialog_answers,
-    operator_only,
-    set_class,
-    temporary_dialog,
-)
+from understudy.hmi.frame.widgets import button, clear, confirm, operator_only, set_class
 from understudy.hmi.page import Page
 from understudy.hmi.texts import LANGUAGES, dictionary
 from understudy.ports.refusals import INHIBITED, NOT_CONNECTED, NOT_ENABLED
@@ -79,7 +72,7 @@ def _mode(browser: Browser) -> None:
         word = ui.label().classes("u-mode-word")
         hint = ui.label().classes("u-mode-hint")
     operator_only(browser, badge)
-    badge.on("click", lambda: _change_over(browser).open() if browser.facts.get("real") else None)
+    badge.on("click", lambda: _change_over(browser) if browser.facts.get("real") else None)
 
     def update() -> None:
         real = browser.is_real
@@ -92,19 +85,16 @@ def _mode(browser: Browser) -> None:
     browser.on_update(update)
 
 
-def _change_over(browser: Browser) -> ui.dialog:
-    """Dialog that confirms the change, since another robot moves afterwards."""
+def _change_over(browser: Browser) -> None:
+    """Changes the mode after a question, since another robot moves afterwards."""
     to = "simulation" if browser.is_real else "real"
-    with temporary_dialog() as dialog, ui.card().classes("u-dialog"):
-        ui.label(browser.texts(f"mode.to_{to}").format(robot=browser.robot)).classes("u-figure")
-        ui.label(browser.texts(f"mode.{to}_warning"))
+    question = browser.texts(f"mode.to_{to}").format(robot=browser.robot)
+    hint = browser.texts(f"mode.{to}_warning")
 
-        async def change() -> None:
-            dialog.close()
-            await browser.robot_command("set_mode", {"mode": to})
+    async def change() -> None:
+        await browser.robot_command("set_mode", {"mode": to})
 
-        dialog_answers(browser, dialog, "mode.do", "change-over").on_click(change)
-    return dialog
+    confirm(browser, question, change, answer="mode.do", hint=hint, mark="change-over")
 
 
 def _robots(browser: Browser) -> None:
@@ -184,7 +174,16 @@ def _alarm(browser: Browser) -> None:
             what_to_do = ui.label().classes("u-alarm-why")
         play = button(texts("frame.play"), icon="play_arrow", kind="u-ghost", mark="play-paused")
         play.on_click(lambda: browser.command("resume"))
-        reset = _reset_button(browser)
+        hint = texts("time.reset")
+        reset = button(
+            texts("frame.reset"),
+            icon="restart_alt",
+            key="r",
+            kind="u-ghost",
+            hint=hint,
+            mark="alarm-reset",
+        )
+        reset.on_click(lambda: _clear_alarms(browser))
         start = button(
             texts("frame.start"), icon="play_arrow", kind="u-ghost", mark="start-stopped"
         )
@@ -213,18 +212,6 @@ def _alarm(browser: Browser) -> None:
     browser.on_update(update)
 
 
-def _reset_button(browser: Browser) -> ui.button:
-    reset = button(
-        browser.texts("frame.reset"),
-        icon="restart_alt",
-        key="r",
-        kind="u-ghost",
-        hint=browser.texts("time.reset"),
-        mark="alarm-reset",
-    )
-    return reset.on_click(lambda: _clear_alarms(browser))
-
-
 async def _clear_alarms(browser: Browser) -> None:
     """Sends each command that ends one of the active alarms."""
     await clear(browser, list(dict.fromkeys(alarm.clears for alarm in browser.cell.alarms())))
@@ -235,16 +222,19 @@ def _languages(browser: Browser) -> None:
         for language in LANGUAGES:
             chosen = "u-chosen" if language == browser.texts.language else ""
             name = dictionary()["language"][language]
-            pick = button(
-                language.upper(), kind=f"u-small {chosen}", hint=name, mark=f"language-{language}"
+            button(
+                language.upper(),
+                kind=f"u-small {chosen}",
+                hint=name,
+                mark=f"language-{language}",
+                script=f"understudyFrame.language({language!r})",
             )
-            pick.on("click", js_handler=f"() => window.understudyFrame.language({language!r})")
         if browser.role == "viewer":
             ui.label(browser.texts("frame.viewer")).classes("u-viewer")
-        keys = button("?", kind="u-small", key="?", hint=browser.texts("frame.keys"), mark="keys")
+        hint, script = browser.texts("frame.keys"), "understudyFrame.keys()"
+        keys = button("?", kind="u-small", key="?", hint=hint, mark="keys", script=script)
         for name in KEY_TEXTS:
             keys.props[f"data-{name}"] = browser.texts(f"keys.{name}")
-        keys.on("click", js_handler="() => window.understudyFrame.keys()")
 
 
 def _stop(browser: Browser) -> None:
@@ -273,11 +263,12 @@ def _tabs(browser: Browser, pages: Sequence[Page]) -> dict[str, ui.button]:
     tabs = {}
     for page in pages:
         title = browser.texts(f"{page.name}.title")
-        tabs[page.name] = tab = button(title, icon=page.icon, key=page.key, kind="u-tab")
+        script = f"understudyFrame.open({page.name!r})"
+        tab = button(title, icon=page.icon, key=page.key, kind="u-tab", script=script)
+        tabs[page.name] = tab
         tab.props(f"stack data-tab={page.name}")
         tab.props["data-route"] = page.route
         tab.props["data-scripts"] = dumps(page.script_addresses)
-        tab.on("click", js_handler=f"() => window.understudyFrame.open({page.name!r})")
     return tabs
 
 

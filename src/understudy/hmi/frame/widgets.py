@@ -1,20 +1,64 @@
-"""Widgets that pages share: buttons, sliders, dialogs, and elements for operators only."""
+"""Widgets that pages share: figures, buttons, cards, tabs, dialogs and sliders."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from json import dumps
+from typing import Any
 
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from understudy.hmi.frame.browser import Browser
 
+RESET = "reset"
+MOST_NAMES = 5
+"""Robots that the question before a reset names."""
 CHANGED = "(event) => emit([Number(event.target.value), window.understudySlider(event.target)])"
 
 
+def fixed(value: float, digits: int) -> str:
+    """A number with this many decimals; a value that rounds to zero has no sign."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+# ── elements ──
+
+
+def page_element(
+    browser: Browser, name: str, kind: str, texts: Mapping[str, str] | None = None
+) -> ui.element:
+    """The element in which the script of a page builds its part, with the id `NAME-page`.
+
+    ``kind``: CSS classes; ``texts``: of the script, by default the section of the page."""
+    page = ui.element("div").classes(kind).props(f'id="{name.replace("_", "-")}-page"')
+    page.props["data-texts"] = dumps(browser.texts.section(name) if texts is None else texts)
+    page.props["data-robot"] = browser.robot
+    page.props["data-role"] = browser.role
+    return page
+
+
+def card(title: str, kind: str = "", *, mark: str = "") -> ui.element:
+    """A card with a title. ``kind``: more CSS classes."""
+    made = ui.element("section").classes(f"u-card {kind}")
+    if mark:
+        made.props["data-mark"] = mark
+    with made:
+        ui.label(title).classes("u-card-title")
+    return made
+
+
 def button(
-    text: str, *, icon: str = "", key: str = "", kind: str = "", hint: str = "", mark: str = ""
+    text: str,
+    *,
+    icon: str = "",
+    key: str = "",
+    kind: str = "",
+    hint: str = "",
+    mark: str = "",
+    script: str = "",
 ) -> ui.button:
     """A button. ``key`` presses it and appears in the list of keys; ``kind``: more CSS classes;
-    ``mark``: its `data-mark`, by which scripts and tests find it."""
+    ``mark``: its `data-mark`, by which scripts and tests find it; ``script``: what a click runs in
+    the browser, as `log.freeze()`."""
     made = ui.button(text, icon=icon or None, color=None).classes(f"u-button {kind}")
     made.props("no-caps unelevated")
     if mark:
@@ -25,6 +69,8 @@ def button(
     if hint:
         made.props["aria-label"] = hint
         made.tooltip(f"{hint}  [{key}]" if key else hint)
+    if script:
+        made.on("click", js_handler=f"() => window.{script}")
     return made
 
 
@@ -41,6 +87,40 @@ def operator_only(browser: Browser, element: ui.element, *, on_real: bool = True
         element.props(add="inert" if disabled else "", remove="" if disabled else "inert")
 
     browser.on_update(update, element=element)
+
+
+def keep_filled(
+    browser: Browser,
+    place: ui.element,
+    facts: Callable[[], Any],
+    fill: Callable[[Any], object],
+) -> None:
+    """Fills an element by ``fill(facts())`` now, and anew when these facts have changed."""
+
+    def show(found: Any) -> None:
+        place.clear()
+        with place:
+            fill(found)
+
+    browser.on_change_of(facts, show)
+
+
+def tab_panels(
+    panels: Mapping[str, tuple[str, Callable[[], object]]], *, keep_alive: bool = False
+) -> dict[str, ui.tab_panel]:
+    """Tabs with the name, label and content of each panel; the first one is open.
+
+    ``keep_alive``: a panel that is not shown stays in the browser."""
+    with ui.tabs().classes("u-tabs").props("no-caps dense align=justify") as tabs:
+        for name, (label, _) in panels.items():
+            ui.tab(name, label).props(f"data-mark=tab-{name}")
+    made = {}
+    places = ui.tab_panels(tabs, value=next(iter(panels)), animated=False, keep_alive=keep_alive)
+    with places.classes("u-tab-panels"):
+        for name, (_, build) in panels.items():
+            with ui.tab_panel(name) as made[name]:
+                build()
+    return made
 
 
 def progress_bar(mark: str, color: str) -> ui.linear_progress:
@@ -65,6 +145,9 @@ def no_job_notice(browser: Browser, kind: str, text: str) -> None:
     browser.on_update(update)
 
 
+# ── dialogs ──
+
+
 def temporary_dialog() -> ui.dialog:
     """A dialog that is deleted when it closes."""
     dialog = ui.dialog()
@@ -78,6 +161,72 @@ def dialog_answers(browser: Browser, dialog: ui.dialog, text: str, mark: str = "
     with ui.row().classes("u-inline"):
         button(browser.texts("frame.close")).on_click(dialog.close)
         return button(browser.texts(text), kind="u-chosen", mark=mark)
+
+
+def confirm(
+    browser: Browser,
+    question: str,
+    action: Callable[[], Awaitable[object]],
+    *,
+    answer: str,
+    hint: str = "",
+    mark: str = "",
+) -> ui.card:
+    """Opens a dialog that asks before it acts. ``answer``: key of the words of the button that
+    acts; ``mark``: of that button."""
+    with temporary_dialog() as dialog, ui.card().classes("u-dialog") as card:
+        ui.label(question).classes("u-figure")
+        if hint:
+            ui.label(hint)
+
+        async def act() -> None:
+            dialog.close()
+            await action()
+
+        dialog_answers(browser, dialog, answer, mark).on_click(act)
+    dialog.open()
+    return card
+
+
+async def clear(
+    browser: Browser,
+    commands: Sequence[str],
+    robot: str = "",
+    *,
+    hint: str = "frame.reset_tasks",
+) -> None:
+    """Sends commands that clear alarms, to one robot if it is named. Tasks of a stopped robot begin
+    with its reset: the user is asked first. ``hint``: key of the words on their count."""
+
+    async def send() -> None:
+        for command in commands:
+            given = {"robot": robot} if robot and command == RESET else {}
+            if await browser.command(command, given) is not None and command == RESET:
+                ui.notify(browser.texts("time.was_reset"), position="top")
+
+    if RESET in commands:
+        await browser.cell.refresh()  # a task may have come since the page was updated
+    waiting = waiting_tasks(browser, robot) if RESET in commands else {}
+    if not waiting:
+        return await send()
+    names = ", ".join(list(waiting)[:MOST_NAMES]) + (" …" if len(waiting) > MOST_NAMES else "")
+    question = browser.texts("frame.reset_moves").format(robots=names)
+    tasks = browser.texts(hint).format(count=sum(waiting.values()))
+    asked = confirm(browser, question, send, answer="frame.reset", hint=tasks, mark="do-reset-cell")
+    asked.props("data-mark=reset-moves")
+    return None
+
+
+def waiting_tasks(browser: Browser, robot: str = "") -> dict[str, int]:
+    """Robots whose tasks begin with a reset, and how many they have."""
+    return {
+        name: facts["waiting_tasks"]
+        for name, facts in browser.cell.robots.items()
+        if facts.get("waiting_tasks") and robot in ("", name)
+    }
+
+
+# ── sliders ──
 
 
 class Slider:

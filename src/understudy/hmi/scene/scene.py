@@ -1,7 +1,5 @@
 """3D scene of a page: its place, its camera views and its layers."""
 
-from json import dumps
-
 from nicegui import ui
 
 from understudy.hmi.frame.browser import Browser
@@ -21,46 +19,39 @@ def scene(browser: Browser) -> None:
     element = ui.element("div").classes("u-scene").props("id=scene")
     element.props["data-robot"] = browser.robot
     element.props["data-undrawn"] = browser.texts("scene.undrawn")
-    browser.on_robot_change(
-        lambda: ui.run_javascript(f"window.understudy.choose({dumps(browser.robot)})")
-    )
+    browser.on_robot_change(lambda: browser.call_script("understudy.choose", browser.robot))
     drawn = [browser.cell.scene_key()]
+    filled: dict[str, int] = {}
 
-    def reload() -> None:
-        """Loads the scene again when its objects, tools or frames have changed."""
+    def update() -> None:
+        """Loads the scene again when its objects, tools or frames have changed, and colours the
+        places of a pallet when one of them is filled or emptied."""
         key = browser.cell.scene_key()
         if key != drawn[0]:
             drawn[0] = key
-            ui.run_javascript("window.understudy.load()")
-
-    browser.on_update(reload)
-    _fill_pallets(browser)
-
-
-def _fill_pallets(browser: Browser) -> None:
-    """Colours the places of pallets when one of them is filled or emptied."""
-    shown: dict[str, int] = {}
-
-    def update() -> None:
+            browser.call_script("understudy.load")
         parts = browser.cell.status.get("parts", {})
         for robot in browser.cell.robots:
             pallet = parts.get(f"{robot}.pallet") or parts.get(f"{robot}.source_pallet")
-            if pallet and shown.get(robot) != pallet["index"]:
-                shown[robot] = pallet["index"]
-                ui.run_javascript(f"window.understudy.places({dumps(robot)}, {pallet['index']})")
+            if pallet and filled.get(robot) != pallet["index"]:
+                filled[robot] = pallet["index"]
+                browser.call_script("understudy.places", robot, pallet["index"])
 
     browser.on_update(update)
 
 
-def view_buttons(browser: Browser) -> None:
-    for view, key in VIEWS.items():
-        select = button(browser.texts(f"view.{view}"), key=key, kind="u-over")
-        select.props(f'data-view="{view}"')
-        select.on("click", js_handler=f"() => window.understudy.view({view!r})")
+def view_buttons(browser: Browser, *layers: str) -> None:
+    """Buttons over the scene: the views of the camera, and these layers."""
+    with ui.element("div").classes("u-views").props("data-covers=top"):
+        for view, key in VIEWS.items():
+            script = f"understudy.view({view!r})"
+            select = button(browser.texts(f"view.{view}"), key=key, kind="u-over", script=script)
+            select.props(f'data-view="{view}"')
+        for layer in layers:
+            layer_button(browser, layer)
 
 
 def layer_button(browser: Browser, name: str) -> ui.button:
-    switch = button(browser.texts(f"layer.{name}"), kind="u-over u-layer")
-    switch.props(f'data-layer="{name}"')
-    switch.on("click", js_handler=f"() => window.understudy.layer({name!r})")
-    return switch
+    script = f"understudy.layer({name!r})"
+    switch = button(browser.texts(f"layer.{name}"), kind="u-over u-layer", script=script)
+    return switch.props(f'data-layer="{name}"')

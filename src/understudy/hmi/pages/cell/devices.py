@@ -7,9 +7,16 @@ from typing import Any
 
 from nicegui import ui
 
-from understudy.hmi.figures import fixed
 from understudy.hmi.frame.browser import Browser
-from understudy.hmi.frame.widgets import Slider, button, operator_only, set_class
+from understudy.hmi.frame.widgets import (
+    Slider,
+    button,
+    card,
+    fixed,
+    keep_filled,
+    operator_only,
+    set_class,
+)
 
 DEFAULT_NAME = re.compile(r"[AD][IO]\d+$")
 LOWEST_VOLTS, HIGHEST_VOLTS = 0.0, 10.0
@@ -22,20 +29,18 @@ def digital_pins(browser: Browser) -> None:
     shows_all = ui.switch(browser.texts("io.all")).classes("u-switch").props("data-mark=all-pins")
     board = ui.element("div").classes("u-board")
 
-    def rebuild() -> None:
-        board.clear()
-        with board:
-            for side in ("inputs", "outputs"):
-                with ui.element("div").classes("u-pins") as pins:
-                    ui.label(browser.texts(f"io.{side}")).classes("u-caption")
-                    for pin in _listed(browser, f"digital_{side}", shows_all.value):
-                        (_input if side == "inputs" else _output)(browser, pin["number"])
-                operator_only(browser, pins, on_real=False)
-            if not browser.can("io"):
-                ui.label(browser.texts("io.none")).classes("u-caption")
+    def fill(_: object) -> None:
+        for side in ("inputs", "outputs"):
+            with ui.element("div").classes("u-pins") as pins:
+                ui.label(browser.texts(f"io.{side}")).classes("u-caption")
+                for pin in _listed(browser, f"digital_{side}", shows_all.value):
+                    (_input if side == "inputs" else _output)(browser, pin["number"])
+            operator_only(browser, pins, on_real=False)
+        if not browser.can("io"):
+            ui.label(browser.texts("io.none")).classes("u-caption")
 
-    _on_new_board(browser, rebuild)
-    shows_all.on_value_change(rebuild)
+    keep_filled(browser, board, lambda: (*_board(browser), shows_all.value), fill)
+    shows_all.on_value_change(browser.refresh)
 
 
 def analog_pins(browser: Browser) -> None:
@@ -43,17 +48,15 @@ def analog_pins(browser: Browser) -> None:
     board = ui.element("div").classes("u-pins")
     operator_only(browser, board, on_real=False)
 
-    def rebuild() -> None:
-        board.clear()
-        with board:
-            ui.label(browser.texts("io.inputs")).classes("u-caption")
-            for pin in _listed(browser, "analog_inputs", False):
-                _analog_input(browser, pin["number"], pin["name"])
-            ui.label(browser.texts("io.outputs")).classes("u-caption")
-            for pin in _listed(browser, "analog_outputs", False):
-                _analog_output(browser, pin["number"], pin["name"])
+    def fill(_: object) -> None:
+        ui.label(browser.texts("io.inputs")).classes("u-caption")
+        for pin in _listed(browser, "analog_inputs", False):
+            _analog_input(browser, pin["number"], pin["name"])
+        ui.label(browser.texts("io.outputs")).classes("u-caption")
+        for pin in _listed(browser, "analog_outputs", False):
+            _analog_output(browser, pin["number"], pin["name"])
 
-    _on_new_board(browser, rebuild)
+    keep_filled(browser, board, lambda: _board(browser), fill)
 
 
 # ── single pins ──
@@ -157,17 +160,9 @@ def _listed(browser: Browser, side: str, all_pins: bool) -> list[PinRow]:
     return pins if all_pins else named or pins
 
 
-def _on_new_board(browser: Browser, rebuild: Any) -> None:
-    """Calls ``rebuild`` now, for another robot, and when the pins arrive after the page."""
-    shown: list[object] = [None]
-
-    def update() -> None:
-        board = browser.robot, bool(_pins(browser, "digital_inputs"))
-        if board != shown[0]:
-            shown[0] = board
-            rebuild()
-
-    browser.on_update(update)
+def _board(browser: Browser) -> tuple[str, bool]:
+    """The robot, and whether its pins are known: they may arrive after the page."""
+    return browser.robot, bool(_pins(browser, "digital_inputs"))
 
 
 # ── device panels ──
@@ -176,22 +171,18 @@ def _on_new_board(browser: Browser, rebuild: Any) -> None:
 def device_panels(browser: Browser) -> None:
     """A card for each device of the robot, as the device declares it in the query `devices`."""
     panels = ui.element("div").classes("u-devices").props("data-mark=devices")
-    shown: list[object] = [None]
 
-    def update() -> None:
+    def layout() -> list[tuple[str, list[str]]]:
         devices = browser.cell.devices_of(browser.robot)
-        layout = [(d["name"], [row["label"] for row in d["panel"]]) for d in devices]
-        if layout == shown[0]:
-            return
-        shown[0] = layout
-        panels.clear()
-        with panels:
-            for device in devices:
-                device_panel(browser, device["name"])
-            if not devices:
-                ui.label(browser.texts("device.none")).classes("u-caption")
+        return [(each["name"], [row["label"] for row in each["panel"]]) for each in devices]
 
-    browser.on_update(update)
+    def fill(devices: list[tuple[str, list[str]]]) -> None:
+        for name, _ in devices:
+            device_panel(browser, name)
+        if not devices:
+            ui.label(browser.texts("device.none")).classes("u-caption")
+
+    keep_filled(browser, panels, layout, fill)
 
 
 def device_figures(browser: Browser) -> None:
@@ -226,9 +217,8 @@ def device_panel(browser: Browser, name: str, *, title: str = "") -> None:
         found = (each for each in browser.cell.devices if each["name"] == name)
         return next(found, {"panel": (), "faults": ()})
 
-    with ui.element("section").classes("u-card u-device") as card:
-        card.props["data-device"] = name
-        ui.label(title or name).classes("u-card-title")
+    with card(title or name, "u-device") as panel:
+        panel.props["data-device"] = name
         rows = [_device_row(browser, row["label"]) for row in device()["panel"]]
         faults = ui.label().classes("u-device-faults")
         _device_buttons(browser, name, device().get("buttons", {}))
@@ -239,7 +229,7 @@ def device_panel(browser: Browser, name: str, *, title: str = "") -> None:
             _show_value(browser, row, figure, value)
         faults.set_text("\n".join(now["faults"]))
 
-    browser.on_update(update, element=card)
+    browser.on_update(update, element=panel)
 
 
 def _device_buttons(browser: Browser, device: str, buttons: Mapping[str, str]) -> None:

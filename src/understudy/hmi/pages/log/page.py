@@ -1,14 +1,19 @@
 """The log page: active alarms with advice, events of the cell and traffic on its wires."""
 
-import json
 from pathlib import Path
+from typing import Any
 
 from nicegui import ui
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import Alarm
-from understudy.hmi.frame.reset import clear
-from understudy.hmi.frame.widgets import button, operator_only
+from understudy.hmi.frame.widgets import (
+    button,
+    clear,
+    keep_filled,
+    operator_only,
+    page_element,
+)
 from understudy.hmi.page import Page
 from understudy.hmi.texts import Texts
 
@@ -17,8 +22,7 @@ KINDS = ("alarm", "fault", "collision", "program", "state", "mode", "message", "
 
 
 def build(browser: Browser) -> None:
-    with ui.element("div").classes("u-log").props('id="log-page"') as page:
-        page.props["data-texts"] = json.dumps(script_texts(browser.texts))
+    with page_element(browser, "log", "u-log", script_texts(browser.texts)):
         with ui.element("section").classes("u-alarms"):
             with ui.element("div").props("data-mark=alarms"):
                 _alarms(browser)
@@ -38,23 +42,16 @@ def _alarms(browser: Browser) -> None:
     """Cards of the active alarms."""
     ui.label(browser.texts("log.alarms")).classes("u-card-title")
     cards = ui.element("div").classes("u-alarm-cards")
-    shown: list[object] = [None]
 
-    def update() -> None:
-        alarms = browser.cell.alarms()
-        if alarms == shown[0]:
-            return
-        shown[0] = alarms
-        cards.clear()
-        with cards:
-            for alarm in alarms:
-                _alarm(browser, alarm)
-            if not alarms:
-                with ui.element("div").classes("u-alarm-card u-fine"):
-                    ui.icon("check_circle")
-                    ui.label(browser.texts("frame.no_alarm")).classes("u-alarm-title")
+    def fill(alarms: list[Alarm]) -> None:
+        for alarm in alarms:
+            _alarm(browser, alarm)
+        if not alarms:
+            with ui.element("div").classes("u-alarm-card u-fine"):
+                ui.icon("check_circle")
+                ui.label(browser.texts("frame.no_alarm")).classes("u-alarm-title")
 
-    browser.on_update(update)
+    keep_filled(browser, cards, browser.cell.alarms, fill)
 
 
 def _alarm(browser: Browser, alarm: Alarm) -> None:
@@ -75,23 +72,19 @@ def _addresses(browser: Browser) -> None:
     """Where the clients of the robots connect: ports, and the paths of serial ports."""
     ui.label(browser.texts("log.addresses")).classes("u-card-title u-addresses-title")
     rows = ui.element("dl").classes("u-addresses").props("data-mark=addresses")
-    shown: list[object] = [None]
 
-    def update() -> None:
+    def addresses() -> dict[str, Any]:
         robots = browser.cell.robots.values()
-        found = {k: v for robot in robots for k, v in robot.get("addresses", {}).items()}
-        if found == shown[0]:
-            return
-        shown[0] = found
-        rows.clear()
-        with rows:
-            for endpoint, address in found.items():
-                with ui.element("dt"):
-                    ui.label(endpoint)
-                with ui.element("dd"):
-                    ui.label(address.removeprefix("pty:"))
+        return {k: v for robot in robots for k, v in robot.get("addresses", {}).items()}
 
-    browser.on_update(update)
+    def fill(found: dict[str, Any]) -> None:
+        for endpoint, address in found.items():
+            with ui.element("dt"):
+                ui.label(endpoint)
+            with ui.element("dd"):
+                ui.label(address.removeprefix("pty:"))
+
+    keep_filled(browser, rows, addresses, fill)
 
 
 def _filters(browser: Browser) -> None:
@@ -100,9 +93,9 @@ def _filters(browser: Browser) -> None:
     devices = dict.fromkeys(device["kind"] for device in browser.cell.devices)
     with ui.element("div").classes("u-log-bar"):
         for kind in (*KINDS, *devices):
-            toggle = button(texts.of("log", kind), kind="u-small u-filter")
+            script = f"log.toggle({kind!r})"
+            toggle = button(texts.of("log", kind), kind="u-small u-filter", script=script)
             toggle.props(f'data-kind="{kind}"')
-            toggle.on("click", js_handler=f"() => window.log.toggle({kind!r})")
     with ui.element("div").classes("u-log-bar"):
         where = ui.element("div").classes("u-where").props('data-log="where"')
         where.props["aria-label"] = texts("log.where")
@@ -110,10 +103,9 @@ def _filters(browser: Browser) -> None:
         search.props["placeholder"] = texts("log.search")
         count = ui.element("div").classes("u-caption u-count").props('data-log="count"')
         count.props("data-mark=log-count")
-        hold = button(texts("log.freeze"), icon="pause", key="h").props('data-log="freeze"')
-        hold.on("click", js_handler="() => window.log.freeze()")
-        save = button("", icon="download", hint=texts("log.save"))
-        save.on("click", js_handler="() => window.log.download()")
+        hold = button(texts("log.freeze"), icon="pause", key="h", script="log.freeze()")
+        hold.props('data-log="freeze"')
+        button("", icon="download", hint=texts("log.save"), script="log.download()")
 
 
 PAGE = Page(

@@ -2,14 +2,14 @@
 
 import asyncio
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from understudy.hmi.figures import fixed
 from understudy.hmi.frame.browser import Browser
-from understudy.hmi.frame.widgets import Slider, button, operator_only
+from understudy.hmi.frame.widgets import Slider, button, fixed, keep_filled, operator_only
 
 STEPS = (0, 0.1, 1, 10, 50)
 """mm or degrees; 0: as long as the button is held."""
@@ -38,23 +38,19 @@ def _homing(browser: Browser) -> None:
         with single, ui.menu().classes("u-menu"):
             axes = ui.element("div")
 
-    def rebuild() -> None:
-        joints = browser.facts.get("joints", ())
-        single.set_visibility(browser.can("jog_joint"))
-        axes.clear()
-        with axes:
-            for axis, joint in enumerate(joints):
-                _home_axis(browser, axis, joint["name"])
+    def fill(joints: list[str]) -> None:
+        for axis, name in enumerate(joints):
+            home = partial(browser.robot_command, "home", {"axis": axis})
+            ui.menu_item(name, home).classes("u-menu-item")
 
     every.on_click(lambda: browser.robot_command("home"))
-    browser.on_robot_change(rebuild)
-    rebuild()
+    keep_filled(browser, axes, lambda: _joint_names(browser), fill)
+    _show_if(browser, single, "jog_joint")
     _show_if(browser, place, "home")
 
 
-def _home_axis(browser: Browser, axis: int, name: str) -> None:
-    item = ui.menu_item(name, lambda: browser.robot_command("home", {"axis": axis}))
-    item.classes("u-menu-item")
+def _joint_names(browser: Browser) -> list[str]:
+    return [joint["name"] for joint in browser.facts.get("joints", ())]
 
 
 def overrides(browser: Browser) -> None:
@@ -172,7 +168,10 @@ class JogPanel:
             self._speed = JogSpeed(browser)
             self._axes = ui.element("div").classes("u-axes").props('id="axes"')
         self._frame.on_value_change(self._rebuild)
-        _rebuild_for_robot(browser, self._rebuild)
+        # the facts of a robot may arrive after the page
+        browser.on_change_of(
+            lambda: (browser.robot, bool(browser.facts)), lambda _: self._rebuild()
+        )
         browser.on_event("jog_begin", self._begin)
         browser.on_event("jog_hold", lambda _: self._jogging.keep_alive())
         browser.on_event("jog_end", lambda _: self._jogging.release())
@@ -261,8 +260,7 @@ def _axis_names(browser: Browser, frame: str | None) -> list[str]:
         return []
     if frame != "joint":
         return list(POSE)
-    joints = [joint["name"] for joint in browser.facts.get("joints", ())]
-    return joints or list(MACHINE_AXES)
+    return _joint_names(browser) or list(MACHINE_AXES)
 
 
 def _axis_row(axis: int, name: str) -> None:
@@ -283,17 +281,3 @@ def _jog_button(axis: int, name: str, direction: int) -> None:
         made.props(f'data-hold-key="Key{letter}"')
         with made:
             ui.label(f"⇧{letter}").classes("u-jog-key")
-
-
-def _rebuild_for_robot(browser: Browser, rebuild: Any) -> None:
-    """Calls ``rebuild`` now, for another robot, and when the robot's facts arrive later."""
-    browser.on_robot_change(rebuild)
-    known = [False]
-
-    def update() -> None:
-        if bool(browser.facts) != known[0]:
-            known[0] = bool(browser.facts)
-            rebuild()
-
-    rebuild()
-    browser.on_update(update)

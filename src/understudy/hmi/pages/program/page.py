@@ -1,30 +1,34 @@
-"""The program page: editor and validation, scene with ghost, and manual operation."""
+"""The program page: editor and validation, scene with ghost, and manual operation with the MDI
+panel."""
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nicegui import ui
+from nicegui import background_tasks, ui
 from nicegui.events import GenericEventArguments
 
 from understudy.hmi.frame.browser import Browser
-from understudy.hmi.frame.widgets import button, operator_only, set_class
+from understudy.hmi.frame.widgets import (
+    button,
+    operator_only,
+    page_element,
+    set_class,
+    tab_panels,
+)
 from understudy.hmi.page import Page
 from understudy.hmi.pages.program.jog import JogPanel, overrides
-from understudy.hmi.pages.program.mdi import MdiPanel
 from understudy.hmi.pages.program.points import PointPanel, Points, teach_panel
-from understudy.hmi.scene.scene import SCRIPT, layer_button, scene, view_buttons
+from understudy.hmi.scene.scene import SCRIPT, scene, view_buttons
 
 SCRIPT_TEXTS = {"program": "", "check": "", "violation": "violation_", "library": "library_"}
 """Sections of the texts that program.js uses, and the prefix of their keys there."""
+MDI_ICONS = {"running": "hourglass_top", "done": "check", "failed": "error", "refused": "block"}
+MDI_SHOWN = 30
 
 
 def build(browser: Browser) -> None:
-    with ui.element("div").classes("u-program").props('id="program-page"') as page:
-        page.props["data-texts"] = json.dumps(script_texts(browser))
-        page.props["data-robot"] = browser.robot
-        page.props["data-role"] = browser.role
+    with page_element(browser, "program", "u-program", script_texts(browser)) as page:
         with ui.element("section").classes("u-source"):
             _file(browser)
             _run(browser)
@@ -34,9 +38,7 @@ def build(browser: Browser) -> None:
         splitter.props["aria-label"] = browser.texts("program.splitter")
         with ui.element("section").classes("u-scene-area"):
             scene(browser)
-            with ui.element("div").classes("u-views").props("data-covers=top"):
-                view_buttons(browser)
-                layer_button(browser, "frames")
+            view_buttons(browser, "frames")
             _preview(browser)
         with ui.element("aside").classes("u-panel u-manual"):
             _manual(browser)
@@ -45,7 +47,7 @@ def build(browser: Browser) -> None:
 
 def script_texts(browser: Browser) -> dict[str, str]:
     """Texts of program.js, in the language of the browser."""
-    found = {"not_done": browser.texts("frame.not_done"), "line": browser.texts("frame.line")}
+    found = {"line": browser.texts("frame.line")}
     for section, prefix in SCRIPT_TEXTS.items():
         found |= {f"{prefix}{key}": text for key, text in browser.texts.section(section).items()}
     return found
@@ -93,9 +95,8 @@ def _run(browser: Browser) -> None:
 
 def _does(each: ui.button, action: str) -> ui.button:
     """Calls program.js on a click: the text is in the browser and need not be sent here first."""
-    each.props(f'data-does-program="{action}"')
     each.on("click", js_handler=f"() => window.program.{action}()")
-    return each
+    return each.props(f'data-does-program="{action}"')
 
 
 def _checks(browser: Browser) -> None:
@@ -138,20 +139,103 @@ def _preview(browser: Browser) -> None:
 def _manual(browser: Browser) -> None:
     overrides(browser)
     points = Points(browser)
-    panels: dict[str, Callable[[], object]] = {
+    contents: dict[str, Callable[[], object]] = {
         "jog": lambda: JogPanel(browser),
         "points": lambda: PointPanel(browser, points),
         "teach": lambda: teach_panel(browser, points),
         "mdi": lambda: MdiPanel(browser),
     }
-    with ui.tabs().classes("u-tabs").props("no-caps dense align=justify") as tabs:
-        for name in panels:
-            ui.tab(name, browser.texts(f"manual.{name}")).props(f"data-mark=tab-{name}")
-    with ui.tab_panels(tabs, value="jog", animated=False, keep_alive=True).classes("u-tab-panels"):
-        for name, panel in panels.items():
-            with ui.tab_panel(name) as tab:
-                panel()
-            operator_only(browser, tab)
+    panels = {name: (browser.texts(f"manual.{name}"), build) for name, build in contents.items()}
+    for panel in tab_panels(panels, keep_alive=True).values():
+        operator_only(browser, panel)
+
+
+class MdiPanel:
+    """A field for one line in the language of the robot, and the history, the newest on top.
+
+    A click on a line takes it again; arrow up and down in the field go through the history."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._page = ui.context.client
+        self._entries: list[Mapping[str, Any]] = []
+        self._asked = False
+        self._back = 0
+        self._build()
+        browser.on_robot_change(self._other_robot)
+        browser.on_update(self._refresh)
+
+    def _build(self) -> None:
+        texts = self._browser.texts
+        ui.label(texts("mdi.hint")).classes("u-caption")
+        with ui.element("div").classes("u-inline"):
+            self._line = ui.input(placeholder=texts("mdi.line")).classes("u-input u-mdi-line")
+            self._line.props("outlined dense maxlength=256 autocomplete=off spellcheck=false")
+            self._line.props('data-mark=mdi-line input-class="u-mdi-text"')
+            self._line.on("keydown.enter", self._send)
+            self._line.on("keydown.up.prevent", lambda: self._recall(1))
+            self._line.on("keydown.down.prevent", lambda: self._recall(-1))
+            send = button(texts("mdi.send"), icon="keyboard_return", kind="u-go", mark="mdi-send")
+            send.on_click(self._send)
+        self._rows = ui.element("div").classes("u-mdi-rows").props("data-mark=mdi-history")
+        self._show()
+
+    def _other_robot(self) -> None:
+        self._entries, self._back, self._asked = [], 0, False
+        self._show()
+
+    def _refresh(self) -> None:
+        """Requests the history at first, and while the last line is carried out."""
+        running = bool(self._entries) and self._entries[-1]["state"] == "running"
+        if self._browser.facts and (running or not self._asked):
+            self._asked = True
+            background_tasks.create(self._request(self._browser.robot))
+
+    async def _request(self, robot: str) -> None:
+        with self._page:
+            answer = await self._browser.query("mdi_history", {"robot": robot})
+            if answer is not None and robot == self._browser.robot:
+                self._set(answer["entries"])
+
+    async def _send(self) -> None:
+        line = (self._line.value or "").strip()
+        if not line:
+            return
+        self._back = 0
+        answer = await self._browser.robot_command("mdi", {"line": line})
+        if answer is not None:
+            if answer["state"] != "refused":
+                self._line.set_value("")
+            self._set([*self._entries, answer])
+
+    def _recall(self, step: int) -> None:
+        lines = list(dict.fromkeys(entry["line"] for entry in reversed(self._entries)))
+        self._back = max(0, min(self._back + step, len(lines)))
+        self._line.set_value(lines[self._back - 1] if self._back else "")
+
+    def _set(self, entries: list[Mapping[str, Any]]) -> None:
+        if entries != self._entries:
+            self._entries = entries
+            self._show()
+
+    def _show(self) -> None:
+        self._rows.clear()
+        with self._rows:
+            for entry in reversed(self._entries[-MDI_SHOWN:]):
+                self._row(entry)
+            if not self._entries:
+                ui.label(self._browser.texts("mdi.none")).classes("u-caption")
+
+    def _row(self, entry: Mapping[str, Any]) -> None:
+        state = entry["state"]
+        with ui.element("button").classes(f"u-mdi-row u-mdi-{state}") as row:
+            row.props["data-state"] = state
+            ui.icon(MDI_ICONS[state])
+            with ui.element("div"):
+                ui.label(entry["line"]).classes("u-mdi-text")
+                answer = entry["answer"] or self._browser.texts(f"mdi.{state}")
+                ui.label(answer).classes("u-caption")
+        row.on("click", lambda: self._line.set_value(entry["line"]))
 
 
 # ── state of the program ──
@@ -168,7 +252,7 @@ def _send_program_state(browser: Browser, page: ui.element) -> None:
         set_class(page, not state, "u-no-program")
         if [browser.robot, state] != sent[0]:
             sent[0] = [browser.robot, state]
-            ui.run_javascript(f"window.program.update({json.dumps(state)}, {included[0]})")
+            browser.call_script("program.update", state, included[0])
 
     def send_again() -> None:
         sent[0] = None
@@ -181,7 +265,7 @@ def _send_program_state(browser: Browser, page: ui.element) -> None:
         send_again()
 
     def change_robot() -> None:
-        ui.run_javascript(f"window.program.setRobot({json.dumps(browser.robot)})")
+        browser.call_script("program.setRobot", browser.robot)
         send_again()
 
     browser.on_event("program_command", commanded)

@@ -1,19 +1,18 @@
-"""Taught points of a robot: their table, and the tool and frame computed from them.
+"""Taught points of a robot: their table and coordinates, and the tool and frame computed from them.
 
 The points are the cell's: every browser shows the same.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from nicegui import background_tasks, ui
 
-from understudy.hmi.figures import fixed
 from understudy.hmi.frame.browser import Browser
-from understudy.hmi.frame.widgets import button
-from understudy.hmi.pages.program.coordinates import CoordinateDialog
+from understudy.hmi.frame.widgets import button, card, dialog_answers, fixed, temporary_dialog
 
+POSE, JOINTS = "pose_mm_deg", "joints_deg"
+POSE_FIELDS = ("X [mm]", "Y [mm]", "Z [mm]", "RX [°]", "RY [°]", "RZ [°]")
 POSE_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 TCP_POINTS = 4
 FRAME_POINTS = ("origin", "on_x", "on_y")
@@ -170,7 +169,7 @@ class PointPanel:
         text = self._browser.texts(f"points.did_{answer['undo']['command']}")
         text = text.format(name=answer["undo"]["name"])
         label = self._browser.texts("points.undo")
-        ui.run_javascript(f"window.program.offerUndo({json.dumps(text)}, {json.dumps(label)})")
+        self._browser.call_script("program.offerUndo", text, label)
 
     async def _take_back(self) -> None:
         self._points.set(await self._browser.robot_command("undo_point"))
@@ -202,8 +201,61 @@ class PointPanel:
         point = self._points.find(self._chosen)
         if point is None:
             return
-        move = json.dumps(straight_to(point, self._browser.facts.get("target_line", "")))
-        ui.run_javascript(f"window.program.insert({move}, {json.dumps(point['name'])})")
+        move = straight_to(point, self._browser.facts.get("target_line", ""))
+        self._browser.call_script("program.insert", move, point["name"])
+
+
+class CoordinateDialog:
+    """The coordinates of a point: the pose of the tool, or the joints. Opens at once; calls
+    ``changed`` with the answer of the cell when the point was changed."""
+
+    def __init__(self, browser: Browser, point: Point, changed: Callable[[Any], None]) -> None:
+        self._browser = browser
+        self._point = point
+        self._changed = changed
+        self._fields: list[ui.number] = []
+        with temporary_dialog() as self._dialog, ui.card().classes("u-dialog u-coordinates"):
+            self._build()
+        self._dialog.open()
+
+    def _build(self) -> None:
+        texts = self._browser.texts
+        has_joints = self._browser.facts.get("joints") and self._point[JOINTS]
+        kinds = [POSE, JOINTS] if has_joints else [POSE]
+        ui.label(texts("points.edit_title").format(name=self._point["name"])).classes("u-figure")
+        self._kind = ui.toggle({kind: texts(f"points.{kind}") for kind in kinds}, value=POSE)
+        self._kind.classes("u-toggle").props("no-caps unelevated data-mark=coordinate-kind")
+        self._kind.set_visibility(len(kinds) > 1)
+        self._kind.on_value_change(self._show)
+        self._grid = ui.element("div").classes("u-coordinate-fields")
+        self._show()
+        apply = dialog_answers(self._browser, self._dialog, "points.apply", "coordinates-apply")
+        apply.on_click(self._apply)
+
+    def _show(self) -> None:
+        """The fields of the chosen kind, with the point's own values."""
+        joints = [f"{joint['name']} [°]" for joint in self._browser.facts.get("joints", ())]
+        names = POSE_FIELDS if self._kind.value == POSE else joints
+        values = self._point[self._kind.value]
+        self._grid.clear()
+        with self._grid:
+            self._fields = [
+                ui.number(name, value=round(value, 3) + 0.0).classes("u-input")
+                for name, value in zip(names, values, strict=True)
+            ]
+        for place, each in enumerate(self._fields):
+            each.props(f"outlined dense data-mark=coordinate-{place}")
+
+    async def _apply(self) -> None:
+        values = [each.value for each in self._fields]
+        if None in values:
+            ui.notify(self._browser.texts("points.number_missing"), position="top")
+            return
+        given = {"name": self._point["name"], self._kind.value: values}
+        answer = await self._browser.robot_command("set_point", given)
+        if answer is not None:
+            self._dialog.close()
+            self._changed(answer)
 
 
 def figures(pose_mm_deg: list[float]) -> str:
@@ -346,12 +398,11 @@ def _compute_button(browser: Browser, mark: str) -> ui.button:
     return button(browser.texts("teach.compute"), icon="calculate", kind="u-go", mark=mark)
 
 
-def _card(browser: Browser, name: str) -> Any:
-    card = ui.element("section").classes("u-card u-teach")
-    with card:
-        ui.label(browser.texts(f"teach.{name}")).classes("u-card-title")
+def _card(browser: Browser, name: str) -> ui.element:
+    made = card(browser.texts(f"teach.{name}"), "u-teach")
+    with made:
         ui.label(browser.texts(f"teach.{name}_hint")).classes("u-caption")
-    return card
+    return made
 
 
 def _point_choice(points: Points, label: str, mark: str) -> ui.select:

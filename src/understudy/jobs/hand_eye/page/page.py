@@ -1,8 +1,8 @@
-"""The calibration page: camera with the target, poses, result; beside them the table of poses,
-manual operation and the settings of the camera."""
+"""The calibration page: camera with the target, buttons, status and result; beside them the table
+of poses, manual operation and the settings of the camera."""
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +10,57 @@ from nicegui import ui
 
 from understudy.hmi.camera.settings import camera_settings
 from understudy.hmi.frame.browser import Browser
-from understudy.hmi.frame.widgets import button, no_job_notice, operator_only
+from understudy.hmi.frame.widgets import (
+    button,
+    card,
+    confirm,
+    dialog_answers,
+    fixed,
+    no_job_notice,
+    operator_only,
+    page_element,
+    progress_bar,
+    set_class,
+    tab_panels,
+    temporary_dialog,
+)
+from understudy.hmi.link import LinkError
 from understudy.hmi.page import Page
 from understudy.hmi.pages.program.jog import JogPanel
-from understudy.jobs.hand_eye.page.control import control, job_status, remove_all, result, status
+from understudy.ports.hmi import FILE_EXISTS
 
 JOG_SCRIPT = "/static/pages/program/jog.js"
 STEPS = ("place", "capture", "compute", "validate")
 PUSHED = (
-    "state", "running", "captured", "wanted", "enough", "poses", "coverage", "checked", "doubts",
-)  # fmt: skip
+    "state",
+    "running",
+    "captured",
+    "wanted",
+    "enough",
+    "poses",
+    "coverage",
+    "checked",
+    "doubts",
+)
 """Values of the job that calibration.js draws."""
+ORDERS = (
+    ("do_capture", "c", "add_a_photo", "hand_eye_capture"),
+    ("do_delete_last", "l", "backspace", "hand_eye_delete_last"),
+    ("do_compute", "m", "calculate", "hand_eye_compute"),
+    ("do_validate", "v", "fact_check", "hand_eye_validate"),
+)
+"""Buttons: name in the texts, key, icon and command."""
+METHODS = ("tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis")
+USUAL_FILE = "hand_eye_calib.yaml"
+FEWEST, MOST = 10, 100
+"""Poses of an automatic run."""
+SEVERITY = {"IDLE": "calm", "DONE": "calm", "CHECK_FAILED": "alarm", "ERROR": "alarm"}
+"""Colour of a state; every other one is busy."""
+AXES = ("X", "Y", "Z", "RX", "RY", "RZ")
 
 
 def build(browser: Browser) -> None:
-    texts = browser.texts
-    with ui.element("div").classes("u-calib").props('id="calibration-page"') as page:
-        page.props["data-texts"] = json.dumps(texts.section("calibration"))
+    with page_element(browser, "calibration", "u-calib"):
         with ui.element("div").classes("u-calib-main"):
             _steps(browser)
             _preview(browser)
@@ -36,7 +70,7 @@ def build(browser: Browser) -> None:
         with ui.element("aside").classes("u-panel u-calib-panel"):
             _panels(browser)
         no_job_notice(browser, "hand_eye", "calibration.no_job")
-    browser.show_changes("window.calibration.show", lambda: _facts(browser))
+    browser.on_change_of(lambda: _facts(browser), partial(browser.call_script, "calibration.show"))
 
 
 def _steps(browser: Browser) -> None:
@@ -56,29 +90,25 @@ def _preview(browser: Browser) -> None:
             ui.element("div").classes("u-calib-found").props("data-mark=detected role=status")
             ui.element("div").classes("u-caption u-calib-why").props("data-mark=not-detected")
             hint = texts("calibration.depth_hint")
-            depth = button(
-                texts("calibration.depth"), key="t", kind="u-small", hint=hint, mark="calib-depth"
+            button(
+                texts("calibration.depth"),
+                key="t",
+                kind="u-small",
+                hint=hint,
+                mark="calib-depth",
+                script="calibration.depth()",
             )
-            depth.on("click", js_handler="() => window.calibration.depth()")
 
 
 def _panels(browser: Browser) -> None:
     """Tabs: the poses, manual operation, the camera."""
-    panels: Mapping[str, Callable[[], object]] = {
-        "poses": lambda: _poses(browser),
-        "jog": lambda: JogPanel(browser),
-        "camera": lambda: camera_settings(browser),
+    texts = browser.texts
+    panels = {
+        "poses": (texts("calibration.tab_poses"), lambda: _poses(browser)),
+        "jog": (texts("calibration.tab_jog"), lambda: JogPanel(browser)),
+        "camera": (texts("calibration.tab_camera"), lambda: camera_settings(browser)),
     }
-    with ui.tabs().classes("u-tabs").props("no-caps dense align=justify") as tabs:
-        for name in panels:
-            ui.tab(name, browser.texts(f"calibration.tab_{name}")).props(f"data-mark=tab-{name}")
-    places = ui.tab_panels(tabs, value="poses", animated=False, keep_alive=True)
-    with places.classes("u-tab-panels"):
-        for name, panel in panels.items():
-            with ui.tab_panel(name) as tab:
-                panel()
-            if name == "jog":
-                operator_only(browser, tab)
+    operator_only(browser, tab_panels(panels, keep_alive=True)["jog"])
 
 
 def _poses(browser: Browser) -> None:
@@ -88,11 +118,9 @@ def _poses(browser: Browser) -> None:
             ui.element("div").classes("u-card-title").props("data-mark=pose-count")
             remove_all(browser)
         ui.element("div").classes("u-calib-rows").props("data-mark=poses tabindex=0")
-    with ui.element("section").classes("u-card"):
-        ui.label(texts("calibration.residuals")).classes("u-card-title")
+    with card(texts("calibration.residuals")):
         ui.element("div").classes("u-calib-plot").props("data-mark=residuals")
-    with ui.element("section").classes("u-card"):
-        ui.label(texts("calibration.coverage")).classes("u-card-title")
+    with card(texts("calibration.coverage")):
         ui.element("div").classes("u-calib-coverage").props("data-mark=coverage")
         ui.label().classes("u-caption").props("data-mark=coverage-advice")
     result(browser)
@@ -108,6 +136,266 @@ def _facts(browser: Browser) -> dict[str, Any]:
         "camera": browser.part("camera") or None,
         "joints": [joint["name"] for joint in browser.facts.get("joints", ())],
     }
+
+
+def job_status(browser: Browser) -> Mapping[str, Any]:
+    """The status of the calibration of the chosen robot; empty if it has none."""
+    return browser.part("hand_eye")
+
+
+# ── buttons ──
+
+
+def control(browser: Browser) -> None:
+    """Buttons of the calibration. None is disabled by its state: the cell says why it refuses."""
+    with ui.element("section").classes("u-calib-buttons") as row:
+        start = _button(browser, "do_start", "a", "play_arrow", "u-go")
+        start.on_click(lambda: _automatic(browser).open())
+        cancel = _button(browser, "do_cancel", "a", "stop", "u-chosen")
+        cancel.on_click(lambda: browser.robot_command("hand_eye_cancel"))
+        for name, key, icon, command in ORDERS:
+            order = _button(browser, name, key, icon)
+            order.on_click(partial(browser.robot_command, command))
+        save = _button(browser, "do_save", "w", "save")
+        save.on_click(lambda: SaveDialog(browser).dialog.open())
+    operator_only(browser, row, on_real=False)
+
+    def update() -> None:
+        running = bool(job_status(browser).get("running"))
+        start.set_visibility(not running)
+        cancel.set_visibility(running)
+
+    browser.on_update(update)
+
+
+def remove_all(browser: Browser) -> None:
+    """Removes all poses, after a confirmation."""
+
+    async def reset() -> None:
+        await browser.robot_command("hand_eye_reset")
+
+    def ask() -> None:
+        question = browser.texts("calibration.reset_question")
+        confirm(browser, question, reset, answer="calibration.do_reset", mark="do-reset")
+
+    remove = _button(browser, "do_reset", "z", "delete_sweep", "u-small").on_click(ask)
+    operator_only(browser, remove, on_real=False)
+
+
+def _button(browser: Browser, name: str, key: str, icon: str, kind: str = "") -> ui.button:
+    texts, mark = browser.texts, name.removeprefix("do_").replace("_", "-")
+    hint = texts(f"calibration.{name}_hint")
+    return button(
+        texts(f"calibration.{name}"), icon=icon, key=key, kind=kind, hint=hint, mark=f"calib-{mark}"
+    )
+
+
+# ── dialogs ──
+
+
+def _automatic(browser: Browser) -> ui.dialog:
+    """Number of poses and method of an automatic run."""
+    texts = browser.texts
+    with temporary_dialog() as dialog, ui.card().classes("u-dialog u-calib-dialog"):
+        ui.label(texts("calibration.automatic")).classes("u-figure")
+        ui.label(texts("calibration.automatic_note")).classes("u-caption")
+        job = job_status(browser)
+        bounds = texts("calibration.poses_bounds").format(fewest=FEWEST, most=MOST)
+        poses = ui.number(
+            texts("calibration.poses_wanted"),
+            value=job.get("wanted", FEWEST),
+            validation=lambda value: None if _is_pose_count(value) else bounds,
+        )
+        poses.props("dense outlined dark data-mark=auto-poses")
+        names = {name: texts.of("calibration.methods", name) for name in METHODS}
+        method = ui.select(
+            names, value=job.get("method", METHODS[0]), label=texts("calibration.method")
+        )
+        method.props("dense outlined dark options-dense data-mark=auto-method")
+
+        async def begin() -> None:
+            if not poses.validate():
+                return
+            given = {"poses": int(poses.value), "method": method.value}
+            if await browser.robot_command("hand_eye_start", given) is not None:
+                dialog.close()
+
+        dialog_answers(browser, dialog, "calibration.do_start", "auto-begin").on_click(begin)
+    return dialog
+
+
+def _is_pose_count(value: float | None) -> bool:
+    return value is not None and FEWEST <= value <= MOST and value == int(value)
+
+
+class SaveDialog:
+    """The name of the file, in the folder for files on the machine of the cell. A file that exists
+    already is replaced after a second press."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        texts = browser.texts
+        self._failed = bool(job_status(browser).get("doubts"))
+        self._word = "calibration.do_save_anyway" if self._failed else "calibration.do_save"
+        with temporary_dialog() as self.dialog, ui.card().classes("u-dialog u-calib-dialog"):
+            ui.label(texts("calibration.save_title")).classes("u-figure")
+            folder = browser.cell.status.get("files", "")
+            ui.label(texts("calibration.folder").format(folder=folder)).classes("u-caption")
+            self._name = ui.input(texts("calibration.file"), value=USUAL_FILE)
+            self._name.props("dense outlined dark data-mark=save-name")
+            if self._failed:
+                warning = ui.label(texts("calibration.save_failed")).classes("u-alarm")
+                warning.props("data-mark=save-failed")
+            self._exists = ui.label().classes("u-alarm").props("data-mark=save-exists role=alert")
+            self._save = dialog_answers(browser, self.dialog, self._word, "do-save")
+        self._name.on_value_change(lambda: self._ask_to_replace(""))
+        self._save.on_click(self._write)
+
+    def _ask_to_replace(self, file: str) -> None:
+        texts = self._browser.texts
+        self._exists.set_text(texts("calibration.exists").format(file=file) if file else "")
+        self._save.set_text(texts("calibration.do_replace" if file else self._word))
+
+    async def _write(self) -> None:
+        browser, file = self._browser, self._name.value or ""
+        replace = bool(self._exists.text)
+        given = {"robot": browser.robot, "file": file, "force": self._failed, "replace": replace}
+        saved = await browser.attempt("hand_eye_save", given)
+        if not isinstance(saved, LinkError):
+            self.dialog.close()
+            text = browser.texts("calibration.saved").format(file=saved["file"])
+            ui.notify(text, type="positive", position="top", classes="u-calib-saved")
+        elif saved.code == FILE_EXISTS:
+            self._ask_to_replace(file)
+        else:
+            browser.notify_refusal(saved.message)
+
+
+# ── status ──
+
+
+def status(browser: Browser) -> None:
+    """State, what to do next, progress, error and reprojection error."""
+    texts = browser.texts
+    with ui.element("section").classes("u-card u-calib-status"):
+        with ui.element("div").classes("u-calib-line"):
+            word = ui.label().props("data-mark=calib-state")
+            advice = ui.label().classes("u-calib-advice").props("data-mark=calib-advice")
+        bar = progress_bar("calib-progress", "light-blue-4")
+        with ui.element("div").classes("u-calib-line"):
+            ui.label(texts("calibration.reprojection")).classes("u-caption")
+            error = ui.label().classes("u-figure").props("data-mark=reprojection")
+            more = ui.label().classes("u-caption").props("data-mark=calib-counts")
+
+    def update() -> None:
+        job = job_status(browser)
+        if not job:
+            return
+        word.set_text(texts(f"calibration.states.{job['state']}"))
+        word.classes(replace=f"u-calib-word u-{SEVERITY.get(job['state'], 'busy')}")
+        advice.set_text(advice_of(browser, job))
+        set_class(advice, bool(job["error"]), "u-alarm")
+        bar.set_visibility(job["running"])
+        bar.set_value(round(job["progress"], 2))
+        error.set_text(_reprojection(job))
+        more.set_text(_counts(browser, job))
+
+    browser.on_update(update)
+
+
+def advice_of(browser: Browser, job: Mapping[str, Any]) -> str:
+    """What is wrong, or what to do next."""
+    texts = browser.texts
+    if job["error"] and job["state"] != "CHECK_FAILED":
+        return texts.of_cell(job["error"])
+    if job["running"]:
+        return texts("calibration.advice.running")
+    if job["doubts"]:
+        return _doubt(browser, job["doubts"][0])
+    if job["result"] is not None:
+        return texts(f"calibration.advice.{'save' if job['checked'] else 'unchecked'}")
+    if not job["captured"]:
+        return texts("calibration.advice.first")
+    if missing := [row["direction"] for row in job["coverage"] if row["missing"]]:
+        return texts("calibration.advice.turn").format(directions=", ".join(missing))
+    return texts(f"calibration.advice.{'compute' if job['enough'] else 'more'}")
+
+
+def _doubt(browser: Browser, doubt: Mapping[str, Any]) -> str:
+    """Why the result must not be used."""
+    percent = doubt["percent"]
+    larger = browser.texts(f"calibration.{'larger' if percent > 0 else 'smaller'}")
+    text = browser.texts(f"calibration.doubts.{doubt['kind']}")
+    return text.format(mm=fixed(doubt["mm"], 2), percent=fixed(abs(percent), 2), larger=larger)
+
+
+def _reprojection(job: Mapping[str, Any]) -> str:
+    found = job["result"]
+    if found is None:
+        return "-- mm"
+    pixels = found["reprojection_error_px"]
+    return f"{fixed(found['reprojection_error_mm'], 3)} mm" + (
+        f" · {fixed(pixels, 3)} px" if pixels else ""
+    )
+
+
+def _counts(browser: Browser, job: Mapping[str, Any]) -> str:
+    """Error of poses that were not used, checks, and poses that were left out."""
+    texts, found = browser.texts, job["result"]
+    words = []
+    if found is not None and found["held_out_mm"] is not None:
+        words.append(texts("calibration.held_out").format(value=fixed(found["held_out_mm"], 3)))
+    if job["checked"]:
+        passed = sum(check["passed"] for check in job["checked"])
+        worst = max(check["distance_mm"] for check in job["checked"])
+        text = texts("calibration.checks")
+        words.append(text.format(passed=passed, count=len(job["checked"]), worst=fixed(worst, 3)))
+    if job["left_out"]:
+        words.append(texts("calibration.left_out").format(count=job["left_out"]))
+    return " · ".join(words)
+
+
+# ── result ──
+
+
+def result(browser: Browser) -> None:
+    """The camera that was found; hidden without a result."""
+    texts = browser.texts
+    with ui.element("section").classes("u-card").props("data-mark=calib-result") as card:
+        title = ui.label().classes("u-card-title")
+        with ui.element("div").classes("u-calib-camera"):
+            figures = [_figure(axis) for axis in AXES]
+        matrix = ui.element("pre").classes("u-calib-matrix").props("data-mark=matrix")
+        with matrix:
+            rows = ui.label()
+
+    def update() -> None:
+        found = job_status(browser).get("result")
+        card.set_visibility(found is not None)
+        if found is None:
+            return
+        method = texts.of("calibration.methods", found["method"])
+        title.set_text(f"{texts.of('calibration.mounts', found['mount'])} · {method}")
+        deviations = [*found["deviations_mm"], *found["deviations_deg"]]
+        for n, (label, value, spread) in enumerate(
+            zip(figures, found["camera_mm_deg"], deviations, strict=True)
+        ):
+            unit = " mm" if n < 3 else "°"
+            label.set_text(f"{fixed(value, 3)} ± {fixed(spread, 3)}{unit}")
+        rows.set_text("\n".join(_matrix_row(row) for row in found["matrix"]))
+
+    browser.on_update(update)
+
+
+def _figure(axis: str) -> ui.label:
+    with ui.element("div").classes("u-calib-figure"):
+        ui.label(axis).classes("u-caption")
+        return ui.label()
+
+
+def _matrix_row(row: list[float]) -> str:
+    *turn, shift = row
+    return " ".join([*(fixed(value, 5).rjust(9) for value in turn), fixed(shift, 3).rjust(10)])
 
 
 PAGE = Page(

@@ -4,7 +4,6 @@
 import { ask, call, notice, text, whenReady, whileVisible } from "../../frame/api.js";
 import { expose } from "../../frame/expose.js";
 import { fixed } from "../../frame/figures.js";
-import { question } from "../../frame/question.js";
 import { Details } from "./details.js";
 import { Frames, STATE_FLAGS } from "./frames.js";
 import { FleetMap } from "./map.js";
@@ -208,21 +207,10 @@ class Fleet {
     if (this.mayOrder()) window.understudyFrame.stopRobot(this.chosen);
   }
 
-  async reset() {
-    if (await this.confirmsReset()) await this.order("reset");
-  }
-
-  // A task that waits begins with the reset: the user is asked first. → whether to reset
-  async confirmsReset() {
-    const robot = this.mobile && (await ask("fleet_robot", { robot: this.mobile }));
-    if (!robot || !robot.tasks.length || !(robot.estop || robot.status === "ERROR")) return true;
-    const answer = await question({
-      title: text("reset_moves").replace("{robot}", robot.name),
-      details: text("reset_tasks").replace("{count}", robot.tasks.length),
-      choices: [["", text("reset_not")], ["reset", text("reset"), "u-go"]],
-      mark: "confirm-reset",
-    });
-    return answer === "reset" && robot.name === this.chosen;
+  // The server asks first if tasks of the robot begin with the reset.
+  reset() {
+    this.setMode(null);
+    if (this.mayOrder()) emitEvent("fleet_reset", this.chosen);
   }
 
   order(command, parameters = {}) {

@@ -4,14 +4,13 @@ The scripts draw everything from one message of arrays for all robots (`/ws/flee
 builds the places and the buttons.
 """
 
-import json
 from pathlib import Path
 
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from understudy.hmi.frame.browser import Browser
-from understudy.hmi.frame.widgets import button, operator_only
+from understudy.hmi.frame.widgets import RESET, button, clear, operator_only, page_element
 from understudy.hmi.page import Page
 from understudy.hmi.texts import Texts
 
@@ -20,10 +19,7 @@ FILTERS = ("all", "moving", "held", "faulty")
 
 
 def build(browser: Browser) -> None:
-    with ui.element("div").classes("u-fleet").props('id="fleet-page"') as page:
-        page.props["data-texts"] = json.dumps(browser.texts.section("fleet"))
-        page.props["data-robot"] = browser.robot
-        page.props["data-role"] = browser.role
+    with page_element(browser, "fleet", "u-fleet"):
         with ui.element("section").classes("u-fleet-main"):
             _map(browser)
             _events(browser.texts)
@@ -31,7 +27,8 @@ def build(browser: Browser) -> None:
             _table(browser.texts)
             ui.element("div").classes("u-fleet-details").props("data-fleet=details tabindex=0")
     browser.on_event("fleet_choose", lambda event: _choose(browser, event))
-    browser.on_robot_change(lambda: _follow(browser))
+    browser.on_event("fleet_reset", lambda event: _reset(browser, event))
+    browser.on_robot_change(lambda: browser.call_script("fleet.choose", browser.robot, False))
 
 
 def _choose(browser: Browser, event: GenericEventArguments) -> None:
@@ -41,8 +38,8 @@ def _choose(browser: Browser, event: GenericEventArguments) -> None:
         browser.choose(name)
 
 
-def _follow(browser: Browser) -> None:
-    ui.run_javascript(f"window.fleet.choose({json.dumps(browser.robot)}, false)")
+async def _reset(browser: Browser, event: GenericEventArguments) -> None:
+    await clear(browser, [RESET], str(event.args), hint="fleet.reset_tasks")
 
 
 def _map(browser: Browser) -> None:
@@ -53,30 +50,27 @@ def _map(browser: Browser) -> None:
         canvas.props["aria-label"] = texts("fleet.map_label")
         with ui.element("div").classes("u-map-top"):
             _orders(browser)
-            hint = ui.element("div").classes("u-map-hint").props("data-fleet=hint role=status")
-            hint.props("data-mark=map-hint")
+            place = ui.element("div").classes("u-map-hint").props("data-fleet=hint role=status")
+            place.props("data-mark=map-hint")
         with ui.element("div").classes("u-map-bar"):
             for name, icon, key in (("in", "add", "+"), ("out", "remove", "-")):
-                zoom = button("", icon=icon, key=key, hint=texts(f"fleet.zoom_{name}"))
-                zoom.on("click", js_handler=f"() => window.fleet.zoom({name!r})")
-            fit = button(texts("fleet.fit"), icon="fit_screen", key="f", kind="u-small")
-            fit.props("data-mark=fit").on("click", js_handler="() => window.fleet.fit()")
-            follow = button(texts("fleet.follow"), icon="my_location", key="w", kind="u-small")
-            follow.props("data-mark=follow")
-            follow.on("click", js_handler="() => window.fleet.follow()")
+                hint, script = texts(f"fleet.zoom_{name}"), f"fleet.zoom({name!r})"
+                button("", icon=icon, key=key, hint=hint, script=script)
+            for name, icon, key in (("fit", "fit_screen", "f"), ("follow", "my_location", "w")):
+                text, script = texts(f"fleet.{name}"), f"fleet.{name}()"
+                button(text, icon=icon, key=key, kind="u-small", mark=name, script=script)
             for number, layer in enumerate(LAYERS, 1):
-                toggle = button(texts(f"fleet.{layer}"), key=str(number), kind="u-small")
+                text, script = texts(f"fleet.{layer}"), f"fleet.layer({layer!r})"
+                toggle = button(text, key=str(number), kind="u-small", script=script)
                 toggle.props(f"data-layer={layer}")
-                toggle.on("click", js_handler=f"() => window.fleet.layer({layer!r})")
 
 
 def _events(texts: Texts) -> None:
     with ui.element("div").classes("u-fleet-events"):
         with ui.element("div").classes("u-fleet-line"):
             ui.label(texts("fleet.events")).classes("u-card-title")
-            own = button(texts("fleet.only_chosen"), key="o", kind="u-small")
-            own.props("data-mark=only-chosen")
-            own.on("click", js_handler="() => window.fleet.onlyChosen()")
+            text, script = texts("fleet.only_chosen"), "fleet.onlyChosen()"
+            button(text, key="o", kind="u-small", mark="only-chosen", script=script)
             link = ui.element("div").classes("u-fleet-link").props("data-fleet=link role=status")
             link.props("data-mark=nats")
         rows = ui.element("div").classes("u-fleet-event-rows").props("data-fleet=events tabindex=0")
@@ -94,9 +88,9 @@ def _table(texts: Texts) -> None:
             count.props("data-mark=fleet-count")
         with ui.element("div").classes("u-fleet-line u-fleet-filters"):
             for name in FILTERS:
-                chip = button(texts(f"fleet.{name}"), kind="u-small")
+                script = f"fleet.filter({name!r})"
+                chip = button(texts(f"fleet.{name}"), kind="u-small", script=script)
                 chip.props(f"data-filter={name}")
-                chip.on("click", js_handler=f"() => window.fleet.filter({name!r})")
         table = ui.element("div").classes("u-fleet-grid").props("data-fleet=table role=grid")
         table.props("data-mark=fleet-table tabindex=0")
         table.props["aria-label"] = texts("fleet.robots")
@@ -117,10 +111,16 @@ def _orders(browser: Browser) -> None:
         chosen = ui.element("div").classes("u-fleet-chosen").props("data-fleet=chosen")
         chosen.props("data-mark=fleet-chosen")
         for name, icon, key, kind in orders:
-            order = button(texts(f"fleet.{name}"), icon=icon, key=key, kind=f"u-small {kind}")
-            order.props(f"data-order={name} data-mark=fleet-{name}")
+            order = button(
+                texts(f"fleet.{name}"),
+                icon=icon,
+                key=key,
+                kind=f"u-small {kind}",
+                mark=f"fleet-{name}",
+                script=f"fleet.{name}()",
+            )
+            order.props(f"data-order={name}")
             order.props["title"] = texts(f"fleet.{name}_hint")
-            order.on("click", js_handler=f"() => window.fleet.{name}()")
     operator_only(browser, place)
 
 
