@@ -14,9 +14,7 @@ DOCS = (ROOT / "docs/hmi/hmi.md").read_text()
 
 def test_every_key_is_listed() -> None:
     keys = set(
-        re.findall(
-            r'_time_button\(browser, "\w+", "\w+", "(\w)"\)', source("pages/cell/page")
-        )
+        re.findall(r'_time_button\(browser, "\w+", "\w+", "(\w)"\)', source("pages/cell/page"))
     )
     keys |= set(re.findall(r'key="([\w?]+)"', source("frame/frame"))) | set(CLEAR_KEYS.values())
     rows = re.findall(r"^\| ([\w ·…]+) \|", DOCS, re.MULTILINE)
