@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from tests.gcode.talk import Talk
 
 from understudy.gcode import ARM, GRBLHAL_ARM, Axes, Dialect, Interpretation, Modal, Tool
-from understudy.gcode.actions import six
 from understudy.gcode.requests import (
     Coolant,
     GoHome,
@@ -22,6 +21,7 @@ from understudy.gcode.requests import (
     SetOutput,
     Spindle,
 )
+from understudy.gcode.work import six
 from understudy.space.pose import Pose
 from understudy.units import DEG
 

@@ -127,5 +127,11 @@ def test_an_arm_drills_with_its_tool() -> None:
     arm.say("M3 S100")
     steps = arm.say("G86 X5 Z-2 R1 P1 F300")
     assert [type(step) for step in steps] == [
-        LineMove, LineMove, LineMove, Dwell, Spindle, LineMove, Spindle,
-    ]  # fmt: skip
+        LineMove,
+        LineMove,
+        LineMove,
+        Dwell,
+        Spindle,
+        LineMove,
+        Spindle,
+    ]

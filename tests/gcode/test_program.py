@@ -80,9 +80,33 @@ def test_the_first_lines_of_a_long_program_need_no_look_at_the_others(line_end: 
 
 
 WORD = st.sampled_from(
-    ["G1", "G 0", "G90", "G91.1", "M3", "M3.5", "X1", "X-2.50", "Y7", "N5", "N-5", "L1", "L2",
-     "L1.5", "O3", "$0", "$1", "F100", "%", "(there)", "G64", "T1", "/", "?"]
-)  # fmt: skip
+    [
+        "G1",
+        "G 0",
+        "G90",
+        "G91.1",
+        "M3",
+        "M3.5",
+        "X1",
+        "X-2.50",
+        "Y7",
+        "N5",
+        "N-5",
+        "L1",
+        "L2",
+        "L1.5",
+        "O3",
+        "$0",
+        "$1",
+        "F100",
+        "%",
+        "(there)",
+        "G64",
+        "T1",
+        "/",
+        "?",
+    ]
+)
 LINE = st.lists(WORD, max_size=5).map(" ".join)
 
 

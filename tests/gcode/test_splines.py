@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.gcode.talk import Talk
 
 from understudy.gcode import error_numbers
+from understudy.gcode.motions import SHORTEST_STEP, cut, single_number
 from understudy.gcode.requests import AxisMove, LineMove
-from understudy.gcode.splines import SHORTEST_STEP, cut, single_number
 
 places = st.floats(-200.0, 200.0)
 points = st.tuples(places, places)

@@ -5,7 +5,6 @@ machine (`requests`). Refusals carry grblHAL's error numbers. `program.program_l
 programs; it is compiled code and therefore not imported here.
 """
 
-from understudy.gcode.actions import Position
 from understudy.gcode.blocks import (
     Block,
     LineWords,
@@ -35,6 +34,7 @@ from understudy.gcode.modal import (
     modes_report,
     work_offset,
 )
+from understudy.gcode.work import Position
 
 __all__ = [
     "ARM",

@@ -227,10 +227,29 @@ def normalized(text: str) -> str:
 
 
 Group = Literal[
-    "nonmodal", "motion", "plane", "distance", "arc distance", "feed mode", "units", "cutter",
-    "tool offset", "coordinates", "path", "retract", "macro", "scaling",
-    "flow", "io", "tool", "spindle", "coolant", "overrides", "kinematics", "modal state",
-]  # fmt: skip
+    "nonmodal",
+    "motion",
+    "plane",
+    "distance",
+    "arc distance",
+    "feed mode",
+    "units",
+    "cutter",
+    "tool offset",
+    "coordinates",
+    "path",
+    "retract",
+    "macro",
+    "scaling",
+    "flow",
+    "io",
+    "tool",
+    "spindle",
+    "coolant",
+    "overrides",
+    "kinematics",
+    "modal state",
+]
 
 AxisUse = Literal["", "nonmodal", "motion", "tool offset", "scaling"]
 """The kind of code that takes the axis words of a line; empty if no code takes them."""
@@ -423,9 +442,15 @@ def build(line_of_words: LineWords, dialect: Dialect, *, line: int = 0) -> Block
         return line_of_words.problem
     columns = tuple([word.column for word in line_of_words.words])
     return Block(
-        commands, values, axis, line_of_words.message, line_of_words.demarcation,
-        tuple(names), columns, line,
-    )  # fmt: skip
+        commands,
+        values,
+        axis,
+        line_of_words.message,
+        line_of_words.demarcation,
+        tuple(names),
+        columns,
+        line,
+    )
 
 
 def _drop_m_words(commands: dict[Group, str]) -> bool:

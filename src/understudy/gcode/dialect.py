@@ -121,22 +121,36 @@ _WITHOUT_MOTION = frozenset({"G85", "G86", "G89"})
 _WIRE_SPELLING = Spelling(single=True, longest=LONGEST_WIRE_LINE)
 
 ARM = Dialect(
-    "arm", arm=True, rotary=_ALL_ROTARY, spelling=Spelling(checksum=True),
+    "arm",
+    arm=True,
+    rotary=_ALL_ROTARY,
+    spelling=Spelling(checksum=True),
     without=frozenset({"G43.2", "G51", "G65", "G66", "G66.1", "G67", "M98"}),
-)  # fmt: skip
+)
 """The own dialect of an arm: joints, and lines of the tool."""
 
 GRBLHAL_ARM = Dialect(
-    "grblhal", arm=True, rotary=_ALL_ROTARY, without=_NOT_IN_FIRMWARE, spelling=_WIRE_SPELLING,
+    "grblhal",
+    arm=True,
+    rotary=_ALL_ROTARY,
+    without=_NOT_IN_FIRMWARE,
+    spelling=_WIRE_SPELLING,
     accepted_only=_WITHOUT_MOTION,
-)  # fmt: skip
+)
 """An arm behind a grblHAL wire: X Y Z A B C are J1 … J6 in degrees."""
 
 GRBLHAL_MACHINE = Dialect(
-    "grblhal", arm=False, rotary=_TOOL_ROTARY, without=_NOT_IN_FIRMWARE, spelling=_WIRE_SPELLING,
-    digital_inputs=8, digital_outputs=8, analog_inputs=4, analog_outputs=4,
+    "grblhal",
+    arm=False,
+    rotary=_TOOL_ROTARY,
+    without=_NOT_IN_FIRMWARE,
+    spelling=_WIRE_SPELLING,
+    digital_inputs=8,
+    digital_outputs=8,
+    analog_inputs=4,
+    analog_outputs=4,
     accepted_only=_WITHOUT_MOTION,
-)  # fmt: skip
+)
 """A six-axis machine: X Y Z in mm, A B C in deg."""
 
 
@@ -149,8 +163,11 @@ def with_pins(
     analog_outputs: int,
 ) -> Dialect:
     """The dialect of a controller with these pins; without pins it has no codes for them."""
-    counts = ((digital_outputs, "M62 M63 M64 M65"), (digital_inputs + analog_inputs, "M66"),
-              (analog_outputs, "M67 M68"))  # fmt: skip
+    counts = (
+        (digital_outputs, "M62 M63 M64 M65"),
+        (digital_inputs + analog_inputs, "M66"),
+        (analog_outputs, "M67 M68"),
+    )
     missing = {code for count, codes in counts if count == 0 for code in codes.split()}
     return replace(
         dialect,

@@ -6,14 +6,14 @@ here: units, targets, G28 and G30, straight lines, arcs and probing.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.gcode import actions, error_numbers, macros, offsets
-from understudy.gcode.actions import Position, Work, six
+from understudy.gcode import error_numbers, macros, offsets, switches
 from understudy.gcode.blocks import (
     ARCS,
     COORDINATE_SYSTEMS,
@@ -24,11 +24,9 @@ from understudy.gcode.blocks import (
     Block,
     Group,
 )
-from understudy.gcode.circles import circle
 from understudy.gcode.dialect import ZERO, Axes, Dialect, Frame
-from understudy.gcode.drilling import check_left_cycle, drill
 from understudy.gcode.modal import Modal, Scaling
-from understudy.gcode.moves import along_arc, straight
+from understudy.gcode.motions import along_arc, check_left_cycle, circle, drill, follow_spline
 from understudy.gcode.requests import (
     GoHome,
     Message,
@@ -38,9 +36,16 @@ from understudy.gcode.requests import (
     Request,
     ScalingChanged,
 )
-from understudy.gcode.saved_modes import restore_modes, save_modes
-from understudy.gcode.scaling import apply_scaling, scale
-from understudy.gcode.splines import follow_spline
+from understudy.gcode.work import (
+    Position,
+    Work,
+    announce,
+    number_line,
+    set_feed,
+    set_speed,
+    six,
+    straight,
+)
 
 _TO_ZERO = (*DRILLING, *SPLINES)
 """Motions that end at the machine's zero without axis words."""
@@ -91,21 +96,22 @@ def interpret(
     if not (block.commands or block.values):
         return Interpretation(modal, () if block.message is None else (Message(block.message),))
     work = _lay_out(block, modal, dialect, position)
+    calls_macro = "macro" in work.active
     if work.command("macro") == "G66":
         call = macros.remember_call(work)
         after = Interpretation(replace(modal, calls=(*modal.calls, call)), ends_early=True)
         return macros.check_call(work) or after
     refused = _through_steps(work)
-    if refused is None and macros.takes_whole_line(work):
+    if refused is None and calls_macro and macros.takes_whole_line(work):
         refused = macros.call(work)
         if refused is None:
             return _after_whole_call(work)
     if refused is not None:
         return _after_refusal(work, refused)
     _keep_modes(work)
-    if restore_modes(work):
+    if "modal state" in work.active and switches.restore_modes(work):
         offsets.report_offsets(work)
-    last = macros.call_at_end(work)
+    last = macros.call_at_end(work) if calls_macro else None
     if last is None:
         _end_or_pause(work)
         return _step(work, _changed(modal, work.changes))
@@ -168,7 +174,12 @@ def _lay_out(
     named = {index[letter]: value for letter, value in values.items() if letter in index}
     coordinates = commands.get("coordinates")
     return Work(
-        block, modal, dialect, position, jogging,
+        block,
+        modal,
+        dialect,
+        position,
+        jogging,
+        active_groups(block, modal),
         motion=commands.get("motion", "G1" if jogging else modal.motion),
         plane=commands.get("plane", modal.plane),
         imperial=commands.get("units", modal.units) == "G20",
@@ -179,7 +190,22 @@ def _lay_out(
         axis=block.axis or ("motion" if named else ""),
         named=named,
         left=set(values),
-    )  # fmt: skip
+    )
+
+
+def active_groups(block: Block, modal: Modal) -> frozenset[Group]:
+    """The groups of commands that concern a block: its own, those of its words without a command,
+    and those that act on every block until they are ended."""
+    groups, values = set(block.commands), block.values
+    if modal.calls:
+        groups.add("macro")
+    if modal.scaling.active:
+        groups.add("scaling")
+    if "S" in values:
+        groups.add("spindle")
+    if "T" in values or "H" in values:
+        groups.add("tool")
+    return frozenset(groups)
 
 
 def _frame(block: Block, modal: Modal, dialect: Dialect) -> Frame:
@@ -198,13 +224,17 @@ def _frame(block: Block, modal: Modal, dialect: Dialect) -> Frame:
 
 
 def _through_steps(work: Work) -> Refused | None:
-    commands = work.block.commands
-    for group, step in STEPS:
-        if group is None or group in commands:
-            refused = step(work)
-            if refused is not None:
-                return refused
+    for step in _steps_of(work.active):
+        refused = step(work)
+        if refused is not None:
+            return refused
     return None
+
+
+@lru_cache(maxsize=1024)
+def _steps_of(active: frozenset[Group]) -> "tuple[Step, ...]":
+    """The steps of a block that these groups of commands concern."""
+    return tuple(step for groups, step in STEPS if not groups or active.intersection(groups))
 
 
 def _check_unused(work: Work) -> Refused | None:
@@ -242,10 +272,20 @@ def _end_or_pause(work: Work) -> None:
         work.requests.append(ProgramPause(name))
     if name in ("M2", "M30"):
         work.changes.update(
-            motion="G1", plane="G17", distance="G90", feed_mode="G94", coordinates=0,
-            spindle="M5", mist=False, flood=False, feed_override=True, speed_override=True,
-            saved=None, calls=(), cycle_left=work.motion in DRILLING or _in_left_cycle(work),
-        )  # fmt: skip
+            motion="G1",
+            plane="G17",
+            distance="G90",
+            feed_mode="G94",
+            coordinates=0,
+            spindle="M5",
+            mist=False,
+            flood=False,
+            feed_override=True,
+            speed_override=True,
+            saved=None,
+            calls=(),
+            cycle_left=work.motion in DRILLING or _in_left_cycle(work),
+        )
         work.requests.append(ProgramEnd(name))
         if work.coordinates:
             offsets.report_offsets(work)
@@ -406,36 +446,38 @@ def _first_axis(work: Work) -> str:
     return next(letter for letter in work.block.values if letter in work.dialect.letters)
 
 
-STEPS: tuple[tuple[Group | None, Callable[[Work], Refused | None]], ...] = (
-    (None, actions.announce),
-    (None, macros.check_call),
-    (None, choose_frame),
-    (None, actions.number_line),
-    (None, actions.check_tool_words),
-    (None, actions.set_feed),
-    (None, actions.set_speed),
-    (None, actions.select_tool),
-    ("io", actions.switch_pins),
-    ("tool", actions.change_tool),
-    (None, actions.turn_spindle),
-    ("modal state", save_modes),
-    ("coolant", actions.switch_coolant),
-    ("overrides", actions.allow_overrides),
-    ("nonmodal", actions.dwell),
-    (None, convert_units),
-    ("scaling", scale),
-    (None, apply_scaling),
-    ("kinematics", actions.choose_kinematics),
-    ("tool offset", offsets.set_tool_length),
-    ("coordinates", offsets.choose_coordinates),
-    ("path", actions.choose_path),
-    ("nonmodal", offsets.change_data),
-    ("nonmodal", offsets.shift_zero),
-    (None, offsets.report_offsets),
-    ("nonmodal", offsets.store_position),
-    (None, aim),
-    ("nonmodal", go_home),
-    (None, move),
-    (None, _check_unused),
+Step = Callable[[Work], Refused | None]
+
+STEPS: tuple[tuple[tuple[Group, ...], Step], ...] = (
+    ((), announce),
+    (("macro",), macros.check_call),
+    ((), choose_frame),
+    ((), number_line),
+    (("tool",), switches.check_tool_words),
+    ((), set_feed),
+    ((), set_speed),
+    (("tool",), switches.select_tool),
+    (("io",), switches.switch_pins),
+    (("tool",), switches.change_tool),
+    (("spindle",), switches.turn_spindle),
+    (("modal state",), switches.save_modes),
+    (("coolant",), switches.switch_coolant),
+    (("overrides",), switches.allow_overrides),
+    (("nonmodal",), switches.dwell),
+    ((), convert_units),
+    (("scaling",), offsets.scale),
+    (("scaling",), offsets.apply_scaling),
+    (("kinematics",), switches.choose_kinematics),
+    (("tool offset",), offsets.set_tool_length),
+    (("coordinates",), offsets.choose_coordinates),
+    (("path",), switches.choose_path),
+    (("nonmodal",), offsets.change_data),
+    (("nonmodal",), offsets.shift_zero),
+    (("tool offset", "coordinates", "nonmodal"), offsets.report_offsets),
+    (("nonmodal",), offsets.store_position),
+    ((), aim),
+    (("nonmodal",), go_home),
+    ((), move),
+    ((), _check_unused),
 )
-"""The steps of a block in their order, each with the group that it needs (None: always)."""
+"""The steps of a block in their order, each with the groups that it is for (none: every block)."""

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from understudy.errors import Refused
 from understudy.gcode import error_numbers
-from understudy.gcode.actions import Work
 from understudy.gcode.blocks import TAKES_M_WORDS
 from understudy.gcode.modal import ModalCall
+from understudy.gcode.work import Work
 
 LAST_NUMBER = 65535
 BUILT_IN = range(1, 8)
@@ -22,8 +22,16 @@ LAST_PARAMETER = 5000
 MOST_CALLS = 100
 """Calls of G66 that are active at once: as many as the memory of a controller holds, about."""
 CHECKED_GROUPS = (
-    "macro", "nonmodal", "motion", "plane", "distance", "feed mode", "units", "scaling", "tool",
-)  # fmt: skip
+    "macro",
+    "nonmodal",
+    "motion",
+    "plane",
+    "distance",
+    "feed mode",
+    "units",
+    "scaling",
+    "tool",
+)
 """Groups of commands that the firmware still checks in a line with a macro call."""
 CALLED_AFTER = ("G0", "G1")
 """Motions after which G66 calls its macro."""

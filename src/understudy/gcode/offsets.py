@@ -1,19 +1,52 @@
-"""Steps that change zeros: coordinate systems, G10, G92, tool length and the stored positions."""
+"""Steps that change the meaning of coordinates: scaling, coordinate systems, G10, G92, tool length
+and the stored positions."""
 
 from msgspec.structs import replace
 
 from understudy.errors import Refused
 from understudy.gcode import error_numbers
-from understudy.gcode.actions import Work, known_tools, six
 from understudy.gcode.blocks import COORDINATE_SYSTEMS
 from understudy.gcode.dialect import ZERO
-from understudy.gcode.modal import Tool, work_offset
-from understudy.gcode.requests import OffsetsChanged, SetHome
+from understudy.gcode.modal import Scaling, Tool, work_offset
+from understudy.gcode.requests import OffsetsChanged, ScalingChanged, SetHome
+from understudy.gcode.switches import known_tools
+from understudy.gcode.work import Work, six
 
 _G59_3 = COORDINATE_SYSTEMS.index("G59.3")
 _TO_TABLE = (1, 10, 11)
 NO_TOOL = Tool(0)
 _OFFSET_FIELDS = frozenset({"offsets", "coordinates", "g92", "tool_length"})
+
+
+def scale(work: Work) -> Refused | None:
+    """G51: the axis words are the factors, in inches if G20 is active; G50: no scaling.
+
+    The firmware keeps the factors also if a later step refuses the line.
+    """
+    if not work.command("scaling"):
+        return None
+    old = work.old.scaling
+    new = Scaling()
+    if work.command("scaling") == "G51":
+        if not work.named:
+            return work.refuse(error_numbers.NO_AXIS_WORDS, "G51", "needs factors: axis words")
+        factors = [work.named.get(axis, factor) for axis, factor in enumerate(old.factors)]
+        new = Scaling(six(factors), active=True)
+        work.named.clear()
+        work.use(work.dialect.letters)
+    if new.letters or new.letters != old.letters:
+        work.requests.append(ScalingChanged())
+        work.kept_requests.append(ScalingChanged())
+    work.keep(scaling=new)
+    return None
+
+
+def apply_scaling(work: Work) -> Refused | None:
+    """Scales the axis words of the line: all of them, also those of G10, G92 and G43.1."""
+    if work.scaling.active:
+        for axis, value in work.named.items():
+            work.named[axis] = work.exact(value * work.scaling.factors[axis])
+    return None
 
 
 def choose_coordinates(work: Work) -> Refused | None:

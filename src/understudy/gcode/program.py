@@ -98,11 +98,7 @@ def read(data: bytes, spelling: Spelling | None = None) -> ProgramWords:
 
 
 def read_in_parts(
-    data: bytes,
-    spelling: Spelling,
-    *,
-    at_once: int = LINES_AT_ONCE,
-    piece_bytes: int = PIECE_BYTES,
+    data: bytes, spelling: Spelling, *, at_once: int = LINES_AT_ONCE, piece_bytes: int = PIECE_BYTES
 ) -> Iterator[ProgramWords]:
     """The words of a program, some thousand lines at a time: memory and the time of a step are
     bounded."""
@@ -143,14 +139,35 @@ def _words(
     codes, places = np.zeros(lines, np.int32), np.zeros(lines, np.int32)
     marks = np.zeros(lines, np.uint8)
     count = tokenize_lines(
-        source, starts, stops,
-        spelling.single, spelling.checksum, spelling.block_delete, spelling.longest,
-        letters, values, columns, first, codes, places, marks,
-    )  # fmt: skip
+        source,
+        starts,
+        stops,
+        spelling.single,
+        spelling.checksum,
+        spelling.block_delete,
+        spelling.longest,
+        letters,
+        values,
+        columns,
+        first,
+        codes,
+        places,
+        marks,
+    )
     return ProgramWords(
-        data, spelling, letters[:count], values[:count], columns[:count],
-        first, starts, stops, codes, places, marks, before,
-    )  # fmt: skip
+        data,
+        spelling,
+        letters[:count],
+        values[:count],
+        columns[:count],
+        first,
+        starts,
+        stops,
+        codes,
+        places,
+        marks,
+        before,
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -367,9 +384,7 @@ def forms(words: ProgramWords) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     leads = np.empty(len(words), np.int64)
     size = 1 << (2 * len(words)).bit_length()
     table = np.full(size, -1, np.int64)
-    count = number_forms(
-        words.letters, words.values, words.first, words.marks, table, form, leads
-    )  # fmt: skip
+    count = number_forms(words.letters, words.values, words.first, words.marks, table, form, leads)
     return form, leads[:count]
 
 

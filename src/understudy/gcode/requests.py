@@ -241,8 +241,29 @@ class ProgramEnd(Struct, frozen=True, tag=True):
 
 
 Request = (
-    AxisMove | AxisArc | JointMove | LineMove | ArcMove | JointArc | Probe | GoHome | SetHome
-    | Message | Dwell | SetOutput | SetAnalog | WaitInput | Spindle | Coolant
-    | ToolSelect | ToolChange | Overrides | OffsetsChanged | ScalingChanged
-    | PathMode | KinematicsMode | ProgramPause | ProgramEnd
-)  # fmt: skip
+    AxisMove
+    | AxisArc
+    | JointMove
+    | LineMove
+    | ArcMove
+    | JointArc
+    | Probe
+    | GoHome
+    | SetHome
+    | Message
+    | Dwell
+    | SetOutput
+    | SetAnalog
+    | WaitInput
+    | Spindle
+    | Coolant
+    | ToolSelect
+    | ToolChange
+    | Overrides
+    | OffsetsChanged
+    | ScalingChanged
+    | PathMode
+    | KinematicsMode
+    | ProgramPause
+    | ProgramEnd
+)

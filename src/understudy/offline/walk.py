@@ -25,7 +25,6 @@ from understudy.gcode import (
     interpret,
     requests,
 )
-from understudy.gcode.actions import LAST_LINE_NUMBER
 from understudy.gcode.blocks import Group
 from understudy.gcode.dialect import MM_PER_INCH, Axes, Dialect
 from understudy.gcode.meaning import (
@@ -54,6 +53,7 @@ from understudy.gcode.requests import (
     ToolChange,
     WaitInput,
 )
+from understudy.gcode.work import LAST_LINE_NUMBER
 from understudy.motion.lines import seam
 from understudy.motion.parts import PartPlanner
 from understudy.motion.path import Floats, Path
