@@ -148,9 +148,18 @@ def traced_arm(chain: Chain, limits: Limits, frames: Frames) -> TracedArm | None
         return None
     left, right = arm.ends(Frames(np.eye(4), frames.tool))
     parts = (
-        chain.rest, chain.slides, chain.tip @ frames.tool, left, right, arm.geometry,
-        chain.lower, chain.upper, limits.velocity, limits.acceleration, limits.jerk,
-    )  # fmt: skip
+        chain.rest,
+        chain.slides,
+        chain.tip @ frames.tool,
+        left,
+        right,
+        arm.geometry,
+        chain.lower,
+        chain.upper,
+        limits.velocity,
+        limits.acceleration,
+        limits.jerk,
+    )
     # Copies, because read-only or non-contiguous arrays would compile the kernel again.
     return TracedArm(*(np.array(part, dtype=np.float64, order="C") for part in parts))
 
@@ -325,8 +334,7 @@ def path_through(
     )
     slope, bend = greatest_slopes(shape, h), greatest_bends(shape, h)
     fastest = np.minimum(
-        _least(limits.velocity, slope),
-        np.sqrt(_least(CURVATURE_SHARE * limits.acceleration, bend)),
+        _least(limits.velocity, slope), np.sqrt(_least(CURVATURE_SHARE * limits.acceleration, bend))
     )
     fastest = np.minimum(fastest, HIGHEST_OVERRIDE * feed)
     left = limits.acceleration - bend * fastest[:, None] ** 2

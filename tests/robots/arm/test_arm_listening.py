@@ -27,10 +27,7 @@ def test_the_status_is_reported_only_when_it_changes() -> None:
     controller.home()
     controller.run_until_idle()
     controller.emergency_stop()
-    reported = [
-        (s.connected, s.enabled, s.moving, s.error, s.homed, s.state)
-        for s in seen
-    ]  # fmt: skip
+    reported = [(s.connected, s.enabled, s.moving, s.error, s.homed, s.state) for s in seen]
     assert reported == [
         (True, False, False, False, False, "Idle"),
         (True, True, False, False, False, "Idle"),

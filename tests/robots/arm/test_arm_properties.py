@@ -45,7 +45,7 @@ LINES = st.one_of(
     st.sampled_from(["M0", "M3", "M5", "M7", "G61", "G64", "G28", "M2", ""]),
     st.builds("M429 G91 G1 X{} Y{} C{} F6000".format, whole(-40, 40), whole(-90, 90), whole(-9, 9)),
     st.sampled_from(["G0 A300", "G0 X400 Z500", "G90", "M428", "G17 G2 I20 F6000"]),
-)  # fmt: skip
+)
 DEEDS: st.SearchStrategy[Deed] = st.one_of(
     st.tuples(st.just("send_gcode"), st.tuples(LINES)),
     st.tuples(st.just("send_gcode"), st.tuples(LINES)),

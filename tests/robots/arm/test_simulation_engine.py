@@ -92,9 +92,14 @@ def test_a_cell_without_an_arm_is_refused() -> None:
 
 def test_the_document_s_names_configure_a_controller() -> None:
     config = SimulationConfig(
-        update_rate_hz=100, time_scale=2.0, max_velocity=[0.1] * 6, max_acceleration=[10.0] * 6,
-        command_delay_ms=7.0, joint_friction=[0.1] * 6, enable_dynamics=True,
-    )  # fmt: skip
+        update_rate_hz=100,
+        time_scale=2.0,
+        max_velocity=[0.1] * 6,
+        max_acceleration=[10.0] * 6,
+        command_delay_ms=7.0,
+        joint_friction=[0.1] * 6,
+        enable_dynamics=True,
+    )
     arm = VirtualController(config)
     arm.connect()
     arm.enable()

@@ -82,9 +82,20 @@ def cause(bench: Bench, event: Event) -> None:
 
 
 COMMANDS: tuple[Event, ...] = (
-    "jog", "home", "hold", "start", "door", "check", "sleep", "unlock", "stop", "reset",
-    "emergency stop", "inhibit", "permit",
-)  # fmt: skip
+    "jog",
+    "home",
+    "hold",
+    "start",
+    "door",
+    "check",
+    "sleep",
+    "unlock",
+    "stop",
+    "reset",
+    "emergency stop",
+    "inhibit",
+    "permit",
+)
 
 
 @pytest.mark.parametrize("event", COMMANDS)

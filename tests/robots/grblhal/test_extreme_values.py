@@ -19,12 +19,13 @@ EXTREMES = {
     "scaled": ["G51 X9999 Y9999", *FAR],
     "scaled jog": ["G51 X9999", "$J=X99999999 F1"],
     "scaled spline": [
-        "G51 X9999 Y9999", "G5 I9999999 J9999999 P9999999 Q9999999 X9999999 Y9999999 F1"
+        "G51 X9999 Y9999",
+        "G5 I9999999 J9999999 P9999999 Q9999999 X9999999 Y9999999 F1",
     ],
     "scaled holes": ["G91 G51 X9999 Z9999", "G81 X99999999 Z-9999999 R9999999 F1 L255"],
     "many plunges": ["G83 Z-60 R0 Q0.05 F1 L255"],
     "long dwells": ["G82 Z-1 R1 P99999999 F100 L200"],
-}  # fmt: skip
+}
 BEYOND = {
     "plunges too small for single precision": ["G83 Z99999992 R99999999 Q1 F100"],
     "plunges too small at the depth": ["G83 Z-99999999 R-99999900 Q1 F100"],
@@ -32,9 +33,10 @@ BEYOND = {
     "scaled jog": ["G51 X99999999", "$J=X99999999 F1000"],
     "scaled offset": ["G51 Z99999999", "G43.1 Z99999999", "G0 Z1"],
     "bends of a spline": [
-        "G51 X99999999 Y99999999", "G5 I9999999 J9999999 P9999999 Q9999999 X99 Y99 F1000"
+        "G51 X99999999 Y99999999",
+        "G5 I9999999 J9999999 P9999999 Q9999999 X99 Y99 F1000",
     ],
-}  # fmt: skip
+}
 
 
 def send(lines: list[str]) -> Bench:

@@ -477,16 +477,29 @@ class TestFailures:
             st.one_of(
                 st.binary(max_size=80),
                 st.sampled_from(
-                    [b"ok\r\n", b"error:9\r\n", b"ALARM:1\r\n", b"GrblHAL\r\n", b"[MSG:Stop]\r\n",
-                     IDLE.encode() + b"\r\n", RUN.encode() + b"\r\n", b"[GC:G0]\r\n", b"$110=0\r\n",
-                     b"$120=0\r\n", b"[OPT:V,0,0,0]\r\n", b"[AUX IO:9]\r\n", b"<Idle|Bf:|FS:x>\r\n",
-                     b"<Hold:0|MPos:1,2|Bf:-1,5>\r\n", INFO.encode() + b"\r\n"]
+                    [
+                        b"ok\r\n",
+                        b"error:9\r\n",
+                        b"ALARM:1\r\n",
+                        b"GrblHAL\r\n",
+                        b"[MSG:Stop]\r\n",
+                        IDLE.encode() + b"\r\n",
+                        RUN.encode() + b"\r\n",
+                        b"[GC:G0]\r\n",
+                        b"$110=0\r\n",
+                        b"$120=0\r\n",
+                        b"[OPT:V,0,0,0]\r\n",
+                        b"[AUX IO:9]\r\n",
+                        b"<Idle|Bf:|FS:x>\r\n",
+                        b"<Hold:0|MPos:1,2|Bf:-1,5>\r\n",
+                        INFO.encode() + b"\r\n",
+                    ]
                 ),
             ),
             max_size=30,
         ),
         st.lists(st.sampled_from("gjshrepdc"), max_size=10),
-    )  # fmt: skip
+    )
     def test_no_received_bytes_raise(self, received: list[bytes], requests: list[str]) -> None:
         peer = Peer()
         deed: dict[str, Callable[[int], object]] = {
@@ -636,9 +649,9 @@ class TestSnapshot:
         state = msgspec.json.decode(msgspec.json.encode(peer.driver.save()))
         peer.driver.load(state)
         peer.advance(0.0)
-        assert peer.ended == [(ticket, Refused(
-            "a real controller cannot be restored from a snapshot"
-        ))]  # fmt: skip
+        assert peer.ended == [
+            (ticket, Refused("a real controller cannot be restored from a snapshot"))
+        ]
         assert peer.status.state == "Unknown"
         assert peer.driver.wanted() is not None, "it connects again"
 

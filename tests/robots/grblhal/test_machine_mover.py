@@ -35,10 +35,17 @@ def circle(radius: float, angle: float, **more: object) -> AxisArc:
     """An arc from the origin around a centre on the X axis."""
     end = radius - radius * np.exp(1j * angle)
     target = (float(end.real), float(end.imag), 0.0, 0.0, 0.0, 0.0)
-    return AxisArc(**{  # type: ignore[arg-type]
-        "target": target, "plane": (0, 1), "centre": (radius, 0.0), "radius": radius,
-        "angle": angle, "feed": 600.0, **more,
-    })  # fmt: skip
+    return AxisArc(
+        **{  # type: ignore[arg-type]
+            "target": target,
+            "plane": (0, 1),
+            "centre": (radius, 0.0),
+            "radius": radius,
+            "angle": angle,
+            "feed": 600.0,
+            **more,
+        }
+    )
 
 
 # ── lines ──

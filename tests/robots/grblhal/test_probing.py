@@ -85,8 +85,10 @@ def test_the_tool_setter_is_higher_than_the_table_and_round() -> None:
 def test_a_move_that_touches_nothing_is_alarm_5() -> None:
     bench = bench_at()
     assert bench.ask("G38.2 Z-0.5 F600") == [
-        "ALARM:5", "[PRB:0.000,0.000,-0.500,0.000,0.000,0.000:0]", "ok",
-    ]  # fmt: skip
+        "ALARM:5",
+        "[PRB:0.000,0.000,-0.500,0.000,0.000,0.000:0]",
+        "ok",
+    ]
 
 
 def test_a_touching_probe_cannot_search() -> None:

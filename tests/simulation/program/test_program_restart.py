@@ -64,9 +64,21 @@ def test_a_start_before_an_absolute_target_is_accepted_despite_later_relative_mo
 # ── what earlier lines have switched on ──
 
 SEAM = (
-    "G21 G90", "G0 X450 Y-100 Z450 A180 B0 C0", "M7", "G4 P0.5", "G1 Z350 F6000",
-    "M68 E0 Q4", "M3 S50", "M66 P0 L3 Q7", "G1 Y0 F600", "G4 P2", "G1 Y100", "M5", "M9", "G0 Z450",
-)  # fmt: skip
+    "G21 G90",
+    "G0 X450 Y-100 Z450 A180 B0 C0",
+    "M7",
+    "G4 P0.5",
+    "G1 Z350 F6000",
+    "M68 E0 Q4",
+    "M3 S50",
+    "M66 P0 L3 Q7",
+    "G1 Y0 F600",
+    "G4 P2",
+    "G1 Y100",
+    "M5",
+    "M9",
+    "G0 Z450",
+)
 
 
 def switched(first: int, *lines: str) -> tuple[Switched, ...]:
@@ -92,9 +104,13 @@ def test_the_process_is_restored_at_the_start_of_the_line_with_its_waits() -> No
     """Not the dwell of line 10: it was no wait for the arc."""
     assert restored(11, *SEAM) == [
         "G1 X450 Y0 Z350 A180 B0 C0",
-        "M7", "G4 P0.5", "M68 E0 Q4", "M3 S50", "M66 P0 L3 Q7",
+        "M7",
+        "G4 P0.5",
+        "M68 E0 Q4",
+        "M3 S50",
+        "M66 P0 L3 Q7",
         "G1",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_switch_on_a_line_that_moves_is_restored_without_the_move() -> None:

@@ -251,8 +251,14 @@ def test_line_by_line() -> None:
         lines.append((bench.reading.line, bench.reading.state))
         if bench.reading.state == "done":
             break
-    assert lines == [(1, "paused"), (3, "paused"), (4, "paused"), (5, "paused"), (6, "paused"),
-                     (7, "done")]  # fmt: skip
+    assert lines == [
+        (1, "paused"),
+        (3, "paused"),
+        (4, "paused"),
+        (5, "paused"),
+        (6, "paused"),
+        (7, "done"),
+    ]
 
 
 def test_a_stepped_run_can_be_resumed_to_its_end() -> None:

@@ -39,7 +39,7 @@ from understudy.ports.refusals import (
     NOT_CONNECTED,
     NOT_ENABLED,
     STOPPED,
-)  # fmt: skip
+)
 from understudy.ports.tools import ChangesTools, ToolTable
 from understudy.robots.arm import FAULTS
 from understudy.robots.arm.drives import (

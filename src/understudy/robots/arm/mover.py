@@ -175,9 +175,14 @@ class ArmMover:
             rows = slice(first, first + CHORDS_AT_ONCE)
             through, paces = arc.through[rows], arc.paces[rows]
             part = lines(
-                start, through, self.limits, feed=paces, deviation=self.deviation, exact=exact,
+                start,
+                through,
+                self.limits,
+                feed=paces,
+                deviation=self.deviation,
+                exact=exact,
                 line=line,
-            )  # fmt: skip
+            )
             yield self._limited(part)
             start = through[-1]
 

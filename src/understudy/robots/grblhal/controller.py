@@ -13,13 +13,33 @@ from understudy.gcode.dialect import ZERO, Axes
 from understudy.gcode.modal import Modal
 
 Event = Literal[
-    "resumed", "restoring spindle", "door", "stop", "program end", "unlocked", "restored",
-    "enabled", "disabled",
-    "critical", "estop", "motor fault", "homing required", "limits engaged", "homed",
-]  # fmt: skip
+    "resumed",
+    "restoring spindle",
+    "door",
+    "stop",
+    "program end",
+    "unlocked",
+    "restored",
+    "enabled",
+    "disabled",
+    "critical",
+    "estop",
+    "motor fault",
+    "homing required",
+    "limits engaged",
+    "homed",
+]
 Field = Literal[
-    "overrides", "spindle", "coolant", "tool", "offset", "system", "scaling", "input", "homed",
-]  # fmt: skip
+    "overrides",
+    "spindle",
+    "coolant",
+    "tool",
+    "offset",
+    "system",
+    "scaling",
+    "input",
+    "homed",
+]
 """Fields of a status report that the next report must contain."""
 Override = Literal["feed", "rapid", "spindle"]
 Toggle = Literal["flood", "mist", "optional stop", "single block", "block delete", "spindle"]
@@ -50,9 +70,20 @@ class Notice(Struct, frozen=True):
     """
 
     kind: Literal[
-        "answer", "alarm", "reset", "event", "message", "startup", "probe", "report", "changed",
-        "flush", "void", "settled", "status",
-    ]  # fmt: skip
+        "answer",
+        "alarm",
+        "reset",
+        "event",
+        "message",
+        "startup",
+        "probe",
+        "report",
+        "changed",
+        "flush",
+        "void",
+        "settled",
+        "status",
+    ]
     code: int = 0
     text: str = ""
 

@@ -83,8 +83,10 @@ OVERRIDES: dict[int, tuple[Override, int, bool]] = {
 """Byte → override, percent, and whether the percent is added to the present value."""
 
 OVERRIDE_RANGES: dict[Override, tuple[int, int]] = {
-    "feed": (10, 200), "rapid": (5, 100), "spindle": (10, 200),
-}  # fmt: skip
+    "feed": (10, 200),
+    "rapid": (5, 100),
+    "spindle": (10, 200),
+}
 """Per cent."""
 
 TOGGLES: dict[int, Toggle] = {
@@ -115,8 +117,11 @@ class AlarmCode:
 
 
 CRITICAL_ALARMS = (
-    AlarmCode.HARD_LIMIT, AlarmCode.SOFT_LIMIT, AlarmCode.ESTOP, AlarmCode.MOTOR_FAULT,
-)  # fmt: skip
+    AlarmCode.HARD_LIMIT,
+    AlarmCode.SOFT_LIMIT,
+    AlarmCode.ESTOP,
+    AlarmCode.MOTOR_FAULT,
+)
 """Alarms after which only a reset is accepted."""
 
 

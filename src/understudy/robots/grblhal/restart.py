@@ -18,9 +18,16 @@ from understudy.gcode.program import ProgramLine
 from understudy.ports.program import Switched
 
 MODES: tuple[Group, ...] = (
-    "units", "distance", "plane", "feed mode", "coordinates", "path", "retract", "overrides",
+    "units",
+    "distance",
+    "plane",
+    "feed mode",
+    "coordinates",
+    "path",
+    "retract",
+    "overrides",
     "kinematics",
-)  # fmt: skip
+)
 STORING: tuple[Group, ...] = ("tool", "tool offset", "scaling")
 HERE = ("G92", "G28.1", "G30.1")
 """Commands that store the position of the robot."""

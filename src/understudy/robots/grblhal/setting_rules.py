@@ -106,13 +106,11 @@ _RULES: Mapping[int, Callable[[int, float, Values], Stored]] = {
     **dict.fromkeys((SettingNumber.SOFT_LIMITS, SettingNumber.JOG_LIMITS), _needs_homing),
     SettingNumber.HOMING_CYCLE: _homing,
     SettingNumber.RESET_ACTIONS: _reset_actions,
-    **dict.fromkeys(
-        (SettingNumber.HOMING_FEED_RATE, SettingNumber.HOMING_SEEK_RATE), _homing_rate
-    ),
+    **dict.fromkeys((SettingNumber.HOMING_FEED_RATE, SettingNumber.HOMING_SEEK_RATE), _homing_rate),
     SettingNumber.PARKING: _parking,
     SettingNumber.ROTARY_OPTIONS: _rotary,
     **dict.fromkeys(
         (SettingNumber.SPINDLE_DELAY, SettingNumber.SPINDLE_OFF_DELAY, SettingNumber.COOLANT_DELAY),
         _milliseconds,
     ),
-}  # fmt: skip
+}

@@ -101,12 +101,19 @@ SETTINGS: Mapping[int, SettingRow] = {
     5: SettingRow(LIMITS, "Invert limit inputs", "", MASK, 0),
     6: SettingRow(PROBING, "Invert probe inputs", "", BITS, 0, "Probe"),
     9: SettingRow(
-        SPINDLE, "PWM spindle options", "", SWITCHED_BITS, 1,
-        "Enable,RPM controls spindle enable signal,Disable laser mode capability,"
-        "Enable ramping",
+        SPINDLE,
+        "PWM spindle options",
+        "",
+        SWITCHED_BITS,
+        1,
+        "Enable,RPM controls spindle enable signal,Disable laser mode capability,Enable ramping",
     ),
     10: SettingRow(
-        GENERAL, "Status report options", "", BITS, 511,
+        GENERAL,
+        "Status report options",
+        "",
+        BITS,
+        511,
         "Position in machine coordinate,Buffer state,Line numbers,Feed & speed,Pin state,"
         "Work coordinate offset,Overrides,Probe coordinates,Buffer sync on WCO change,"
         "Parser state,Alarm substatus,Run substatus,Enable when homing,Distance-to-go",
@@ -117,31 +124,32 @@ SETTINGS: Mapping[int, SettingRow] = {
     14: SettingRow(CONTROL, "Invert control inputs", "", BITS, 0, "N/A,N/A,N/A,Safety door"),
     15: SettingRow(COOLANT, "Invert coolant outputs", "", BITS, 0, "Flood,Mist"),
     17: SettingRow(
-        CONTROL, "Pullup disable control inputs", "", BITS, 0,
-        "N/A,N/A,N/A,Safety door",
+        CONTROL, "Pullup disable control inputs", "", BITS, 0, "N/A,N/A,N/A,Safety door"
     ),
     18: SettingRow(LIMITS, "Pullup disable limit inputs", "", MASK, 0),
     19: SettingRow(PROBING, "Pullup disable probe inputs", "", BITS, 0, "Probe"),
     20: SettingRow(LIMITS, "Soft limits enable", "", BOOL, 0),
     21: SettingRow(
-        LIMITS, "Hard limits enable", "", SWITCHED_BITS, 0,
+        LIMITS,
+        "Hard limits enable",
+        "",
+        SWITCHED_BITS,
+        0,
         "Enable,Strict mode,Disable for rotary axes",
     ),
     22: SettingRow(
-        HOMING, "Homing cycle", "", SWITCHED_BITS, 0,
+        HOMING,
+        "Homing cycle",
+        "",
+        SWITCHED_BITS,
+        0,
         "Enable,Enable single axis commands,Homing on startup required,"
         "Set machine origin to 0,Two switches shares one input,Allow manual,Override locks,"
         "N/A,N/A,Per axis feedrates,Run startup scripts only on homing completed",
     ),
     23: SettingRow(HOMING, "Homing direction invert", "", MASK, 0),
-    24: SettingRow(
-        HOMING, "Homing locate feed rate", "mm/min", DECIMAL, 25.0,
-        "#####0.0",
-    ),
-    25: SettingRow(
-        HOMING, "Homing search seek rate", "mm/min", DECIMAL, 500.0,
-        "#####0.0",
-    ),
+    24: SettingRow(HOMING, "Homing locate feed rate", "mm/min", DECIMAL, 25.0, "#####0.0"),
+    25: SettingRow(HOMING, "Homing search seek rate", "mm/min", DECIMAL, 500.0, "#####0.0"),
     26: SettingRow(HOMING, "Homing switch debounce delay", "milliseconds", WHOLE, 250, "##0"),
     27: SettingRow(HOMING, "Homing switch pull-off distance", "mm", DECIMAL, 1.0, "#####0.000"),
     28: SettingRow(GENERAL, "G73 Retract distance", "mm", DECIMAL, 0.1, "#####0.000"),
@@ -151,22 +159,23 @@ SETTINGS: Mapping[int, SettingRow] = {
     32: SettingRow(GENERAL, "Mode of operation", "", CHOICE, 0, "Normal,Laser mode,Lathe mode"),
     33: SettingRow(SPINDLE, "Spindle PWM frequency", "Hz", DECIMAL, 5000.0, "#####0"),
     34: SettingRow(
-        SPINDLE, "Spindle PWM off value", "percent", DECIMAL, 0.0,
-        "##0.0", highest="100",
+        SPINDLE, "Spindle PWM off value", "percent", DECIMAL, 0.0, "##0.0", highest="100"
     ),
     35: SettingRow(
-        SPINDLE, "Spindle PWM min value", "percent", DECIMAL, 0.0,
-        "##0.0", highest="100",
+        SPINDLE, "Spindle PWM min value", "percent", DECIMAL, 0.0, "##0.0", highest="100"
     ),
     36: SettingRow(
-        SPINDLE, "Spindle PWM max value", "percent", DECIMAL, 100.0,
-        "##0.0", highest="100",
+        SPINDLE, "Spindle PWM max value", "percent", DECIMAL, 100.0, "##0.0", highest="100"
     ),
     37: SettingRow(STEPPER, "Steppers to keep enabled", "", MASK, 0),
     39: SettingRow(GENERAL, "Enable legacy RT commands", "", BOOL, 1),
     40: SettingRow(JOGGING, "Limit jog commands", "", BOOL, 0),
     41: SettingRow(
-        DOOR, "Parking cycle", "", SWITCHED_BITS, 0,
+        DOOR,
+        "Parking cycle",
+        "",
+        SWITCHED_BITS,
+        0,
         "Enable,Deactivate upon init,Enable parking override control",
     ),
     42: SettingRow(DOOR, "Parking axis", "", CHOICE, 2, "X,Y,Z"),
@@ -183,78 +192,124 @@ SETTINGS: Mapping[int, SettingRow] = {
     59: SettingRow(DOOR, "Parking fast rate", "mm/min", DECIMAL, 500.0, "###0.0"),
     60: SettingRow(GENERAL, "Restore overrides", "", BOOL, 0),
     61: SettingRow(
-        DOOR, "Safety door options", "", BITS, 0,
-        "Ignore when idle,Keep coolant state on door open",
+        DOOR, "Safety door options", "", BITS, 0, "Ignore when idle,Keep coolant state on door open"
     ),
     62: SettingRow(GENERAL, "Sleep enable", "", BOOL, 0),
     63: SettingRow(
-        GENERAL, "Feed hold actions", "", BITS, 3,
+        GENERAL,
+        "Feed hold actions",
+        "",
+        BITS,
+        3,
         "Disable laser during hold,Restore spindle and coolant state on resume,"
         "Set RPM to minimum (except for laser M4)",
     ),
     64: SettingRow(GENERAL, "Force init alarm", "", BOOL, 0),
     65: SettingRow(
-        PROBING, "Probing options", "", BITS, 0,
-        "Allow feed override,Apply soft limits",
+        PROBING, "Probing options", "", BITS, 0, "Allow feed override,Apply soft limits"
     ),
     **_per_axis(),
     341: SettingRow(
-        TOOLS, "Tool change mode", "", CHOICE, 0,
-        "Normal,Manual touch off,Manual touch off @ G59.3,Automatic touch off @ G59.3,"
-        "Ignore M6",
+        TOOLS,
+        "Tool change mode",
+        "",
+        CHOICE,
+        0,
+        "Normal,Manual touch off,Manual touch off @ G59.3,Automatic touch off @ G59.3,Ignore M6",
     ),
     342: SettingRow(TOOLS, "Tool change probing distance", "mm", DECIMAL, 30.0, "#####0.0"),
     343: SettingRow(TOOLS, "Tool change locate feed rate", "mm/min", DECIMAL, 25.0, "#####0.0"),
     344: SettingRow(TOOLS, "Tool change search seek rate", "mm/min", DECIMAL, 200.0, "#####0.0"),
     345: SettingRow(TOOLS, "Tool change probe pull-off rate", "mm/min", DECIMAL, 200.0, "#####0.0"),
     346: SettingRow(
-        TOOLS, "Tool change options", "", BITS, 1,
+        TOOLS,
+        "Tool change options",
+        "",
+        BITS,
+        1,
         "Restore position after M6,Change tool at G30,Fast probe pull off",
     ),
     376: SettingRow(STEPPER, "Rotary axes", "", BITS, 7, "A-Axis,B-Axis,C-Axis"),
     384: SettingRow(GENERAL, "Disable G92 persistence", "", BOOL, 0),
     392: SettingRow(
-        DOOR, "Spindle on delay", "s", DECIMAL, 4.0,
-        "#0.0", lowest="0.5", highest="20", zero=True,
+        DOOR, "Spindle on delay", "s", DECIMAL, 4.0, "#0.0", lowest="0.5", highest="20", zero=True
     ),
     393: SettingRow(
-        DOOR, "Coolant on delay", "s", DECIMAL, 1.0,
-        "#0.0", lowest="0.5", highest="20", zero=True,
+        DOOR, "Coolant on delay", "s", DECIMAL, 1.0, "#0.0", lowest="0.5", highest="20", zero=True
     ),
     394: SettingRow(
-        SPINDLE, "Spindle on delay", "s", DECIMAL, 0.0,
-        "#0.0", lowest="0.5", highest="20", zero=True,
+        SPINDLE,
+        "Spindle on delay",
+        "s",
+        DECIMAL,
+        0.0,
+        "#0.0",
+        lowest="0.5",
+        highest="20",
+        zero=True,
     ),
     398: SettingRow(
-        GENERAL, "Planner buffer blocks", "", WHOLE, 100,
-        "####0", lowest="30", highest="1000", reboot=True,
+        GENERAL,
+        "Planner buffer blocks",
+        "",
+        WHOLE,
+        100,
+        "####0",
+        lowest="30",
+        highest="1000",
+        reboot=True,
     ),
     481: SettingRow(
-        GENERAL, "Autoreport interval", "ms", WHOLE, 0,
-        "###0", lowest="100", highest="1000", reboot=True, zero=True,
+        GENERAL,
+        "Autoreport interval",
+        "ms",
+        WHOLE,
+        0,
+        "###0",
+        lowest="100",
+        highest="1000",
+        reboot=True,
+        zero=True,
     ),
     485: SettingRow(TOOLS, "Keep tool number over reboot", "", BOOL, 0),
     486: SettingRow(GENERAL, "Lock coordinate systems", "", BITS, 0, "G59.1,G59.2,G59.3"),
     538: SettingRow(STEPPER, "Fast rotary go to G28", "", BITS, 0, "A-Axis,B-Axis,C-Axis"),
     539: SettingRow(
-        SPINDLE, "Spindle off delay", "s", DECIMAL, 0.0,
-        "#0.0", lowest="0.5", highest="20", zero=True,
+        SPINDLE,
+        "Spindle off delay",
+        "s",
+        DECIMAL,
+        0.0,
+        "#0.0",
+        lowest="0.5",
+        highest="20",
+        zero=True,
     ),
     673: SettingRow(
-        COOLANT, "Coolant on delay", "s", DECIMAL, 0.0,
-        "#0.0", lowest="0.5", highest="20", zero=True,
+        COOLANT,
+        "Coolant on delay",
+        "s",
+        DECIMAL,
+        0.0,
+        "#0.0",
+        lowest="0.5",
+        highest="20",
+        zero=True,
     ),
     676: SettingRow(
-        GENERAL, "Reset actions", "", BITS, 15,
+        GENERAL,
+        "Reset actions",
+        "",
+        BITS,
+        15,
         "Clear homed status if position was lost,Clear offsets (except G92),"
         "Clear rapids override,Clear feed override",
     ),
     680: SettingRow(STEPPER, "Stepper enable delay", "ms", WHOLE, 0, "##0", highest="500"),
     701: SettingRow(
-        GENERAL, "Rotary options", "", SWITCHED_BITS, 0,
-        "Fix feedrate,Revert metric conversion",
+        GENERAL, "Rotary options", "", SWITCHED_BITS, 0, "Fix feedrate,Revert metric conversion"
     ),
-}  # fmt: skip
+}
 
 GROUPS = {
     0: "Root",

@@ -274,9 +274,16 @@ class ProgramRun:
         ours = self._state
         elapsed = seconds(until - ours.started)
         return Reading(
-            ours.name, state, line, len(self._lines), ours.error, ours.step, elapsed,
-            self._checksum, ours.warning,
-        )  # fmt: skip
+            ours.name,
+            state,
+            line,
+            len(self._lines),
+            ours.error,
+            ours.step,
+            elapsed,
+            self._checksum,
+            ours.warning,
+        )
 
     # ── part ──
 

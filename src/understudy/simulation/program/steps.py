@@ -114,8 +114,14 @@ Step = (
 )
 
 EXECUTED_IN_CHECK = (
-    ProgramEnd, OffsetsChanged, ScalingChanged, Overrides, SetOutput, SetAnalog, WaitInput,
-)  # fmt: skip
+    ProgramEnd,
+    OffsetsChanged,
+    ScalingChanged,
+    Overrides,
+    SetOutput,
+    SetAnalog,
+    WaitInput,
+)
 """Requests that are carried out for a line in check mode: the firmware moves nothing, leaves tool,
 spindle and coolant alone, and prints no messages. Pins it does switch."""
 

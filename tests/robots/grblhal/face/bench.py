@@ -10,9 +10,19 @@ from understudy.wire.exchange import Client, InProcessCell
 FACTORY = str(Path(__file__).parents[3] / "golden/grblhal_chat/factory.yaml")
 """A machine with the firmware's own settings."""
 FAST = (
-    "$110=6000", "$111=6000", "$112=6000", "$113=7200", "$114=7200", "$115=7200",
-    "$120=500", "$121=500", "$122=500", "$123=1000", "$124=1000", "$125=1000",
-)  # fmt: skip
+    "$110=6000",
+    "$111=6000",
+    "$112=6000",
+    "$113=7200",
+    "$114=7200",
+    "$115=7200",
+    "$120=500",
+    "$121=500",
+    "$122=500",
+    "$123=1000",
+    "$124=1000",
+    "$125=1000",
+)
 QUIET_S = 2.0
 
 

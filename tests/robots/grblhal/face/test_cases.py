@@ -73,8 +73,11 @@ def test_homing_finds_no_switch() -> None:
     (report,) = bench.received()
     assert report.startswith("<Home|")
     assert bench.wait(10.0) == [
-        "ALARM:9", "", "GrblHAL 1.1f ['$' or '$HELP' for help]", "[MSG:'$H'|'$X' to unlock]",
-    ]  # fmt: skip
+        "ALARM:9",
+        "",
+        "GrblHAL 1.1f ['$' or '$HELP' for help]",
+        "[MSG:'$H'|'$X' to unlock]",
+    ]
 
 
 def test_reset_while_homing_is_another_alarm() -> None:

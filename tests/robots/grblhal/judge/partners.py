@@ -110,9 +110,12 @@ def firmware(path: Path) -> Iterator[Wire]:
         command = [str(path), "-n", "-t", "0", "-p", str(port)]
         nothing = [arg for flag in "gbs" for arg in (f"-{flag}", os.devnull)]
         process = subprocess.Popen(
-            [*command, *nothing], cwd=folder, stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [*command, *nothing],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
             with _connection(port) as connection:
                 assert process.stdin is not None

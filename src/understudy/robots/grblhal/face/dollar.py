@@ -50,9 +50,14 @@ class DollarCommands:
     """
 
     def __init__(
-        self, controller: GrblController, pins: PinCounts, *, say: Callable[[str], None],
-        note: Callable[[str], None], edition: Edition = "GrblHAL",
-    ) -> None:  # fmt: skip
+        self,
+        controller: GrblController,
+        pins: PinCounts,
+        *,
+        say: Callable[[str], None],
+        note: Callable[[str], None],
+        edition: Edition = "GrblHAL",
+    ) -> None:
         self._controller = controller
         self._pins = pins
         self._say = say

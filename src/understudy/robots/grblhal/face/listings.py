@@ -26,9 +26,14 @@ SPEED_ENABLES = 1 << 1
 Settings = Mapping[int, float]
 """Values by number."""
 KIND_NAMES = {
-    BOOL: "bool", BITS: "bitfield", SWITCHED_BITS: "xbitfield", CHOICE: "radiobuttons",
-    MASK: "bitfield", WHOLE: "integer", DECIMAL: "float",
-}  # fmt: skip
+    BOOL: "bool",
+    BITS: "bitfield",
+    SWITCHED_BITS: "xbitfield",
+    CHOICE: "radiobuttons",
+    MASK: "bitfield",
+    WHOLE: "integer",
+    DECIMAL: "float",
+}
 """Data types as `$ESH` names them."""
 ALL_GROUPS = dict(
     sorted({**GROUPS, 4: "Dual axis", 7: "Spindle sync", 36: "Stepper driver"}.items())

@@ -26,9 +26,22 @@ OV_BUSY, OV_IDLE, WCO_BUSY, WCO_IDLE = 20, 10, 30, 10
 BUSY = ("Home", "Run", "Hold", "Jog", "Door")
 
 ALL = frozenset(
-    {"offset", "system", "overrides", "spindle", "coolant", "scaling", "mpg", "homed", "tool",
-     "probe", "reference", "input", "diameter"}
-)  # fmt: skip
+    {
+        "offset",
+        "system",
+        "overrides",
+        "spindle",
+        "coolant",
+        "scaling",
+        "mpg",
+        "homed",
+        "tool",
+        "probe",
+        "reference",
+        "input",
+        "diameter",
+    }
+)
 AFTER_RESET = frozenset({"overrides", "spindle", "coolant", "reference"})
 
 
@@ -207,9 +220,20 @@ def _codes_of(modal: Modal) -> Modal:
     offsets = tuple(own if n == modal.coordinates else ZERO for n in range(len(modal.offsets)))
     start = Modal()
     return replace(
-        modal, offsets=offsets, feed=0.0, speed=0.0, tool=0, selected=0, line=0, g92=ZERO,
-        g92_kept=ZERO, g28=ZERO, g30=ZERO, tools=(), cycle=start.cycle,
-    )  # fmt: skip
+        modal,
+        offsets=offsets,
+        feed=0.0,
+        speed=0.0,
+        tool=0,
+        selected=0,
+        line=0,
+        g92=ZERO,
+        g92_kept=ZERO,
+        g28=ZERO,
+        g30=ZERO,
+        tools=(),
+        cycle=start.cycle,
+    )
 
 
 def axis_values(values: Axes, settings: Mapping[int, float]) -> str:

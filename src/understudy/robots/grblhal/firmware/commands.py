@@ -41,9 +41,16 @@ FORGET_HOME = 1
 
 
 SPINDLE_SETTINGS = (
-    SettingNumber.PWM_OPTIONS, SettingNumber.MAXIMUM_RPM, SettingNumber.MINIMUM_RPM, 33, 34, 35, 36,
-    SettingNumber.SPINDLE_DELAY, SettingNumber.SPINDLE_OFF_DELAY,
-)  # fmt: skip
+    SettingNumber.PWM_OPTIONS,
+    SettingNumber.MAXIMUM_RPM,
+    SettingNumber.MINIMUM_RPM,
+    33,
+    34,
+    35,
+    36,
+    SettingNumber.SPINDLE_DELAY,
+    SettingNumber.SPINDLE_OFF_DELAY,
+)
 """$33 … $36 are those of the PWM."""
 
 

@@ -13,18 +13,52 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 Condition = Literal[
-    "Idle", "Run", "Jog", "Home", "Hold:0", "Hold:1", "Tool", "Door:0", "Door:2", "Door:4",
-    "Check", "Alarm", "Critical", "EStop", "Inhibited", "Sleep", "Sleep:Alarm", "Sleep:EStop",
-]  # fmt: skip
+    "Idle",
+    "Run",
+    "Jog",
+    "Home",
+    "Hold:0",
+    "Hold:1",
+    "Tool",
+    "Door:0",
+    "Door:2",
+    "Door:4",
+    "Check",
+    "Alarm",
+    "Critical",
+    "EStop",
+    "Inhibited",
+    "Sleep",
+    "Sleep:Alarm",
+    "Sleep:EStop",
+]
 """`Hold:1` and `Door:2`: the axes still brake. `Door:4`: spindle and coolant start again.
 `Critical`: only a reset is accepted. `EStop`: the emergency stop or a motor fault is active, and a
 reset has no effect. `Inhibited`: the cell is stopped; motion is refused until it starts again."""
 
 Event = Literal[
-    "move", "jog", "home", "hold", "start", "door", "restored", "tool change", "rest",
-    "check", "sleep", "unlock", "stop", "reset", "reset in motion", "alarm", "critical alarm",
-    "emergency stop", "release", "inhibit", "permit",
-]  # fmt: skip
+    "move",
+    "jog",
+    "home",
+    "hold",
+    "start",
+    "door",
+    "restored",
+    "tool change",
+    "rest",
+    "check",
+    "sleep",
+    "unlock",
+    "stop",
+    "reset",
+    "reset in motion",
+    "alarm",
+    "critical alarm",
+    "emergency stop",
+    "release",
+    "inhibit",
+    "permit",
+]
 """`start` is cycle start (`~`). `restored`: spindle and coolant run again after the door was
 closed. `stop` (0x19) takes effect once the axes are at rest. `release`: the emergency stop is
 released. `inhibit`, `permit`: the cell stops and starts."""
@@ -45,9 +79,9 @@ STOPPED: tuple[Condition, ...] = ("EStop", "Sleep:EStop")
 AT_WORK: tuple[Condition, ...] = (*MOVING_STATES, *DOOR, "Check")
 
 
-def _from(conditions: Iterable[Condition], event: Event, to: Condition) -> dict[
-    tuple[Condition, Event], Condition
-]:  # fmt: skip
+def _from(
+    conditions: Iterable[Condition], event: Event, to: Condition
+) -> dict[tuple[Condition, Event], Condition]:
     return {(condition, event): to for condition in conditions}
 
 
