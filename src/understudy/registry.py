@@ -64,6 +64,7 @@ PAGES = {
     "fleet": "understudy.robots.mobile.page.page",
     "calibration": "understudy.jobs.hand_eye.page.page",
 }
+PANELS = {"camera": "understudy.vision.page.camera"}
 CAMERAS = {
     "files": "understudy.vision.cameras.files",
     "opencv": "understudy.vision.cameras.driver",
@@ -81,6 +82,7 @@ TABLES = {
     "faces": FACES,
     "wires": WIRES,
     "pages": PAGES,
+    "panels": PANELS,
     "cameras": CAMERAS,
     "detectors": DETECTORS,
 }
@@ -90,6 +92,7 @@ REQUIRED = {
     "faces": ("Config", "ENDPOINTS"),
     "wires": ("Config",),
     "pages": ("PAGE",),
+    "panels": ("PANEL",),
     "cameras": ("open_camera",),
     "detectors": ("Config", "build"),
 }

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from understudy.hmi.camera.detectors import FieldError, field_value
+from understudy.vision.page.camera import FieldError, field_value
 
 SIZE = {"name": "size_mm", "type": "number", "allowed": "a number > 0", "default": 50.0}
 COUNT = {"name": "count", "type": "whole", "allowed": "a whole number", "default": 3}

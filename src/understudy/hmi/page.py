@@ -1,4 +1,4 @@
-"""Declaration of a page, and the pages that the registry lists.
+"""Declaration of a page and of a panel, and those that the registry lists.
 
 A page module declares `PAGE = Page(...)`. Scripts, styles and texts are files in its folder:
 
@@ -65,6 +65,39 @@ class Page:
     @property
     def style_addresses(self) -> tuple[str, ...]:
         return tuple(f"{self.address}/{style}" for style in self.styles)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A part that pages of other capabilities show: `PANEL` of a module in the table `panels`.
+
+    Its name is the first part of its text keys and the place of its files (`/static/NAME`)."""
+
+    name: str
+    build: Callable[["Browser"], None]
+    folder: Path
+    styles: tuple[str, ...] = ()
+    texts: str = "texts.yaml"
+
+    @property
+    def address(self) -> str:
+        return f"{STATIC}/{self.name}"
+
+    @property
+    def style_addresses(self) -> tuple[str, ...]:
+        return tuple(f"{self.address}/{style}" for style in self.styles)
+
+
+def panels() -> tuple[Panel, ...]:
+    """The panels of the registry."""
+    return tuple(module.PANEL for _, _, module in modules("panels"))
+
+
+def show_panel(browser: "Browser", name: str) -> None:
+    """Builds a panel; nothing if no package offers it."""
+    for panel in panels():
+        if panel.name == name:
+            panel.build(browser)
 
 
 def pages() -> tuple[Page, ...]:

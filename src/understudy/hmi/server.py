@@ -39,12 +39,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from understudy.hmi.access import Access, App, Guard, Receive, Scope, Send, role_of
-from understudy.hmi.camera import settings as camera_settings
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import Caller, CellState
 from understudy.hmi.frame.frame import MISSING, frame
 from understudy.hmi.link import Link, LinkError
-from understudy.hmi.page import STATIC, Page, head, pages_for
+from understudy.hmi.page import STATIC, Page, head, pages_for, panels
 from understudy.hmi.rest import rest
 from understudy.hmi.scene import scene
 from understudy.hmi.state import StateFeed
@@ -61,12 +60,11 @@ HERE = Path(__file__).parent
 SHARED = {
     "frame": HERE / "frame",
     "scene": HERE / "scene",
-    "camera": HERE / "camera",
     "three": Path(nicegui.__file__).parent / "elements" / "scene" / "dist",
 }
 """Folders whose scripts every page may import."""
 FRAME_SCRIPT = f"{STATIC}/frame/frame.js"
-FRAME_STYLES = (f"{STATIC}/frame/frame.css", scene.STYLE, camera_settings.STYLE)
+FRAME_STYLES = (f"{STATIC}/frame/frame.css", scene.STYLE)
 TITLE = "Understudy"
 PROXIES_VARIABLE = "FORWARDED_ALLOW_IPS"
 """Names the proxies whose `X-Forwarded-For` and `-Proto` are believed (uvicorn's variable). By
@@ -145,10 +143,13 @@ def _add_pages(app: FastAPI, link: Caller, commands: Collection[str]) -> None:
         opened without loading anything but their scripts."""
         if not state.alive:
             await state.refresh()
-        styles = [style for each in all_pages for style in each.style_addresses]
+        styles = [style for panel in panels() for style in panel.style_addresses]
+        styles += [style for each in all_pages for style in each.style_addresses]
         ui.add_head_html(head((FRAME_SCRIPT, *page.script_addresses), (*FRAME_STYLES, *styles)))
         frame(_browser(request, link, state), all_pages, page)
 
+    for panel in panels():
+        app.mount(panel.address, PageFiles(directory=panel.folder))
     for page in all_pages:
         app.mount(page.address, PageFiles(directory=page.folder))
         ui.page(page.route, title=TITLE, dark=True)(partial(show, page))

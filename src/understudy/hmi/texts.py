@@ -9,16 +9,14 @@ from typing import Any
 import yaml
 
 from understudy.errors import ConfigError
-from understudy.hmi.page import pages
+from understudy.hmi.page import Page, Panel, pages, panels
 
 LANGUAGES = ("en", "vi")
 FIELD = re.compile(r"\\{(\w+)\\}")
 """A {field} in a phrase whose special characters are escaped."""
 CELL = "cell"
 """The sentence of the cell, for a text that says it in other words: buttons, not commands."""
-SHARED = tuple(
-    Path(__file__).parent / folder / "texts.yaml" for folder in ("frame", "scene", "camera")
-)
+SHARED = tuple(Path(__file__).parent / folder / "texts.yaml" for folder in ("frame", "scene"))
 
 
 class Texts:
@@ -82,9 +80,10 @@ def _filled(translation: str, found: re.Match[str]) -> str:
 
 @cache
 def dictionary() -> Mapping[str, Mapping[str, str]]:
-    """Key → language → text, of all pages."""
+    """Key → language → text, of all pages and panels."""
     found: dict[str, Mapping[str, str]] = {}
-    for file in (*SHARED, *(page.folder / page.texts for page in pages())):
+    declared: tuple[Panel | Page, ...] = (*panels(), *pages())
+    for file in (*SHARED, *(each.folder / each.texts for each in declared)):
         for key, text in _leaves(yaml.safe_load(file.read_text(encoding="utf-8")), ""):
             if key in found:
                 raise ConfigError("another page has a text of this key", file=str(file), key=key)

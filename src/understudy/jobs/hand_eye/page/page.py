@@ -8,7 +8,6 @@ from typing import Any
 
 from nicegui import ui
 
-from understudy.hmi.camera.settings import camera_settings
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import (
     button,
@@ -25,7 +24,7 @@ from understudy.hmi.frame.widgets import (
     temporary_dialog,
 )
 from understudy.hmi.link import LinkError
-from understudy.hmi.page import Page
+from understudy.hmi.page import Page, show_panel
 from understudy.hmi.pages.program.jog import JogPanel
 from understudy.ports.hmi import FILE_EXISTS
 
@@ -106,7 +105,7 @@ def _panels(browser: Browser) -> None:
     panels = {
         "poses": (texts("calibration.tab_poses"), lambda: _poses(browser)),
         "jog": (texts("calibration.tab_jog"), lambda: JogPanel(browser)),
-        "camera": (texts("calibration.tab_camera"), lambda: camera_settings(browser)),
+        "camera": (texts("calibration.tab_camera"), lambda: show_panel(browser, "camera")),
     }
     operator_only(browser, tab_panels(panels, keep_alive=True)["jog"])
 

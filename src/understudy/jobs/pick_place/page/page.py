@@ -8,7 +8,6 @@ from typing import Any, get_args
 
 from nicegui import ui
 
-from understudy.hmi.camera.settings import camera_settings
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import (
     button,
@@ -22,7 +21,7 @@ from understudy.hmi.frame.widgets import (
     progress_bar,
     set_class,
 )
-from understudy.hmi.page import Page
+from understudy.hmi.page import Page, show_panel
 from understudy.hmi.pages.cell.devices import device_panel
 from understudy.hmi.scene.scene import SCRIPT, scene, view_buttons
 from understudy.hmi.texts import cell_text, dictionary
@@ -54,7 +53,7 @@ def build(browser: Browser) -> None:
             pallet(browser)
             modes(browser)
             tools(browser)
-            camera_settings(browser)
+            show_panel(browser, "camera")
         no_job_notice(browser, "pick_place", "pick_place.no_job")
     browser.on_change_of(lambda: _facts(browser), partial(browser.call_script, "pickPlace.show"))
 

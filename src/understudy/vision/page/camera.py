@@ -1,16 +1,19 @@
-"""The detectors of a vision process: a form for each, made from the keys of its kind."""
+"""Settings of the virtual camera of a robot, and of the detectors of a vision process: a form for
+each detector, made from the keys of its kind."""
 
 import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from nicegui import ui
 
 from understudy.hmi.frame.browser import Browser
-from understudy.hmi.frame.widgets import button
+from understudy.hmi.frame.widgets import Slider, button, card, operator_only
 from understudy.hmi.link import LinkError
+from understudy.hmi.page import Panel
 from understudy.hmi.texts import Texts
 
 KIND = "kind"
@@ -21,6 +24,64 @@ PLACE = re.compile(r"detectors\.(\d+)\.(\w+)")
 """Number and key of a detector in a refusal."""
 Edits = Mapping[tuple[int, str, str], Any]
 """(number and kind of a detector, key) → what the user has written there and not applied."""
+
+
+# ── settings ──
+
+
+class Setting(NamedTuple):
+    """A value of the camera that can be set: its command with all its parameters, its bounds and
+    step on the page, and its unit."""
+
+    command: str
+    parameters: tuple[str, ...]
+    bounds: tuple[float, float]
+    step: float
+    unit: str = ""
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "exposure_ms": Setting("set_camera_exposure", ("exposure_ms",), (0.5, 60.0), 0.5, "ms"),
+    "gain_db": Setting("set_camera_gain", ("gain_db",), (-20.0, 48.0), 1.0, "dB"),
+    "brightness": Setting("set_camera_light", ("brightness", "ambient"), (0.0, 3.0), 0.05),
+    "ambient": Setting("set_camera_light", ("brightness", "ambient"), (0.0, 1.0), 0.05),
+    "noise_grey": Setting("set_camera_noise", ("noise_grey",), (0.0, 40.0), 0.5),
+}
+
+
+def camera_settings(browser: Browser) -> None:
+    """Sliders of the virtual camera; hidden without one."""
+    with card(browser.texts("camera.title"), "u-camera-settings", mark="eye") as place:
+        for name in SETTINGS:
+            _setting(browser, name)
+        detectors(browser)
+    operator_only(browser, place, on_real=False)
+    browser.on_update(lambda: place.set_visibility(bool(browser.part("camera"))))
+
+
+def _setting(browser: Browser, name: str) -> None:
+    setting = SETTINGS[name]
+
+    async def change(value: float) -> None:
+        now = {**browser.part("camera"), name: value}
+        given = {key: now[key] for key in setting.parameters}
+        await browser.command(setting.command, {"device": f"{browser.robot}.camera", **given})
+
+    with ui.element("div").classes("u-eye-setting"):
+        ui.label(browser.texts(f"camera.{name}")).classes("u-caption")
+        slider = Slider(browser, setting.bounds, setting.step, change).mark(f"eye-{name}")
+        figure = ui.label().classes("u-eye-figure").props(f"data-mark=eye-{name}-figure")
+
+    def update() -> None:
+        now = browser.part("camera")
+        if now:
+            slider.show(now[name])
+            figure.set_text(f"{now[name]:g} {setting.unit}".strip())
+
+    browser.on_update(update)
+
+
+# ── detectors ──
 
 
 def detectors(browser: Browser) -> None:
@@ -61,12 +122,9 @@ def _show_fixed(browser: Browser, found: Mapping[str, Any]) -> None:
     """Detectors that cannot be set."""
     ui.label(browser.texts(f"camera.detectors_{found['source']}")).classes("u-caption")
     for table in found["detectors"]:
-        ui.label(_row_text(table)).classes("u-detector")
-
-
-def _row_text(table: Mapping[str, object]) -> str:
-    keys = ", ".join(f"{key}: {json.dumps(value)}" for key, value in table.items() if key != KIND)
-    return f"{table[KIND]} · {keys}" if keys else str(table[KIND])
+        keys = [f"{key}: {json.dumps(value)}" for key, value in table.items() if key != KIND]
+        words = f"{table[KIND]} · {', '.join(keys)}" if keys else str(table[KIND])
+        ui.label(words).classes("u-detector")
 
 
 class Forms:
@@ -292,3 +350,7 @@ CONTROLS: Mapping[str, Control] = {
     "value": Control(_json, _read_json),
 }
 """Type of a key (`config/fields.py`) → its control."""
+
+PANEL = Panel(
+    name="camera", build=camera_settings, folder=Path(__file__).parent, styles=("camera.css",)
+)

@@ -1,1 +1,0 @@
-"""The camera of a robot on pages: its settings, and the styles of its picture."""
