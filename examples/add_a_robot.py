@@ -39,7 +39,7 @@ class Move(Struct):
 
 
 class LinearAxis:
-    """`Part` of the cell, `Injectable`, `Supervised`, and its own `OperatorActions`."""
+    """`Component` of the cell, `Injectable`, `Supervised`, and its own `OperatorActions`."""
 
     frames: tuple[Frame, ...] = ("base",)
 

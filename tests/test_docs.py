@@ -133,19 +133,14 @@ def test_the_first_sample_is_what_the_default_cell_answers() -> None:
     assert client.received().decode() == answered[1]
 
 
-def test_what_the_documents_became_is_there() -> None:
-    page = (ROOT / "docs/from-the-design-documents.md").read_text()
-    for path in re.findall(r"`([\w/]+/[\w*]+\.py)`", page):
-        beside = ROOT if path.startswith("tests/") else ROOT / "src/understudy"
-        assert list(beside.glob(path)), path
-
-
-@pytest.mark.parametrize("page", ["tour.md", "extending.md", "from-the-design-documents.md"])
-def test_folders_of_the_source_are_there(page: str) -> None:
-    rooms = {each.name for each in (ROOT / "src/understudy").iterdir() if each.is_dir()}
-    named = re.findall(r"`(\w+/[\w/]*)/`", (ROOT / "docs" / page).read_text())
-    assert [path for path in named if path.split("/")[0] in rooms
-            and not (ROOT / "src/understudy" / path).is_dir()] == []  # fmt: skip
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paths_of_the_source_are_there(page: Path) -> None:
+    text, source = page.read_text(), ROOT / "src/understudy"
+    rooms = {each.name for each in source.iterdir() if each.is_dir()}
+    files = re.findall(r"`([\w/]+/[\w*]+\.(?:py|js))`", text)
+    folders = [path for path in re.findall(r"`(\w+/[\w/]*)/`", text) if path.split("/")[0] in rooms]
+    named = [*files, *folders]
+    assert [each for each in named if not [*source.glob(each), *ROOT.glob(each)]] == []
 
 
 def test_the_tour_has_every_layer() -> None:
