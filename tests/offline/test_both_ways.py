@@ -21,7 +21,7 @@ from understudy.offline.cycle_time import cycle_time_of
 from understudy.offline.robot import offline_robot
 from understudy.offline.setup import Remark
 from understudy.offline.walk import Violation, walk
-from understudy.simulation.program.actions import ACTIONS
+from understudy.simulation.program.runner import ACTIONS
 from understudy.units import NS_PER_SECOND, seconds
 from understudy.wire.exchange import InProcessCell
 

@@ -2,7 +2,7 @@
 
 A kind of robot offers `program_run(robot)`, a part that is a `ProgramControl`.
 `simulation.program.run.ProgramRun` is one for every robot that takes lines: it needs a `Language`
-and a controller (`simulation.program.line_feed.LineFeed` for a robot that has none).
+and a controller (`simulation.program.run.LineFeed` for a robot that has none).
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence

@@ -62,8 +62,7 @@ from understudy.simulation.collision.body import Body
 from understudy.simulation.collision.contact import Contact
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.simulation.io.virtual_io import VirtualIO
-from understudy.simulation.program.runner import Runner
-from understudy.simulation.program.steps import ProgramHooks
+from understudy.simulation.program.runner import ProgramHooks, Runner
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, seconds
 

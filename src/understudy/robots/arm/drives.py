@@ -32,17 +32,15 @@ from understudy.robots.arm.mover import ArmMover
 from understudy.robots.grblhal.controller import Override
 from understudy.simulation.collision.contact import Contact
 from understudy.simulation.io.virtual_io import VirtualIO
-from understudy.simulation.program.runner import Runner
-from understudy.simulation.program.steps import (
-    ControllerOptions,
+from understudy.simulation.program.runner import (
     Entry,
     GcodeLine,
     Homing,
-    Probed,
     ProgramHooks,
+    Runner,
     State,
-    Step,
 )
+from understudy.simulation.program.steps import ControllerOptions, Probed, Step
 from understudy.space.kinematics.chain import Frames
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose

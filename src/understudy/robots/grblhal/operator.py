@@ -58,7 +58,7 @@ class MachineActions:
         self._machine = machine
         self._firmware = machine.firmware
         self._answer: int | None = None
-        self._firmware.listen(self._receive)
+        self._listens = False
         self.hold = self._firmware.realtime.hold
         self.cycle_start = self._firmware.realtime.start
         self.stop = self._firmware.realtime.stop
@@ -142,6 +142,9 @@ class MachineActions:
         """Pass a line of the operator to the firmware; return its refusal if it answers at once."""
         if not self._firmware.lines.accepts_line(now):
             return NOT_NOW
+        if not self._listens:
+            self._listens = True
+            self._firmware.listen(self._receive)
         self._answer = None
         take(text, now)
         code, self._answer = self._answer, None

@@ -14,8 +14,7 @@ from understudy.robots.grblhal.controller import Notice
 from understudy.robots.grblhal.language import GcodeLanguage
 from understudy.robots.grblhal.operator import MachineActions
 from understudy.robots.grblhal.texts import ERRORS
-from understudy.simulation.program.line_feed import OLDEST, LineEvents, LineFeed
-from understudy.simulation.program.run import ProgramRun
+from understudy.simulation.program.run import OLDEST, LineEvents, LineFeed, ProgramRun
 
 if TYPE_CHECKING:
     from understudy.robots.grblhal.machine.machine import Machine

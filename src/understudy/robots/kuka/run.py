@@ -11,8 +11,7 @@ from understudy.robots.kuka.operator import KukaActions
 from understudy.robots.kuka.program import ReadLine, Step, read_line, read_lines
 from understudy.robots.kuka.records import BASES, HOMES, LINEAR, TOOLS, Record
 from understudy.robots.kuka.robot import KukaGcodeServer
-from understudy.simulation.program.line_feed import LineEvents, LineFeed
-from understudy.simulation.program.run import ProgramRun
+from understudy.simulation.program.run import LineEvents, LineFeed, ProgramRun
 
 BEFORE_FIRST = -1
 """Line number of the records that are sent before the first line of a program."""

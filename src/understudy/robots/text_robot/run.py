@@ -7,8 +7,7 @@ from understudy.ports.program import Switched
 from understudy.robots.text_robot.interface import PoseRobot
 from understudy.robots.text_robot.operator import Robot, TextRobotActions
 from understudy.robots.text_robot.program import Move, ReadLine, read_lines
-from understudy.simulation.program.line_feed import LineEvents, LineFeed
-from understudy.simulation.program.run import ProgramRun
+from understudy.simulation.program.run import LineEvents, LineFeed, ProgramRun
 
 
 class MoveLanguage:

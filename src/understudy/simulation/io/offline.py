@@ -8,8 +8,7 @@ from understudy.gcode import Modal
 from understudy.gcode.requests import Output, WaitInput
 from understudy.ports.io import PinChange
 from understudy.simulation.io.virtual_io import VirtualIO
-from understudy.simulation.program.actions import TIMED_OUT, input_wait_is_over, set_output
-from understudy.simulation.program.steps import State
+from understudy.simulation.program.runner import TIMED_OUT, State, input_wait_is_over, set_output
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import When
 from understudy.units import nanoseconds, seconds

@@ -4,41 +4,51 @@
                ├─▶ done
                └─▶ failed      (with the line and the reason)
 
-The controller counts the lines it takes; this part knows the line of the file for each of them. All
-lines are read before the first is sent, and enough lines wait in the controller to keep its planner
-filled. Empty lines are not sent: they would clear the error of a controller.
+The controller counts the lines it takes; `ProgramRun` knows the line of the file for each of them.
+All lines are read before the first is sent, and enough lines wait in the controller to keep its
+planner filled. Empty lines are not sent: they would clear the error of a controller.
+
+A program can have a million lines: they are read once (`ProgramLines`), in steps between which
+other work is done. Starting, stepping and following a run then costs the same for every length.
+
+A robot that takes one line after the other has no controller for programs; `LineFeed` is one:
+
+    send_line ──▶ waiting ──▶ open ──▶ executed
+                     │          └─▶ refused: the lines behind it are dropped
+                     └─ kept back by `hold`, if the robot has no hold of its own
+
+The robot says how many lines it takes ahead (`LineRobot`), and reports the end of each of them.
 """
 
 import re
 import zlib
-from collections.abc import Callable, Generator, Sequence
-from typing import Annotated, Any
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
-from understudy.ports import ControllerStatus
+from understudy.ports import ControllerStatus, DigitalIO, Tally
 from understudy.ports.controller import MotionController
+from understudy.ports.operation import OperatorActions
 from understudy.ports.program import (
+    LONGEST_LINE,
+    LONGEST_PROGRAM,
+    MOST_LINES,
     Ended,
     Language,
     LineState,
     ProcessChoice,
     Reading,
     RunState,
+    SourceLine,
     Switched,
 )
 from understudy.ports.refusals import INHIBITED, SOFT_LIMIT
-from understudy.simulation.program.line_feed import FeedState, LineFeed
-from understudy.simulation.program.lines import (
-    ProgramLines,
-    Sent,
-    StartAt,
-    all_read,
-    start_at,
-    too_large,
-)
 from understudy.units import NS_PER_MS, seconds
 
 AHEAD = 300
@@ -59,6 +69,392 @@ NOT_IN_STEPS = Refused("the program runs without steps: stop it, and run it with
 PROCESS_OFF = 30
 """Code of the question whether the process is switched on again."""
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
+COUNTED_AT_ONCE = 1_000_000
+"""Characters in which line ends are counted at once: some milliseconds."""
+OLDEST = 0
+"""Ticket that stands for the oldest one that is open."""
+
+
+# ── the lines of a program ────────────────────────────────────────────────────────────────────────
+
+
+class Sent(NamedTuple):
+    """A line to send: its number in the file (0: none) and the count of acting lines so far."""
+
+    number: int
+    text: str
+    acting: int
+
+
+class ProgramLines:
+    """`problem`: of the first line that cannot be read. Empty lines are not sent."""
+
+    def __init__(self) -> None:
+        self.lines: list[SourceLine] = []
+        self.problem: Refused | None = None
+        self._sent = array("q")  # index of each line that is sent
+        self._acting = array("q")  # acting lines up to each of them
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def read(self, lines: Iterable[SourceLine]) -> Generator[None, None, "ProgramLines"]:
+        """Adds lines; yields after each of them."""
+        for line in lines:
+            self.problem = self.problem or line.problem
+            if line.text.strip():
+                self._sent.append(len(self.lines))
+                self._acting.append(line.acts + (self._acting[-1] if self._acting else 0))
+            self.lines.append(line)
+            yield
+        return self
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to send."""
+        return not self._sent
+
+    def queue(self, opening: Sequence[str], first: int) -> "SentLines":
+        """The lines of a run that starts at line ``first``, after the lines of ``opening``."""
+        at = bisect_right(self._sent, first - 2)
+        before = self._acting[at - 1] if at else 0
+        return SentLines(self, opening, at, len(opening) - before)
+
+    def sent_line(self, at: int, more: int) -> Sent:
+        """A line that is sent; ``more``: acting lines besides those of the file."""
+        line = self.lines[self._sent[at]]
+        return Sent(line.number, line.text, self._acting[at] + more)
+
+    def sent_count(self) -> int:
+        return len(self._sent)
+
+    def first_beyond(self, acting: int, begin: int) -> int:
+        """The first sent line from ``begin`` on up to which more lines act than ``acting``."""
+        return bisect_right(self._acting, acting, lo=begin)
+
+
+def all_read(work: Generator[None, None, Any]) -> Any:
+    """The outcome of work that is not interrupted."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value
+
+
+class SentLines(Sequence[Sent]):
+    """The lines of a run in the order they are sent: the opening lines, then those of the file."""
+
+    def __init__(self, lines: ProgramLines, opening: Sequence[str], at: int, more: int) -> None:
+        self._lines = lines
+        self._opening = [Sent(0, text, count) for count, text in enumerate(opening, 1)]
+        self._at = at
+        self._more = more
+
+    def __len__(self) -> int:
+        return len(self._opening) + self._lines.sent_count() - self._at
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        if place < len(self._opening):
+            return self._opening[place]
+        return self._lines.sent_line(self._at + place - len(self._opening), self._more)
+
+    def not_executed(self, executed: int) -> Sent | None:
+        """The first line that is not executed; ``executed``: number of acting lines that are."""
+        opening = next((sent for sent in self._opening if sent.acting > executed), None)
+        if opening is not None:
+            return opening
+        at = self._lines.first_beyond(executed - self._more, self._at)
+        known = at < self._lines.sent_count()
+        return self._lines.sent_line(at, self._more) if known else None
+
+
+@dataclass(frozen=True)
+class StartAt:
+    """What a start at a line needs. `process`: what the lines before it switch on; `opening` and
+    `restoring`: the lines to send before it, without and with that."""
+
+    lines: ProgramLines
+    line: int
+    process: tuple[Switched, ...]
+    opening: list[str] | Refused
+    restoring: list[str] | Refused
+
+    def before(self, *, restore: bool) -> list[str] | Refused:
+        if isinstance(self.opening, Refused) or not (restore and self.process):
+            return self.opening
+        if isinstance(self.restoring, Refused):
+            return self.restoring
+        return [*self.opening, *self.restoring]
+
+
+def start_at(language: Language, program: ProgramLines, line: int) -> StartAt:
+    """What a start at ``line`` needs, from all lines before it."""
+    if program.problem is not None:
+        return StartAt(program, line, (), program.problem, [])
+    if not 1 <= line <= len(program):
+        unknown = Refused(f"there is no line {line}; there are 1…{len(program)}")
+        return StartAt(program, line, (), unknown, [])
+    if line == 1:
+        return StartAt(program, line, (), [], [])
+    lines = program.lines
+    process = language.process_before(lines, line)
+    restoring = language.restoring(lines, line) if process else []
+    return StartAt(program, line, process, language.opening(lines, line), restoring)
+
+
+def too_large(text: str) -> Generator[None, None, Refused | None]:
+    """Why a text is too large for a program; yields often."""
+    if len(text) > LONGEST_PROGRAM:
+        return Refused(f"the program has {len(text)} characters, more than {LONGEST_PROGRAM}")
+    ends = 0
+    for begin in range(0, len(text), COUNTED_AT_ONCE):
+        end = begin + COUNTED_AT_ONCE
+        ends += text.count("\n", begin, end) + text.count("\r", begin, end)
+        ends -= text.count("\r\n", begin, end + 1)  # a CR LF that begins in this part
+        yield
+    if ends > MOST_LINES:
+        return Refused(f"the program has {ends} lines, more than {MOST_LINES}")
+    for line in re.finditer(f"[^\\r\\n]{{1,{LONGEST_LINE + 1}}}", text):
+        if line.end() - line.start() > LONGEST_LINE:
+            number = len(re.findall(r"\r\n|\r|\n", text[: line.start()])) + 1
+            return Refused(f"line {number} has more than {LONGEST_LINE} characters")
+        yield
+    return None
+
+
+# ── a controller for a robot that takes one line after the other ──────────────────────────────────
+
+
+class LineEvents(Protocol):
+    """What a robot reports about the lines it has taken."""
+
+    def finished(self, ticket: int, outcome: Refused | None, now: int) -> None:
+        """A part of a line has ended; tickets of other requests are ignored."""
+        ...
+
+    def changed(self, now: int) -> None:
+        """The robot may take lines again."""
+        ...
+
+
+class LineRobot(Protocol):
+    """A robot as programs are fed to it."""
+
+    def has_room(self, opened: int, now: int) -> bool:
+        """Whether it takes another line while ``opened`` parts of lines are not finished."""
+        ...
+
+    def take(self, text: str, number: int, now: int) -> Sequence[int] | Refused:
+        """Begins line ``number`` of the file (0: none); returns a ticket per part of it."""
+        ...
+
+    def line(self, now: int) -> int:
+        """The number of the line that is carried out; 0 if the robot does not know it."""
+        ...
+
+    def stops(self) -> int:
+        """Number of stops so far; lines from before a stop are not continued."""
+        ...
+
+    def drop(self, now: int) -> None:
+        """The program has failed: drops lines that the robot would still carry out later."""
+        ...
+
+    def report_to(self, events: LineEvents) -> None: ...
+
+
+class Line(Struct, frozen=True):
+    """A line that waits, and its number in the file."""
+
+    number: int
+    text: str
+
+
+class FeedState(Struct):
+    """State in snapshots. `opened`: ticket and line number of each part the robot has taken."""
+
+    waiting: list[Line] = []
+    opened: list[tuple[int, int]] = []
+    executed: int = 0
+    line: int = 0
+    held: bool = False
+    stops: int = 0
+    error: tuple[str, int] | None = None
+
+
+class LineFeed:
+    """`ProgramController`. Its lines have the numbers of the file."""
+
+    def __init__(
+        self,
+        actions: OperatorActions,
+        robot: LineRobot,
+        digital_io: Callable[[], DigitalIO] = DigitalIO,
+    ) -> None:
+        self._actions = actions
+        self.digital_io = digital_io
+        self._robot = robot
+        self._state = FeedState()
+        self._early: list[tuple[int, Refused | None]] | None = None
+        """Parts that ended while the robot was taking their line."""
+        self._listeners: list[Callable[[ControllerStatus], None]] = []
+        self._listens = False
+
+    # ── lines ──
+
+    def restart(self) -> None:
+        """Begins a new program: without lines and errors of the last one."""
+        self._state = FeedState(stops=self._robot.stops())
+
+    def end(self, now: int, *, failed: bool) -> None:
+        """Ends the program; lines that wait are dropped."""
+        self._state.waiting = []
+        if failed:
+            self._robot.drop(now)
+
+    def send_line(self, text: str, number: int, now: int) -> Refused | None:
+        if self._state.error:
+            return Refused(*self._state.error)
+        self._listen()
+        self._state.waiting.append(Line(number, text))
+        self._feed(now)
+        return Refused(*self._state.error) if self._state.error else None
+
+    # ── program controller ──
+
+    def hold(self, now: int) -> Refused | None:
+        """Holds the robot; one that has no hold finishes the lines it has, and gets no others."""
+        if (hold := getattr(self._actions, "hold", None)) is not None:
+            hold(now)
+        else:
+            self._state.held = True
+        self._report(now)
+        return None
+
+    def cycle_start(self, now: int) -> Refused | None:
+        if (start := getattr(self._actions, "cycle_start", None)) is not None:
+            start(now)
+        self._state.held = False
+        self.changed(now)
+        return None
+
+    def stop(self, now: int) -> Refused | None:
+        self._state.waiting, self._state.opened = [], []
+        refused: Refused | None = self._actions.stop(now)
+        self._report(now)
+        return refused
+
+    def status(self, now: int) -> ControllerStatus:
+        how, state = self._actions.condition(now), self._state
+        message, code = state.error or (how.error, how.code)
+        works = bool(state.opened or (state.waiting and not state.held))
+        named = "Run" if works and how.state == "Idle" else how.state
+        return ControllerStatus(
+            connected=how.connected,
+            enabled=how.enabled,
+            moving=how.moving or works,
+            error=bool(message),
+            error_message=message,
+            error_code=code,
+            state="Hold" if state.held else named,
+            line=self._robot.line(now) or (state.opened[0][1] if state.opened else state.line),
+            stops=self._robot.stops(),
+            at=now,
+        )
+
+    def tally(self, now: int) -> Tally:
+        return Tally(gcode_executed=self._state.executed)
+
+    def on_status(self, listener: Callable[[ControllerStatus], None]) -> None:
+        self._listeners.append(listener)
+
+    # ── events of the robot ──
+
+    def finished(self, ticket: int, outcome: Refused | None, now: int) -> None:
+        if self._early is not None:
+            self._early.append((ticket, outcome))
+        elif self._settle(ticket, outcome):
+            self.changed(now)
+
+    def changed(self, now: int) -> None:
+        self._feed(now)
+        self._report(now)
+
+    # ── snapshots ──
+
+    def save(self) -> FeedState:
+        return self._state
+
+    def load(self, state: FeedState) -> None:
+        self._state = state
+        if state.opened or state.waiting:
+            self._listen()
+
+    # ── inside ──
+
+    def _listen(self) -> None:
+        """Subscribes to the robot with the first line: before it, nothing concerns a program."""
+        if not self._listens:
+            self._listens = True
+            self._robot.report_to(self)
+
+    def _feed(self, now: int) -> None:
+        """Gives lines to the robot, as long as it takes them."""
+        state = self._state
+        while self._early is None and state.waiting and not (state.held or state.error):
+            cut_off = self._robot.stops() != state.stops
+            if cut_off or not self._robot.has_room(len(state.opened), now):
+                return
+            self._give(state.waiting.pop(0), now)
+
+    def _give(self, line: Line, now: int) -> None:
+        early: list[tuple[int, Refused | None]] = []
+        self._early = early
+        tickets = self._robot.take(line.text, line.number, now)
+        self._early = None
+        if isinstance(tickets, Refused):
+            self._fail(line.number, tickets)
+            return
+        state = self._state
+        state.line = line.number or state.line
+        state.opened += [(ticket, line.number) for ticket in tickets]
+        state.executed += not tickets
+        for ticket, outcome in early:
+            self._settle(ticket, outcome)
+
+    def _settle(self, ticket: int, outcome: Refused | None) -> bool:
+        """Closes a ticket; False if it is not one of this program."""
+        state = self._state
+        known = [each for each in state.opened if ticket in (OLDEST, each[0])]
+        if not known:
+            return False
+        state.opened.remove(known[0])
+        number = known[0][1]
+        if outcome is not None:
+            self._fail(number, outcome)
+        else:
+            state.executed += all(other != number for _, other in state.opened)
+        return True
+
+    def _fail(self, number: int, refused: Refused) -> None:
+        place = f"line {number}: " if number and not refused.reason.startswith("line ") else ""
+        self._state.error = place + refused.reason, refused.code
+        self._state.line = number or self._state.line
+        self._state.waiting = []
+
+    def _report(self, now: int) -> None:
+        if self._listeners:
+            status = self.status(now)
+            for listener in self._listeners:
+                listener(status)
+
+
+# ── the program of an operator ────────────────────────────────────────────────────────────────────
 
 
 Count = Annotated[int, Meta(ge=0)]
@@ -303,7 +699,7 @@ class ProgramRun:
 
     def save(self) -> Saved:
         feed = self._feed.save() if self._feed is not None else None
-        return msgspec.structs.replace(self._state, opening=list(self._state.opening), feed=feed)
+        return msgspec.structs.replace(self._state, feed=feed)
 
     def load(self, state: Any) -> None:
         known = {self._state.text: self._lines} | dict([self._prepared] if self._prepared else [])

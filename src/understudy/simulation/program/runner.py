@@ -7,9 +7,11 @@ no wait, and `next_wake` returns when the next one can run.
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any, Literal, Protocol
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from understudy.errors import Refused
 from understudy.gcode import (
@@ -27,38 +29,167 @@ from understudy.gcode import (
 )
 from understudy.gcode.blocks import commands_in
 from understudy.gcode.dialect import Axes
-from understudy.gcode.meaning import MOVES, sets_outputs_without_move, system_word_rests
-from understudy.motion.path import Floats, Path
+from understudy.gcode.meaning import (
+    MOVES,
+    homes_arm,
+    rests_motion,
+    sets_outputs_without_move,
+    stops_at_corners,
+    system_word_rests,
+)
+from understudy.gcode.requests import Message, Output, Request, SetOutput, WaitInput
+from understudy.motion.path import Floats, Path, dwell_path
 from understudy.motion.saved import position_from
 from understudy.motion.stream import Queue, as_programmed, blocks, ending_at, slowed
 from understudy.ports.device import Process
 from understudy.ports.io import PinChange, ProgramPins
-from understudy.simulation.program.actions import ACTIONS, set_output, steps_of
+from understudy.ports.refusals import SOFT_LIMIT
 from understudy.simulation.program.steps import (
-    DROPPED,
     EXECUTED_IN_CHECK,
     ControllerOptions,
-    Entry,
-    GcodeLine,
     Homed,
-    Homing,
     HomingMove,
     LineRefused,
     Mover,
     Paused,
     Probe,
+    Probed,
     ProbeMove,
-    ProgramHooks,
+    ProcessWait,
     Rest,
-    StartAction,
-    State,
     Step,
     SystemChosen,
     Until,
-    as_alarm,
-    over_a_wire,
 )
 from understudy.units import nanoseconds
+
+MOST_WORK = 2000
+"""Pieces of path that are planned before the lines after them wait for the next wake, at the same
+time: arcs with many turns have thousands, straight lines about five."""
+REFUSED_WORK = 500
+"""The same for a path that is refused: its length is not known."""
+TIMED_OUT = -1.0
+"""The result of an M66 after its timeout."""
+DROPPED = Refused("dropped before it was carried out", -1)
+
+
+# ── entries of the queue of lines, and the state ──────────────────────────────────────────────────
+
+
+class GcodeLine(Struct, frozen=True, tag=True):
+    """A waiting line of G-code.
+
+    `how`: a line of a `program`, a single line over a `wire`, a line to `check` only, or a `jog`
+    (the text after `$J=`). `single`: the program pauses after it; `ends`: the word that would have
+    ended it. `optional`: M1 pauses (a program reads that from its controller instead).
+    """
+
+    number: int
+    text: str
+    how: Literal["program", "wire", "check", "jog"] = "program"
+    single: bool = False
+    optional: bool = True
+    ends: str = ""
+
+
+class Homing(Struct, frozen=True, tag=True):
+    """A waiting homing request: groups of axes, one after the other."""
+
+    number: int
+    groups: tuple[tuple[int, ...], ...]
+
+
+Entry = GcodeLine | Homing
+
+
+def over_a_wire(entry: Entry | None) -> bool:
+    """Whether a client waits for the answer to this entry alone."""
+    if isinstance(entry, Homing):
+        return entry.number > 0
+    return entry is not None and entry.how != "program"
+
+
+class StartAction(Struct, frozen=True):
+    """An output that is set, or a message that is reported, when the motion of a line begins."""
+
+    line: int
+    action: Output | Message
+
+
+class State(Struct):
+    """The state of a runner, without its configuration.
+
+    `axes`: the commanded joints in degrees as the program wrote them, while they are known.
+    `mounted`: the present tool; the modal one may be ahead of it until the change is carried out.
+    `waits_since`, `level`: when an M66 began to wait, and the level of its input at the last check;
+    `held_since`: the time since which its timeout is suspended.
+    `origin`, `queued`: the start of a move that is only partly in the planner, and the number
+    of its blocks there.
+    """
+
+    modal: Modal
+    mounted: int = 0
+    waiting: list[Entry] = []
+    current: Entry | None = None
+    todo: list[Step] = []
+    stream: dict[str, Any] = {}
+    axes: Axes | None = None
+    with_next_move: list[Output] = []
+    origin: list[float] | None = None
+    queued: int = 0
+    start_actions: list[StartAction] = []
+    exact: bool = False
+    waits_since: int | None = None
+    held_since: int | None = None
+    level: bool = False
+    result: float = 0.0
+    paused: bool = False
+    optional_stop: bool = False
+    homed: list[int] = []
+    executed: int = 0
+    acts: bool = False
+    stops: int = 0
+    error: tuple[str, int] | None = None
+    wake: int | None = None
+
+    @property
+    def number(self) -> int:
+        """The number of the current line."""
+        return self.current.number if self.current else 0
+
+    @property
+    def over_wire(self) -> bool:
+        """Whether a client waits for the answer to the current line alone."""
+        return over_a_wire(self.current)
+
+
+class ProgramHooks(Protocol):
+    """The controller around a program: spindle, coolant, and reports of what was carried out."""
+
+    def set_spindle(self, step: requests.Spindle, now: int) -> Refused | None: ...
+
+    def set_coolant(self, step: requests.Coolant, now: int) -> Refused | None: ...
+
+    def switch_off(self, now: int) -> None:
+        """Switches spindle and coolant off: the program has ended or was cut off."""
+        ...
+
+    def probe_ended(self, step: Probed, now: int) -> Refused | None: ...
+
+    def may_pause(self, now: int) -> bool:
+        """Whether the program can pause now; in an alarm, for instance, it does not."""
+        ...
+
+    def report(self, step: Step, now: int) -> None:
+        """A step was carried out."""
+        ...
+
+    def finished(self, entry: Entry, refused: Refused | None, now: int) -> None:
+        """An entry was carried out, or was refused."""
+        ...
+
+
+# ── the runner ────────────────────────────────────────────────────────────────────────────────────
 
 
 class QueueEnd:
@@ -76,13 +207,6 @@ class QueueEnd:
     @property
     def pose(self) -> Axes:
         return self._mover.pose(self._q)
-
-
-MOST_WORK = 2000
-"""Pieces of path that are planned before the lines after them wait for the next wake, at the same
-time: arcs with many turns have thousands, straight lines about five."""
-REFUSED_WORK = 500
-"""The same for a path that is refused: its length is not known."""
 
 
 class Runner:
@@ -172,7 +296,7 @@ class Runner:
     def reset(self, *, stopped: bool = False) -> None:
         """Resets the modal state that a controller reset clears."""
         modal = after_reset(self.state.modal, stopped=stopped)
-        self.state.modal = structs.replace(modal, path=self.options.modal.path)
+        self.state.modal = replace(modal, path=self.options.modal.path)
         self.state.exact, self.state.error = False, None
 
     def continue_from(self, position: Floats, now: int) -> None:
@@ -322,8 +446,8 @@ class Runner:
         if after.speed != before.speed and before.spindle != "M5" and not restores:
             self.hooks.set_spindle(requests.Spindle(before.spindle, after.speed), now)
         carried_out = tuple(each for each in found.requests if isinstance(each, EXECUTED_IN_CHECK))
-        kept = structs.replace(after, tool=before.tool)
-        return structs.replace(found, modal=kept, requests=carried_out)
+        kept = replace(after, tool=before.tool)
+        return replace(found, modal=kept, requests=carried_out)
 
     def _report_commands(self, entry: Entry, now: int) -> None:
         """Names the commands of a line to the listeners; also those of a line that is refused."""
@@ -336,12 +460,21 @@ class Runner:
             for listener in self.command_listeners:
                 listener(name, now)
 
-    def _steps(self, request: requests.Request, before: Modal) -> tuple[Step, ...]:
-        if isinstance(request, MOVES):
+    def _steps(self, request: Request, before: Modal) -> tuple[Step, ...]:
+        """The steps of a request: with a `Rest` before it if motion must end first."""
+        if isinstance(request, MOVES) or not rests_motion(
+            request,
+            before,
+            self.state.modal,
+            dialect=self.dialect,
+            at_offsets=self.options.rests_at_offsets,
+        ):
             return (request,)
-        at_offsets = self.options.rests_at_offsets
-        after, dialect = self.state.modal, self.dialect
-        return steps_of(request, before, after, dialect=dialect, at_offsets=at_offsets)
+        if isinstance(request, requests.Overrides):
+            # The feed override is allowed or disabled at once, the other two after the queued
+            # motion.
+            return request, Rest(), replace(request, rests=False)
+        return Rest(), request
 
     def _carry_out(self, step: Step, now: int) -> bool:
         """Carries out a step; true when it is done, false when it must wait."""
@@ -362,7 +495,9 @@ class Runner:
             return False
         path = self._path or self._path_of(move, share, until)
         if isinstance(path, Refused):
-            self.refuse(as_alarm(path) if over_a_wire(state.current) else path, now)
+            if path.code == SOFT_LIMIT and state.over_wire:  # an alarm has a negative code
+                path = Refused(path.reason, -SOFT_LIMIT)
+            self.refuse(path, now)
             return True
         if len(path) and not state.queued:
             state.start_actions += [
@@ -465,8 +600,7 @@ class Runner:
     @property
     def dialect(self) -> Dialect:
         """The dialect of the current line."""
-        over_wire = over_a_wire(self.state.current)
-        return self.options.wire if over_wire else self.options.dialect
+        return self.options.wire if self.state.over_wire else self.options.dialect
 
     def refuse_if(self, refused: Refused | None, now: int, *, in_place: bool = False) -> bool:
         """Refuses the current line; ``in_place``: its motion is as commanded, and the commanded
@@ -526,12 +660,10 @@ class Runner:
     # ── snapshots ──
 
     def save(self) -> State:
-        kept = self.state.copied()
-        kept.waiting, kept.stream = list(self._waiting), self.queue.save()
-        return kept
+        return replace(self.state, waiting=list(self._waiting), stream=self.queue.save())
 
     def load(self, state: State) -> None:
-        self.state = state.copied()
+        self.state = replace(state)
         self.state.waiting, self.state.stream = [], {}
         self._path, self._postponed = None, False
         self._waiting = deque(state.waiting)
@@ -539,3 +671,216 @@ class Runner:
         if state.origin is not None:
             position_from(state.origin, len(self.queue.end), "origin")
         self.mover = self._mounted(state.mounted)
+
+
+# ── what each step does ───────────────────────────────────────────────────────────────────────────
+
+
+def set_output(request: Output, io: ProgramPins, now: int) -> Refused | None:
+    """M62 … M65, M67, M68."""
+    if isinstance(request, SetOutput):
+        return io.set_digital_output(request.pin, request.on, now)
+    return io.set_analog_output(request.pin, request.value, now)
+
+
+def input_wait_is_over(step: WaitInput, state: State, io: ProgramPins, now: int) -> bool:
+    """M66: true when its result is in ``state``; false while it waits."""
+    if step.kind == "analog":
+        state.result = io.analog_input(step.pin, now)
+        return True
+    level = io.digital_input(step.pin)
+    if state.waits_since is None:
+        state.waits_since, state.level = now, level
+    rises, falls = level and not state.level, state.level and not level
+    met = {"read": True, "rise": rises, "fall": falls, "high": level, "low": not level}
+    state.level = level
+    if not met[step.mode] and now < state.waits_since + nanoseconds(step.timeout):
+        return False
+    state.result = float(level) if met[step.mode] else TIMED_OUT
+    state.waits_since = None
+    return True
+
+
+def choose_path_mode(program: Runner, step: requests.PathMode, now: int) -> bool:
+    program.state.exact = stops_at_corners(step, program.dialect)
+    return True
+
+
+def go_to_stored(program: Runner, step: requests.GoHome, now: int) -> bool:
+    if not homes_arm(step, program.dialect):
+        return program.go_next(step.move)
+    return program.go_next(step.move, Rest(), Homed(tuple(range(len(program.options.home)))))
+
+
+def report_message(program: Runner, message: requests.Message, now: int) -> bool:
+    """Reports a message at once, before a tool change, or when the motion of the same line
+    begins."""
+    todo = program.state.todo
+    changes_tool = any(isinstance(step, requests.ToolChange) and step.physical for step in todo)
+    if changes_tool and not program.queue.at_rest(now):
+        return program.go_next(Rest(), message)
+    if not changes_tool and any(isinstance(step, (*MOVES, requests.Probe)) for step in todo):
+        program.state.start_actions.append(StartAction(program.state.number, message))
+    else:
+        program.hooks.report(message, now)
+    return True
+
+
+def dwell(program: Runner, step: requests.Dwell, now: int) -> bool:
+    rest = dwell_path(program.queue.end, step.seconds, line=program.state.number)
+    program.queue.append(rest, now, deviation=0.0, exact=True)
+    return program.go_next(Rest())
+
+
+def wait_for_input(program: Runner, step: WaitInput, now: int) -> bool:
+    if program.queue.held or not input_wait_is_over(step, program.state, program.io, now):
+        return False
+    program.hooks.report(step, now)
+    return True
+
+
+def set_spindle(program: Runner, step: requests.Spindle, now: int) -> bool:
+    refused = program.hooks.set_spindle(step, now)
+    if refused:  # it stays off: no later word may switch it on again
+        program.state.modal = replace(program.state.modal, spindle="M5")
+        return program.refuse_if(refused, now)
+    process = (ProcessWait(step.direction != "M5"),) if program.options.process_wait else ()
+    return program.go_next(*process, *_waiting(program, step))
+
+
+def wait_for_process(program: Runner, step: ProcessWait, now: int) -> bool:
+    over = program.process is None or program.process.reached(step.on)
+    if isinstance(over, Refused):
+        program.fail(over, now)
+    return bool(over)
+
+
+def set_coolant(program: Runner, step: requests.Coolant, now: int) -> bool:
+    refused = program.hooks.set_coolant(step, now)
+    return program.refuse_if(refused, now) if refused else program.go_next(*_waiting(program, step))
+
+
+def _waiting(program: Runner, step: requests.Spindle | requests.Coolant) -> tuple[Step, ...]:
+    """The dwell after a switch that takes time."""
+    seconds = program.options.switch_seconds(step)
+    return (requests.Dwell(seconds),) if seconds else ()
+
+
+def _tool_refusal(program: Runner, tool: int) -> Refused | None:
+    """Over a wire the operator changes the tool after M6, so that no sensor can see it yet."""
+    by_hand = program.state.over_wire
+    return program.options.tool_refusal() or (None if by_hand else program.confirm_tool(tool))
+
+
+def change_tool(program: Runner, step: requests.ToolChange, now: int) -> bool:
+    state = program.state
+    if step.physical and (refused := _tool_refusal(program, step.tool)):
+        state.modal = replace(state.modal, tool=step.previous)
+        return program.refuse_if(refused, now)
+    mover = program.mount(step.tool)
+    if isinstance(mover, Refused):
+        mounted = step.previous
+        state.modal = replace(state.modal, tool=mounted, selected=mounted)
+        return program.refuse_if(mover, now)
+    program.mover, state.mounted = mover, step.tool
+    program.hooks.report(step, now)
+    return True
+
+
+def pause(program: Runner, step: requests.ProgramPause, now: int) -> bool:
+    line = program.state.current
+    wanted = program.state.optional_stop
+    if isinstance(line, GcodeLine) and over_a_wire(line):
+        wanted = line.optional
+    if (step.name == "M1" and not wanted) or not program.hooks.may_pause(now):
+        return True
+    program.state.paused = True
+    return program.go_next(Paused(step.name))
+
+
+def end_program(program: Runner, step: requests.ProgramEnd, now: int) -> bool:
+    line = program.state.current
+    if isinstance(line, GcodeLine) and line.how == "check":
+        program.hooks.report(step, now)
+        return True
+    if program.process is not None:
+        program.process.program_ended(now)
+    program.hooks.switch_off(now)
+    program.hooks.report(step, now)
+    return program.go_next(ProcessWait(False)) if program.options.process_wait else True
+
+
+def move_home(program: Runner, step: HomingMove, now: int) -> bool:
+    q = program.queue.end.copy()
+    for axis in step.axes:
+        q[axis] = program.options.home[axis] * program.options.dialect.units[axis]
+    a, b, c, u, v, w = q.tolist()
+    program.state.axes = None
+    return program.move(requests.JointMove((a, b, c, u, v, w)), now, program.options.homing_share)
+
+
+def note_home(program: Runner, step: Homed, now: int) -> bool:
+    program.state.homed = sorted({*program.state.homed, *step.axes})
+    return True
+
+
+def begin_probing(program: Runner, step: requests.Probe, now: int) -> bool:
+    """Finds the contact before the move begins; without a probe the move runs to its target."""
+    probe, q = program.probe, program.queue.end
+    over_wire, away = program.state.over_wire, not step.toward
+    probed = Probed(step.required, over_wire, away=away)
+    if probe is None:
+        return program.go_next(ProbeMove(step.move), Rest(), probed)
+    path = program.mover.path(step.move, q, line=program.state.number, exact=False)
+    if probe.touches(q) == step.toward:
+        program.state.axes = None
+        end = q if isinstance(path, Refused) or not len(path) else path.end[-1]
+        return program.go_next(replace(probed, early=True, place=program.mover.axes(end)))
+    if isinstance(path, Refused) or not len(path):  # not even one step of a motor
+        return program.go_next(ProbeMove(step.move), Rest(), probed)
+    until = probe.trigger_place(path, toward=step.toward)
+    if until is None:
+        return program.go_next(ProbeMove(step.move), Rest(), probed)
+    program.state.axes = None
+    probed = replace(probed, touched=True, place=program.mover.axes(path.position(*until)))
+    return program.go_next(ProbeMove(step.move, probe.rest_place(path, until)), Rest(), probed)
+
+
+def end_probing(program: Runner, step: Probed, now: int) -> bool:
+    return program.refuse_if(program.hooks.probe_ended(step, now), now)
+
+
+def report(program: Runner, step: Step, now: int) -> bool:
+    program.hooks.report(step, now)
+    return True
+
+
+ACTIONS: dict[type, Callable[[Runner, Any, int], bool]] = {
+    requests.PathMode: choose_path_mode,
+    requests.GoHome: go_to_stored,
+    requests.Message: report_message,
+    requests.Dwell: dwell,
+    requests.WaitInput: wait_for_input,
+    requests.Spindle: set_spindle,
+    requests.Coolant: set_coolant,
+    requests.ToolChange: change_tool,
+    requests.ProgramPause: pause,
+    requests.ProgramEnd: end_program,
+    requests.Probe: begin_probing,
+    requests.Overrides: report,
+    requests.OffsetsChanged: report,
+    requests.ScalingChanged: report,
+    requests.SetHome: report,
+    requests.ToolSelect: report,
+    requests.KinematicsMode: report,
+    SystemChosen: report,
+    LineRefused: lambda program, step, now: program.refuse_if(
+        Refused(step.reason, step.code), now, in_place=True
+    ),
+    ProcessWait: wait_for_process,
+    HomingMove: move_home,
+    Homed: note_home,
+    Probed: end_probing,
+    Paused: lambda program, step, now: not program.state.paused,
+    Rest: lambda program, step, now: program.queue.at_rest(now),
+}

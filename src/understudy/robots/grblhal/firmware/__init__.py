@@ -35,18 +35,16 @@ from understudy.robots.grblhal.numbers import (
     ErrorCode,
     HomingOption,
 )
-from understudy.simulation.program.runner import Runner
-from understudy.simulation.program.steps import (
+from understudy.simulation.program.runner import (
     DROPPED,
     Entry,
     GcodeLine,
     Homing,
-    Probed,
     ProgramHooks,
-    Step,
-    SystemChosen,
+    Runner,
     over_a_wire,
 )
+from understudy.simulation.program.steps import Probed, Step, SystemChosen
 from understudy.units import whole_ns
 
 __all__ = ["IN_ALARM", "ControlledAxes", "Firmware", "SettingValues", "State"]

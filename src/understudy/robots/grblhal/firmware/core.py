@@ -33,8 +33,8 @@ from understudy.robots.grblhal.numbers import (
     HomingOption,
     SettingNumber,
 )
-from understudy.simulation.program.runner import Runner
-from understudy.simulation.program.steps import ControllerOptions, Homing
+from understudy.simulation.program.runner import Homing, Runner
+from understudy.simulation.program.steps import ControllerOptions
 from understudy.units import MINUTE, MM, seconds, whole_ns
 
 NOT_IDLE = Refused("allowed only while nothing moves and nothing waits", ErrorCode.NOT_IDLE)

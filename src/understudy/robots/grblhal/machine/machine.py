@@ -44,9 +44,9 @@ from understudy.robots.grblhal.numbers import AlarmCode, ErrorCode, SettingNumbe
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
 from understudy.simulation.io.pins import Config as IoConfig
 from understudy.simulation.io.virtual_io import VirtualIO
-from understudy.simulation.program.runner import Runner
-from understudy.simulation.program.steps import ControllerOptions, ProgramHooks
-from understudy.simulation.program.steps import State as SavedProgram
+from understudy.simulation.program.runner import ProgramHooks, Runner
+from understudy.simulation.program.runner import State as SavedProgram
+from understudy.simulation.program.steps import ControllerOptions
 from understudy.units import DEG, MM, nanoseconds
 
 FAULTS: Faults = {**EMERGENCY_STOP, **SENSOR_FAULTS}
