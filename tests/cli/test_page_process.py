@@ -19,7 +19,7 @@ import psutil
 import pytest
 from tests.processes import command_lines
 
-from understudy.cli import child_process, hmi
+from understudy.cli import hmi
 from understudy.cli.check import check
 from understudy.config import Hmi, load_config, shipped_cells
 from understudy.errors import ConfigError
@@ -226,7 +226,7 @@ def test_a_page_on_the_port_of_another_endpoint_is_an_error(
 def test_the_page_process_can_be_stopped_while_it_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(child_process, "CLOSING_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(hmi, "CLOSING_SECONDS", PATIENCE_SECONDS)
     nowhere = dict.fromkeys(("hmi_link", "hmi_link.status", "state"), "tcp://127.0.0.1:9")
 
     async def start_and_stop() -> int | None:

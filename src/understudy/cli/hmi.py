@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 
-from understudy.cli.child_process import ChildProcess, Program
 from understudy.config import Hmi
 from understudy.errors import ConfigError, install_command
 from understudy.hmi.access import (
@@ -25,11 +24,13 @@ from understudy.hmi.access import (
 )
 from understudy.ports import access
 from understudy.wire import descriptors
+from understudy.wire.child_process import ChildProcess, Program
 from understudy.wire.tcp import cannot_listen
 
 log = logging.getLogger(__name__)
 
 ENDPOINT = "hmi"
+CLOSING_SECONDS = 1.0
 NEEDS = {"nicegui": "nicegui", "zmq": "pyzmq"}
 
 
@@ -115,9 +116,11 @@ class PageProcess:
             lambda: command,
             env=_environment(self._access, self._secret),
             descriptors=(fd,),
+            read_line=partial(self._read_line, ready=ready),
+            stop_seconds=CLOSING_SECONDS,
         )
-        self._child = ChildProcess(program, partial(self._read_line, ready=ready))
-        self._child.start()
+        self._child = ChildProcess(program)
+        self._child.supervise()
 
     async def stop(self) -> int | None:
         """Ends the process, by force after a timeout; returns its exit code."""

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import logging
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -19,10 +18,10 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import UNREADABLE, ConfigError, Refused
-from understudy.operator.background_worker import Progress
+from understudy.operator.background_worker import Progress, WorkerLimits, worker_limits
 from understudy.operator.table import Command
-from understudy.operator.worker_limits import WorkerLimits, worker_limits
 from understudy.ports.hmi import BROKEN, Later
+from understudy.wire.child_process import Process, worker_process
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +34,7 @@ KINDS = {
 MESHES = "meshes"
 FOR_COMMANDS = {MESHES: "understudy.app.meshes:meshes"}
 """The same for work that commands need; clients cannot start it."""
+WORKER = "understudy.operator.background_worker"
 MOST_WAITING = 8
 """Long queries that wait; as many pieces of work of commands may wait besides."""
 MOST_KEPT = 16
@@ -244,28 +244,20 @@ class BackgroundRuns:
     ) -> WorkerMessage:
         task = {"target": target, "parameters": parameters, "memory": self._limits.memory}
         begun = time.monotonic()
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "understudy.operator.background_worker"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=LARGEST_RESULT,
-            pass_fds=descriptors,
-        )
-        run.state = "running"
-        try:
-            assert process.stdin is not None
-            process.stdin.write(msgspec.json.encode(task) + b"\n")
-            async with asyncio.timeout(self._limits.seconds):
-                return await self._read_messages(run, process, begun)
-        except TimeoutError:
-            return WorkerMessage(failed=self._limits.time_exceeded)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.communicate()  # closes its pipes
+        async with worker_process(
+            WORKER, longest_line=LARGEST_RESULT, descriptors=descriptors
+        ) as process:
+            run.state = "running"
+            try:
+                assert process.stdin is not None
+                process.stdin.write(msgspec.json.encode(task) + b"\n")
+                async with asyncio.timeout(self._limits.seconds):
+                    return await self._read_messages(run, process, begun)
+            except TimeoutError:
+                return WorkerMessage(failed=self._limits.time_exceeded)
 
     async def _read_messages(
-        self, run: BackgroundRun, process: asyncio.subprocess.Process, begun: float
+        self, run: BackgroundRun, process: Process, begun: float
     ) -> WorkerMessage:
         assert process.stdout is not None
         try:
@@ -283,7 +275,7 @@ class BackgroundRuns:
             return WorkerMessage(failed=f"its answer is longer than {LARGEST_RESULT} bytes")
         return WorkerMessage(failed=await self._why_it_ended(process))
 
-    async def _why_it_ended(self, process: asyncio.subprocess.Process) -> str:
+    async def _why_it_ended(self, process: Process) -> str:
         """Why a process ended without an answer; compiled code aborts if it gets no memory."""
         code = await process.wait()
         if code in (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGKILL, -signal.SIGBUS):

@@ -4,21 +4,26 @@ In: a JSON line `{"target": "module:function", "parameters": {…}, "memory": by
 line each: `{"progress": 0.3}` any number of times, then `{"result": …}`, `{"failed": "why"}`, or
 `{"exhausted": true}` if it needed more than the memory it may have. When the input ends before
 that, this process ends too: the cell no longer waits for the answer.
+
+The limit of its memory is RLIMIT_DATA: writable memory of the process itself. Libraries reserve far
+more address space than they use (numpy, numba, the stacks of threads), so a limit of the address
+space would refuse work that fits; measured, RLIMIT_DATA counts about 90 MB more than is resident.
 """
 
 import gc
 import os
+import resource
 import sys
 import threading
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, BinaryIO
 
 import msgspec
 
 from understudy.errors import ConfigError, Refused
-from understudy.operator.worker_limits import limit_memory
 
 NICENESS = 10
 SMALLEST_STEP = 0.01
@@ -79,6 +84,66 @@ def _end_with_stdin() -> None:
     while os.read(0, 1024):  # not by sys.stdin: its lock would be missed at the end
         pass
     os._exit(1)
+
+
+# ── limits ──────────────────────────────────────────────────────────────────────────────────────
+
+MEMORY_VARIABLE = "UNDERSTUDY_WORKER_MEMORY_MB"
+SECONDS_VARIABLE = "UNDERSTUDY_WORKER_SECONDS"
+MB = 1 << 20
+FEWEST_MB, MOST_MB = 512, 4096
+"""Least limit that is allowed; largest one that is chosen by itself."""
+DEFAULT_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLimits:
+    """`memory` in bytes; `seconds`: wall time of one piece of work."""
+
+    memory: int
+    seconds: float = DEFAULT_SECONDS
+
+    @property
+    def memory_exceeded(self) -> str:
+        return (
+            f"it needs more memory than a worker process may have: {self.memory // MB} MB "
+            f"({MEMORY_VARIABLE} sets another limit)"
+        )
+
+    @property
+    def time_exceeded(self) -> str:
+        return (
+            f"it took longer than a worker process may take: {self.seconds:g} s "
+            f"({SECONDS_VARIABLE} sets another limit)"
+        )
+
+
+def worker_limits() -> WorkerLimits:
+    """Half of the machine's memory, at most 4 GB, and an hour; or what the environment says."""
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    half_mb = max(min(pages * size // 2 // MB, MOST_MB), FEWEST_MB)
+    memory_mb = _number(MEMORY_VARIABLE, half_mb, least=FEWEST_MB)
+    return WorkerLimits(int(memory_mb) * MB, _number(SECONDS_VARIABLE, DEFAULT_SECONDS, least=1.0))
+
+
+def _number(variable: str, default: float, *, least: float) -> float:
+    given = os.environ.get(variable, "")
+    if not given:
+        return default
+    try:
+        value = float(given)
+    except ValueError:
+        value = 0.0
+    if not least <= value < 1e9:
+        raise ConfigError("not usable", key=variable, value=given, allowed=f"{least:g} or more")
+    return value
+
+
+def limit_memory(size: int) -> None:
+    """Limits the memory of this process; a limit that is already lower stays."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    known = [each for each in (soft, hard) if each != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min([size, *known]), hard))
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from understudy.app.live import Live
-from understudy.cli.child_process import ChildProcess, Program
 from understudy.config import CellConfig
 from understudy.config.files import name_of_cell
 from understudy.errors import ConfigError, located_at
 from understudy.vision.config import VisionConfig
 from understudy.vision.detector_config import require_opencv
+from understudy.wire.child_process import ChildProcess, Program
 
 log = logging.getLogger(__name__)
 
@@ -41,17 +41,18 @@ class VisionProcess:
         program = Program(
             f"the vision process of {robot}",
             self._command,
+            read_line=self._read_line,
             longest_delay=LONGEST_DELAY_SECONDS,
-            ended=lambda code: self._started.set(),
+            ended=self._started.set,
         )
-        self._child = ChildProcess(program, self._read_line)
+        self._child = ChildProcess(program)
 
     @property
     def pid(self) -> int | None:
         return self._child.pid
 
     def start(self) -> None:
-        self._child.start()
+        self._child.supervise()
 
     async def wait(self) -> None:
         """Until the process answers, or has failed to start."""

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from understudy.wire.ending import end_tasks
 from understudy.wire.interface import (
     CLOSING_SECONDS,
     ConnectionEvents,
@@ -18,6 +17,7 @@ from understudy.wire.interface import (
     RemotePort,
     Server,
 )
+from understudy.wire.task_shutdown import end_tasks
 from understudy.wire.tcp import TcpConnection
 
 log = logging.getLogger(__name__)

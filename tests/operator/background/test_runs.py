@@ -21,7 +21,7 @@ from understudy.operator.background import (
     BackgroundRun,
     BackgroundRuns,
 )
-from understudy.operator.worker_limits import WorkerLimits, worker_limits
+from understudy.operator.background_worker import WorkerLimits, worker_limits
 
 WORKS = ("echo", "refuse", "misread", "stumble", "vanish", "babble", "wait", "swallow", "give_up")
 

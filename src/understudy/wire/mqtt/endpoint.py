@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ConfigError, NotInstalledError, install_command
-from understudy.wire.ending import end_tasks
 from understudy.wire.interface import PeerEvents
 from understudy.wire.mqtt.config import Config
+from understudy.wire.task_shutdown import end_tasks
 
 if TYPE_CHECKING:
     from aiomqtt import Client

@@ -9,8 +9,8 @@ from aiomqtt import Client
 from understudy.ports import RETAINED, WireMessage
 from understudy.wire.broker_queue import BrokerQueue
 from understudy.wire.connection import Connection
-from understudy.wire.ending import end_tasks
 from understudy.wire.interface import PeerEvents
+from understudy.wire.task_shutdown import end_tasks
 
 OVERHEAD = 64
 LARGEST_MESSAGE = 256 * 1024

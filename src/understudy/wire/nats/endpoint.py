@@ -10,11 +10,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from understudy.errors import ConfigError, NotInstalledError, install_command
-from understudy.wire.ending import end_tasks
 from understudy.wire.interface import PeerEvents
 from understudy.wire.nats import library
 from understudy.wire.nats.config import Config
 from understudy.wire.nats.server import OwnServer
+from understudy.wire.task_shutdown import end_tasks
 
 if TYPE_CHECKING:
     from understudy.wire.nats.client import NatsClient

@@ -18,11 +18,11 @@ from understudy.ports import CONFIRMED, WireMessage
 from understudy.units import NS_PER_SECOND
 from understudy.wire.broker_queue import BrokerQueue
 from understudy.wire.connection import Connection
-from understudy.wire.ending import end_tasks
 from understudy.wire.interface import PeerEvents
 from understudy.wire.nats.client import NatsClient, is_done
 from understudy.wire.nats.config import Config
 from understudy.wire.nats.streams import API, is_gone
+from understudy.wire.task_shutdown import end_tasks
 
 log = logging.getLogger(__name__)
 

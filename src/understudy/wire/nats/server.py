@@ -6,23 +6,19 @@ systems it goes on, and has to be ended by hand).
 
 import asyncio
 import contextlib
-import ctypes
 import errno
 import logging
 import os
 import shutil
-import signal
-import sys
 import sysconfig
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from understudy.errors import ConfigError, NotInstalledError, install_command
-from understudy.wire.ending import end_tasks
+from understudy.wire.child_process import ChildProcess, Process, Program
 from understudy.wire.nats.config import Config
 from understudy.wire.nats.store import Folder, take_given, take_temporary
 from understudy.wire.tcp import cannot_listen
@@ -41,7 +37,6 @@ STEADY_SECONDS = 10.0
 """A server that ran for so long is started again at once."""
 MAX_PAYLOAD = 1 << 20
 LOG_BYTES = 4 << 20
-PR_SET_PDEATHSIG = 1
 IN_USE = "address already in use"
 
 
@@ -70,10 +65,8 @@ class OwnServer:
         self._binary = needed_binary()
         self._run: Folder | None = None
         self._store: Folder | None = None
-        self._process: asyncio.subprocess.Process | None = None
-        self._supervision: asyncio.Task[None] | None = None
+        self._child: ChildProcess | None = None
         self._ready = asyncio.Event()
-        self.restarts = 0
 
     @property
     def address(self) -> str:
@@ -83,7 +76,11 @@ class OwnServer:
     @property
     def pid(self) -> int | None:
         """Number of the process that runs now."""
-        return self._process.pid if self._process and self._process.returncode is None else None
+        return self._child.pid if self._child else None
+
+    @property
+    def restarts(self) -> int:
+        return self._child.starts - 1 if self._child else 0
 
     async def start(self) -> None:
         """Starts the process and waits until it accepts connections; ConfigError if it cannot."""
@@ -91,13 +88,14 @@ class OwnServer:
             self._run = take_temporary()
             if self._config.store:
                 self._store = take_given(Path(self._config.store))
-            await self._launch()
+            self._child = ChildProcess(self._program(self._run))
+            await self._child.start()
         except BaseException as problem:
             await self.stop()
             if isinstance(problem, OSError):
                 raise self._cannot_start(str(problem)) from None
             raise
-        self._supervision = asyncio.create_task(self._supervise())
+        self._child.supervise()
 
     async def ready(self) -> None:
         """Waits while the server is being started again."""
@@ -105,9 +103,8 @@ class OwnServer:
 
     async def stop(self) -> None:
         """Ends the process and removes the temporary files."""
-        if self._supervision is not None:
-            await end_tasks(self._supervision)
-        await self._end_process()
+        if self._child is not None:
+            await self._child.stop()
         if self._store is not None:
             self._store.release()
         if self._run is not None:
@@ -116,64 +113,38 @@ class OwnServer:
 
     # ── inside ──
 
-    async def _supervise(self) -> None:
-        wait = FIRST_WAIT
-        while True:
-            assert self._process is not None
-            begun = time.monotonic()
-            code = await self._process.wait()
-            self._ready.clear()
-            wait = FIRST_WAIT if time.monotonic() - begun > STEADY_SECONDS else wait
-            log.warning(
-                "%s: the NATS server has ended (%s); it is started again at %s",
-                self._endpoint, _how(code), self.address,
-            )  # fmt: skip
-            wait = await self._launch_again(wait)
+    def _program(self, run: Folder) -> Program:
+        return Program(
+            f"{self._endpoint}: the NATS server",
+            lambda: self._command(run.path),
+            output=run.path / "start.log",
+            descriptors=tuple(each.lock for each in (run, self._store) if each is not None),
+            until_ready=lambda process: self._wait_until_ready(process, run.path),
+            first_delay=FIRST_WAIT,
+            longest_delay=LONGEST_WAIT,
+            healthy_seconds=STEADY_SECONDS,
+            stop_seconds=STOP_SECONDS,
+            ended=self._ready.clear,
+        )
 
-    async def _launch_again(self, wait: float) -> float:
-        """Starts the server until it runs; returns the wait before the next start."""
-        while True:
-            await asyncio.sleep(wait)
-            wait = min(2 * wait, LONGEST_WAIT)
-            try:
-                await self._launch()
-            except (ConfigError, OSError) as problem:
-                log.warning("%s; next attempt in %.1f s", problem, wait)
-                continue
-            self.restarts += 1
-            return wait
-
-    async def _launch(self) -> None:
-        assert self._run is not None
-        folder = self._run.path
+    def _command(self, folder: Path) -> list[str]:
+        """Writes the configuration: the port stays the same after a restart."""
         for old in folder.glob("*.ports"):
             old.unlink(missing_ok=True)
         file = folder / "server.conf"
         _write_private(file, msgspec.json.encode(self._settings()))
-        locks = [each.lock for each in (self._run, self._store) if each is not None]
-        with (folder / "start.log").open("wb") as output:
-            self._process = await asyncio.create_subprocess_exec(
-                self._binary, "-c", str(file),
-                stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output,
-                pass_fds=locks, start_new_session=True, preexec_fn=_ends_with(os.getpid()),
-            )  # fmt: skip
-        try:
-            self._port = await self._wait_until_ready(folder)
-        except BaseException:
-            await self._end_process()
-            raise
-        self._ready.set()
+        return [self._binary, "-c", str(file)]
 
-    async def _wait_until_ready(self, folder: Path) -> int:
-        """The port, when the server has written its file with it."""
-        process = self._process
-        assert process is not None
+    async def _wait_until_ready(self, process: Process, folder: Path) -> None:
+        """Reads the port, when the server has written its file with it."""
         file = folder / f"{BINARY}_{process.pid}.ports"
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError, msgspec.MsgspecError, LookupError, ValueError):
                 found = msgspec.json.decode(file.read_bytes(), type=dict[str, list[str]])
-                return int(found["nats"][0].rsplit(":", 1)[1])
+                self._port = int(found["nats"][0].rsplit(":", 1)[1])
+                self._ready.set()
+                return
             if process.returncode is not None:
                 raise self._failed(folder)
             await asyncio.sleep(POLL_SECONDS)
@@ -215,19 +186,6 @@ class OwnServer:
             "logfile_max_num": 2,
         }
 
-    async def _end_process(self) -> None:
-        process = self._process
-        if process is None or process.returncode is not None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
-        try:
-            await asyncio.wait_for(process.wait(), STOP_SECONDS)
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-
 
 def _write_private(file: Path, data: bytes) -> None:
     """Writes a file that only this user can read."""
@@ -235,20 +193,6 @@ def _write_private(file: Path, data: bytes) -> None:
         file.unlink()
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(data)
-
-
-def _ends_with(parent: int) -> Callable[[], None] | None:
-    """What the child calls before it becomes the server: the kernel kills it when we end."""
-    if sys.platform != "linux":
-        return None
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def arrange() -> None:
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it has ended meanwhile
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return arrange
 
 
 def _last_line(folder: Path) -> str:
@@ -260,10 +204,3 @@ def _last_line(folder: Path) -> str:
     wrong = [line for line in lines if "[FTL]" in line or "[ERR]" in line]
     last = next((line for line in reversed(wrong or lines) if line.strip()), "it said nothing")
     return last.rpartition("] ")[2][:500]
-
-
-def _how(code: int) -> str:
-    if code < 0:
-        with contextlib.suppress(ValueError):
-            return f"killed by {signal.Signals(-code).name}"
-    return f"exit code {code}"

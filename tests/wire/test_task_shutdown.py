@@ -2,7 +2,7 @@
 
 import asyncio
 
-from understudy.wire.ending import end_tasks
+from understudy.wire.task_shutdown import end_tasks
 
 
 def test_a_task_that_loses_a_cancellation_is_cancelled_again() -> None:
