@@ -77,6 +77,14 @@ def test_no_entry_stands_twice(name: str) -> None:
     assert not repeated, f"{name}: delete one of each: {sorted(repeated)}"
 
 
+def test_the_index_names_every_page() -> None:
+    docs = ROOT / "docs"
+    index = (docs / "README.md").read_text()
+    pages = [str(page.relative_to(docs)) for page in docs.rglob("*.md")]
+    others = [page for page in pages if page != "README.md" and not page.startswith("decisions/")]
+    assert [page for page in others if f"({page})" not in index] == []
+
+
 def test_every_face_has_a_page() -> None:
     for face, module in FACES.items():
         folder = "/".join(module.split(".")[1:3])  # robots/kuka of understudy.robots.kuka.face
