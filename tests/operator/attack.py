@@ -8,7 +8,7 @@ from tests.benches import Bench
 from tests.jobs.pick_place.pick_cell import TEXT
 
 from understudy.errors import Refused
-from understudy.jobs.pick_place.table import RUNNING
+from understudy.jobs.pick_place.state import RUNNING
 from understudy.ports.io import PinChange
 from understudy.simulation.workpieces.workpieces import boxes_touch
 from understudy.units import MM

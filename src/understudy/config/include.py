@@ -24,8 +24,7 @@ from understudy.config.looks import check_objects
 from understudy.config.simulation_file import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
-from understudy.jobs.pick_place.config_check import check_sections
-from understudy.jobs.pick_place.safety_config import SafetyConfig
+from understudy.jobs.pick_place.config import SafetyConfig, check_sections
 from understudy.registry import module_of
 from understudy.robots.mobile.config.robot_file import read_robot_file
 from understudy.simulation.scenario import Config as Scenario

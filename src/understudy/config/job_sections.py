@@ -11,9 +11,7 @@ from msgspec import Struct, structs
 from understudy.errors import located_at
 from understudy.jobs.hand_eye.config import HandEyeConfig
 from understudy.jobs.modes.config import ModesConfig
-from understudy.jobs.pick_place.config import CycleConfig
-from understudy.jobs.pick_place.pallet.config import PalletConfig
-from understudy.jobs.pick_place.safety_config import SafetyConfig
+from understudy.jobs.pick_place.config import CycleConfig, PalletConfig, SafetyConfig
 from understudy.ports.vision import VisionSource
 from understudy.vision.config import VisionConfig
 from understudy.vision.detector_config import FindFile

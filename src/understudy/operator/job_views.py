@@ -18,7 +18,7 @@ from understudy.space.pose import pose_mm_deg
 from understudy.units import MM, seconds
 
 if TYPE_CHECKING:
-    from understudy.jobs.pick_place.pallet.layout import PalletLayout
+    from understudy.jobs.pick_place.pallet import PalletLayout
     from understudy.sight.lens import Lens
 
 VISION = "vision"
@@ -194,7 +194,7 @@ class JobViews:
 
 def _tables(_: object) -> dict[str, Any]:
     from understudy.jobs.modes.table import STEPS
-    from understudy.jobs.pick_place.table import CYCLE, RUNNING, TRANSITIONS
+    from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS
 
     return {
         "running": RUNNING,

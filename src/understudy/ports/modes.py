@@ -93,9 +93,15 @@ class ToolsInHand(Protocol):
 # ── the manager ─────────────────────────────────────────────────────────────────────────────────
 
 ChangeStep = Literal[
-    "SETTLED", "STOP_WELD", "PARK_TORCH", "TOOL_CHANGE", "CONFIRM_TOOL", "UPDATE_TLO",
-    "CALIBRATE_TOOL", "FAILED",
-]  # fmt: skip
+    "SETTLED",
+    "STOP_WELD",
+    "PARK_TORCH",
+    "TOOL_CHANGE",
+    "CONFIRM_TOOL",
+    "UPDATE_TLO",
+    "CALIBRATE_TOOL",
+    "FAILED",
+]
 """SETTLED: no changeover is under way."""
 
 

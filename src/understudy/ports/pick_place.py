@@ -146,9 +146,7 @@ class JobArm:
 # ── gripper ─────────────────────────────────────────────────────────────────────────────────────
 
 GripperType = Literal["PNEUMATIC_2FINGER", "PNEUMATIC_VACUUM", "ELECTRIC_SERVO"]
-GripperState = Literal[
-    "UNKNOWN", "OPENED", "CLOSED", "OPENING", "CLOSING", "GRIPPING", "ERROR"
-]  # fmt: skip
+GripperState = Literal["UNKNOWN", "OPENED", "CLOSED", "OPENING", "CLOSING", "GRIPPING", "ERROR"]
 
 
 class GripperStatus(Struct, frozen=True):
@@ -191,16 +189,39 @@ class Gripper(Protocol):
 # ── cycle ───────────────────────────────────────────────────────────────────────────────────────
 
 PickPlaceState = Literal[
-    "IDLE", "MOVE_TO_SCAN", "SCANNING", "MOVE_TO_PICK", "APPROACH_PICK", "GRIPPING", "RETRACT_PICK",
-    "MOVE_TO_PLACE", "APPROACH_PLACE", "RELEASING", "RETRACT_PLACE", "ERROR", "PAUSED",
-]  # fmt: skip
+    "IDLE",
+    "MOVE_TO_SCAN",
+    "SCANNING",
+    "MOVE_TO_PICK",
+    "APPROACH_PICK",
+    "GRIPPING",
+    "RETRACT_PICK",
+    "MOVE_TO_PLACE",
+    "APPROACH_PLACE",
+    "RELEASING",
+    "RETRACT_PLACE",
+    "ERROR",
+    "PAUSED",
+]
 
 
 PickPlaceError = Literal[
-    "", "EMERGENCY_STOP", "ARM_FAULT", "OUT_OF_REACH", "OUT_OF_ZONE", "VISION_TIMEOUT",
-    "GRIP_FAILED", "GRIPPER_FAULT", "PART_LOST", "PART_UNEXPECTED", "PART_NOT_RELEASED",
-    "FORCE_LIMIT", "HANDSHAKE_TIMEOUT", "OUTPUT_REFUSED", "NO_CONTACT",
-]  # fmt: skip
+    "",
+    "EMERGENCY_STOP",
+    "ARM_FAULT",
+    "OUT_OF_REACH",
+    "OUT_OF_ZONE",
+    "VISION_TIMEOUT",
+    "GRIP_FAILED",
+    "GRIPPER_FAULT",
+    "PART_LOST",
+    "PART_UNEXPECTED",
+    "PART_NOT_RELEASED",
+    "FORCE_LIMIT",
+    "HANDSHAKE_TIMEOUT",
+    "OUTPUT_REFUSED",
+    "NO_CONTACT",
+]
 """The fault of a job that is in ERROR."""
 PickPlaceReason = Literal["", "DONE", "STOPPED", "NO_OBJECT", "PALLET_FULL", "SOURCE_EMPTY"]
 """Why the last run has ended without a fault."""

@@ -284,9 +284,15 @@ class ProcessVision:
     def status(self, now: int) -> Status:
         state = self._state
         return Status(
-            self.where, self.busy(), self.is_connected(), state.answered, state.lost,
-            state.problem, state.last, _checksum(state.detectors),
-        )  # fmt: skip
+            self.where,
+            self.busy(),
+            self.is_connected(),
+            state.answered,
+            state.lost,
+            state.problem,
+            state.last,
+            _checksum(state.detectors),
+        )
 
     def save(self) -> State:
         return replace(self._state)

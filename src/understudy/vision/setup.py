@@ -147,9 +147,7 @@ def _eye_of_section(section: VisionConfig, calibration: Calibration | None) -> E
     seen_through = any(getattr(section, key) is not None for key in keys) or (
         calibration is not None and calibration.camera_intrinsics is not None
     )
-    return Eye(
-        eye.mount, eye.place if placed else None, eye.lens if seen_through else None
-    )  # fmt: skip
+    return Eye(eye.mount, eye.place if placed else None, eye.lens if seen_through else None)
 
 
 def _lens_of(calibration: Calibration) -> Lens | None:

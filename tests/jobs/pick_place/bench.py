@@ -13,11 +13,10 @@ import msgspec
 from understudy.agenda import advance
 from understudy.errors import Refused
 from understudy.jobs.pick_place.choice import Pallet, TargetChoice
-from understudy.jobs.pick_place.config import CycleConfig
+from understudy.jobs.pick_place.config import CycleConfig, SafetyConfig
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.jobs.pick_place.safety import PickPlaceSafety
-from understudy.jobs.pick_place.safety_config import SafetyConfig
-from understudy.jobs.pick_place.work import Equipment
+from understudy.jobs.pick_place.steps import Equipment
 from understudy.ports import Finished, Ticket
 from understudy.ports.io import PinChange
 from understudy.ports.operation import Target

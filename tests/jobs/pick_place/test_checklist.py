@@ -8,7 +8,7 @@ import pytest
 from tests.jobs.pick_place.cell_bench import CUBES, CellBench, box, cube
 
 from understudy.errors import ConfigError
-from understudy.jobs.pick_place.table import RUNNING
+from understudy.jobs.pick_place.state import RUNNING
 from understudy.simulation.cell import read_snapshot, write_snapshot
 from understudy.space.transform import angle_between, matrix
 from understudy.units import NS_PER_MS, NS_PER_SECOND

@@ -19,7 +19,7 @@ from understudy.jobs.pick_place.config import (
     HandshakeStep,
     Insert,
 )
-from understudy.jobs.pick_place.table import RUNNING, TRANSITIONS
+from understudy.jobs.pick_place.state import RUNNING, TRANSITIONS
 from understudy.ports.pick_place import PickPlaceState
 from understudy.ports.vision import DetectedObject
 

@@ -15,7 +15,7 @@ from understudy.hmi.page import STATIC
 from understudy.hmi.texts import Texts, cell_text, dictionary
 from understudy.jobs.modes.table import STEPS
 from understudy.jobs.pick_place.safety import ADVICE
-from understudy.jobs.pick_place.table import CYCLE, RUNNING, TRANSITIONS, Event
+from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS, Event
 from understudy.ports.modes import TargetMode
 from understudy.ports.pick_place import PickPlaceReason, PickPlaceState
 

@@ -7,15 +7,19 @@ from tests.jobs.pick_place.bench import ESTOP, PART, Bench
 
 from understudy.config.position import Position
 from understudy.errors import ConfigError, Refused
-from understudy.jobs.pick_place.config import CycleConfig, Insert
-from understudy.jobs.pick_place.config_check import check_sections
+from understudy.jobs.pick_place.config import (
+    CycleConfig,
+    Insert,
+    SafetyConfig,
+    Zone,
+    check_sections,
+)
 from understudy.jobs.pick_place.moves import CycleMove, line
 from understudy.jobs.pick_place.safety import (
     ADVICE,
     PickPlaceSafety,
     VisionWatchdog,
 )
-from understudy.jobs.pick_place.safety_config import SafetyConfig, Zone
 from understudy.ports.vision import DetectedObject
 from understudy.space.pose import pose_of
 from understudy.units import NS_PER_MS

@@ -10,9 +10,9 @@ from understudy.jobs.pick_place.config import (
     Handshake,
     HandshakeStep,
     Insert,
+    PalletConfig,
 )
-from understudy.jobs.pick_place.pallet.config import PalletConfig
-from understudy.jobs.pick_place.pallet.pattern import PalletPattern
+from understudy.jobs.pick_place.pallet import PalletPattern
 from understudy.ports.vision import DetectedObject
 from understudy.space.pose import Pose, pose_of
 from understudy.units import NS_PER_MS

@@ -131,8 +131,14 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
 Phase = Literal["Rest", "Closing", "Settling", "Holding", "Opening", "Clearing", "Failed"]
 PHASES: tuple[Phase, ...] = (
-    "Rest", "Closing", "Settling", "Holding", "Opening", "Clearing", "Failed",
-)  # fmt: skip
+    "Rest",
+    "Closing",
+    "Settling",
+    "Holding",
+    "Opening",
+    "Clearing",
+    "Failed",
+)
 
 TRANSITIONS: Mapping[tuple[Phase, str], Phase] = {
     **{(phase, "grip"): "Closing" for phase in PHASES},

@@ -27,8 +27,11 @@ from understudy.units import MM, seconds, whole_ns
 BAR = 1e5
 SLACK = 1e-9
 """Metres of rounding error."""
-SENSORS = {"closed_sensor_stuck": "closed", "opened_sensor_stuck": "opened",
-           "part_sensor_stuck": "part"}  # fmt: skip
+SENSORS = {
+    "closed_sensor_stuck": "closed",
+    "opened_sensor_stuck": "opened",
+    "part_sensor_stuck": "part",
+}
 OWN_FAULTS: Faults = {n: fault for n, fault in PNEUMATIC_FAULTS.items() if n != "vacuum_leak"}
 NO_PART_HELD = Refused("the gripper holds no part")
 

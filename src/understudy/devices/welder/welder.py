@@ -55,10 +55,15 @@ MOTOR_FAULT = 17
 """The code of a controller's error after a weld fault."""
 
 SWITCH_NAMES = {
-    "M3": "Arc", "M4": "Arc", "M7": "Gas", "M8": "Gas",
-    f"M64 P{ARC_START}": "Arc", f"M62 P{ARC_START}": "Arc",
-    f"M64 P{GAS}": "Gas", f"M62 P{GAS}": "Gas",
-}  # fmt: skip
+    "M3": "Arc",
+    "M4": "Arc",
+    "M7": "Gas",
+    "M8": "Gas",
+    f"M64 P{ARC_START}": "Arc",
+    f"M62 P{ARC_START}": "Arc",
+    f"M64 P{GAS}": "Gas",
+    f"M62 P{GAS}": "Gas",
+}
 """Words of programs → what they switch on."""
 
 PhaseListener = Callable[[Phase, int], None]

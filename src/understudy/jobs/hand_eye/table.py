@@ -4,13 +4,32 @@ from collections.abc import Mapping
 from typing import Literal
 
 State = Literal[
-    "IDLE", "MOVING", "SETTLING", "CAPTURING", "COMPUTING", "VALIDATING", "DONE", "CHECK_FAILED",
+    "IDLE",
+    "MOVING",
+    "SETTLING",
+    "CAPTURING",
+    "COMPUTING",
+    "VALIDATING",
+    "DONE",
+    "CHECK_FAILED",
     "ERROR",
-]  # fmt: skip
+]
 Event = Literal[
-    "start", "capture", "arrived", "settled", "next_pose", "captured", "all_captured", "compute",
-    "computed", "validate", "validated", "check_failed", "cancel", "fault",
-]  # fmt: skip
+    "start",
+    "capture",
+    "arrived",
+    "settled",
+    "next_pose",
+    "captured",
+    "all_captured",
+    "compute",
+    "computed",
+    "validate",
+    "validated",
+    "check_failed",
+    "cancel",
+    "fault",
+]
 """`capture`: one picture where the arm is. `next_pose`: a pose was captured, or left out."""
 RESTING: tuple[State, ...] = ("IDLE", "DONE", "CHECK_FAILED", "ERROR")
 RUNNING: tuple[State, ...] = ("MOVING", "SETTLING", "CAPTURING", "COMPUTING", "VALIDATING")

@@ -9,8 +9,13 @@ from collections.abc import Mapping
 from understudy.ports.modes import ChangeStep
 
 STEPS: tuple[ChangeStep, ...] = (
-    "STOP_WELD", "PARK_TORCH", "TOOL_CHANGE", "CONFIRM_TOOL", "UPDATE_TLO", "CALIBRATE_TOOL",
-)  # fmt: skip
+    "STOP_WELD",
+    "PARK_TORCH",
+    "TOOL_CHANGE",
+    "CONFIRM_TOOL",
+    "UPDATE_TLO",
+    "CALIBRATE_TOOL",
+)
 
 TRANSITIONS: Mapping[tuple[ChangeStep, str], ChangeStep] = {
     ("SETTLED", "request"): "STOP_WELD",

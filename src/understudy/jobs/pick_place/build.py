@@ -8,16 +8,19 @@ from understudy.config.job_sections import PickPlaceSections
 from understudy.errors import ConfigError, located_at
 from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.pick_place.choice import TargetChoice
-from understudy.jobs.pick_place.config import ClassName, CycleConfig, Handshake, PinName
-from understudy.jobs.pick_place.config_check import check_sections
+from understudy.jobs.pick_place.config import (
+    ClassName,
+    CycleConfig,
+    Handshake,
+    PinName,
+    SafetyConfig,
+    check_sections,
+)
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.jobs.pick_place.obstacle_check import ObstacleCheck
-from understudy.jobs.pick_place.pallet.pattern import PalletPattern
-from understudy.jobs.pick_place.pallet.reach import unreachable, unreachable_message
+from understudy.jobs.pick_place.obstacles import ObstacleCheck
+from understudy.jobs.pick_place.pallet import PalletPattern, unreachable, unreachable_message
 from understudy.jobs.pick_place.safety import PickPlaceSafety
-from understudy.jobs.pick_place.safety_config import SafetyConfig
-from understudy.jobs.pick_place.steps import SetOutput, WaitInput, handshake
-from understudy.jobs.pick_place.work import Equipment, JobPins
+from understudy.jobs.pick_place.steps import Equipment, JobPins, SetOutput, WaitInput, handshake
 from understudy.ports import Component, FaultSource
 from understudy.ports.pick_place import Gripper, JobArm
 from understudy.ports.workpieces import SeenWorkpieces
@@ -37,9 +40,9 @@ if TYPE_CHECKING:
 
 def offline_check() -> "OfflineJob":
     """The check of the job without running its cell, for `understudy validate`."""
-    from understudy.jobs.pick_place import validate
+    from understudy.jobs.pick_place import offline
 
-    return validate
+    return offline
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,28 @@ Zone, reach and speed of all moves are checked before the first of them starts.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, Protocol
 
+import numpy as np
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.jobs.pick_place.config import CycleConfig
+from understudy.jobs.pick_place.config import CycleConfig, Grasp
 from understudy.jobs.pick_place.moves import CycleMove, CyclePoses, part_moves
-from understudy.jobs.pick_place.pick_pose import pick_poses
+from understudy.jobs.pick_place.obstacles import ObstacleCheck
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.ports.pick_place import ArmReadings, Block, PickPlaceError, ReachCheck
 from understudy.ports.vision import DetectedObject, Vision, VisionResult
-from understudy.space.pose import Pose
-from understudy.space.transform import matrix, pose
+from understudy.space.pose import Pose, pose_of
+from understudy.space.transform import Array, matrix, pose, rotation_about
+from understudy.units import DEG
 
+Z = (0.0, 0.0, 1.0)
+TURNED_OVER = matrix(pose_of((0.0, 0.0, 0.0, 180.0, 0.0, 0.0)))
+WHOLE_TURN = 360.0
+MOST_TURNS = 8
+"""Grasps of a symmetric part that are tried; a round part would have any number."""
 MOST_CHECKED = 8
 """Objects of one picture that are checked, the best ones first."""
 
@@ -35,18 +42,6 @@ class Pallet(Protocol):
     def is_done(self) -> bool: ...
 
     def safe_height(self, index: int) -> float: ...
-
-
-class UnknownObjects(Protocol):
-    """The check of moves against what only the depth image shows."""
-
-    def unknown(self, result: VisionResult, camera: Pose) -> Sequence[Block] | Refused: ...
-
-    def held(self, class_name: str, at: Pose, pick: Pose, now: int) -> Block | None: ...
-
-    def in_the_way(
-        self, found: Sequence[Block], moves: Sequence[CycleMove], held: Block | None, now: int
-    ) -> Refused | None: ...
 
 
 Exhausted = Literal["", "PALLET_FULL", "SOURCE_EMPTY"]
@@ -89,7 +84,7 @@ class TargetChoice:
         vision: Vision | None = None,
         pallet: Pallet | None = None,
         source: Pallet | None = None,
-        obstacles: UnknownObjects | None = None,
+        obstacles: ObstacleCheck | None = None,
     ) -> None:
         self._config = config
         self._safety = safety
@@ -240,3 +235,47 @@ _RANKS: Mapping[str, Callable[[DetectedObject, Pose, Pose], float]] = {
     "nearest": lambda seen, at, near: math.dist(at[:3], near[:3]),
 }
 """The part with the smallest number is picked first."""
+
+
+# ── the pose of the tool at a detected object ───────────────────────────────────────────────────
+
+
+def pick_poses(camera: Pose, seen: Pose, grasp: Grasp, near: Pose) -> list[Pose]:
+    """The poses of the tool that grip an object: several if the part is symmetric, the one with the
+    least turn about the axis of the tool from ``near`` first.
+
+    T_base_tcp = T_base_cam · T_cam_obj · T_obj_grasp, where ``camera``, T_base_cam, is the pose of
+    the camera in the cell when the picture was taken, and ``seen`` is T_cam_obj.
+    """
+    in_cell = matrix(camera) @ matrix(seen)
+    tool = in_cell @ (
+        _from_camera_side(in_cell, camera)
+        if grasp.offset_mm_deg is None
+        else matrix(pose_of(grasp.offset_mm_deg))
+    )
+    return [pose(each) for each in _turned(tool, matrix(near), grasp.symmetry_deg)]
+
+
+def _from_camera_side(in_cell: Array, camera: Pose) -> Array:
+    """The grasp of a class without one: the tool points as the camera looks, along the object's
+    own Z axis or against it. Detectors differ: the Z axis of a marker points to the camera, a
+    flat detector gives angles as seen by the camera."""
+    looks = matrix(camera)[:3, 2]
+    return np.eye(4) if float(in_cell[:3, 2] @ looks) >= 0.0 else TURNED_OVER
+
+
+def _turned(tool: Array, near: Array, symmetry_deg: float) -> Iterator[Array]:
+    """``tool``, turned about its own axis by multiples of the symmetry, the nearest first."""
+    if not 0.0 < symmetry_deg < WHOLE_TURN:
+        yield tool
+        return
+    between = tool[:3, :3].T @ near[:3, :3]
+    yaw = math.atan2(between[1, 0] - between[0, 1], between[0, 0] + between[1, 1])
+    step, first = symmetry_deg * DEG, round(yaw / (symmetry_deg * DEG))
+    count = min(round(WHOLE_TURN / symmetry_deg), MOST_TURNS)
+    side = 1 if yaw >= first * step else -1
+    for number in range(count):
+        away = side * ((number + 1) // 2) * (1 if number % 2 else -1)
+        turned = tool.copy()
+        turned[:3, :3] = tool[:3, :3] @ rotation_about(Z, (first + away) * step)
+        yield turned

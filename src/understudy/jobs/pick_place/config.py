@@ -1,11 +1,71 @@
-"""Section `pickplace`: positions, speeds and retries of the cycle."""
+"""Sections `pickplace`, `pallet` and `safety`: the cycle, its pallets, its limits and zones."""
 
+import math
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from understudy.config.position import PoseMmDeg, Position, Speed
-from understudy.jobs.pick_place.pallet.config import PalletConfig
+from understudy.errors import ConfigError
+
+PatternType = Literal["SNAKE", "ZIGZAG", "ROW_BY_ROW", "COLUMN_BY_COLUMN", "SPIRAL"]
+StartCorner = Literal["BOTTOM_LEFT", "BOTTOM_RIGHT", "TOP_LEFT", "TOP_RIGHT"]
+Interleave = Literal["NONE", "MIRROR", "ROTATE", "SHIFT"]
+Count = Annotated[int, Meta(ge=1, le=1000)]
+Distance = Annotated[float, Meta(gt=0, le=10_000)]
+MOST_CELLS = 100_000
+SAME_LENGTH = 1e-6
+"""Share by which two sides that are meant to be equal may differ."""
+
+
+class PalletConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Lengths in mm. `origin`: the first cell; without it the place position. `corner2`: a point
+    along the columns; `corner3`: a point along the rows; without them the axes of the cell.
+
+    `start_corner`: where a layer begins, seen with the columns to the right and the rows upwards;
+    without it `start_bottom_left` decides between BOTTOM_LEFT and TOP_LEFT. `interleave`: what is
+    different in every second layer. MIRROR: it begins at the opposite corner. ROTATE: the layer and
+    its parts are turned by 90°. SHIFT: it is shifted by half a pitch along the columns and has one
+    column less. `depalletise`: the parts are taken off, in the reverse order.
+    `clearance_mm`: between a carried part and the top of what is stacked.
+    """
+
+    rows: Count = 4
+    columns: Count = 4
+    layers: Count = 3
+    pitch_x: Distance = 100.0
+    pitch_y: Distance = 100.0
+    layer_height: Distance = 50.0
+    origin: Position | None = None
+    corner2: Position | None = None
+    corner3: Position | None = None
+    pattern: PatternType = "SNAKE"
+    start_bottom_left: bool = True
+    start_corner: StartCorner | None = None
+    interleave: Interleave = "NONE"
+    depalletise: bool = False
+    clearance_mm: Annotated[float, Meta(ge=0, le=1000)] = 20.0
+
+    def __post_init__(self) -> None:
+        cells = self.rows * self.columns * self.layers
+        if cells > MOST_CELLS:
+            raise ValueError(f"{cells} cells; allowed: at most {MOST_CELLS}")
+        if self.start_corner is not None and not self.start_bottom_left:
+            raise ValueError("start_corner and start_bottom_left: false are given; use one of them")
+        if self.corner3 is not None and self.corner2 is None:
+            raise ValueError("corner3 is given without corner2")
+        if self.interleave == "SHIFT" and self.columns < 2:
+            raise ValueError("interleave: SHIFT needs 2 columns or more")
+        width, depth = self.columns * self.pitch_x, self.rows * self.pitch_y
+        if self.interleave == "ROTATE" and not math.isclose(width, depth, rel_tol=SAME_LENGTH):
+            raise ValueError(
+                f"interleave: ROTATE needs square layers; this one is {width:g} × {depth:g} mm"
+            )
+
+    @property
+    def corner(self) -> StartCorner:
+        return self.start_corner or ("BOTTOM_LEFT" if self.start_bottom_left else "TOP_LEFT")
+
 
 Millimetres = Annotated[float, Meta(ge=0, le=10_000)]
 Confidence = Annotated[float, Meta(ge=0, le=1)]
@@ -132,3 +192,88 @@ class CycleConfig(Struct, frozen=True, forbid_unknown_fields=True):
     def place(self, class_name: str) -> Position | None:
         """The place of a class; None: the pallet, or the place position."""
         return self.places.get(class_name) or self.places.get(ANY_CLASS)
+
+
+Point = tuple[float, float, float]
+
+
+class Zone(Struct, frozen=True, forbid_unknown_fields=True):
+    """A box of the cell in mm: the tool may pick, or place, inside it only."""
+
+    min: Point
+    max: Point
+
+
+class SafetyConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """PickPlaceSafetyConfig of the design document; a zone that is not given is not checked.
+
+    `obstacle_check`: moves through unknown objects that the depth image shows are refused.
+    `obstacle_margin_mm`: points nearer to known objects belong to them; unknown ones are larger by
+    it."""
+
+    max_grip_force_n: Annotated[float, Meta(gt=0, le=100_000)] = 100.0
+    grip_monitor_interval_ms: Annotated[float, Meta(ge=1, le=60_000)] = 50.0
+    require_part_sensor: bool = True
+    vision_timeout_ms: Milliseconds = 5000.0
+    min_detection_confidence: Confidence = 0.7
+    max_approach_speed_mm_s: Speed = 200.0
+    safe_retract_height_mm: Millimetres = 100.0
+    enable_pick_zone: bool = True
+    pick_zone: Zone | None = None
+    enable_place_zone: bool = True
+    place_zone: Zone | None = None
+    obstacle_check: bool = False
+    obstacle_margin_mm: Annotated[float, Meta(gt=0, le=1000)] = 10.0
+
+
+# ── checks of sections that must fit together ─────────────────────────────────────────────────────
+
+
+def check_sections(cycle: CycleConfig, safety: SafetyConfig) -> list[str]:
+    """Warnings about zones that are not given; raises ConfigError for values that do not fit."""
+    for name, zone in (("pick_zone", safety.pick_zone), ("place_zone", safety.place_zone)):
+        if zone is not None and any(a >= b for a, b in zip(zone.min, zone.max, strict=True)):
+            allowed = "each number of `min` below that of `max`"
+            raise ConfigError(
+                "the zone is empty", key=f"safety.{name}", value=zone, allowed=allowed
+            )
+    _check_source(cycle)
+    _check_speeds(cycle, safety)
+    enabled = {"pick_zone": safety.enable_pick_zone, "place_zone": safety.enable_place_zone}
+    return [
+        f"safety.{name} is not given: positions are not checked"
+        for name, wanted in enabled.items()
+        if wanted and getattr(safety, name) is None
+    ]
+
+
+def _check_source(cycle: CycleConfig) -> None:
+    """Raises ConfigError if the source of the parts lacks its keys."""
+    if cycle.source == "fixed" and cycle.pick_position is None:
+        raise ConfigError("source: fixed needs a position", key="pickplace.pick_position")
+    if cycle.source != "pallet":
+        return
+    if cycle.source_pallet is None:
+        raise ConfigError("source: pallet needs a pallet", key="pickplace.source_pallet")
+    if not cycle.source_pallet.depalletise:
+        raise ConfigError(
+            "parts are taken off in reverse order",
+            key="pickplace.source_pallet.depalletise",
+            value=False,
+            allowed="true",
+        )
+
+
+def _check_speeds(cycle: CycleConfig, safety: SafetyConfig) -> None:
+    most = safety.max_approach_speed_mm_s
+    speeds = {"approach_speed_mm_s": cycle.approach_speed_mm_s}
+    if cycle.insert is not None:
+        speeds["insert.speed_mm_s"] = cycle.insert.speed_mm_s
+    for key, speed in speeds.items():
+        if speed > most:
+            raise ConfigError(
+                "faster than safety.max_approach_speed_mm_s",
+                key=f"pickplace.{key}",
+                value=speed,
+                allowed=f"up to {most:g}",
+            )

@@ -14,25 +14,22 @@ from understudy.errors import Refused
 from understudy.jobs.pick_place.choice import Exhausted, TargetChoice, Unfit
 from understudy.jobs.pick_place.config import CycleConfig
 from understudy.jobs.pick_place.safety import ADVICE, PickPlaceSafety
-from understudy.jobs.pick_place.script import CycleScript
 from understudy.jobs.pick_place.state import (
-    UNLIMITED,
-    Note,
-    NoteKind,
-    Saved,
-    check_saved,
-    statistics,
-)
-from understudy.jobs.pick_place.steps import Release, Rest, Step
-from understudy.jobs.pick_place.table import (
     BEFORE_PAUSE,
     CARRYING,
     RUNNING,
     TRANSITIONS,
+    UNLIMITED,
     Event,
+    Note,
+    NoteKind,
+    Saved,
     State,
+    check_saved,
+    statistics,
 )
-from understudy.jobs.pick_place.work import Equipment, Work, arm_code
+from understudy.jobs.pick_place.steps import CycleScript, Equipment, Release, Rest, Step
+from understudy.jobs.pick_place.work import Work, arm_code
 from understudy.ports import Ticket
 from understudy.ports.io import PinChange
 from understudy.ports.pick_place import PickPlaceError, PickPlaceStatus, ReachCheck
@@ -231,12 +228,23 @@ class PickPlaceManager:
         paused, target = state.state == "PAUSED", state.target
         holding = state.holding if self.is_running() else self._gripper.status(now).part_detected
         return PickPlaceStatus(
-            state.state, state.cycles, state.successes, state.failures,
-            target.seen if target else None, state.last_error, state.code, state.reason,
-            self.is_running(), state.left, holding, state.scan_misses,
-            state.grip_misses, RUNNING.index(at) / len(RUNNING) if at in RUNNING else 0.0,
-            state.before if paused else "", statistics(state),
-        )  # fmt: skip
+            state.state,
+            state.cycles,
+            state.successes,
+            state.failures,
+            target.seen if target else None,
+            state.last_error,
+            state.code,
+            state.reason,
+            self.is_running(),
+            state.left,
+            holding,
+            state.scan_misses,
+            state.grip_misses,
+            RUNNING.index(at) / len(RUNNING) if at in RUNNING else 0.0,
+            state.before if paused else "",
+            statistics(state),
+        )
 
     def save(self) -> Any:
         self._state.work = self._work.state

@@ -1,22 +1,26 @@
-"""Unknown objects in a measured cloud of points: what nothing known explains, as boxes.
+"""ObstacleCheck: refuses moves of the cycle through objects that only the depth image shows.
 
 Known are the objects of the cell file, the floor, the parts that were detected and the arm itself.
-The points that are left are gathered into boxes; a box reaches down to the lowest point that was
-seen around it, since a camera does not see what is below a surface.
+The points that nothing known explains are gathered into boxes; a box reaches down to the lowest
+point that was seen around it, since a camera does not see what is below a surface.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.ports.pick_place import Block
+from understudy.errors import Refused
+from understudy.jobs.pick_place.moves import CycleMove, Leg
+from understudy.ports.pick_place import Block, SweepsMoves, SweptMove
+from understudy.ports.vision import VisionResult
 from understudy.space.collision.near import near
 from understudy.space.model.robot import Box
 from understudy.space.model.shapes import CollisionObject
-from understudy.space.pose import Pose
-from understudy.space.transform import Array, matrix
+from understudy.space.pose import ORIGIN, Pose
+from understudy.space.transform import Array, inverse, matrix, pose
+from understudy.units import MM
 
 Bools = NDArray[np.bool_]
 GAP = 0.03
@@ -26,6 +30,9 @@ FEWEST_POINTS = 2
 AROUND = 0.05
 """Metres around an object in which the lowest point is its foot."""
 MOST_BLOCKS = 24
+WITH_PART: tuple[Leg, ...] = ("RETRACT_PICK", "MOVE_TO_PLACE", "APPROACH_PLACE")
+"""Legs in which the hand has the part."""
+Size = tuple[float, float, float]
 FLOOR = 0.0
 """Height of the floor of the cell."""
 
@@ -59,8 +66,9 @@ def blocks(points: Array, unknown: Bools, margin: float) -> list[Block]:
     found: list[Block] = []
     for group in sorted(groups, key=len, reverse=True):
         low, high = group.min(axis=0) - margin, group.max(axis=0) + margin
-        beside = (np.abs(points[:, :2] - 0.5 * (low + high)[:2])
-                  <= 0.5 * (high - low)[:2] + AROUND).all(axis=1)  # fmt: skip
+        beside = (
+            np.abs(points[:, :2] - 0.5 * (low + high)[:2]) <= 0.5 * (high - low)[:2] + AROUND
+        ).all(axis=1)
         low[2] = min(float(low[2]), float(points[beside, 2].min(initial=np.inf)))
         x, y, z = (0.5 * (low + high)).tolist()
         a, b, c = (high - low).tolist()
@@ -87,3 +95,72 @@ def _groups(points: Array, gap: float) -> list[Array]:
                     waiting.append(other)
         groups.append(points[sorted(group)])
     return [group for group in groups if len(group) >= FEWEST_POINTS]
+
+
+class ObstacleCheck:
+    """``known``: objects of the cell file; ``sizes``: of the parts by class, at a time;
+    ``margin``: metres by which a point may be beside what explains it, and by which unknown
+    objects are larger; ``filled``: places of parts that the job has put down."""
+
+    def __init__(
+        self,
+        arm: SweepsMoves,
+        known: Sequence[CollisionObject],
+        sizes: Callable[[int], Mapping[str, Size]],
+        *,
+        margin: float,
+        filled: Callable[[], Sequence[Pose]] = tuple,
+    ) -> None:
+        self._arm = arm
+        self._known = tuple(known)
+        self._sizes = sizes
+        self._margin = margin
+        self._filled = filled
+
+    def unknown(self, result: VisionResult, camera: Pose) -> list[Block] | Refused:
+        """The unknown objects in a picture that this camera has taken, in the cell."""
+        if not result.points:
+            return Refused("obstacle check: the picture has no depth")
+        at = matrix(camera)
+        points = np.array(result.points) @ at[:3, :3].T + at[:3, 3]
+        left = unexplained(points, self._known, self._parts(result, camera), self._margin)
+        rows = [(float(x), float(y), float(z)) for x, y, z in points[left]]
+        if rows:
+            covered = self._arm.covers(rows, self._margin, result.exposed_at)
+            left[np.flatnonzero(left)[np.array(covered)]] = False
+        return blocks(points, left, self._margin)
+
+    def held(self, class_name: str, at: Pose, pick: Pose, now: int) -> Block | None:
+        """A part at a place in the cell, in the frame of the tool that picks it."""
+        size = self._sizes(now).get(class_name)
+        if size is None:
+            return None
+        return Block(class_name, pose(inverse(matrix(pick)) @ matrix(at)), size)
+
+    def in_the_way(
+        self, found: Sequence[Block], moves: Sequence[CycleMove], held: Block | None, now: int
+    ) -> Refused | None:
+        """Why these moves are not made: the first of the unknown objects that they would touch."""
+        swept = [SweptMove(move.target, held if move.leg in WITH_PART else None) for move in moves]
+        touch = self._arm.first_touch(swept, found, now)
+        if touch is None or isinstance(touch, Refused):
+            return touch
+        x, y, z = (value / MM for value in touch.point)
+        leg = moves[touch.move].leg
+        return Refused(
+            f"obstacle: {touch.object} at X {x:.0f} Y {y:.0f} Z {z:.0f} mm is in the way of"
+            f" {touch.body} in {leg}"
+        )
+
+    def _parts(self, result: VisionResult, camera: Pose) -> list[Block]:
+        """Parts that vision has found, and those at places that the job has filled."""
+        at, sizes = matrix(camera), self._sizes(result.exposed_at)
+        found = [
+            Block(seen.class_name, pose(at @ matrix(seen.pose)), sizes[seen.class_name])
+            for seen in result.objects
+            if seen.class_name in sizes
+        ]
+        widest = max((max(size) for size in sizes.values()), default=0.0)
+        cube = (2.0 * widest, 2.0 * widest, 2.0 * widest)
+        filled = (ORIGIN._replace(x=each.x, y=each.y, z=each.z) for each in self._filled())
+        return found + [Block("placed part", each, cube) for each in filled if widest]

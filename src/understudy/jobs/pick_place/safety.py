@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.jobs.pick_place.config import CycleConfig
+from understudy.jobs.pick_place.config import CycleConfig, SafetyConfig, Zone
 from understudy.jobs.pick_place.moves import CycleMove
-from understudy.jobs.pick_place.safety_config import SafetyConfig, Zone
 from understudy.ports.pick_place import GripperStatus, PickPlaceError
 from understudy.ports.vision import VisionUse
 from understudy.space.pose import Pose

@@ -5,7 +5,6 @@ deadline; the manager passes these in and is called back when the steps are done
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -14,6 +13,7 @@ from understudy.errors import Refused
 from understudy.jobs.pick_place.config import CycleConfig, PinName
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import (
+    Equipment,
     Grip,
     Look,
     Move,
@@ -26,37 +26,11 @@ from understudy.jobs.pick_place.steps import (
     WaitInput,
 )
 from understudy.ports import Ticket
-from understudy.ports.io import PinChange
-from understudy.ports.pick_place import ArmMotion, Gripper, PickPlaceError
-from understudy.ports.vision import Vision
+from understudy.ports.pick_place import PickPlaceError
 from understudy.units import NS_PER_MS
 
 Waits = Literal["", "arm", "gripper", "vision", "input", "retry", "contact"]
 EMERGENCY_STOP = "emergency stop"
-
-
-class JobPins(Protocol):
-    """The pins of a controller, by number or name."""
-
-    def digital_input(self, pin: PinName, /) -> bool: ...
-
-    def digital_output(self, pin: PinName, /) -> bool: ...
-
-    def analog_input(self, channel: PinName, now: int, /) -> float: ...
-
-    def set_digital_output(self, pin: PinName, value: bool, now: int, /) -> Refused | None: ...
-
-    def on_change(self, listener: Callable[[PinChange], None], /) -> None: ...
-
-
-@dataclass(frozen=True)
-class Equipment:
-    """What the job works with. `vision` and `pins`: None where the configuration needs none."""
-
-    arm: ArmMotion
-    gripper: Gripper
-    vision: Vision | None = None
-    pins: JobPins | None = None
 
 
 class WorkState(Struct):

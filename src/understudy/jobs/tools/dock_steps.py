@@ -15,16 +15,45 @@ from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose, translation
 
 Phase = Literal[
-    "IDLE", "CLEAR", "APPROACH_PUT", "INSERT", "UNLOCK", "LEAVE", "CHECK_LEFT", "UNMOUNT",
-    "CLOSE", "APPROACH_TAKE", "OPEN", "COUPLE", "CHECK_DOCK", "LOCK", "MOUNT", "PULL", "CHECK_HELD",
+    "IDLE",
+    "CLEAR",
+    "APPROACH_PUT",
+    "INSERT",
+    "UNLOCK",
+    "LEAVE",
+    "CHECK_LEFT",
+    "UNMOUNT",
+    "CLOSE",
+    "APPROACH_TAKE",
+    "OPEN",
+    "COUPLE",
+    "CHECK_DOCK",
+    "LOCK",
+    "MOUNT",
+    "PULL",
+    "CHECK_HELD",
     "FAULT",
-]  # fmt: skip
+]
 Event = Literal["start", "put", "take", "done", "failed", "cancel"]
 
 WORKING: tuple[Phase, ...] = (
-    "CLEAR", "APPROACH_PUT", "INSERT", "UNLOCK", "LEAVE", "CHECK_LEFT", "UNMOUNT",
-    "CLOSE", "APPROACH_TAKE", "OPEN", "COUPLE", "CHECK_DOCK", "LOCK", "MOUNT", "PULL", "CHECK_HELD",
-)  # fmt: skip
+    "CLEAR",
+    "APPROACH_PUT",
+    "INSERT",
+    "UNLOCK",
+    "LEAVE",
+    "CHECK_LEFT",
+    "UNMOUNT",
+    "CLOSE",
+    "APPROACH_TAKE",
+    "OPEN",
+    "COUPLE",
+    "CHECK_DOCK",
+    "LOCK",
+    "MOUNT",
+    "PULL",
+    "CHECK_HELD",
+)
 TRANSITIONS: Mapping[tuple[Phase, Event], Phase] = {
     ("IDLE", "start"): "CLEAR",
     ("FAULT", "start"): "CLEAR",
@@ -133,8 +162,9 @@ def step(phase: Phase, change: Change) -> Step:
     steps: dict[Phase, Step] = {
         "APPROACH_PUT": Go(before, s.move_speed, False, old.number),
         "INSERT": Go(tool.dock, s.dock_speed, True, old.number),
-        "UNLOCK": Sense((opened,), f"{name} does not come off: the lock stays closed",
-                        (s.unlock, True)),
+        "UNLOCK": Sense(
+            (opened,), f"{name} does not come off: the lock stays closed", (s.unlock, True)
+        ),
         "LEAVE": Go(before, s.dock_speed, True, old.number),
         "CHECK_LEFT": Sense(free, f"{name} did not stay in its dock"),
         "UNMOUNT": Use(0),
@@ -147,5 +177,5 @@ def step(phase: Phase, change: Change) -> Step:
         "MOUNT": Use(new.number),
         "PULL": Go(before, s.dock_speed, True, new.number),
         "CHECK_HELD": Sense(held, f"{name} is not locked after it left its dock"),
-    }  # fmt: skip
+    }
     return steps[phase]

@@ -123,9 +123,13 @@ def _corners(shape: object) -> Array:
         case _:
             low, high = shape.bounds()  # type: ignore[attr-defined]
             return np.array(
-                [[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1])
-                 for z in (low[2], high[2])]
-            )  # fmt: skip
+                [
+                    [x, y, z]
+                    for x in (low[0], high[0])
+                    for y in (low[1], high[1])
+                    for z in (low[2], high[2])
+                ]
+            )
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     return signs * half
 

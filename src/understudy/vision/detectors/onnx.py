@@ -158,9 +158,11 @@ class OnnxDetector:
                 f" {_first_line(problem)}"
             ) from None
         if out.ndim != 3 or out.shape[0] != 1:
-            raise DetectionError(f"the network's output has the shape {list(out.shape)}; expected"
-                                 f" [1, {4 + len(self._names)}, boxes] or"
-                                 f" [1, boxes, {5 + len(self._names)}]")  # fmt: skip
+            raise DetectionError(
+                f"the network's output has the shape {list(out.shape)}; expected"
+                f" [1, {4 + len(self._names)}, boxes] or"
+                f" [1, boxes, {5 + len(self._names)}]"
+            )
         return np.asarray(out[0])
 
     def _rows(self, out: Array) -> Array:

@@ -12,16 +12,22 @@ from msgspec.structs import replace
 from understudy.config.position import Position
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
-from understudy.jobs.pick_place.pallet.config import (
+from understudy.jobs.pick_place.config import (
     MOST_CELLS,
     Interleave,
     PalletConfig,
     PatternType,
     StartCorner,
 )
-from understudy.jobs.pick_place.pallet.orders import ORDERS, layer_order
-from understudy.jobs.pick_place.pallet.pattern import PALLET_EMPTY, PALLET_FULL, PalletPattern
-from understudy.jobs.pick_place.pallet.reach import unreachable, unreachable_message
+from understudy.jobs.pick_place.pallet import (
+    ORDERS,
+    PALLET_EMPTY,
+    PALLET_FULL,
+    PalletPattern,
+    layer_order,
+    unreachable,
+    unreachable_message,
+)
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, rotation_about
 

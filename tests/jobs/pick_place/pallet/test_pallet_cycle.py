@@ -8,7 +8,7 @@ from benchmarks.bench_pick_place import CELL
 
 from understudy.app.build import build_cell
 from understudy.config.cell import read_config
-from understudy.jobs.pick_place.pallet.pattern import PalletPattern
+from understudy.jobs.pick_place.pallet import PalletPattern
 from understudy.simulation.cell import Cell
 from understudy.units import NS_PER_SECOND
 

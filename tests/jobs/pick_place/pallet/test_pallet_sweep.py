@@ -12,11 +12,9 @@ from understudy.config.position import Position
 from understudy.config.typed import read
 from understudy.errors import Refused
 from understudy.gcode.requests import LineMove
-from understudy.jobs.pick_place.config import CycleConfig
+from understudy.jobs.pick_place.config import CycleConfig, Interleave, PalletConfig, PatternType
 from understudy.jobs.pick_place.moves import CycleMove, CyclePoses, pick_moves, place_moves
-from understudy.jobs.pick_place.pallet.config import Interleave, PalletConfig, PatternType
-from understudy.jobs.pick_place.pallet.layout import PalletLayout
-from understudy.jobs.pick_place.pallet.reach import unreachable
+from understudy.jobs.pick_place.pallet import PalletLayout, unreachable
 from understudy.motion.path import Path
 from understudy.robots.arm import Config
 from understudy.robots.arm.assembly import body_of, mover_of

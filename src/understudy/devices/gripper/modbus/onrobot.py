@@ -30,8 +30,13 @@ from understudy.protocol.modbus import READ_HOLDING
 UNIT = 65
 TARGET_FORCE, TARGET_WIDTH, CONTROL, NEW_OFFSET = 0x0000, 0x0001, 0x0002, 0x0403
 OFFSET, DEPTH, RELATIVE_DEPTH, WIDTH, STATUS, TIP_WIDTH = (
-    0x0102, 0x0107, 0x0108, 0x010B, 0x010C, 0x0113,
-)  # fmt: skip
+    0x0102,
+    0x0107,
+    0x0108,
+    0x010B,
+    0x010C,
+    0x0113,
+)
 GRIP, STOP, GRIP_TIPS = 1, 8, 16
 """Values of the control register."""
 BUSY, GRIPPED, S1_PUSHED, S1_TRIGGED, S2_PUSHED, S2_TRIGGED, SAFETY = (1 << bit for bit in range(7))

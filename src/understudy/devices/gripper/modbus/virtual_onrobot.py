@@ -70,9 +70,13 @@ class VirtualOnRobot:
         self._fingers.look(now)
         state = self._state
         values = {
-            TARGET_FORCE: state.force, TARGET_WIDTH: state.width, CONTROL: state.control,
-            NEW_OFFSET: state.offset % WORD, **dict.fromkeys(READ, 0), **self._measured(now),
-        }  # fmt: skip
+            TARGET_FORCE: state.force,
+            TARGET_WIDTH: state.width,
+            CONTROL: state.control,
+            NEW_OFFSET: state.offset % WORD,
+            **dict.fromkeys(READ, 0),
+            **self._measured(now),
+        }
         return registers_in(values, address, count)
 
     def write(self, address: int, values: Sequence[int], now: int) -> int:

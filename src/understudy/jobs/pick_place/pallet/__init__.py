@@ -1,1 +1,0 @@
-"""Pallets: the order of their cells, their frame, safe heights, and the cells out of reach."""
