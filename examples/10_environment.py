@@ -2,10 +2,19 @@
 
 import understudy
 
-POST = {"name": "post", "type": "cylinder", "position_mm": [0, 620, 995], "radius_mm": 20,
-        "height_mm": 400}  # fmt: skip
-WALL = {"name": "wall", "type": "box", "position_mm": [800, 0, 900],
-        "dimensions_mm": [100, 400, 400]}  # fmt: skip
+POST = {
+    "name": "post",
+    "type": "cylinder",
+    "position_mm": [0, 620, 995],
+    "radius_mm": 20,
+    "height_mm": 400,
+}
+WALL = {
+    "name": "wall",
+    "type": "box",
+    "position_mm": [800, 0, 900],
+    "dimensions_mm": [100, 400, 400],
+}
 PROBE = {1: {"name": "contact_probe", "tcp_mm_deg": [0, 0, 100, 0, 0, 0]}}
 
 arm = understudy.VirtualController(
