@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from understudy.app import kernels
-from understudy.space.kinematics.forward import flange_frames
+from understudy.space.kinematics.chain import flange_frames
 
 
 @pytest.fixture(scope="module")

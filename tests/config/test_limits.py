@@ -17,8 +17,7 @@ from understudy.errors import ConfigError
 from understudy.simulation.scenario import MOST_RULES
 from understudy.space.model import shapes, urdf
 from understudy.space.model.environment import MOST_OBJECTS
-from understudy.space.model.mesh_limits import MOST_NODES, MOST_TRIANGLES
-from understudy.space.model.shapes import mesh_from_bytes
+from understudy.space.model.shapes import MOST_NODES, MOST_TRIANGLES, mesh_from_bytes
 
 # ── YAML ──
 
@@ -222,7 +221,7 @@ def test_kinds_of_files_that_unpack_or_name_others_are_not_read(kind: str) -> No
 
 def test_a_scene_is_counted_before_it_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a file says about itself: what was read from it is counted again."""
-    monkeypatch.setattr("understudy.space.model.mesh_limits.MOST_NODES", 0)
+    monkeypatch.setattr("understudy.space.model.shapes.MOST_NODES", 0)
     text = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
     with pytest.raises(ConfigError, match="stand in at most 0 places"):
         shapes.load_scene(text, "obj")

@@ -23,8 +23,7 @@ from understudy.ports.program import LONGEST_LINE, MOST_LINES
 from understudy.space.collision import solids
 from understudy.space.model import shapes
 from understudy.space.model.environment import MOST_OBJECTS
-from understudy.space.model.mesh_limits import MOST_TRIANGLES
-from understudy.space.model.shapes import mesh_from_bytes
+from understudy.space.model.shapes import MOST_TRIANGLES, mesh_from_bytes
 from understudy.units import NS_PER_SECOND
 
 SMALL, FULL = (72, 36), (320, 160)

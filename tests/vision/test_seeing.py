@@ -13,8 +13,7 @@ from understudy.config.include import read_environment, read_included
 from understudy.errors import ConfigError
 from understudy.sight.markers import DICTIONARIES as IN_OPENCV
 from understudy.sight.markers import dictionary, paper_size
-from understudy.space.model.appearance import MarkerConfig, UpperFace
-from understudy.space.model.dictionaries import DICTIONARIES
+from understudy.space.model.appearance import DICTIONARIES, MarkerConfig, UpperFace
 
 CELL = """\
 robots:

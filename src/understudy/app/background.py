@@ -139,8 +139,8 @@ class AskedPairs(Struct, frozen=True, forbid_unknown_fields=True):
 
 def self_pairs(parameters: dict[str, Any], progress: Progress) -> Kept | Refused:
     """Which links of an arm of meshes can touch each other."""
-    from understudy.space.collision.assembly import arm_parts
     from understudy.space.collision.self_pairs import analysed
+    from understudy.space.collision.world import arm_parts
 
     asked: AskedPairs = read(parameters, AskedPairs)
     bodies = mesh_bodies(build_cell(loaded(asked.cell)).components)

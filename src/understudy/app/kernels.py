@@ -29,8 +29,7 @@ from understudy.sight import warm as sight
 from understudy.space import warm as space
 from understudy.space.collision.certify import certify
 from understudy.space.compiled import KERNELS
-from understudy.space.kinematics.chain import Chain, chain
-from understudy.space.kinematics.forward import flange_frames
+from understudy.space.kinematics.chain import Chain, chain, flange_frames
 from understudy.space.model.urdf import read
 
 Progress = Callable[[int, int], None]

@@ -91,8 +91,8 @@ def mesh_bodies(components: Mapping[str, Component]) -> dict[str, "Body"]:
 
 
 def digest_of(body: "Body") -> str:
-    from understudy.space.collision.assembly import arm_parts
     from understudy.space.collision.self_pairs import digest
+    from understudy.space.collision.world import arm_parts
 
     return digest(body.chain, arm_parts(body.chain, body.meshes))
 

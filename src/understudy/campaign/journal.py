@@ -96,5 +96,6 @@ class Journal:
             raise ConfigError(
                 "the journal is of another campaign: its file, the cell, a program, a rule, --runs "
                 "or --seed has changed",
-                file=str(self._path), allowed="--fresh to begin again, or another --out folder",
-            )  # fmt: skip
+                file=str(self._path),
+                allowed="--fresh to begin again, or another --out folder",
+            )

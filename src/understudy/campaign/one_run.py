@@ -206,8 +206,9 @@ class Run:
             return f"collisions: {figures['collisions']}"
         for name, check in self._plan.checks.items():
             if name not in figures:
-                raise ConfigError("no such figure", key=f"checks.{name}", value=name,
-                                  allowed=", ".join(figures))  # fmt: skip
+                raise ConfigError(
+                    "no such figure", key=f"checks.{name}", value=name, allowed=", ".join(figures)
+                )
             if problem := check.problem(name, figures[name]):
                 return problem
         return ""

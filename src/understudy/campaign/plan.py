@@ -177,8 +177,11 @@ def read_plan(file: str, text: str) -> PlanFile:
             config = planned.config(RunSpec(number, plan.seed, point))
             _check_names(plan, config, build_cell(config), planned.programs(config))
             if plan.for_s is None and not (plan.pick_place or planned.programs(config)):
-                raise ConfigError("no robot has a program or job: a run would end at once",
-                                  key="for_s", allowed=RUN_ENDS)  # fmt: skip
+                raise ConfigError(
+                    "no robot has a program or job: a run would end at once",
+                    key="for_s",
+                    allowed=RUN_ENDS,
+                )
     except ConfigError as problem:
         if problem.file:
             raise
@@ -214,8 +217,11 @@ def _check_names(plan: Plan, config: CellConfig, cell: Cell, programs: Collectio
         if cycles == 0:
             raise ConfigError("no cycles", key=key, value=0, allowed="1 and more, or -1")
         if robot in programs:
-            raise ConfigError("the robot has a program and a job", key=key,
-                              allowed="one of them; programs: {} starts no program")  # fmt: skip
+            raise ConfigError(
+                "the robot has a program and a job",
+                key=key,
+                allowed="one of them; programs: {} starts no program",
+            )
 
 
 def _with_values(text: str, file: str, point: dict[str, Any]) -> str:

@@ -22,8 +22,8 @@ from understudy.motion.tool_path import (
     turn_between,
 )
 from understudy.space.compiled import compiled
+from understudy.space.kinematics.chain import flange_frames, jacobians, joint_frames
 from understudy.space.kinematics.follow import JUMP, follow_branches
-from understudy.space.kinematics.forward import flange_frames, jacobians, joint_frames
 
 KNOT_DISTANCE = 0.02
 """Initial distance of knots (m)."""

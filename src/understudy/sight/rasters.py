@@ -71,10 +71,15 @@ def find_bounds(  # kernel
     lowest and highest x, lowest and highest y of the rays.
     """
     out = np.zeros((len(edges), 4), dtype=np.int64)
-    walls = np.array([
-        [0.0, 0.0, 1.0, -NEAR], [1.0, 0.0, -limits[0], 0.0], [-1.0, 0.0, limits[1], 0.0],
-        [0.0, 1.0, -limits[2], 0.0], [0.0, -1.0, limits[3], 0.0],
-    ])  # fmt: skip
+    walls = np.array(
+        [
+            [0.0, 0.0, 1.0, -NEAR],
+            [1.0, 0.0, -limits[0], 0.0],
+            [-1.0, 0.0, limits[1], 0.0],
+            [0.0, 1.0, -limits[2], 0.0],
+            [0.0, -1.0, limits[3], 0.0],
+        ]
+    )
     bent = np.any(lens[4:] != 0.0)
     steps = EDGE_POINTS - 1 if bent else 1
     one, other = np.empty((12, 3)), np.empty((12, 3))
@@ -187,9 +192,19 @@ def note_pair(pairs: Ints32, used: int, pixel: int, f: int) -> int:  # kernel
 
 @compiled
 def cover_block(  # kernel
-    planes: Array, f: int, cell: int, x: Ray, y: Ray, cover: Ints32, pairs: Ints32, used: int,
-    top: int, left: int, bottom: int, right: int,
-) -> int:  # fmt: skip
+    planes: Array,
+    f: int,
+    cell: int,
+    x: Ray,
+    y: Ray,
+    cover: Ints32,
+    pairs: Ints32,
+    used: int,
+    top: int,
+    left: int,
+    bottom: int,
+    right: int,
+) -> int:
     """A face covers these pixels with one cell, where nothing is in front of it. Where it crosses
     what covers them, both are noted. Returns the number of notes."""
     last, known = -1, 1
@@ -214,9 +229,19 @@ def cover_block(  # kernel
 
 @compiled
 def mark_block(  # kernel
-    planes: Array, fact: Ints, f: int, x: Ray, y: Ray, cover: Ints32, pairs: Ints32, used: int,
-    top: int, left: int, bottom: int, right: int,
-) -> int:  # fmt: skip
+    planes: Array,
+    fact: Ints,
+    f: int,
+    x: Ray,
+    y: Ray,
+    cover: Ints32,
+    pairs: Ints32,
+    used: int,
+    top: int,
+    left: int,
+    bottom: int,
+    right: int,
+) -> int:
     """As `mark_pixels`, for one face and one block of pixels."""
     codes, depths = np.empty((2, BLOCK + 1), dtype=np.int64), np.empty((2, BLOCK + 1))
     plane, triangle, first, rows, columns = planes[f], fact[0], fact[2], fact[3], fact[4]
@@ -360,10 +385,21 @@ def follow_rays(  # kernel
 
 @compiled
 def paint(  # kernel
-    planes: Array, facts: Ints, cells: Bytes, shades: Array, cover: Ints32, begins: Ints32,
-    faces: Ints32, x: Ray, y: Ray, samples: int, background: Bytes, out: Floats32, depth: Floats32,
+    planes: Array,
+    facts: Ints,
+    cells: Bytes,
+    shades: Array,
+    cover: Ints32,
+    begins: Ints32,
+    faces: Ints32,
+    x: Ray,
+    y: Ray,
+    samples: int,
+    background: Bytes,
+    out: Floats32,
+    depth: Floats32,
     with_depth: bool,
-) -> None:  # fmt: skip
+) -> None:
     """The colour and the depth of every pixel; of one that meets several faces, or several cells,
     the mean colour of its rays and the depth of the middle one."""
     height, width = depth.shape
@@ -380,8 +416,10 @@ def paint(  # kernel
                 if f != last_face or cell != last_cell:
                     last_face, last_cell = f, cell
                     red, green, blue = (
-                        background[0] * 1.0, background[1] * 1.0, background[2] * 1.0,
-                    )  # fmt: skip
+                        background[0] * 1.0,
+                        background[1] * 1.0,
+                        background[2] * 1.0,
+                    )
                     if f >= 0:
                         red = np.floor(cells[cell, 0] * shades[f])
                         green = np.floor(cells[cell, 1] * shades[f])

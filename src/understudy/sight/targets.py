@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
-from understudy.space.model.dictionaries import check_charuco, check_marker
+from understudy.space.model.appearance import check_charuco, check_marker
 
 Count = Annotated[int, Meta(ge=3, le=100)]
 SideMm = Annotated[float, Meta(ge=0.001, le=10_000)]

@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from understudy.space.collision.arm_pair import ArmPair, PlacedArm
-from understudy.space.collision.assembly import arm_parts
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.sweep import straight, sweep
+from understudy.space.collision.world import arm_parts
 from understudy.space.kinematics.chain import Chain
 from understudy.space.kinematics.closed_form import closed_form
 from understudy.space.kinematics.follow import follow
-from understudy.space.kinematics.ik import solve, solve_all
-from understudy.space.kinematics.refine import refined
+from understudy.space.kinematics.ik import refined, solve, solve_all
 from understudy.space.kinematics.singular import manipulability
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Hull, Shape, TriangleMesh, as_object

@@ -9,7 +9,7 @@ from tests.parts import components_of
 
 from understudy.app.build import load_cell
 from understudy.space.collision.arm_pair import ArmPair, PlacedArm
-from understudy.space.collision.assembly import arm_parts
+from understudy.space.collision.world import arm_parts
 from understudy.units import DEG, MM, nanoseconds
 from understudy.wire.exchange import InProcessCell
 

@@ -103,7 +103,7 @@ def distances_from_axes(frames: Array, ends: Array, around: float) -> list[float
 
 
 def moved_at_most(radii: Array, caps: Array, slides: Array, way: Array) -> float:
-    """The sum of the docstring of motion_bound, written out: oracle of moved_at_most."""
+    """The sum of bounds of motion in `world`, written out: oracle of moved_at_most."""
     rho: dict[int, float] = {}
     for k in reversed(range(len(way))):
         grown = float(radii[k]) + sum(float(way[m]) * rho[m] for m in range(k + 1, len(way)))

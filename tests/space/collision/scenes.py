@@ -4,12 +4,17 @@ import coal
 import numpy as np
 import trimesh
 
-from understudy.space.collision.assembly import assembled
-from understudy.space.collision.contact import Contact, shape_contact
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.distance import distance, scratch
 from understudy.space.collision.solids import Part, Solids
-from understudy.space.collision.world import Placement, placement, pose
+from understudy.space.collision.world import (
+    Contact,
+    Placement,
+    assembled,
+    placement,
+    pose,
+    shape_contact,
+)
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Hull, Shape, TriangleMesh, as_object

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.space.collision.arm_pair import ArmPair, PlacedArm
-from understudy.space.collision.assembly import arm_parts
 from understudy.space.collision.detector import CollisionDetector
+from understudy.space.collision.world import arm_parts
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Mesh, Solid
 from understudy.space.model.shapes import Shape, as_object

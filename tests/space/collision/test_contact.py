@@ -16,8 +16,7 @@ from tests.space.collision.scenes import (
     sheet,
 )
 
-from understudy.space.collision.distance import scratch
-from understudy.space.collision.meshes import inside_mesh
+from understudy.space.collision.distance import inside_mesh, scratch
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Hull, Shape, TriangleMesh
 from understudy.space.transform import translation

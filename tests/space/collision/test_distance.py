@@ -24,9 +24,8 @@ from tests.space.collision.scenes import (
     pair,
 )
 
-from understudy.space.collision.distance import distance, scratch
-from understudy.space.collision.gjk import core_distance, support, triangle_weights
-from understudy.space.collision.meshes import core_mesh, line_mesh, mesh_mesh
+from understudy.space.collision.convex import core_distance, support, triangle_weights
+from understudy.space.collision.distance import core_mesh, distance, line_mesh, mesh_mesh, scratch
 from understudy.space.collision.segments import (
     segment_box,
     segment_cylinder,

@@ -8,14 +8,12 @@ from tests.space.arm_models import three_parallel
 
 from understudy.errors import ConfigError
 from understudy.space.collision import self_pairs
-from understudy.space.collision.assembly import arm_parts, assembled
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.distance import distance, scratch
-from understudy.space.collision.motion_bound import furthest
 from understudy.space.collision.pair_store import SelfPairs
 from understudy.space.collision.self_pairs import apart_everywhere, bodies
 from understudy.space.collision.solids import Part
-from understudy.space.collision.world import placement, pose
+from understudy.space.collision.world import arm_parts, assembled, furthest, placement, pose
 from understudy.space.kinematics.chain import Chain, chain
 from understudy.space.model.robot import Capsule
 from understudy.space.model.shapes import TriangleMesh, as_object

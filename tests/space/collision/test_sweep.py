@@ -14,7 +14,6 @@ from tests.space.uncompiled import uncompiled
 from understudy.space.collision.certify import CREEP, certified_until, near
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.distance import distance, scratch
-from understudy.space.collision.motion_bound import distances_from_axes, furthest, moved_at_most
 from understudy.space.collision.solids import BODY, FAR
 from understudy.space.collision.sweep import (
     EPS,
@@ -27,7 +26,13 @@ from understudy.space.collision.sweep import (
     straight,
     sweep,
 )
-from understudy.space.collision.world import placement, pose
+from understudy.space.collision.world import (
+    distances_from_axes,
+    furthest,
+    moved_at_most,
+    placement,
+    pose,
+)
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Box, Cylinder, Sphere
 from understudy.space.model.shapes import Shape, as_object

@@ -301,7 +301,7 @@ class Clearance:
         known = replace(first, piece=first.piece - begins)
         found = self._arm.sweeper.contacts(
             line.shape, line.length, most=MOST_COUNTED, known=known, meant=self._ignoring
-        )  # fmt: skip
+        )
         if len(found) > MOST_PAIRS:
             self._cut[int(line.line[0])] = len(found)
         return [replace(each, piece=each.piece + begins) for each in found[:MOST_PAIRS]]

@@ -95,7 +95,7 @@ class Body:
     def figure(self, tool: int, held: Iterable[CollisionObject] = ()) -> "PlacedArm":
         """The arm with its tool and held objects, for the distance to another arm."""
         from understudy.space.collision.arm_pair import PlacedArm
-        from understudy.space.collision.assembly import arm_parts, carried_part
+        from understudy.space.collision.world import arm_parts, carried_part
 
         carried = (carried_part(self.chain, thing) for thing in self.carried(tool, held))
         parts = (*arm_parts(self.chain, self.meshes), *carried)

@@ -1,12 +1,10 @@
 """Distances and contacts of shapes, and proofs that a motion is free of collisions.
 
-solids      shapes as arrays              gjk          distance of convex shapes
-segments    distance of line segments     meshes       distance to triangle meshes
-distance    distance of any two shapes    contact      contact point and penetration depth
-world       arm and objects as arrays     assembly     builds a world
-mounting    parts where no tool belongs
+solids      shapes as arrays              convex       distance and depth of convex shapes
+segments    distance of line segments     distance     distance of any two shapes
+world       arm and objects as arrays: configurations, contacts, bounds of motion
 detector    `CollisionDetector`           self_pairs   links that can touch each other
-certify     kernel of the sweep           motion_bound how far a shape can move
-sweep       `Sweeper`                     arm_pair     two arms against each other
+certify     kernel of the sweep           sweep        `Sweeper`
+arm_pair    two arms against each other   near         points near to shapes
 pair_store  known results of self_pairs
 """

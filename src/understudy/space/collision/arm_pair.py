@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.space.collision.contact import Contact, shape_contact
 from understudy.space.collision.distance import scratch
-from understudy.space.collision.motion_bound import furthest
 from understudy.space.collision.solids import Part, solids
 from understudy.space.collision.world import (
+    Contact,
     Placement,
     World,
     carry,
+    furthest,
     joint_rows,
     least_distance,
     placement,
+    shape_contact,
 )
-from understudy.space.kinematics.chain import Chain
-from understudy.space.kinematics.forward import frame_row
+from understudy.space.kinematics.chain import Chain, frame_row
 from understudy.space.transform import Array
 
 
@@ -83,9 +83,14 @@ class ArmPair:
         joint_rows(q, one.rest, one.slides, frames[: self._split])
         joint_rows(r, other.rest, other.slides, frames[self._split :])
         carry(
-            shapes.traits, shapes.local, shapes.axes, len(self._parts),
-            frames, self._at.placed, self._at.ends,
-        )  # fmt: skip
+            shapes.traits,
+            shapes.local,
+            shapes.axes,
+            len(self._parts),
+            frames,
+            self._at.placed,
+            self._at.ends,
+        )
 
 
 def _world(parts: Sequence[Part], count: int, split: int) -> World:

@@ -1,17 +1,22 @@
 """Kernel of the sweep: proves that an arm keeps a clearance along a path.
 
 Every pair of shapes has a certificate. The pair's distance at one place of the path, minus the
-clearance to be proven, is a budget of motion. Until the bound of the motion (`motion_bound`) has
+clearance to be proven, is a budget of motion. Until the bound of the motion (`moved_at_most`) has
 used the budget, the pair keeps at least that clearance at every place, however thin the shapes are.
 Then the certificate ends and is renewed with a new distance. The path is processed from one end of
 a certificate to the next; distant pairs are computed once, near ones often.
+
+Why this is sound: a distance is never larger than the true one (`distance`), the bound of the
+motion never smaller, and the travel of a joint between two places is bounded by the sum of its
+greatest slopes (``SweepPath.run``), so that nothing depends on how the path bends in between. Only
+the arm moves: for a pair of the arm and an object the joints up to the shape count, for two shapes
+of the arm those between their bodies.
 """
 
 import math
 from typing import NamedTuple
 
 from understudy.space.collision.distance import Scratch, distance, lent, line_distance
-from understudy.space.collision.motion_bound import distances_from_axes, moved_at_most
 from understudy.space.collision.solids import (
     BODY,
     CYLINDER,
@@ -27,9 +32,11 @@ from understudy.space.collision.world import (
     Placement,
     World,
     carry,
+    distances_from_axes,
     gap_between,
     gap_to_box,
     joint_rows,
+    moved_at_most,
 )
 from understudy.space.compiled import borrowed, compiled, inlined
 from understudy.space.transform import Array
@@ -37,21 +44,26 @@ from understudy.space.transform import Array
 ROUNDING = 1e-9
 """Rounding error of a computed distance (m)."""
 TIGHT = 0.901
-"""Share of the smallest distance found on a line that is proven as its clearance, up to ENOUGH."""
+"""Share of the smallest distance found on a line that is proven as its clearance, up to ENOUGH: the
+90 % that are promised, and something for rounding. A tighter proof takes more renewals: the budget
+of a certificate is what is left of the distance."""
 ENOUGH = 0.0225
 """A clearance of 20 mm (TIGHT of this) or more may be proven less tightly."""
 TIGHT_FAR = 0.8
-"""Share of the smallest distance found that is proven beyond that, if it takes few renewals."""
+"""Share of the smallest distance found that is proven beyond that, if it takes few renewals. No
+decision depends on a clearance of more than 20 mm."""
 MOST_LOOKS = 20
 """Most renewals of a pair on the rest of the path for a tighter proof beyond 20 mm."""
 LOOSE = 0.1
-"""Share of its own distance that is proven for every pair."""
+"""Share of its own distance that is proven for every pair, so that a far one has a floor, too."""
 CREEP = 1e-5
-"""Motion (m) between two checks of a pair that is too close."""
+"""Motion (m) between two checks of a pair that is too close: a contact is found to 0.01 mm. Without
+a least step, ever smaller distances would give ever smaller steps."""
 FAR_AWAY = 1e6
 """A finite distance beyond all others (m)."""
 USED_UP = 0.8
-"""A certificate is renewed early, together with another, after this share of its length."""
+"""A certificate is renewed early, together with another, after this share of its length: the frames
+of the arm at that place are computed anyway."""
 
 PROVEN, CONTACT, UNDECIDED = range(3)
 DUE, END, LAST, FLOOR = range(4)
@@ -109,18 +121,25 @@ class LineResults(NamedTuple):
 
 @inlined
 def near(  # kernel
-    solids: Solids, traits: Ints, sizes: Array, placed: Array, ends: Array, i: int, j: int,
-    enough: float, hint: int, look_inside: bool, scratch: Scratch,
-) -> tuple[float, int]:  # fmt: skip
+    solids: Solids,
+    traits: Ints,
+    sizes: Array,
+    placed: Array,
+    ends: Array,
+    i: int,
+    j: int,
+    enough: float,
+    hint: int,
+    look_inside: bool,
+    scratch: Scratch,
+) -> tuple[float, int]:
     """Like `distance`, with a fast path for the most common shapes."""
     one, other = (i, j) if traits[i, KIND] == SEGMENT else (j, i)
     if traits[one, KIND] == SEGMENT and traits[other, KIND] <= CYLINDER:
         skins = sizes[i, SKIN] + sizes[j, SKIN]
         d = line_distance(traits, sizes, placed, ends, one, other) - skins
     else:
-        d, hint = distance(
-            solids, placed, ends, i, j, enough, ENOUGH, hint, look_inside, scratch
-        )  # fmt: skip
+        d, hint = distance(solids, placed, ends, i, j, enough, ENOUGH, hint, look_inside, scratch)
     return d, hint
 
 
@@ -136,9 +155,21 @@ def gap(sizes: Array, ends: Array, boxes: Array, moving: int, i: int, j: int) ->
 
 @inlined
 def certified_until(  # kernel
-    start: Array, slopes: Array, run: Array, radii: Array, caps: Array, slides: Array,
-    now: Array, travel: Array, i: int, low: int, high: int, piece: int, s: float, budget: float,
-) -> float:  # fmt: skip
+    start: Array,
+    slopes: Array,
+    run: Array,
+    radii: Array,
+    caps: Array,
+    slides: Array,
+    now: Array,
+    travel: Array,
+    i: int,
+    low: int,
+    high: int,
+    piece: int,
+    s: float,
+    budget: float,
+) -> float:
     """Place on the path up to which shape i, relative to body ``low``, moves at most ``budget``.
 
     The caller knows that the rest of the path exceeds the budget.
@@ -163,8 +194,10 @@ def certified_until(  # kernel
         begin = start[fails]
         for k in range(low, high):
             travel[k] = run[fails, k] - now[k]
-    # In the piece: the rate at its beginning gives a place too far, the chord to it a safe one,
-    # because the bound is convex.
+    # In the piece the joints travel in proportion to s and the radii only grow, so the rate at its
+    # beginning leads to a place that is not too near. From there the chord leads back, mostly in
+    # one step, because the bound is convex except where a cap takes effect. The loop ends only at
+    # a place where the bound itself is within the budget.
     rate, before = 0.0, 0.0
     for k in range(high - 1, low - 1, -1):
         rho = 1.0 if slides[k] != 0.0 else min(radii[i, k] + before, caps[i, k])
@@ -187,9 +220,16 @@ def certified_until(  # kernel
 
 @compiled
 def certify(  # kernel
-    world: World, path: SweepPath, table: PairCertificates, at: Placement, scratch: Scratch,
-    wanted: float, slack: float, measured: float, results: LineResults,
-) -> int:  # fmt: skip
+    world: World,
+    path: SweepPath,
+    table: PairCertificates,
+    at: Placement,
+    scratch: Scratch,
+    wanted: float,
+    slack: float,
+    measured: float,
+    results: LineResults,
+) -> int:
     """Processes the path and fills ``results``; returns the number of computed configurations.
 
     After a contact the rest of that line is skipped. ``measured``: 0 proves ``wanted`` only.
@@ -211,13 +251,13 @@ def certify(  # kernel
     piece, s, line, stamp, count = 0, 0.0, -1, 0, 0
     least, retired, last_pair, fresh, line_end = math.inf, math.inf, -1, True, 0.0
     while True:
-        # After a restart, pieces of no length are checked too.
+        # A piece of no length is a dwell. Its line must get a verdict after a restart, too.
         while not fresh and piece < pieces - 1 and s >= start[piece + 1]:
             piece += 1
         run_to(shape, slopes, run, piece, s - start[piece], q, now)
         joint_rows(q, rest_frames, slides, frames)
         carry(traits, local, axes, moving, frames, placed, ends)
-        stamp += 1
+        stamp += 1  # of this configuration: radii of another stamp are out of date
         if fresh:
             least = restart(world, table, at, s, measured, scratch)
             count, retired, last_pair, fresh = len(pairs), math.inf, -1, False
@@ -231,6 +271,8 @@ def certify(  # kernel
         ahead, k, touched, lowest = math.inf, 0, False, math.inf
         while k < count and not touched:
             end = certificates[k, END]
+            # A certificate that was made for a line with a smaller distance may prove less than
+            # this line deserves: it is renewed at the beginning of the line.
             loose = begun and certificates[k, FLOOR] < measured * TIGHT * min(least, ENOUGH)
             renew = loose or certificates[k, DUE] <= s
             if begun and not renew:
@@ -238,6 +280,7 @@ def certify(  # kernel
             if renew:
                 p = active[k]
                 i, j = pairs[p, 0], pairs[p, 1]
+                # Of two shapes of the arm, the outer one moves relative to the body of the inner.
                 mover, low = (j, traits[i, BODY]) if j < moving else (i, 0)
                 high = traits[mover, BODY]
                 if stamps[mover] != stamp:
@@ -246,15 +289,27 @@ def certify(  # kernel
                 for m in range(low, high):
                     travel[m] = run[pieces, m] - now[m]
                 rest = moved_at_most(radii, caps, slides, mover, low, high, travel)
+                # Bounding volumes first: they prove most pairs to the end of the path.
                 d = gap(sizes, ends, boxes, moving, i, j) - ROUNDING
                 floor = max(wanted + slack, measured * TIGHT * min(least, FAR_AWAY))
                 if d - floor < rest:
                     d, hints[p, 0] = near(
-                        solids, traits, sizes, placed, ends, i, j, rest + (least if measured else
-                        2.0 * wanted), hints[p, 0], hints[p, 1] != 0, scratch,
-                    )  # fmt: skip
+                        solids,
+                        traits,
+                        sizes,
+                        placed,
+                        ends,
+                        i,
+                        j,
+                        rest + (least if measured else 2.0 * wanted),
+                        hints[p, 0],
+                        hints[p, 1] != 0,
+                        scratch,
+                    )
                     d -= ROUNDING
                     least = min(least, max(d, 0.0))
+                    # The clearance to prove: large enough for the promise about this line, and as
+                    # small as possible, since the rest of the distance is the budget.
                     tight = min(TIGHT_FAR * least, d - rest / MOST_LOOKS)
                     tight = max(tight, TIGHT * min(least, ENOUGH))
                     floor = max(wanted, measured * max(tight, min(0.5 * least, d), LOOSE * d))
@@ -262,9 +317,12 @@ def certify(  # kernel
                         seen[line, 0], seen[line, 1], seen[line, 2] = piece, s - start[piece], d
                         nearest[line] = p
                 close = d < wanted + slack
+                # A shape can only get inside another through its surface, next to which the pair
+                # is close: otherwise the next distance need not look inside.
                 hints[p, 1] = close
                 limit = total
                 if close:
+                    # Nothing can be proven here; halving the distance finds where it is a contact.
                     floor = d - max(0.5 * d, CREEP)
                     touched = d <= -ROUNDING
                     # The certificate ends with the line: it does not count for the next one.
@@ -272,15 +330,29 @@ def certify(  # kernel
                 end = total
                 if d - floor < rest:
                     end = certified_until(
-                        start, slopes, run, radii, caps, slides, now, travel,
-                        mover, low, high, piece, s, d - floor,
-                    )  # fmt: skip
+                        start,
+                        slopes,
+                        run,
+                        radii,
+                        caps,
+                        slides,
+                        now,
+                        travel,
+                        mover,
+                        low,
+                        high,
+                        piece,
+                        s,
+                        d - floor,
+                    )
                 else:
                     floor = d - rest
                 end, floor = min(end, limit), max(floor, 0.0)
                 certificates[k, DUE], certificates[k, END] = s + USED_UP * (end - s), end
                 certificates[k, LAST], certificates[k, FLOOR] = d, floor
                 clearance[line] = min(clearance[line], floor)
+                # Proven to the end of the path, and tight enough for every line of it: the pair is
+                # done. The last active one takes its place.
                 if end >= total and (floor >= TIGHT * ENOUGH or line_end >= total):
                     last_pair = p if floor < retired else last_pair
                     retired = min(retired, floor)
@@ -295,6 +367,8 @@ def certify(  # kernel
             # Every line needs a tight proof of its own.
             ahead = min(ahead, line_end)
         if touched:
+            # The rest of the line decides nothing. After it every pair begins anew, since those
+            # behind the contact in the list were not looked at.
             clearance[line] = 0.0
             fresh = True
             while piece < pieces and lines[piece] == line:
@@ -310,9 +384,13 @@ def certify(  # kernel
 
 @compiled
 def restart(
-    world: World, table: PairCertificates, at: Placement, s: float, measured: float,
+    world: World,
+    table: PairCertificates,
+    at: Placement,
+    s: float,
+    measured: float,
     scratch: Scratch,
-) -> float:  # fmt: skip
+) -> float:
     """Makes all pairs due at s; returns the distance of the pair with the smallest bound if
     distances are measured, else infinity."""
     nearest, least = -1, math.inf
@@ -371,9 +449,14 @@ def lowest_first(certificates: Array, active: Ints, count: int) -> float:
 
 @compiled
 def carry_over(
-    table: PairCertificates, count: int, retired: float, last_pair: int,
-    first: int, last: int, results: LineResults,
-) -> None:  # fmt: skip
+    table: PairCertificates,
+    count: int,
+    retired: float,
+    last_pair: int,
+    first: int,
+    last: int,
+    results: LineResults,
+) -> None:
     """Sets the clearance of lines that certificates of earlier lines cover completely, and the
     nearest pair of these and of the next line."""
     lowest, pair = retired, last_pair
@@ -397,9 +480,13 @@ def end_of_line(lines: Ints, start: Array, piece: int) -> float:
 
 @compiled
 def measure_seen(
-    world: World, path: SweepPath, table: PairCertificates, at: Placement, scratch: Scratch,
+    world: World,
+    path: SweepPath,
+    table: PairCertificates,
+    at: Placement,
+    scratch: Scratch,
     results: LineResults,
-) -> None:  # fmt: skip
+) -> None:
     """Sets the exact distance of each line's nearest pair, where it was found or at the beginning
     of the line."""
     piece, pieces = 0, len(path.line)
@@ -412,18 +499,21 @@ def measure_seen(
         if results.seen[line, 2] == math.inf:
             results.seen[line, 0], results.seen[line, 1] = piece, 0.0
         there = int(results.seen[line, 0])
-        run_to(
-            path.shape, path.slopes, path.run, there, results.seen[line, 1], table.q, table.now
-        )  # fmt: skip
+        run_to(path.shape, path.slopes, path.run, there, results.seen[line, 1], table.q, table.now)
         joint_rows(table.q, world.rest, world.slides, at.frames)
         carry(
-            world.solids.traits, world.solids.local, world.solids.axes, world.moving,
-            at.frames, at.placed, at.ends,
-        )  # fmt: skip
+            world.solids.traits,
+            world.solids.local,
+            world.solids.axes,
+            world.moving,
+            at.frames,
+            at.placed,
+            at.ends,
+        )
         i, j = table.pairs[p, 0], table.pairs[p, 1]
         results.seen[line, 2], _ = distance(
             world.solids, at.placed, at.ends, i, j, math.inf, math.inf, -1, True, scratch
-        )  # fmt: skip
+        )
 
 
 @compiled

@@ -10,28 +10,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import ConfigError, unknown
-from understudy.space.collision.assembly import (
-    arm_parts,
-    assembled,
-    bounding_box,
-    carried_part,
-    standing_part,
-)
-from understudy.space.collision.contact import Contact, shape_contact
 from understudy.space.collision.distance import Scratch, scratch
 from understudy.space.collision.pair_store import Pair, SelfPairs
 from understudy.space.collision.self_pairs import candidates, self_pairs
 from understudy.space.collision.solids import Ints, Part
 from understudy.space.collision.world import (
     Arrays,
+    Contact,
     Placement,
     World,
+    arm_parts,
+    assembled,
+    bounding_box,
+    carried_part,
     contact_in,
     contacts,
     least_distance,
     packed,
     placement,
     pose,
+    shape_contact,
+    standing_part,
 )
 from understudy.space.given import given_numbers, given_row
 from understudy.space.kinematics.chain import Chain
@@ -176,9 +175,11 @@ class CollisionDetector:
             known = {part.link for part in self._arm}
             for one in sorted({link for pair in self._pairs for link in pair} - known):
                 raise ConfigError(
-                    "no such link", key="self_collision_pairs", value=one,
+                    "no such link",
+                    key="self_collision_pairs",
+                    value=one,
                     allowed=" ".join(map(str, sorted(known))),
-                )  # fmt: skip
+                )
         self._built = None
 
     @property

@@ -15,14 +15,26 @@ from understudy.space.compiled import compiled
 CLOSE_ENOUGH = 1e-11
 """Accuracy (m) along the segment of the nearest point to a cylinder."""
 MOST_STEPS = 60
+"""Limit of the search; bisection alone would need about 40 steps on a segment of some metres."""
 TINY = 1e-300
+"""In place of a divisor of 0: the quotient is huge, and clamping it to 0…1 gives a valid place."""
 
 
 @compiled
 def segment_segment(  # kernel
-    px: float, py: float, pz: float, ux: float, uy: float, uz: float,
-    qx: float, qy: float, qz: float, vx: float, vy: float, vz: float,
-) -> tuple[float, float, float]:  # fmt: skip
+    px: float,
+    py: float,
+    pz: float,
+    ux: float,
+    uy: float,
+    uz: float,
+    qx: float,
+    qy: float,
+    qz: float,
+    vx: float,
+    vy: float,
+    vz: float,
+) -> tuple[float, float, float]:
     """Squared distance of p…p+u to q…q+v, and the parameters 0…1 of both nearest points."""
     rx, ry, rz = px - qx, py - qy, pz - qz
     a = ux * ux + uy * uy + uz * uz
@@ -43,14 +55,23 @@ def segment_segment(  # kernel
 @compiled
 def _outside(x: float, h: float) -> float:
     """Signed distance of x outside ±h; 0 inside."""
+    # Half the derivative of the squared distance along this axis.
     return x - min(max(x, -h), h)
 
 
 @compiled
 def _box_slope(
-    t: float, px: float, py: float, pz: float, ux: float, uy: float, uz: float,
-    hx: float, hy: float, hz: float,
-) -> float:  # fmt: skip
+    t: float,
+    px: float,
+    py: float,
+    pz: float,
+    ux: float,
+    uy: float,
+    uz: float,
+    hx: float,
+    hy: float,
+    hz: float,
+) -> float:
     return (
         ux * _outside(px + t * ux, hx)
         + uy * _outside(py + t * uy, hy)
@@ -60,10 +81,20 @@ def _box_slope(
 
 @compiled
 def segment_box(  # kernel
-    px: float, py: float, pz: float, ux: float, uy: float, uz: float,
-    hx: float, hy: float, hz: float,
-) -> tuple[float, float]:  # fmt: skip
+    px: float,
+    py: float,
+    pz: float,
+    ux: float,
+    uy: float,
+    uz: float,
+    hx: float,
+    hy: float,
+    hz: float,
+) -> tuple[float, float]:
     """Squared distance of p…p+u to the box ±h, and the parameter of the nearest point."""
+    # The slope grows along the segment, in straight pieces: it bends where the segment crosses
+    # one of the six planes of the box. Between the last bend with a slope of at most 0 and the
+    # first one with a positive slope it is a line, whose zero is exact.
     low, high = 0.0, 1.0
     first = below = _box_slope(0.0, px, py, pz, ux, uy, uz, hx, hy, hz)
     last = above = _box_slope(1.0, px, py, pz, ux, uy, uz, hx, hy, hz)
@@ -86,9 +117,16 @@ def segment_box(  # kernel
 
 @compiled
 def _cylinder_slope(
-    t: float, px: float, py: float, pz: float, ux: float, uy: float, uz: float,
-    radius: float, half: float,
-) -> float:  # fmt: skip
+    t: float,
+    px: float,
+    py: float,
+    pz: float,
+    ux: float,
+    uy: float,
+    uz: float,
+    radius: float,
+    half: float,
+) -> float:
     x, y = px + t * ux, py + t * uy
     away = math.sqrt(x * x + y * y)
     slope = uz * _outside(pz + t * uz, half)
@@ -99,9 +137,15 @@ def _cylinder_slope(
 
 @compiled
 def segment_cylinder(  # kernel
-    px: float, py: float, pz: float, ux: float, uy: float, uz: float,
-    radius: float, half: float,
-) -> tuple[float, float]:  # fmt: skip
+    px: float,
+    py: float,
+    pz: float,
+    ux: float,
+    uy: float,
+    uz: float,
+    radius: float,
+    half: float,
+) -> tuple[float, float]:
     """Squared distance of p…p+u to the cylinder about z, and the parameter of the nearest point."""
     low, high = 0.0, 1.0
     below = _cylinder_slope(0.0, px, py, pz, ux, uy, uz, radius, half)
@@ -110,6 +154,9 @@ def segment_cylinder(  # kernel
     if below < 0.0 and above <= 0.0:
         t = 1.0
     elif below < 0.0:
+        # As for the box: the formula of the slope changes at both end planes and where the line
+        # enters and leaves the infinite cylinder. Between two of these places it is smooth, but no
+        # straight line (it has a square root): its zero is searched.
         a = ux * ux + uy * uy
         b = px * ux + py * uy
         inside = b * b - a * (px * px + py * py - radius * radius)
@@ -155,10 +202,22 @@ def segment_cylinder(  # kernel
 
 @compiled
 def _over_triangle(
-    px: float, py: float, pz: float,
-    ax: float, ay: float, az: float, bx: float, by: float, bz: float,
-    cx: float, cy: float, cz: float, nx: float, ny: float, nz: float,
-) -> bool:  # fmt: skip
+    px: float,
+    py: float,
+    pz: float,
+    ax: float,
+    ay: float,
+    az: float,
+    bx: float,
+    by: float,
+    bz: float,
+    cx: float,
+    cy: float,
+    cz: float,
+    nx: float,
+    ny: float,
+    nz: float,
+) -> bool:
     """Whether the projection of p on the triangle's plane (normal n, any length) is inside it."""
     x, y, z = px - ax, py - ay, pz - az
     ux, uy, uz = bx - ax, by - ay, bz - az
@@ -174,10 +233,23 @@ def _over_triangle(
 
 @compiled
 def segment_triangle(  # kernel
-    px: float, py: float, pz: float, ux: float, uy: float, uz: float,
-    ax: float, ay: float, az: float, bx: float, by: float, bz: float,
-    cx: float, cy: float, cz: float, limit: float,
-) -> float:  # fmt: skip
+    px: float,
+    py: float,
+    pz: float,
+    ux: float,
+    uy: float,
+    uz: float,
+    ax: float,
+    ay: float,
+    az: float,
+    bx: float,
+    by: float,
+    bz: float,
+    cx: float,
+    cy: float,
+    cz: float,
+    limit: float,
+) -> float:
     """Squared distance of p…p+u to the triangle; ``limit`` if it is not smaller than that."""
     e1x, e1y, e1z = bx - ax, by - ay, bz - az
     e2x, e2y, e2z = cx - ax, cy - ay, cz - az
@@ -189,6 +261,8 @@ def segment_triangle(  # kernel
         along = nx * ux + ny * uy + nz * uz
         last = first + along
         if first * last > 0.0:
+            # Both ends on one side of the plane. The end nearer to the plane is the nearest point
+            # if it is above the triangle; else the nearest point of the triangle is on an edge.
             near = min(first * first, last * last) / nn
             if near >= limit:
                 return limit
@@ -203,6 +277,7 @@ def segment_triangle(  # kernel
                 return 0.0
         elif _over_triangle(px, py, pz, ax, ay, az, bx, by, bz, cx, cy, cz, nx, ny, nz):
             return 0.0
+    # Otherwise the nearest point of the triangle is on one of its edges.
     d = segment_segment(px, py, pz, ux, uy, uz, ax, ay, az, e1x, e1y, e1z)[0]
     best = min(best, d)
     d = segment_segment(px, py, pz, ux, uy, uz, ax, ay, az, e2x, e2y, e2z)[0]

@@ -20,17 +20,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.space.collision.assembly import assembled
 from understudy.space.collision.distance import Scratch, distance, scratch
-from understudy.space.collision.motion_bound import distances_from_axes, furthest, moved_at_most
-from understudy.space.collision.mounting import misplaced
 from understudy.space.collision.pair_store import Pair, SelfPairs, keep, known
 from understudy.space.collision.solids import BODY, COUNT, FAR, Ints, Part
-from understudy.space.collision.world import Placement, World, placement, pose
+from understudy.space.collision.world import (
+    Placement,
+    World,
+    assembled,
+    distances_from_axes,
+    furthest,
+    moved_at_most,
+    placement,
+    pose,
+)
 from understudy.space.compiled import compiled
 from understudy.space.kinematics.chain import Chain
+from understudy.space.model.robot import Sphere
 from understudy.space.model.shapes import Hull, TriangleMesh
-from understudy.space.transform import Array
+from understudy.space.transform import Array, translation
 
 Progress = Callable[[float], None]
 """Reports the share that is done, 0…1."""
@@ -261,9 +268,15 @@ def apart_everywhere(body: Bodies, pair: Pair, low: Array, high: Array, caps: Ar
 
 @compiled
 def divide(  # kernel
-    body: Bodies, i: int, j: int, caps: Array,
-    cells: Array, waiting: int, looks: Ints, scratch: Scratch,
-) -> int:  # fmt: skip
+    body: Bodies,
+    i: int,
+    j: int,
+    caps: Array,
+    cells: Array,
+    waiting: int,
+    looks: Ints,
+    scratch: Scratch,
+) -> int:
     """Looks at up to BATCH cells: middle and half width of each joint. The first ``waiting`` rows
     are a stack; looks[0] distances of meshes may be computed. Returns how many cells wait then; -1
     if the shapes come within BY_DESIGN, or looks[0] is used up."""
@@ -301,3 +314,38 @@ def divide(  # kernel
             cells[waiting, widest] += half[widest] * (1 - 2 * side)
             waiting += 1
     return waiting
+
+
+# ── parts on the flange where no tool belongs ─────────────────────────────────────────────────────
+#
+# Shapes of links are coarse, so that a tool often overlaps the wrist a little where it is mounted.
+# A tool with a wrong sign or a wrong unit overlaps the arm in every configuration, too, but not
+# like that: it lies behind the flange, or it contains a link.
+
+
+POINT = Sphere(1e-6)
+
+
+def misplaced(chain: Chain, at: Placement, i: int, j: int, carried: Part) -> bool:
+    """Whether part j on the flange overlaps link shape i where no tool belongs; ``at``: any
+    configuration."""
+    flange = _matrix(at.frames[-1]) @ chain.tip
+    link, part = (at.ends[k].reshape(2, 3).mean(axis=0) for k in (i, j))
+    behind = float((part - flange[:3, 3]) @ (link - flange[:3, 3])) > 0.0
+    return behind or _contains(carried, _matrix(at.placed[j]), link)
+
+
+def _contains(part: Part, place: Array, point: Array) -> bool:
+    both = [Part("point", POINT, translation(*point)), Part(part.name, part.shape, place)]
+    world = assembled(None, (), both)
+    there = placement(world)
+    d, _ = distance(
+        world.solids, there.placed, there.ends, 0, 1, np.inf, np.inf, -1, True, scratch()
+    )
+    return bool(d <= 0.0)
+
+
+def _matrix(row: Array) -> Array:
+    out = np.eye(4)
+    out[:3, :3], out[:3, 3] = row[:9].reshape(3, 3), row[9:]
+    return out

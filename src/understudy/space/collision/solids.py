@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.space.compiled import compiled
-from understudy.space.kinematics.forward import frame_row
+from understudy.space.kinematics.chain import frame_row
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Hull, Shape, TriangleMesh
 from understudy.space.transform import Array

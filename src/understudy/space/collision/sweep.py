@@ -17,10 +17,9 @@ from understudy.space.collision import certify
 from understudy.space.collision.certify import LineResults, PairCertificates, SweepPath
 from understudy.space.collision.detector import CollisionDetector, CollisionResult
 from understudy.space.collision.distance import scratch
-from understudy.space.collision.motion_bound import furthest
 from understudy.space.collision.pair_store import Pair
 from understudy.space.collision.solids import Ints
-from understudy.space.collision.world import World, placement
+from understudy.space.collision.world import World, furthest, placement
 from understudy.space.transform import Array
 
 EPS = 1e-4
@@ -225,9 +224,16 @@ class Sweeper:
     ) -> LineResults:
         found = _blank(lines)
         self.configurations += certify.certify(
-            self._world, path, certificates, self._at, self._scratch,
-            clearance, SLACK * min(clearance, 10 * EPS), float(measured), found,
-        )  # fmt: skip
+            self._world,
+            path,
+            certificates,
+            self._at,
+            self._scratch,
+            clearance,
+            SLACK * min(clearance, 10 * EPS),
+            float(measured),
+            found,
+        )
         return found
 
     def _results(
@@ -244,14 +250,18 @@ class Sweeper:
         columns = (found.verdict.tolist(), found.clearance.tolist(), seen.tolist())
         return tuple(
             LineResult(
-                line, VERDICTS[verdict], clearance, distance,
-                None if verdict == certify.PROVEN or found.pair[k, 0] < 0
+                line,
+                VERDICTS[verdict],
+                clearance,
+                distance,
+                None
+                if verdict == certify.PROVEN or found.pair[k, 0] < 0
                 else self._spot(path, found, k),
             )
             for k, (line, verdict, clearance, distance) in enumerate(
                 zip(lines, *columns, strict=True)
             )
-        )  # fmt: skip
+        )
 
     def _spot(self, path: SweepPath, found: LineResults, k: int, looks: int = LOOKS) -> ContactSpot:
         piece, s = int(found.place[k, 0]), float(found.place[k, 1])
@@ -263,9 +273,17 @@ class Sweeper:
             rest = _rest_of_line(path, piece, s, looks)
             depth = max(self._detector.contact_between(row, i, j).penetration_depth for row in rest)
         return ContactSpot(
-            piece, s, self._names[i], self._names[j], there.contact_point,
-            float(found.place[k, 2]), depth, j < self._world.moving, tuple(q.tolist()), (i, j),
-        )  # fmt: skip
+            piece,
+            s,
+            self._names[i],
+            self._names[j],
+            there.contact_point,
+            float(found.place[k, 2]),
+            depth,
+            j < self._world.moving,
+            tuple(q.tolist()),
+            (i, j),
+        )
 
 
 def sweep(
@@ -308,19 +326,28 @@ def _pairs(world: World) -> Ints:
 def _certificates(world: World, caps: Array, pairs: Ints) -> PairCertificates:
     count, joints = len(pairs), len(world.slides)
     return PairCertificates(
-        pairs, np.zeros((count, 4)), np.zeros((count, 2), dtype=np.int64),
-        np.zeros(count, dtype=np.int64), np.zeros((world.moving, joints)),
-        np.zeros(world.moving, dtype=np.int64), caps,
-        np.zeros(joints), np.zeros(joints), np.zeros(joints),
-    )  # fmt: skip
+        pairs,
+        np.zeros((count, 4)),
+        np.zeros((count, 2), dtype=np.int64),
+        np.zeros(count, dtype=np.int64),
+        np.zeros((world.moving, joints)),
+        np.zeros(world.moving, dtype=np.int64),
+        caps,
+        np.zeros(joints),
+        np.zeros(joints),
+        np.zeros(joints),
+    )
 
 
 def _blank(lines: int) -> LineResults:
     return LineResults(
-        np.zeros(lines, dtype=np.int64), np.full(lines, np.inf),
-        np.zeros((lines, 3)), np.full((lines, 2), -1, dtype=np.int64),
-        np.full((lines, 3), np.inf), np.full(lines, -1, dtype=np.int64),
-    )  # fmt: skip
+        np.zeros(lines, dtype=np.int64),
+        np.full(lines, np.inf),
+        np.zeros((lines, 3)),
+        np.full((lines, 2), -1, dtype=np.int64),
+        np.full((lines, 3), np.inf),
+        np.full(lines, -1, dtype=np.int64),
+    )
 
 
 def _at(path: SweepPath, piece: int, s: float) -> Array:
@@ -340,6 +367,13 @@ def _foot_spot(path: SweepPath, foot: CollisionResult, k: int) -> ContactSpot:
     piece = int(np.flatnonzero(path.line == k)[0])
     depth = foot.penetration_depth
     return ContactSpot(
-        piece, 0.0, foot.object1_name, foot.object2_name, foot.contact_point, -depth, depth,
-        False, tuple(_at(path, piece, 0.0).tolist()),
-    )  # fmt: skip
+        piece,
+        0.0,
+        foot.object1_name,
+        foot.object2_name,
+        foot.contact_point,
+        -depth,
+        depth,
+        False,
+        tuple(_at(path, piece, 0.0).tolist()),
+    )

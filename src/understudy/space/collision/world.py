@@ -9,17 +9,33 @@ configuration about twenty of them cost more than the check itself.
 """
 
 import math
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.space.collision.distance import Scratch, distance, lent, scratch
-from understudy.space.collision.gjk import SIMPLEX
-from understudy.space.collision.meshes import DEPTH
-from understudy.space.collision.solids import BODY, FAR, ROUND, SIZES, Ints, Solids
+from understudy.space.collision.convex import SIMPLEX, core_depth, core_distance, nearest_point
+from understudy.space.collision.distance import DEPTH, Scratch, distance, lent, scratch
+from understudy.space.collision.solids import (
+    BODY,
+    FAR,
+    KIND,
+    MESH,
+    ROUND,
+    SIZES,
+    SKIN,
+    Ints,
+    Part,
+    Solids,
+    solids,
+)
 from understudy.space.compiled import borrowed, compiled, table
-from understudy.space.transform import Array
+from understudy.space.kinematics.chain import Chain
+from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
+from understudy.space.model.shapes import CollisionObject, Hull, Meshes, TriangleMesh, shape_of
+from understudy.space.transform import Array, inverse, matrix
 
 NEAR = 1e-6
 """Contact checks ignore shapes further apart than this (m)."""
@@ -105,14 +121,15 @@ def pose(world: World, q: Array, at: Placement) -> None:
     """Sets the placement of the arm for configuration q."""
     solids = world.solids
     joint_rows(q, world.rest, world.slides, at.frames)
-    carry(
-        solids.traits, solids.local, solids.axes, world.moving, at.frames, at.placed, at.ends
-    )  # fmt: skip
+    carry(solids.traits, solids.local, solids.axes, world.moving, at.frames, at.placed, at.ends)
 
 
 @compiled
 def gap_to_box(ends: Array, i: int, around: float, boxes: Array, o: int) -> float:
-    """Lower bound of the distance of shape i to object o, from their bounding boxes."""
+    """Lower bound of the distance of shape i to object o, from their bounding boxes.
+
+    The box of the shape is that of its axis, around it the radius of the bounding capsule.
+    """
     x = abs(0.5 * (ends[i, 0] + ends[i, 3]) - boxes[o, 0]) - boxes[o, 3]
     y = abs(0.5 * (ends[i, 1] + ends[i, 4]) - boxes[o, 1]) - boxes[o, 4]
     z = abs(0.5 * (ends[i, 2] + ends[i, 5]) - boxes[o, 2]) - boxes[o, 5]
@@ -144,6 +161,8 @@ def least_distance(  # kernel
     sizes, ends, placed = solids.sizes, borrowed(at.ends), borrowed(at.placed)
     scratch = (borrowed(scratch[0]), borrowed(scratch[1]), borrowed(scratch[2]))
     for i in range(world.foot, world.moving):
+        # The boxes are compared axis by axis before anything is computed: in most configurations
+        # one axis alone shows that a pair is further apart than the nearest one so far.
         around = sizes[i, FAR]
         x, y, z = ends[i, 0] + ends[i, 3], ends[i, 1] + ends[i, 4], ends[i, 2] + ends[i, 5]
         x, y, z = 0.5 * x, 0.5 * y, 0.5 * z
@@ -162,7 +181,7 @@ def least_distance(  # kernel
             b = world.moving + o
             d, _ = distance(
                 solids, placed, ends, i, b, max(least, 0.0), math.inf, -1, True, scratch
-            )  # fmt: skip
+            )
             if d < least:
                 least, first, second = d, i, b
                 if d <= until:
@@ -223,27 +242,46 @@ def packed(world: World) -> Packed:
     solids, at, (stack, near, simplex) = world.solids, placement(world), scratch()
     counts = np.array(
         [
-            len(solids.sizes), len(world.slides), world.moving, world.foot,
-            len(world.boxes), len(world.partners),
+            len(solids.sizes),
+            len(world.slides),
+            world.moving,
+            world.foot,
+            len(world.boxes),
+            len(world.partners),
         ],
         dtype=np.int64,
-    )  # fmt: skip
+    )
     numbers, floats = _side_by_side(
-        np.zeros(len(world.slides)), solids.sizes, solids.axes, solids.local,
-        world.rest, world.slides, world.boxes, *at, near, simplex,
-    )  # fmt: skip
+        np.zeros(len(world.slides)),
+        solids.sizes,
+        solids.axes,
+        solids.local,
+        world.rest,
+        world.slides,
+        world.boxes,
+        *at,
+        near,
+        simplex,
+    )
     wholes, ints = _side_by_side(counts, solids.traits, world.partners, stack)
     q, sizes, axes, local, rest, slides, boxes, *placed, near, simplex = floats
     _, traits, partners, stack = ints
     geometry = solids.points, solids.nodes, solids.children
     return Packed(
-        (numbers, wholes, *geometry), q,
+        (numbers, wholes, *geometry),
+        q,
         World(
             Solids(traits, sizes, axes, local, *geometry),
-            rest, slides, world.moving, world.foot, boxes, partners,
+            rest,
+            slides,
+            world.moving,
+            world.foot,
+            boxes,
+            partners,
         ),
-        Placement(*placed), (stack, near, simplex),
-    )  # fmt: skip
+        Placement(*placed),
+        (stack, near, simplex),
+    )
 
 
 def _side_by_side(*arrays: NDArray[Number]) -> tuple[NDArray[Number], list[NDArray[Number]]]:
@@ -298,3 +336,201 @@ def contact_in(numbers: Array, wholes: Ints, corners: Array, boughs: Array, chil
     world, at, scratch = unpacked(numbers, wholes, borrowed(corners), borrowed(boughs), children)
     i, j = contact_at(world, numbers[: wholes[1]], at, scratch)
     return i * wholes[0] + j if i >= 0 else -1
+
+
+# ── building a world ──────────────────────────────────────────────────────────────────────────────
+
+
+NO_PAIRS: Ints = np.zeros((0, 2), dtype=np.int64)
+
+
+def arm_parts(chain: Chain, meshes: Meshes) -> tuple[Part, ...]:
+    """The shapes of all bodies of an arm, in the axis frames of their joints."""
+    return _parts(chain, meshes) if meshes else _plain_parts(chain)
+
+
+@lru_cache(maxsize=16)
+def _plain_parts(chain: Chain) -> tuple[Part, ...]:
+    """The same parts for the same chain, so that results cached per part are found again."""
+    return _parts(chain, {})
+
+
+def _parts(chain: Chain, meshes: Meshes) -> tuple[Part, ...]:
+    return tuple(
+        Part(
+            body.name,
+            shape_of(solid.geometry, meshes, body.name),
+            _on_axis(chain, b) @ matrix(solid.origin),
+            b,
+            body.index,
+        )
+        for b, body in enumerate(chain.bodies)
+        for solid in body.collision
+    )
+
+
+def _on_axis(chain: Chain, body: int) -> Array:
+    turn = np.eye(4)
+    if body > 0:
+        turn[:3, :3] = chain.align[body - 1]
+    return turn
+
+
+def carried_part(chain: Chain, thing: CollisionObject) -> Part:
+    """An object attached to the flange (tool, held part); its pose is in the flange frame."""
+    link = chain.bodies[-1].index
+    return Part(thing.name, thing.shape, chain.tip @ thing.place, chain.dof, link)
+
+
+def standing_part(thing: CollisionObject, foot: Array) -> Part:
+    """An object of the environment, in the frame of the foot (4×4 in the world)."""
+    return Part(thing.name, thing.shape, inverse(foot) @ thing.place)
+
+
+def assembled(
+    chain: Chain | None,
+    arm: Sequence[Part],
+    objects: Sequence[Part],
+    partners: Ints = NO_PAIRS,
+) -> World:
+    """Builds a world; ``arm``: shapes of the foot, of the arm and of what it carries, by body."""
+    rest = np.zeros((0, 12)) if chain is None else chain.rest
+    slides = np.zeros(0) if chain is None else chain.slides
+    parts = (*arm, *objects)
+    packed = solids(parts)
+    boxes = np.array([bounding_box(part) for part in objects]).reshape(-1, 6)
+    foot = sum(part.body == 0 for part in arm)
+    return World(packed, rest, slides, len(arm), foot, boxes, partners)
+
+
+def bounding_box(part: Part) -> Array:
+    """Middle and half extents of a part's bounding box, in the frame of its carrier."""
+    turn, shift = part.place[:3, :3], part.place[:3, 3]
+    match part.shape:
+        case Box(size=size):
+            half = np.abs(turn) @ np.array(size) / 2
+        case Sphere(radius=r):
+            half = np.full(3, r)
+        case Capsule(radius=r, length=length):
+            half = np.abs(turn[:, 2]) * length / 2 + r
+        case Cylinder(radius=r, length=length):
+            aside = np.sqrt(np.maximum(1.0 - turn[:, 2] ** 2, 0.0))
+            half = np.abs(turn[:, 2]) * length / 2 + aside * r
+        case Hull(points=points):
+            return _around(points @ turn.T + shift)
+        case TriangleMesh():
+            low, high = part.shape.turned_bounds(turn)
+            low, high = low + shift, high + shift
+            return np.concatenate([(low + high) / 2, (high - low) / 2])
+    return np.concatenate([shift, half])
+
+
+def _around(points: Array) -> Array:
+    low, high = points.min(axis=0), points.max(axis=0)
+    return np.concatenate([(low + high) / 2, (high - low) / 2])
+
+
+# ── bounds of motion ──────────────────────────────────────────────────────────────────────────────
+#
+# The speed of a point is at most the sum of each joint's speed times the point's distance from that
+# joint's axis. Only the joints after k change the distance from axis k. So, from the tip inwards,
+# with V the travel of each joint and r the distances at the beginning of the motion:
+#
+#     ρₖ = rₖ + Σ_{m>k} Vₘ·ρₘ        (never more than the arm's length allows: `furthest`)
+#     moved ≤ Σ Vₖ·ρₖ
+#
+# The bound holds however the joints travel these amounts, at any speeds and in any order. It grows
+# with every Vₖ, so that upper bounds of the travels may stand for the travels.
+
+
+def furthest(chain: Chain, solids: Solids, moving: int) -> Array:
+    """(moving, dof): each shape's largest distance from each axis in any configuration."""
+    # From the shape inwards, the arm stretched out: the length of each link is added to the next.
+    out = np.zeros((moving, chain.dof))
+    travel = np.where(chain.slides > 0, np.maximum(np.abs(chain.lower), np.abs(chain.upper)), 0.0)
+    for i in range(moving):
+        turn, shift = solids.local[i, :9].reshape(3, 3), solids.local[i, 9:]
+        ends = solids.axes[i].reshape(2, 3) @ turn.T + shift
+        far = float(np.linalg.norm(ends, axis=1).max() + solids.sizes[i, FAR])
+        for k in range(int(solids.traits[i, BODY]) - 1, -1, -1):
+            out[i, k] = far
+            far += float(np.linalg.norm(chain.rest[k, 9:]) + travel[k])
+    return out
+
+
+@compiled
+def distances_from_axes(  # kernel
+    frames: Array, ends: Array, slides: Array, around: float, i: int, body: int, out: Array
+) -> None:
+    """out[i, k] = largest distance of shape i, carried by ``body``, from the axis of joint k."""
+    for k in range(body):
+        if slides[k] != 0.0:
+            out[i, k] = 1.0  # a prismatic joint moves every point by its own travel
+            continue
+        zx, zy, zz = frames[k + 1, 2], frames[k + 1, 5], frames[k + 1, 8]
+        ox, oy, oz = frames[k + 1, 9], frames[k + 1, 10], frames[k + 1, 11]
+        most = 0.0
+        for e in range(2):
+            x, y, z = ends[i, 3 * e] - ox, ends[i, 3 * e + 1] - oy, ends[i, 3 * e + 2] - oz
+            cx, cy, cz = y * zz - z * zy, z * zx - x * zz, x * zy - y * zx
+            most = max(most, cx * cx + cy * cy + cz * cz)
+        out[i, k] = math.sqrt(most) + around
+
+
+@compiled
+def moved_at_most(  # kernel
+    radii: Array, caps: Array, slides: Array, i: int, low: int, high: int, travel: Array
+) -> float:
+    """Upper bound of the motion of shape i relative to body ``low``; joint k moves by travel[k].
+
+    ``high`` is the body that carries the shape: joints low…high - 1 count.
+    """
+    # From the tip inwards: ``moved`` is what the joints after k do, which may carry the shape
+    # further from axis k than it was, but never further than the arm reaches (caps).
+    moved = 0.0
+    for k in range(high - 1, low - 1, -1):
+        rho = 1.0 if slides[k] != 0.0 else min(radii[i, k] + moved, caps[i, k])
+        moved += travel[k] * rho
+    return moved
+
+
+# ── contact of two shapes ─────────────────────────────────────────────────────────────────────────
+
+
+class Contact(NamedTuple):
+    distance: float
+    """Negative if the shapes overlap."""
+    depth: float
+    """0 if they do not overlap; for meshes a lower bound."""
+    point: Array
+    """In the middle between both surfaces, in the world frame."""
+
+
+def shape_contact(solids: Solids, at: Placement, a: int, b: int, scratch: Scratch) -> Contact:
+    """Distance, depth and contact point of shapes a and b."""
+    if solids.traits[a, KIND] > solids.traits[b, KIND]:
+        a, b = b, a
+    far, triangle = distance(solids, at.placed, at.ends, a, b, np.inf, np.inf, -1, True, scratch)
+    shapes = (solids.traits, solids.sizes, at.placed, solids.points)
+    if solids.traits[b, KIND] != MESH:
+        triangle = -1
+    if solids.traits[a, KIND] == MESH:
+        # For two meshes the contact point is a corner of the nearest triangle.
+        return Contact(far, max(-far, 0.0), _corner_of(solids, at.placed, b, triangle))
+    _, apart = core_distance(shapes, a, b, -1, triangle, np.inf, scratch[2])
+    skin_a, skin_b = solids.sizes[a, SKIN], solids.sizes[b, SKIN]
+    if apart <= 0.0:
+        depth, _, point = core_depth(shapes, a, b, triangle)
+        depth += skin_a + skin_b
+        return Contact(-depth, depth, np.array(point))
+    on_a = np.array(nearest_point(scratch[2]))
+    connection = scratch[2][:, 6] @ scratch[2][:, :3]
+    outwards = connection / np.linalg.norm(connection)
+    point = on_a - 0.5 * connection + 0.5 * (skin_b - skin_a) * outwards
+    return Contact(far, max(-far, 0.0), point)
+
+
+def _corner_of(solids: Solids, placed: Array, i: int, triangle: int) -> Array:
+    """The first corner of a triangle, in the world frame."""
+    corner = solids.points[3 * max(triangle, 0)]
+    return np.asarray(placed[i, :9].reshape(3, 3) @ corner + placed[i, 9:])

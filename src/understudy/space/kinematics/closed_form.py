@@ -112,10 +112,18 @@ def _measure(u: Array, p: Array, center: Array, flange: Array, *, exact: bool) -
     )
     hand[:3, 3] = flange[:3, :3].T @ (center - flange[:3, 3])
     geometry = [
-        shoulder[0], wrist[1], math.hypot(upper[0], upper[2]), math.hypot(fore[0], fore[2]),
-        pitch2, pitch3 - pitch2, math.cos(bend), math.sin(bend),
-        math.copysign(1.0, u[1] @ u[2]), offset4, offset5,
-    ]  # fmt: skip
+        shoulder[0],
+        wrist[1],
+        math.hypot(upper[0], upper[2]),
+        math.hypot(fore[0], fore[2]),
+        pitch2,
+        pitch3 - pitch2,
+        math.cos(bend),
+        math.sin(bend),
+        math.copysign(1.0, u[1] @ u[2]),
+        offset4,
+        offset5,
+    ]
     return Anthropomorphic(np.array(geometry), inverse(column), hand, exact)
 
 

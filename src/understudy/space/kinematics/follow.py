@@ -22,8 +22,7 @@ from understudy.space.kinematics.closed_form import (
     closed_form,
     wrapped,
 )
-from understudy.space.kinematics.ik import excess, nearest, outside, solve, unlimited
-from understudy.space.kinematics.refine import refined
+from understudy.space.kinematics.ik import excess, nearest, outside, refined, solve, unlimited
 from understudy.space.kinematics.singular import branch, distances, kinds
 from understudy.space.transform import Array
 

@@ -19,7 +19,6 @@ from understudy.space.model.appearance import (
     MarkerConfig,
     UpperFace,
 )
-from understudy.space.model.mesh_limits import check_triangles
 from understudy.space.model.robot import Joint, Mesh, Solid
 from understudy.space.model.shapes import (
     FARTHEST,
@@ -29,6 +28,7 @@ from understudy.space.model.shapes import (
     ReadMesh,
     TriangleMesh,
     as_object,
+    check_triangles,
     hull_corners,
     mesh_from_bytes,
     shape_of,

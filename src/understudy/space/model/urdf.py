@@ -217,12 +217,22 @@ def _joint(element: Element) -> Joint:
     acceleration, jerk = _extension(element, where)
     dynamics = element.find("dynamics")
     return Joint(
-        name, kind, parent, child, origin, _axis(element, where),
-        lower, upper, velocity, effort, acceleration, jerk,
+        name,
+        kind,
+        parent,
+        child,
+        origin,
+        _axis(element, where),
+        lower,
+        upper,
+        velocity,
+        effort,
+        acceleration,
+        jerk,
         0.0 if dynamics is None else _number(dynamics, "damping", where, default=0.0),
         0.0 if dynamics is None else _number(dynamics, "friction", where, default=0.0),
         _mimicked(element),
-    )  # fmt: skip
+    )
 
 
 def _mimicked(element: Element) -> str:
@@ -247,9 +257,11 @@ def _limits(element: Element, kind: str, where: str) -> tuple[float, float, floa
     effort = _number(limit, "effort", where, default=0.0)
     if velocity <= 0 or effort < 0:
         raise ConfigError(
-            "limit", key=where, value=f"velocity {velocity:g}, effort {effort:g}",
+            "limit",
+            key=where,
+            value=f"velocity {velocity:g}, effort {effort:g}",
             allowed="velocity above 0, effort 0 (no limit) or above",
-        )  # fmt: skip
+        )
     effort = effort or math.inf
     if kind == "continuous":
         return -math.inf, math.inf, velocity, effort
@@ -288,9 +300,12 @@ def _known(element: Element, allowed: frozenset[str], where: str) -> None:
         names = sorted(allowed)
         if nearest := get_close_matches(child.tag, names, 1, cutoff=MISSPELT):
             raise ConfigError(
-                "not supported", key=where, value=f"<{child.tag}>", allowed=" ".join(names),
+                "not supported",
+                key=where,
+                value=f"<{child.tag}>",
+                allowed=" ".join(names),
                 nearest=nearest[0],
-            )  # fmt: skip
+            )
 
 
 def _name(element: Element, kind: str) -> str:
@@ -321,9 +336,11 @@ def _numbers(element: Element, key: str, where: str, count: int) -> tuple[float,
         values = ()
     if len(values) != count or not all(math.isfinite(v) for v in values):
         raise ConfigError(
-            f"<{element.tag}> {key}", key=where, value=text,
+            f"<{element.tag}> {key}",
+            key=where,
+            value=text,
             allowed="a number" if count == 1 else f"{count} numbers",
-        )  # fmt: skip
+        )
     return values
 
 

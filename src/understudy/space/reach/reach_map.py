@@ -246,9 +246,16 @@ def _manipulabilities(chain: Chain, q: Array, tool: Array) -> Array:
 
 @compiled
 def reach_points(  # kernel
-    points: Array, turns: Array, left: Array, right: Array, geo: Array,
-    lower: Array, upper: Array, counts: NDArray[np.int64], q: Array,
-) -> None:  # fmt: skip
+    points: Array,
+    turns: Array,
+    left: Array,
+    right: Array,
+    geo: Array,
+    lower: Array,
+    upper: Array,
+    counts: NDArray[np.int64],
+    q: Array,
+) -> None:
     """counts[k] = number of rotations (4×4) in which point k is reached within the limits.
 
     q[k]: a configuration that reaches it. A wrist centre outside the arm's span is skipped before
