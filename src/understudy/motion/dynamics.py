@@ -1,6 +1,6 @@
 """Joint torques of a motion by the recursive Newton-Euler algorithm, for many samples at once.
 
-SI units. Frames are those of space.kinematics.forward: z of each joint is its axis. The payload at
+SI units. Frames are those of space.kinematics.chain: z of each joint is its axis. The payload at
 the flange is part of the last body. Joint inertia (motor and gear, at the joint) and viscous
 friction are added to the torques of the bodies.
 """
