@@ -13,7 +13,7 @@ import yaml
 from understudy.cli import load
 from understudy.config import read_config
 from understudy.config.shards import parse_shard, with_robots, with_shard
-from understudy.wire.nats.config import Config
+from understudy.wire.nats import Config
 from understudy.wire.nats.server import needed_binary
 
 FOLDER = Path(__file__).parents[1] / "deploy"

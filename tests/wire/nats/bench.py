@@ -17,7 +17,7 @@ from understudy.robots.mobile.runtime.outbox import Entry, Outbox, SavedOutbox
 from understudy.simulation.cell import Cell
 from understudy.units import NS_PER_MS
 from understudy.wire.exchange import Exchange
-from understudy.wire.nats.config import Config
+from understudy.wire.nats import Config
 from understudy.wire.nats.endpoint import NatsEndpoint
 from understudy.wire.pump import Pump
 

@@ -5,7 +5,7 @@ import sys
 
 from tests.wire.nats.bench import RobotFace, running
 
-from understudy.wire.nats.config import Config
+from understudy.wire.nats import Config
 
 
 async def main(store: str) -> None:

@@ -20,7 +20,7 @@ from tests.wire.nats.cluster import Cluster, cluster_of_three
 from tests.wire.nats.given import given_server
 
 from understudy.errors import ConfigError
-from understudy.wire.nats.config import Config
+from understudy.wire.nats import Config
 
 QUICK: dict[str, Any] = {"reconnect_wait_s": 0.1, "connect_timeout_s": 30.0}
 

@@ -18,6 +18,7 @@ from tests.wire.nats.bench import (
 )
 
 from understudy.ports import UNLIMITED, WireMessage
+from understudy.wire.nats.link import NatsLink
 from understudy.wire.nats.server import MAX_PAYLOAD
 from understudy.wire.nats.streams import covers
 
@@ -173,8 +174,9 @@ def test_all_that_is_sent_has_left_before_there_is_unlimited_room() -> None:
     async def test() -> None:
         face = RobotFace()
         async with running(face) as bench:
-            link = bench.server._link
-            assert link is not None
+            assert bench.server._connection is not None
+            link = bench.server._connection.link
+            assert isinstance(link, NatsLink)
             assert link.room() == UNLIMITED
             for _ in range(100):
                 link.send(WireMessage("robot.r1.state", b"x" * 100_000))

@@ -13,7 +13,7 @@ from tests.wire.nats.bench import RobotFace, client_of, run, running, stored, un
 from tests.wire.nats.given import GivenServer, given_server, jwt_users, make_user
 
 from understudy.errors import ConfigError
-from understudy.wire.nats.config import Config, Tls
+from understudy.wire.nats import Config, Tls
 
 CERTIFICATES = Path(__file__).parent / "certificates"
 QUICK = {"reconnect_wait_s": 0.05, "connect_timeout_s": 30.0, "answer_timeout_s": 30.0}

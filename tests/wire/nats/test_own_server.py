@@ -25,12 +25,11 @@ from tests.wire.nats.bench import (
 
 from understudy.config.typed import read
 from understudy.errors import ConfigError, NotInstalledError
+from understudy.wire import broker
 from understudy.wire.interface import KeepsFiles
-from understudy.wire.nats import endpoint, server
-from understudy.wire.nats.client import connect
-from understudy.wire.nats.config import Config
-from understudy.wire.nats.link import NatsLink
-from understudy.wire.nats.store import PREFIX
+from understudy.wire.nats import Config, endpoint, server
+from understudy.wire.nats.link import NatsLink, connect
+from understudy.wire.nats.server import PREFIX
 
 ROOT = Path(__file__).parents[3]
 
@@ -93,7 +92,7 @@ def test_bounds_and_syncing_of_the_own_server(temporary: Path) -> None:
 
 def test_a_server_that_hangs_is_killed_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "STOP_SECONDS", 0.1)
-    monkeypatch.setattr(endpoint, "LAST_MESSAGES_SECONDS", 0.1)
+    monkeypatch.setattr(broker, "LAST_MESSAGES_SECONDS", 0.1)
 
     async def test() -> None:
         async with running(RobotFace()) as bench:

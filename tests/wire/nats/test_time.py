@@ -21,7 +21,7 @@ from tests.wire.nats.bench import (
 
 from understudy.ports import UNLIMITED, Rate, WireMessage
 from understudy.simulation.cell import Cell
-from understudy.wire import broker_queue
+from understudy.wire import broker
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
 
@@ -29,8 +29,8 @@ from understudy.wire.pump import Pump
 @pytest.mark.parametrize("bound", [64 * 1024, 1 << 20])
 def test_at_max_every_state_is_stored(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """100 s of time with more bytes than the wire may hold."""
-    monkeypatch.setattr(broker_queue, "LARGEST_PENDING", 8 * bound)
-    monkeypatch.setattr(broker_queue, "BEHIND", bound)
+    monkeypatch.setattr(broker, "LARGEST_PENDING", 8 * bound)
+    monkeypatch.setattr(broker, "BEHIND", bound)
 
     async def test() -> None:
         ticks = 400

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from understudy.robots.mobile.runtime.messages import FROM_ROBOT, TO_ROBOT
-from understudy.wire.nats.config import DEFAULT_MAX_AGE_S, DEFAULT_MAX_MB, Config
+from understudy.wire.nats import DEFAULT_MAX_AGE_S, DEFAULT_MAX_MB, Config
 from understudy.wire.nats.streams import FROM_ROBOTS, TO_ROBOTS
 
 PAGE = (Path(__file__).parents[3] / "docs/wire/nats.md").read_text()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from understudy.errors import ConfigError, install_command
 from understudy.robots.mobile.runtime.commands import MoveVelocity, command_kind
 from understudy.robots.mobile.runtime.messages import PAYLOAD_VERSION, kind_of, subject
-from understudy.wire.nats import library
+from understudy.wire.nats import load_library
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -132,7 +132,7 @@ class FleetClient:
         self._loop.close()
 
     async def _connected(self) -> "Client":
-        library.load()
+        load_library()
         from nats.aio.client import Client
 
         client = Client()

@@ -1,7 +1,6 @@
 """The endpoint of a cell at a NATS server: connects, and connects again when it is lost."""
 
 import asyncio
-import contextlib
 import itertools
 import logging
 import zlib
@@ -10,22 +9,20 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from understudy.errors import ConfigError, NotInstalledError, install_command
+from understudy.wire.broker import BrokerConnection
 from understudy.wire.interface import PeerEvents
-from understudy.wire.nats import library
-from understudy.wire.nats.config import Config
+from understudy.wire.nats import Config, load_library
 from understudy.wire.nats.server import OwnServer
-from understudy.wire.task_shutdown import end_tasks
 
 if TYPE_CHECKING:
-    from understudy.wire.nats.client import NatsClient
-    from understudy.wire.nats.link import NatsLink
+    from understudy.wire.nats.link import NatsClient
 
 log = logging.getLogger(__name__)
 
 PACKAGES = {"nats": "nats-py", "nkeys": "nkeys"}
 """Module → package; the second is needed for nkeys and JWT only."""
-LAST_MESSAGES_SECONDS = 2.0
-"""Wall time for the last messages when the cell ends."""
+OWN_SERVER_WAIT = 0.05
+"""Seconds before an attempt to connect to the own server, which may be starting again."""
 
 
 class NatsEndpoint:
@@ -36,13 +33,9 @@ class NatsEndpoint:
         self._config = config
         self._events = events
         self.own_server: OwnServer | None = None
-        self._link: NatsLink | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._tried: asyncio.Future[None] | None = None
-        """Done when the first attempt has succeeded or failed."""
+        self._connection: BrokerConnection | None = None
         self._addresses: Iterator[str] = itertools.cycle(_in_turn(config))
         self._unhandled: dict[str, None] = {}
-        self._said = ""
 
     async def start(self) -> str:
         """Starts the own server, and tries to connect once; later attempts come by themselves.
@@ -54,10 +47,12 @@ class NatsEndpoint:
             self.own_server = OwnServer(self.endpoint, self._config)
             await self.own_server.start()
             self._addresses = itertools.cycle([self.own_server.address])
-        self._tried = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._run())
+        again = f"; trying again every {self._config.reconnect_wait_s:g} s"
+        self._connection = BrokerConnection(
+            self.endpoint, self._serve, self._pause, again="" if self.own_server else again
+        )
         try:
-            await self._tried
+            await self._connection.start()
         except ConfigError:
             await self.stop()
             raise
@@ -65,11 +60,8 @@ class NatsEndpoint:
 
     async def stop(self) -> None:
         """Sends the last messages, disconnects, and ends the own server."""
-        if self._link is not None and self._task is not None:
-            with contextlib.suppress(TimeoutError, OSError):
-                await asyncio.wait_for(self._link.finish(), LAST_MESSAGES_SECONDS)
-        if self._task is not None:
-            await end_tasks(self._task)
+        if self._connection is not None:
+            await self._connection.stop()
         if self.own_server is not None:
             await self.own_server.stop()
 
@@ -84,37 +76,23 @@ class NatsEndpoint:
                 )
 
     def _where(self) -> str:
-        library.load()
-        from understudy.wire.nats.client import shown
+        load_library()
+        from understudy.wire.nats.link import shown
 
         addresses = [self.own_server.address] if self.own_server else self._config.servers
         return ",".join(map(shown, addresses))
 
-    async def _run(self) -> None:
-        """Connects again and again; only a ConfigError of the first attempt ends it."""
-        assert self._tried is not None
-        while True:
-            try:
-                await self._serve()
-            except ConfigError as problem:
-                if not self._tried.done():
-                    self._tried.set_exception(problem)
-                    return
-                self._say(str(problem))
-            except OSError as problem:
-                self._say(str(problem))
-            except Exception:
-                log.exception("%s: a bug; the connection is made anew", self.endpoint)
-            if not self._tried.done():
-                self._tried.set_result(None)
-            await asyncio.sleep(self._config.reconnect_wait_s if self.own_server is None else 0.05)
-            if self.own_server is not None:
-                await self.own_server.ready()
+    async def _pause(self) -> None:
+        if self.own_server is None:
+            await asyncio.sleep(self._config.reconnect_wait_s)
+        else:
+            await asyncio.sleep(OWN_SERVER_WAIT)
+            await self.own_server.ready()
 
     async def _serve(self) -> None:
         """One connection from its begin to its end."""
-        library.load()
-        from understudy.wire.nats.client import NatsError, connect, shown
+        load_library()
+        from understudy.wire.nats.link import NatsError, connect, shown
 
         address = next(self._addresses)
         try:
@@ -127,7 +105,6 @@ class NatsEndpoint:
             reason = str(problem) or type(problem).__name__
         finally:
             await client.end()
-        self._said = ""
         raise ConnectionError(f"the connection to {shown(address)} is lost: {reason}")
 
     async def _use(self, client: "NatsClient", address: str) -> str:
@@ -138,11 +115,12 @@ class NatsEndpoint:
             ensure_streams,
         )
 
-        assert self._tried is not None
+        connection = self._connection
+        assert connection is not None
         problems = await ensure_streams(client, self._config)
         if problems:
             text = f"{self.endpoint}: {address}: {'; '.join(problems)}"
-            if not self._tried.done():
+            if connection.is_first:
                 raise StreamDiffersError(f"{text}. Change or remove the stream, or the cell file")
             log.warning("%s", text)
         addresses = self._events.addresses(self.endpoint)
@@ -152,24 +130,17 @@ class NatsEndpoint:
                 "of its own with nats: {durable: NAME}",
                 self.endpoint, self._config.durable,
             )  # fmt: skip
-        level = logging.INFO if self._tried.done() or self.own_server is None else logging.DEBUG
+        expected = connection.is_first and self.own_server is not None
+        level = logging.DEBUG if expected else logging.INFO
         log.log(level, "%s: connected to %s", self.endpoint, address)
-        self._said = ""
-        self._link = NatsLink(self.endpoint, client, self._config, self._events, self._unhandled)
+        link = NatsLink(self.endpoint, client, self._config, self._events, self._unhandled)
+        connection.link = link
         try:
-            await self._link.open()
-            if not self._tried.done():
-                self._tried.set_result(None)
-            return await self._link.run(pulls=bool(addresses))
+            await link.open()
+            connection.connected()
+            return await link.run(pulls=bool(addresses))
         finally:
-            self._link = None
-
-    def _say(self, text: str) -> None:
-        """Logs a problem once, not at every attempt."""
-        if text != self._said:
-            again = f"; trying again every {self._config.reconnect_wait_s:g} s"
-            log.warning("%s: %s%s", self.endpoint, text, "" if self.own_server else again)
-            self._said = text
+            connection.link = None
 
 
 def _in_turn(config: Config) -> tuple[str, ...]:

@@ -1,16 +1,21 @@
-"""The cell's own NATS server: a child process that is started again when it dies.
+"""The cell's own NATS server: a child process that is started again when it dies, and its folders.
 
 It is stopped with the cell. If the cell is killed, the kernel kills the server (on Linux; on other
 systems it goes on, and has to be ended by hand).
+
+Each folder is used by one cell only. Its lock is inherited by the server: it is free when both
+processes have ended. Temporary folders of cells that were killed are removed by the next cell.
 """
 
 import asyncio
 import contextlib
 import errno
+import fcntl
 import logging
 import os
 import shutil
 import sysconfig
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -19,8 +24,7 @@ import msgspec
 
 from understudy.errors import ConfigError, NotInstalledError, install_command
 from understudy.wire.child_process import ChildProcess, Process, Program
-from understudy.wire.nats.config import Config
-from understudy.wire.nats.store import Folder, take_given, take_temporary
+from understudy.wire.nats import Config
 from understudy.wire.tcp import cannot_listen
 
 log = logging.getLogger(__name__)
@@ -38,6 +42,8 @@ STEADY_SECONDS = 10.0
 MAX_PAYLOAD = 1 << 20
 LOG_BYTES = 4 << 20
 IN_USE = "address already in use"
+LOCK = "understudy.lock"
+PREFIX = "understudy-nats-"
 
 
 def find_binary() -> str | None:
@@ -53,6 +59,78 @@ def needed_binary() -> str:
             "or name a server that runs already with nats: {servers: [nats://host:port]}"
         )
     return binary
+
+
+# ── folders ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Folder:
+    """A folder whose lock this process holds."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self.lock = lock
+
+    def release(self) -> None:
+        os.close(self.lock)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.release()
+
+
+def take_temporary() -> Folder:
+    """A new folder that only this user can read."""
+    _remove_abandoned()
+    path = Path(tempfile.mkdtemp(prefix=PREFIX))
+    # The file has its name only when it is locked: no other cell takes the folder for abandoned.
+    lock = os.open(path / "new.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    (path / "new.lock").rename(path / LOCK)
+    return Folder(path, lock)
+
+
+def take_given(path: Path) -> Folder:
+    """The folder of a cell file, made if it is missing."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = _take(path)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise ConfigError(
+            f"the store of the NATS server cannot be used: {reason}", key="nats.store",
+            value=str(path), allowed="a folder that this user can write",
+        ) from None  # fmt: skip
+    if folder is None:
+        raise ConfigError(
+            "the store of the NATS server is in use by another running cell", key="nats.store",
+            value=str(path), allowed="a folder of its own for each cell",
+        )  # fmt: skip
+    return folder
+
+
+def _take(path: Path) -> Folder | None:
+    """The folder with its lock; None if another process holds it."""
+    lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return Folder(path, lock)
+
+
+def _remove_abandoned() -> None:
+    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            # A folder without a lock file has just been made by another cell.
+            if path.lstat().st_uid == os.getuid() and (path / LOCK).is_file():
+                folder = _take(path)
+                if folder is not None:
+                    folder.remove()
+
+
+# ── the process ─────────────────────────────────────────────────────────────────────────────────
 
 
 class OwnServer:

@@ -1,7 +1,7 @@
 """The streams and the consumer of a cell: made if they are missing; a stream is never changed."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -10,8 +10,10 @@ from nats.errors import NoRespondersError
 
 from understudy.errors import UNREADABLE, ConfigError
 from understudy.units import NS_PER_SECOND
-from understudy.wire.nats.client import NatsClient
-from understudy.wire.nats.config import DEFAULT_MAX_AGE_S, DUPLICATE_WINDOW_S, Config
+from understudy.wire.nats import DEFAULT_MAX_AGE_S, DUPLICATE_WINDOW_S, Config
+
+if TYPE_CHECKING:
+    from understudy.wire.nats.link import NatsClient
 
 FROM_ROBOTS = (
     "heartbeat", "state", "telemetry", "events", "settings.reported", "command.ack",
@@ -65,7 +67,7 @@ class StreamDiffersError(ConfigError):
     """A stream of the server is not as the cell needs it."""
 
 
-async def ask(client: NatsClient, subject: str, request: Any, within: float) -> Answer:
+async def ask(client: "NatsClient", subject: str, request: Any, within: float) -> Answer:
     """Sends a request to JetStream's API."""
     try:
         reply = await client.request(f"{API}.{subject}", msgspec.json.encode(request), within)
@@ -104,7 +106,7 @@ def wanted_streams(config: Config) -> list[dict[str, Any]]:
     ]
 
 
-async def ensure_streams(client: NatsClient, config: Config) -> list[str]:
+async def ensure_streams(client: "NatsClient", config: Config) -> list[str]:
     """Makes the streams that are missing; returns how those that exist differ."""
     problems: list[str] = []
     for wanted in wanted_streams(config):
@@ -167,7 +169,7 @@ def covers(pattern: str, subject: str) -> bool:
 # ── the consumer ────────────────────────────────────────────────────────────────────────────────
 
 
-async def ensure_consumer(client: NatsClient, config: Config, addresses: Sequence[str]) -> bool:
+async def ensure_consumer(client: "NatsClient", config: Config, addresses: Sequence[str]) -> bool:
     """Makes the cell's consumer, or sets its addresses and bounds anew; true if another process
     takes messages from it."""
     where = f"{config.stream_out}.{config.durable}"
@@ -196,7 +198,7 @@ async def ensure_consumer(client: NatsClient, config: Config, addresses: Sequenc
     return found.num_waiting > 0
 
 
-async def is_gone(client: NatsClient, config: Config) -> bool:
+async def is_gone(client: "NatsClient", config: Config) -> bool:
     """Whether the cell's consumer does not exist any more. While a cluster chooses a leader for it,
     it exists, but no server answers requests to it."""
     where = f"{config.stream_out}.{config.durable}"
