@@ -26,7 +26,6 @@ from understudy.offline.json_stream import encoded, indented, indented_list
 from understudy.offline.validate import html_report, judge
 from understudy.offline.validate.report import Report
 from understudy.robots.arm import mover
-from understudy.robots.grblhal.machine import arcs as machine_arcs
 from understudy.robots.grblhal.machine import mover as machine_mover
 
 NEVER = 10**9
@@ -49,7 +48,7 @@ class SmallWindow(PartPlanner):
 def divide(patch: pytest.MonkeyPatch, size: int) -> None:
     """Plans motion in parts from this number of pieces on, and divides arcs of more chords."""
     patch.setattr(walking, "PartPlanner", partial(SmallWindow, enough=size))
-    for module in (machine_arcs, machine_mover, mover):
+    for module in (machine_mover, mover):
         patch.setattr(module, "CHORDS_AT_ONCE", size)
     SmallWindow.parts = 0
 

@@ -16,7 +16,7 @@ from understudy.robots.arm.joint_lines import JointLines
 from understudy.robots.arm.offline import motion_setup
 from understudy.robots.arm.real import driver_of
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
-from understudy.robots.grblhal.face.framing import BUFFER_BYTES, ReceiveBuffer
+from understudy.robots.grblhal.face import BUFFER_BYTES, ReceiveBuffer
 from understudy.simulation.cell import Cell
 from understudy.units import DEG
 from understudy.wire.dial import Dial, parse_place

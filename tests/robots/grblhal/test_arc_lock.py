@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.robots.grblhal.driver.arc_lock import can_switch_arc_on
+from understudy.robots.grblhal.driver.exchange import can_switch_arc_on
 
 
 @pytest.mark.parametrize(

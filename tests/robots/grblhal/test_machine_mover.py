@@ -12,8 +12,7 @@ from understudy.errors import Refused
 from understudy.gcode import ZERO
 from understudy.gcode.requests import AxisArc, AxisMove, JointMove
 from understudy.motion.path import Path
-from understudy.robots.grblhal.machine.arcs import chord_ends, segments
-from understudy.robots.grblhal.machine.mover import MachineMover
+from understudy.robots.grblhal.machine.mover import MachineMover, chord_ends, segments
 from understudy.robots.grblhal.settings import Settings
 
 REST = np.zeros(6)

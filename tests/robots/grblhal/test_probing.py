@@ -9,7 +9,7 @@ from tests.robots.grblhal.face.bench import Bench, fields
 from understudy.errors import ConfigError
 from understudy.robots.grblhal.machine import Config, build
 from understudy.robots.grblhal.machine.machine import Machine
-from understudy.robots.grblhal.machine.surface import BoxConfig, ProbeConfig
+from understudy.robots.grblhal.machine.sensors import BoxConfig, ProbeConfig
 
 CELL = str(Path(__file__).parent / "probing_machine.yaml")
 

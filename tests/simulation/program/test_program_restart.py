@@ -6,7 +6,7 @@ from understudy.errors import Refused
 from understudy.gcode import ARM
 from understudy.gcode.program import program_lines
 from understudy.ports.program import Switched
-from understudy.robots.grblhal.restart import opening, process_before, restoring
+from understudy.robots.grblhal.language import opening, process_before, restoring
 
 
 def before(first: int, *lines: str) -> list[str] | Refused:

@@ -6,7 +6,7 @@ A program in the arm's own dialect becomes joint lines on this host; a cell file
 from typing import Literal
 
 from understudy.ports.operation import Sender, SendOptions
-from understudy.robots.grblhal import send as grblhal
+from understudy.robots.grblhal import driver as grblhal
 from understudy.robots.grblhal.driver import Config
 
 DIALECTS: tuple[Literal["grblhal", "arm"], ...] = ("grblhal", "arm")

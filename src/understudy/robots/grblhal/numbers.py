@@ -1,4 +1,5 @@
-"""grblHAL's numbers: errors, alarms, settings, and the bytes of real-time commands.
+"""grblHAL's numbers: errors and alarms with their texts, settings, and the bytes of real-time
+commands.
 
 Face, firmware, driver and offline check read them here. The error numbers of G-code lines are those
 of `gcode.error_numbers`; `ports.refusals` has the ones that every controller uses.
@@ -187,3 +188,113 @@ REPORT_PROBE = 1 << 7
 """Bit of $10: the place of a touch is reported."""
 REPORT_WHEN_HOMING = 1 << 12
 """Bit of $10: status reports are sent during a homing cycle, too."""
+
+
+# ── texts of alarms and errors, as the firmware prints them ───────────────────────────────────────
+
+
+ALARMS: Mapping[int, str] = {
+    1: "Hard limit has been triggered. Machine position is likely lost due to sudden "
+    "halt. Re-homing is highly recommended.",
+    2: "Soft limit alarm. G-code motion target exceeds machine travel. Machine "
+    "position retained. Alarm may be safely unlocked.",
+    3: "Reset/E-stop while in motion. Machine position is likely lost due to sudden "
+    "halt. Re-homing is highly recommended.",
+    4: "Probe fail. Probe is not in the expected initial state before starting probe "
+    "cycle when G38.2 and G38.3 is not triggered and G38.4 and G38.5 is triggered.",
+    5: "Probe fail. Probe did not contact the workpiece within the programmed travel "
+    "for G38.2 and G38.4.",
+    6: "Homing fail. The active homing cycle was reset.",
+    7: "Homing fail. Safety door was opened during homing cycle.",
+    8: "Homing fail. Pull off travel failed to clear limit switch. Try increasing "
+    "pull-off setting or check wiring.",
+    9: "Homing fail. Could not find limit switch within search distances. Try "
+    "increasing max travel, decreasing pull-off distance, or check wiring.",
+    10: "EStop asserted. Clear and reset",
+    11: "Homing required. Execute homing command ($H) to continue.",
+    12: "Limit switch engaged. Clear before continuing.",
+    13: "Probe protection triggered. Clear before continuing.",
+    14: "Spindle at speed timeout. Clear before continuing.",
+    15: "Homing fail. Could not find second limit switch for auto squared axis within "
+    "search distances. Try increasing max travel, decreasing pull-off distance, or "
+    "check wiring.",
+    16: "Power on selftest (POS) failed.",
+    17: "Motor fault.",
+    18: "Homing fail. Bad configuration.",
+    19: "Modbus exception. Timeout or message error.",
+    20: "I/O expander communication failed.",
+    21: "Non Volatile Storage (EEPROM) failure.",
+    22: "Buffer overflow.",
+}
+
+ERRORS: Mapping[int, str] = {
+    0: "",
+    1: "G-code words consist of a letter and a value. Letter was not found.",
+    2: "Missing the expected G-code word value or numeric value format is not valid.",
+    3: "'$' system command was not recognized or supported.",
+    4: "Negative value received for an expected positive value.",
+    5: "Homing cycle failure. Homing is not configured via settings.",
+    6: "Step pulse time must be greater or equal to 2 microseconds.",
+    7: "A settings read failed. Auto-restoring affected settings to default values.",
+    8: "'$' command cannot be used unless controller state is IDLE. Ensures smooth "
+    "operation during a job.",
+    9: "G-code commands are locked out during alarm or jog state.",
+    10: "Soft limits cannot be enabled without homing also enabled.",
+    11: "Max characters per line exceeded. Received command line was not executed.",
+    12: "'$' setting value cause the step rate to exceed the maximum supported.",
+    13: "Safety door detected as opened and door state initiated.",
+    14: "Build info or startup line exceeded line length limit. Line not stored.",
+    15: "Jog target exceeds machine travel. Jog command has been ignored.",
+    16: "Jog command has no '=' or contains prohibited g-code.",
+    17: "Laser mode requires PWM output.",
+    18: "Reset asserted",
+    19: "Non positive value",
+    20: "Unsupported or invalid g-code command found in block.",
+    21: "More than one g-code command from same modal group found in block.",
+    22: "Feed rate has not yet been set or is undefined.",
+    23: "G-code command in block requires an integer value.",
+    24: "More than one g-code command that requires axis words found in block.",
+    25: "Repeated g-code word found in block.",
+    26: "No axis words found in block for g-code command or current modal state which "
+    "requires them.",
+    27: "Line number value is invalid.",
+    28: "G-code command is missing a required value word.",
+    29: "G59.x work coordinate systems are not supported.",
+    30: "G53 only allowed with G0 and G1 motion modes.",
+    31: "Axis words found in block when no command or current modal state uses them.",
+    32: "G2 and G3 arcs require at least one in-plane axis word.",
+    33: "Motion command target is invalid.",
+    34: "Arc radius value is invalid.",
+    35: "G2 and G3 arcs require at least one in-plane offset word.",
+    36: "Unused value words found in block.",
+    37: "G43.1 dynamic tool length offset is not assigned to configured tool length axis.",
+    38: "Tool number greater than max supported value or undefined tool selected.",
+    39: "Value out of range.",
+    40: "G-code command not allowed when tool change is pending.",
+    41: "Spindle not running when motion commanded in CSS or spindle sync mode.",
+    42: "Plane must be ZX for threading.",
+    43: "Max. feed rate exceeded.",
+    44: "RPM out of range.",
+    45: "Only homing is allowed when a limit switch is engaged.",
+    46: "Home machine to continue.",
+    47: "ATC: current tool is not set. Set current tool with M61.",
+    48: "Value word conflict.",
+    49: "Power on self test failed. A hard reset is required.",
+    50: "Emergency stop active.",
+    51: "Motor fault.",
+    52: "Setting value is out of range.",
+    53: "Setting is not available, possibly due to limited driver support.",
+    54: "Retract position is less than drill depth.",
+    55: "Attempt to home two auto squared axes at the same time.",
+    56: "Coordinate system is locked.",
+    57: "Unexpected file demarcation.",
+    58: "Port is not available",
+    77: "Authentication required.",
+    78: "Access denied.",
+    79: "Not allowed while critical event is active.",
+    84: "Could not open file.",
+    86: "Port is not usable.",
+    87: "Tool in spindle.",
+    88: "No tool in spindle.",
+    253: "User defined error occured.",
+}

@@ -24,7 +24,7 @@ from understudy.robots.grblhal.machine.machine import (
     settings_of,
 )
 from understudy.robots.grblhal.machine.mover import MachineMover, TravelMover
-from understudy.robots.grblhal.machine.switches import SENSOR_FAULTS
+from understudy.robots.grblhal.machine.sensors import SENSOR_FAULTS
 from understudy.robots.grblhal.settings import Settings, read_settings
 from understudy.simulation.io.offline import OfflinePins, rules_of
 from understudy.simulation.scenario import Config as Rules

@@ -1,11 +1,66 @@
-"""The settings of the firmware: a row for each `$n`."""
+"""The settings of the firmware: a row and a sentence for each `$n`, and how numbers are written.
+
+The sentences are ours; the firmware's own descriptions (`$SED`, `$ESG`, `$ESH`) say the same at
+more length.
+"""
 
 import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from understudy.robots.grblhal.digits import fixed
+import numpy as np
+
 from understudy.robots.grblhal.numbers import AXIS_LETTERS, SettingNumber
+
+# ── numbers as the firmware reads and writes them ─────────────────────────────────────────────────
+
+
+_WORD = 0xFFFFFFFF
+_MOST_DIGITS, _LARGEST_TO_EXTEND = 9, _WORD // 10
+
+
+def read_whole(text: str) -> int | None:
+    """The whole number at the begin of a text; None if there is none.
+
+    Decimals must be 0, and each of them multiplies the number by ten: `1.0` is 10. Digits beyond
+    the ninth are dropped if they are greater than 4.
+    """
+    value = digits = 0
+    point = found = False
+    for character in text.removeprefix("+"):
+        if character == "." and not point:
+            point = True
+            continue
+        if not "0" <= character <= "9":
+            break
+        digit, found = int(character), True
+        digits += not point and (digit > 0 or value > 0)
+        if point and digit:
+            return None
+        if (digits <= _MOST_DIGITS or digit <= 4) and value <= _LARGEST_TO_EXTEND:
+            value = (value * 10 + digit) & _WORD
+    return value if found else None
+
+
+def fixed(value: float, places: int) -> str:
+    """A number with this many decimals, rounded in single precision.
+
+    The part before the point and the decimals are counted in 32 bits: a larger number is wrong.
+    """
+    one = np.float32
+    n = abs(one(value)) + one(0.5 * 10.0**-places)
+    whole = int(n) & _WORD
+    n = n - one(whole)
+    for _ in range(places // 2):
+        n = n * one(100.0)
+    if places % 2:
+        n = n * one(10.0)
+    decimals = f"{int(n) & _WORD:0{places}d}"[-places:]
+    return f"{'-' if value < 0.0 else ''}{whole}.{decimals}"
+
+
+# ── the table ─────────────────────────────────────────────────────────────────────────────────────
+
 
 BOOL, BITS, SWITCHED_BITS, CHOICE, MASK, WHOLE, DECIMAL = 0, 1, 2, 3, 4, 5, 6
 """Data types as `$ES` numbers them."""
@@ -341,3 +396,97 @@ def row_of(number: int, settings: Mapping[int, float]) -> SettingRow:
 
 _FIRST_ROTARY, _ALL_ROTARY = 3, 7
 """Index of the A axis, and $376 with A, B and C."""
+
+
+# ── what each setting does ────────────────────────────────────────────────────────────────────────
+
+
+DESCRIPTIONS: Mapping[int, str] = {
+    0: "Length of a step pulse.",
+    1: "Time after the last step until the motors are switched off; 255 keeps them on.",
+    2: "Axes whose step signals are active low.",
+    3: "Axes whose direction signals are active low.",
+    4: "Axes whose enable signals are active low.",
+    5: "Axes whose limit inputs are inverted.",
+    6: "Probe inputs that are inverted.",
+    9: "Options of the PWM output of the spindle.",
+    10: "Fields of the status report.",
+    11: "Deviation from a corner that the path may have; smaller is slower.",
+    12: "Distance between an arc and the chords that replace it.",
+    13: "Positions and speeds are reported in inches.",
+    14: "Control inputs that are inverted.",
+    15: "Coolant outputs that are inverted.",
+    17: "Control inputs without a pull-up resistor.",
+    18: "Limit inputs without a pull-up resistor.",
+    19: "Probe inputs without a pull-up resistor.",
+    20: "Refuses targets outside the travel of an axis; needs homing.",
+    21: "Stops with an alarm when a limit switch is touched.",
+    22: "Options of the homing cycle.",
+    23: "Axes that look for their switch in the negative direction.",
+    24: "Slow speed with which the switch is found exactly.",
+    25: "Fast speed with which the switch is looked for.",
+    26: "Pause between the phases of homing, until a switch is quiet.",
+    27: "Distance from the switch after homing.",
+    28: "How far G73 retracts to break the chip.",
+    29: "Time between direction signal and step pulse.",
+    30: "Highest speed of the spindle.",
+    31: "Lowest speed of the spindle.",
+    32: "Ordinary machine, laser or lathe.",
+    33: "Frequency of the PWM output.",
+    34: "PWM duty while the spindle is off.",
+    35: "PWM duty at the lowest speed.",
+    36: "PWM duty at the highest speed.",
+    37: "Axes whose motors stay on at rest.",
+    39: "The characters ? ! ~ act at once also inside settings and comments.",
+    40: "Jogs end at the limits of the travel of homed axes.",
+    41: "Moves to a parking position when the safety door opens.",
+    42: "Axis that parks.",
+    43: "How often the switch is found again slowly.",
+    44: "Axes that are homed first.",
+    45: "Axes that are homed second.",
+    46: "Axes that are homed third.",
+    47: "Axes that are homed fourth.",
+    48: "Axes that are homed fifth.",
+    49: "Axes that are homed sixth.",
+    56: "Distance that the tool is pulled out before parking.",
+    57: "Speed of pulling out and plunging.",
+    58: "Parking position in machine coordinates.",
+    59: "Speed to the parking position.",
+    60: "Overrides return to 100 % at the end of a program.",
+    61: "What the safety door does.",
+    62: "Allows $SLP.",
+    63: "What a feed hold does with laser, spindle and coolant.",
+    64: "Starts with an alarm after power on.",
+    65: "Options of probing moves.",
+    341: "What M6 does.",
+    342: "Longest probing move of a tool change.",
+    343: "Slow speed of probing in a tool change.",
+    344: "Fast speed of probing in a tool change.",
+    345: "Speed away from the tool setter.",
+    346: "Options of tool changes.",
+    376: "Axes that are rotary.",
+    384: "G92 offsets are lost at power off.",
+    392: "Time until the spindle turns after the safety door is closed.",
+    393: "Time until the coolant flows after the safety door is closed.",
+    394: "Time until the spindle is up to speed.",
+    398: "Moves that are planned ahead.",
+    481: "Time between reports that are sent without a question.",
+    485: "The number of the tool is kept at power off.",
+    486: "Coordinate systems that G10 does not change.",
+    538: "Rotary axes that go to G28 the short way.",
+    539: "Time until the spindle stands still.",
+    673: "Time until the coolant flows.",
+    676: "What a reset clears.",
+    680: "Time between switching the motors on and the first step.",
+    701: "How the feed of moves with linear and rotary axes is read.",
+}
+_OF_AXES: Mapping[int, str] = {
+    SettingNumber.STEPS_PER_UNIT: "Steps for each millimetre or degree.",
+    SettingNumber.MAXIMUM_RATE: "Highest speed, which G0 uses.",
+    SettingNumber.ACCELERATION: "Acceleration of all moves.",
+    SettingNumber.TRAVEL: "Length of the axis, from its switch.",
+}
+
+
+def description(number: int) -> str:
+    return DESCRIPTIONS.get(number) or _OF_AXES.get(number // 10 * 10, "")

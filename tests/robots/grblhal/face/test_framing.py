@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.robots.grblhal.face.framing import ReceiveBuffer, pieces
+from understudy.robots.grblhal.face import ReceiveBuffer, pieces
 from understudy.robots.grblhal.numbers import LONGEST_LINE
 
 

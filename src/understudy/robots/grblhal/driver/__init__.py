@@ -33,9 +33,9 @@ from understudy.ports import (
 from understudy.ports.controller import JointListener, StatusListener
 from understudy.ports.faults import Faults
 from understudy.ports.modes import ModeGuard
+from understudy.ports.operation import Sender, SendOptions, StreamEnded
 from understudy.ports.refusals import BUSY, JOGGING, NOT_CONNECTED, NOT_ENABLED, STOPPED
 from understudy.protocol.client import ReconnectSchedule
-from understudy.robots.grblhal.driver.arc_lock import can_switch_arc_on
 from understudy.robots.grblhal.driver.connection import (
     HALTED,
     HOME_ALL,
@@ -48,6 +48,7 @@ from understudy.robots.grblhal.driver.exchange import (
     Progress,
     QueuedLine,
     StreamedProgram,
+    can_switch_arc_on,
 )
 from understudy.robots.grblhal.driver.jog import JogControl, JogLimits, no_axis
 from understudy.robots.grblhal.driver.messages import RAPID_BYTES, feed_override
@@ -555,3 +556,60 @@ def build(
             value=config.dialect,
         )
     return GrblHalDriver(config, writer=writer, tool_pose=tool_pose, limits=limits, units=units)
+
+
+# ── `understudy send`: the lines of a program as they are ─────────────────────────────────────────
+
+
+POLL_MS = 50
+"""Period of the status polls."""
+
+
+class LineStream:
+    """`ProgramStream`. It does not unlock, home or reset: a controller in alarm stays in alarm."""
+
+    def __init__(self, driver: GrblHalDriver, text: str) -> None:
+        self.driver = driver
+        self._lines = text.splitlines()
+        self.total = len(self._lines)
+        self._connecting = self._disconnecting = False
+        self._ended: StreamEnded = lambda outcome: None
+        driver.on_finished(self._finished)
+
+    def start(self, now: int, ended: StreamEnded) -> bool | Refused:
+        if not self._connecting:
+            self._connecting = True
+            self.driver.connect(now)
+        if not self.driver.is_connected():
+            message = self.driver.status(now).error_message
+            return Refused(message) if message else False
+        if refused := self.driver.enable(now):
+            return refused
+        self._ended = ended
+        started = self.driver.run(self._lines, now)
+        return started if isinstance(started, Refused) else True
+
+    def progress(self) -> int | None:
+        progress = self.driver.progress()
+        return progress.accepted if progress else None
+
+    def give_up(self, now: int) -> None:
+        self.driver.stop(now)
+
+    def closing(self, now: int) -> bool:
+        """Whether the connection still closes: the driver stops all motion before it
+        disconnects."""
+        if not self._disconnecting:
+            self._disconnecting = True
+            self.driver.disconnect(now)
+        return self.driver.wanted() is not None
+
+    def _finished(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
+        self._ended(outcome)
+
+
+def stream(text: str, options: SendOptions) -> LineStream:
+    return LineStream(build(Config(dialect="grblhal", poll_ms=POLL_MS)), text)
+
+
+SENDER = Sender("grblhal", "grblhal", unit="lines", read=stream, dialects=("grblhal",))

@@ -6,6 +6,7 @@ answer. Before lines may be sent, some queries must be answered: `$I` and `$$` a
 to a query begins with a message of its own, so that an `ok` before it belongs to an older line.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from understudy.gcode import ARM, GRBLHAL_ARM, Block, Dialect, Problem, parse
 from understudy.gcode.error_numbers import UNSUPPORTED
 from understudy.ports import Joints, Ticket
 from understudy.protocol.sessions import LineReader, Outbox
-from understudy.robots.grblhal.driver.arc_lock import can_switch_arc_on
 from understudy.robots.grblhal.driver.messages import (
     Alarm,
     Answer,
@@ -32,6 +32,26 @@ from understudy.robots.grblhal.driver.messages import (
 from understudy.robots.grblhal.driver.state import STANDING, ControllerInfo, ControllerState
 from understudy.robots.grblhal.numbers import EVENT_MESSAGES, Realtime
 from understudy.units import NS_PER_MS, nanoseconds
+
+# ── lines that can switch the arc on ──────────────────────────────────────────────────────────────
+
+
+_SPINDLE = re.compile(r"M0*[34](\.0*)?(?![\d.])")
+_OUTPUT = re.compile(r"M0*6[24](\.0*)?(?![\d.])")
+_OTHER_PIN = re.compile(r"P[+]?0*\.?0*[1-9]")
+_EXPRESSION = re.compile(r"[MP][\[#]")
+
+
+def can_switch_arc_on(line: str) -> bool:
+    """Whether a line without comments may switch the arc on."""
+    words = "".join(line.split()).upper()
+    if _SPINDLE.search(words) or _EXPRESSION.search(words):
+        return True
+    return bool(_OUTPUT.search(words)) and not _OTHER_PIN.search(words)
+
+
+# ── lines in flight ───────────────────────────────────────────────────────────────────────────────
+
 
 WAITING_LIMIT = 100_000
 TOO_MANY = Refused(f"{WAITING_LIMIT} lines are waiting already")

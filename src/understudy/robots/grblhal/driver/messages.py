@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from understudy.errors import Refused
 from understudy.gcode.error_numbers import BAD_LETTER, TOO_LONG
-from understudy.robots.grblhal.numbers import LONGEST_LINE, Realtime
-from understudy.robots.grblhal.texts import ALARMS, ERRORS
+from understudy.robots.grblhal.numbers import ALARMS, ERRORS, LONGEST_LINE, Realtime
 
 RAPID_BYTES = {100: Realtime.RAPID_100, 50: Realtime.RAPID_50, 25: Realtime.RAPID_25}
 """Rapid overrides in per cent that have a byte."""

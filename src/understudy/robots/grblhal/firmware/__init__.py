@@ -26,8 +26,7 @@ from understudy.robots.grblhal.firmware.core import (
     SettingValues,
     State,
 )
-from understudy.robots.grblhal.firmware.hard_limits import HardLimits
-from understudy.robots.grblhal.firmware.homing import FirmwareHoming
+from understudy.robots.grblhal.firmware.limit_switches import FirmwareHoming, HardLimits
 from understudy.robots.grblhal.numbers import (
     ALL_AXES,
     AXIS_LETTERS,
@@ -83,8 +82,8 @@ class Firmware:
         moments = (
             self.runner.next_wake(),
             state.resume_at,
-            self._homing.next_wake(),
-            self.hard_limits.next_wake(),
+            None if state.homing is None else state.homing.until,
+            self.hard_limits.next_wake() if self._core.hard_limits else None,
             state.restores_at,
         )
         return min((moment for moment in moments if moment is not None), default=None)

@@ -39,7 +39,7 @@ def robot_model(config: Config, robot: "Machine") -> "RobotModel":
 
 
 def program_run(robot: "Machine") -> "ProgramRun":
-    from understudy.robots.grblhal.run import program_run
+    from understudy.robots.grblhal.operator import program_run
 
     return program_run(robot)
 
@@ -51,7 +51,7 @@ def real_client(config: "CellConfig", name: str, robot: "Machine") -> "RealClien
 
 
 def sender() -> "Sender":
-    from understudy.robots.grblhal.send import SENDER
+    from understudy.robots.grblhal.driver import SENDER
 
     return SENDER
 

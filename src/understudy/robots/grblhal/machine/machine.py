@@ -23,21 +23,19 @@ from understudy.robots.grblhal.controller import FirmwareReading
 from understudy.robots.grblhal.firmware import ControlledAxes, Firmware, SettingValues
 from understudy.robots.grblhal.firmware import State as SavedFirmware
 from understudy.robots.grblhal.machine.mover import TravelMover
-from understudy.robots.grblhal.machine.surface import (
+from understudy.robots.grblhal.machine.sensors import (
     PROBE_FAULTS,
+    SENSOR_FAULTS,
+    AxisLetter,
+    LimitSwitches,
     MachineProbe,
     ProbeConfig,
     ProbeFault,
     Surfaces,
-    check_boxes,
-)
-from understudy.robots.grblhal.machine.switches import (
-    SENSOR_FAULTS,
-    AxisLetter,
-    LimitSwitches,
     SwitchConfig,
     SwitchFaults,
     axes_of,
+    check_boxes,
     check_switches,
 )
 from understudy.robots.grblhal.numbers import AlarmCode, ErrorCode, SettingNumber

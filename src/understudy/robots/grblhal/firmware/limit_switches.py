@@ -1,10 +1,15 @@
-"""Homing cycles of a machine with limit switches: `$H` and `$HX` … `$HC`.
+"""Limit switches of a machine: homing cycles (`$H` and `$HX` … `$HC`) and hard limits (`$21`).
 
 The numbers are the firmware's: a search covers 1.5 times the travel, a locate move ten times the
 pull-off; a pull-off is followed by 2 ms before the switch is read. At the start the firmware sends
 one status report and waits 0.1 s; then it sends none until the end, unless $10 has the bit for it.
+
+Hard limits: a limit switch that is engaged in motion stops the axes at once, `ALARM:1`. The time at
+which the queued motion engages a switch is found in the plan, so that nothing has to be polled.
+During a homing cycle the switches have no such effect.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -13,6 +18,7 @@ from msgspec.structs import replace
 
 from understudy.gcode.dialect import Axes
 from understudy.motion.path import Floats
+from understudy.motion.plan import Plan
 from understudy.robots.grblhal.controller import Notice
 from understudy.robots.grblhal.firmware.core import FirmwareCore
 from understudy.robots.grblhal.firmware.homing_run import HomingRun, LegKind, straight_leg
@@ -26,7 +32,7 @@ from understudy.robots.grblhal.numbers import (
     SettingNumber,
 )
 from understudy.robots.grblhal.settings import Settings
-from understudy.units import MINUTE, NS_PER_MS
+from understudy.units import MINUTE, NS_PER_MS, seconds, whole_ns
 
 SEARCH, LOCATE = 1.5, 10.0
 """Length of a search in travels, and of a locate move in pull-offs."""
@@ -49,10 +55,6 @@ class FirmwareHoming:
         self._core = core
         self._fail = fail
         self._run_startup = run_startup
-
-    def next_wake(self) -> int | None:
-        run = self._core.state.homing
-        return None if run is None else run.until
 
     def wake(self, now: int) -> None:
         """Carry out what is due."""
@@ -296,3 +298,94 @@ def _axes(values: Sequence[float]) -> Axes:
 
 def _mask(axes: Sequence[int]) -> int:
     return sum(1 << axis for axis in axes)
+
+
+# ── hard limits ───────────────────────────────────────────────────────────────────────────────────
+
+
+HALVINGS = 40
+
+
+class HardLimits:
+    """Watches the limit inputs of the axes that $21 names."""
+
+    def __init__(self, core: FirmwareCore) -> None:
+        self._core = core
+        self._known: tuple[Plan, tuple[object, ...], int | None] | None = None
+        self._origin = np.zeros(len(AXIS_LETTERS))
+        self._inverted = 0
+
+    def next_wake(self) -> int | None:
+        """When the queued motion engages a switch."""
+        core, state = self._core, self._core.state
+        axes = core.hard_limits
+        if not axes or core.locked or state.homing is not None:
+            return None
+        plan = core.runner.queue.plan
+        if not len(plan.path):
+            return None
+        basis = (axes, tuple(state.origin), state.limits_from, tuple(state.settings))
+        if self._known is None or self._known[0] is not plan or self._known[1] != basis:
+            self._known = plan, basis, self._first_engaged(plan, axes)
+        return self._known[2]
+
+    def wake(self, now: int) -> None:
+        due = self.next_wake()
+        if due is not None and due <= now:
+            self.trip(now)
+
+    def input_changed(self, before: int, now: int) -> None:
+        """A limit input may have changed without motion; ``before``: the inputs until now."""
+        core = self._core
+        self._known = None
+        engaged = core.limits(now) & ~before & core.hard_limits
+        if engaged and not core.locked and core.state.homing is None:
+            self.trip(now)
+
+    def trip(self, now: int) -> None:
+        """Stop at once and raise the alarm."""
+        core, state = self._core, self._core.state
+        state.limit_event, state.limits_from = core.limits(now), now
+        state.position_lost |= core.under_way(now)
+        state.cut_blocks = core.runner.queue.used(now)
+        core.axes.halt(now)
+        core.runner.halt(now)
+        core.sync(now)
+        core.lock("critical alarm", AlarmCode.HARD_LIMIT, now)
+
+    # ── inside ──
+
+    def _first_engaged(self, plan: Plan, axes: int) -> int | None:
+        """The first time of a plan, after `limits_from`, at which an input becomes engaged."""
+        state = self._core.state
+        after = seconds(state.limits_from)
+        self._origin, self._inverted = np.array(state.origin), self._core.inverted_limits
+        corners = np.vstack([plan.path.start[None], plan.path.end])
+        inputs = [self._inputs(corner) & axes for corner in corners]
+        for piece, (before, there) in enumerate(itertools.pairwise(inputs)):
+            if not there & ~before:
+                continue
+            at = self._time_on(plan, piece, there & ~before)
+            if at is not None and at > after:
+                return whole_ns(at)
+        return None
+
+    def _time_on(self, plan: Plan, piece: int, wanted: int) -> float | None:
+        """When a wanted input becomes engaged on a piece; None if the plan ends before."""
+        segments = np.flatnonzero(plan.law.piece == piece)
+        if not len(segments):
+            return None
+        low, high = float(plan.law.begins[segments[0]]), float(plan.law.begins[segments[-1] + 1])
+        if not self._at(plan, high) & wanted:
+            return None
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self._at(plan, middle) & wanted else (middle, high)
+        return high
+
+    def _at(self, plan: Plan, t: float) -> int:
+        return self._inputs(plan.positions(np.array([t]))[0])
+
+    def _inputs(self, counted: Floats) -> int:
+        core = self._core
+        return core.limits_at(core.axes.on_steps(counted) + self._origin, self._inverted)

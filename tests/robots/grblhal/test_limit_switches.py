@@ -14,7 +14,7 @@ from tests.robots.grblhal.face.bench import Bench, fields
 from understudy.errors import ConfigError
 from understudy.robots.grblhal.machine import Config, build
 from understudy.robots.grblhal.machine.machine import Machine
-from understudy.robots.grblhal.machine.switches import SwitchConfig
+from understudy.robots.grblhal.machine.sensors import SwitchConfig
 
 CELL = str(Path(__file__).parent / "homing_machine.yaml")
 BANNER = ["", "GrblHAL 1.1f ['$' or '$HELP' for help]"]
