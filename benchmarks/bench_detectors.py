@@ -24,7 +24,7 @@ from understudy.space.pose import Pose
 from understudy.space.transform import Array, matrix
 from understudy.vision.detectors import onnx, point_cloud, shapes
 from understudy.vision.interface import Detector, View
-from understudy.vision.obstacles import obstacle_points
+from understudy.vision.server import obstacle_points
 
 BENT = (-0.12, 0.08, 0.0005, -0.0003, 0.0)
 LARGE = Lens(1280, 960, 1200.5, 1200.8, 640.0, 480.0, BENT)

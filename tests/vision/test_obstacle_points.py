@@ -8,7 +8,7 @@ from understudy.sight.cloud import cloud, thinned
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix
 from understudy.vision.interface import DetectionError, View
-from understudy.vision.obstacles import MOST_POINTS, obstacle_points, points_mm
+from understudy.vision.server import MOST_POINTS, obstacle_points, points_mm
 
 
 def test_points_lie_on_the_surfaces_that_are_seen() -> None:

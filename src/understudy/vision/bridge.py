@@ -26,8 +26,8 @@ from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
 from understudy.units import NS_PER_MS, nanoseconds, seconds
 from understudy.vision.detector_config import DetectorChoice, plain
-from understudy.vision.faults import VisionFaults, refuse_injection
-from understudy.vision.replies import Picture, read_facts, read_picture
+from understudy.vision.ground_truth import VisionFaults, refuse_injection
+from understudy.vision.messages import Picture, read_facts, read_picture
 
 CAPTURE = "capture"
 PATIENCE_SECONDS = 30.0

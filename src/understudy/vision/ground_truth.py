@@ -15,18 +15,20 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from understudy.errors import Refused
-from understudy.ports import FaultSource, Ticket
+from understudy.ports import ActiveFault, FaultSource, Ticket
 from understudy.ports.faults import VISION_FAULTS, Faults
 from understudy.ports.vision import DetectedObject, ResultListener, VisionResult
 from understudy.ports.workpieces import SeenWorkpieces, WorkpieceReading
 from understudy.sight.camera import CameraModel
-from understudy.space.pose import Pose
+from understudy.space.pose import ORIGIN, Pose
 from understudy.space.transform import Array, inverse, matrices, matrix, pose
-from understudy.vision.faults import VisionFaults, refuse_injection
+from understudy.units import DEG, MM
 
 Bools = NDArray[np.bool_]
 CONFIDENCE = 0.99
 """Of every object, unless a fault lowers it."""
+WRONG_CLASS = "unknown"
+"""What a fault reports in place of the class."""
 
 
 class Pending(Struct, frozen=True):
@@ -184,3 +186,59 @@ def _hidden(parts: Sequence[WorkpieceReading], eye: Array) -> Bools:
     crosses = ~beside & (enters < leaves) & (enters < 1.0) & (leaves > 0.0)
     np.fill_diagonal(crosses, val=False)
     return np.asarray(crosses.any(axis=1))
+
+
+# ── faults, the same for vision by a process ────────────────────────────────────────────────────
+
+
+def refuse_injection(fault: str) -> Refused:
+    return Refused(f"{fault} cannot be injected: it acts only by a scenario rule")
+
+
+class VisionFaults:
+    """The `VISION_FAULTS` of one camera, by the rules of the scenario. ``place``: the name of its
+    component in the cell."""
+
+    def __init__(self, place: str, fault_source: FaultSource) -> None:
+        self._place = place
+        self._fault_source = fault_source
+
+    def silent(self, now: int) -> bool:
+        """Whether the request of this moment is not answered."""
+        return self._fault("vision_silent", now) is not None
+
+    def disturb(self, seen: Sequence[DetectedObject], now: int) -> list[DetectedObject]:
+        """The objects after the faults of the scenario. Every fault is drawn for every picture, so
+        that no rule changes the draws of another."""
+        missing = self._fault("vision_no_object", now)
+        low = self._fault("vision_low_confidence", now)
+        noise = self._fault("vision_noise", now)
+        wrong = self._fault("vision_wrong_class", now)
+        if missing is not None:
+            return []
+        if low is not None:
+            seen = [replace(o, confidence=low.parameters["confidence"]) for o in seen]
+        if noise is not None:
+            seen = self._noisy(seen, noise)
+        if wrong is not None:
+            seen = [replace(o, class_name=WRONG_CLASS) for o in seen]
+        return list(seen)
+
+    def _noisy(self, seen: Sequence[DetectedObject], noise: ActiveFault) -> list[DetectedObject]:
+        """The poses, shifted along and turned about the axes of the camera."""
+        deviations = np.array(self._fault_source.deviations(noise, 6 * len(seen))).reshape(-1, 6)
+        scale = [noise.parameters["mm"] * MM] * 3 + [noise.parameters["deg"] * DEG] * 3
+        found = []
+        for each, by in zip(seen, deviations * scale, strict=True):
+            x, y, z, *turn = by.tolist()
+            place = matrix(each.pose)
+            place[:3, :3] = (
+                matrix(ORIGIN._replace(rx=turn[0], ry=turn[1], rz=turn[2]))[:3, :3]
+                @ (place[:3, :3])
+            )
+            place[:3, 3] += (x, y, z)
+            found.append(replace(each, pose=pose(place)))
+        return found
+
+    def _fault(self, fault: str, now: int) -> ActiveFault | None:
+        return self._fault_source.draw_fault(fault, self._place, now)

@@ -21,7 +21,7 @@ import numpy as np
 from understudy.errors import LONGEST_SHOWN, UNREADABLE, ConfigError, Refused
 from understudy.ports.vision import DetectedObject, VisionResult
 from understudy.space.matrix_rows import Rows
-from understudy.vision.replies import read_facts, read_picture
+from understudy.vision.messages import read_facts, read_picture
 from understudy.wire.zmq_request import NoReplyError, ZmqRequester
 
 NS_PER_US = 1000

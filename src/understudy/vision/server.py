@@ -3,6 +3,7 @@
 Every request gets a reply; an error is `{"success": false, "error": …}`, and the server lives.
 """
 
+import base64
 import logging
 import time
 from collections import Counter
@@ -10,15 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import cv2
 import msgspec
 import numpy as np
 from msgspec import Struct
 
 from understudy.errors import ConfigError, unknown
+from understudy.sight.cloud import cloud, thinned
 from understudy.sight.frame import Frame
 from understudy.sight.hand_eye import Mount
 from understudy.sight.lens import Lens
 from understudy.space.transform import Array
+from understudy.units import MM
 from understudy.vision.calibration import CalibrationSession, Capture, result_facts
 from understudy.vision.interface import (
     CameraError,
@@ -48,8 +52,6 @@ from understudy.vision.messages import (
     read_request,
     shown,
 )
-from understudy.vision.obstacles import obstacle_points, points_mm
-from understudy.vision.overlay import annotated, depth_picture, jpeg
 
 log = logging.getLogger(__name__)
 
@@ -388,3 +390,114 @@ def _picture_facts(view: View, flange: Array | None) -> dict[str, Any]:
         "T_base_camera": place_rows(view.camera),
         "size": [width, height],
     }
+
+
+# ── pictures for people: what was seen, drawn into the frame, as JPEG ─────────────────────────────
+
+
+Image = Any
+"""(height, width, 3) of uint8: red, green, blue."""
+AXIS_LENGTH = 0.02
+"""Metres of the drawn axes of an object."""
+AXIS_POINTS = np.array(
+    [[0.0, 0.0, 0.0], [AXIS_LENGTH, 0.0, 0.0], [0.0, AXIS_LENGTH, 0.0], [0.0, 0.0, AXIS_LENGTH]]
+)
+AXIS_COLORS = ((220, 40, 40), (40, 180, 40), (60, 100, 240))
+"""Of the axes x, y and z."""
+BOX_COLOR = (250, 210, 60)
+NEAREST_DRAWN = 1e-3
+JPEG_PERCENT = 80
+"""Quality of JPEG files."""
+
+
+def annotated(view: View, seen: Sequence[Seen]) -> Image:
+    """The picture with a box, the axes, the class and the confidence of each object."""
+    picture = np.array(view.frame.picture)
+    line = max(1, picture.shape[1] // 500)
+    for each in seen:
+        x, y, width, height = each.bbox
+        cv2.rectangle(picture, (x, y), (x + width, y + height), BOX_COLOR, line)
+        text = f"{each.class_name} {each.confidence:.2f}"
+        cv2.putText(
+            picture,
+            text,
+            (x, max(12, y - 4)),
+            cv2.FONT_HERSHEY_SIMPLEX,
+            0.45 * line,
+            BOX_COLOR,
+            line,
+        )
+        _draw_axes(picture, each.place, view.lens, 2 * line)
+    return picture
+
+
+def _draw_axes(picture: Image, place: Array, lens: Lens, line: int) -> None:
+    points = AXIS_POINTS @ place[:3, :3].T + place[:3, 3]
+    if not (points[:, 2] > NEAREST_DRAWN).all():
+        return
+    spots = np.clip(np.round(lens.pixels(points)), -20_000, 40_000).astype(int).tolist()
+    for tip, color in zip(spots[1:], AXIS_COLORS, strict=True):
+        cv2.line(picture, spots[0], tip, color, line, cv2.LINE_AA)
+
+
+def depth_picture(view: View) -> Image | None:
+    """The depth image in colours from red (near) to blue; black where nothing was seen. None
+    without a depth image."""
+    depth = view.frame.depth
+    if depth is None:
+        return None
+    there = depth > 0.0
+    near, far = (depth[there].min(), depth[there].max()) if there.any() else (0.0, 1.0)
+    share = np.clip((far - depth) / max(float(far - near), 1e-6), 0.0, 1.0)
+    colors = cv2.applyColorMap((share * 255.0).astype(np.uint8), cv2.COLORMAP_JET)
+    return np.where(there[..., None], cv2.cvtColor(colors, cv2.COLOR_BGR2RGB), 0).astype(np.uint8)
+
+
+def jpeg(picture: Image, width: int) -> str:
+    """At most this wide, as text in base64."""
+    scale = width / picture.shape[1]
+    if scale < 1.0:
+        size = (width, max(1, round(picture.shape[0] * scale)))
+        picture = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+    settings = [cv2.IMWRITE_JPEG_QUALITY, JPEG_PERCENT]
+    data = cv2.imencode(".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), settings)[1]
+    return base64.b64encode(data.tobytes()).decode()
+
+
+# ── the surroundings, as the depth image shows them ───────────────────────────────────────────────
+
+# The job that asks knows what stands in the cell; the vision process does not. It reports points of
+# every surface that it sees, and the job looks for those that it cannot explain.
+
+
+MOST_POINTS = 4000
+"""Points of a reply; with more of them the cubes become larger."""
+CUBE = 0.008
+"""Side of the cubes of which one point is reported, metres."""
+FEWEST_PIXELS = 2
+"""Pixels in a cube; fewer are noise at the border of an object."""
+STRIDE_SIDE = 320
+"""Larger pictures are read with a stride."""
+GROWTH = 1.25
+
+
+def obstacle_points(view: View) -> Array:
+    """(n, 3): points in the frame of the camera, metres; at most MOST_POINTS."""
+    depth = view.frame.depth
+    if depth is None:
+        raise DetectionError("the check of obstacles needs a camera with a depth image")
+    step = max(1, max(depth.shape) // STRIDE_SIDE)
+    points = cloud(depth, view.lens)[::step, ::step].reshape(-1, 3)
+    points = points[np.isfinite(points[:, 2])]
+    cell = CUBE
+    found = thinned(points, cell, fewest=FEWEST_PIXELS)
+    while len(found) > MOST_POINTS:
+        cell *= GROWTH
+        found = thinned(points, cell, fewest=FEWEST_PIXELS)
+    return found
+
+
+def points_mm(points: Array) -> list[list[float]]:
+    """The points as a reply has them: millimetres, to 1/100."""
+    rows: list[list[float]] = np.round(points / MM, 2).tolist()
+    return rows
