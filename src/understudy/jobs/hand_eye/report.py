@@ -1,19 +1,14 @@
 """The report of a hand-eye calibration: one HTML file with its pictures, for the browser."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from understudy.page_policy import policy_meta
+from understudy.html_page import STYLE, bars, html_page, table
 
-STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:1100px;padding:0 1rem;
-color:#1d2733}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
-table{border-collapse:collapse;margin:.5rem 0}td,th{border:1px solid #cfd8e0;padding:.25rem .6rem;
-text-align:right}th{background:#eef2f5}td:first-child,th:first-child{text-align:left}
-.good{color:#11703c}.bad{color:#b3261e}.pictures{display:grid;gap:.7rem;
-grid-template-columns:repeat(auto-fill,minmax(200px,1fr))}figure{margin:0}img{width:100%}svg{max-width:100%}
-figcaption{font-size:.85rem;color:#51606e}pre{background:#eef2f5;padding:.7rem;overflow:auto}
+OWN_STYLE = """
+.pictures{display:grid;gap:.7rem;grid-template-columns:repeat(auto-fill,minmax(200px,1fr))}
+img{width:100%}
 """
 
 
@@ -31,13 +26,7 @@ def report(status: dict[str, Any], *, title: str, text: str, pictures: Sequence[
         _messages(status["messages"]),
         f"<h2>Calibration file</h2><pre>{escape(text)}</pre>" if text else "",
     ]
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"{policy_meta(styles=[STYLE], pictures=True)}"
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>"
-        + "\n".join(filter(None, parts))
-        + "</body></html>\n"
-    )
+    return html_page(title, filter(None, parts), style=STYLE + OWN_STYLE, pictures=True)
 
 
 def _verdict(status: dict[str, Any]) -> str:
@@ -99,15 +88,12 @@ def _plot(poses: Sequence[dict[str, Any]]) -> str:
     if not known:
         return ""
     top, width = max(known) or 1.0, max(24, 760 // len(known))
-    bars = []
-    for number, value in enumerate(known, 1):
-        height = 120.0 * value / top
-        x, y = 60 + (number - 1) * width, 140.0 - height
-        bars.append(
-            f'<rect x="{x}" y="{y:.1f}" width="{width - 6}" height="{height:.1f}" fill="#2a78b8">'
-            f"<title>pose {number}: {value:.4f} mm</title></rect>"
-            f'<text x="{x + (width - 6) / 2}" y="156" text-anchor="middle">{number}</text>'
-        )
+    titles = [f"pose {n}: {value:.4f} mm" for n, value in enumerate(known, 1)]
+    drawn = bars(known, height=120.0, step=width, gap=6.0, left=60.0, top=20.0, titles=titles)
+    numbers = "".join(
+        f'<text x="{60 + n * width + (width - 6) / 2}" y="156" text-anchor="middle">{n + 1}</text>'
+        for n in range(len(known))
+    )
     full = 60 + len(known) * width
     return (
         f'<h2>Residual of each pose</h2><svg viewBox="0 0 {full} 165" width="{full}" '
@@ -115,7 +101,7 @@ def _plot(poses: Sequence[dict[str, Any]]) -> str:
         f'<line x1="54" y1="20" x2="54" y2="140" stroke="#cfd8e0"/>'
         f'<line x1="54" y1="140" x2="{full}" y2="140" stroke="#cfd8e0"/>'
         f'<text x="48" y="25" text-anchor="end">{top:.3f}</text>'
-        f'<text x="48" y="144" text-anchor="end">0 mm</text>{"".join(bars)}</svg>'
+        f'<text x="48" y="144" text-anchor="end">0 mm</text>{drawn}{numbers}</svg>'
     )
 
 
@@ -163,12 +149,9 @@ def _messages(messages: Sequence[str]) -> str:
     return f"<h2>Messages</h2><ul>{rows}</ul>" if rows else ""
 
 
-def _table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
-    top = "".join(f"<th>{escape(each)}</th>" for each in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows
-    )
-    return f"<table>{f'<tr>{top}</tr>' if top else ''}{body}</table>"
+def _table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
+    """A table of figures, with words in its first column."""
+    return table(rows, head, figures=range(1, 10))
 
 
 def _numbers(values: Sequence[float]) -> str:

@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 
 from understudy.errors import ConfigError
+from understudy.html_page import html_page
 from understudy.motion.path import Floats, Ints
 from understudy.offline.robot import Arm
 from understudy.offline.validate.report import Report, finding_document, line_document
-from understudy.page_policy import policy_meta
 from understudy.space.kinematics.chain import Body, Chain
 from understudy.space.model.environment import Environment, Read
 from understudy.space.model.robot import Box, Capsule, Cylinder, Geometry, Mesh, Solid, Sphere
@@ -59,13 +59,8 @@ def page(reports: Sequence[Report], environment: Environment, figures: Figures) 
     }
     # A "</script>" inside a program's comment must not end the data.
     text = msgspec.json.encode(data).decode().replace("<", "\\u003c")
-    style, script = _file("report_page.css"), _file("report_page.js")
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"{policy_meta(scripts=[script], styles=[style])}"
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>understudy validate</title><style>{style}</style></head>\n"
-        '<body><header><select id="program" aria-label="program"></select>'
+    body = (
+        '<header><select id="program" aria-label="program"></select>'
         '<b id="verdict"></b><span id="facts"></span></header>\n'
         '<main><section id="view"><canvas id="canvas" tabindex="0" aria-label="the path">'
         '</canvas><footer><button id="play" aria-label="play">▶</button>'
@@ -75,8 +70,9 @@ def page(reports: Sequence[Report], environment: Environment, figures: Figures) 
         "<th>proven mm</th><th>seen mm</th><th>text</th></tr></thead>"
         '<tbody id="lines"></tbody></table></section></main>\n'
         f'<script id="data" type="application/json">{text}</script>\n'
-        f"<script>{script}</script></body></html>\n"
     )
+    style, script = _file("report_page.css"), _file("report_page.js")
+    return html_page("understudy validate", [body], style=style, script=script)
 
 
 def _report(report: Report) -> dict[str, Any]:

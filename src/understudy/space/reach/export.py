@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.page_policy import policy_meta
+from understudy.html_page import STYLE, html_page
 from understudy.space.reach.reach_map import ReachabilityMap
 from understudy.units import MM
 
@@ -18,11 +18,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 16, 10, 42
 SCALE_WIDTH, SCALE_STEPS = 320, 40
 ROUND_STEPS = [factor * 10.0**power for power in range(-3, 4) for factor in (1.0, 2.0, 5.0)]
 """Distances of the figures on an axis, in metres."""
-STYLE = (
-    "body{font:14px system-ui,sans-serif;margin:1em;color:#1f2937;background:#fff}"
-    "figure{display:inline-block;margin:1em}figcaption{text-align:center}"
-    ".scale{display:block;font-size:12px;fill:#475569}"
-)
+OWN_STYLE = "figcaption{text-align:center}.scale{display:block;font-size:12px;fill:#475569}"
 COLD, WARM = np.array([226, 232, 240]), np.array([234, 88, 12])
 
 
@@ -57,7 +53,6 @@ def arrays(
 
 def html(found: ReachabilityMap, title: str) -> str:
     """One self-contained page with three views of the map, with axes in mm and a colour scale."""
-    name = escape(title)
     low, high = found.workspace_min / MM, found.workspace_max / MM
     spans = ", ".join(
         f"{axis} {a:.0f}…{b:.0f}" for axis, a, b in zip("xyz", low, high, strict=True)
@@ -67,17 +62,14 @@ def html(found: ReachabilityMap, title: str) -> str:
         for along in (1, 0, 2)
     )
     share = len(found.reachable_points) / len(found.points)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"{policy_meta(styles=[STYLE])}"
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{name}</title><style>{STYLE}</style></head>\n"
-        f"<body><h1>{name}</h1><p>{len(found.reachable_points)} of {len(found.points)} points "
+    body = (
+        f"<h1>{escape(title)}</h1><p>{len(found.reachable_points)} of {len(found.points)} points "
         f"({share:.0%}) every {found.resolution / MM:g} mm; reachable in mm: {spans}. "
         f"A cell has the colour of the largest number of tool directions, of {found.tried} that "
-        f"were tried, that can be reached on the line of sight.</p>{scale(found.tried)}{views}"
-        "</body></html>\n"
+        f"were tried, that can be reached on the line of sight.</p>{scale(found.tried)}"
+        f'<div class="figures">{views}</div>'
     )
+    return html_page(title, [body], style=STYLE + OWN_STYLE)
 
 
 def scale(tried: int) -> str:
