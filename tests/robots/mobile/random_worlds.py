@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from tests.robots.mobile.runtime.driven_fleet import DrivenFleet, robot_file
 
-from understudy.motion.wheels import DIRECT, moved_on_arc, pace
 from understudy.robots.mobile import drive
 from understudy.robots.mobile.config.kinematics import drives_of, outlines_of
 from understudy.robots.mobile.config.layout import Layout
@@ -15,6 +14,7 @@ from understudy.robots.mobile.config.profile import DriveModel
 from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.field import free_way, outline_clearances
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
+from understudy.robots.mobile.wheels import DIRECT, moved_on_arc, pace
 from understudy.robots.mobile.world import Worlds
 from understudy.units import NS_PER_SECOND
 

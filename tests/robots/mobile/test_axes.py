@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.motion.ticks import ideal_seconds
 from understudy.robots.mobile import axes
+from understudy.robots.mobile.wheels import ideal_seconds
 
 TICK = 0.02
 GRIPPER = (0.05, 0.1, 0.12, 0.0, 0.08)

@@ -11,7 +11,7 @@ import pytest
 from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.ports import CONFIRMED, WireMessage
-from understudy.robots.mobile.runtime.ticker import Ticker
+from understudy.robots.mobile.runtime.fleet import Ticker
 from understudy.units import NS_PER_SECOND, nanoseconds
 from understudy.wire.exchange import InProcessCell
 

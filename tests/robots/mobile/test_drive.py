@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.motion import wheels
-from understudy.robots.mobile import drive
+from understudy.robots.mobile import drive, wheels
 from understudy.robots.mobile.drive import FORWARD, SIDEWAYS, TRAVELLED, TURNING, YAW, X, Y
 
 TICK = 0.02

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from understudy.motion.wheels import moved_on_arc, pace
 from understudy.robots.mobile import field
 from understudy.robots.mobile.lidar import Spans
+from understudy.robots.mobile.wheels import moved_on_arc, pace
 
 Pose = tuple[float, float, float]
 Circle = tuple[float, float, float]

@@ -9,10 +9,10 @@ import pytest
 from tests.robots.mobile.rig import PROFILE, Rig, robot
 
 from understudy.errors import Refused
-from understudy.motion.wheels import displacements, move_on_arcs
 from understudy.robots.mobile.config.kinematics import wheels_of
 from understudy.robots.mobile.hardware import PERCENT_PER_METRE, PERCENT_PER_SECOND, Surroundings
 from understudy.robots.mobile.hardware_interface import KnowsMap, MotorLimits, Rests, TimedHardware
+from understudy.robots.mobile.wheels import displacements, move_on_arcs
 from understudy.robots.mobile.world import Circle
 
 FAULT = {"trigger": "AFTER_SECONDS", "value": 1, "target": "drive"}

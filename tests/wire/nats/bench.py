@@ -13,7 +13,7 @@ from nats.aio.client import Client as NatsPy
 
 from understudy.ports import CONFIRMED, Rate, WireMessage
 from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
-from understudy.robots.mobile.runtime.outbox import Entry, Outbox, SavedOutbox
+from understudy.robots.mobile.runtime.outgoing import Entry, Outbox, SavedOutbox
 from understudy.simulation.cell import Cell
 from understudy.units import NS_PER_MS
 from understudy.wire.exchange import Exchange

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.motion.ticks import fastest_within
+from understudy.robots.mobile.wheels import fastest_within
 from understudy.space.compiled import compiled
 
 Floats = NDArray[np.float64]

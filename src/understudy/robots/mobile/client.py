@@ -16,8 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from understudy.errors import ConfigError, install_command
-from understudy.robots.mobile.runtime.commands import MoveVelocity, command_kind
-from understudy.robots.mobile.runtime.messages import PAYLOAD_VERSION, kind_of, subject
+from understudy.robots.mobile.runtime.messages import (
+    PAYLOAD_VERSION,
+    MoveVelocity,
+    command_kind,
+    kind_of,
+    subject,
+)
 from understudy.wire.nats import load_library
 
 if TYPE_CHECKING:

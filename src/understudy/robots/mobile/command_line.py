@@ -29,8 +29,12 @@ from understudy.robots.mobile.client import (
     NoAnswerError,
     last_statuses,
 )
-from understudy.robots.mobile.runtime.commands import COMMANDS, command_kind, read_parameters
-from understudy.robots.mobile.runtime.messages import MoveToPoint
+from understudy.robots.mobile.runtime.messages import (
+    COMMANDS,
+    MoveToPoint,
+    command_kind,
+    read_parameters,
+)
 
 NO_ANSWER_HINT = (
     "is its cell paused or still starting (its output says when time starts), or the robot off?"
@@ -191,8 +195,7 @@ def schema(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder for the files")],
 ) -> None:
     """Write a JSON Schema file for each message, an AsyncAPI document and a page that lists all."""
-    from understudy.robots.mobile.runtime.catalogue import catalogue
-    from understudy.robots.mobile.runtime.schema import asyncapi, schema_files
+    from understudy.robots.mobile.runtime.message_schema import asyncapi, catalogue, schema_files
 
     files = {name: _document(each) for name, each in schema_files().items()}
     files["asyncapi.json"] = _document(asyncapi(__version__))

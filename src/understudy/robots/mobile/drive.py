@@ -12,14 +12,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.motion.ticks import wrapped
-from understudy.motion.wheels import (
+from understudy.robots.mobile.wheels import (
     ACKERMANN,
     DIFFERENTIAL,
     DIRECT,
     LARGEST_STEERING,
     STEERING_RATE,
     moved_on_arc,
+    wrapped,
 )
 from understudy.space.compiled import borrowed, compiled
 

@@ -14,8 +14,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.motion.wheels import moved_on_arc, pace
 from understudy.robots.mobile.lidar import Spans
+from understudy.robots.mobile.wheels import moved_on_arc, pace
 from understudy.space.compiled import compiled
 
 Floats = NDArray[np.float64]

@@ -24,8 +24,8 @@ from understudy.robots.mobile.fleet_interface import (
     RequestKind,
 )
 from understudy.robots.mobile.graph import DriverGraph
-from understudy.robots.mobile.runtime.commands import COMMANDS, REASONS
 from understudy.robots.mobile.runtime.fleet import Fleet
+from understudy.robots.mobile.runtime.messages import COMMANDS, REASONS
 from understudy.robots.mobile.runtime.tick import STATUSES, STOPS
 from understudy.robots.mobile.sensors import mount_of, ray_angles
 from understudy.units import MM

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.motion.ticks import wrapped
+from understudy.robots.mobile.wheels import wrapped
 from understudy.space.compiled import compiled
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from understudy.errors import Refused
-from understudy.motion.wheels import DIRECT, Wheels
 from understudy.robots.mobile import axes, drive
 from understudy.robots.mobile.config.kinematics import (
     base_of,
@@ -36,6 +35,7 @@ from understudy.robots.mobile.hardware_interface import (
     Rows,
 )
 from understudy.robots.mobile.tables import Columns, columns, restore
+from understudy.robots.mobile.wheels import DIRECT, Wheels
 from understudy.space.compiled import compiled
 from understudy.units import nanoseconds, seconds
 

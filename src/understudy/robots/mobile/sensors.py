@@ -16,7 +16,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from understudy.motion.ticks import wrapped
 from understudy.robots.mobile import drive
 from understudy.robots.mobile.config.kinematics import centre_ahead, outlines_of, track_of
 from understudy.robots.mobile.config.layout import DeviceRow, Layout
@@ -26,6 +25,7 @@ from understudy.robots.mobile.field import NEAR, watched_way
 from understudy.robots.mobile.hardware_interface import Bools, Floats, LidarReadings, Rows, Scan
 from understudy.robots.mobile.lidar import look, scan
 from understudy.robots.mobile.tables import Columns, columns, restore
+from understudy.robots.mobile.wheels import wrapped
 from understudy.robots.mobile.world import Worlds
 from understudy.space.compiled import borrowed, compiled
 from understudy.units import DEG, LATEST, MM, NS_PER_SECOND

@@ -11,7 +11,6 @@ from msgspec import Struct
 from understudy.errors import Refused
 from understudy.robots.mobile.config.profile import CommandType
 from understudy.robots.mobile.config.robot_file import MODULES, RobotFile, read_robot_file
-from understudy.robots.mobile.runtime.handled import HandledIds
 from understudy.robots.mobile.runtime.messages import (
     Pose,
     Received,
@@ -20,8 +19,8 @@ from understudy.robots.mobile.runtime.messages import (
     decoded,
 )
 from understudy.robots.mobile.runtime.modules import Hold, Module, Occurrence, SpeedLimit
-from understudy.robots.mobile.runtime.orchestration import build_orchestration
-from understudy.robots.mobile.runtime.routes import Planner
+from understudy.robots.mobile.runtime.robot import HandledIds, build_orchestration
+from understudy.robots.mobile.runtime.tasks import Planner
 from understudy.units import NS_PER_SECOND
 
 TICK = NS_PER_SECOND // 50

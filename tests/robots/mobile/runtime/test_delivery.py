@@ -7,8 +7,15 @@ from tests.robots.mobile.runtime.driven_fleet import EPOCH
 from tests.robots.mobile.runtime.test_fleet import Plain
 
 from understudy.robots.mobile.runtime.fleet import INBOX
-from understudy.robots.mobile.runtime.ids import robot_key, timestamp, uuid_text
-from understudy.robots.mobile.runtime.outbox import CAPACITY, RETRY_NS, Entry, Outbox
+from understudy.robots.mobile.runtime.outgoing import (
+    CAPACITY,
+    RETRY_NS,
+    Entry,
+    Outbox,
+    robot_key,
+    timestamp,
+    uuid_text,
+)
 from understudy.units import NS_PER_MS
 
 

@@ -7,11 +7,12 @@ import pytest
 
 from understudy.errors import Refused
 from understudy.robots.mobile.config.profile import CommandType
-from understudy.robots.mobile.runtime.commands import COMMANDS, ExecuteAction
 from understudy.robots.mobile.runtime.executor import QUEUE, Executor, Readiness, SavedExecutor
 from understudy.robots.mobile.runtime.messages import (
+    COMMANDS,
     CommandAck,
     CommandRequest,
+    ExecuteAction,
     Received,
     RobotStatus,
 )

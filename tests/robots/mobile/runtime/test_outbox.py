@@ -5,7 +5,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from understudy.robots.mobile.runtime.outbox import IN_FLIGHT, RETRY_NS, Entry, Outbox, SavedOutbox
+from understudy.robots.mobile.runtime.outgoing import (
+    IN_FLIGHT,
+    RETRY_NS,
+    Entry,
+    Outbox,
+    SavedOutbox,
+)
 from understudy.units import NS_PER_SECOND
 
 

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from understudy.motion import wheels
-from understudy.robots.mobile import drive
+from understudy.robots.mobile import drive, wheels
 from understudy.robots.mobile.runtime import pose_control
-from understudy.robots.mobile.runtime.car_control import ROUTE
-from understudy.robots.mobile.runtime.pose_control import DONE, START
+from understudy.robots.mobile.runtime.pose_control import DONE, ROUTE, START
 
 Goal = tuple[float, float, float | None]
 TICK = 0.02

@@ -10,17 +10,18 @@ from jsonschema import Draft202012Validator
 from msgspec import Struct
 
 from understudy.robots.mobile.runtime import messages
-from understudy.robots.mobile.runtime.catalogue import catalogue
-from understudy.robots.mobile.runtime.commands import COMMANDS, REASONS, read_parameters
+from understudy.robots.mobile.runtime.message_schema import asyncapi, catalogue, schema_files
 from understudy.robots.mobile.runtime.messages import (
+    COMMANDS,
     EVENTS,
     FROM_ROBOT,
+    REASONS,
     TO_ROBOT,
     Received,
     decoded,
     encoded,
+    read_parameters,
 )
-from understudy.robots.mobile.runtime.schema import asyncapi, schema_files
 from understudy.robots.mobile.runtime.tasks import ERRORS
 
 ROOT = Path(__file__).parents[4]

@@ -8,8 +8,13 @@ from tests.robots.mobile.runtime.recorded_robot import TICK, RecordedRobot
 
 from understudy.errors import Refused
 from understudy.robots.mobile.config.robot_file import MODULES
-from understudy.robots.mobile.runtime.steps import STEPS_AT_ONCE
-from understudy.robots.mobile.runtime.tasks import ERRORS, QUEUE, REMEMBERED, error_of
+from understudy.robots.mobile.runtime.tasks import (
+    ERRORS,
+    QUEUE,
+    REMEMBERED,
+    STEPS_AT_ONCE,
+    error_of,
+)
 
 GRIP = {"functionKey": "GRIPPER", "targetPosition": 0.04}
 STEPS: list[dict[str, Any]] = [

@@ -6,9 +6,15 @@ from pathlib import Path
 from understudy.robots.mobile.config.planner import PlannerConfig
 from understudy.robots.mobile.planner.grid import LEAST_MARGIN, MARGIN
 from understudy.robots.mobile.runtime.messages import EVENTS
-from understudy.robots.mobile.runtime.routes import DEADLINE_NS, REQUESTS
-from understudy.robots.mobile.runtime.steps import NEEDED
-from understudy.robots.mobile.runtime.tasks import ERRORS, NEAR, QUEUE, REMEMBERED
+from understudy.robots.mobile.runtime.tasks import (
+    DEADLINE_NS,
+    ERRORS,
+    NEAR,
+    NEEDED,
+    QUEUE,
+    REMEMBERED,
+    REQUESTS,
+)
 from understudy.units import NS_PER_SECOND
 
 PAGE = (Path(__file__).parents[4] / "docs/robots/mobile_tasks.md").read_text()

@@ -14,7 +14,7 @@ from understudy.errors import Refused
 from understudy.robots.mobile.runtime import messages as own
 from understudy.robots.mobile.vda5050.master import MasterControl
 from understudy.robots.mobile.vda5050.messages import decoded
-from understudy.robots.mobile.vda5050.outgoing import Identity, MasterPost
+from understudy.robots.mobile.vda5050.outgoing import Identity, MasterMessages
 
 EPOCH = 1_767_225_600_000_000_000
 
@@ -25,8 +25,8 @@ class Bench:
     def __init__(self) -> None:
         self.robot = RecordedRobot()
         identity = Identity("maker", "1", "hall", EPOCH)
-        post = MasterPost(identity, self.robot.file, self.facts)
-        self.master = MasterControl(self.robot, post, state_s=30.0, picture_hz=2.0)
+        outgoing = MasterMessages(identity, self.robot.file, self.facts)
+        self.master = MasterControl(self.robot, outgoing, state_s=30.0, picture_hz=2.0)
         self.sent: list[tuple[str, Any]] = []
         self.master.set_connected(True, 0)
         self.tick()
@@ -50,7 +50,7 @@ class Bench:
             wake = self.master.next_wake()
             if wake is not None and wake <= self.robot.now:
                 self.master.advance(self.robot.now)
-            while (message := self.master.post.take()) is not None:
+            while (message := self.master.outgoing.take()) is not None:
                 self.sent.append((message.topic, check(message.topic, message.payload)))
 
     def finish(self, problem: str | None = None) -> None:
@@ -387,7 +387,7 @@ def test_no_bytes_stop_the_robot(data: bytes, topic: str) -> None:
 
 
 def test_the_last_will_says_that_the_connection_is_broken() -> None:
-    will = check("connection", Bench().master.post.last_will())
+    will = check("connection", Bench().master.outgoing.last_will())
     assert will["connectionState"] == "CONNECTIONBROKEN"
 
 

@@ -3,7 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.motion.wheels import (
+from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.profile import DriveModel
+from understudy.robots.mobile.config.robot_file import RobotFile
+from understudy.robots.mobile.wheels import (
     DIFFERENTIAL,
     DIRECT,
     WheelMotor,
@@ -13,9 +16,6 @@ from understudy.motion.wheels import (
     join_wheels,
     wheel_set,
 )
-from understudy.robots.mobile.config.layout import Layout
-from understudy.robots.mobile.config.profile import DriveModel
-from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.units import MM
 
 Floats = NDArray[np.float64]
@@ -45,7 +45,7 @@ def wheels_of(layout: Layout) -> Wheels:
 
 
 def drives_of(layout: Layout) -> NDArray[np.int8]:
-    """The code of the drive of each robot, see `motion.wheels`."""
+    """The code of the drive of each robot, see `wheels`."""
     return np.array([_drive(robot) for robot in layout.robots], dtype=np.int8)
 
 

@@ -14,8 +14,6 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
-from understudy.motion.ticks import wrapped
-from understudy.motion.wheels import smallest_radius
 from understudy.ports import State
 from understudy.robots.mobile.config.kinematics import base_of, centre_ahead, drive_model, track_of
 from understudy.robots.mobile.config.layout import Layout
@@ -25,6 +23,7 @@ from understudy.robots.mobile.hardware_interface import KnowsMap, Obstacles
 from understudy.robots.mobile.planner.graph import RoadMap
 from understudy.robots.mobile.planner.grid import Body, Point, way_on_grid
 from understudy.robots.mobile.runtime.messages import MoveToPoint, Pose, RouteResponse, RouteStep
+from understudy.robots.mobile.wheels import smallest_radius, wrapped
 from understudy.units import MM, nanoseconds
 
 THERE = 0.02

@@ -1,31 +1,545 @@
-"""The runtime of all mobile robots of a process, REAL or MOCK: one timed part."""
+"""The tick of the robots with one tick rate, in the order of the design document.
 
-from collections.abc import Callable, Mapping, Sequence
+Scripts, inbox, commands, motors, inputs and devices, safety, odometry, status, streams. What holds
+for all robots at every tick is done by the kernels of `tick`; a `Robot` acts only when something
+happens to it.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from msgspec import Struct
+import numpy as np
+from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.ports import State, WireMessage
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.fleet_interface import (
+    FLAGS,
+    Bytes,
     FleetColumns,
     FleetListener,
     FleetRobot,
+    HoldReading,
+    MotorReading,
     RequestKind,
+    Signal,
 )
-from understudy.robots.mobile.hardware_interface import Rests, TimedHardware
-from understudy.robots.mobile.runtime.ids import BOOT, robot_key, uuid_text
-from understudy.robots.mobile.runtime.messages import TO_ROBOT, kind_of
+from understudy.robots.mobile.hardware_interface import (
+    MotorLimits,
+    MotorOutputs,
+    Rests,
+    TimedHardware,
+)
+from understudy.robots.mobile.runtime import tick
+from understudy.robots.mobile.runtime.messages import TIMEOUT, TO_ROBOT, MotorState, kind_of
 from understudy.robots.mobile.runtime.modules import Module
-from understudy.robots.mobile.runtime.overview import Drawn, columns_of, drawn_of, reading_of
-from understudy.robots.mobile.runtime.post import Post, SavedPost
-from understudy.robots.mobile.runtime.robot import Robot
-from understudy.robots.mobile.runtime.routes import Planner
-from understudy.robots.mobile.runtime.ticker import Delivery, SavedTicker, Ticker
-from understudy.units import LATEST
+from understudy.robots.mobile.runtime.outgoing import (
+    BOOT,
+    SavedSendQueue,
+    SendQueue,
+    robot_key,
+    uuid_text,
+)
+from understudy.robots.mobile.runtime.pose_control import DONE, steer_to_goals
+from understudy.robots.mobile.runtime.reports import STILL, find_sound
+from understudy.robots.mobile.runtime.robot import Robot, SavedRobot
+from understudy.robots.mobile.runtime.stream_messages import StreamMessages
+from understudy.robots.mobile.runtime.table import UNLIMITED, Codes, Flags, Floats, Table, rows_of
+from understudy.robots.mobile.runtime.tasks import Planner
+from understudy.robots.mobile.runtime.tick import OFFLINE, POSE
+from understudy.robots.mobile.wheels import (
+    body_speeds,
+    displacements,
+    move_on_arcs,
+    set_wheel_speeds,
+)
+from understudy.units import LATEST, NS_PER_SECOND
+
+
+class Delivery(NamedTuple):
+    """A message in the inbox. `robot`: its place in the table."""
+
+    robot: int
+    kind: str
+    data: bytes
+    reply_to: str
+
+
+class SavedTicker(Struct, forbid_unknown_fields=True):
+    ticks: Annotated[int, Meta(ge=-1, lt=1 << 62)]
+    poked: Annotated[int, Meta(ge=-1, lt=1 << 62)]
+    greets: bool
+    table: dict[str, Any]
+    robots: list[SavedRobot]
+    inbox: list[Delivery]
+
+
+class Ticker:
+    """``rows``: of the layout, robots with the same tickHz."""
+
+    def __init__(
+        self, layout: Layout, rows: Sequence[int], hardware: TimedHardware, queue: SendQueue,
+        planner: Planner | None, take_scans: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        self.table = table = Table(layout, rows)
+        self.hardware = hardware
+        self.hz = table.files[0].runtime.tick_hz
+        self.queue = queue
+        self.robots = [Robot(table, row, hardware, queue, planner) for row in range(table.size)]
+        self.inbox: deque[Delivery] = deque()
+        self.ticks = -1
+        """Number of the last tick since the time 0; -1 before the start."""
+        self.poked = -1
+        """When something last came from outside."""
+        self.greets = False
+        """There is a new connection."""
+        self.plan: tuple[object, int | None] = (None, None)
+        """What the next tick was planned for, and when it is; see `Fleet`."""
+        self._take_scans = take_scans
+        self._ended = np.zeros(table.motors.size, dtype=np.int8)
+        self._due = np.zeros(table.due.size, dtype=np.int64)
+        self._wakes = np.zeros(table.size, dtype=np.int64)
+        keys = [robot.key for robot in self.robots]
+        self._streams = StreamMessages(table, hardware, queue, keys, self._report)
+        self._note_wakes()
+
+    # ── time ──
+
+    def time_of(self, number: int) -> int:
+        """The time of a tick: the first nanosecond at or after it."""
+        return -(-number * NS_PER_SECOND // self.hz)
+
+    def next_tick(self) -> int:
+        """The time of the next tick. After ticks that were left out it is the first one after the
+        time at which something came from outside."""
+        following = self.time_of(self.ticks + 1)
+        return following if self.poked < following else self.tick_from(self.poked + 1)
+
+    def tick_from(self, time: int) -> int:
+        """The time of the first tick at or after a time."""
+        return self.time_of(max(-(-time * self.hz // NS_PER_SECOND), self.ticks + 1))
+
+    def expects(self) -> bool:
+        """Whether the next tick can change something: something came from outside since the last
+        tick, or a motor moves or shall move."""
+        return self.poked >= self.time_of(self.ticks) or not self.stands()
+
+    def stands(self) -> bool:
+        """Whether no motor moves or shall move."""
+        table = self.table
+        return not (
+            table.mode.any()
+            or table.moving.any()
+            or table.command.any()
+            or table.speeds.any()
+            or table.rolling.any()
+        )
+
+    def next_module_wake(self) -> int:
+        return int(self._wakes.min())
+
+    def next_message(self) -> int:
+        """When the next message of a stream is due."""
+        return int(self.table.due.min())
+
+    def busy(self) -> bool:
+        return any(robot.executor.active is not None for robot in self.robots)
+
+    # ── start ──
+
+    def start(self, seeds: Sequence[int | None], now: int) -> None:
+        """The first tick: limits and outputs are written, nothing moves yet."""
+        table, hardware = self.table, self.hardware
+        self.ticks = now * self.hz // NS_PER_SECOND
+        hardware.begin(now)
+        limits = MotorLimits(table.max_speed, table.max_acceleration, table.deceleration)
+        hardware.motors.set_limits(table.motors, limits)
+        enables = [
+            row
+            for file, rows in zip(table.files, table.outputs, strict=True)
+            for point, row in zip(file.io.digital_outputs, rows, strict=True)
+            if point.role == "MOTOR_ENABLE"
+        ]
+        hardware.io.write_outputs(rows_of(enables), np.ones(len(enables), dtype=np.bool_))
+        for robot, seed in zip(self.robots, seeds, strict=True):
+            robot.started(seed, now)
+        self._read(now)
+        self._update_statuses(now)
+        self._publish_due(now)
+
+    # ── one tick ──
+
+    def tick(self, now: int) -> None:
+        number = now * self.hz // NS_PER_SECOND
+        if number > self.ticks + 1 and self.stands():
+            self.ticks = number - 1  # ticks that changed nothing were left out
+        seconds = (number - self.ticks) / self.hz
+        passed = now - self.time_of(self.ticks)
+        self.ticks = number
+        self.hardware.begin(now)
+        if self.greets:
+            self._greet(now)
+            self._update_statuses(now)  # who sends a command at once finds no robot OFFLINE
+        self._drain_inbox(now)
+        self._advance_modules(now)
+        self._steer(now, seconds, passed)
+        self._finish(now, seconds)
+        self._write(seconds)
+        self.hardware.step(self.table.robots, seconds)
+        self._read(now)
+        self._watch(seconds)
+        self._locate(now)
+        self._update_statuses(now)
+        self._publish_due(now)
+
+    def _drain_inbox(self, now: int) -> None:
+        while self.inbox:
+            delivery = self.inbox.popleft()
+            self.robots[delivery.robot].handle(delivery.kind, delivery.data, now)
+            self.queue.note_handled(delivery.reply_to)
+            self._wakes[delivery.robot] = self.robots[delivery.robot].wake_at
+
+    def _advance_modules(self, now: int) -> None:
+        for row in np.flatnonzero(self._wakes <= now).tolist():
+            self.robots[row].advance(now)
+            self._wakes[row] = self.robots[row].wake_at
+
+    def wake_modules(self, row: int, now: int) -> None:
+        """Asks the modules of a robot again when they want to act."""
+        self.robots[row].settle(now)
+        self._wakes[row] = self.robots[row].wake_at
+        self.poked = now
+
+    def _note_wakes(self) -> None:
+        for row, robot in enumerate(self.robots):
+            self._wakes[row] = robot.wake_at
+
+    def _steer(self, now: int, seconds: float, passed: int) -> None:
+        """The limits of this tick, and the speeds towards goals."""
+        table = self.table
+        tick.extend_held(table.mode, table.stop, table.until, passed)
+        tick.update_limits(
+            table.figures, table.wheels, table.speeds, table.command, table.ahead, table.limits,
+            seconds,
+        )  # fmt: skip
+        steer_to_goals(
+            table.drive, table.pose, table.speeds, table.goal, table.limits, table.phase,
+            table.route, table.steered, seconds,
+        )  # fmt: skip
+
+    def _finish(self, now: int, seconds: float) -> None:
+        """Commands that have ended."""
+        table = self.table
+        over = (table.mode == tick.VELOCITY) & (table.until <= now)
+        over |= (table.mode == tick.POSE) & (table.phase == DONE) & (table.stop == tick.NO_STOP)
+        if over.any():
+            for row in np.flatnonzero(over).tolist():
+                self._end(row, None, now)
+        if table.moving.any():
+            slowest = table.deceleration * seconds
+            count = tick.find_ended(
+                table.moving, table.position, table.rolling, table.target, table.tolerance, slowest,
+                table.deadline, now, self._ended,
+            )  # fmt: skip
+            for place in np.flatnonzero(self._ended).tolist() if count else ():
+                outcome = None if self._ended[place] == 1 else TIMEOUT
+                self._end(int(table.motor_robot[place]), outcome, now)
+
+    def _end(self, row: int, outcome: Any, now: int) -> None:
+        self.robots[row].finished(outcome, now)
+        self._wakes[row] = self.robots[row].wake_at
+
+    def _write(self, seconds: float) -> None:
+        table, motors = self.table, self.hardware.motors
+        tick.choose_commands(
+            table.mode, table.stop, table.velocity, table.steered, table.wheels, table.limits,
+            table.command,
+        )  # fmt: skip
+        self._foresee(seconds)
+        if table.drives.size:
+            speeds = table.set_speed[table.drives]
+            set_wheel_speeds(table.wheels, table.command, speeds)
+            table.set_speed[table.drives] = speeds
+        motors.write(
+            table.motors,
+            MotorOutputs(table.set_speed, table.target, table.tolerance, table.moving),
+        )
+
+    def _foresee(self, seconds: float) -> None:
+        """Looks along the way of the next tick; robots whose way is not free stop."""
+        table = self.table
+        tick.foresee(
+            table.drive, table.wheels, table.speeds, table.body_limits, table.command,
+            table.steering, table.next_steering, table.foreseen, seconds,
+        )  # fmt: skip
+        if table.lidars.size:
+            tick.watched_motion(table.wheels, table.foreseen, table.motion)
+            self.hardware.sensors.set_motion(table.lidars, table.motion[table.lidar_robot])
+            self._read_lidars()
+            tick.hold_back(
+                table.figures, table.wheels, table.speeds, table.foreseen, table.ahead,
+                table.command, table.blocked, seconds,
+            )  # fmt: skip
+        np.copyto(table.steering, table.next_steering, where=table.command[:, 0] != 0.0)
+
+    def _read(self, now: int) -> None:
+        """Motors, inputs and lidars; motors that fail or recover."""
+        table, hardware = self.table, self.hardware
+        before = table.position[table.drives]
+        found = hardware.motors.read(table.motors)
+        changed = (found.faulty != table.faulty) | (found.connected != table.connected)
+        table.position[:], table.rolling[:] = found.position, found.velocity
+        table.connected[:], table.faulty[:] = found.connected, found.faulty
+        table.homing[:] = found.homing
+        self._read_wheels(before)
+        if changed.any():
+            tick.update_motors(
+                table.motor_robot, table.is_drive, table.connected, table.faulty, table.drive_down,
+                table.function_down,
+            )  # fmt: skip
+            for place in np.flatnonzero(changed).tolist():
+                row = int(table.motor_robot[place])
+                self.robots[row].motor_changed(place, now)
+                self._wakes[row] = self.robots[row].wake_at
+        self._read_inputs()
+        if table.lidars.size:
+            self._read_lidars()
+
+    def _read_lidars(self) -> None:
+        table = self.table
+        seen = self.hardware.sensors.read_lidars(table.lidars)
+        tick.merge_lidars(
+            table.lidar_robot, seen.nearest, seen.ahead, seen.connected, UNLIMITED,
+            table.nearest, table.ahead, table.lidar_up,
+        )  # fmt: skip
+
+    def _read_wheels(self, before: Any) -> None:
+        table = self.table
+        after, rolling = table.position[table.drives], table.rolling[table.drives]
+        displacements(table.wheels, before, after, table.moved)
+        rolling[table.wheels.steers] = after[table.wheels.steers]
+        body_speeds(table.wheels, rolling, table.speeds)
+
+    def _read_inputs(self) -> None:
+        table, io = self.table, self.hardware.io
+        if table.estop_inputs.size:
+            tick.merge_inputs(
+                table.estop_robot, io.read_inputs(table.estop_inputs),
+                io.inputs_connected(table.estop_inputs), table.estop, table.inputs_up,
+            )  # fmt: skip
+        if table.hold_inputs.size:
+            up = np.ones(table.size, dtype=np.bool_)
+            held = io.read_inputs(table.hold_inputs)
+            tick.merge_inputs(table.hold_robot, held, held, table.io_hold, up)
+
+    def _watch(self, seconds: float) -> None:
+        table = self.table
+        tick.watch_obstacles(
+            table.figures, table.wheels, table.speeds, table.command, table.ahead, table.stop,
+            table.blocked, seconds,
+        )  # fmt: skip
+
+    def _locate(self, now: int) -> None:
+        """Odometry: an exact arc from the positions of the wheels; markers correct it."""
+        table = self.table
+        move_on_arcs(table.moved, table.pose)
+        tick.add_travel(table.moved, table.since_correction)
+        self._take_scans(now)
+
+    def _update_statuses(self, now: int) -> None:
+        table = self.table
+        count = tick.update_statuses(
+            table.conditions, self.queue.connected, table.seen, table.stop, table.status,
+            table.changes,
+        )  # fmt: skip
+        for row in np.flatnonzero(table.changes).tolist() if count else ():
+            self.robots[row].changed(int(table.changes[row]), now)
+            self._wakes[row] = self.robots[row].wake_at
+
+    def _publish_due(self, now: int) -> None:
+        table = self.table
+        count = tick.find_due(table.due, table.periods, now, self._due)
+        if count and self.queue.connected:
+            self._streams.publish(self._due[:count], now)
+
+    def _report(self, row: int, stream: int, now: int) -> None:
+        self.robots[row].report(stream, now)
+
+    def _greet(self, now: int) -> None:
+        """The first messages of all robots over a new connection."""
+        self.greets = False
+        for row, robot in enumerate(self.robots):
+            robot.connected(now)
+            self._wakes[row] = robot.wake_at
+
+    # ── an operator ──
+
+    def stop(self, row: int, now: int) -> None:
+        """Ends all commands and tasks of a robot."""
+        self.robots[row].stop(now)
+        self._wakes[row] = self.robots[row].wake_at
+
+    # ── snapshot ──
+
+    def save(self) -> SavedTicker:
+        robots = [robot.save() for robot in self.robots]
+        return SavedTicker(
+            self.ticks, self.poked, self.greets, self.table.save(), robots, list(self.inbox)
+        )
+
+    def load(self, saved: SavedTicker) -> None:
+        self.ticks, self.poked, self.greets = saved.ticks, saved.poked, saved.greets
+        self.plan = (None, None)
+        self.table.load(saved.table)
+        for robot, state in zip(self.robots, saved.robots, strict=True):
+            robot.load(state)
+        self.inbox = deque(each for each in saved.inbox if each.robot < self.table.size)
+        self._note_wakes()
+
+
+# ── what an operator sees ────────────────────────────────────────────────────────────────────────
+
+BIT = {name: 1 << number for number, name in enumerate(FLAGS)}
+
+
+def columns_of(tickers: Sequence[Ticker], count: int, hardware: TimedHardware) -> FleetColumns:
+    """The tables of all tickers in the order of the layout."""
+    found = FleetColumns(
+        pose=np.zeros((count, 3), dtype=np.float32),
+        speed=np.zeros(count, dtype=np.float32),
+        goal=np.full((count, 3), np.nan, dtype=np.float32),
+        battery=np.zeros(count, dtype=np.uint8),
+        status=np.zeros(count, dtype=np.uint8),
+        stop=np.zeros(count, dtype=np.uint8),
+        flags=np.zeros(count, dtype=np.uint8),
+    )
+    for ticker in tickers:
+        table, rows = ticker.table, ticker.table.robots
+        found.pose[rows] = table.pose
+        found.speed[rows] = table.speeds[:, 0]
+        going = table.mode == POSE
+        found.goal[rows[going]] = table.goal[going, :3]
+        found.battery[rows] = np.rint(hardware.read_robots(rows).battery_percent)
+        found.status[rows] = np.where(table.status < 0, OFFLINE, table.status)
+        found.stop[rows] = table.stop
+        found.flags[rows] = _flags(table, ticker.robots)
+    return found
+
+
+class Drawn(NamedTuple):
+    """Poses as the robots believe them, codes of `STATUSES`, and whether they move."""
+
+    poses: Floats
+    statuses: Codes
+    moving: Flags
+
+
+def drawn_of(tickers: Sequence[Ticker], count: int) -> Drawn:
+    found = Drawn(
+        np.zeros((count, 3)), np.zeros(count, dtype=np.int8), np.zeros(count, dtype=np.bool_)
+    )
+    for ticker in tickers:
+        table, rows = ticker.table, ticker.table.robots
+        found.poses[rows] = table.pose
+        found.statuses[rows] = np.where(table.status < 0, OFFLINE, table.status)
+        found.moving[rows] = np.abs(table.speeds[:, [0, 2]]).max(axis=1) > STILL
+    return found
+
+
+def _flags(table: Table, robots: Sequence[Robot]) -> Bytes:
+    flags = np.zeros(table.size, dtype=np.uint8)
+    flags[table.estop] |= BIT["estop"]
+    flags[~find_sound(table, slice(None))] |= BIT["fault"]
+    flags[table.blocked] |= BIT["blocked"]
+    flags[table.traffic_hold] |= BIT["held"]
+    flags[[robot.executor.active is not None for robot in robots]] |= BIT["busy"]
+    flags[[robot.tasks.is_active for robot in robots]] |= BIT["task"]
+    flags[[file.runtime.mode == "REAL" for file in table.files]] |= BIT["real"]
+    return flags
+
+
+def reading_of(robot: Robot, layout: Layout, row: int, hardware: TimedHardware) -> FleetRobot:
+    """A robot in detail; `true_pose` and `lidar` are left empty."""
+    state, report = robot.reports.state(), robot.reports
+    nearest = report.nearest
+    inputs, outputs, devices = _signals(layout, row, hardware)
+    return FleetRobot(
+        name=robot.file.identity.robot_id,
+        status=state.status,
+        stop=state.safety_stop_reason or "",
+        estop=state.estop_pressed,
+        pose=(state.pose.x, state.pose.y, state.pose.yaw),
+        true_pose=None,
+        velocity=(state.velocity.linear, state.velocity.angular),
+        battery=state.battery_percent,
+        localization=state.localization_status,
+        nearest=nearest if nearest < UNLIMITED else None,
+        braking_distance=report.braking_distance(),
+        faults=[f"{fault.code}: {fault.message}" for fault in state.faults],
+        motors=list(_motors(robot, state.motors)),
+        inputs=inputs,
+        outputs=outputs,
+        devices=devices,
+        queue=robot.executor.readings(),
+        tasks=robot.tasks.readings(),
+        hold=_hold(robot),
+        route=robot.tasks.steps.way_left() if robot.tasks.is_active else [],
+        lidar=[],
+    )
+
+
+def _hold(robot: Robot) -> HoldReading:
+    state, fastest = robot.node_hold.state, robot.reports.speed_limit
+    return HoldReading(
+        node=state.node_id,
+        active=state.active,
+        standing=state.standing,
+        at_node=robot.tasks.steps.node_id,
+        max_speed=fastest if fastest < UNLIMITED else None,
+    )
+
+
+def _motors(robot: Robot, states: dict[str, MotorState]) -> Iterator[MotorReading]:
+    for motor in robot.file.motors:
+        state = states[motor.motor_id]
+        fault = [text for text in (state.fault_code, state.fault_message) if isinstance(text, str)]
+        yield MotorReading(
+            motor.motor_id, motor.role, state.mode, state.connected, state.position,
+            state.velocity, ": ".join(fault),
+        )  # fmt: skip
+
+
+def _signals(
+    layout: Layout, row: int, hardware: TimedHardware
+) -> tuple[list[Signal], list[Signal], list[Signal]]:
+    """Inputs, outputs and devices of a robot."""
+    ins = [(n, each.point) for n, each in enumerate(layout.inputs) if each.robot == row]
+    outs = [(n, each.point) for n, each in enumerate(layout.outputs) if each.robot == row]
+    devs = [(n, each.device) for n, each in enumerate(layout.devices) if each.robot == row]
+    in_rows, out_rows, dev_rows = (rows_of([n for n, _ in each]) for each in (ins, outs, devs))
+    io = hardware.io
+    in_values = zip(io.read_inputs(in_rows), io.inputs_connected(in_rows), strict=True)
+    return (
+        [
+            Signal(point.io_id, point.role, bool(on), bool(there))
+            for (_, point), (on, there) in zip(ins, in_values, strict=True)
+        ],
+        [
+            Signal(point.io_id, point.role, bool(on))
+            for (_, point), on in zip(outs, io.read_outputs(out_rows), strict=True)
+        ],
+        [
+            Signal(device.device_id, device.type, bool(there), bool(there))
+            for (_, device), there in zip(devs, hardware.sensors.connected(dev_rows), strict=True)
+        ],
+    )
+
+
+# ── the fleet ────────────────────────────────────────────────────────────────────────────────────
 
 INBOX = 1024
 """Messages that may wait for the next tick; twice as many as robots, if these are more."""
@@ -44,7 +558,7 @@ class FleetStatus:
 
 
 class SavedFleet(Struct, forbid_unknown_fields=True):
-    post: SavedPost
+    post: SavedSendQueue
     tickers: list[SavedTicker]
     ended: bool
 
@@ -66,7 +580,7 @@ class Fleet:
         self._layout = layout
         self._hardware = hardware
         self._rests = hardware if isinstance(hardware, Rests) else None
-        self._post = Post(count, run_id=run_id, epoch=epoch, log=log)
+        self._queue = SendQueue(count, run_id=run_id, epoch=epoch, log=log)
         self._seeds = seeds or (None,) * count
         rates = sorted({robot.runtime.tick_hz for robot in layout.robots})
         groups = [
@@ -74,7 +588,8 @@ class Fleet:
             for rate in rates
         ]
         self._tickers = [
-            Ticker(layout, rows, hardware, self._post, planner, self._take_scans) for rows in groups
+            Ticker(layout, rows, hardware, self._queue, planner, self._take_scans)
+            for rows in groups
         ]
         self._places = {
             row: (ticker, place)
@@ -121,7 +636,7 @@ class Fleet:
             return Refused(f"{self._capacity} messages wait for the next tick")
         robot_id = self._layout.robots[row].identity.robot_id
         count = int(ticker.table.sent[place]), len(ticker.inbox)
-        made = f"{self._post.run_id}/operator/{now}/{count}"
+        made = f"{self._queue.run_id}/operator/{now}/{count}"
         message_id = uuid_text(robot_key(made, robot_id), BOOT)
         if own_id := TO_ROBOT[kind].own_id:
             payload = {own_id: message_id, **payload}
@@ -134,7 +649,7 @@ class Fleet:
 
     def on_event(self, listener: FleetListener) -> None:
         """Calls ``listener`` at every event of a robot, and at the end of every task."""
-        self._post.listeners.append(listener)
+        self._queue.listeners.append(listener)
 
     def columns(self) -> FleetColumns:
         """All robots, where they believe to be."""
@@ -171,18 +686,18 @@ class Fleet:
         that wait for their confirmation, bring the next tick."""
         if ticker.ticks < 0:
             return 0
-        reason = ticker.ticks, ticker.poked, self._post.connected, self._post.waiting > 0
+        reason = ticker.ticks, ticker.poked, self._queue.connected, self._queue.waiting > 0
         if ticker.plan[0] != reason:
             ticker.plan = reason, self._plan_tick(ticker)
         return ticker.plan[1]
 
     def _plan_tick(self, ticker: Ticker) -> int | None:
-        waits = self._post.connected and self._post.waiting > 0
+        waits = self._queue.connected and self._queue.waiting > 0
         if self._rests is None or waits or ticker.expects():
             return ticker.next_tick()
         change = self._rests.next_change()
         wake = min(ticker.next_module_wake(), LATEST if change is None else change)
-        if self._post.connected:
+        if self._queue.connected:
             wake = min(wake, ticker.next_message())
         return None if wake >= LATEST else ticker.tick_from(wake)
 
@@ -195,21 +710,21 @@ class Fleet:
                 ticker.start([self._seeds[row] for row in ticker.table.robots], now)
             else:
                 ticker.tick(now)
-        self._post.flush(now)
+        self._queue.flush(now)
 
     def busy(self) -> bool:
         """Whether a command is under way."""
         return any(ticker.busy() for ticker in self._tickers)
 
     def status(self, now: int) -> FleetStatus:
-        post = self._post
-        return FleetStatus(len(self._places), post.connected, post.waiting, post.given_up)
+        queue = self._queue
+        return FleetStatus(len(self._places), queue.connected, queue.waiting, queue.given_up)
 
     def shut_down(self, now: int) -> None:
         """The last messages of all robots; afterwards nothing moves."""
         for row in range(len(self._places)):
             self.robot(row).shut_down(now)
-        self._post.flush(now)
+        self._queue.flush(now)
         self._ended = True
 
     def _take_scans(self, now: int) -> None:
@@ -220,7 +735,7 @@ class Fleet:
 
     def set_connected(self, connected: bool, now: int) -> None:
         """The messages of a new connection are sent at the next tick."""
-        self._post.set_connected(connected)
+        self._queue.set_connected(connected)
         for ticker in self._tickers:
             ticker.poked = now
             ticker.greets = connected
@@ -229,35 +744,35 @@ class Fleet:
         robot_id, kind = kind_of(message.address)
         row = self._layout.robot_rows.get(robot_id)
         if row is None:
-            self._post.note_handled(message.reply_to)
+            self._queue.note_handled(message.reply_to)
             return
         ticker, place = self._places[row]
         ticker.inbox.append(Delivery(place, kind, message.payload, message.reply_to))
         ticker.poked = now
 
     def confirmed(self, message_id: str, now: int) -> None:
-        self._post.confirmed(message_id)
+        self._queue.confirmed(message_id)
         if self._ended:  # no tick comes that sends what is left
-            self._post.flush(now)
+            self._queue.flush(now)
 
     def credit(self) -> int:
         """Half of the outbox is for answers to the backend: a backend that asks faster than the
         broker stores the answers has to wait. It may always send one message, so that a STOP comes
         through while nothing is stored."""
-        most = min(self._capacity, max(self._post.free_half() // ANSWERS, 1))
+        most = min(self._capacity, max(self._queue.free_half() // ANSWERS, 1))
         return max(most - sum(len(ticker.inbox) for ticker in self._tickers), 0)
 
     def take(self, room: int) -> WireMessage | None:
-        return self._post.take(room)
+        return self._queue.take(room)
 
     def take_many(self, room: int) -> Sequence[WireMessage]:
-        return self._post.take_many(room)
+        return self._queue.take_many(room)
 
     def take_handled(self) -> Sequence[str]:
-        return self._post.take_handled()
+        return self._queue.take_handled()
 
     def waiting(self) -> bool:
-        return self._post.has_ready()
+        return self._queue.has_ready()
 
     def subjects(self) -> Sequence[str]:
         """What the robots listen to."""
@@ -266,13 +781,13 @@ class Fleet:
     # ── snapshot ──
 
     def save(self) -> State:
-        return SavedFleet(self._post.save(), [each.save() for each in self._tickers], self._ended)
+        return SavedFleet(self._queue.save(), [each.save() for each in self._tickers], self._ended)
 
     def load(self, state: State) -> None:
         saved = msgspec.convert(state, SavedFleet)
         if len(saved.tickers) != len(self._tickers):
             raise msgspec.ValidationError(f"tickers: {len(self._tickers)} are needed")
-        self._post.load(saved.post)
+        self._queue.load(saved.post)
         for ticker, part in zip(self._tickers, saved.tickers, strict=True):
             ticker.load(part)
         self._ended = saved.ended

@@ -1,30 +1,38 @@
-"""One mobile robot of a fleet: its messages, its commands, its modules."""
+"""The module Settings: what the backend wants of limits, outputs and safety, and what holds."""
 
 import math
-from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from msgspec import Meta, Struct
+import numpy as np
+from msgspec import UNSET, Meta, Struct
 
 from understudy.errors import Refused
-from understudy.motion.ticks import wrapped
+from understudy.ports import State
 from understudy.robots.mobile.config.profile import CommandType
 from understudy.robots.mobile.config.robot_file import MODULES, RobotFile
-from understudy.robots.mobile.hardware_interface import Scan, TimedHardware
-from understudy.robots.mobile.runtime.body import RowBody
-from understudy.robots.mobile.runtime.commands import COMMANDS, MOTOR_DOWN, NOT_READY
-from understudy.robots.mobile.runtime.executor import Executor, Readiness, SavedExecutor
-from understudy.robots.mobile.runtime.handled import REMEMBERED, HandledIds
-from understudy.robots.mobile.runtime.ids import RobotKey
+from understudy.robots.mobile.config.robot_file import Module as ModuleName
+from understudy.robots.mobile.hardware_interface import MotorLimits, Scan, TimedHardware
+from understudy.robots.mobile.runtime.executor import Executor, Readiness, RowBody, SavedExecutor
 from understudy.robots.mobile.runtime.messages import (
+    COMMANDS,
+    MOTOR_DOWN,
+    NOT_READY,
     CommandAck,
+    DesiredMotor,
+    DesiredSafety,
+    EffectiveMotor,
+    EffectiveSafety,
     Event,
     Malformed,
     NotNegative,
     Pose,
+    Received,
     RobotStatus,
+    SettingsDesired,
+    SettingsReported,
     StopReason,
     decoded,
 )
@@ -33,13 +41,13 @@ from understudy.robots.mobile.runtime.modules import (
     Hold,
     Module,
     Occurrence,
+    RobotContext,
+    RobotOrders,
+    RouteProgress,
     SpeedLimit,
 )
-from understudy.robots.mobile.runtime.orchestration import build_orchestration
-from understudy.robots.mobile.runtime.post import Post, Sender
+from understudy.robots.mobile.runtime.outgoing import RobotKey, Sender, SendQueue
 from understudy.robots.mobile.runtime.reports import Link, Reports
-from understudy.robots.mobile.runtime.routes import Planner
-from understudy.robots.mobile.runtime.settings import Settings
 from understudy.robots.mobile.runtime.table import (
     HEARTBEAT,
     STATE,
@@ -47,6 +55,14 @@ from understudy.robots.mobile.runtime.table import (
     TRAFFIC,
     UNLIMITED,
     Table,
+    rows_of,
+)
+from understudy.robots.mobile.runtime.tasks import (
+    NodeHold,
+    Planner,
+    RouteComm,
+    TaskComm,
+    TrafficComm,
 )
 from understudy.robots.mobile.runtime.tick import (
     ERROR,
@@ -61,7 +77,194 @@ from understudy.robots.mobile.runtime.tick import (
     TRAFFIC_HOLD,
     WARNING,
 )
+from understudy.robots.mobile.wheels import wrapped
 from understudy.units import LATEST, seconds
+
+
+class SavedSettings(Struct, forbid_unknown_fields=True):
+    """`applied`: the correlation id of the settings.desired that holds."""
+
+    applied: str | None
+
+
+class Settings:
+    """`modules.Module`. Limits are never above those of the robot's file."""
+
+    def __init__(
+        self, orders: RobotOrders, table: Table, row: int, body: RowBody, hardware: TimedHardware
+    ) -> None:
+        self._orders = orders
+        self._table = table
+        self._row = row
+        self._body = body
+        self._hardware = hardware
+        points = table.files[row].io.digital_outputs
+        self._outputs = {
+            point.io_id: number for point, number in zip(points, table.outputs[row], strict=True)
+        }
+        self._applied: str | None = None
+
+    def kinds(self) -> tuple[str, ...]:
+        return ("settings.desired",)
+
+    def handle(self, message: Received, now: int) -> None:
+        desired: SettingsDesired = message.payload
+        ignored = [
+            *self._set_motors(desired.motors or {}, now),
+            *self._set_outputs(desired.io or {}),
+        ]
+        if desired.safety is not None:
+            self._set_safety(desired.safety)
+        self._applied = message.cause
+        self._table.bootstrapped[self._row] = True
+        self._report(now, ignored)
+
+    def advance(self, now: int) -> None: ...
+
+    def next_wake(self) -> int | None:
+        return None
+
+    def ended(self, tag: str, outcome: Refused | None, now: int) -> None: ...
+
+    def occurred(self, what: Occurrence, now: int) -> None:
+        if what == "connected":
+            self._report(now, [])
+
+    # ── inside ──
+
+    def _set_motors(self, motors: dict[str, DesiredMotor], now: int) -> Iterator[str]:
+        table = self._table
+        for name, wanted in motors.items():
+            place = self._body.motors.get(name)
+            if place is None:
+                yield f"motors.{name}: no such motor"
+                continue
+            if wanted.max_speed is not None:
+                table.max_speed[place] = min(wanted.max_speed, table.file_speed[place])
+            if wanted.max_acceleration is not None:
+                most = table.file_acceleration[place]
+                table.max_acceleration[place] = min(wanted.max_acceleration, most)
+            if wanted.reset_requested:
+                refused = self._hardware.motors.reset(int(table.motors[place]), now)
+                if refused is not None:
+                    yield f"motors.{name}.resetRequested: {refused.reason}"
+        if motors:
+            self.write_limits()
+
+    def write_limits(self) -> None:
+        """Gives the limits to the motors and to the body."""
+        table, (first, end) = self._table, self._table.motor_spans[self._row]
+        span = slice(int(first), int(end))
+        limits = MotorLimits(
+            table.max_speed[span], table.max_acceleration[span], table.deceleration[span]
+        )
+        self._hardware.motors.set_limits(table.motors[span], limits)
+        table.update_limits([self._row])
+
+    def _set_outputs(self, wanted: dict[str, bool]) -> Iterator[str]:
+        for name, value in wanted.items():
+            if name in self._outputs:
+                rows = rows_of([self._outputs[name]])
+                self._hardware.io.write_outputs(rows, np.array([value], dtype=np.bool_))
+            else:
+                yield f"io.{name}: no such output"
+
+    def _set_safety(self, wanted: DesiredSafety) -> None:
+        table, row = self._table, self._row
+        if wanted.stop_on_obstacle is not None:
+            table.stop_on_obstacle[row] = wanted.stop_on_obstacle
+        if wanted.obstacle_stop_distance_meters is not None:
+            table.stop_distance[row] = wanted.obstacle_stop_distance_meters
+        if wanted.obstacle_warn_distance_meters is not None:
+            table.warn_distance[row] = wanted.obstacle_warn_distance_meters
+        table.warn_distance[row] = max(table.warn_distance[row], table.stop_distance[row])
+
+    def _report(self, now: int, ignored: list[str]) -> None:
+        table, row = self._table, self._row
+        motors = {
+            name: EffectiveMotor(float(table.max_speed[n]), float(table.max_acceleration[n]))
+            for name, n in self._body.motors.items()
+        }
+        values = self._hardware.io.read_outputs(rows_of(list(self._outputs.values()))).tolist()
+        safety = EffectiveSafety(
+            bool(table.stop_on_obstacle[row]),
+            float(table.stop_distance[row]),
+            float(table.warn_distance[row]),
+        )
+        reported = SettingsReported(
+            motors,
+            dict(zip(self._outputs, values, strict=True)),
+            UNSET if self._applied is None else self._applied,
+            safety,
+            ignored or UNSET,
+        )
+        self._orders.publish("settings.reported", reported, now, self._applied)
+
+    # ── snapshot ──
+
+    def save(self) -> State:
+        return SavedSettings(self._applied)
+
+    def load(self, state: State) -> None:
+        self._applied = msgspec.convert(state, SavedSettings).applied
+
+
+# ── ids of handled messages ──────────────────────────────────────────────────────────────────────
+
+REMEMBERED = 1000
+Ids = Annotated[list[str], Meta(max_length=REMEMBERED)]
+
+
+class HandledIds:
+    """The newest ids, in the order in which they came."""
+
+    def __init__(self, ids: Iterable[str] = ()) -> None:
+        self._ids: OrderedDict[str, None] = OrderedDict.fromkeys(ids)
+
+    def is_new(self, message_id: str) -> bool:
+        """Whether it is the first time that this id comes; it is remembered."""
+        if message_id in self._ids:
+            return False
+        self._ids[message_id] = None
+        if len(self._ids) > REMEMBERED:
+            self._ids.popitem(last=False)
+        return True
+
+    def save(self) -> Ids:
+        return list(self._ids)
+
+
+# ── modules of a robot ───────────────────────────────────────────────────────────────────────────
+
+
+class Orchestration(NamedTuple):
+    modules: Mapping[ModuleName, Module]
+    """In the order in which they act at a tick."""
+    progress: RouteProgress
+    tasks: TaskComm
+    hold: NodeHold
+    """Also of a robot that does not support the modules: then they stay empty."""
+
+
+def build_orchestration(
+    context: RobotContext, supported: Collection[ModuleName], planner: Planner | None
+) -> Orchestration:
+    """The supported modules of one robot. ``planner``: of all robots; None: routes come from the
+    backend alone."""
+    hold = NodeHold(context)
+    routes = RouteComm(context, planner)
+    tasks = TaskComm(context, hold, routes if "RouteComm" in supported else None)
+    traffic = TrafficComm(context, hold, tasks.steps)
+    modules: dict[ModuleName, Module] = {
+        "RouteComm": routes,
+        "TaskComm": tasks,
+        "TrafficComm": traffic,
+    }
+    chosen = {name: module for name, module in modules.items() if name in supported}
+    return Orchestration(chosen, tasks.steps, tasks, hold)
+
+
+# ── the robot ────────────────────────────────────────────────────────────────────────────────────
 
 LONGEST_SHOWN = 200
 ENDS_OF_TASKS = ("task.done", "task.failed")
@@ -82,15 +285,20 @@ class Robot:
     """`modules.RobotContext` of a row of a table."""
 
     def __init__(
-        self, table: Table, row: int, hardware: TimedHardware, post: Post, planner: Planner | None
+        self,
+        table: Table,
+        row: int,
+        hardware: TimedHardware,
+        queue: SendQueue,
+        planner: Planner | None,
     ) -> None:
         self._table = table
         self._row = row
-        self._post = post
+        self._queue = queue
         self._file = table.files[row]
         self.reports = Reports(table, row, hardware)
         identity = self._file.identity
-        self._sender = Sender(post, identity.robot_id, identity.robot_code, table.sent, row)
+        self._sender = Sender(queue, identity.robot_id, identity.robot_code, table.sent, row)
         self.body = RowBody(table, row, hardware)
         supported = self._file.capabilities.supported_modules or MODULES
         commands = self._file.capabilities.supported_commands or tuple(COMMANDS)
@@ -163,7 +371,7 @@ class Robot:
         self._tell_listeners(type_, details, now)
 
     def _tell_listeners(self, type_: str, details: Mapping[str, Any], now: int) -> None:
-        for listener in self._post.listeners:
+        for listener in self._queue.listeners:
             listener(self._file.identity.robot_id, type_, details, now)
 
     def command(
@@ -358,7 +566,7 @@ class Robot:
         self.publish("state", self.reports.state(), now)
 
     def _telemetry(self, now: int) -> None:
-        link = Link(self._post.connected, self._post.given_up)
+        link = Link(self._queue.connected, self._queue.given_up)
         self.publish("telemetry", self.reports.telemetry(link), now)
 
     def _traffic(self, now: int) -> None:

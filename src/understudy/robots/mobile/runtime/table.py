@@ -11,14 +11,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.motion.reeds_shepp import SEGMENTS
-from understudy.motion.wheels import ACKERMANN, smallest_radius
 from understudy.robots.mobile.config.kinematics import drives_of, outlines_of, wheels_of
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.config.robot_file import LidarConfig, ScannerConfig
 from understudy.robots.mobile.hardware_interface import Rows
-from understudy.robots.mobile.runtime.car_control import ROUTE
-from understudy.robots.mobile.runtime.pose_control import DONE, LIMITS
+from understudy.robots.mobile.reeds_shepp import SEGMENTS
+from understudy.robots.mobile.runtime.pose_control import DONE, LIMITS, ROUTE
 from understudy.robots.mobile.runtime.tick import (
     MANUAL_HOLD,
     NO_STOP,
@@ -28,6 +26,7 @@ from understudy.robots.mobile.runtime.tick import (
     Conditions,
     Figures,
 )
+from understudy.robots.mobile.wheels import ACKERMANN, smallest_radius
 from understudy.units import LATEST, NS_PER_SECOND
 
 Floats = NDArray[np.float64]

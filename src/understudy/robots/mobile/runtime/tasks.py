@@ -1,24 +1,29 @@
-"""TaskComm: tasks of a robot, one after the other, those with a higher priority first.
+"""TrafficComm: the backend keeps robots apart by holding them at nodes and by limiting their speed.
 
-    queued ─▶ waits for a route ─▶ carries out steps ─▶ done
-       └──────────────┴────────────────────┴─────────▶ failed   (with one of ERRORS)
-
-A task begins when the robot is RUNNING or in WARNING; until then it stays in the queue. The running
-task is not interrupted by one with a higher priority.
+A hold is for a node of the route: the robot stops when it has reached that node, or at once if that
+is the node that it reached last. A hold for a node that is not on the route stays until the robot
+reaches that node or the hold is released. A speed of 0 holds the robot where it is, until another
+speed is allowed.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from understudy.errors import Refused
+from understudy.robots.mobile.config.profile import CommandType
 from understudy.robots.mobile.fleet_interface import TaskReading
 from understudy.robots.mobile.runtime.messages import (
+    COMMANDS,
     MoveToPoint,
+    NotNegative,
+    Pose,
     Received,
+    RouteRequest,
     RouteResponse,
     RouteStep,
     TaskAssign,
@@ -26,11 +31,508 @@ from understudy.robots.mobile.runtime.messages import (
     TaskDone,
     TaskFailed,
     TaskProgress,
+    TrafficControl,
+    read_parameters,
 )
-from understudy.robots.mobile.runtime.modules import CANCELED, Occurrence, RobotContext
-from understudy.robots.mobile.runtime.routes import RouteComm
-from understudy.robots.mobile.runtime.steps import Steps, StepsState, check_steps
-from understudy.robots.mobile.runtime.traffic import NodeHold
+from understudy.robots.mobile.runtime.modules import (
+    CANCELED,
+    Occurrence,
+    RobotContext,
+    RouteProgress,
+)
+from understudy.robots.mobile.runtime.outgoing import Time
+from understudy.units import NS_PER_SECOND, nanoseconds, seconds
+
+
+class HoldState(Struct, forbid_unknown_fields=True):
+    """Snapshot. ``node_id``: where the robot shall be held; ``active``: it is held there.
+    ``standing``: the speed that it may have is 0."""
+
+    node_id: str | None = None
+    active: bool = False
+    standing: bool = False
+
+
+class NodeHold:
+    """The node at which a robot is held."""
+
+    def __init__(self, context: RobotContext) -> None:
+        self._context = context
+        self.state = HoldState()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the robot is held, from this tick on."""
+        return self.state.active or self.state.standing
+
+    def ask(self, node_id: str, current: str | None, now: int) -> None:
+        """Holds the robot at a node; ``current``: the node that it reached last."""
+        if self.state.active and self.state.node_id == node_id:
+            return
+        self.release(now)
+        self.state.node_id = node_id
+        if node_id == current:
+            self.reached(node_id, now)
+        else:
+            self._context.event("traffic.hold.pending", {"nodeId": node_id}, now)
+
+    def reached(self, node_id: str, now: int) -> None:
+        if node_id == self.state.node_id and not self.state.active:
+            self._set(active=True, standing=self.state.standing, now=now)
+            self._context.event("traffic.hold.active", {"nodeId": node_id}, now)
+
+    def release(self, now: int) -> None:
+        """Of a node; a robot whose speed is 0 stays."""
+        node_id = self.state.node_id
+        if node_id is None:
+            return
+        self.state.node_id = None
+        self._set(active=False, standing=self.state.standing, now=now)
+        self._context.event("traffic.hold.released", {"nodeId": node_id}, now)
+
+    def stand(self, standing: bool, now: int) -> None:
+        """Holds the robot where it is, or not any more."""
+        if standing != self.state.standing:
+            self._set(active=self.state.active, standing=standing, now=now)
+            self._context.event(f"traffic.hold.{'active' if standing else 'released'}", {}, now)
+
+    def _set(self, *, active: bool, standing: bool, now: int) -> None:
+        before = self.holds
+        self.state.active, self.state.standing = active, standing
+        if before != (active or standing):
+            self._context.set_hold("TRAFFIC_HOLD", not before, now)
+
+
+class TrafficSaved(Struct, forbid_unknown_fields=True):
+    """Snapshot."""
+
+    max_speed: NotNegative | None = None
+    target_speed: NotNegative | None = None
+    hold: HoldState = field(default_factory=HoldState)
+
+
+class TrafficComm:
+    """The module of one robot. The speed of the robot is limited by maxSpeedMps and by
+    targetSpeedMps; both stay until a message changes them."""
+
+    def __init__(self, context: RobotContext, hold: NodeHold, progress: RouteProgress) -> None:
+        self._context = context
+        self._hold = hold
+        self._progress = progress
+        self._max_speed: float | None = None
+        self._target_speed: float | None = None
+
+    def kinds(self) -> tuple[str, ...]:
+        return ("traffic.control",)
+
+    def handle(self, message: Received, now: int) -> None:
+        control: TrafficControl = message.payload
+        if control.release_hold:
+            self._hold.release(now)
+        if control.hold_at_node_id is not None:
+            self._hold.ask(control.hold_at_node_id, self._progress.node_id, now)
+        self._set_speeds(control, now)
+
+    def advance(self, now: int) -> None:
+        """Nothing: a hold begins when a node is reached."""
+
+    def next_wake(self) -> int | None:
+        return None
+
+    def ended(self, tag: str, outcome: Refused | None, now: int) -> None:
+        """It has no commands."""
+
+    def occurred(self, what: Occurrence, now: int) -> None:
+        """A hold and a limit stay, whatever happens to the connection and to commands."""
+
+    # ── snapshot ──
+
+    def save(self) -> TrafficSaved:
+        return TrafficSaved(self._max_speed, self._target_speed, replace(self._hold.state))
+
+    def load(self, state: Any) -> None:
+        saved = msgspec.convert(state, TrafficSaved)
+        self._max_speed, self._target_speed = saved.max_speed, saved.target_speed
+        self._hold.state = saved.hold
+
+    # ── inside ──
+
+    def _set_speeds(self, control: TrafficControl, now: int) -> None:
+        before = self._max_speed, self._target_speed
+        self._max_speed = _changed(self._max_speed, control.max_speed_mps)
+        self._target_speed = _changed(self._target_speed, control.target_speed_mps)
+        limits = self._max_speed, self._target_speed
+        if limits != before:
+            given = [limit for limit in limits if limit is not None]
+            fastest = min(given, default=None)
+            self._context.limit_speed("traffic", fastest, now)
+            self._hold.stand(fastest == 0, now)
+
+
+def _changed(before: float | None, asked: float | UnsetType | None) -> float | None:
+    return before if isinstance(asked, UnsetType) else asked
+
+
+# ── steps ────────────────────────────────────────────────────────────────────────────────────────
+
+STEPS_AT_ONCE = 10
+"""Steps that end at one tick; those that take no time go on at the next tick."""
+Count = Annotated[int, Meta(ge=0, lt=1 << 62)]
+HOLDS = ("TRAFFIC_HOLD", "MANUAL_HOLD")
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "MOVE": ("x", "y"),
+    "TURN": ("yaw",),
+    "WAIT": ("seconds",),
+    "ARRIVE_ACTIONS": ("actions",),
+}
+"""The keys that each type of step must have."""
+
+
+class Order(NamedTuple):
+    command_type: CommandType
+    parameters: dict[str, Any]
+
+
+def check_steps(steps: Sequence[RouteStep]) -> Refused | None:
+    """The first thing that is wrong with some steps."""
+    for number, step in enumerate(steps):
+        for key in NEEDED[step.type]:
+            if getattr(step, key) is None:
+                return Refused(f"steps.{number} ({step.type}): {key} is missing")
+        for each in step.actions or ():
+            problem = read_parameters(COMMANDS["EXECUTE_ACTION"], each)
+            if isinstance(problem, Refused):
+                return Refused(f"steps.{number} ({step.type}): {problem.reason}")
+    return None
+
+
+def orders_of(step: RouteStep, pose: Pose) -> list[Order]:
+    """The commands of a step; ``pose``: of the robot, which TURN keeps."""
+    if step.type == "ARRIVE_ACTIONS":
+        return [Order("EXECUTE_ACTION", each) for each in step.actions or ()]
+    if step.type == "WAIT":
+        return []
+    x = pose.x if step.x is None else step.x
+    y = pose.y if step.y is None else step.y
+    yaw = {} if step.yaw is None else {"yaw": step.yaw}
+    return [Order("MOVE_TO_POSE", {"x": x, "y": y} | yaw)]
+
+
+class StepsState(Struct, forbid_unknown_fields=True):
+    """Snapshot. ``done``: steps that are done. ``order``: commands of the step that are done.
+    ``tag``: of the command under way; ``over``: it has ended, with ``problem``."""
+
+    steps: list[RouteStep] = field(default_factory=list)
+    route_id: str | None = None
+    eta_seconds: NotNegative | None = None
+    began: Time = 0
+    done: Count = 0
+    order: Count = 0
+    tag: str = ""
+    over: bool = False
+    problem: str | None = None
+    until: Time | None = None
+    """When the WAIT ends that has begun."""
+    node_id: str | None = None
+    serial: Count = 0
+
+    def __post_init__(self) -> None:
+        wrong = check_steps(self.steps)
+        if wrong is not None or self.done > len(self.steps):
+            raise ValueError(wrong.reason if wrong else f"done: {self.done} of {len(self.steps)}")
+
+
+class Steps:
+    """Carries out steps. ``step_done`` is called after each of them."""
+
+    def __init__(
+        self, context: RobotContext, hold: NodeHold, step_done: Callable[[int], None]
+    ) -> None:
+        self._context = context
+        self._hold = hold
+        self._step_done = step_done
+        self._state = StepsState()
+
+    @property
+    def route_id(self) -> str | None:
+        return self._state.route_id
+
+    @property
+    def node_id(self) -> str | None:
+        return self._state.node_id
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """Steps that are done, and all of them."""
+        return self._state.done, len(self._state.steps)
+
+    def way_left(self) -> list[tuple[float, float]]:
+        """The places that are still to be reached."""
+        left = self._state.steps[self._state.done :]
+        return [(step.x, step.y) for step in left if step.x is not None and step.y is not None]
+
+    def eta_seconds(self, now: int) -> float | None:
+        """What is left of the time that the route takes, as its planner estimated it."""
+        total = self._state.eta_seconds
+        return None if total is None else max(0.0, total - seconds(now - self._state.began))
+
+    def begin(
+        self, steps: Sequence[RouteStep], now: int, *, route_id: str | None = None,
+        eta_seconds: float | None = None,
+    ) -> None:  # fmt: skip
+        node = None if route_id else self._state.node_id
+        self._state = StepsState(
+            list(steps), route_id, eta_seconds, began=now, node_id=node, serial=self._state.serial
+        )
+
+    def end(self) -> None:
+        """Forgets the steps; the node stays the one that was reached last."""
+        self._state = StepsState(node_id=self._state.node_id, serial=self._state.serial)
+
+    def ended(self, tag: str, outcome: Refused | None) -> None:
+        if tag == self._state.tag:
+            self._state.over = True
+            self._state.problem = outcome.reason if outcome else None
+
+    def next_wake(self) -> int | None:
+        if self._state.tag:
+            return 0 if self._state.over else None
+        return self._state.until or 0
+
+    def advance(self, now: int) -> Refused | bool:
+        """Goes on as far as possible; returns whether all steps are done, or why one failed."""
+        state = self._state
+        if state.tag:
+            if not state.over:
+                return False
+            if state.problem is not None:
+                return Refused(state.problem)
+            state.tag, state.over = "", False
+            state.order += 1
+        for _ in range(STEPS_AT_ONCE):
+            if state.done == len(state.steps):
+                return True
+            step = state.steps[state.done]
+            orders = orders_of(step, self._context.pose)
+            if state.order < len(orders):
+                return self._give(orders[state.order], now) or False
+            if not self._has_waited(step, now):
+                return False
+            self._count(step, now)
+        return False
+
+    # ── snapshot ──
+
+    def save(self) -> StepsState:
+        return replace(self._state)
+
+    def load(self, saved: Any) -> None:
+        self._state = msgspec.convert(saved, StepsState)
+
+    # ── inside ──
+
+    def _give(self, order: Order, now: int) -> Refused | None:
+        if self._hold.holds or self._context.stop_reason in HOLDS:
+            return None
+        self._state.serial += 1
+        self._state.tag = f"step:{self._state.serial}"
+        refused = self._context.command(*order, self._state.tag, now)
+        if refused is not None:
+            self._state.tag = ""
+        return refused
+
+    def _has_waited(self, step: RouteStep, now: int) -> bool:
+        if step.type != "WAIT" or step.seconds is None:
+            return True
+        if self._state.until is None:
+            self._state.until = now + nanoseconds(step.seconds)
+        return now >= self._state.until
+
+    def _count(self, step: RouteStep, now: int) -> None:
+        state = self._state
+        state.done, state.order, state.until = state.done + 1, 0, None
+        if step.node_id is not None:
+            state.node_id = step.node_id
+            self._hold.reached(step.node_id, now)
+        self._step_done(now)
+
+
+# ── routes ───────────────────────────────────────────────────────────────────────────────────────
+
+DEADLINE_NS = 10 * NS_PER_SECOND
+"""The time for an answer to each request."""
+REQUESTS = 2
+ROUTE_TIMEOUT = Refused("ROUTE_TIMEOUT")
+
+
+class Planner(Protocol):
+    """Finds routes in the place of a backend; one for all robots."""
+
+    @property
+    def grace_ns(self) -> int:
+        """How long a backend may take."""
+        ...
+
+    @property
+    def silent(self) -> bool: ...
+
+    def silence(self) -> None:
+        """A backend has answered."""
+        ...
+
+    def plan(
+        self, robot_id: str, start: Pose, destination: MoveToPoint, now: int
+    ) -> RouteResponse | Refused | None:
+        """A route; `Refused`: there is none. None: not at this tick, other robots had routes."""
+        ...
+
+
+class Pending(Struct, forbid_unknown_fields=True):
+    """A request that waits for an answer. ``asked``: when it was sent last. ``references``: what a
+    response may have as its correlationId."""
+
+    task_id: str
+    start: Pose
+    destination: MoveToPoint
+    asked: Time
+    references: Annotated[list[str], Meta(min_length=1, max_length=REQUESTS + 1)]
+    requests: Annotated[int, Meta(ge=1, le=REQUESTS)] = 1
+
+
+class RoutesSaved(Struct, forbid_unknown_fields=True):
+    """Snapshot."""
+
+    pending: Pending | None = None
+    route: RouteResponse | None = None
+    problem: str | None = None
+
+
+class RouteComm:
+    """The module of one robot; TaskComm asks it for routes, one at a time."""
+
+    def __init__(self, context: RobotContext, planner: Planner | None) -> None:
+        self._context = context
+        self._planner = planner
+        self._pending: Pending | None = None
+        self._answer: RouteResponse | Refused | None = None
+
+    # ── for TaskComm ──
+
+    def ask(self, task_id: str, destination: MoveToPoint, reference: str, now: int) -> None:
+        """Requests a route from where the robot is; the answer is there later."""
+        self._answer = None
+        self._pending = Pending(task_id, self._context.pose, destination, now, [reference])
+        self._request(self._pending, now)
+
+    def withdraw(self) -> None:
+        """The route is not needed any more."""
+        self._pending = self._answer = None
+
+    @property
+    def answered(self) -> bool:
+        return self._answer is not None
+
+    def take_answer(self) -> RouteResponse | Refused | None:
+        answer, self._answer = self._answer, None
+        return answer
+
+    # ── Module ──
+
+    def kinds(self) -> tuple[str, ...]:
+        return ("route.response",)
+
+    def handle(self, message: Received, now: int) -> None:
+        if self._planner is not None:
+            self._planner.silence()
+        response: RouteResponse = message.payload
+        problem = self._problem(message)
+        if problem is None:
+            self._settle(response)
+            return
+        about = {"routeId": response.route_id, "reason": problem}
+        if response.task_id is not None:
+            about["taskId"] = response.task_id
+        self._context.event("route.ignored", about, now, message.cause)
+
+    def advance(self, now: int) -> None:
+        pending = self._pending
+        if pending is None:
+            return
+        planner = self._planner
+        if planner is not None and not planner.silent:
+            if now >= pending.asked + planner.grace_ns:
+                self._plan(planner, pending, now)
+            return
+        if now < pending.asked + DEADLINE_NS:
+            return
+        if pending.requests < REQUESTS:
+            pending.requests += 1
+            self._request(pending, now)
+        else:
+            self._settle(ROUTE_TIMEOUT)
+
+    def next_wake(self) -> int | None:
+        if self._pending is None:
+            return None
+        planner = self._planner
+        waits = DEADLINE_NS if planner is None or planner.silent else planner.grace_ns
+        return self._pending.asked + waits
+
+    def ended(self, tag: str, outcome: Refused | None, now: int) -> None:
+        """It has no commands."""
+
+    def occurred(self, what: Occurrence, now: int) -> None:
+        """Requests wait in the outbox while NATS is away; TaskComm withdraws after a STOP."""
+
+    # ── snapshot ──
+
+    def save(self) -> RoutesSaved:
+        pending, answer = self._pending, self._answer
+        return RoutesSaved(
+            None if pending is None else replace(pending, references=list(pending.references)),
+            answer if isinstance(answer, RouteResponse) else None,
+            answer.reason if isinstance(answer, Refused) else None,
+        )
+
+    def load(self, state: Any) -> None:
+        saved = msgspec.convert(state, RoutesSaved)
+        self._pending = saved.pending
+        self._answer = Refused(saved.problem) if saved.problem is not None else saved.route
+
+    # ── inside ──
+
+    def _request(self, pending: Pending, now: int) -> None:
+        pending.asked = now
+        asked = RouteRequest(pending.start, pending.destination, pending.task_id)
+        sent = self._context.publish("route.request", asked, now, pending.references[0])
+        pending.references.append(sent)
+
+    def _problem(self, message: Received) -> str | None:
+        """Why a response is not the answer to the request."""
+        pending, response = self._pending, message.payload
+        if pending is None:
+            return "NOT_REQUESTED"
+        if response.task_id is not None:
+            return None if response.task_id == pending.task_id else "OTHER_TASK"
+        known = message.correlation_id is None or message.correlation_id in pending.references
+        return None if known else "OTHER_REQUEST"
+
+    def _settle(self, answer: RouteResponse | Refused) -> None:
+        self._pending, self._answer = None, answer
+
+    def _plan(self, planner: Planner, pending: Pending, now: int) -> None:
+        """Takes the answer of the planner, unless it answers at a later tick."""
+        robot_id = self._context.file.identity.robot_id
+        found = planner.plan(robot_id, pending.start, pending.destination, now)
+        if isinstance(found, RouteResponse):
+            found = replace(found, task_id=pending.task_id)
+            about = msgspec.to_builtins(found)
+            self._context.event("route.planned", about, now, pending.references[0])
+        if found is not None:
+            self._settle(found)
+
+
+# ── tasks ────────────────────────────────────────────────────────────────────────────────────────
 
 QUEUE = 100
 """Tasks that may wait; another one fails at once."""

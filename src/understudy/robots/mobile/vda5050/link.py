@@ -6,7 +6,7 @@ from understudy.ports import RETAINED, WireMessage
 from understudy.robots.mobile.hardware_interface import MasterSettings
 from understudy.robots.mobile.runtime.fleet import Fleet
 from understudy.robots.mobile.vda5050.master import MasterControl
-from understudy.robots.mobile.vda5050.outgoing import Identity, MasterPost
+from understudy.robots.mobile.vda5050.outgoing import Identity, MasterMessages
 
 
 class MasterOfRobot:
@@ -17,7 +17,7 @@ class MasterOfRobot:
         identity = Identity(settings.manufacturer, settings.serial_number, settings.map_id, epoch)
         self._master = MasterControl(
             robot,
-            MasterPost(identity, robot.file, robot.reports.state),
+            MasterMessages(identity, robot.file, robot.reports.state),
             state_s=settings.state_s,
             picture_hz=settings.visualization_hz,
         )
@@ -36,13 +36,13 @@ class MasterOfRobot:
         return self._master.credit()
 
     def take(self) -> WireMessage | None:
-        message = self._master.post.take()
+        message = self._master.outgoing.take()
         if message is None:
             return None
         return WireMessage(message.topic, message.payload, RETAINED if message.retained else "")
 
     def waiting(self) -> bool:
-        return self._master.post.waiting()
+        return self._master.outgoing.waiting()
 
     def last_will(self) -> bytes:
-        return self._master.post.last_will()
+        return self._master.outgoing.last_will()

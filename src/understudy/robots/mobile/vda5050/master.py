@@ -31,7 +31,12 @@ from understudy.robots.mobile.vda5050.order_state import (
     is_repeated,
     refusal,
 )
-from understudy.robots.mobile.vda5050.outgoing import MOVING, Conditions, MasterPost, SavedPost
+from understudy.robots.mobile.vda5050.outgoing import (
+    MOVING,
+    Conditions,
+    MasterMessages,
+    SavedMessages,
+)
 from understudy.units import NS_PER_SECOND, nanoseconds
 
 INBOX = 64
@@ -57,7 +62,7 @@ class Saved(Struct, forbid_unknown_fields=True):
     """Snapshot of the module."""
 
     progress: Progress
-    post: SavedPost
+    post: SavedMessages
     connected: bool = False
     paused: bool = False
     inbox: list[tuple[str, bytes]] = field(default_factory=list)
@@ -78,10 +83,10 @@ class MasterControl:
     visualization messages per second, 0: none."""
 
     def __init__(
-        self, context: RobotContext, post: MasterPost, *, state_s: float, picture_hz: float
+        self, context: RobotContext, outgoing: MasterMessages, *, state_s: float, picture_hz: float
     ) -> None:
         self._context = context
-        self.post = post
+        self.outgoing = outgoing
         self._state_period = nanoseconds(state_s)
         self._picture_period = nanoseconds(1.0 / picture_hz) if picture_hz else 0
         self._progress = Progress()
@@ -108,11 +113,11 @@ class MasterControl:
     def set_connected(self, connected: bool, now: int) -> None:
         self._connected = connected
         if connected:
-            self.post.connection("ONLINE", now)
-            self.post.factsheet(now)
+            self.outgoing.connection("ONLINE", now)
+            self.outgoing.factsheet(now)
             self._look_due = self._state_due = self._picture_due = now
         else:
-            self.post.drop_all()
+            self.outgoing.drop_all()
 
     def receive(self, topic: str, data: bytes) -> None:
         """A message of the master control, handled at the next tick."""
@@ -155,7 +160,7 @@ class MasterControl:
 
     def occurred(self, what: Occurrence, now: int) -> None:
         if what == "ending" and self._connected:
-            self.post.connection("OFFLINE", now)
+            self.outgoing.connection("OFFLINE", now)
         if what == "stopped" and not self._progress.is_over():
             self._error("orderError", "a STOP command has ended the order")
             self._drop_order(now)
@@ -220,7 +225,7 @@ class MasterControl:
         return ""
 
     def _send_factsheet(self, now: int) -> str:
-        self.post.factsheet(now)
+        self.outgoing.factsheet(now)
         return ""
 
     # ── the order ──
@@ -357,10 +362,10 @@ class MasterControl:
             self._changed, self._seen = False, seen
             self._state_due = now + self._state_period
             conditions = Conditions(self._paused, list(self._errors), list(self._instant))
-            self.post.state(self._progress, conditions, now)
+            self.outgoing.state(self._progress, conditions, now)
         if self._picture_period and now >= self._picture_due:
             self._picture_due = now + self._picture_period
-            self.post.visualization(now)
+            self.outgoing.visualization(now)
 
     def _error(self, kind: str, text: str, *references: Reference) -> None:
         self._errors.append(Error(kind, "WARNING", list(references), text))
@@ -369,7 +374,7 @@ class MasterControl:
 
     def save(self) -> Saved:
         return Saved(
-            self._progress, self.post.save(), self._connected, self._paused, list(self._inbox),
+            self._progress, self.outgoing.save(), self._connected, self._paused, list(self._inbox),
             self._moving, self._moves, dict(self._acting), dict(self._waits), list(self._late),
             list(self._instant), list(self._errors), self._changed, self._seen,
             (self._look_due, self._state_due, self._picture_due),
@@ -378,7 +383,7 @@ class MasterControl:
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
         self._progress = saved.progress
-        self.post.load(saved.post)
+        self.outgoing.load(saved.post)
         self._connected, self._paused = saved.connected, saved.paused
         self._inbox = deque(saved.inbox)
         self._moving, self._moves = saved.moving, saved.moves

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, field
 
 from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.runtime import messages as own
-from understudy.robots.mobile.runtime.ids import timestamp
+from understudy.robots.mobile.runtime.outgoing import timestamp
 from understudy.robots.mobile.vda5050.factsheet import factsheet
 from understudy.robots.mobile.vda5050.messages import (
     VERSION,
@@ -54,7 +54,7 @@ class Outgoing(Struct, frozen=True):
     retained: bool = False
 
 
-class SavedPost(Struct, forbid_unknown_fields=True):
+class SavedMessages(Struct, forbid_unknown_fields=True):
     headers: dict[str, Annotated[int, Meta(ge=0, lt=1 << 62)]] = field(default_factory=dict)
     waiting: Annotated[list[Outgoing], Meta(max_length=MOST_WAITING)] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ class Conditions(Struct, frozen=True):
     actions: Sequence[ActionState]
 
 
-class MasterPost:
+class MasterMessages:
     """Messages to the master control, with their numbers."""
 
     def __init__(self, identity: Identity, file: RobotFile, facts: Callable[[], own.State]) -> None:
@@ -176,10 +176,10 @@ class MasterPost:
 
     # ── snapshot ──
 
-    def save(self) -> SavedPost:
-        return SavedPost(dict(self._headers), list(self._waiting))
+    def save(self) -> SavedMessages:
+        return SavedMessages(dict(self._headers), list(self._waiting))
 
-    def load(self, saved: SavedPost) -> None:
+    def load(self, saved: SavedMessages) -> None:
         self._headers = dict(saved.headers)
         self._waiting = deque(saved.waiting, maxlen=MOST_WAITING)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.motion import wheels
-from understudy.motion.wheels import Model, WheelMotor, WheelSet, join_wheels, wheel_set
+from understudy.robots.mobile import wheels
+from understudy.robots.mobile.wheels import Model, WheelMotor, WheelSet, join_wheels, wheel_set
 
 TRACK, BASE = 0.48, 0.52
 PAIR = (WheelMotor("DRIVE", "drive_left"), WheelMotor("DRIVE", "drive_right"))

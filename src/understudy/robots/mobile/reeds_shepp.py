@@ -12,8 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.motion.ticks import wrapped
-from understudy.motion.wheels import moved_on_arc
+from understudy.robots.mobile.wheels import moved_on_arc, wrapped
 from understudy.space.compiled import compiled
 
 Floats = NDArray[np.float64]

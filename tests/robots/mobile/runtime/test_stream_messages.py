@@ -1,10 +1,8 @@
-"""Steady messages that are written together have the bytes of plain ones."""
+"""Messages of streams that are made together have the bytes of plain ones."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
+from uuid import UUID
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,64 +14,38 @@ from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.graph import build_driver_graph
 from understudy.robots.mobile.hardware import Surroundings
 from understudy.robots.mobile.hardware_interface import Rows
-from understudy.robots.mobile.runtime.ids import RobotKey, uuid_text
-from understudy.robots.mobile.runtime.json_text import (
-    LONGEST_NUMBER,
-    POWERS,
-    put_integer,
-    put_number,
-    put_uuid,
-)
-from understudy.robots.mobile.runtime.ticker import Ticker
-
-WRITTEN = 64
-
-
-def text_of(write: Callable[[Any], int]) -> bytes:
-    out = np.full(WRITTEN, ord("#"), dtype=np.uint8)
-    end = write(out)
-    assert bytes(out[end:]) == b"#" * (WRITTEN - end), "nothing beyond the end"
-    return bytes(out[:end])
-
-
-def bits_of(value: float) -> Any:
-    return np.array([value]).view(np.uint64)[0]
-
-
-def number_text(value: float) -> bytes:
-    found = text_of(lambda out: put_number(out, 0, bits_of(value), POWERS))
-    assert len(found) <= LONGEST_NUMBER
-    return found
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_numbers_are_written_as_msgspec_writes_them(value: float) -> None:
-    assert number_text(value) == msgspec.json.encode(value)
-
-
-def test_powers_and_borders_of_notations() -> None:
-    tens = [float(f"{digit}e{power}") for digit in (1, 3, 9.5) for power in range(-323, 308)]
-    twos = [2.0**power for power in range(-1074, 1024)]
-    others = [0.0, -0.0, 0.1 + 0.2, 9007199254740993.0, 9999999999999998.0, 1.7976931348623157e308]
-    rng = np.random.default_rng(16)
-    bits = rng.integers(0, 1 << 63, 20_000, dtype=np.uint64).view(np.float64)
-    for value in [*tens, *twos, *others, *bits[np.isfinite(bits)].tolist()]:
-        assert number_text(value) == msgspec.json.encode(value)
-
-
-@given(st.integers(0, (1 << 62) - 1))
-def test_integers(value: int) -> None:
-    assert text_of(lambda out: put_integer(out, 0, value)) == str(value).encode()
+from understudy.robots.mobile.runtime.fleet import Ticker
+from understudy.robots.mobile.runtime.outgoing import RobotKey, uuid_text, uuid_texts
 
 
 @given(st.integers(0, (1 << 64) - 1), st.integers(0, (1 << 64) - 1), st.integers(0, 1 << 40))
 def test_ids(high: int, low: int, number: int) -> None:
-    found = text_of(lambda out: put_uuid(out, 0, np.uint64(high), np.uint64(low), number))
-    assert found.decode() == uuid_text(RobotKey(high, low), number)
+    """Of many messages at once, as of one."""
+    key = RobotKey(high, low)
+    keys = np.array([key, key], dtype=np.uint64)
+    found = uuid_texts(keys, np.array([number, number + 1]))
+    assert found == [uuid_text(key, number).encode(), uuid_text(key, number + 1).encode()]
+    assert UUID(uuid_text(key, number)).version == 8
+    assert uuid_text(key, number) == plain_uuid(key, number)
+
+
+def plain_uuid(key: RobotKey, number: int) -> str:
+    """The ids by their definition, in whole numbers."""
+    mask = (1 << 64) - 1
+
+    def mixed(value: int) -> int:
+        value &= mask
+        value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & mask
+        value = (value ^ value >> 27) * 0x94D049BB133111EB & mask
+        return value ^ value >> 31
+
+    high = mixed(key.high + 0x9E3779B97F4A7C15 * number) & ~0xF000 | 0x8000
+    low = mixed(key.low + 0xD1B54A32D192ED03 * number) & (mask >> 2) | 1 << 63
+    return str(UUID(int=high << 64 | low))
 
 
 def plain_messages(ticker: Ticker, due: Rows, now: int) -> None:
-    """The oracle of write_messages: each robot makes its message and encodes it."""
+    """The oracle: each robot makes its message and encodes it."""
     for number in due.tolist():
         row, stream = divmod(number, ticker.table.due.shape[1])
         ticker._report(row, stream, now)
@@ -94,7 +66,7 @@ class Both(DrivenFleet):
         self.kept: list[WireMessage] = []
         if plain:
             for ticker in self.fleet._tickers:
-                ticker._steady.publish = partial(plain_messages, ticker)  # type: ignore[method-assign]
+                ticker._streams.publish = partial(plain_messages, ticker)  # type: ignore[method-assign]
 
     def _settled(self, now: int) -> None:
         while (message := self.fleet.take(1 << 40)) is not None:

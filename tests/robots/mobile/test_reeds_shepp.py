@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from understudy.motion.reeds_shepp import follow, plan_to_place, plan_to_pose
+from understudy.robots.mobile.reeds_shepp import follow, plan_to_place, plan_to_pose
 
 Pose = tuple[float, float, float]
 RADIUS = 0.75

@@ -1,0 +1,340 @@
+"""What mobile robots send to the broker: ids and time stamps, the outbox, and the send queue.
+
+Messages that must arrive stay in the outbox until the server has confirmed that they are stored. A
+message that is not confirmed in time is sent again with the same id; the server and the consumers
+drop what they have already seen. The outbox has a bound: when it is full the oldest message is
+given up and counted.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from understudy.ports import WireMessage
+from understudy.robots.mobile.fleet_interface import FleetListener
+from understudy.robots.mobile.hardware_interface import Rows
+from understudy.robots.mobile.runtime.messages import NEWEST_COUNTS, encoded, subject
+from understudy.units import NS_PER_MS, NS_PER_SECOND
+
+_BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
+STEPS = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)
+"""Odd numbers by which the two halves of an id go on from message to message."""
+BOOT = 0
+"""Number of the id of a start of a robot; messages are numbered from 1 on."""
+
+
+class RobotKey(NamedTuple):
+    """A robot in a run: the ids of its messages follow from it."""
+
+    high: int
+    low: int
+
+
+def robot_key(run_id: str, robot_id: str) -> RobotKey:
+    digest = blake2b(f"{run_id}/{robot_id}".encode(), digest_size=16).digest()
+    return RobotKey(int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big"))
+
+
+def uuid_text(key: RobotKey, number: int) -> str:
+    """The same UUID (version 8: bits of the application's choice) for the same key and number."""
+    (text,) = uuid_texts(np.array([key], dtype=np.uint64), np.array([number]))
+    return text.decode()
+
+
+def uuid_texts(keys: NDArray[np.uint64], numbers: Rows) -> list[bytes]:
+    """UUIDs of messages. ``keys``: `RobotKey` of each; ``numbers``: of each robot's message."""
+    halves = _mixed(keys + STEPS * numbers.astype(np.uint64)[:, np.newaxis])
+    halves[:, 0] = halves[:, 0] & ~np.uint64(0xF000) | np.uint64(0x8000)
+    halves[:, 1] = halves[:, 1] & np.uint64((1 << 62) - 1) | np.uint64(1 << 63)
+    digits = halves.astype(">u8").tobytes().hex().encode()
+    return [
+        b"%b-%b-%b-%b-%b"
+        % (
+            digits[at : at + 8],
+            digits[at + 8 : at + 12],
+            digits[at + 12 : at + 16],
+            digits[at + 16 : at + 20],
+            digits[at + 20 : at + 32],
+        )
+        for at in range(0, len(digits), 32)
+    ]
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finalizer of splitmix64, which changes half of the bits if one bit changes."""
+    values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return values ^ values >> np.uint64(31)
+
+
+def timestamp(epoch: int, now: int) -> str:
+    """ISO-8601 in UTC with milliseconds; ``epoch``: nanoseconds since 1970 at the time 0."""
+    since = timedelta(milliseconds=(epoch + now) // NS_PER_MS)
+    return (_BEGIN + since).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+# ── messages that must arrive ────────────────────────────────────────────────────────────────────
+
+CAPACITY = 10_000
+IN_FLIGHT = 256
+"""Messages that wait for a confirmation at the same time."""
+RETRY_NS = 2 * NS_PER_SECOND
+LARGEST = 1 << 22
+"""Messages in a snapshot."""
+
+
+class Entry(Struct, frozen=True):
+    """A message; ``message_id`` was made when it was put here, and never changes."""
+
+    message_id: str
+    subject: str
+    data: bytes
+
+
+Time = Annotated[int, Meta(ge=0, lt=1 << 62)]
+
+
+class SavedOutbox(Struct, forbid_unknown_fields=True):
+    """Snapshot: what waits, in order; `in_flight`: since when messages wait for a confirmation."""
+
+    entries: Annotated[list[Entry], Meta(max_length=LARGEST)]
+    in_flight: dict[str, Time]
+    given_up: Annotated[int, Meta(ge=0, lt=1 << 62)]
+
+
+class Outbox:
+    """First in, first out; confirmations come in any order. No call costs more than the messages
+    that it returns."""
+
+    def __init__(self, capacity: int = CAPACITY, in_flight: int = IN_FLIGHT) -> None:
+        self.capacity = capacity
+        self._most_in_flight = in_flight
+        self._entries: dict[str, Entry] = {}
+        self._unsent: deque[str] = deque()
+        """Ids of messages that are not in flight; some may have been given up."""
+        self._sent_at: dict[str, int] = {}
+        """The messages in flight and when they were sent last, in the order of these times."""
+        self._given_up = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def given_up(self) -> int:
+        """Messages that were dropped because the outbox was full."""
+        return self._given_up
+
+    def put(self, entry: Entry) -> None:
+        if entry.message_id in self._entries:
+            return
+        if len(self._entries) >= self.capacity:
+            self.confirm(next(iter(self._entries)))
+            self._given_up += 1
+        self._entries[entry.message_id] = entry
+        self._unsent.append(entry.message_id)
+
+    def take_due(self, now: int) -> list[Entry]:
+        """The messages to send now: late ones again, and new ones as far as the flight has room."""
+        due: list[Entry] = []
+        for name, at in self._sent_at.items():
+            if now - at < RETRY_NS:
+                break
+            due.append(self._entries[name])
+        for entry in due:
+            del self._sent_at[entry.message_id]
+        new = self._most_in_flight - len(self._sent_at) - len(due)
+        while new > 0 and self._unsent:
+            found = self._entries.get(self._unsent.popleft())
+            if found is not None:
+                due.append(found)
+                new -= 1
+        self._sent_at.update((entry.message_id, now) for entry in due)
+        return due
+
+    def confirm(self, message_id: str) -> None:
+        """The server has stored the message."""
+        self._entries.pop(message_id, None)
+        self._sent_at.pop(message_id, None)
+
+    def connection_lost(self) -> None:
+        """Everything in flight is sent again as soon as possible."""
+        self._sent_at.clear()
+        self._unsent = deque(self._entries)
+
+    # ── snapshot ──
+
+    def save(self) -> SavedOutbox:
+        return SavedOutbox(list(self._entries.values()), dict(self._sent_at), self._given_up)
+
+    def load(self, saved: SavedOutbox) -> None:
+        self._entries = {entry.message_id: entry for entry in saved.entries}
+        flown = sorted(saved.in_flight.items(), key=lambda sent: sent[1])
+        self._sent_at = {name: at for name, at in flown if name in self._entries}
+        self._unsent = deque(name for name in self._entries if name not in self._sent_at)
+        self._given_up = saved.given_up
+
+
+# ── what all robots send ─────────────────────────────────────────────────────────────────────────
+
+PER_ROBOT = 32
+"""Messages of streams that may wait for each robot, if the wire is slow; older ones are dropped."""
+LEAST = 4096
+AT_ONCE = 256 * 1024
+"""Bytes of the messages that the wire takes at once."""
+
+
+class SavedSendQueue(Struct, forbid_unknown_fields=True):
+    outbox: SavedOutbox
+    ready: list[WireMessage]
+    handled: list[str]
+    connected: bool
+
+
+class SendQueue:
+    """What all robots of a process send. ``epoch``: nanoseconds since 1970 at the time 0."""
+
+    def __init__(self, robots: int, *, run_id: str, epoch: int, log: Callable[[str], None]) -> None:
+        self.run_id = run_id
+        self.connected = False
+        self._epoch = epoch
+        self._log = log
+        self._outbox = Outbox(max(CAPACITY, PER_ROBOT * robots))
+        self._ready: deque[WireMessage] = deque(maxlen=max(LEAST, PER_ROBOT * robots))
+        """What the wire may take; a full queue drops the oldest. Those of the outbox stay there."""
+        self._handled: list[str] = []
+        self._stamp = (-1, "")
+        self.listeners: list[FleetListener] = []
+        """Informed of the events of robots and of the ends of their tasks; wiring, not state."""
+
+    @property
+    def given_up(self) -> int:
+        return self._outbox.given_up
+
+    @property
+    def waiting(self) -> int:
+        """Messages that the broker has not confirmed."""
+        return len(self._outbox)
+
+    def free_half(self) -> int:
+        """Messages that the outbox takes until it is half full; negative if it is fuller."""
+        return self._outbox.capacity // 2 - len(self._outbox)
+
+    def has_ready(self) -> bool:
+        return bool(self._ready or self._handled)
+
+    def note_handled(self, reply_to: str) -> None:
+        """``reply_to``: address of the acknowledgement; empty if the sender expects none."""
+        self._handled.append(reply_to)
+
+    def take_handled(self) -> list[str]:
+        handled, self._handled = self._handled, []
+        return handled
+
+    def take(self, room: int) -> WireMessage | None:
+        if not self._ready or len(self._ready[0].payload) > room:
+            return None
+        return self._ready.popleft()
+
+    def take_many(self, room: int) -> list[WireMessage]:
+        """Messages with together at most ``room`` bytes, and not many more than `AT_ONCE`."""
+        taken: list[WireMessage] = []
+        ready, left = self._ready, min(room, AT_ONCE)
+        while ready and (left := left - len(ready[0].payload)) >= 0:
+            taken.append(ready.popleft())
+        if not taken and (large := self.take(room)):
+            taken.append(large)
+        return taken
+
+    def timestamp(self, now: int) -> str:
+        if self._stamp[0] != now:
+            self._stamp = now, timestamp(self._epoch, now)
+        return self._stamp[1]
+
+    def send(self, kind: str, address: str, message_id: str, data: bytes) -> None:
+        """Queues a message. Those of which only the newest counts are dropped while there is no
+        connection."""
+        if kind not in NEWEST_COUNTS:
+            lost = self._outbox.given_up
+            self._outbox.put(Entry(message_id, address, data))
+            if self._outbox.given_up > lost and (lost + 1).bit_count() == 1:
+                self._log(f"nats: too many messages wait; {lost + 1} of the oldest were dropped")
+        elif self.connected:
+            self._ready.append(WireMessage(address, data))
+
+    def send_newest(self, message: WireMessage) -> None:
+        """Queues a message of which only the newest counts; there is a connection."""
+        self._ready.append(message)
+
+    def flush(self, now: int) -> None:
+        """Makes ready what the outbox shall send now."""
+        if self.connected:
+            for entry in self._outbox.take_due(now):
+                self._ready.append(WireMessage(entry.subject, entry.data, entry.message_id))
+
+    def confirmed(self, message_id: str) -> None:
+        self._outbox.confirm(message_id)
+
+    def set_connected(self, connected: bool) -> None:
+        """What was not taken from a lost connection is not sent over the next one, unless it
+        stands in the outbox."""
+        self.connected = connected
+        self._ready.clear()
+        self._handled.clear()
+        self._outbox.connection_lost()
+
+    # ── snapshot ──
+
+    def save(self) -> SavedSendQueue:
+        return SavedSendQueue(
+            self._outbox.save(), list(self._ready), list(self._handled), self.connected
+        )
+
+    def load(self, saved: SavedSendQueue) -> None:
+        self._outbox.load(saved.outbox)
+        self._ready.clear()
+        self._ready.extend(saved.ready)
+        self._handled = list(saved.handled)
+        self.connected = saved.connected
+
+
+class Sender:
+    """Messages of one robot: numbers them and gives them their envelope. ``sent``: how many
+    messages the robots have sent; ``row``: of this robot."""
+
+    def __init__(
+        self, queue: SendQueue, robot_id: str, robot_code: str, sent: Rows, row: int
+    ) -> None:
+        self.queue = queue
+        self.robot_id = robot_id
+        self.robot_code = robot_code
+        self.key = robot_key(queue.run_id, robot_id)
+        self.boot_id = uuid_text(self.key, BOOT)
+        self._sent = sent
+        self._row = row
+        self._subjects: dict[str, str] = {}
+
+    @property
+    def count(self) -> int:
+        return int(self._sent[self._row])
+
+    def publish(
+        self, kind: str, payload: Struct, now: int, correlation_id: str | None = None
+    ) -> str:
+        """Sends a payload; returns its messageId."""
+        self._sent[self._row] += 1
+        message_id = uuid_text(self.key, self.count)
+        address = self._subjects.get(kind)
+        if address is None:
+            address = self._subjects[kind] = subject(self.robot_id, kind)
+        data = encoded(
+            message_id, self.robot_id, self.robot_code, self.queue.timestamp(now), payload,
+            correlation_id,
+        )  # fmt: skip
+        self.queue.send(kind, address, message_id, data)
+        return message_id
