@@ -11,11 +11,11 @@ import click
 import pytest
 
 from understudy.app.build import load_cell
-from understudy.cli import COMMANDS, load, with_values
+from understudy.cli import load, with_values
 from understudy.jobs.modes import table as modes
 from understudy.operator.clock import BUTTONS, ENGINE
 from understudy.protocol import client
-from understudy.registry import FACES
+from understudy.registry import TABLES, cli_rows
 from understudy.robots.kuka import robot as kuka
 from understudy.robots.text_robot import robot as text_robot
 from understudy.simulation.scenario import declared_faults
@@ -86,7 +86,7 @@ def test_the_index_names_every_page() -> None:
 
 
 def test_every_face_has_a_page() -> None:
-    for face, module in FACES.items():
+    for face, module in TABLES["faces"].items():
         folder = "/".join(module.split(".")[1:3])  # robots/kuka of understudy.robots.kuka.face
         own = (ROOT / f"docs/{folder}.md").exists()
         assert own or any(page.stem == face for page in PAGES), face
@@ -115,7 +115,7 @@ def test_the_commands_of_a_page_are_accepted(page: str) -> None:
     lines = shell_lines((ROOT / page).read_text())
     assert lines
     for name, *words in lines:
-        command, words = load(name), with_values(words, COMMANDS[name].valueless)
+        command, words = load(name), with_values(words, cli_rows()[name].valueless)
         if isinstance(command, click.Group):
             command, words = command.commands[words[0]], words[1:]
         command.make_context(name, words)
@@ -124,9 +124,9 @@ def test_the_commands_of_a_page_are_accepted(page: str) -> None:
 def test_every_command_is_on_the_page_of_commands_with_its_example() -> None:
     page = (ROOT / "docs/cli.md").read_text()
     lines = shell_lines(page)
-    assert [each for each in COMMANDS.values() if each.example.split() not in lines] == []
+    assert [each for each in cli_rows().values() if each.example.split() not in lines] == []
     headings = " ".join(re.findall(r"(?m)^### (.*)$", page))
-    assert [name for name in COMMANDS if f"`{name}`" not in headings] == []
+    assert [name for name in cli_rows() if f"`{name}`" not in headings] == []
 
 
 def test_the_first_sample_is_what_the_default_cell_answers() -> None:

@@ -67,7 +67,7 @@ def test_an_entry_point_adds_a_kind(
 def test_a_row_of_this_process() -> None:
     registry.register("devices", "own", "understudy.devices.welder")
     assert registry.module_of("devices", "own") is registry.module_of("devices", "welder")
-    assert "own" not in registry.DEVICES
+    assert "own" not in registry.TABLES["devices"]
 
 
 def test_an_unknown_kind_is_refused_with_a_suggestion() -> None:
@@ -88,10 +88,10 @@ def test_a_module_from_outside_that_cannot_be_imported_is_a_clear_error(
     with pytest.raises(ConfigError, match="robot empty has no Config"):
         registry.module_of("robots", "empty")
     usable = [kind for _, kind, _ in registry.modules("robots")]
-    assert usable == list(registry.ROBOTS), "the other kinds still work"
+    assert usable == list(registry.TABLES["robots"]), "the other kinds still work"
     assert "cannot be imported" in caplog.text
 
 
 def test_a_shipped_kind_cannot_be_replaced() -> None:
     registry.register("robots", "arm", "json")
-    assert registry.kinds("robots") == registry.ROBOTS
+    assert registry.kinds("robots") == registry.TABLES["robots"]

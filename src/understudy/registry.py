@@ -1,7 +1,11 @@
-"""Tables of kinds, one for robots, one for devices, and so on: kind → module.
+"""What the house is composed of: one row a capability, and the tables that follow from the rows.
 
-A module is imported when its kind is used for the first time. A package from outside adds a row to
-a table by an entry point of the group `understudy.<table>`:
+A capability is a folder. Its row says which names it adds to which table, each with its module:
+kinds of robots and devices, jobs, faces, pages, commands of a running cell, commands of the command
+line, sections of the cell file, and so on. A module is imported when its name is used for the first
+time. Removing a folder and its row removes the capability.
+
+A package from outside adds to a table by an entry point of the group `understudy.<table>`:
 
     [project.entry-points."understudy.pages"]
     maintenance = "my_package.maintenance"
@@ -10,93 +14,299 @@ a table by an entry point of the group `understudy.<table>`:
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from understudy.errors import ConfigError, unknown
 
 log = logging.getLogger(__name__)
 
-ROBOTS = {
-    "arm": "understudy.robots.arm",
-    "kuka": "understudy.robots.kuka",
-    "machine": "understudy.robots.grblhal.machine",
-    "mobile": "understudy.robots.mobile",
-    "text_robot": "understudy.robots.text_robot",
-}
-DEVICES = {
-    "camera": "understudy.devices.camera",
-    "gripper": "understudy.devices.gripper",
-    "io": "understudy.devices.io",
-    "tool_changer": "understudy.devices.tool_changer",
-    "welder": "understudy.devices.welder",
-}
-FACES = {
-    "camera": "understudy.devices.camera.face",
-    "fleet": "understudy.robots.mobile.face",
-    "grblhal": "understudy.robots.grblhal.face",
-    "gripper": "understudy.devices.gripper.modbus.face",
-    "hmi_link": "understudy.operator.doors.hmi_link",
-    "kuka_eki": "understudy.robots.kuka.face",
-    "text_tcp": "understudy.robots.text_robot.face",
-    "vda5050": "understudy.robots.mobile.vda5050.face",
-}
-WIRES = {
-    "mqtt": "understudy.wire.mqtt",
-    "nats": "understudy.wire.nats",
-    "pty": "understudy.wire.pty",
-    "tcp": "understudy.wire.tcp",
-    "tcp_client": "understudy.wire.tcp_client",
-    "udp": "understudy.wire.udp",
-    "zmq_pub": "understudy.wire.zmq_pub",
-    "zmq_router": "understudy.wire.zmq_router",
-}
-PAGES = {
-    "cell": "understudy.hmi.pages.cell.page",
-    "program": "understudy.hmi.pages.program.page",
-    "plots": "understudy.hmi.pages.plots.page",
-    "log": "understudy.hmi.pages.log.page",
-    "pick_place": "understudy.jobs.pick_place.page.page",
-    "fleet": "understudy.robots.mobile.page.page",
-    "calibration": "understudy.jobs.hand_eye.page.page",
-}
-PANELS = {"camera": "understudy.vision.page.camera"}
-CAMERAS = {
-    "files": "understudy.vision.cameras.files",
-    "opencv": "understudy.vision.cameras.driver",
-    "understudy": "understudy.vision.cameras.cell",
-}
-DETECTORS = {
-    "markers": "understudy.vision.detectors.markers",
-    "onnx": "understudy.vision.detectors.onnx",
-    "point_cloud": "understudy.vision.detectors.point_cloud",
-    "shapes": "understudy.vision.detectors.shapes",
-}
-TABLES = {
-    "robots": ROBOTS,
-    "devices": DEVICES,
-    "faces": FACES,
-    "wires": WIRES,
-    "pages": PAGES,
-    "panels": PANELS,
-    "cameras": CAMERAS,
-    "detectors": DETECTORS,
-}
+Modules = Mapping[str, str]
+"""Name → module, seen from the package of the row."""
+
+
+class CliRow(NamedTuple):
+    """A command of the command line: the function of its name in the module is called, with _ for
+    -. `valueless`: an option that may stand without its value."""
+
+    module: str
+    summary: str
+    example: str
+    valueless: str = ""
+
+
+class OptionRow(NamedTuple):
+    """An option of the commands that run a cell, `--name`; its function is in `OPTIONS` of the
+    job's module."""
+
+    choices: tuple[str, ...]
+    help: str
+
+
+@dataclass(frozen=True)
+class Capability:
+    """The row of a capability. `sections`: keys at the top of a cell file. `commands`: modules with
+    commands and queries of a running cell; their names are those of subjects."""
+
+    package: str
+    robots: Modules = field(default_factory=dict)
+    devices: Modules = field(default_factory=dict)
+    jobs: Modules = field(default_factory=dict)
+    faces: Modules = field(default_factory=dict)
+    wires: Modules = field(default_factory=dict)
+    cameras: Modules = field(default_factory=dict)
+    detectors: Modules = field(default_factory=dict)
+    sections: Modules = field(default_factory=dict)
+    commands: Modules = field(default_factory=dict)
+    pages: Modules = field(default_factory=dict)
+    panels: Modules = field(default_factory=dict)
+    cli: Mapping[str, CliRow] = field(default_factory=dict)
+    options: Mapping[str, OptionRow] = field(default_factory=dict)
+
+
+EVERY_CELL = Capability(
+    "understudy",
+    wires={
+        "mqtt": "wire.mqtt",
+        "nats": "wire.nats",
+        "pty": "wire.pty",
+        "tcp": "wire.tcp",
+        "tcp_client": "wire.tcp_client",
+        "udp": "wire.udp",
+        "zmq_pub": "wire.zmq_pub",
+        "zmq_router": "wire.zmq_router",
+    },
+    faces={"hmi_link": "operator.doors.hmi_link"},
+    sections={"epoch": "simulation.epoch"},
+    commands={
+        "time": "operator.clock",
+        "robots": "operator.models",
+        "scene": "operator.scene",
+        "environment": "operator.environment",
+        "workpieces": "operator.workpieces",
+        "events": "operator.events",
+        "history": "operator.history",
+        "modes": "operator.modes",
+        "motion": "operator.motion",
+        "pins": "operator.pins",
+        "points": "operator.points",
+        "programs": "operator.programs",
+        "play": "operator.play",
+        "library": "operator.library",
+        "project": "operator.project",
+        "lines": "operator.mdi",
+    },
+    pages={
+        "cell": "hmi.pages.cell.page",
+        "program": "hmi.pages.program.page",
+        "plots": "hmi.pages.plots.page",
+        "log": "hmi.pages.log.page",
+    },
+    cli={
+        "run": CliRow(
+            "cli.run", "Run a live cell.", "run text_robot --rate 10 --ephemeral", "--pty"
+        ),
+        "validate": CliRow(
+            "cli.validate",
+            "Check programs: syntax, reach, limits, speed, torque, collisions, process, inputs.",
+            "validate weld.gcode --cell g60_welding --html report.html",
+        ),
+        "reach": CliRow(
+            "cli.reach",
+            "Where an arm can bring its tool.",
+            "reach --cell g60_welding --out reach.html",
+        ),
+        "cycle-time": CliRow(
+            "cli.cycle_time",
+            "Cycle time of a program, line by line, without running it.",
+            "cycle-time part.nc --settings machine.txt --dialect grblhal",
+        ),
+        "project": CliRow(
+            "cli.project",
+            "Save and load programs, points, tools and frames of a running cell as a folder.",
+            "project save my_project",
+        ),
+        "check": CliRow("cli.check", "Check a cell's configuration.", "check my_cell.yaml"),
+        "new": CliRow("cli.new", "Write a cell file of your own.", "new my_mill --machine"),
+        "cells": CliRow("cli.look", "List the shipped cells.", "cells"),
+        "robots": CliRow("cli.look", "List the shipped arms.", "robots"),
+        "faces": CliRow("cli.look", "List the wire dialects.", "faces"),
+        "faults": CliRow("cli.look", "List the faults of scenario rules and `inject`.", "faults"),
+        "doctor": CliRow("cli.look", "What works here, what is missing, how to get it.", "doctor"),
+        "record": CliRow(
+            "cli.record",
+            "Record a client and a REAL controller as a transcript.",
+            "record --listen :5000 --to 192.168.0.10:5000 --face text_tcp --out morning.chat",
+        ),
+        "replay": CliRow(
+            "cli.replay",
+            "Play a transcript against a simulated cell and compare.",
+            "replay morning.chat --tolerance 0.2",
+        ),
+        "status": CliRow("cli.status", "Show the running cells.", "status"),
+        "stop": CliRow("cli.status", "Stop the running cells.", "stop --ready-file ready.json"),
+        "ctl": CliRow(
+            "cli.ctl",
+            "Send one command to a running cell.",
+            "ctl advance seconds=3 --ready-file ready.json",
+        ),
+        "send": CliRow(
+            "cli.send",
+            "Send a program to a virtual or real robot.",
+            "send grblhal part.nc --to /dev/ttyACM0",
+        ),
+        "campaign": CliRow(
+            "cli.campaign",
+            "Run a cell with many seeds and values: pass rate, distributions, smallest failures.",
+            "campaign weld.yaml --runs 200",
+        ),
+        "warm": CliRow("cli.warm", "Compile the kernels once, at set-up.", "warm"),
+    },
+)
+CAPABILITIES = (
+    Capability("understudy.robots.arm", robots={"arm": ""}),
+    Capability("understudy.robots.kuka", robots={"kuka": ""}, faces={"kuka_eki": "face"}),
+    Capability(
+        "understudy.robots.grblhal", robots={"machine": "machine"}, faces={"grblhal": "face"}
+    ),
+    Capability(
+        "understudy.robots.mobile",
+        robots={"mobile": ""},
+        faces={"fleet": "face", "vda5050": "vda5050.face"},
+        sections={"fleet": "config.fleet_keys", "nats": "config.server"},
+        commands={"fleet": "commands"},
+        pages={"fleet": "page.page"},
+        cli={
+            "fleet": CliRow(
+                "command_line",
+                "Send commands and tasks to mobile robots, and watch them.",
+                "fleet send robot-1 MOVE_TO_POSE x=2 y=1",
+            )
+        },
+    ),
+    Capability(
+        "understudy.robots.text_robot", robots={"text_robot": ""}, faces={"text_tcp": "face"}
+    ),
+    Capability(
+        "understudy.devices.camera",
+        devices={"camera": ""},
+        faces={"camera": "face"},
+        commands={"cameras": "commands"},
+    ),
+    Capability(
+        "understudy.devices.gripper", devices={"gripper": ""}, faces={"gripper": "modbus.face"}
+    ),
+    Capability("understudy.devices.io", devices={"io": ""}),
+    Capability("understudy.devices.tool_changer", devices={"tool_changer": ""}),
+    Capability("understudy.devices.welder", devices={"welder": ""}),
+    Capability(
+        "understudy.vision",
+        jobs={"vision": ""},
+        cameras={
+            "files": "cameras.files",
+            "opencv": "cameras.driver",
+            "understudy": "cameras.cell",
+        },
+        detectors={
+            "markers": "detectors.markers",
+            "onnx": "detectors.onnx",
+            "point_cloud": "detectors.point_cloud",
+            "shapes": "detectors.shapes",
+        },
+        panels={"camera": "page.camera"},
+        commands={"vision_pictures": "picture_commands", "vision_detectors": "detector_commands"},
+        cli={
+            "vision": CliRow(
+                "command_line",
+                "Run the vision process: pictures in, detected objects out.",
+                "vision --camera opencv:0 --hand-eye hand_eye_calib.yaml",
+            )
+        },
+        options={
+            "vision": OptionRow(
+                ("ground_truth", "process"),
+                "where detections come from: `process` looks at rendered pictures, `ground_truth` "
+                "knows the parts; default: as in the cell file",
+            )
+        },
+    ),
+    Capability(
+        "understudy.jobs.pick_place",
+        jobs={"pick_place": ""},
+        commands={"pick_place": "commands"},
+        pages={"pick_place": "page.page"},
+        cli={
+            "pick-place": CliRow(
+                "command_line",
+                "Run, watch, stop and reset the pick & place job of a robot.",
+                "pick-place run --cell pick_place --cycles 10",
+            )
+        },
+    ),
+    Capability(
+        "understudy.jobs.hand_eye",
+        jobs={"hand_eye": ""},
+        commands={"hand_eye": "commands"},
+        pages={"calibration": "page.page"},
+        cli={
+            "calibrate": CliRow(
+                "command_line",
+                "Calibrate a camera: its place on the robot (hand-eye), and its intrinsics.",
+                "calibrate hand-eye --cell calibration --out hand_eye_calib.yaml "
+                "--report report.html",
+            )
+        },
+    ),
+    Capability("understudy.jobs.tools", jobs={"tools": ""}, commands={"tools": "commands"}),
+    Capability("understudy.jobs.modes", jobs={"modes": ""}, commands={"modes": "commands"}),
+)
+"""In this order the jobs of a robot are built, and commands, pages and help are listed."""
+
 REQUIRED = {
     "robots": ("Config", "build|build_group"),
     "devices": ("Config", "build"),
+    "jobs": ("SECTIONS", "build"),
     "faces": ("Config", "ENDPOINTS"),
     "wires": ("Config",),
+    "sections": ("Config",),
+    "commands": ("commands",),
     "pages": ("PAGE",),
     "panels": ("PANEL",),
     "cameras": ("open_camera",),
     "detectors": ("Config", "build"),
+    "cli": ("SUMMARY", "EXAMPLE"),
 }
-"""Names that a module of each table must declare; `a|b`: one of them."""
+"""Names that a module of each table must declare; `a|b`: one of them. Those of `cli` only if it is
+from outside."""
+IN_ORDER = ("jobs", "commands", "pages", "cli")
+"""Tables whose names keep the order of the rows; the others are sorted."""
+
+
+def _table(name: str) -> dict[str, str]:
+    """The shipped names of a table, each with its module."""
+    found = {
+        kind: module_name(each.package, row.module if isinstance(row, CliRow) else row)
+        for each in (EVERY_CELL, *CAPABILITIES)
+        for kind, row in getattr(each, name).items()
+    }
+    return found if name in IN_ORDER else dict(sorted(found.items()))
+
+
+def module_name(package: str, module: str) -> str:
+    return f"{package}.{module}" if module else package
+
+
+TABLES = {
+    each.name: _table(each.name)
+    for each in fields(Capability)
+    if each.name not in ("package", "options")
+}
+OPTIONS = {name: row for each in CAPABILITIES for name, row in each.options.items()}
 _registered: dict[str, dict[str, str]] = {table: {} for table in TABLES}
 
 RENAMED: Mapping[str, Mapping[str, str]] = {
@@ -150,7 +360,8 @@ def module_of(table: str, kind: str) -> ModuleType:
             raise
         text = f"the {noun} {kind} cannot be imported: {type(problem).__name__}: {problem}"
         raise ConfigError(text, value=rows[kind]) from problem
-    for name in REQUIRED.get(table, ()):
+    needed = () if table == "cli" and kind in TABLES[table] else REQUIRED[table]
+    for name in needed:
         if not any(hasattr(module, each) for each in name.split("|")):
             raise ConfigError(
                 f"the module of the {noun} {kind} has no {name.replace('|', ' or ')}",
@@ -164,13 +375,33 @@ def modules(*tables: str) -> Iterator[tuple[str, str, ModuleType]]:
 
     A row from outside that cannot be used is logged and left out.
     """
-    rows = [(table, kind) for table in tables for kind in TABLES[table]]
-    rows += [(table, kind) for table in tables for kind in outside(table)]
-    for table, kind in rows:
+    for rows_of in (TABLES.__getitem__, outside):
+        for table in tables:
+            for kind, module in _usable(table, rows_of(table)):
+                yield table, kind, module
+
+
+def _usable(table: str, names: Iterable[str]) -> Iterator[tuple[str, ModuleType]]:
+    for kind in names:
         try:
-            yield table, kind, module_of(table, kind)
+            yield kind, module_of(table, kind)
         except ConfigError as problem:
             log.warning("%s", problem)
+
+
+def cli_rows() -> dict[str, CliRow]:
+    """The commands of the command line. Those from outside are imported for their help; one that
+    cannot be used is logged and left out."""
+    shipped = {
+        name: row._replace(module=TABLES["cli"][name])
+        for each in (EVERY_CELL, *CAPABILITIES)
+        for name, row in each.cli.items()
+    }
+    others = {
+        name: CliRow(rows_module.__name__, rows_module.SUMMARY, rows_module.EXAMPLE)
+        for name, rows_module in _usable("cli", outside("cli"))
+    }
+    return shipped | others
 
 
 @cache

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from understudy.cli import COMMANDS, load
+from understudy.cli import load
+from understudy.registry import cli_rows
 
 HEAVY = ("numba", "numpy", "ruckig", "nicegui", "zmq", "yaml", "understudy.space", "understudy.app")
 
@@ -43,10 +44,10 @@ def test_a_cell_loads_no_libraries_that_it_does_not_use() -> None:
     assert done.stdout.splitlines() == ["[]", "3.0", "BINARY True"], "both work when they are used"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", cli_rows())
 def test_every_row_of_the_table_leads_to_a_command_with_help(name: str) -> None:
     command = load(name)
     assert command.name == name
     assert command.help, "the function of a command has a docstring"
-    assert command.epilog == f"Example: understudy {COMMANDS[name].example}"
-    assert COMMANDS[name].example.split()[0] == name
+    assert command.epilog == f"Example: understudy {cli_rows()[name].example}"
+    assert cli_rows()[name].example.split()[0] == name

@@ -165,8 +165,8 @@ def test_every_shipped_cell_has_a_page_and_work_for_each_robot(name: str) -> Non
     assert config.head.hmi is not None
     able = [robot for robot in config.robots.values() if robot.kind != "mobile"]
     # Mobile robots are commanded over NATS.
-    jobs = [robot.pick_place for robot in able if not robot.program]
-    assert all(job.pickplace or job.hand_eye for job in jobs)
+    sections = [robot.sections for robot in able if not robot.program]
+    assert all("pickplace" in each or "hand_eye" in each for each in sections)
 
 
 def test_tokens_come_from_the_environment_and_are_on_no_command_line(start: Start) -> None:

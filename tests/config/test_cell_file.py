@@ -83,7 +83,8 @@ BROKEN = {
         ("move_abs_ms", "move_abs"),
         ":6: robots.bench.move_abs: unknown key (got 'move_abs'); allowed: kind, faces, real, "
         "program, start_mm_deg, home_mm_deg, move_abs_ms, move_rel_ms, home_ms, envelope_mm, "
-        f"load_percent, temperature_c, {', '.join(registry.DEVICES)}; did you mean 'move_abs_ms'?",
+        f"load_percent, temperature_c, {', '.join(registry.TABLES['devices'])}; "
+        "did you mean 'move_abs_ms'?",
     ),
     "key in capitals": (
         ("seed: 4", "SEED: 4"),
@@ -400,9 +401,9 @@ def test_a_device_kind_cannot_take_over_a_key_of_a_robot(monkeypatch: pytest.Mon
 
 def test_simulated_time_begins_at_the_epoch_of_the_cell() -> None:
     text = "robots: {a: {kind: text_robot}}\nepoch: "
-    assert read_config(text + "1970-01-01T00:00:01.5Z", "c.yaml").epoch_ns == 1_500_000_000
-    assert read_config(text + "1970-01-01T02:00:00+02:00", "c.yaml").epoch_ns == 0
-    assert read_config("robots: {a: {kind: text_robot}}", "c.yaml").epoch_ns is None
+    assert read_config(text + "1970-01-01T00:00:01.5Z", "c.yaml").sections["epoch"] == 1_500_000_000
+    assert read_config(text + "1970-01-01T02:00:00+02:00", "c.yaml").sections["epoch"] == 0
+    assert read_config("robots: {a: {kind: text_robot}}", "c.yaml").sections == {}
 
 
 @pytest.mark.parametrize("wrong", ["2026-01-01T00:00:00", "noon", "2026-13-01T00:00:00Z"])

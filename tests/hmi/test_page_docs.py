@@ -6,7 +6,7 @@ from pathlib import Path
 from understudy.hmi.pages.cell.page import CLEAR_KEYS, LAYERS
 from understudy.hmi.scene.scene import VIEWS
 from understudy.hmi.texts import Texts
-from understudy.registry import PAGES
+from understudy.registry import TABLES
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs/hmi/hmi.md").read_text()
@@ -21,7 +21,7 @@ def test_every_key_is_listed() -> None:
     listed = {key for row in rows for key in re.split(r"[ ·]+", row)}
     assert keys - {"?"} <= listed
     assert f"| 1 … {len(VIEWS)} |" in DOCS
-    assert f"| F1 … F{len(PAGES)} |" in DOCS
+    assert f"| F1 … F{len(TABLES['pages'])} |" in DOCS
 
 
 def test_every_layer_is_listed() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.vision.loop_cell import LoopCell, Placed
 
+from understudy.app.build import with_options
 from understudy.config import load_config
 from understudy.jobs.pick_place.headless import Summary, run_headless
 
@@ -53,7 +54,7 @@ def test_1000_cycles_twice(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cell", MANY_PARTS)
 def test_shipped_cells_pick_by_what_they_see(cell: str) -> None:
-    summary = run_headless(load_config(cell).with_vision("process"), cycles=1)
+    summary = run_headless(with_options(load_config(cell), {"vision": "process"}), cycles=1)
     assert isinstance(summary, Summary)
     assert (summary.success, summary.failed, summary.ended) == (1, 0, "DONE"), summary.error
 
@@ -68,7 +69,8 @@ def test_shipped_cells_pick_by_what_they_see(cell: str) -> None:
 def test_shipped_cells_are_worked_off_through_pixels(cell: str) -> None:
     """As many parts as with vision that knows where they are."""
     config = load_config(cell)
-    seen, known = (run_headless(config.with_vision(each)) for each in ("process", "ground_truth"))
+    sources = ("process", "ground_truth")
+    seen, known = (run_headless(with_options(config, {"vision": each})) for each in sources)
     assert isinstance(seen, Summary)
     assert isinstance(known, Summary)
     assert (seen.by_class, seen.ended) == (known.by_class, known.ended)

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from tests.simulation.workpieces.table_cell import CUBE, at, components_of, table_cell
+from tests.vision.camera_in import camera_in
 
 from understudy.config import read_config
 from understudy.errors import ConfigError, Refused
@@ -240,10 +241,10 @@ robots:
     folder.mkdir()
     for cell_file in (tmp_path / "cell.yaml", folder / "cell.yaml"):
         without = read_config(text, str(cell_file))
-        assert np.array_equal(without.camera("g60").at, np.eye(4))
+        assert np.array_equal(camera_in(without).at, np.eye(4))
         before = without.digest
         (folder / "hand_eye_calib.yaml").write_text(SEED_FILE)
         config = read_config(text, str(cell_file))
-        assert config.camera("g60").at[0, 3] == pytest.approx(0.04523)
+        assert camera_in(config).at[0, 3] == pytest.approx(0.04523)
         assert config.digest != before
         (folder / "hand_eye_calib.yaml").unlink()

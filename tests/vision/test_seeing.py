@@ -6,6 +6,7 @@ from pathlib import Path
 
 import cv2
 import pytest
+from tests.vision.camera_in import camera_in
 
 from understudy.cli.check import check
 from understudy.config import load_config
@@ -239,7 +240,7 @@ def test_a_camera_that_is_not_calibrated_yet_is_a_warning_with_the_next_step(
 ) -> None:
     file = tmp_path / "c.yaml"
     file.write_text(vision("hand_eye_calibration_file: calib.yaml\n      mount: eye_to_hand"))
-    load_config(str(file)).camera("g60")
+    camera_in(load_config(str(file)))
     assert "taken to be at the origin of the cell" in caplog.text
     command = f"`understudy calibrate hand-eye --cell {file} --out {tmp_path}/calib.yaml`"
     assert command in caplog.text

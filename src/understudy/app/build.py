@@ -1,15 +1,16 @@
 """The composition root: configuration → parts → faces → cell."""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from understudy.app.self_pairs import keep_pairs_on_disk
 from understudy.config import CellConfig, RobotConfig, endpoint_name, load_config
 from understudy.config.files import append_line
 from understudy.config.groups import grouped
-from understudy.config.job_sections import PickPlaceSections
-from understudy.errors import ConfigError, located_at
+from understudy.errors import ConfigError, located_at, unknown
 from understudy.ports import (
     DEFAULT_EPOCH_NS,
     AnyFace,
@@ -22,10 +23,10 @@ from understudy.ports import (
     Run,
 )
 from understudy.ports.device import Mount, SeesCell
+from understudy.ports.jobs import JobSite, build_jobs, has_jobs
 from understudy.ports.operation import components_of
-from understudy.ports.tools import ChangesTools
-from understudy.ports.vision import VisionSource
-from understudy.registry import FACES, module_of, modules
+from understudy.registry import TABLES, module_of, modules
+from understudy.sight.camera import CameraModel
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
@@ -33,7 +34,6 @@ from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import CellEnvironment, SeesEnvironment
 from understudy.simulation.mount import mount_devices, uses_workpieces
 from understudy.simulation.points import Points
-from understudy.vision.config import VisionConfig
 from understudy.wire.exchange import InProcessCell
 
 if TYPE_CHECKING:
@@ -43,18 +43,18 @@ log = logging.getLogger(__name__)
 
 
 def build_cell(config: CellConfig, run: Run | None = None) -> Cell:
-    """A cell on virtual time; questions of its parts to other processes are answered in this one.
-    ``run``: without one it follows from the seed."""
+    """A cell on virtual time; questions of its components to other processes are answered in this
+    one. ``run``: without one it follows from the seed."""
     cell = build_live_cell(config, run or repeatable_run(config))
     if cell.asking():
-        from understudy.vision.in_process import answer_in_process
-
-        answer_in_process(cell, config)
+        for _, _, module in modules("jobs"):
+            if answer := getattr(module, "answer_questions", None):
+                answer(cell, config)
     return cell
 
 
 def build_live_cell(config: CellConfig, run: Run) -> Cell:
-    """A cell whose parts ask other processes through wires."""
+    """A cell whose components ask other processes through wires."""
     keep_pairs_on_disk()
     try:
         return _build(config, run)
@@ -62,18 +62,29 @@ def build_live_cell(config: CellConfig, run: Run) -> Cell:
         raise config.document.error((), problem) from None
 
 
-def load_cell(
-    name: str, *, seed: int | None = None, vision: VisionSource | None = None
-) -> InProcessCell:
-    """A cell on virtual time, by path or by the name of a shipped one. ``vision``: where detections
-    come from; None: as the cell file says."""
-    config = load_config(name, seed=seed)
-    return InProcessCell(build_cell(config if vision is None else config.with_vision(vision)))
+def load_cell(name: str, *, seed: int | None = None, **options: Any) -> InProcessCell:
+    """A cell on virtual time, by path or by the name of a shipped one. ``options``: of its jobs, as
+    `vision="process"`; what is not given is as in the cell file."""
+    return InProcessCell(build_cell(with_options(load_config(name, seed=seed), options)))
+
+
+def with_options(config: CellConfig, options: Mapping[str, Any]) -> CellConfig:
+    """The cell with these options of its jobs; None: as in the cell file."""
+    known = {
+        name: change
+        for _, _, module in modules("jobs")
+        for name, change in getattr(module, "OPTIONS", {}).items()
+    }
+    for name, value in options.items():
+        if name not in known:
+            raise unknown("option of a cell", name, known)
+        config = config if value is None else known[name](config, value)
+    return config
 
 
 def repeatable_run(config: CellConfig) -> Run:
     """The same for every run of a configuration with this seed."""
-    epoch = DEFAULT_EPOCH_NS if config.epoch_ns is None else config.epoch_ns
+    epoch = config.sections.get("epoch", DEFAULT_EPOCH_NS)
     return Run(f"seed {config.head.seed}", epoch, config.head.seed, config.seed_given)
 
 
@@ -88,7 +99,8 @@ def _build(config: CellConfig, run: Run) -> Cell:
     fault_source = scenario.build(config.head.scenario, config.head.seed)
     clock_state = ClockState()
     deps = Deps(fault_source, config.read_file, clock_state, log.info, append_line, run)
-    workpieces = _components(config)
+    workpieces = _workpieces(config)
+    warn = cache(log.warning)  # several components ask for the same camera
     groups = _groups(config, deps)
     in_group = {name: component for group in groups for name, component in group.robots.items()}
     components: dict[str, Component] = {}
@@ -96,10 +108,13 @@ def _build(config: CellConfig, run: Run) -> Cell:
     for name, robot in config.robots.items():
         with located_at(f"robots.{name}"):
             built: Any = in_group.get(name) or _one(name, robot, deps)
-            mount = _mount(config, name, fault_source, workpieces)
+            site = _site(config, name, built, workpieces, deps.fault_source, warn)
+            mount = Mount(
+                fault_source, parts=workpieces, camera=partial(site.provide, CameraModel),
+                seed=config.head.seed,
+            )  # fmt: skip
             mounted = mount_devices(name, built, robot.devices, mount)
-            cycle = _pick_place(name, config, built, mounted, workpieces, deps)
-            jobs = cycle | _jobs(robot, built, mounted, cycle)
+            jobs = build_jobs(replace(site, components=mounted)) if has_jobs(robot.kind) else {}
         components[name], own_faces = built, _faces(name, robot, built, deps)
         own_parts = {**components_of(built), **mounted, **jobs}
         components |= {f"{name}.{own}": component for own, component in own_parts.items()}
@@ -132,19 +147,31 @@ def _build(config: CellConfig, run: Run) -> Cell:
     )
 
 
-def _mount(
-    config: CellConfig, robot: str, fault_source: FaultSource, workpieces: "Workpieces | None"
-) -> Mount:
-    """What the devices of a robot get of the cell."""
-    return Mount(
+def _site(
+    config: CellConfig,
+    robot: str,
+    built: Any,
+    workpieces: "Workpieces | None",
+    fault_source: FaultSource,
+    warn: Callable[[str], None],
+) -> JobSite:
+    """What jobs can use of a robot, still without its devices."""
+    of = config.robots[robot]
+    return JobSite(
+        robot,
+        config.document.file,
+        of.sections,
+        built,
+        lambda: module_of("robots", of.kind).job_arm(built),
         fault_source,
-        parts=workpieces,
-        camera=lambda: config.camera(robot),
-        seed=config.head.seed,
+        warn,
+        pins=getattr(built, "io", None),
+        workpieces=workpieces,
+        environment=lambda: config.environment().objects,
     )
 
 
-def _components(config: CellConfig) -> "Workpieces | None":
+def _workpieces(config: CellConfig) -> "Workpieces | None":
     """The parts of a cell that has the key `parts`, or a device that takes hold of parts."""
     wanted = any(uses_workpieces(robot.devices) for robot in config.robots.values())
     if config.head.parts is None and not wanted:
@@ -181,72 +208,10 @@ def _one(name: str, robot: RobotConfig, deps: Deps) -> Any:
     return module_of("robots", robot.kind).build(name, robot.config, deps)
 
 
-def _pick_place(
-    name: str,
-    config: CellConfig,
-    built: Any,
-    mounted: Mapping[str, Any],
-    workpieces: "Workpieces | None",
-    deps: Deps,
-) -> dict[str, Component]:
-    """The parts of the pick & place job and of the hand-eye calibration of a robot that has their
-    sections."""
-    sections = config.robots[name].pick_place
-    if sections.pickplace is None and sections.pallet is None and sections.hand_eye is None:
-        return {}
-    from understudy.jobs.pick_place.build import JobSite, pick_place_parts
-
-    modes = sections.modes
-    site = JobSite(
-        name=name,
-        arm=module_of("robots", config.robots[name].kind).job_arm(built),
-        gripper=mounted.get("gripper"),
-        pins=getattr(built, "io", None),
-        parts=workpieces,
-        camera=lambda: config.camera(name),
-        fault_source=deps.fault_source,
-        warn=log.warning,
-        tool=None if modes is None else modes.tools.get("PICKPLACE"),
-        environment=lambda: config.environment().objects,
-        has_camera="camera" in mounted,
-    )
-    own = pick_place_parts(sections, site)
-    if sections.hand_eye is None:
-        return own
-    from understudy.jobs.hand_eye.build import hand_eye_parts
-
-    vision = sections.vision or VisionConfig()
-    return own | hand_eye_parts(sections.hand_eye, vision, site, own)
-
-
-def _jobs(
-    robot: RobotConfig, built: Any, mounted: Mapping[str, Any], cycle: Mapping[str, Any]
-) -> dict[str, Component]:
-    """The jobs of a robot that has sections of pickplace.yaml or a tool changer, by their names."""
-    changes_tools = any(isinstance(device, ChangesTools) for device in mounted.values())
-    if robot.pick_place == PickPlaceSections() and not changes_tools:
-        return {}
-    from understudy.jobs.modes.build import mode_parts
-    from understudy.jobs.tools.build import tool_parts
-
-    arm = module_of("robots", robot.kind).job_arm(built)
-    own, changer = tool_parts(arm, built.io, mounted)
-    modes, gripper, job = robot.pick_place.modes, mounted.get("gripper"), cycle.get("pick_place")
-    if modes is not None:
-        own |= mode_parts(
-            modes, built, arm, mounted, tools=changer, gripper=gripper, pick_place=job
-        )
-    if job is not None and "hand_eye" in cycle:
-        from understudy.jobs.hand_eye.build import keep_apart
-
-        keep_apart(cycle["hand_eye"], job)
-    return own
-
-
 def _groups(config: CellConfig, deps: Deps) -> list[Group]:
     """The robots of the kinds that are built in one call."""
     return [
-        module_of("robots", kind).build_group(robots, config.head, deps)
+        module_of("robots", kind).build_group(robots, config.sections, deps)
         for kind, robots in grouped(config.robots).items()
     ]
 
@@ -294,7 +259,8 @@ def _free_name(endpoint: str, taken: Collection[str]) -> str:
 
 def _check_fit(face: str, robot: str) -> None:
     """A kind of robot declares the shipped faces that fit it; other faces are not checked."""
-    if face in FACES and face not in getattr(module_of("robots", robot), "FACES", (face,)):
+    fitting = getattr(module_of("robots", robot), "FACES", (face,))
+    if face in TABLES["faces"] and face not in fitting:
         fit = [
             kind for _, kind, module in modules("robots") if face in getattr(module, "FACES", ())
         ]

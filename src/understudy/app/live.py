@@ -468,7 +468,7 @@ def run_of(config: CellConfig, rate: Rate) -> Run:
     run = repeatable_run(config)
     if isinstance(rate, str):
         return run
-    epoch = time.time_ns() if config.epoch_ns is None else config.epoch_ns
+    epoch = config.sections.get("epoch", time.time_ns())
     return replace(run, id=secrets.token_hex(16), epoch_ns=epoch)
 
 

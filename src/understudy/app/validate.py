@@ -4,10 +4,9 @@ import os.path
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol
 
 from msgspec import Struct, structs
 
@@ -33,8 +32,7 @@ from understudy.offline.validate.report import Options as Judging
 from understudy.offline.validate.report import Report
 from understudy.offline.walk import Event, walk
 from understudy.offline.waypoints import Waypoint, follow
-from understudy.ports.modes import TargetMode
-from understudy.registry import module_of
+from understudy.registry import module_of, modules
 from understudy.simulation.scenario import Config as Rules
 from understudy.units import MM
 
@@ -268,18 +266,15 @@ def in_mode(config: CellConfig, robot: str, mode: str) -> CellConfig:
     if not mode:
         return config
     given = config.robots[robot]
-    modules = [module_of("devices", kind) for kind in given.devices]
-    allowed = [mode for each in modules for mode in getattr(each, "OPERATION_MODES", ())]
-    modes = given.pick_place.modes
-    if modes is not None:
-        allowed = list(get_args(TargetMode))
+    devices = [module_of("devices", kind) for kind in given.devices]
+    allowed = [mode for each in devices for mode in getattr(each, "OPERATION_MODES", ())]
+    sections = given.sections
+    for _, _, module in modules("jobs"):
+        if in_mode := getattr(module, "in_mode", None):
+            allowed, sections = in_mode(sections, mode.upper(), allowed)
     if mode.upper() not in allowed:
         raise unknown("mode of operation", mode, allowed, key="--mode-of-operation")
-    if modes is None:
-        return config
-    starts = structs.replace(modes, start=mode.upper())
-    sections = structs.replace(given.pick_place, modes=starts)
-    changed = structs.replace(given, pick_place=sections)
+    changed = structs.replace(given, sections=sections)
     return replace(config, robots={**config.robots, robot: changed})
 
 
@@ -307,7 +302,8 @@ class OfflineJob(Protocol):
 
 def offline_jobs() -> dict[str, OfflineJob]:
     """The jobs that can be checked without running a cell, by their names on the command line."""
-    return {"pick-place": import_module("understudy.jobs.pick_place.build").offline_check()}
+    checks = ((n, getattr(module, "offline_check", None)) for _, n, module in modules("jobs"))
+    return {name.replace("_", "-"): check() for name, check in checks if check is not None}
 
 
 def _rules(config: CellConfig, scenario: str) -> Rules:

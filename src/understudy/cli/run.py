@@ -20,9 +20,11 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
+from understudy.app.build import with_options
 from understudy.app.live import Live, Options, files_folder, run_of
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
+from understudy.cli.job_options import job_options, takes_job_options
 from understudy.cli.leaving import EndOnSignals
 from understudy.cli.terminals import Terminals, terminals
 from understudy.cli.transcript import Transcript
@@ -31,7 +33,6 @@ from understudy.config import CellConfig, Hmi, load_config
 from understudy.config.files import read_program
 from understudy.config.shards import parse_shard, with_robots, with_shard
 from understudy.errors import ConfigError, Refused, unknown
-from understudy.jobs.pick_place.command_line import VisionOption
 from understudy.operator.robots import Robot
 from understudy.ports import Rate, Run
 from understudy.ports.hmi import Later
@@ -104,6 +105,7 @@ WithPage = Annotated[
 ]
 
 
+@takes_job_options
 def run(
     cell: CellName = "default",
     rate: RateText = None,
@@ -123,12 +125,11 @@ def run(
     robots: RobotCount = None,
     shard: ShardText = None,
     hmi: WithPage = None,
-    vision: VisionOption = None,
 ) -> None:
     """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
     log_to_stderr()
     config = _divided(load_config(cell, seed=seed), robots, shard)
-    config = config if vision is None else config.with_vision(vision)
+    config = with_options(config, job_options())
     pace = _rate(rate) if rate else config.simulation.simulation.default_time_scale
     this_run = run_of(config, pace)
     chat = _Log(log_file, _facts(cell, config, this_run)) if log_file else None

@@ -3,10 +3,9 @@
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from hashlib import sha256
-from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -16,11 +15,8 @@ from understudy.config.contents import contents
 from understudy.config.document import Document, Keys, parse
 from understudy.config.files import (
     ProgramFile,
-    find_calibration,
     find_cell,
     find_program,
-    name_of_cell,
-    path_beside,
     read_beside,
     read_model,
 )
@@ -36,7 +32,6 @@ from understudy.config.include import (
     with_pickplace,
     with_robots_key,
 )
-from understudy.config.job_sections import PickPlaceSections
 from understudy.config.limits import MOST_ROBOTS, MOST_ROWS
 from understudy.config.looks import check_looks
 from understudy.config.simulation_file import SimulationFile
@@ -45,16 +40,12 @@ from understudy.config.wires import read_wire, wire_keys
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
 from understudy.ports.access import is_loopback
-from understudy.ports.device import SizedByVision
-from understudy.ports.vision import VisionSource
-from understudy.registry import kinds, module_of, with_present_names
-from understudy.robots.mobile.config.fleet_keys import FleetKeys
-from understudy.sight.camera import CameraModel
+from understudy.ports.jobs import JobSections, check_sections, has_jobs, job_sections
+from understudy.registry import kinds, module_of, modules, with_present_names
 from understudy.simulation.scenario import Config as Scenario
 from understudy.simulation.workpieces.config import MOST_PARTS, WorkpieceConfig, WorkpieceRules
 from understudy.space.model.environment import Environment, EnvironmentConfig, Read
 from understudy.space.model.shapes import ReadMesh, mesh_from_bytes
-from understudy.vision.config import VisionConfig, camera_of, read_calibration
 from understudy.wire import tcp
 from understudy.wire.dial import Destination, Device, parse_place
 from understudy.wire.interface import Port, Wire
@@ -85,7 +76,6 @@ CONTROL_PORT = 5550
 STATE_PORT = 5562
 HMI_PORT = 8080
 
-FIRST_DAY = datetime(1970, 1, 1, tzinfo=UTC)
 PARTS_OF_EVERY_CELL = ("encounters", "engine", "environment", "parts", "scenario")
 
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
@@ -102,8 +92,8 @@ class FaceConfig(Struct, frozen=True):
 class RobotConfig(Struct, frozen=True):
     """A robot, the faces in front of it and the devices mounted on it, by their kinds.
 
-    `real`: the address of its REAL sibling. `program`: loaded when the cell starts. `pick_place`:
-    its pick & place job, pallet and modes, where it has any.
+    `real`: the address of its REAL sibling. `program`: loaded when the cell starts. `sections`: of
+    its jobs, by key.
     """
 
     kind: str
@@ -112,7 +102,7 @@ class RobotConfig(Struct, frozen=True):
     real: RealPlace | None = None
     devices: dict[str, Any] = {}
     program: ProgramFile | None = None
-    pick_place: PickPlaceSections = PickPlaceSections()
+    sections: dict[str, Any] = {}
 
 
 class DeviceConfig(Struct, frozen=True):
@@ -178,9 +168,6 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     collision: dict[str, Any] = {}
     visualization: dict[str, Any] = {}
     virtual_io: dict[str, Any] = {}
-    nats: dict[str, Any] | None = None
-    fleet: FleetKeys = FleetKeys()
-    epoch: str | None = None
 
 
 class RobotHead(Struct, frozen=True):
@@ -195,8 +182,8 @@ class RobotHead(Struct, frozen=True):
 @dataclass(frozen=True)
 class CellConfig:
     """The checked configuration of a cell. `group_wires`: of the endpoints that robots of a kind
-    share. `seed_given`: the seed is not that of the cell file. `warned`: robots whose missing
-    calibration file was reported; several parts of a cell ask for the same camera."""
+    share. `sections`: keys of the cell file that belong to capabilities. `seed_given`: the seed is
+    not that of the cell file."""
 
     name: str
     head: Head
@@ -205,9 +192,8 @@ class CellConfig:
     simulation: SimulationFile
     devices: dict[str, DeviceConfig] = field(default_factory=dict)
     group_wires: dict[str, Wire] = field(default_factory=dict)
-    epoch_ns: int | None = None
+    sections: dict[str, Any] = field(default_factory=dict)
     seed_given: bool = False
-    warned: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def endpoints(self) -> dict[str, Wire]:
         """Every endpoint of the robots' faces by its full name, with its wire."""
@@ -251,64 +237,6 @@ class CellConfig:
         there = self.environment()
         return self.workpiece_sequence(there).stage().environment if self.head.parts else there
 
-    def camera(self, robot: str) -> CameraModel:
-        """The camera of a robot with the section `vision`, with its calibration file read."""
-        vision = self.robots[robot].pick_place.vision or VisionConfig()
-        text, file = self._calibration(vision), vision.hand_eye_calibration_file
-        lacking = bool(file) and text is None and vision.camera_mm_deg is None
-        if lacking and robot not in self.warned:
-            self.warned.add(robot)
-            where = "flange" if vision.mount == "eye_in_hand" else "origin of the cell"
-            log.warning(
-                "%s: there is no file %s: its camera is taken to be at the %s; `understudy "
-                "calibrate hand-eye --cell %s --out %s` writes it, or give vision.camera_mm_deg",
-                *(robot, file, where, name_of_cell(self.document.file)),
-                Path(self.document.file).parent / file,
-            )
-        return self._camera(robot, vision, text)
-
-    def _camera(self, robot: str, vision: VisionConfig, text: str | None) -> CameraModel:
-        keys = ("robots", robot, "vision")
-        file = vision.hand_eye_calibration_file
-        found = None
-        if text is not None:
-            located = (*keys, "hand_eye_calibration_file")
-            found = self.document.at(located, read_calibration, text, file)
-        model: CameraModel = self.document.at(keys, camera_of, vision, found)
-        return model
-
-    def check_cameras(self) -> None:
-        """Raises ConfigError for a calibration file that does not fit its section `vision`, and for
-        a virtual camera that is to render more pixels than it may."""
-        for name, robot in self.robots.items():
-            if (vision := robot.pick_place.vision) is not None:
-                self._camera(name, vision, self._calibration(vision))
-                keys = ("robots", name, "vision")
-                for device in robot.devices.values():
-                    if isinstance(device, SizedByVision):
-                        size = vision.width_px, vision.height_px
-                        self.document.at(keys, device.check_size, *size)
-
-    def _calibration(self, vision: VisionConfig) -> str | None:
-        name = vision.hand_eye_calibration_file
-        return find_calibration(name, beside=self.document.file) if name else None
-
-    def with_vision(self, source: VisionSource) -> "CellConfig":
-        """All robots that look for parts see through the vision process, or through the simulated
-        parts themselves."""
-        if source == "process" and not any(each.pick_place.sees() for each in self.robots.values()):
-            raise ConfigError(
-                "no robot of this cell looks for parts, so there is nothing to ask the vision "
-                "process",
-                file=self.document.file,
-                allowed="a robot with the section `pickplace`, and a camera",
-            )
-        chosen = {
-            name: structs.replace(robot, pick_place=robot.pick_place.with_vision(source))
-            for name, robot in self.robots.items()
-        }
-        return replace(self, robots=chosen)
-
     def with_seed(self, seed: int) -> "CellConfig":
         head = structs.replace(self.head, seed=read(seed, Seed, "seed"))
         return replace(self, head=head, seed_given=True)
@@ -319,6 +247,26 @@ class CellConfig:
 
     def without_rules(self) -> "CellConfig":
         return replace(self, head=structs.replace(self.head, scenario=Scenario()))
+
+    def job_sections(self, robot: str) -> JobSections:
+        of = self.robots[robot]
+        return JobSections(robot, self.document.file, of.sections, devices=of.devices)
+
+    def _files(self, robot: str) -> dict[str, str | None]:
+        """Contents of the files that sections of jobs name, by the key of the section."""
+        found: dict[str, str | None] = {}
+        for _, _, module in modules("jobs"):
+            files = getattr(module, "files", None)
+            found |= files(self.job_sections(robot)) if files is not None else {}
+        return found
+
+    def _sections_in_digest(self) -> dict[str, Any]:
+        """The sections that the state of the cell depends on: addresses are not."""
+        return {
+            key: section
+            for key, section in self.sections.items()
+            if getattr(module_of("sections", key), "IN_DIGEST", True)
+        }
 
     @cached_property
     def digest(self) -> str:
@@ -337,17 +285,16 @@ class CellConfig:
                     robot.config,
                     {n: [f.kind, f.config, list(f.wires)] for n, f in robot.faces.items()},
                     robot.devices,
-                    *([] if robot.pick_place == PickPlaceSections() else [robot.pick_place]),
-                    *([self._calibration(vision)] if (vision := robot.pick_place.vision) else []),
+                    *([robot.sections, self._files(name)] if robot.sections else []),
                 ]
                 for name, robot in self.robots.items()
             },
             "devices": self.devices,
-            **({} if self.head.fleet == FleetKeys() else {"fleet": self.head.fleet}),
+            **self._sections_in_digest(),
             **({} if self.head.parts is None else {"parts": self.head.parts}),
             **({} if self.head.part_rules == WorkpieceRules() else {"rules": self.head.part_rules}),
             "files": contents((self.head.environment, self.robots, self.devices), self.read_file),
-        } | ({} if self.epoch_ns is None else {"epoch_ns": self.epoch_ns})
+        }
         plain = msgspec.to_builtins(parts, str_keys=True)
         return sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:16]
 
@@ -369,15 +316,15 @@ def read_config(text: str, file: str) -> CellConfig:
     if kind := included_kind(document):
         allowed = f"a cell file with the lines `include: {{{kind}: {file}}}` and `robots: …`"
         raise ConfigError(f"this is a {kind} file, not a cell file", file=file, allowed=allowed)
-    head: Head = document.at((), read, with_robots_key(document.value), Head)
+    body, sections = _divided(document, with_robots_key(document.value))
+    head: Head = document.at((), read, body, Head)
     for name, door in (("control", head.control), ("state", head.state)):
         document.at((name, "auth"), _check_auth, door)
-    epoch = document.at(("epoch",), epoch_ns, head.epoch)
     scenario = all_rules(document, head.include, head.scenario)
     environment = all_objects(document, head.include, head.environment)
     head = structs.replace(head, scenario=scenario, environment=environment)
-    sections = {name: getattr(head, name) for name in SimulationFile.__struct_fields__}
-    included = simulation_sections(document, head.include, sections)
+    simulation = {name: getattr(head, name) for name in SimulationFile.__struct_fields__}
+    included = simulation_sections(document, head.include, simulation)
     bodies = all_robots(document, head.include, head.robots)
     bodies = with_pickplace(document, head.include, bodies)
     document.at(("robots",), check_count, bodies)
@@ -389,7 +336,7 @@ def read_config(text: str, file: str) -> CellConfig:
         name: _robot(document, ("robots", name), with_present_names(body), included)
         for name, body in bodies.items()
     }
-    shared = document.at((), wires_of_groups, robots, head, document.file)
+    shared = document.at((), wires_of_groups, robots, sections, document.file)
     devices = {
         name: _device(document, ("devices", name), body) for name, body in head.devices.items()
     }
@@ -398,22 +345,31 @@ def read_config(text: str, file: str) -> CellConfig:
             problem = ConfigError("another part of the cell has this name; choose another")
             raise document.error(("devices", name), problem)
     stem = file.rsplit("/", 1)[-1].split(".", 1)[0]
-    config = CellConfig(stem, head, robots, document, included, devices, shared, epoch)
+    config = CellConfig(stem, head, robots, document, included, devices, shared, sections)
     document.at((), check_looks, document, head.parts or (), head.environment, robots)
-    config.check_cameras()
     return config
 
 
-def epoch_ns(text: str | None) -> int | None:
-    """The time of day at which simulated time begins, in nanoseconds since 1970."""
-    if text is None:
-        return None
-    try:
-        since = datetime.fromisoformat(text) - FIRST_DAY
-    except (ValueError, TypeError):
-        allowed = "a time with a time zone, as in 2026-01-01T00:00:00Z"
-        raise ConfigError("this does not fit", value=text, allowed=allowed) from None
-    return since // timedelta(microseconds=1) * 1000
+def _divided(document: Document, body: Any) -> tuple[Any, dict[str, Any]]:
+    """The keys of every cell, and the sections of capabilities, read."""
+    if not isinstance(body, Mapping):
+        return body, {}
+    known = kinds("sections")
+    for key in body:
+        if key not in known and key not in Head.__struct_fields__:
+            problem = unknown("key", str(key), (*Head.__struct_fields__, *known), key=str(key))
+            raise document.error((), problem)
+    sections = {
+        key: document.at((key,), _section, value, module_of("sections", key))
+        for key, value in body.items()
+        if key in known and value is not None
+    }
+    return {key: value for key, value in body.items() if key not in known}, sections
+
+
+def _section(value: Any, module: ModuleType) -> Any:
+    found = read(value, module.Config)
+    return module.parsed(found) if hasattr(module, "parsed") else found
 
 
 def _check_auth(door: LockedDoor) -> None:
@@ -433,7 +389,7 @@ def _robot(
     module = document.at((*keys, "kind"), module_of, "robots", head.kind)
     body = included.under(body, getattr(module, "SIMULATION_SECTIONS", ()))
     mounted = device_keys(module.Config)
-    jobs = getattr(module, "JOB_SECTIONS", ())
+    jobs = job_sections() if has_jobs(head.kind) else {}
     others = (*mounted, *jobs)
     own = document.at(keys, _rest, body, RobotHead.__struct_fields__, module.Config, others)
     config = document.at(keys, read, own, module.Config)
@@ -447,12 +403,15 @@ def _robot(
         for key, value in body.items()
         if key in mounted
     }
-    sections = {key: {} if value is None else value for key, value in body.items() if key in jobs}
-    pick_place = document.at(keys, read, sections, PickPlaceSections)
-    find = partial(path_beside, beside=document.file)
-    document.at(keys, pick_place.check_seeing, sections, find)
+    given = {key: {} if value is None else value for key, value in body.items() if key in jobs}
+    sections = {
+        key: document.at((*keys, key), read, value, jobs[key]) for key, value in given.items()
+    }
+    if sections:
+        of = JobSections(keys[-1], document.file, sections, given, devices)
+        document.at(keys, check_sections, of)
     program = _program(document, keys, head)
-    return RobotConfig(head.kind, config, faces, real, devices, program, pick_place)
+    return RobotConfig(head.kind, config, faces, real, devices, program, sections)
 
 
 def _program(document: Document, keys: Keys, head: RobotHead) -> ProgramFile | None:

@@ -1,15 +1,26 @@
 """The fields of a Config class, for forms: name, type, what is allowed, default."""
 
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
 import msgspec.inspect as shape
-from msgspec import NODEFAULT, Struct, to_builtins
+from msgspec import NODEFAULT, Meta, Struct, to_builtins
 
 from understudy.config.typed import describe
 
 IS_FILE = "file"
 """The `extra` of a key that names a file."""
 FieldType = Literal["number", "whole", "switch", "choice", "text", "value"]
+
+
+IS_FILE = "file"
+FileKey = Annotated[str, Meta(min_length=1, max_length=1024, extra={IS_FILE: True})]
+"""A key that names a file beside the cell file."""
+
+
+def file_keys(config: type[Struct]) -> Iterator[str]:
+    """The keys of a Config class that name files."""
+    return (each.name for each in fields_of(config) if each.file)
 
 
 class Field(Struct, frozen=True, omit_defaults=True):

@@ -56,11 +56,13 @@ def check_number(count: int, shards: int) -> None:
         )
 
 
-def wires_of_groups(robots: Mapping[str, OfKind], head: Any, cell_file: str) -> dict[str, Wire]:
-    """The wires of shared endpoints by name. ``head``: the keys of the cell file."""
+def wires_of_groups(
+    robots: Mapping[str, OfKind], sections: Mapping[str, Any], cell_file: str
+) -> dict[str, Wire]:
+    """The wires of shared endpoints by name. ``sections``: of the cell file."""
     wires: dict[str, Wire] = {}
     for kind, own in grouped(robots).items():
         wires |= module_of("robots", kind).group_wires(
-            own, head, lambda name: find_robot_file(name, beside=cell_file)
+            own, sections, lambda name: find_robot_file(name, beside=cell_file)
         )
     return wires

@@ -1,42 +1,34 @@
 """The files that a cell file includes, by their own keys and units."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from understudy.config.document import Document, parse
+from understudy.config.fields import file_keys
 from understudy.config.files import (
     find_robot_file,
     found_beside,
     path_from,
     read_text,
 )
-from understudy.config.job_sections import (
-    DEVICE_SECTIONS,
-    SECTIONS,
-    PickPlaceFile,
-    PickPlaceSections,
-    over,
-)
 from understudy.config.limits import MOST_ROWS
 from understudy.config.looks import check_objects
 from understudy.config.simulation_file import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
-from understudy.jobs.pick_place.config import SafetyConfig, check_sections
-from understudy.registry import module_of
-from understudy.robots.mobile.config.robot_file import read_robot_file
+from understudy.ports.jobs import JobSections, check_sections, job_sections
+from understudy.registry import kinds, module_of, modules
 from understudy.simulation.scenario import Config as Scenario
 from understudy.space.model.environment import EnvironmentConfig
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z", max_length=64)]
 """The name of a robot, a face or a device in a cell file."""
 FileName = Annotated[str, Meta(min_length=1, max_length=1024)]
-PICK_PLACE = "pickplace"
-CALIBRATION = "hand_eye_calibration_file"
-MOBILE = "mobile"
-"""The kind of the robots that have a robot_config.json."""
+SECTIONS_FILE = "pickplace"
+"""Key of `include` for files with the sections of a robot's jobs, and of the devices that they work
+with. The design document calls such a file pickplace.yaml."""
 
 
 class Include(Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,9 +47,9 @@ INCLUDED: dict[str, type[Struct]] = {
     "simulation": SimulationFile,
     "scenario": Scenario,
     "environment": EnvironmentConfig,
-    PICK_PLACE: PickPlaceFile,
 }
-"""The files that a cell file can include, by the key of `include`."""
+"""The files that a cell file can include, by the key of `include`; and files with sections of jobs
+(`SECTIONS_FILE`)."""
 
 
 def included_kind(document: Document) -> str:
@@ -65,16 +57,27 @@ def included_kind(document: Document) -> str:
     keys = set(document.value) if isinstance(document.value, dict) else set()
     if not keys or keys & {"robots", "include"}:
         return ""
-    fits = (k for k, config in INCLUDED.items() if keys <= set(config.__struct_fields__))
-    return next(fits, "")
+    for kind, config in INCLUDED.items():
+        if keys <= set(config.__struct_fields__):
+            return kind
+    return SECTIONS_FILE if keys <= {*job_sections(), *device_sections()} else ""
 
 
-def read_included(text: str, file: str) -> tuple[str, Struct] | None:
+def device_sections() -> list[str]:
+    """The kinds of devices that jobs work with: their keys can be in a file of sections, too."""
+    return [kind for kind, module in _devices() if getattr(module, "WITH_JOBS", False)]
+
+
+def _devices() -> Iterator[tuple[str, Any]]:
+    return ((kind, module_of("devices", kind)) for kind in kinds("devices"))
+
+
+def read_included(text: str, file: str) -> tuple[str, dict[str, Any] | Struct] | None:
     """The kind and content of a file that cell files include; None if it is a cell file."""
     document = parse(text, file)
     kind = included_kind(document)
-    if kind == PICK_PLACE:
-        read_sections(text, file)
+    if kind == SECTIONS_FILE:
+        return kind, read_sections(text, file)
     return (kind, document.at((), read, document.value, INCLUDED[kind])) if kind else None
 
 
@@ -165,44 +168,50 @@ def with_pickplace(
             raise document.error(("include", "pickplace"), unknown("robot", name, robots))
         text, path = _included_text(document, "pickplace", file)
         sections = read_sections(text, path)
-        merged[name] = over(robots[name], _seen_from(document.file, path, sections))
+        merged[name] = _over(robots[name], _seen_from(document.file, path, sections))
+    return merged
+
+
+def _over(own: Mapping[str, Any], file: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a robot, with the sections of the file below them."""
+    merged = dict(own)
+    for name, section in file.items():
+        mine = {} if own.get(name) is None else own[name]
+        merged[name] = {**(section or {}), **mine} if isinstance(mine, dict) else mine
     return merged
 
 
 def _seen_from(cell: str, file: str, sections: dict[str, Any]) -> dict[str, Any]:
-    """The sections of pickplace.yaml, with the file that they name as a path from the cell file."""
-    vision = sections.get("vision") or {}
-    name = vision.get(CALIBRATION, "")
-    if not name:
-        return sections
-    try:
-        path = path_from(cell, found_beside(file, name))
-    except ConfigError:  # a missing file is reported where it is needed
-        return sections
-    return sections | {"vision": vision | {CALIBRATION: path}}
+    """The sections of a file, with the files that they name as paths from the cell file."""
+    for key, kind in job_sections().items():
+        section = sections.get(key) or {}
+        for named in (name for name in file_keys(kind) if section.get(name)):
+            try:
+                path = path_from(cell, found_beside(file, section[named]))
+            except ConfigError:  # a missing file is reported where it is needed
+                continue
+            sections = sections | {key: section | {named: path}}
+    return sections
 
 
 def read_sections(text: str, file: str) -> dict[str, Any]:
-    """The sections of a pickplace.yaml, checked."""
+    """The sections of a file, checked."""
     document = parse(text, file)
     value = {key: {} if section is None else section for key, section in document.value.items()}
-    known = (*SECTIONS, *DEVICE_SECTIONS)
+    jobs, devices = job_sections(), device_sections()
     for key in value:
-        if key not in known:
-            raise document.error((), unknown("key", str(key), known, key=str(key)))
-    own = {key: section for key, section in value.items() if key in SECTIONS}
-    sections: PickPlaceSections = document.at((), read, own, PickPlaceSections)
-    document.at((), _check_together, sections, own)
-    for key in DEVICE_SECTIONS:
+        if key not in jobs and key not in devices:
+            raise document.error((), unknown("key", str(key), (*jobs, *devices), key=str(key)))
+    sections = {
+        key: document.at((key,), read, section, jobs[key])
+        for key, section in value.items()
+        if key in jobs
+    }
+    document.at((), check_sections, JobSections("", file, sections, value))
+    for key in devices:
         if key in value:
             document.at((key,), read, value[key], module_of("devices", key).Config)
     return value
-
-
-def _check_together(sections: PickPlaceSections, given: Mapping[str, Any]) -> None:
-    sections.check_seeing(given)
-    if sections.pickplace is not None:
-        check_sections(sections.pickplace, sections.safety or SafetyConfig())
 
 
 # ── robots ──────────────────────────────────────────────────────────────────────────────────────
@@ -220,14 +229,19 @@ def all_robots(
     """The cell's own robots, and those of the robot files it includes."""
     robots = dict(own)
     for number, name in enumerate(include.robots):
-        robot = document.at(("include", "robots", str(number)), _robot_id, document.file, name)
+        keys = ("include", "robots", str(number))
+        kind, robot = document.at(keys, _robot_in, document.file, name)
         if robot in robots:
             problem = ConfigError("the cell has a robot of this name already", value=robot)
-            raise document.error(("include", "robots", str(number)), problem)
-        robots[robot] = {"kind": MOBILE, "file": name}
+            raise document.error(keys, problem)
+        robots[robot] = {"kind": kind, "file": name}
     return robots
 
 
-def _robot_id(cell_file: str, name: str) -> str:
+def _robot_in(cell_file: str, name: str) -> tuple[str, str]:
+    """Kind and name of the robot that a file describes."""
     path, text = find_robot_file(name, beside=cell_file)
-    return read_robot_file(text, path).identity.robot_id
+    for _, kind, module in modules("robots"):
+        if name_in_file := getattr(module, "name_in_file", None):
+            return kind, name_in_file(text, path)
+    raise ConfigError("no kind of robot has files of its own", value=name)

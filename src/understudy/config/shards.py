@@ -12,6 +12,7 @@ from typing import NamedTuple
 from understudy.config.cell import CellConfig, RobotConfig
 from understudy.config.groups import check_number, is_group, wires_of_groups
 from understudy.errors import ConfigError
+from understudy.registry import module_of
 
 MOST_SHARDS = 10_000
 
@@ -86,20 +87,9 @@ def _without_faces(robot: RobotConfig) -> RobotConfig:
 def _with(
     config: CellConfig, robots: dict[str, RobotConfig], *, own_server: bool = True
 ) -> CellConfig:
-    head = config.head
-    keys = dict(head.nats or {})
-    if not own_server and not keys.get("servers"):
-        host, port = keys.pop("host", "127.0.0.1"), keys.pop("port", 4222)
-        if port == 0:
-            raise ConfigError("shards need a server at a known port", key="nats.port", value=0)
-        for key in ("store", "max_memory_mb", "max_file_mb", "sync"):
-            keys.pop(key, None)
-        keys["servers"] = [f"nats://{host}:{port}"]
-    wires = wires_of_groups(robots, head if own_server else _Keys(keys), config.document.file)
+    sections = config.sections
+    if not own_server:
+        for kind in {robot.kind for robot in robots.values() if is_group(robot.kind)}:
+            sections = module_of("robots", kind).sections_beside_first_shard(sections)
+    wires = wires_of_groups(robots, sections, config.document.file)
     return replace(config, robots=robots, group_wires=wires)
-
-
-class _Keys(NamedTuple):
-    """The key of the cell file that the wires of groups need."""
-
-    nats: dict[str, object]

@@ -101,7 +101,7 @@ def show_panel(browser: "Browser", name: str) -> None:
 
 
 def pages() -> tuple[Page, ...]:
-    """The pages of the registry, in the order of their tabs.
+    """The pages of the registry, in the order of their keys.
 
     A page from outside that shares a name, key or route with an earlier one is logged and left out.
     """
@@ -114,7 +114,12 @@ def pages() -> tuple[Page, ...]:
             log.error("the page %s is left out: it shares %s with %s", page.name, shared[0], first)
             continue
         found |= dict.fromkeys(own, page)
-    return tuple(dict.fromkeys(found.values()))
+    return tuple(sorted(dict.fromkeys(found.values()), key=_place_of_tab))
+
+
+def _place_of_tab(page: Page) -> tuple[int, str]:
+    """Pages stand in the order of their keys, F10 after F9."""
+    return len(page.key), page.key
 
 
 def pages_for(commands: Collection[str]) -> tuple[Page, ...]:

@@ -18,13 +18,14 @@ from understudy.config import CellConfig
 from understudy.config.cell import RealPlace
 from understudy.errors import ConfigError, Refused
 from understudy.operator.events import EventLog, EventSources
-from understudy.operator.real_jobs import real_jobs
 from understudy.operator.robots import OfRobot, Robot, Robots, Side
 from understudy.operator.table import Command
 from understudy.ports import Component
+from understudy.ports.jobs import JobSite, build_jobs
 from understudy.ports.modes import ObeysModes
 from understudy.ports.operation import Jog, RealClient
 from understudy.registry import kinds, module_of
+from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
 from understudy.wire.asking import AskingWire
 from understudy.wire.dial import Destination, Dial
@@ -81,7 +82,7 @@ def connection_to(config: CellConfig, robot: Robot, place: RealPlace) -> RealCon
     components: dict[str, Component] = {robot.name: client.driver}
     if client.program is not None:
         components[f"{robot.name}.program"] = client.program
-    jobs = real_jobs(config, robot.name, client.job_arm)
+    jobs = _real_jobs(config, robot, client)
     if not isinstance(jobs, Refused):
         components |= {f"{robot.name}.{kind}": component for kind, component in jobs.items()}
     cell = Cell("real", digest="", components=components, faces={})
@@ -89,6 +90,30 @@ def connection_to(config: CellConfig, robot: Robot, place: RealPlace) -> RealCon
     side = Side(client.driver, client.actions, pump, client.program, jobs)
     asking = tuple(AskingWire(component, pump) for component in cell.asking().values())
     return RealConnection(client, side, Dial(client.driver, place, pump), pump, asking)
+
+
+def _real_jobs(
+    config: CellConfig, robot: Robot, client: RealClient
+) -> dict[str, Component] | Refused:
+    """The jobs of a REAL robot, by kind; or why it has none."""
+    arm = client.job_arm
+    if arm is None:
+        return {}
+    rules = scenario.build(scenario.Config(), config.head.seed)
+    site = JobSite(
+        robot.name,
+        config.document.file,
+        config.robots[robot.name].sections,
+        client.driver,
+        lambda: arm,
+        rules,
+        log.warning,
+        real=True,
+    )
+    try:
+        return build_jobs(site)
+    except ConfigError as problem:
+        return Refused(problem.problem)
 
 
 def _real_client(kind: str) -> Callable[..., RealClient] | None:

@@ -68,6 +68,7 @@ class Settles(Protocol):
     def on_process(self, listener: Callable[[int], None]) -> None: ...
 
 
+@runtime_checkable
 class ToolsInHand(Protocol):
     """The tools of a robot, as a changeover needs them."""
 

@@ -6,7 +6,7 @@ forces N. Poses of the tool, of the camera and of parts are those of the cell.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -162,6 +162,7 @@ class GripperStatus(Struct, frozen=True):
     error: str = ""
 
 
+@runtime_checkable
 class Gripper(Protocol):
     """A gripper, simulated or REAL. A ticket ends with None (done) or with a refusal."""
 

@@ -4,7 +4,7 @@ Every call returns at once. Lengths are metres, angles rad, times ns.
 """
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -19,13 +19,17 @@ VisionSource = Literal["ground_truth", "process"]
 class VisionUse(Struct, frozen=True):
     """How a job uses the vision of its robot.
 
-    `latency`: from a picture to its result, where time does not run by itself. `timeout`: after
-    which a question without an answer is lost. `points`: results have points of the depth image.
+    `name`: of the component. `latency`: from a picture to its result, where time does not run by
+    itself. `timeout`: after which a question without an answer is lost. `points`: results have
+    points of the depth image. `pictures`: the job looks at pictures itself, so that knowing where
+    the workpieces are is not enough.
     """
 
+    name: str
     latency: int
     timeout: int
     points: bool = False
+    pictures: bool = False
 
 
 class DetectedObject(Struct, frozen=True):
@@ -57,6 +61,7 @@ class VisionResult(Struct, frozen=True):
 ResultListener = Callable[[Ticket, VisionResult | Refused, int], None]
 
 
+@runtime_checkable
 class Vision(Protocol):
     """A camera with its detectors, simulated or REAL. `takes_pictures`: False for vision that knows
     where the simulated parts are."""

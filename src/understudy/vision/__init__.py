@@ -1,1 +1,71 @@
-"""The vision process: it takes pictures, finds objects in them, and answers over ZeroMQ."""
+"""Vision: the section `vision` of a robot, vision for its jobs, the process with its cameras."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from understudy.config.files import find_calibration, path_beside
+from understudy.errors import located_at
+from understudy.ports import Component
+from understudy.ports.device import SizedByVision
+from understudy.ports.jobs import JobSections, JobSite
+from understudy.ports.vision import VisionSource
+from understudy.vision.config import VisionConfig
+
+if TYPE_CHECKING:
+    from understudy.config import CellConfig
+    from understudy.simulation.cell import Cell
+
+VISION = "vision"
+SECTIONS = {VISION: VisionConfig}
+
+
+def build(site: JobSite) -> dict[str, Component]:
+    """Vision is built for the jobs that need it: see `provide`."""
+    return {}
+
+
+def provide(site: JobSite, kind: type, need: Any) -> Any:
+    from understudy.vision.assembly import PROVIDES
+
+    return PROVIDES[kind](site, need) if kind in PROVIDES else None
+
+
+def check(robot: JobSections) -> None:
+    """Raises ConfigError for a camera, detectors or a calibration with which nothing is seen."""
+    section: VisionConfig | None = robot.sections.get(VISION)
+    if section is None:
+        return
+    from understudy.vision.assembly import camera_of_section
+
+    with located_at(VISION):
+        section.check_in_file(robot.given[VISION], partial(path_beside, beside=robot.file))
+        camera_of_section(section, calibration_text(section, robot.file))
+        for device in robot.devices.values():
+            if isinstance(device, SizedByVision):
+                device.check_size(section.width_px, section.height_px)
+
+
+def files(robot: JobSections) -> dict[str, str | None]:
+    section: VisionConfig | None = robot.sections.get(VISION)
+    return {} if section is None else {VISION: calibration_text(section, robot.file)}
+
+
+def calibration_text(section: VisionConfig, file: str) -> str | None:
+    """The text of the calibration file; None if there is none, or no such file."""
+    name = section.hand_eye_calibration_file
+    return find_calibration(name, beside=file) if name else None
+
+
+def answer_questions(cell: "Cell", config: "CellConfig") -> None:
+    from understudy.vision.in_process import answer_in_process
+
+    answer_in_process(cell, config)
+
+
+def _with_source(config: "CellConfig", source: VisionSource) -> "CellConfig":
+    from understudy.vision.assembly import with_source
+
+    return with_source(config, source)
+
+
+OPTIONS = {VISION: _with_source}

@@ -11,6 +11,7 @@ from understudy.app.live import Live
 from understudy.config import CellConfig
 from understudy.config.files import name_of_cell
 from understudy.errors import ConfigError, located_at
+from understudy.vision.assembly import section_in_use
 from understudy.vision.config import VisionConfig
 from understudy.vision.detector_config import require_opencv
 from understudy.wire.child_process import ChildProcess, Program
@@ -104,7 +105,7 @@ class VisionProcesses:
         self._live = live
         self._all: list[VisionProcess] = []
         for name, robot in live.config.robots.items():
-            vision = robot.pick_place.sees()
+            vision = section_in_use(robot.sections)
             if vision is not None and vision.source == "process" and vision.start:
                 with located_at(f"robots.{name}.vision"):
                     require_opencv()

@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.config.document import parse
+from understudy.config.fields import IS_FILE
 from understudy.config.position import PoseMmDeg
 from understudy.config.typed import read
 from understudy.errors import ConfigError, located_at
@@ -43,7 +44,7 @@ class VisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     camera_address: str = "tcp://127.0.0.1:5570"
-    hand_eye_calibration_file: Annotated[str, Meta(max_length=1024)] = ""
+    hand_eye_calibration_file: Annotated[str, Meta(max_length=1024, extra={IS_FILE: True})] = ""
     source: VisionSource = "ground_truth"
     mount: Literal["eye_in_hand", "eye_to_hand"] = "eye_in_hand"
     camera_mm_deg: PoseMmDeg | None = None
@@ -78,16 +79,13 @@ class VisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
         self.check_camera()
         check_detectors(self.detectors)
 
-    def check_in_file(self, given: Mapping[str, Any], find: FindFile, *, calibrates: bool) -> None:
+    def check_in_file(self, given: Mapping[str, Any], find: FindFile) -> None:
         """Raises ConfigError for a camera or detectors with which nothing can be seen. ``given``:
-        the section as the file has it; ``calibrates``: the robot has a hand-eye calibration, which
-        always asks the process; ``find``: finds the files of detectors."""
-        by_process = self.source == "process"
-        if by_process or calibrates:
-            self.check_address()
-            self.check_camera()
+        the section as the file has it; ``find``: finds the files of detectors."""
+        self.check_address()
+        self.check_camera()
         # Without the key a calibration needs none, and `understudy vision` has its own.
-        if by_process and "detectors" in given:
+        if self.source == "process" and "detectors" in given:
             check_detectors(self.detectors)
             check_files(self.detectors, find)
 

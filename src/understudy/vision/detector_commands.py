@@ -13,6 +13,7 @@ from understudy.operator.jobs import OfJob
 from understudy.operator.robots import Robots
 from understudy.operator.table import Command
 from understudy.registry import modules
+from understudy.vision.assembly import section_in_use
 from understudy.vision.detector_config import DetectorTables, plain
 
 
@@ -38,7 +39,7 @@ class DetectorCommands:
     """For the robots with a section `vision`, or a job that uses one."""
 
     def __init__(self, config: CellConfig, robots: Robots) -> None:
-        sections = {name: robot.pick_place.sees() for name, robot in config.robots.items()}
+        sections = {name: section_in_use(robot.sections) for name, robot in config.robots.items()}
         self._sections = {name: each for name, each in sections.items() if each is not None}
         self._robots = robots
 

@@ -12,7 +12,10 @@ from understudy.config import CellConfig
 from understudy.errors import located_at
 from understudy.sight.frame import Frame
 from understudy.simulation.cell import Cell, Responder
+from understudy.vision.assembly import camera_of_robot, section_in_use
+from understudy.vision.bridge import ProcessVision
 from understudy.vision.cameras import open_camera
+from understudy.vision.config import VisionConfig
 from understudy.vision.detector_config import (
     DetectorChoice,
     build_detectors,
@@ -20,7 +23,6 @@ from understudy.vision.detector_config import (
 )
 from understudy.vision.interface import CameraError, CameraSource, Shot
 
-ASKING = ("vision", "hand_eye_vision")
 CAMERA = "camera"
 
 
@@ -57,9 +59,8 @@ class CameraOfCell:
 def answer_in_process(cell: Cell, config: CellConfig) -> None:
     """Parts of the cell that ask a vision process are answered in this one."""
     for name in cell.asking():
-        robot, _, part = name.partition(".")
-        if part in ASKING:
-            cell.answer_questions(name, _responder(cell, config, robot))
+        if isinstance(cell.components[name], ProcessVision):
+            cell.answer_questions(name, _responder(cell, config, name.partition(".")[0]))
 
 
 def _responder(cell: Cell, config: CellConfig, robot: str) -> Responder:
@@ -78,8 +79,8 @@ def _handler(cell: Cell, config: CellConfig, robot: str) -> Responder:
     require_opencv()
     from understudy.vision.server import Eye, Named, VisionServer
 
-    section, model = config.robots[robot].pick_place.sees(), config.camera(robot)
-    assert section is not None
+    section = section_in_use(config.robots[robot].sections) or VisionConfig()
+    model = camera_of_robot(robot, section, config.document.file)
     with located_at(f"robots.{robot}.vision"):
         rows = build_detectors(section.detectors, config.read_beside)
     eye = Eye(model.mount, model.at, model.lens)

@@ -9,18 +9,16 @@ A module of the table DETECTORS offers `Config`, the keys of the detector in a f
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import Protocol
 
-from msgspec import Meta
-
-from understudy.config.fields import IS_FILE
+from understudy.config.fields import FileKey
 from understudy.sight.frame import Frame
 from understudy.sight.lens import Lens
 from understudy.space.transform import Array
 
 ReadFile = Callable[[str], bytes]
 """A file that a configuration names → its bytes."""
-FileName = Annotated[str, Meta(min_length=1, max_length=1024, extra={IS_FILE: True})]
+FileName = FileKey
 """A key of a detector that names a file for `read_file`. Detectors that a request brings may name
 the files of the configuration only."""
 

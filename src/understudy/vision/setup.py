@@ -14,6 +14,8 @@ from understudy.errors import ConfigError, unknown
 from understudy.sight.calibration_file import Calibration
 from understudy.sight.camera import CameraModel
 from understudy.sight.lens import Lens
+from understudy.vision import VISION
+from understudy.vision.assembly import camera_of_robot, section_in_use
 from understudy.vision.cameras import open_camera
 from understudy.vision.config import VisionConfig, camera_of, read_calibration
 from understudy.vision.detector_config import DetectorChoice, build_detectors
@@ -72,11 +74,11 @@ def setup_of_cell(config: CellConfig, robot: str = "", camera: str = "") -> Visi
     name = robot or _robot_with_vision(config)
     if name not in config.robots:
         raise unknown("robot", name, config.robots, key="--robot")
-    section = config.robots[name].pick_place.vision or VisionConfig()
+    section = config.robots[name].sections.get(VISION) or VisionConfig()
     config.document.at(("robots", name, "vision"), section.check_address)
     return VisionSetup(
         camera=camera or section.camera or _virtual_camera(config, name),
-        eye=_eye(config.camera(name)),
+        eye=_eye(camera_of_robot(name, section, config.document.file)),
         detectors=section.detectors or MARKERS,
         where=section.camera_address,
         read_file=config.read_beside,
@@ -114,8 +116,8 @@ def setup_of_file(file: Path, camera: str = "") -> VisionSetup:
 
 
 def _robot_with_vision(config: CellConfig) -> str:
-    names = [name for name, robot in config.robots.items() if robot.pick_place.vision]
-    names = names or [name for name, robot in config.robots.items() if robot.pick_place.sees()]
+    names = [name for name, robot in config.robots.items() if VISION in robot.sections]
+    names = names or [n for n, robot in config.robots.items() if section_in_use(robot.sections)]
     if not names:
         raise ConfigError("no robot of this cell has the section `vision`")
     if len(names) != 1:

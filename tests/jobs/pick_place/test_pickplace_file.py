@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.vision.camera_in import camera_in
 
-from understudy.app.build import build_cell
+from understudy.app.build import build_cell, with_options
 from understudy.cli.check import check
 from understudy.config import CellConfig, load_config
 from understudy.errors import ConfigError
@@ -35,18 +36,19 @@ def loaded(folder: Path, text: str = PICKPLACE, more: str = "") -> CellConfig:
 
 def test_every_key_of_the_document_is_read(tmp_path: Path) -> None:
     config = loaded(tmp_path)
-    found = config.robots["g60"].pick_place
-    assert found.pickplace is not None
-    assert found.pickplace.scan_position.pose()[:3] == pytest.approx((0.4, 0.0, 0.5))
-    assert found.pickplace.place_position.pose()[:3] == pytest.approx((0.6, -0.2, 0.1))
-    assert found.pickplace.max_scan_retries == 5
-    assert found.pallet is not None
-    assert (found.pallet.rows, found.pallet.layers, found.pallet.pattern) == (4, 2, "SNAKE")
-    assert found.vision is not None
-    assert found.vision.camera_address == "tcp://127.0.0.1:5570"
+    found = config.robots["g60"].sections
+    assert found["pickplace"].scan_position.pose()[:3] == pytest.approx((0.4, 0.0, 0.5))
+    assert found["pickplace"].place_position.pose()[:3] == pytest.approx((0.6, -0.2, 0.1))
+    assert found["pickplace"].max_scan_retries == 5
+    assert (found["pallet"].rows, found["pallet"].layers, found["pallet"].pattern) == (
+        4,
+        2,
+        "SNAKE",
+    )
+    assert found["vision"].camera_address == "tcp://127.0.0.1:5570"
     assert config.robots["g60"].devices["gripper"].type == "PNEUMATIC_2FINGER"
-    assert found.safety is None
-    assert found.modes is None
+    assert "safety" not in found
+    assert "modes" not in found
 
 
 def test_the_same_sections_can_be_keys_of_the_robot(tmp_path: Path) -> None:
@@ -55,18 +57,16 @@ def test_the_same_sections_can_be_keys_of_the_robot(tmp_path: Path) -> None:
     lines = "".join(f"    {line}\n" for line in PICKPLACE.splitlines())
     cell.write_text("robots:\n  g60:\n    kind: arm\n" + lines)
     robot = load_config(str(cell)).robots["g60"]
-    assert robot.pick_place.pallet == included.pick_place.pallet
-    assert robot.pick_place.pickplace == included.pick_place.pickplace
+    assert robot.sections["pallet"] == included.sections["pallet"]
+    assert robot.sections["pickplace"] == included.sections["pickplace"]
     assert robot.devices == included.devices
 
 
 def test_keys_of_the_robot_go_over_those_of_the_file(tmp_path: Path) -> None:
     config = loaded(tmp_path, more=", pallet: {layers: 1}, modes: {start: PICKPLACE}")
-    found = config.robots["g60"].pick_place
-    assert found.pallet is not None
-    assert found.modes is not None
-    assert (found.pallet.layers, found.pallet.rows) == (1, 4)
-    assert found.modes.start == "PICKPLACE"
+    found = config.robots["g60"].sections
+    assert (found["pallet"].layers, found["pallet"].rows) == (1, 4)
+    assert found["modes"].start == "PICKPLACE"
 
 
 @pytest.mark.parametrize("at", ["config", "."])
@@ -78,8 +78,7 @@ def test_files_are_found_beside_the_file_or_in_the_folder_above(tmp_path: Path, 
     cell = tmp_path / "cells" / "cell.yaml"
     cell.parent.mkdir()
     cell.write_text(cell_text(f"../project/{at}/pickplace.yaml"))
-    vision = load_config(str(cell)).robots["g60"].pick_place.vision
-    assert vision is not None
+    vision = load_config(str(cell)).robots["g60"].sections["vision"]
     found = cell.parent / vision.hand_eye_calibration_file
     assert found.resolve() == (below / at / "hand_eye_calib.yaml").resolve()
 
@@ -88,10 +87,10 @@ def test_a_missing_calibration_file_is_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = loaded(tmp_path)
-    config.camera("g60")
+    camera_in(config)
     assert not caplog.records
     (tmp_path / "config" / "hand_eye_calib.yaml").unlink()
-    load_config(config.document.file).camera("g60")
+    camera_in(load_config(config.document.file))
     assert "there is no file" in caplog.text
     assert "hand_eye_calib.yaml: its camera is taken to be at the flange" in caplog.text
 
@@ -157,8 +156,7 @@ def test_check_reads_the_file_alone_and_in_a_cell(
 
 def test_empty_sections_have_their_defaults(tmp_path: Path) -> None:
     found = loaded(tmp_path, "pickplace:\ngripper:\npallet:\n").robots["g60"]
-    assert found.pick_place.pallet is not None
-    assert found.pick_place.pallet.layers == 3
+    assert found.sections["pallet"].layers == 3
     build_cell(load_config(str(tmp_path / "cell.yaml")))
 
 
@@ -217,6 +215,6 @@ def test_the_stricter_of_two_keys_counts(tmp_path: Path) -> None:
 
 def test_the_vision_process_has_no_use_in_a_cell_that_looks_for_nothing() -> None:
     config = load_config("g60_welding")
-    assert config.with_vision("ground_truth").robots == config.robots
+    assert with_options(config, {"vision": "ground_truth"}).robots == config.robots
     with pytest.raises(ConfigError, match=r"g60_welding.yaml.* no robot of this cell looks for"):
-        config.with_vision("process")
+        with_options(config, {"vision": "process"})

@@ -21,7 +21,7 @@ class Warehouse:
 
     def __init__(self, cell: str = "fleet") -> None:
         config = load_config(cell)
-        self.markers = config.head.fleet.markers
+        self.markers = config.sections["fleet"].markers
         self._cell = InProcessCell(build_cell(config))
         self._client = self._cell.connect("nats")
         self.log: list[tuple[str, dict[str, Any]]] = []

@@ -20,6 +20,8 @@ Millimetres = Annotated[float, Meta(ge=0, le=1000)]
 Pin = Annotated[int, Meta(ge=0, lt=32)]
 Channel = Annotated[int, Meta(ge=0, lt=8)]
 USES_WORKPIECES = True
+WITH_JOBS = True
+"""Its key can be in a file with the sections of jobs."""
 
 
 # ── settings ──

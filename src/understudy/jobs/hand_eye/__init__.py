@@ -1,1 +1,38 @@
-"""Hand-eye calibration as a job of an arm, simulated or REAL."""
+"""The hand-eye calibration of a robot's camera as a job, its commands, page and command line."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from understudy.errors import located_at
+from understudy.jobs.hand_eye.config import HandEyeConfig
+from understudy.ports import Component
+from understudy.ports.jobs import JobSections, JobSite
+from understudy.ports.pick_place import JobArm
+from understudy.ports.vision import Vision
+
+HAND_EYE = "hand_eye"
+SECTIONS = {HAND_EYE: HandEyeConfig}
+
+
+def needs(sections: Mapping[str, Any]) -> tuple[type, ...]:
+    return (JobArm, Vision) if HAND_EYE in sections else ()
+
+
+def check(robot: JobSections) -> None:
+    section: HandEyeConfig | None = robot.sections.get(HAND_EYE)
+    if section is not None:
+        with located_at(f"{HAND_EYE}.target"):
+            section.target.check()
+
+
+def build(site: JobSite) -> dict[str, Component]:
+    """`hand_eye_motion`, `hand_eye`, and the vision that it asks if no other job of the robot has
+    one that takes pictures."""
+    if HAND_EYE not in site.sections:
+        return {}
+    from understudy.jobs.hand_eye.assembly import hand_eye_components
+
+    return hand_eye_components(site)
+
+
+build_real = build

@@ -6,12 +6,11 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.config.position import Position
-from understudy.ports.vision import VisionUse
 from understudy.sight.bundle import Noise
 from understudy.sight.calibrator import CORNER_NOISE, ENOUGH_POSES, USUAL_ROBOT
 from understudy.sight.targets import CalibrationTarget
 from understudy.space.transform import Array
-from understudy.units import DEG, MM, NS_PER_MS, nanoseconds
+from understudy.units import DEG, MM
 
 Method = Literal["tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis"]
 MOST_POSES = 100
@@ -51,10 +50,6 @@ class HandEyeConfig(Struct, frozen=True, forbid_unknown_fields=True):
         if self.robot_error_deg is not None:
             turn = self.robot_error_deg * DEG * per_axis
         return Noise(CORNER_NOISE, shift, turn)
-
-    def vision_use(self) -> VisionUse:
-        """How the calibration uses the vision of its robot."""
-        return VisionUse(nanoseconds(self.latency_s), round(self.timeout_ms * NS_PER_MS))
 
     def target_outline(self) -> Array:
         """The corners of the target's paper in its own frame, (4, 3)."""

@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from understudy.errors import Refused
-from understudy.ports import Ticket
+from understudy.ports import Component, Ticket
 from understudy.ports.pick_place import ArmMotion, JobArm
 from understudy.sight.camera import CameraModel
 
 Reply = Callable[[Ticket, dict[str, Any] | Refused, int], None]
 
 
-class CalibrationVision(Protocol):
+@runtime_checkable
+class CalibrationVision(Component, Protocol):
     """The vision process, as far as a calibration needs it. `model`: the camera as the cell file
     has it, from which the poses are planned."""
 

@@ -9,11 +9,11 @@ from understudy.app.build import build_cell
 from understudy.config import CellConfig
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused, unknown
+from understudy.jobs.hand_eye import HAND_EYE
 from understudy.jobs.hand_eye.config import HandEyeConfig
 from understudy.units import nanoseconds, seconds
 from understudy.wire.exchange import InProcessCell
 
-JOB = "hand_eye"
 COMPUTED = ("DONE", "CHECK_FAILED")
 """States at the end of a run that has a result."""
 
@@ -33,7 +33,7 @@ class Calibrated:
 
 def chosen_robot(config: CellConfig, robot: str) -> str:
     """The robot to be calibrated: this one, or the only one with the section `hand_eye`."""
-    able = [name for name, each in config.robots.items() if each.pick_place.hand_eye is not None]
+    able = [name for name, each in config.robots.items() if HAND_EYE in each.sections]
     if robot and robot not in able:
         raise unknown("robot with the section `hand_eye`", robot, able, key="--robot")
     if not robot and len(able) != 1:
@@ -47,11 +47,11 @@ def chosen_robot(config: CellConfig, robot: str) -> str:
 def with_hand_eye(config: CellConfig, robot: str, **changed: Any) -> CellConfig:
     """Other keys of the section `hand_eye` of a robot; None: as in the file."""
     given = config.robots[robot]
-    section = given.pick_place.hand_eye or HandEyeConfig()
+    section = given.sections.get(HAND_EYE) or HandEyeConfig()
     keys = {key: value for key, value in changed.items() if value is not None}
     checked = read(to_builtins(section) | to_builtins(keys), HandEyeConfig, "hand_eye")
-    sections = structs.replace(given.pick_place, hand_eye=checked)
-    robots = {**config.robots, robot: structs.replace(given, pick_place=sections)}
+    sections = {**given.sections, HAND_EYE: checked}
+    robots = {**config.robots, robot: structs.replace(given, sections=sections)}
     return replace(config, robots=robots)
 
 
@@ -62,7 +62,7 @@ def calibrate_headless(
     there is a file also if the check fails."""
     built = build_cell(config)
     cell, parts = InProcessCell(built), dict[str, Any](built.components)
-    arm, job = parts[robot], parts[f"{robot}.{JOB}"]
+    arm, job = parts[robot], parts[f"{robot}.{HAND_EYE}"]
     for refused in (arm.connect(built.now), arm.enable(built.now), job.start(built.now)):
         if refused is not None:
             return Refused(refused.reason, refused.code)

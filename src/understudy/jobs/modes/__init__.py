@@ -1,1 +1,47 @@
 """Modes of operation of a robot, and the changeover between them."""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from msgspec import structs
+
+from understudy.jobs.modes.config import ModesConfig
+from understudy.ports import Component
+from understudy.ports.jobs import JobSite, WorkTool
+from understudy.ports.modes import TargetMode
+
+MODES = "modes"
+SECTIONS = {MODES: ModesConfig}
+
+
+def provide(site: JobSite, kind: type, need: Any) -> Any:
+    """The tool of the mode PICKPLACE, for jobs that work with it."""
+    if kind is not WorkTool or MODES not in site.sections:
+        return None
+    return WorkTool(site.sections[MODES].tools.get("PICKPLACE"))
+
+
+def in_mode(
+    sections: Mapping[str, Any], mode: str, allowed: list[str]
+) -> tuple[list[str], dict[str, Any]]:
+    """The modes that a robot has, and its sections with the cell starting in one of them."""
+    modes: ModesConfig | None = sections.get(MODES)
+    if modes is None:
+        return allowed, dict(sections)
+    known = list(get_args(TargetMode))
+    changed = {MODES: structs.replace(modes, start=mode)} if mode in known else {}
+    return known, {**sections, **changed}
+
+
+def mode_at_start(sections: Mapping[str, Any]) -> TargetMode | None:
+    modes: ModesConfig | None = sections.get(MODES)
+    return None if modes is None else modes.start
+
+
+def build(site: JobSite) -> dict[str, Component]:
+    """`modes_motion` and `modes`."""
+    if MODES not in site.sections:
+        return {}
+    from understudy.jobs.modes.assembly import mode_components
+
+    return mode_components(site)

@@ -1,1 +1,51 @@
-"""The pick & place job: cycle, safety and its wiring in a cell."""
+"""The pick & place job: cycle, pallet, safety, commands, page, command line, offline check."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from understudy.jobs.pick_place.config import (
+    CycleConfig,
+    PalletConfig,
+    SafetyConfig,
+    check_sections,
+)
+from understudy.ports import Component
+from understudy.ports.jobs import JobSections, JobSite
+from understudy.ports.pick_place import Gripper, JobArm
+from understudy.ports.vision import Vision
+
+if TYPE_CHECKING:
+    from understudy.app.validate import OfflineJob
+
+CYCLE, SAFETY, PALLET = "pickplace", "safety", "pallet"
+SECTIONS = {CYCLE: CycleConfig, SAFETY: SafetyConfig, PALLET: PalletConfig}
+
+
+def needs(sections: Mapping[str, Any]) -> tuple[type, ...]:
+    cycle: CycleConfig | None = sections.get(CYCLE)
+    if cycle is None:
+        return ()
+    return (JobArm, Gripper, Vision) if cycle.source == "vision" else (JobArm, Gripper)
+
+
+def check(robot: JobSections) -> None:
+    cycle: CycleConfig | None = robot.sections.get(CYCLE)
+    if cycle is not None:
+        check_sections(cycle, robot.sections.get(SAFETY) or SafetyConfig())
+
+
+def build(site: JobSite) -> dict[str, Component]:
+    """`motion`, `vision`, `pallet`, `source_pallet` and `pick_place`, those that the sections ask
+    for; only the pallet without the section `pickplace`."""
+    if CYCLE not in site.sections and PALLET not in site.sections:
+        return {}
+    from understudy.jobs.pick_place.assembly import pick_place_components
+
+    return pick_place_components(site)
+
+
+def offline_check() -> "OfflineJob":
+    """The check of the job without running its cell, for `understudy validate`."""
+    from understudy.jobs.pick_place import offline
+
+    return offline

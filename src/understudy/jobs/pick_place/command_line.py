@@ -14,11 +14,11 @@ from rich.table import Table
 from understudy.app.control_client import result_of
 from understudy.app.ready_file import Ready, printable
 from understudy.cli.job_client import ask_job, fail, warn_if_time_stands
+from understudy.cli.job_options import job_options, takes_job_options
 from understudy.cli.status import OneReadyOption, one_cell
 from understudy.cli.warm import announce
 from understudy.errors import ConfigError, Refused
 from understudy.ports.pick_place import GOOD_ENDS
-from understudy.ports.vision import VisionSource
 
 if TYPE_CHECKING:
     from understudy.jobs.pick_place.headless import Summary
@@ -38,17 +38,11 @@ RobotOption = Annotated[
 RunningOption = Annotated[
     str, typer.Option("--running", metavar="NAME", help="name or process id of a running cell")
 ]
-VisionOption = Annotated[
-    VisionSource | None,
-    typer.Option(
-        help="where detections come from: `process` looks at rendered pictures, `ground_truth` "
-        "knows the parts; default: as in the cell file"
-    ),
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
 
 
 @pick_place.command()
+@takes_job_options
 def run(
     cell: Annotated[
         str, typer.Option(help="cell to run headless, at full speed; default: the running cell")
@@ -59,7 +53,6 @@ def run(
     most_s: Annotated[
         float, typer.Option(min=0.001, max=1e6, help="simulated seconds of a headless run, at most")
     ] = 3600.0,
-    vision: VisionOption = None,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="start the job of a running cell, and leave")
     ] = False,
@@ -74,10 +67,12 @@ def run(
     if cycles == 0:
         raise ConfigError("--cycles", value=cycles, allowed="1 and more, or -1")
     if cell:
-        _run_headless(cell, robot, cycles, seed, most_s, vision, as_json)
+        _run_headless(cell, robot, cycles, seed, most_s, as_json)
         return
-    if vision is not None:
-        raise ConfigError("--vision is for a headless run", allowed="--cell CELL --vision …")
+    for name, value in job_options().items():
+        if value is not None:
+            allowed = f"--cell CELL --{name} …"
+            raise ConfigError(f"--{name} is for a headless run", allowed=allowed)
     ready = one_cell(running, ready_file)
     name = ask_job(ready, "pick_place", robot)["robot"]
     ask_job(ready, "enable", name)
@@ -137,15 +132,15 @@ def _run_headless(
     cycles: int,
     seed: int | None,
     most_s: float,
-    vision: VisionSource | None,
     as_json: bool,
 ) -> None:
+    from understudy.app.build import with_options
     from understudy.config import load_config
     from understudy.jobs.pick_place.headless import run_headless
 
     announce()
     config = load_config(cell, seed=seed)
-    config = config if vision is None else config.with_vision(vision)
+    config = with_options(config, job_options())
     summary = run_headless(config, robot=robot, cycles=cycles, most_s=most_s)
     if isinstance(summary, Refused):
         fail(f"{cell}: {summary.reason}")

@@ -8,6 +8,7 @@ from msgspec import Struct
 from understudy.app.build import build_cell
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused, unknown
+from understudy.jobs.pick_place import CYCLE
 from understudy.ports.pick_place import GOOD_ENDS, PickPlaceState, PickPlaceStatus
 from understudy.units import nanoseconds, seconds
 from understudy.wire.exchange import InProcessCell
@@ -42,7 +43,7 @@ class Summary(Struct, frozen=True):
 
 def robots_with_job(config: CellConfig) -> list[str]:
     """The robots with the section `pickplace`."""
-    return [name for name, each in config.robots.items() if each.pick_place.pickplace is not None]
+    return [name for name, each in config.robots.items() if CYCLE in each.sections]
 
 
 def chosen_robot(config: CellConfig, robot: str) -> str:

@@ -104,6 +104,9 @@ class PickPlaceManager:
     def run_continuous(self, now: int, max_cycles: int = UNLIMITED) -> Refused | None:
         return self.start(now, max_cycles=max_cycles)
 
+    def play(self, now: int) -> Refused | None:
+        return self.start(now)
+
     def start(self, now: int, *, max_cycles: int = UNLIMITED) -> Refused | None:
         """Runs cycle after cycle until it is stopped, or there is nothing left to do.
         ``max_cycles``: -1 means without an end."""

@@ -12,10 +12,11 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from understudy.app.build import build_cell
+from understudy.app.build import build_cell, with_options
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.arm_motion import ControllerMotion
+from understudy.jobs.pick_place import CYCLE
 from understudy.jobs.pick_place.headless import JOB, chosen_robot
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.jobs.pick_place.pallet import PalletPattern, unreachable_message
@@ -223,8 +224,7 @@ def record_job(config: CellConfig, robot: str = "", cycles: int = 0) -> JobRecor
     """Runs the job of a robot to its end. ``cycles``: parts at most; 0: all parts of a pallet or in
     the picture, and one of a source that has no end."""
     name = chosen_robot(config, robot)
-    cycle = config.robots[name].pick_place.pickplace
-    assert cycle is not None
+    cycle = config.robots[name].sections[CYCLE]
     built = build_cell(_unhindered(config, name))
     arm: Any = built.components[name]
     site = module_of("robots", config.robots[name].kind).job_arm(arm)
@@ -248,7 +248,7 @@ def record_job(config: CellConfig, robot: str = "", cycles: int = 0) -> JobRecor
 def _unhindered(config: CellConfig, robot: str) -> CellConfig:
     """The cell without collision checks of this robot, without a REAL gripper, and with vision that
     knows where the parts are."""
-    config = config.with_vision("ground_truth")
+    config = with_options(config, {"vision": "ground_truth"})
     given = config.robots[robot]
     rules = structs.replace(given.config.collision, enable=False)
     own = structs.replace(given.config, collision=rules)

@@ -8,9 +8,8 @@ from understudy.errors import Refused
 from understudy.jobs.pick_place.config import CycleConfig, SafetyConfig, Zone
 from understudy.jobs.pick_place.moves import CycleMove
 from understudy.ports.pick_place import GripperStatus, PickPlaceError
-from understudy.ports.vision import VisionUse
 from understudy.space.pose import Pose
-from understudy.units import MM, NS_PER_MS, nanoseconds
+from understudy.units import MM, NS_PER_MS
 
 SLOW = ("APPROACH_PICK", "RETRACT_PICK", "APPROACH_PLACE")
 """Legs near parts."""
@@ -75,14 +74,6 @@ def _outside(at: Pose, zone: Zone | None, name: str) -> Refused | None:
             where = f"{axis} {value / MM:.1f} mm"
             return Refused(f"{where} is outside the {name} zone {low:g}…{high:g} mm")
     return None
-
-
-def vision_use(cycle: CycleConfig, safety: SafetyConfig) -> VisionUse | None:
-    """How the job uses the vision of its robot; None for parts from known positions."""
-    if cycle.source != "vision":
-        return None
-    timeout = PickPlaceSafety(safety, cycle).vision_timeout
-    return VisionUse(nanoseconds(cycle.vision_latency_s), timeout, safety.obstacle_check)
 
 
 class VisionWatchdog(Struct):

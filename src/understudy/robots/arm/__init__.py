@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.config.job_sections import SECTIONS as JOB_SECTIONS  # noqa: F401
 from understudy.config.position import Position
 from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
 from understudy.simulation.io.pins import Config as IoConfig

@@ -44,6 +44,7 @@ from understudy.ports.device import (
 )
 from understudy.ports.faults import Faults
 from understudy.ports.io import PinChange
+from understudy.ports.jobs import mode_at_start
 from understudy.ports.modes import OperationMode, arc_refusal, speed_limit
 from understudy.ports.tools import ChangesTools
 from understudy.robots.arm import FAULTS, Config
@@ -472,8 +473,7 @@ def arm_of(config: CellConfig, robot: str, dialect: str = "") -> Any:
 
 def mode_of(config: CellConfig, robot: str) -> OperationMode | None:
     """The mode of operation in which programs are checked; None: the robot has no modes."""
-    modes = config.robots[robot].pick_place.modes
-    return None if modes is None else modes.start
+    return mode_at_start(config.robots[robot].sections)
 
 
 class ArmOffline:

@@ -24,9 +24,11 @@ __all__ = [
     "build_group",
     "group_wires",
     "kernel_probe",
+    "name_in_file",
     "operator_actions",
     "prepare",
     "robot_model",
+    "sections_beside_first_shard",
     "warm_kernels",
 ]
 
@@ -52,11 +54,11 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     robot_code: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
 
 
-def build_group(robots: Mapping[str, Config], head: Any, deps: "Deps") -> "Group":
+def build_group(robots: Mapping[str, Config], sections: Mapping[str, Any], deps: "Deps") -> "Group":
     """All mobile robots of a cell, their runtime and their face."""
     from understudy.robots.mobile.group import build
 
-    return build(robots, head, deps)
+    return build(robots, sections, deps)
 
 
 def kernel_probe() -> Any:
@@ -74,13 +76,29 @@ def warm_kernels() -> "Callable[[], None]":
 
 
 def group_wires(
-    robots: Mapping[str, Config], head: Any, find: Callable[[str], tuple[str, str]]
+    robots: Mapping[str, Config],
+    sections: Mapping[str, Any],
+    find: Callable[[str], tuple[str, str]],
 ) -> "Mapping[str, Wire]":
     """The wire of the endpoint `nats`."""
     from understudy.robots.mobile.config.server import wire_of
 
     files = {name: config.file for name, config in robots.items()}
-    return {"nats": wire_of(files, head.nats, find)}
+    return {"nats": wire_of(files, sections.get("nats"), find)}
+
+
+def sections_beside_first_shard(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of a cell for the processes of a divided fleet that have no server."""
+    from understudy.robots.mobile.config import server
+
+    return server.sections_beside_first_shard(sections)
+
+
+def name_in_file(text: str, path: str) -> str:
+    """The robotId in a robot_config.json that a cell file includes."""
+    from understudy.robots.mobile.config.robot_file import read_robot_file
+
+    return read_robot_file(text, path).identity.robot_id
 
 
 def operator_actions(robot: Any) -> "OperatorActions":

@@ -28,9 +28,10 @@ from understudy.space.model.environment import Environment
 from understudy.units import MM
 
 
-def build(robots: Mapping[str, Config], head: Any, deps: Deps) -> Group:
-    """``head``: the keys of the cell file."""
-    markers = tuple(marker.built() for marker in head.fleet.markers)
+def build(robots: Mapping[str, Config], sections: Mapping[str, Any], deps: Deps) -> Group:
+    """``sections``: of the cell file."""
+    keys: FleetKeys = sections.get("fleet") or FleetKeys()
+    markers = tuple(marker.built() for marker in keys.markers)
     files = {
         name: robot_of(
             name, config, robot_file(config.file, deps.read(config.file).decode()), markers
@@ -41,7 +42,7 @@ def build(robots: Mapping[str, Config], head: Any, deps: Deps) -> Group:
     option = run.seed if run.seed_given else None
     seeds = [seed_of(file, option, run.seed) for file in layout.robots]
     graph = build_driver_graph(layout, [Surroundings(seed=seed) for seed in seeds], deps.log)
-    planner = _planner(head.fleet, layout, graph, deps)
+    planner = _planner(keys, layout, graph, deps)
     fleet = Fleet(
         layout, graph, run_id=run.id, epoch=run.epoch_ns, seeds=seeds, planner=planner,
         log=deps.log,

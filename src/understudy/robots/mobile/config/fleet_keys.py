@@ -31,3 +31,6 @@ class FleetKeys(Struct, frozen=True, forbid_unknown_fields=True):
 
     planner: Planner = "grid"
     markers: Annotated[tuple[Marker, ...], Meta(max_length=MOST_OBSTACLES)] = ()
+
+
+Config = FleetKeys

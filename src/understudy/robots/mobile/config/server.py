@@ -13,6 +13,9 @@ from understudy.registry import module_of
 from understudy.robots.mobile.config.robot_file import Nats, RobotFile, read_robot_file
 from understudy.wire.interface import Wire
 
+Config = dict[str, Any]
+"""The key `nats` of a cell file; it is read as the wire that it configures."""
+IN_DIGEST = False
 Find = Callable[[str], tuple[str, str]]
 """Path and text of a file by its name in the cell file."""
 
@@ -48,6 +51,20 @@ def wire_of(files: Mapping[str, str], given: Mapping[str, Any] | None, find: Fin
     except ConfigError as problem:
         raise problem.within("nats", **place) from None
     return wire
+
+
+def sections_beside_first_shard(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of a cell for another process than the first one, which has the server."""
+    keys = dict(sections.get("nats") or {})
+    if keys.get("servers"):
+        return dict(sections)
+    host, port = keys.pop("host", "127.0.0.1"), keys.pop("port", 4222)
+    if port == 0:
+        raise ConfigError("shards need a server at a known port", key="nats.port", value=0)
+    for key in ("store", "max_memory_mb", "max_file_mb", "sync"):
+        keys.pop(key, None)
+    keys["servers"] = [f"nats://{host}:{port}"]
+    return {**sections, "nats": keys}
 
 
 def consumer_of(robots: Iterable[str]) -> str:

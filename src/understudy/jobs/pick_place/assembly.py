@@ -1,17 +1,17 @@
 """Builds the pick & place job of a robot from its sections of pickplace.yaml, and checks them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from understudy.config.job_sections import PickPlaceSections
 from understudy.errors import ConfigError, located_at
 from understudy.jobs.arm_motion import ControllerMotion
+from understudy.jobs.pick_place import CYCLE, PALLET, SAFETY
 from understudy.jobs.pick_place.choice import TargetChoice
 from understudy.jobs.pick_place.config import (
     ClassName,
     CycleConfig,
     Handshake,
+    PalletConfig,
     PinName,
     SafetyConfig,
     check_sections,
@@ -21,132 +21,65 @@ from understudy.jobs.pick_place.obstacles import ObstacleCheck
 from understudy.jobs.pick_place.pallet import PalletPattern, unreachable, unreachable_message
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import Equipment, JobPins, SetOutput, WaitInput, handshake
-from understudy.ports import Component, FaultSource
-from understudy.ports.pick_place import Gripper, JobArm
-from understudy.ports.workpieces import SeenWorkpieces
-from understudy.sight.camera import CameraModel
-from understudy.space.model.shapes import CollisionObject
+from understudy.ports import Component
+from understudy.ports.jobs import JobSite
+from understudy.ports.pick_place import Gripper
+from understudy.ports.vision import Vision, VisionUse
 from understudy.space.pose import Pose
-from understudy.space.transform import matrix
 from understudy.units import MM, nanoseconds
-from understudy.vision.bridge import ProcessVision
-from understudy.vision.config import VisionConfig
-from understudy.vision.detector_config import DetectorChoice
-from understudy.vision.ground_truth import GroundTruthVision
-
-if TYPE_CHECKING:
-    from understudy.app.validate import OfflineJob
 
 
-def offline_check() -> "OfflineJob":
-    """The check of the job without running its cell, for `understudy validate`."""
-    from understudy.jobs.pick_place import offline
-
-    return offline
-
-
-@dataclass(frozen=True)
-class JobSite:
-    """The robot for which a job is built. `tool`: the number of the tool that the job works with,
-    None for the mounted one. `parts`: of the cell, which ground-truth vision sees. `has_camera`: a
-    virtual one. `environment`: objects of the cell file. `warn`: writes a line to the log."""
-
-    name: str
-    arm: JobArm
-    gripper: Gripper | None
-    pins: JobPins | None
-    parts: SeenWorkpieces | None
-    camera: Callable[[], CameraModel]
-    fault_source: FaultSource
-    warn: Callable[[str], None]
-    tool: int | None = None
-    environment: Callable[[], Sequence[CollisionObject]] = tuple
-    has_camera: bool = False
-
-
-def pick_place_parts(sections: PickPlaceSections, site: JobSite) -> dict[str, Component]:
-    """The parts `motion`, `vision`, `pallet`, `source_pallet` and `pick_place`, those that the
-    sections need; empty without the section `pickplace`."""
-    cycle, pallet_config = sections.pickplace, sections.pallet
-    own: dict[str, Component] = {}
+def pick_place_components(site: JobSite) -> dict[str, Component]:
+    cycle: CycleConfig | None = site.sections.get(CYCLE)
+    pallet_config: PalletConfig | None = site.sections.get(PALLET)
+    own: dict[str, Any] = {}
     pallet = source = None
     place = cycle.place_position if cycle is not None else None
     if pallet_config is not None:
-        with located_at("pallet"):
+        with located_at(PALLET):
             own["pallet"] = pallet = PalletPattern(pallet_config, place)
     if cycle is None:
         return own
-    safety = sections.safety or SafetyConfig()
+    safety = site.sections.get(SAFETY) or SafetyConfig()
     for warning in check_sections(cycle, safety):
         site.warn(f"{site.name}: {warning}")
-    if site.gripper is None:
+    gripper, arm = site.find(Gripper), site.arm
+    if gripper is None:
         raise ConfigError("pick & place needs a gripper", key="gripper", allowed="gripper: {}")
     if cycle.source == "pallet" and cycle.source_pallet is not None:
         with located_at("pickplace.source_pallet"):
             own["source_pallet"] = source = PalletPattern(cycle.source_pallet, cycle.pick_position)
     _check_pins(cycle, site.pins)
-    own["motion"] = motion = _motion(site.arm)
+    own["motion"] = motion = ControllerMotion(arm.controller, arm.move_to, arm.flange)
     limits = PickPlaceSafety(safety, cycle)
-    vision = _vision(cycle, sections.vision or VisionConfig(), site, limits)
+    vision = _vision(cycle, site, limits)
     if vision is not None:
         own["vision"] = vision
     _check_positions(cycle, limits, site, pallet, source)
-    equipment = Equipment(motion, site.gripper, vision, site.pins)
-    obstacles = _obstacle_check(safety, vision, site, pallet)
     choice = TargetChoice(
-        cycle, limits, arm=motion, reach=site.arm.reach, vision=vision, pallet=pallet,
-        source=source, obstacles=obstacles,
+        cycle, limits, arm=motion, reach=arm.reach, vision=vision, pallet=pallet,
+        source=source, obstacles=_obstacle_check(safety, vision, site, pallet),
     )  # fmt: skip
-    own["pick_place"] = PickPlaceManager(cycle, limits, choice, equipment, site.arm.reach)
+    equipment = Equipment(motion, gripper, vision, site.pins)
+    own["pick_place"] = PickPlaceManager(cycle, limits, choice, equipment, arm.reach)
     return own
 
 
-def _motion(arm: JobArm) -> ControllerMotion:
-    return ControllerMotion(arm.controller, arm.move_to, arm.flange)
-
-
-def _vision(
-    cycle: CycleConfig, config: VisionConfig, site: JobSite, limits: PickPlaceSafety
-) -> GroundTruthVision | ProcessVision | None:
+def _vision(cycle: CycleConfig, site: JobSite, limits: PickPlaceSafety) -> Vision | None:
     if cycle.source != "vision":
         return None
-    name, latency = f"{site.name}.vision", nanoseconds(cycle.vision_latency_s)
-    with located_at("vision"):
-        config.check()
-    if config.source == "process":
-        if not config.camera and not site.has_camera:
-            raise ConfigError(
-                "the vision process needs a camera",
-                key="vision.camera",
-                allowed="camera: {} of the robot (a virtual one), opencv:0 or files:DIR here",
-            )
-        return ProcessVision(
-            name,
-            config.camera_address,
-            site.arm.flange,
-            camera=site.camera(),
-            latency=latency,
-            timeout=limits.vision_timeout,
-            fault_source=site.fault_source,
-            shot=shot_of(config),
-            obstacles=limits.config.obstacle_check,
-            detectors=DetectorChoice(config.detectors),
-        )
-    if site.parts is None:
-        raise ConfigError("ground-truth vision needs parts in the cell", key="vision.source")
-    return GroundTruthVision(
-        name,
-        site.parts,
-        lambda now: matrix(site.arm.flange(now)),
-        camera=site.camera(),
-        latency=latency,
-        fault_source=site.fault_source,
+    need = VisionUse(
+        f"{site.name}.vision",
+        latency=nanoseconds(cycle.vision_latency_s),
+        timeout=limits.vision_timeout,
+        points=limits.config.obstacle_check,
     )
+    return site.provide(Vision, need)
 
 
 def _obstacle_check(
     safety: SafetyConfig,
-    vision: GroundTruthVision | ProcessVision | None,
+    vision: Vision | None,
     site: JobSite,
     pallet: PalletPattern | None,
 ) -> ObstacleCheck | None:
@@ -154,12 +87,12 @@ def _obstacle_check(
     pictures, as in offline checks, it writes a warning to the log and checks nothing."""
     if not safety.obstacle_check:
         return None
-    if isinstance(vision, GroundTruthVision):
+    if vision is not None and not vision.takes_pictures:
         said = "safety.obstacle_check: without pictures unknown objects are not looked for"
         site.warn(f"{site.name}: {said}")
         return None
     with located_at("safety.obstacle_check"):
-        if not isinstance(vision, ProcessVision):
+        if vision is None:
             raise ConfigError(
                 "the check of obstacles needs the depth image of a vision process",
                 allowed="vision: {source: process} and pickplace: {source: vision}",
@@ -172,13 +105,13 @@ def _obstacle_check(
     return ObstacleCheck(
         site.arm.body,
         site.environment(),
-        lambda now: {} if site.parts is None else _sizes(site.parts, now),
+        lambda now: {} if site.workpieces is None else _sizes(site.workpieces, now),
         margin=safety.obstacle_margin_mm * MM,
         filled=lambda: () if pallet is None else _filled(pallet),
     )
 
 
-def _sizes(parts: SeenWorkpieces, now: int) -> dict[str, tuple[float, float, float]]:
+def _sizes(parts: Any, now: int) -> dict[str, tuple[float, float, float]]:
     """The sizes of the parts of the cell, by class."""
     readings = (parts.reading(name, now) for name in parts.names())
     return {each.class_name: each.size for each in readings}
@@ -187,12 +120,6 @@ def _sizes(parts: SeenWorkpieces, now: int) -> dict[str, tuple[float, float, flo
 def _filled(pallet: PalletPattern) -> list[Pose]:
     """The places of a pallet that are filled."""
     return [pallet.layout.pose(index) for index in range(pallet.get_current_index())]
-
-
-def shot_of(config: VisionConfig) -> dict[str, float]:
-    """The parameters of every picture that the section sets."""
-    given = {"exposure_ms": config.exposure_ms, "gain_db": config.gain_db}
-    return {key: value for key, value in given.items() if value is not None}
 
 
 # ── checks ──────────────────────────────────────────────────────────────────────────────────────
