@@ -11,11 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from understudy.ports import UNLIMITED
-from understudy.wire import zmtp, zmtp_server
+from understudy.wire import zmtp
 from understudy.wire.interface import LARGEST_BACKLOG
 from understudy.wire.tcp import Config
-from understudy.wire.zmtp import PLAIN, ZmtpError, ZmtpReader, command, greeting, message
-from understudy.wire.zmtp_server import ZmtpPeer, ZmtpServer
+from understudy.wire.zmtp import (
+    PLAIN,
+    ZmtpError,
+    ZmtpPeer,
+    ZmtpReader,
+    ZmtpServer,
+    command,
+    greeting,
+    message,
+)
 
 
 def ready(kind: bytes = b"DEALER", identity: bytes = b"") -> bytes:
@@ -206,7 +214,7 @@ def test_a_peer_that_takes_no_pongs_is_not_read_from() -> None:
 def test_incomplete_messages_of_all_peers_are_bounded_and_the_largest_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(zmtp_server, "ALL_UNFINISHED", 10_000)
+    monkeypatch.setattr(zmtp, "ALL_UNFINISHED", 10_000)
     sinks = [FakeSink() for _ in range(4)]
 
     def act(server: ZmtpServer) -> None:

@@ -15,7 +15,7 @@ from understudy.ports.access import is_key
 from understudy.wire import tcp, zmtp
 from understudy.wire.connection import Connection
 from understudy.wire.interface import PeerEvents, Server
-from understudy.wire.zmtp_server import ZmtpPeer, ZmtpServer
+from understudy.wire.zmtp import ZmtpPeer, ZmtpServer
 
 SELECTED_BY: dict[str, Any] = {}
 SUBSCRIBERS = "subscribers"
