@@ -10,7 +10,7 @@ ARGS   ?=
 # With it every process, of which the tests start hundreds, would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run shell test check bench pictures soak firmware constraints clean
+.PHONY: run shell test check bench figures pictures soak firmware constraints clean
 
 ## run: set up, and start a cell; make run CELL=g60_welding ARGS="--rate 10"
 run: $(VENV)/.runtime
@@ -34,6 +34,10 @@ check: $(VENV)/.dev
 ## bench: figures as ratios against peers in the same run
 bench: $(VENV)/.dev
 	$(PY) -m benchmarks
+
+## figures: hops of six requests, sizes, merges left to do; make figures ARGS=--write
+figures: $(VENV)/.dev
+	@$(PY) -m benchmarks.figures $(ARGS)
 
 ## pictures: take the screenshots of the docs anew; make pictures ARGS="fleet_page"
 pictures: $(VENV)/.dev
