@@ -12,8 +12,8 @@ from understudy.hmi.pages.program.points import figures, straight_to
 from understudy.hmi.texts import LANGUAGES, Texts
 from understudy.operator.events import ADVICE_BY_CODE, ADVICE_BY_WORD, OTHER_ADVICE
 from understudy.robots.grblhal.language import TO_JOINTS, TO_POSE, GcodeLanguage
-from understudy.robots.kuka.run import RecordLanguage
-from understudy.robots.text_robot.run import MoveLanguage
+from understudy.robots.kuka.operator import RecordLanguage
+from understudy.robots.text_robot.operator import MoveLanguage
 
 COORDINATE = st.floats(-9999.0, 9999.0)
 SIX = st.lists(COORDINATE, min_size=6, max_size=6)

@@ -4,7 +4,7 @@ import pytest
 
 from understudy.errors import Refused
 from understudy.ports.program import Switched
-from understudy.robots.kuka.run import RecordLanguage
+from understudy.robots.kuka.operator import RecordLanguage
 
 LANGUAGE = RecordLanguage(tool=1, base=5)
 

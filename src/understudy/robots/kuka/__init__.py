@@ -121,13 +121,13 @@ def robot_model(config: Config, robot: "KukaGcodeServer") -> "RobotModel":
 
 
 def program_run(robot: "KukaGcodeServer") -> "ProgramRun":
-    from understudy.robots.kuka.run import program_run
+    from understudy.robots.kuka.operator import program_run
 
     return program_run(robot)
 
 
 def sender() -> "Sender":
-    from understudy.robots.kuka.send import SENDER
+    from understudy.robots.kuka.driver import SENDER
 
     return SENDER
 

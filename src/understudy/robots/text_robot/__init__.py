@@ -31,7 +31,7 @@ def robot_model(config: Config, robot: "TextRobot") -> "RobotModel":
 
 
 def program_run(robot: Any) -> "ProgramRun":
-    from understudy.robots.text_robot.run import program_run
+    from understudy.robots.text_robot.operator import program_run
 
     return program_run(robot)
 
@@ -39,15 +39,14 @@ def program_run(robot: Any) -> "ProgramRun":
 def real_client(config: "CellConfig", name: str, robot: "TextRobot") -> "RealClient":
     from understudy.ports.operation import RealClient
     from understudy.robots.text_robot.driver import Config, build
-    from understudy.robots.text_robot.operator import TextRobotActions
-    from understudy.robots.text_robot.run import program_run
+    from understudy.robots.text_robot.operator import TextRobotActions, program_run
 
     driver = build(Config())
     return RealClient(driver, TextRobotActions(driver), program=program_run(driver))
 
 
 def sender() -> "Sender":
-    from understudy.robots.text_robot.send import SENDER
+    from understudy.robots.text_robot.driver import SENDER
 
     return SENDER
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec.structs import replace
 
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
@@ -64,7 +63,7 @@ def walk_program(program: str, config: Config, start: Pose | None = None) -> Ite
     """The events of a program; it begins at ``start``, or where the robot of a cell starts."""
     robot = TextRobot("", config, scenario.build(NO_RULES, 0))
     if start is not None:
-        robot.load(replace(robot.save(), rest=start))
+        robot.state.rest = start
     walk = _Walk(robot)
     return (event for line in read_lines(program) for event in walk.read(line))
 

@@ -5,11 +5,9 @@ docs/robots/text_robot.md has the diagram.
 """
 
 import math
-from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError, Refused
@@ -163,25 +161,25 @@ class Motion(Struct, frozen=True):
         return interpolated(self.start, self.end, done**3 * (10.0 - 15.0 * done + 6.0 * done**2))
 
 
-class Saved(Struct):
-    """Snapshot of the robot. ``temperature`` is the one at the time ``temperature_at``;
-    ``inhibited``: the cell is stopped; ``emergency``: the robot itself is in emergency stop;
-    ``overheated``: the temperature fault was not reset."""
+class State(Struct, kw_only=True):
+    """The state of the robot. `rest`: the pose at which the last motion ended. `temperature` is the
+    one at the time `temperature_at`; `inhibited`: the cell is stopped; `emergency`: the robot
+    itself is in emergency stop; `overheated`: the temperature fault was not reset."""
 
-    state: RobotState
+    state: RobotState = "Idle"
     rest: Pose
-    motion: Motion | None
-    queue: list[QueuedMove]
-    next_ticket: int
-    stops: int
-    error_code: int
+    motion: Motion | None = None
+    queue: list[QueuedMove] = []
+    next_ticket: int = 1
+    stops: int = 0
+    error_code: int = 0
     temperature: float
-    temperature_at: int
-    inhibited: bool
-    emergency: bool
-    overheated: bool
-    moves_done: int
-    distance: float
+    temperature_at: int = 0
+    inhibited: bool = False
+    emergency: bool = False
+    overheated: bool = False
+    moves_done: int = 0
+    distance: float = 0.0
 
 
 class TextRobot:
@@ -203,19 +201,8 @@ class TextRobot:
         }
         self._listeners: list[Finished] = []
         self._command_listeners: list[Callable[[str, int], None]] = []
-        self._state: RobotState = "Idle"
-        self._rest = pose_of(config.start_mm_deg)
-        """The pose at which the last motion ended."""
-        self._motion: Motion | None = None
-        self._queue: deque[QueuedMove] = deque()
-        self._next_ticket = 1
-        self._stops = 0
-        self._error_code = 0
-        self._last_temperature = config.temperature_c.idle
-        self._temperature_at = 0
-        self._inhibited = self._emergency = self._overheated = False
-        self._moves_done = 0
-        self._distance = 0.0
+        start = pose_of(config.start_mm_deg)
+        self.state = State(rest=start, temperature=config.temperature_c.idle)
 
     # ── requests ──
 
@@ -229,7 +216,7 @@ class TextRobot:
         return self._submit("home", pose_of(self._config.home_mm_deg), now)
 
     def stop(self, now: int) -> None:
-        self._emergency = True
+        self.state.emergency = True
         self._abort(now)
 
     def halt(self, now: int) -> None:
@@ -240,48 +227,48 @@ class TextRobot:
 
     def _abort(self, now: int) -> None:
         """Refuses the running and all queued moves; no move is accepted then."""
-        self._stops += 1
-        tickets = [self._motion.ticket] if self._motion else []
-        tickets += [move.ticket for move in self._queue]
-        self._distance = self._distance_at(now)
-        self._rest = self.tcp(now)
+        self.state.stops += 1
+        tickets = [self.state.motion.ticket] if self.state.motion else []
+        tickets += [move.ticket for move in self.state.queue]
+        self.state.distance = self._distance_at(now)
+        self.state.rest = self.tcp(now)
         self._enter("stop", now)
-        self._motion = None
-        self._queue.clear()
+        self.state.motion = None
+        self.state.queue.clear()
         for ticket in tickets:
             self._finish(ticket, STOPPED, now)
 
     def reset(self, now: int) -> None:
         """Clears faults; while the cell is stopped the state stays EmergencyStopped."""
-        self._error_code = 0
-        self._emergency = self._overheated = False
+        self.state.error_code = 0
+        self.state.emergency = self.state.overheated = False
         self._release(now)
 
     # ── supervised ──
 
     def inhibit_motion(self, now: int) -> None:
         """As an emergency stop: clients of this robot know no other."""
-        self._inhibited = True
+        self.state.inhibited = True
         self._abort(now)
 
     def permit_motion(self, now: int) -> None:
-        self._inhibited = False
-        if not self._emergency:
+        self.state.inhibited = False
+        if not self.state.emergency:
             self._release(now)
 
     def fault(self, now: int) -> Refused | None:
-        if self._emergency:
+        if self.state.emergency:
             return STOPPED
-        return OVERHEATED if self._overheated else None
+        return OVERHEATED if self.state.overheated else None
 
     def _release(self, now: int) -> None:
-        if not self._inhibited and (self._state, "reset") in TRANSITIONS:
+        if not self.state.inhibited and (self.state.state, "reset") in TRANSITIONS:
             self._enter("reset", now)
 
     # ── errors ──
 
     def note_error(self, code: int) -> None:
-        self._error_code = code
+        self.state.error_code = code
 
     def on_command(self, listener: Callable[[str, int], None]) -> None:
         """Calls the listener with each move, from a client, an operator or a program."""
@@ -293,10 +280,10 @@ class TextRobot:
     # ── readings ──
 
     def stops(self) -> int:
-        return self._stops
+        return self.state.stops
 
     def stopped(self) -> Refused | None:
-        return STOPPED if self._state == "EmergencyStopped" else None
+        return STOPPED if self.state.state == "EmergencyStopped" else None
 
     def reading(self, now: int) -> PoseReading:
         pose = self.tcp(now)
@@ -312,53 +299,58 @@ class TextRobot:
         limits = self._config.temperature_c
         return PoseReading(
             pose=pose,
-            state=self._state,
+            state=self.state.state,
             temperature_c=min(max(temperature, limits.lowest), limits.highest),
-            error_code=self._error_code,
+            error_code=self.state.error_code,
             load_percent=self._load(),
         )
 
     def tcp(self, now: int) -> Pose:
         """The true pose, without noise."""
-        return self._motion.at(now) if self._motion else self._rest
+        return self.state.motion.at(now) if self.state.motion else self.state.rest
 
     def view(self, now: int) -> RobotView:
-        return RobotView((), self.tcp(now), self._state, moving=self._motion is not None)
+        return RobotView((), self.tcp(now), self.state.state, moving=self.state.motion is not None)
 
     def status(self, now: int) -> PoseReading:
         """A reading without noise."""
         return PoseReading(
-            self.tcp(now), self._state, self._temperature(now), self._error_code, self._load()
+            self.tcp(now),
+            self.state.state,
+            self._temperature(now),
+            self.state.error_code,
+            self._load(),
         )
 
     def tally(self, now: int) -> Tally:
         """Moves that were completed, and the path of the tool."""
-        return Tally(gcode_executed=self._moves_done, distance=self._distance_at(now))
+        return Tally(gcode_executed=self.state.moves_done, distance=self._distance_at(now))
 
     def _distance_at(self, now: int) -> float:
-        if self._motion is None:
-            return self._distance
-        return self._distance + math.dist(self._motion.start[:3], self._motion.at(now)[:3])
+        motion, distance = self.state.motion, self.state.distance
+        if motion is None:
+            return distance
+        return distance + math.dist(motion.start[:3], motion.at(now)[:3])
 
     # ── time ──
 
     def next_wake(self) -> int | None:
-        return self._motion.ends if self._motion else None
+        return self.state.motion.ends if self.state.motion else None
 
     def wake(self, now: int) -> None:
-        motion = self._motion
+        motion = self.state.motion
         if motion is None or now < motion.ends:
             return
-        self._distance = self._distance_at(now)
-        self._moves_done += 1
-        self._rest = motion.end
+        self.state.distance += math.dist(motion.start[:3], motion.end[:3])
+        self.state.moves_done += 1
+        self.state.rest = motion.end
         self._enter("finished", now)
-        self._motion = None
+        self.state.motion = None
         self._finish(motion.ticket, None, now)
         self._begin_next(now)
 
     def busy(self) -> bool:
-        return self._motion is not None
+        return self.state.motion is not None
 
     # ── faults ──
 
@@ -371,95 +363,60 @@ class TextRobot:
         elif fault == "emergency_release":
             self.reset(now)
         elif fault == "overheat":
-            self._overheated = True
+            self.state.overheated = True
             self.note_error(TEMPERATURE_ERROR)
         else:
             allowed = ", ".join(name for name, each in FAULTS.items() if each.how == "brought")
             return Refused(f"{fault} cannot be injected into {self._name}; allowed: {allowed}")
         return None
 
-    # ── snapshots ──
-
-    def save(self) -> Saved:
-        return Saved(
-            state=self._state,
-            rest=self._rest,
-            motion=self._motion,
-            queue=list(self._queue),
-            next_ticket=self._next_ticket,
-            stops=self._stops,
-            error_code=self._error_code,
-            temperature=self._last_temperature,
-            temperature_at=self._temperature_at,
-            inhibited=self._inhibited,
-            emergency=self._emergency,
-            overheated=self._overheated,
-            moves_done=self._moves_done,
-            distance=self._distance,
-        )
-
-    def load(self, state: Any) -> None:
-        saved = msgspec.convert(state, Saved)
-        self._state = saved.state
-        self._rest = saved.rest
-        self._motion = saved.motion
-        self._queue = deque(saved.queue)
-        self._next_ticket = saved.next_ticket
-        self._stops = saved.stops
-        self._error_code = saved.error_code
-        self._last_temperature = saved.temperature
-        self._temperature_at = saved.temperature_at
-        self._inhibited, self._emergency = saved.inhibited, saved.emergency
-        self._overheated = saved.overheated
-        self._moves_done, self._distance = saved.moves_done, saved.distance
-
     # ── the queue ──
 
     def _submit(self, kind: Kind, target: Pose, now: int) -> Ticket | Refused:
         for listener in self._command_listeners:
             listener(kind.upper(), now)
-        if self._state == "EmergencyStopped":
-            self._error_code = STATE_ERROR
+        if self.state.state == "EmergencyStopped":
+            self.state.error_code = STATE_ERROR
             return STOPPED
         # The end of a relative move is unknown as long as another motion runs before it.
-        end_is_known = kind != "move_rel" or self._motion is None
+        end_is_known = kind != "move_rel" or self.state.motion is None
         if end_is_known and self._is_outside(self._end_of(kind, target)):
-            self._error_code = OUTSIDE.code
+            self.state.error_code = OUTSIDE.code
             return OUTSIDE
-        ticket = Ticket(self._next_ticket)
-        self._next_ticket += 1
-        self._queue.append(QueuedMove(ticket, kind, target))
-        if self._motion is None:
+        ticket = Ticket(self.state.next_ticket)
+        self.state.next_ticket += 1
+        self.state.queue.append(QueuedMove(ticket, kind, target))
+        if self.state.motion is None:
             self._begin_next(now)
         return ticket
 
     def _begin_next(self, now: int) -> None:
-        while self._queue and self._motion is None:
-            move = self._queue.popleft()
+        while self.state.queue and self.state.motion is None:
+            move = self.state.queue.pop(0)
             end = self._end_of(move.kind, move.target)
             if self._is_outside(end):
                 self._finish(move.ticket, OUTSIDE, now)
                 continue
             self._enter(EVENT_OF[move.kind], now)
             ends = now + self._durations[move.kind]
-            self._motion = Motion(move.ticket, move.kind, self._rest, end, now, ends)
+            self.state.motion = Motion(move.ticket, move.kind, self.state.rest, end, now, ends)
 
     def _end_of(self, kind: Kind, target: Pose) -> Pose:
         """The end of a motion that begins now."""
         if kind != "move_rel":
             return target
-        return Pose(*(a + b for a, b in zip(self._rest, target, strict=True)))
+        return Pose(*(a + b for a, b in zip(self.state.rest, target, strict=True)))
 
     def _enter(self, event: str, now: int) -> None:
         """Changes the state. To be called before the motion changes: the temperature up to now
         depends on the motion up to now."""
-        self._last_temperature = self._temperature(now)
-        self._temperature_at = now
-        self._state = TRANSITIONS[self._state, event]
+        self.state.temperature = self._temperature(now)
+        self.state.temperature_at = now
+        self.state.state = TRANSITIONS[self.state.state, event]
 
     def _finish(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
         if outcome is not None:
-            self._error_code = outcome.code
+            self.state.error_code = outcome.code
         for listener in self._listeners:
             listener(ticket, outcome, now)
 
@@ -467,15 +424,15 @@ class TextRobot:
 
     def _temperature(self, now: int) -> float:
         config = self._config.temperature_c
-        goal = config.moving if self._motion else config.idle
-        passed = (now - self._temperature_at) / NS_PER_SECOND / config.time_constant_s
-        return goal + (self._last_temperature - goal) * math.exp(-passed)
+        goal = config.moving if self.state.motion else config.idle
+        passed = (now - self.state.temperature_at) / NS_PER_SECOND / config.time_constant_s
+        return goal + (self.state.temperature - goal) * math.exp(-passed)
 
     def _load(self) -> int:
         load = self._config.load_percent
-        if self._motion is not None:
-            return self._loads[self._motion.kind]
-        return load.stopped if self._state == "EmergencyStopped" else load.idle
+        if self.state.motion is not None:
+            return self._loads[self.state.motion.kind]
+        return load.stopped if self.state.state == "EmergencyStopped" else load.idle
 
     def _is_outside(self, pose: Pose) -> bool:
         box = self._config.envelope_mm
