@@ -20,7 +20,7 @@ FINGERS = [
 PALM = {"name": "palm", "type": "box", "dimensions_mm": [60, 90, 40], "position_mm": [0, 0, 20]}
 
 FIXED = f"""async () => {{
-  const named = ({{ name }}) => name.includes("/frame/figures.js");
+  const named = ({{ name }}) => name.includes("/frame/api.js");
   const {{ fixed }} = await import(performance.getEntriesByType("resource").find(named).name);
   return {list(map(list, CASES))}.map(([value, digits]) => fixed(value, digits));
 }}"""

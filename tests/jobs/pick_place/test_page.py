@@ -387,14 +387,15 @@ def test_the_page_fits_small_and_large_screens_in_both_languages(
 
 SAME_IDS = """async (address) => {
   const { Camera } = await import(address);
-  const camera = new Camera(document.createElement("div"), document.createElement("div"));
+  const place = document.createElement("div");
+  const camera = new Camera(place, document.createElement("div"));
   const object = (x) =>
     ({ id: 0, class: "block", confidence: 1, bbox: [x, 0, 40, 40], axes_px: [] });
   const objects = [0, 100, 200].map(object);
   camera.show({ frame_id: 1, objects, exposed_at_s: null, age_s: 0 });
   camera.aim(object(100));
   camera.close();
-  const boxes = [...camera.place.querySelectorAll(".u-seen-target rect")];
+  const boxes = [...place.querySelectorAll(".u-seen-target rect")];
   return boxes.map((box) => box.getAttribute("x"));
 }"""
 

@@ -16,31 +16,53 @@ export class NotDone extends Error {
   }
 }
 
-// → zoom of words and buttons on this screen: frame.css
-export const largeness = () => Number(getComputedStyle(document.documentElement).getPropertyValue("--large")) || 1;
+// ── commands and queries ──
 
-// → the cell's answer; throws NotDone with the reason of a refusal
-export async function call(command, parameters = {}) {
+// → the cell's answer as text; throws NotDone with the reason of a refusal
+export async function post(command, body) {
   let response, answer;
   try {
     response = await fetch(`/api/${command}`, {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(parameters),
+      method: "POST", headers: { "Content-Type": "application/json" }, body,
     });
-    answer = await response.json();
+    answer = await response.text();
+    if (response.ok) return answer;
+    answer = JSON.parse(answer);
   } catch {
     throw new NotDone(command);
   }
-  if (!response.ok) throw new NotDone(answer.message, response.status < 500 && response.status !== TIMED_OUT);
-  return answer;
+  throw new NotDone(answer.message, response.status < 500 && response.status !== TIMED_OUT);
+}
+
+export async function call(command, parameters = {}) {
+  const answer = await post(command, JSON.stringify(parameters));
+  try {
+    return JSON.parse(answer);
+  } catch {
+    throw new NotDone(command);
+  }
 }
 
 // The same; null, and a notice on the page, if it is refused.
-export async function ask(command, parameters) {
+export const ask = (command, parameters) => orRefused(() => call(command, parameters));
+
+// → what `work` returns; null, and a notice on the page, if it throws NotDone
+export async function orRefused(work) {
   try {
-    return await call(command, parameters);
+    return await work();
   } catch (problem) {
     if (!(problem instanceof NotDone)) throw problem;
     refused(problem.message);
+    return null;
+  }
+}
+
+// → the answer; null without one, if the next change or poll asks again
+export async function answered(command, parameters) {
+  try {
+    return await call(command, parameters);
+  } catch (problem) {
+    console.debug(problem);
     return null;
   }
 }
@@ -80,6 +102,8 @@ export async function run(kind, parameters, progress) {
   return result;
 }
 
+// ── files and notices ──
+
 // Downloads a text as a file.
 export function save(content, name, type = "text/plain") {
   const link = document.createElement("a");
@@ -98,7 +122,7 @@ export function refused(reason) {
   const { notDone, offers, robot } = document.querySelector("[data-mark=refusals]").dataset;
   const offer = JSON.parse(offers).find((each) => reason.includes(each.reason));
   const actions = offer ? [{ label: offer.label, color: "white", noCaps: true, handler: () => accept(offer, robot) }] : [];
-  const message = notDone.replace("{reason}", () => ofCell(reason));
+  const message = filled(notDone, { reason: ofCell(reason) });
   Quasar.Notify.create({
     message, type: "negative", position: "top", multiLine: true, actions,
     timeout: offer ? OFFER_MS : NOTICE_MS,
@@ -117,19 +141,30 @@ export function ofCell(reason) {
   return reason;
 }
 
-const filled = (text, fields) => text.replace(/{(\w+)}/g, (all, name) => fields[name] ?? all);
-
 const accept = ({ command }, robot) => ask(command, command === "start" ? {} : { robot });
 
-// → the text of a key in the page's language; the server writes them into `data-texts`
-export function text(key) {
+// ── texts and figures ──
+
+// → the text of a key in the page's language, with its {fields} filled in; the server writes the
+// texts into `data-texts`
+export function text(key, fields = {}) {
   const element = document.querySelector("[data-texts]");
   if (element && element !== textsOf) [textsOf, texts] = [element, JSON.parse(element.dataset.texts)];
-  return texts[key] ?? key;
+  return filled(texts[key] ?? key, fields);
 }
+
+export const filled = (words, fields) => words.replace(/{(\w+)}/g, (all, name) => fields[name] ?? all);
 
 let textsOf = null; // the element of the page whose texts these are
 let texts = {};
+
+// → a number with this many decimals; a value that rounds to zero has no sign
+export const fixed = (value, digits) => value.toFixed(digits).replace(/^-(0(?:\.0+)?)$/, "$1");
+
+// → zoom of words and buttons on this screen: frame.css
+export const largeness = () => Number(getComputedStyle(document.documentElement).getPropertyValue("--large")) || 1;
+
+// ── the script of a page ──
 
 // Calls `work` periodically while the page is visible; one call at a time. → function that ends this
 export function whileVisible(milliseconds, work) {
@@ -174,3 +209,30 @@ function checkLater() {
 }
 
 new MutationObserver(check).observe(document, { childList: true, subtree: true });
+
+// Offers an object to the buttons of its page as `window[name]`. Calls that they make before it is
+// built are queued, and made in their order when it is.
+// → ready(object): from then on `window[name]` is the object itself. `ready` returns a function that
+// ends the object (its `close`, if it has one); calls are queued again from then on.
+export function expose(name, calls, defaults = {}) {
+  let queue = [];
+  const queued = (call) => [call, (...args) => void queue.push([call, args])];
+  const waiting = { ...Object.fromEntries(calls.map(queued)), ...defaults };
+  window[name] = waiting;
+  return (object) => {
+    window[name] = object;
+    for (const [call, args] of queue) object[call](...args);
+    queue = [];
+    return () => {
+      object.close?.();
+      window[name] = waiting;
+    };
+  };
+}
+
+// Calls `changed` when the user types. Escape is the stop key here too; the browser would also clear
+// the field, and with it what it filters.
+export function onSearch(field, changed) {
+  field.addEventListener("input", changed);
+  field.addEventListener("keydown", (event) => event.key === "Escape" && event.preventDefault());
+}

@@ -1,14 +1,14 @@
 // A drop-down list inside the page. The list of a native <select> is a window of its own: keys that
 // are pressed while it is open, Escape among them, never reach the page.
 
+import { add, button } from "./elements.js";
+
 export class Choice {
   // `element`: an empty element; calls changed(value) when the user chooses
   constructor(element, changed) {
-    this.button = element.appendChild(document.createElement("button"));
-    this.button.className = "u-name u-choice-button";
+    this.button = add(element, "button", "u-name u-choice-button");
     this.button.setAttribute("aria-haspopup", "listbox");
-    this.list = element.appendChild(document.createElement("div"));
-    this.list.className = "u-choice-list u-menu";
+    this.list = add(element, "div", "u-choice-list u-menu");
     this.list.setAttribute("role", "listbox");
     element.classList.add("u-choice");
     Object.assign(this, { element, changed, values: [], value: "", opened: null });
@@ -40,11 +40,9 @@ export class Choice {
   }
 
   item(value, text) {
-    const item = Object.assign(document.createElement("button"), { className: "u-choice-item", textContent: text });
-    item.dataset.value = value;
+    const item = button("u-choice-item", text, { value }, () => this.choose(value, text));
     item.setAttribute("role", "option");
     item.setAttribute("aria-selected", value === this.value);
-    item.addEventListener("click", () => this.choose(value, text));
     return item;
   }
 

@@ -1,5 +1,5 @@
-// State frames of the cell, thirty a second, over a websocket. They are shown with a short delay,
-// interpolated between two frames, so that motion is smooth.
+// State frames over a websocket. They are shown with a short delay, interpolated between two frames,
+// so that motion is smooth.
 
 import { decode } from "./msgpack.js";
 
@@ -8,9 +8,12 @@ const RECONNECT_MS = 1000;
 const DELAY_S = 0.07; // two frames, so that there is a frame before and one after the shown moment
 const FRAMES_KEPT = 12;
 
+// The frames of the cell, thirty a second; other feeds (`name`: their address) build on it.
 export class Feed {
-  constructor(address) {
-    this.address = address;
+  constructor(name, delay = DELAY_S) {
+    const scheme = location.protocol === "https:" ? "wss" : "ws";
+    this.address = `${scheme}://${location.host}/ws/${name}`;
+    this.delay = delay;
     this.frames = []; // oldest first
     this.listeners = [];
     this.trails = {}; // robot → points of its weld trail, in metres
@@ -21,10 +24,15 @@ export class Feed {
   }
 
   connect() {
-    const socket = new WebSocket(this.address);
+    const socket = (this.socket = new WebSocket(this.address));
     socket.binaryType = "arraybuffer";
-    socket.onmessage = (message) => this.receive(decode(message.data));
-    socket.onclose = () => setTimeout(() => this.connect(), RECONNECT_MS);
+    socket.onmessage = ({ data }) => this.receive(decode(data));
+    socket.onclose = () => this.closed || setTimeout(() => this.closed || this.connect(), RECONNECT_MS);
+  }
+
+  close() {
+    this.closed = true;
+    this.socket.close();
   }
 
   // → function that ends this
@@ -35,8 +43,7 @@ export class Feed {
 
   receive(frame) {
     const now = performance.now() / 1000;
-    const last = this.latest;
-    if (last && frame.real < last.real) this.clear(); // the cell was restarted
+    if (this.latest && this.isOther(frame)) this.clear();
     // rises slowly, so that it follows a clock that drifts
     this.offset = Math.min(this.offset + 0.0005, now - frame.real);
     for (const [robot, [first, points]] of Object.entries(frame.trail || {})) {
@@ -47,6 +54,11 @@ export class Feed {
     this.received += 1;
     this.arrived = performance.now();
     for (const listener of this.listeners) listener(frame);
+  }
+
+  // Whether the frame is of another cell than the latest one, or of the cell after a restart.
+  isOther(frame) {
+    return frame.real < this.latest.real;
   }
 
   // With `first` 0 the points are a whole new trail.
@@ -74,7 +86,7 @@ export class Feed {
   between() {
     const frames = this.frames;
     if (!frames.length) return null;
-    const shown = performance.now() / 1000 - this.offset - DELAY_S;
+    const shown = performance.now() / 1000 - this.offset - this.delay;
     for (let n = frames.length - 1; n > 0; n--) {
       const [a, b] = [frames[n - 1], frames[n]];
       if (a.real > shown) continue;
@@ -92,7 +104,6 @@ export const interpolate = (a, b, part) =>
 export const interpolatePose = (a, b, part) =>
   a && b ? b.map((value, n) => a[n] + (n < 3 ? value - a[n] : wrapped(value - a[n])) * part) : b || a;
 
-const wrapped = (angle) => angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI));
+export const wrapped = (angle) => angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI));
 
-const scheme = location.protocol === "https:" ? "wss" : "ws";
-export const feed = new Feed(`${scheme}://${location.host}/ws/state`);
+export const feed = new Feed("state");

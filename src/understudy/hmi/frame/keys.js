@@ -6,6 +6,7 @@
 // `data-key`, unless a text is typed or a dialog is open.
 
 import { openDialog } from "./dialog.js";
+import { add, html } from "./elements.js";
 
 const NO_TEXT = ["range", "checkbox", "radio", "button", "submit", "reset", "file", "color", "image"];
 const ACTIVATES = [" ", "Enter"];
@@ -69,32 +70,23 @@ function press(event) {
 
 // The keys of the open page; `texts`: element whose data-… attributes have its texts.
 export function showKeys(texts) {
-  const dialog = document.createElement("dialog");
-  dialog.className = "u-keys";
+  const dialog = html("dialog", "u-keys");
   const { title, close, ...notes } = texts.dataset;
-  dialog.appendChild(document.createElement("h2")).textContent = title;
-  const list = dialog.appendChild(document.createElement("div"));
-  list.className = "u-key-list";
+  add(dialog, "h2", "", title);
+  const list = add(dialog, "div", "u-key-list");
   const buttons = [...document.querySelectorAll("[data-key]")].filter((button) => button.dataset.does);
-  for (const { dataset } of buttons) list.append(line(nameShown(dataset.key, texts), dataset.does));
+  for (const { dataset } of buttons) addLine(list, nameShown(dataset.key, texts), dataset.does);
   const held = [...document.querySelectorAll("[data-hold-key]")].filter(isUsable);
-  for (const { dataset } of held) list.append(line(`⇧ ${dataset.holdKey.replace("Key", "")}`, dataset.does));
-  if (held.length) dialog.append(note(notes.held));
-  dialog.append(note(notes.escape), note(close));
+  for (const { dataset } of held) addLine(list, `⇧ ${dataset.holdKey.replace("Key", "")}`, dataset.does);
+  for (const note of [held.length && notes.held, notes.escape, close]) if (note) add(dialog, "p", "u-keys-note", note);
   dialog.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => dialog.remove());
   openDialog(dialog);
 }
 
 const nameShown = (key, texts) => (key === " " ? texts.dataset.space : key === "Escape" ? "Esc" : key);
 
-function line(key, does) {
-  const made = document.createElement("div");
-  made.appendChild(document.createElement("kbd")).textContent = key;
-  made.append(does);
-  return made;
-}
-
-function note(text) {
-  return Object.assign(document.createElement("p"), { className: "u-keys-note", textContent: text });
+function addLine(list, key, does) {
+  const line = add(list, "div");
+  add(line, "kbd", "", key);
+  line.append(does);
 }

@@ -1,6 +1,7 @@
 // Figures below the scene: joints and tool pose of the chosen robot, or the axes of a machine.
 
-import { fixed } from "../frame/figures.js";
+import { fixed } from "../frame/api.js";
+import { add, html } from "../frame/elements.js";
 
 const POSE = ["X", "Y", "Z", "RX", "RY", "RZ"];
 
@@ -23,9 +24,9 @@ export function show(element, robot, joints) {
   const lines = (isMachine ? axisFigures : jointFigures)(robot, joints);
   while (element.children.length > lines.length) element.lastChild.remove();
   lines.forEach(([name, value], n) => {
-    const cell = element.children[n] || element.appendChild(document.createElement("div"));
+    const cell = element.children[n] || add(element, "div");
     if (cell.dataset.shown === name + value) return;
     cell.dataset.shown = name + value;
-    cell.replaceChildren(Object.assign(document.createElement("b"), { textContent: name }), value);
+    cell.replaceChildren(html("b", "", name), value);
   });
 }

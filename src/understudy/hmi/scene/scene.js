@@ -2,8 +2,8 @@
 // it through `window.understudy`.
 
 import { THREE } from "../three/index.js";
-import { persist, whenReady } from "../frame/api.js";
-import { expose } from "../frame/expose.js";
+import { answered, expose, filled, persist, whenReady } from "../frame/api.js";
+import { html } from "../frame/elements.js";
 import { feed, interpolate, interpolatePose } from "../frame/feed.js";
 import { Arc, boundary, cloud, preview, weldTrail } from "./marks.js";
 import { SceneObject } from "./objects.js";
@@ -37,19 +37,9 @@ function partFacts({ name, type, size_mm: [x, y, z], color, transform }) {
   return { name, type, color, transform, dimensions: [wide, deep, high], radius: wide / 2, height: high };
 }
 
-// → the answer as JSON; null if it is refused, or if the server does not answer (the frame shows that)
-async function get(address) {
-  try {
-    const answer = await fetch(address);
-    return answer.ok ? await answer.json() : null;
-  } catch {
-    return null;
-  }
-}
-
 class Scene {
   constructor() {
-    this.viewport = new Viewport(Object.assign(document.createElement("div"), { className: "u-scene-root" }));
+    this.viewport = new Viewport(html("div", "u-scene-root"));
     this.layers = { ...DEFAULT_LAYERS };
     this.colors = { ...COLORS };
     this.chosen = "";
@@ -87,7 +77,7 @@ class Scene {
   // The latest of several requests counts, whichever is answered first.
   async load() {
     const number = ++this.loads;
-    const facts = await get("/api/scene");
+    const facts = await answered("scene");
     if (number !== this.loads) return;
     if (facts) this.build(facts);
     else setTimeout(() => number === this.loads && this.load(), RETRY_MS);
@@ -128,8 +118,7 @@ class Scene {
       const [first] = robot.undrawn;
       if (!first) continue;
       const values = { robot: robot.name, count: robot.undrawn.length, link: first[0], reason: first[1] };
-      const sentence = this.undrawnText.replace(/{(\w+)}/g, (_, key) => values[key]);
-      const note = Object.assign(document.createElement("div"), { className: "u-undrawn", textContent: sentence });
+      const note = html("div", "u-undrawn", filled(this.undrawnText, values));
       note.setAttribute("role", "alert");
       this.viewport.element.append(note);
     }
@@ -169,7 +158,7 @@ class Scene {
   // Parts change their places seldom: the frames only say that there is something to read.
   async loadParts(version) {
     this.partsVersion = version;
-    const answer = await get("/api/parts");
+    const answer = await answered("parts");
     if (!answer) this.partsVersion = 0; // the next frame tries again
     if (!answer || version !== this.partsVersion) return;
     this.showParts(answer.parts);
@@ -412,7 +401,7 @@ class Scene {
 
   // Fetches the result of a reach run: x, y, z in mm from the base, and the number of orientations.
   async reach(robot, run) {
-    const answer = await get(`/api/run_result?id=${run}`);
+    const answer = await answered("run_result", { id: run });
     const marks = this.marks.get(robot);
     if (!answer || !marks) return;
     const { points_mm: points, orientations_tried: tried } = answer.result;

@@ -212,7 +212,7 @@ def test_an_emergency_stop_that_does_not_reach_the_cell_is_said_loudly(screen: S
     press(screen, "fleet-estop", "emergency_stop")
     notice.wait_for(state="hidden")
     screen.until(lambda: "E-stop" in word(screen, "robot-6"), "stopped")
-    press(screen, "fleet-reset", "reset")
+    screen.press("fleet-reset")
     screen.until(lambda: word(screen, "robot-6") == "Ready", "reset")
 
 
@@ -230,7 +230,7 @@ def test_a_hold_is_shown_and_released_while_the_robot_is_stopped(
     press(screen, "fleet-hold", "fleet_traffic")
     screen.reads("fleet-hold", "Hold")
     hold.wait_for(state="detached")
-    press(screen, "fleet-reset", "reset")
+    screen.press("fleet-reset")
     screen.until(lambda: word(screen, "robot-8") == "Ready", "nothing holds it")
 
 

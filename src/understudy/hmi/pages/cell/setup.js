@@ -2,8 +2,7 @@
 //
 // A snapshot is passed on as text: its whole numbers are larger than those of JavaScript.
 
-import { call, notice, NotDone, refused, save, text } from "../../frame/api.js";
-import { fixed } from "../../frame/figures.js";
+import { call, fixed, notice, NotDone, orRefused, post, save, text } from "../../frame/api.js";
 
 const LARGEST_FILE = 8_000_000; // bytes; the page takes requests of 8 MiB
 const BEGINNING = '{"snapshot":';
@@ -26,31 +25,12 @@ function chosen(accept) {
   });
 }
 
-// → the answer as text; throws NotDone with the reason of a refusal
-async function post(command, body) {
-  const response = await fetch(`/api/${command}`, {
-    method: "POST", headers: { "Content-Type": "application/json" }, body,
-  });
-  const answer = await response.text();
-  if (!response.ok) throw new NotDone(JSON.parse(answer).message);
-  return answer;
-}
-
 function isJson(written) {
   try {
     JSON.parse(written);
     return true;
   } catch {
     return false;
-  }
-}
-
-async function orRefused(work) {
-  try {
-    await work();
-  } catch (problem) {
-    if (!(problem instanceof NotDone)) throw problem;
-    refused(problem.message);
   }
 }
 
@@ -64,15 +44,15 @@ window.understudySetup = {
     const file = await chosen(".json,application/json");
     if (!file) return;
     const snapshot = await file.text();
-    if (!isJson(snapshot)) throw new NotDone(text("not_json").replace("{file}", file.name));
+    if (!isJson(snapshot)) throw new NotDone(text("not_json", { file: file.name }));
     const { now_s } = JSON.parse(await post("restore", `${BEGINNING}${snapshot}}`));
-    notice(text("restored").replace("{seconds}", fixed(now_s, 2)), "positive");
+    notice(text("restored", { seconds: fixed(now_s, 2) }), "positive");
   }),
 
   environment: () => orRefused(async () => {
     const file = await chosen(".yaml,.yml");
     if (!file) return;
     const { objects } = await call("load_environment", { text: await file.text() });
-    notice(text("loaded").replace("{count}", objects.length), "positive");
+    notice(text("loaded", { count: objects.length }), "positive");
   }),
 };

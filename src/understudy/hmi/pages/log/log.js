@@ -1,10 +1,9 @@
 // Log of the cell: events and wire traffic in one list, the newest on top. Each browser has its own
 // filters.
 
-import { call, save, text, whenReady, whileVisible } from "../../frame/api.js";
+import { call, expose, fixed, onSearch, save, text, whenReady, whileVisible } from "../../frame/api.js";
 import { Choice } from "../../frame/choice.js";
-import { expose } from "../../frame/expose.js";
-import { fixed } from "../../frame/figures.js";
+import { add, html } from "../../frame/elements.js";
 
 const POLL_MS = 300;
 const ROWS_KEPT = 4000;
@@ -20,9 +19,7 @@ class Log {
     this.kept = [];
     this.last = { events: 0, traffic: 0 };
     this.hidden = new Set(["traffic"]);
-    this.search.addEventListener("input", () => this.show());
-    // Escape is the stop key here too; the browser would also clear the field, and with it the filter.
-    this.search.addEventListener("keydown", (event) => event.key === "Escape" && event.preventDefault());
+    onSearch(this.search, () => this.show());
     this.updatePlaces();
     this.show();
     this.close = whileVisible(POLL_MS, () => this.poll());
@@ -90,7 +87,7 @@ class Log {
       button.dataset.count = kinds.get(button.dataset.kind) ?? 0;
     }
     this.element.querySelector("[data-log=freeze]").classList.toggle("u-chosen", Boolean(this.frozen));
-    this.element.querySelector("[data-log=count]").textContent = text("count").replace("{shown}", Math.min(rows.length, ROWS_SHOWN)).replace("{all}", this.kept.length);
+    this.element.querySelector("[data-log=count]").textContent = text("count", { shown: Math.min(rows.length, ROWS_SHOWN), all: this.kept.length });
     this.rows.replaceChildren(...rows.slice(-ROWS_SHOWN).reverse().map(rowElement));
   }
 
@@ -116,14 +113,10 @@ function trafficRow({ time_s: at, endpoint, peer, kind, text: bytes }) {
 }
 
 function rowElement({ at, kind, place, text: message, todo, peer }) {
-  const row = document.createElement("div");
-  row.className = `u-row u-row-${kind}`;
-  row.dataset.row = kind;
-  const cells = [["u-at", `${fixed(at, 3)} s`], ["u-kind", text(kind)], ["u-place", peer ? `${place} ${peer}` : place], ["u-text", message]];
-  if (todo) cells.push(["u-todo", todo]);
-  for (const [className, textContent] of cells) {
-    row.appendChild(Object.assign(document.createElement("span"), { className, textContent }));
-  }
+  const row = html("div", `u-row u-row-${kind}`, "", { row: kind });
+  const cells = { "u-at": `${fixed(at, 3)} s`, "u-kind": text(kind), "u-place": peer ? `${place} ${peer}` : place, "u-text": message };
+  for (const [className, content] of Object.entries(cells)) add(row, "span", className, content);
+  if (todo) add(row, "span", "u-todo", todo);
   return row;
 }
 

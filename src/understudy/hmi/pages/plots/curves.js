@@ -1,7 +1,6 @@
 // The curves of each plot, with their units, and how a chart draws them.
 
-import { text } from "../../frame/api.js";
-import { fixed } from "../../frame/figures.js";
+import { fixed, text } from "../../frame/api.js";
 
 const COLORS = ["#6cc7ff", "#ffb454", "#5fe39a", "#ff7f9f", "#c9a6ff", "#f4e06d", "#8ff0e8", "#ffffff"];
 const POSE = ["X", "Y", "Z"];

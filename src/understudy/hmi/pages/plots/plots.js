@@ -1,9 +1,7 @@
 // Plots of the last minutes of a robot, from the record that the cell keeps of them (query `sample`).
 // New rows are requested only while the page is visible.
 
-import { ask, call, save, text, whenReady, whileVisible } from "../../frame/api.js";
-import { expose } from "../../frame/expose.js";
-import { fixed } from "../../frame/figures.js";
+import { ask, call, expose, fixed, save, text, whenReady, whileVisible } from "../../frame/api.js";
 import { chartOptions, curves, PLOTS, seriesOf } from "./curves.js";
 import { csv, png, svg } from "./export.js";
 import { echarts } from "nicegui-echart";

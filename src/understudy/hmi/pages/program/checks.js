@@ -1,7 +1,7 @@
 // Validation of a program as a background run: start, progress, cancel, list of violations and warnings.
 
-import { NotDone, run, text } from "../../frame/api.js";
-import { fixed } from "../../frame/figures.js";
+import { fixed, NotDone, run, text } from "../../frame/api.js";
+import { add, button, html } from "../../frame/elements.js";
 
 const CLOSE_MM = 5;
 const MOST_ROWS = 300; // of the list: a program can have a finding on each of its lines
@@ -75,36 +75,31 @@ export class Checks {
     const rows = violations.slice(0, MOST_ROWS).map((each) => this.row(each));
     rows.push(...warnings.slice(0, MOST_ROWS - rows.length).map((each) => this.row(each, "u-warned")));
     const count = violations.length + warnings.length - rows.length;
-    const textContent = text("more").replace("{count}", count);
-    return count ? [...rows, Object.assign(document.createElement("div"), { className: "u-more", textContent })] : rows;
+    return count ? [...rows, html("div", "u-more", text("more", { count }))] : rows;
   }
 
   summary() {
     if (this.run) return `${text("checking")} ${Math.round((this.run.progress || 0) * 100)} %`;
     if (this.result) return resultText(this.result);
-    const found = this.previewed.length ? ` · ${text("violations").replace("{count}", this.previewed.length)}` : "";
+    const found = this.previewed.length ? ` · ${text("violations", { count: this.previewed.length })}` : "";
     return (this.error || text("not_checked")) + found;
   }
 
   row({ line, kind, message }, level = "") {
-    const row = document.createElement("button");
-    row.className = `u-violation u-kind-${kind} ${level}`;
-    row.dataset.line = line;
-    const shown = message.replace(/^line \d+(, column \d+)?: /, "");
-    for (const [className, textContent] of [["u-line", line], ["u-kind", text(`violation_${kind}`)], ["u-message", shown]]) {
-      row.appendChild(Object.assign(document.createElement("span"), { className, textContent }));
-    }
-    row.addEventListener("click", () => this.goTo(line));
+    const row = button(`u-violation u-kind-${kind} ${level}`, "", { line }, () => this.goTo(line));
+    add(row, "span", "u-line", line);
+    add(row, "span", "u-kind", text(`violation_${kind}`));
+    add(row, "span", "u-message", message.replace(/^line \d+(, column \d+)?: /, ""));
     return row;
   }
 }
 
 function resultText(result) {
   const count = result.violations.length;
-  const warned = result.warnings.length ? ` · ${text("warnings").replace("{count}", result.warnings.length)}` : "";
-  const verdict = (count ? text("violations").replace("{count}", count) : text("passed")) + warned;
+  const warned = result.warnings.length ? ` · ${text("warnings", { count: result.warnings.length })}` : "";
+  const verdict = (count ? text("violations", { count }) : text("passed")) + warned;
   const clear = (result.lines || []).map(({ clearance_mm: mm }) => mm).filter((mm) => Number.isFinite(mm));
-  const closest = clear.length ? ` · ${text("closest").replace("{mm}", fixed(Math.min(...clear), 1))}` : "";
+  const closest = clear.length ? ` · ${text("closest", { mm: fixed(Math.min(...clear), 1) })}` : "";
   const time = result.cycle_time ? ` · ${fixed(result.cycle_time.total_s, 2)}\u00a0s` : "";
   return verdict + closest + time;
 }

@@ -1,5 +1,6 @@
 // Editor of the program: G-code colours, the running line, violations and clearances beside lines.
 
+import { html } from "../../frame/elements.js";
 import * as CM from "nicegui-codemirror";
 
 const WORDS = [
@@ -88,7 +89,7 @@ class Clearance extends CM.GutterMarker {
   }
 
   toDOM() {
-    return Object.assign(document.createElement("span"), { textContent: this.text, className: `u-clearance ${this.kind}` });
+    return html("span", `u-clearance ${this.kind}`, this.text);
   }
 }
 

@@ -1,14 +1,12 @@
 // Jog buttons, by pointer or by keys: events while a button is held, so that the jog ends when they
 // stop.
 
-import { whenReady } from "../../frame/api.js";
+import { fixed, whenReady } from "../../frame/api.js";
 import { feed } from "../../frame/feed.js";
-import { fixed } from "../../frame/figures.js";
 import { isDialogOpen, isTextField, isUsable } from "../../frame/keys.js";
 
 const KEEP_ALIVE_MS = 100;
 const FIGURES_MS = 100;
-
 
 whenReady("#axes", (element) => {
   let held = null;

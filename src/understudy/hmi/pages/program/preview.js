@@ -1,8 +1,7 @@
 // Preview of a run: the path of the tool from the query `preview`, a timeline, and a ghost robot at
 // the time of the slider.
 
-import { ask, notice, text } from "../../frame/api.js";
-import { fixed } from "../../frame/figures.js";
+import { ask, fixed, notice, text } from "../../frame/api.js";
 
 const NEAR_LINES = 2; // the reported line is slightly older than the joints
 const GOLD = "#ffd700", BLUE = "#3f78a8", RED = "#ff4d4d", PALE = "#f2f5f7";
@@ -63,7 +62,7 @@ export class Preview {
     let last = -1;
     for (let n = 0; n < lines.length; n++) if (lines[n] <= line) last = n;
     const beyond = this.data?.truncated && last === lines.length - 1 && line > lines[last];
-    if (beyond) notice(text("beyond").replace("{line}", lines[last]), "info");
+    if (beyond) notice(text("beyond", { line: lines[last] }), "info");
     if (last < 0 || beyond) this.close();
     else this.seek(times[last], { quiet: true });
   }
@@ -153,7 +152,7 @@ export class Preview {
     const total = this.data?.duration_s || 0;
     const line = this.ghost ? this.line : this.followed;
     this.readout.textContent = line
-      ? `${fixed(this.at, 2)} s · ${text("line").replace("{line}", line)}`
+      ? `${fixed(this.at, 2)} s · ${text("line", { line })}`
       : total ? `${fixed(total, 2)} s` : "";
   }
 

@@ -3,10 +3,9 @@
 // The program of a robot is the cell's: every browser shows it. Typed text is a draft until it is
 // loaded; a draft is kept in sessionStorage, as long as the browser window is open.
 
-import { ask, notice, persist, save, text, whenReady } from "../../frame/api.js";
-import { expose } from "../../frame/expose.js";
+import { ask, expose, notice, persist, save, text, whenReady } from "../../frame/api.js";
 import { feed } from "../../frame/feed.js";
-import { question } from "../../frame/question.js";
+import { question } from "../../frame/dialog.js";
 import { Checks, marksOf } from "./checks.js";
 import { Editor } from "./editor.js";
 import { openLibrary } from "./library.js";
@@ -120,7 +119,7 @@ class Program {
 
   stateText(running, failed) {
     const { state, line, lines, error, warning } = this.status;
-    const at = running || failed ? ` · ${text("of_lines").replace("{line}", line).replace("{lines}", lines)}` : "";
+    const at = running || failed ? ` · ${text("of_lines", { line, lines })}` : "";
     const without = running && warning ? ` · ⚠ ${warning.replace(/^runs without/, text("runs_without"))}` : "";
     return text(`state_${state}`) + at + without + (error ? ` · ${error}` : "");
   }
@@ -271,10 +270,10 @@ class Program {
   async askProcess(line) {
     const off = line > 1 ? await ask("process_before", { robot: this.robot, from_line: line }) : [];
     if (!off?.length) return {};
-    const named = ({ name, word, line: at }) => `${text(`switched_${name}`).replace(/^switched_/, "") || word} (${word}, ${text("line").replace("{line}", at)})`;
+    const named = ({ name, word, line: at }) => `${text(`switched_${name}`).replace(/^switched_/, "") || word} (${word}, ${text("line", { line: at })})`;
     const answer = await question({
-      title: text("restore_title").replace("{what}", off.map(named).join(", ")),
-      details: text("restore_details").replaceAll("{line}", line),
+      title: text("restore_title", { what: off.map(named).join(", ") }),
+      details: text("restore_details", { line }),
       choices: [["restore", text("restore"), "u-go"], ["leave", text("leave")], ["", text("cancel_start")]],
       mark: "restore-process",
     });

@@ -1,13 +1,10 @@
 // The calibration page: the camera's view with the target in it, joints, table of poses, residuals
 // and coverage. The view is asked for again when the robot, the camera or the poses have changed.
 
-import { call, ofCell, text, whenReady, whileVisible } from "../../frame/api.js";
-import { expose } from "../../frame/expose.js";
+import { call, expose, fixed, ofCell, text, whenReady, whileVisible } from "../../frame/api.js";
+import { add, html } from "../../frame/elements.js";
 import { feed } from "../../frame/feed.js";
-import { fixed } from "../../frame/figures.js";
-import { coverage } from "./coverage.js";
-import { poseTable } from "./pose_table.js";
-import { residuals } from "./residuals.js";
+import { coverage, poseTable, residuals } from "./poses.js";
 import { TargetView } from "./target_view.js";
 
 const LOOK_MS = 500;
@@ -23,7 +20,6 @@ function mark(name) {
   return known.get(name);
 }
 
-const filled = (words, values) => words.replace(/{(\w+)}/g, (_, name) => values[name] ?? "");
 const degrees = (angle) => `${fixed(angle * DEGREES, 1)}°`;
 
 class Calibration {
@@ -47,7 +43,7 @@ class Calibration {
     this.facts = facts;
     const { job } = facts;
     if (!job) return;
-    mark("pose-count").textContent = filled(text("count"), job);
+    mark("pose-count").textContent = text("count", job);
     this.draw("poses", [job.poses], () => poseTable(mark("poses"), job.poses));
     this.showResiduals();
     this.draw("coverage", [job.coverage], () => this.showCoverage(job.coverage));
@@ -71,7 +67,7 @@ class Calibration {
   showCoverage(rows) {
     coverage(mark("coverage"), rows);
     const missing = rows.filter((row) => row.missing).map(({ direction }) => direction);
-    mark("coverage-advice").textContent = missing.length ? filled(text("missing"), { directions: missing.join(", ") }) : text("covered");
+    mark("coverage-advice").textContent = missing.length ? text("missing", { directions: missing.join(", ") }) : text("covered");
   }
 
   // ── the robot ──
@@ -87,12 +83,9 @@ class Calibration {
   }
 
   joint(n, angle) {
-    const place = document.createElement("div");
-    const [name, value] = ["span", "b"].map((kind) => document.createElement(kind));
-    name.textContent = `J${n + 1}`;
-    name.title = this.facts.joints[n] ?? "";
-    value.textContent = degrees(angle);
-    place.append(name, value);
+    const place = html("div");
+    add(place, "span", "", `J${n + 1}`).title = this.facts.joints[n] ?? "";
+    add(place, "b", "", degrees(angle));
     return place;
   }
 
@@ -123,8 +116,8 @@ class Calibration {
   // What is beside the mark: number of corners, why the target is not found, or the distances.
   words(seen) {
     if (!seen) return text("no_view");
-    if (seen.found === null) return filled(text("range"), { near: fixed(seen.nearest_mm, 0), far: fixed(seen.farthest_mm, 0) });
-    const corners = seen.found ? filled(text("corners"), { count: seen.corners.length }) : "";
+    if (seen.found === null) return text("range", { near: fixed(seen.nearest_mm, 0), far: fixed(seen.farthest_mm, 0) });
+    const corners = seen.found ? text("corners", { count: seen.corners.length }) : "";
     return [corners, ofCell(seen.reason ?? "")].filter(Boolean).join(" · ");
   }
 
@@ -172,7 +165,4 @@ class Calibration {
 }
 
 const ready = expose("calibration", ["show", "depth"], { report: () => null });
-whenReady("#calibration-page", () => {
-  const page = new Calibration();
-  return ready(Object.fromEntries(["show", "depth", "close", "report"].map((name) => [name, page[name].bind(page)])));
-});
+whenReady("#calibration-page", () => ready(new Calibration()));

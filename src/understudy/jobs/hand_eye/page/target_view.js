@@ -1,6 +1,7 @@
 // What the camera sees, with the corners of the target that are found in it.
 
-import { drawing, element } from "../../frame/svg.js";
+import { svg } from "../../frame/elements.js";
+import { Picture } from "../../frame/picture.js";
 
 const FIELD = { width: 640, height: 480 };
 const CORNER_PX = 3; // on the screen, at least
@@ -8,14 +9,12 @@ const CORNER_SHARE = 0.004; // of the width of the picture
 
 export class TargetView {
   constructor(place) {
-    this.place = place;
     this.seen = null; // answer to `hand_eye_view`; without a picture if it was refused
-    this.observer = new ResizeObserver(() => this.draw());
-    this.observer.observe(place);
+    this.picture = new Picture(place, () => this.draw());
   }
 
   close() {
-    this.observer.disconnect();
+    this.picture.close();
   }
 
   show(seen) {
@@ -24,19 +23,16 @@ export class TargetView {
   }
 
   draw() {
-    const { width = FIELD.width, height = FIELD.height, data, format, corners = [] } = this.seen ?? {};
-    const scale = Math.max(width / Math.max(this.place.clientWidth, 1), height / Math.max(this.place.clientHeight, 1));
-    const root = drawing(width, height, { class: "u-eye-drawing" });
-    root.append(element("rect", { width, height, class: "u-eye-field" }));
-    if (data) root.append(element("image", { href: `data:image/${format};base64,${data}`, width, height, preserveAspectRatio: "none" }));
-    if (corners.length) root.append(this.target(corners, scale, Math.max(CORNER_PX * scale, CORNER_SHARE * width)));
-    this.place.replaceChildren(root);
+    const { width = FIELD.width, height = FIELD.height, data, corners = [] } = this.seen ?? {};
+    const scale = this.picture.scale({ width, height });
+    const target = corners.length ? [this.target(corners, scale, Math.max(CORNER_PX * scale, CORNER_SHARE * width))] : [];
+    this.picture.show({ width, height }, data ? this.seen : null, target);
   }
 
   target(corners, scale, r) {
     const outline = hull(corners).map(([x, y]) => `${x},${y}`).join(" ");
-    const dots = corners.map(([cx, cy]) => element("circle", { cx, cy, r }));
-    return element("g", { class: "u-calib-target" }, [element("polygon", { points: outline, "stroke-width": 2 * scale }), ...dots]);
+    const dots = corners.map(([cx, cy]) => svg("circle", { cx, cy, r }));
+    return svg("g", { class: "u-calib-target" }, [svg("polygon", { points: outline, "stroke-width": 2 * scale }), ...dots]);
   }
 
   report() {

@@ -1,10 +1,10 @@
 // Picture of the camera with what vision has seen last: box, axes, class and confidence of every
-// object. Without a picture the boxes are drawn on a plain field of the camera's size.
+// object.
 
-import { largeness, text } from "../../frame/api.js";
+import { fixed, largeness, text, whileVisible } from "../../frame/api.js";
+import { svg } from "../../frame/elements.js";
 import { feed } from "../../frame/feed.js";
-import { fixed } from "../../frame/figures.js";
-import { drawing, element } from "../../frame/svg.js";
+import { Picture } from "../../frame/picture.js";
 
 const AXES = ["x", "y", "z"];
 const FIELD = { width: 1280, height: 960 };
@@ -14,24 +14,22 @@ const LETTER = 0.55; // width of a letter, of the height of the text
 const LINE_MS = 500;
 
 const keyOf = ({ id, bbox }) => `${id} ${bbox}`;
-const address = ({ format, data }) => `data:image/${format};base64,${data}`;
 
 export class Camera {
   constructor(place, line) {
-    [this.place, this.line] = [place, line];
+    this.view = new Picture(place, () => this.draw());
+    this.line = line;
     this.objects = [];
     this.frame = 0;
     this.seen = null;
     this.picture = this.target = null;
-    this.observer = new ResizeObserver(() => this.draw());
-    this.observer.observe(place);
-    this.timer = setInterval(() => this.showLine(), LINE_MS);
     this.draw();
+    this.endLine = whileVisible(LINE_MS, async () => this.showLine());
   }
 
   close() {
-    this.observer.disconnect();
-    clearInterval(this.timer);
+    this.view.close();
+    this.endLine();
   }
 
   // The object that is picked; null without one. Markers of the same number have the same id: the
@@ -60,20 +58,17 @@ export class Camera {
   }
 
   draw() {
-    const { width, height } = this.seen?.camera ?? FIELD;
-    this.scale = largeness() * Math.max(width / Math.max(this.place.clientWidth, 1), height / Math.max(this.place.clientHeight, 1));
-    const root = drawing(width, height, { class: "u-eye-drawing" });
-    root.append(element("rect", { width, height, class: "u-eye-field" }));
-    if (this.picture) root.append(element("image", { href: address(this.picture), width, height, preserveAspectRatio: "none" }));
-    else root.append(...this.cross(width, height));
-    for (const object of this.drawn()) root.append(this.drawObject(object, width));
-    if (this.picture?.caption) root.append(this.caption(this.picture.caption));
-    this.place.replaceChildren(root);
+    const size = this.seen?.camera ?? FIELD;
+    this.scale = largeness() * this.view.scale(size);
+    const over = this.picture ? [] : this.cross(size);
+    over.push(...this.drawn().map((object) => this.drawObject(object, size.width)));
+    if (this.picture?.caption) over.push(this.caption(this.picture.caption));
+    this.view.show(size, this.picture, over);
   }
 
   caption(words) {
     const size = LABEL_PX * this.scale;
-    return element("text", { x: 0.6 * size, y: 1.4 * size, "font-size": size, class: "u-eye-caption", text: words });
+    return svg("text", { x: 0.6 * size, y: 1.4 * size, "font-size": size, class: "u-eye-caption", text: words });
   }
 
   // The objects of the picture that is shown; without one those of the last result, if it is shown.
@@ -82,23 +77,23 @@ export class Camera {
     return this.plain ? [] : this.objects;
   }
 
-  cross(width, height) {
+  cross({ width, height }) {
     const [x, y] = [width / 2, height / 2];
-    return [[0, y, width, y], [x, 0, x, height]].map(([x1, y1, x2, y2]) => element("line", { x1, y1, x2, y2, class: "u-eye-cross" }));
+    return [[0, y, width, y], [x, 0, x, height]].map(([x1, y1, x2, y2]) => svg("line", { x1, y1, x2, y2, class: "u-eye-cross" }));
   }
 
   drawObject(object, width) {
     const { id, class: name, confidence, bbox: [x, y, wide, high], axes_px: axes } = object;
     const size = LABEL_PX * this.scale;
-    const parts = [element("rect", { x, y, width: wide, height: high, "stroke-width": 2 * this.scale })];
+    const parts = [svg("rect", { x, y, width: wide, height: high, "stroke-width": 2 * this.scale })];
     const [origin, ...ends] = axes; // none without a lens
-    ends.forEach(([ex, ey], n) => parts.push(element("line", {
+    ends.forEach(([ex, ey], n) => parts.push(svg("line", {
       x1: origin[0], y1: origin[1], x2: ex, y2: ey, class: `u-axis-${AXES[n]}`, "stroke-width": 2.5 * this.scale,
     })));
     parts.push(...this.labels(name, `${Math.round(100 * confidence)} %`, [x, y, wide], size, width));
     const newest = !this.picture || this.picture.frame_id === this.frame;
     const kind = newest && keyOf(object) === this.target ? "u-seen u-seen-target" : "u-seen";
-    return element("g", { class: kind, "data-object": id }, parts);
+    return svg("g", { class: kind, "data-object": id }, parts);
   }
 
   // Above the box; if it is too narrow, in two lines inside it.
@@ -107,10 +102,10 @@ export class Camera {
     if (fits) {
       const label = `${name} ${share}`;
       const left = Math.max(0, Math.min(x, width - LETTER * size * label.length));
-      return [element("text", { x: left, y: Math.max(y - 0.3 * size, size), "font-size": size, text: label })];
+      return [svg("text", { x: left, y: Math.max(y - 0.3 * size, size), "font-size": size, text: label })];
     }
     const small = SMALL_PX * this.scale;
-    return [name, share].map((line, n) => element("text", { x: x + 0.2 * small, y: y + (n + 1) * small, "font-size": small, text: line }));
+    return [name, share].map((line, n) => svg("text", { x: x + 0.2 * small, y: y + (n + 1) * small, "font-size": small, text: line }));
   }
 
   showLine() {
@@ -123,7 +118,7 @@ export class Camera {
     const age = seen.exposed_at_s === null || now === undefined ? seen.age_s : Math.max(0, now - seen.exposed_at_s);
     const values = { frame: seen.frame_id, count: seen.objects.length, age: fixed(age, 1) };
     const isLive = this.picture && this.picture.frame_id === undefined;
-    const words = text(seen.error ? "vision_failed" : isLive ? "seen_before" : "seen").replace(/{(\w+)}/g, (_, name) => values[name] ?? "");
+    const words = text(seen.error ? "vision_failed" : isLive ? "seen_before" : "seen", values);
     this.line.textContent = seen.error ? `${words} ${seen.error}` : words;
     this.line.classList.toggle("u-alarm", Boolean(seen.error));
   }

@@ -3,7 +3,7 @@
 // from a dashed line that stands for all of them.
 
 import { text } from "../../frame/api.js";
-import { drawing, element } from "../../frame/svg.js";
+import { drawing, svg } from "../../frame/elements.js";
 
 const BOX = { wide: 92, high: 40 };
 const PITCH = { x: 130, y: 78 };
@@ -64,10 +64,10 @@ export class Diagram {
     const { left, top, x, y } = this.at(state);
     const words = state.split("_");
     const lines = words.length > 2 ? [words.slice(0, -1).join(" "), words.at(-1)] : words;
-    const texts = lines.map((line, n) => element("text", { x, y: y + 5 + (n - (lines.length - 1) / 2) * 15, text: line }));
-    const box = element("rect", { x: left, y: top, width: BOX.wide, height: BOX.high, rx: 8 });
-    const group = element("g", { class: `u-cycle-state u-cycle-${state}`, "data-state": state }, [box, ...texts]);
-    group.append(element("title", { text: state }));
+    const texts = lines.map((line, n) => svg("text", { x, y: y + 5 + (n - (lines.length - 1) / 2) * 15, text: line }));
+    const box = svg("rect", { x: left, y: top, width: BOX.wide, height: BOX.high, rx: 8 });
+    const group = svg("g", { class: `u-cycle-state u-cycle-${state}`, "data-state": state }, [box, ...texts]);
+    group.append(svg("title", { text: state }));
     this.boxes.set(state, group);
     this.root.append(group);
   }
@@ -122,7 +122,7 @@ export class Diagram {
   }
 
   line(points, kind, arrow = true) {
-    this.root.append(element("polyline", { points: points.map((point) => point.join()).join(" "), class: kind }));
+    this.root.append(svg("polyline", { points: points.map((point) => point.join()).join(" "), class: kind }));
     if (!arrow) return;
     const [[fx, fy], [x, y]] = points.slice(-2);
     const length = Math.hypot(x - fx, y - fy) || 1;
@@ -130,12 +130,12 @@ export class Diagram {
     const [bx, by] = [x - ARROW * ux, y - ARROW * uy];
     const side = ARROW * 0.55;
     const tip = [[x, y], [bx - uy * side, by + ux * side], [bx + uy * side, by - ux * side]];
-    this.root.append(element("polygon", { points: tip.map((point) => point.join()).join(" "), class: `${kind}-tip` }));
+    this.root.append(svg("polygon", { points: tip.map((point) => point.join()).join(" "), class: `${kind}-tip` }));
   }
 
   label([x, y], events, anchor = "middle") {
     const words = events.map((event) => text(`events.${event}`)).join(" · ");
-    this.root.append(element("text", { x, y, class: "u-cycle-event", "text-anchor": anchor, text: words }));
+    this.root.append(svg("text", { x, y, class: "u-cycle-event", "text-anchor": anchor, text: words }));
   }
 
   // Lights the active state; in a pause also, weaker, the state that it goes on from.

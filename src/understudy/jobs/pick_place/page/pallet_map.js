@@ -1,7 +1,7 @@
 // Map of one layer of a pallet: which places are filled, which is next, which are out of reach.
 
 import { text } from "../../frame/api.js";
-import { drawing, element } from "../../frame/svg.js";
+import { drawing, svg } from "../../frame/elements.js";
 
 const MOST = 2500; // places that are drawn
 const CELL = 40;
@@ -37,9 +37,9 @@ export class PalletMap {
 
   cell(index, row, column) {
     const [x, y, side] = [column * CELL + GAP / 2, row * CELL + GAP / 2, CELL - GAP];
-    const made = element("g", { class: "u-place", "data-place": index }, [
-      element("rect", { x, y, width: side, height: side, rx: 5 }),
-      element("text", { x: x + side / 2, y: y + side / 2 + 5, text: index + 1 }),
+    const made = svg("g", { class: "u-place", "data-place": index }, [
+      svg("rect", { x, y, width: side, height: side, rx: 5 }),
+      svg("text", { x: x + side / 2, y: y + side / 2 + 5, text: index + 1 }),
     ]);
     if (this.layer.unreachable.includes(index)) made.classList.add("u-place-far");
     this.cells.set(index, made);
@@ -54,7 +54,7 @@ export class PalletMap {
       cell.classList.toggle("u-place-full", depalletise ? number >= index : number < index);
       cell.classList.toggle("u-place-next", number === index && index < total);
     }
-    this.line.textContent = text("layer").replace("{layer}", layer + 1).replace("{layers}", layers);
+    this.line.textContent = text("layer", { layer: layer + 1, layers });
   }
 
   report() {

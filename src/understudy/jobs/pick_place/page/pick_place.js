@@ -1,28 +1,18 @@
 // The pick & place page: what the server sends is drawn as diagram, camera overlay, pallet map and
 // chart. Longer answers are requested when something that belongs to them has changed.
 
-import { ask, call, text, whenReady, whileVisible } from "../../frame/api.js";
-import { expose } from "../../frame/expose.js";
-import { fixed } from "../../frame/figures.js";
+import { answered, ask, expose, fixed, text, whenReady, whileVisible } from "../../frame/api.js";
+import { drawing, svg } from "../../frame/elements.js";
 import { Camera } from "./camera.js";
-import { chart } from "./chart.js";
 import { Diagram } from "./diagram.js";
 import { PalletMap } from "./pallet_map.js";
 
 const LIVE_MS = 500; // between two pictures of the camera
 const LIVE_WIDTH = 640;
+const [CHART_WIDE, CHART_HIGH] = [300, 56];
+const CHART_SLOTS = 30;
 
 const mark = (name) => document.querySelector(`[data-mark="${name}"]`);
-
-// → an answer of the cell; null without one: the next change asks again
-async function answered(command, parameters) {
-  try {
-    return await call(command, parameters);
-  } catch (problem) {
-    console.debug(problem);
-    return null;
-  }
-}
 
 class PickPlace {
   constructor() {
@@ -178,9 +168,24 @@ class PickPlace {
   }
 }
 
+// Draws the times of the last cycles as bars; a cycle that failed is a red mark.
+// `cycles`: rows of `pick_place_cycles`
+function chart(place, cycles, hint) {
+  const shown = cycles.slice(-CHART_SLOTS);
+  const longest = Math.max(...shown.map(({ seconds }) => seconds), 1e-9);
+  const wide = CHART_WIDE / CHART_SLOTS;
+  const root = drawing(CHART_WIDE, CHART_HIGH, { preserveAspectRatio: "none", class: "u-chart-drawing", role: "img" });
+  root.append(svg("title", { text: hint }), svg("line", { x1: 0, y1: CHART_HIGH - 1, x2: CHART_WIDE, y2: CHART_HIGH - 1, class: "u-chart-line" }));
+  shown.forEach(({ number, success, seconds, code }, n) => {
+    const high = success ? Math.max(3, (CHART_HIGH - 6) * (seconds / longest)) : CHART_HIGH - 6;
+    const words = success ? `${number}: ${fixed(seconds, 2)} s` : `${number}: ${code}`;
+    const bar = svg("rect", {
+      x: n * wide + 1, y: CHART_HIGH - 1 - high, width: wide - 2, height: high, class: success ? "u-bar-done" : "u-bar-failed",
+    }, [svg("title", { text: words })]);
+    root.append(bar);
+  });
+  place.replaceChildren(root);
+}
+
 const ready = expose("pickPlace", ["show", "pane", "layer", "picture", "depth"], { report: () => null });
-whenReady("#pick-place-page", () => {
-  const page = new PickPlace();
-  const calls = ["show", "pane", "layer", "picture", "depth", "close", "report"];
-  return ready(Object.fromEntries(calls.map((name) => [name, page[name].bind(page)])));
-});
+whenReady("#pick-place-page", () => ready(new PickPlace()));

@@ -1,9 +1,8 @@
 // One robot in detail. A part with buttons is made anew only when other buttons are needed, so that
 // no click is lost; figures change in place.
 
-import { ask, text } from "../../frame/api.js";
-import { fixed } from "../../frame/figures.js";
-import { add } from "./table.js";
+import { ask, fixed, text } from "../../frame/api.js";
+import { add, button } from "../../frame/elements.js";
 
 const DEG = 180 / Math.PI;
 
@@ -58,14 +57,11 @@ export class Details {
     const part = { element, key, values: [], runs: [] };
     if (title) add(element, "h3", "u-part-title", text(title));
     rows.forEach((row, n) => {
-      const line = add(element, "div", "u-part-row");
-      line.dataset.row = row.key;
+      const line = add(element, "div", "u-part-row", "", { row: row.key });
       add(line, "span", "u-part-label", row.label);
       part.values.push(add(line, "span", "u-part-value"));
       if (row.button && this.operator) {
-        const button = add(line, "button", "u-part-button", row.button.label);
-        button.dataset.does = row.button.name;
-        button.addEventListener("click", () => part.runs[n]());
+        line.append(button("u-part-button", row.button.label, { does: row.button.name }, () => part.runs[n]()));
       }
     });
     this.parts.set(name, part);
@@ -76,7 +72,6 @@ export class Details {
 const figure = (key, value, state) => ({ key, label: text(key), value, state });
 const place = ([x, y, yaw]) => `${fixed(x, 2)}  ${fixed(y, 2)} m  ${fixed(yaw * DEG, 0)}°`;
 const metres = (value) => (value === null ? text("none") : `${fixed(value, 2)} m`);
-const filled = (key, fields) => text(key).replace(/{(\w+)}/g, (_, name) => fields[name]);
 
 function figures(robot, row) {
   const { hold } = robot;
@@ -92,7 +87,7 @@ function figures(robot, row) {
   ];
   if (robot.true_pose) rows.splice(2, 0, figure("believed", place(robot.pose)));
   if (hold.standing) rows.push(figure("hold", text("by_traffic"), "held"));
-  const node = hold.node && filled(hold.active ? "held_at" : "hold_pending", { node: hold.node });
+  const node = hold.node && text(hold.active ? "held_at" : "hold_pending", { node: hold.node });
   if (node || hold.at_node) rows.push(figure("node", node || hold.at_node, node ? "held" : "none"));
   return rows;
 }
@@ -103,7 +98,7 @@ function tasks(robot) {
   return robot.tasks.map((task) => ({
     key: task.task,
     label: task.x === null ? task.task : `→ ${fixed(task.x, 2)}  ${fixed(task.y, 2)} m`,
-    value: task.running ? filled("steps", task) : text("waits"),
+    value: task.running ? text("steps", task) : text("waits"),
     state: task.running ? "busy" : "none",
     button: { name: "cancel", label: text("cancel"), run: () => ask("fleet_cancel_task", { robot: robot.name, task: task.task }) },
   }));

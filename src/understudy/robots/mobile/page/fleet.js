@@ -1,13 +1,12 @@
 // The fleet page: one message of arrays ten times a second for all robots; the chosen robot and the
 // events are asked for by themselves.
 
-import { ask, call, notice, text, whenReady, whileVisible } from "../../frame/api.js";
-import { expose } from "../../frame/expose.js";
-import { fixed } from "../../frame/figures.js";
+import { ask, call, expose, fixed, notice, onSearch, text, whenReady, whileVisible } from "../../frame/api.js";
+import { add, html } from "../../frame/elements.js";
 import { Details } from "./details.js";
 import { Frames, STATE_FLAGS } from "./frames.js";
 import { FleetMap } from "./map.js";
-import { add, Table } from "./table.js";
+import { Table } from "./table.js";
 
 const TABLE_MS = 500;
 const DETAILS_MS = 400;
@@ -38,9 +37,7 @@ class Fleet {
     this.table = new Table(this.part("table"), (index) => this.choose(this.nameOf(index)));
     this.details = new Details(this.part("details"), { operator: this.operator });
     this.details.clear();
-    this.part("search").addEventListener("input", ({ target }) => this.table.search(target.value));
-    // Escape is the stop key here too; the browser would also clear the field.
-    this.part("search").addEventListener("keydown", (event) => event.key === "Escape" && event.preventDefault());
+    onSearch(this.part("search"), ({ target }) => this.table.search(target.value));
     const ends = [
       whileVisible(TABLE_MS, async () => this.updateTable()),
       whileVisible(DETAILS_MS, () => this.requestDetails()),
@@ -66,7 +63,7 @@ class Fleet {
     if (this.connected === frame.connected && this.waiting === frame.waiting) return;
     Object.assign(this, { connected: frame.connected, waiting: frame.waiting });
     const link = this.part("link");
-    link.textContent = text(frame.connected ? "nats_up" : "nats_down") + (frame.waiting ? ` · ${text("waiting").replace("{count}", frame.waiting)}` : "");
+    link.textContent = text(frame.connected ? "nats_up" : "nats_down") + (frame.waiting ? ` · ${text("waiting", { count: frame.waiting })}` : "");
     link.classList.toggle("u-off-line", !frame.connected);
   }
 
@@ -90,7 +87,7 @@ class Fleet {
   }
 
   showCount() {
-    this.part("count").textContent = text("count").replace("{shown}", this.table.shown.length).replace("{all}", this.table.rows.length);
+    this.part("count").textContent = text("count", { shown: this.table.shown.length, all: this.table.rows.length });
   }
 
   async requestDetails() {
@@ -116,7 +113,7 @@ class Fleet {
   // Of tasks from here only: in a large fleet the backend's tasks would fill the screen.
   noticeFailure({ robot, type, reason }) {
     if (type !== "task.failed" || !this.tasked.has(robot) || ENDED_BY_USER.test(reason)) return;
-    notice(text("task_failed").replace("{robot}", robot).replace("{reason}", () => reason));
+    notice(text("task_failed", { robot, reason }));
   }
 
   showEvents() {
@@ -172,7 +169,7 @@ class Fleet {
     const allowed = mode === null || this.mayOrder();
     this.mode = allowed && mode !== this.mode ? mode : null;
     this.map.setPlacing(Boolean(this.mode));
-    this.part("hint").textContent = this.mode ? text("place_target").replace("{robot}", this.chosen) : "";
+    this.part("hint").textContent = this.mode ? text("place_target", { robot: this.chosen }) : "";
     if (this.mode) this.map.canvas.focus();
     this.showButtons();
   }
@@ -298,9 +295,7 @@ function sendTask(robot, { x, y, yaw }) {
 }
 
 function eventRow({ time_s: at, robot, type, text: details }) {
-  const row = document.createElement("div");
-  row.className = "u-fleet-event";
-  row.dataset.type = type;
+  const row = html("div", "u-fleet-event", "", { type });
   add(row, "span", "u-at", `${fixed(at, 2)} s`);
   add(row, "b", "", robot);
   add(row, "span", `u-event-type${/fault|pressed|failed|rejected|detected/.test(type) ? " u-is-alarm" : ""}`, type);

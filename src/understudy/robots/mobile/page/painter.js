@@ -2,7 +2,8 @@
 // drawn by colour, one path for all of them, and only those in view.
 
 import { largeness } from "../../frame/api.js";
-import { STATE_FLAGS, wrapped } from "./frames.js";
+import { wrapped } from "../../frame/feed.js";
+import { STATE_FLAGS } from "./frames.js";
 
 export const COLORS = { calm: "#5fe39a", busy: "#6cc7ff", held: "#ffd23f", warn: "#ff9a3d", alarm: "#ff5a4d", off: "#8796a3" };
 const GROUND = "#0b0e11";

@@ -1,7 +1,7 @@
 // The table of robots: filtered and sorted; only the rows in view are elements.
 
-import { text } from "../../frame/api.js";
-import { fixed } from "../../frame/figures.js";
+import { fixed, text } from "../../frame/api.js";
+import { add, button } from "../../frame/elements.js";
 import { STATE_FLAGS } from "./frames.js";
 import { severity } from "./painter.js";
 
@@ -51,11 +51,7 @@ export class Table {
   }
 
   header(column) {
-    const made = add(this.head, "button", `u-grid-${column}`);
-    made.textContent = text(column);
-    made.dataset.sort = column;
-    made.addEventListener("click", () => this.sort(column));
-    return made;
+    return this.head.appendChild(button(`u-grid-${column}`, text(column), { sort: column }, () => this.sort(column)));
   }
 
   sort(column) {
@@ -156,11 +152,4 @@ export class Table {
     const shown = this.elements.filter((element) => !element.hidden);
     return { rows: this.shown.length, elements: shown.length, first: this.shown[0]?.name, names: shown.map(({ dataset }) => dataset.robot) };
   }
-}
-
-export function add(parent, tag, className = "", content = "") {
-  const element = document.createElement(tag);
-  element.className = className;
-  if (content) element.textContent = content;
-  return parent.appendChild(element);
 }
