@@ -131,9 +131,13 @@ def test_the_texts_were_there_to_be_shown(cell: RunningCell, screen: Screen) -> 
     screen.page.context.add_cookies([{"name": "robot", "value": "g60", "url": cell.url}])
     screen.page.goto(cell.url + "/program")
     screen.built()
-    shown = screen.page.locator("body").inner_text() + screen.page.content()
-    for part in ("class=hostile", "onerror=", "javascript:"):
-        assert part in shown
+    parts = ("class=hostile", "onerror=", "javascript:")
+
+    def are_shown() -> bool:
+        shown = screen.page.locator("body").inner_text() + screen.page.content()
+        return all(part in shown for part in parts)
+
+    screen.until(are_shown, "the program and the points, which the page asks for after it is built")
     screen.page.goto(cell.url + "/log")
     screen.built()
     screen.page.locator("[data-kind=traffic]").click()
