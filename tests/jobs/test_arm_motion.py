@@ -13,6 +13,7 @@ from understudy.errors import Refused
 from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.pick_place.moves import line
 from understudy.ports import TimedComponent
+from understudy.ports import state as snapshots
 from understudy.ports.operation import Target
 from understudy.registry import module_of
 from understudy.space.pose import pose_of
@@ -156,16 +157,16 @@ def test_an_arm_without_drives_takes_no_move(bench: Bench) -> None:
 def test_a_snapshot_in_a_move_goes_on_alike(bench: Bench, tmp_path: Path) -> None:
     bench.move(TO_SCAN)
     bench.run(0.3)
-    motion = msgspec.to_builtins(bench.motion.save())
+    motion = msgspec.to_builtins(snapshots.saved(bench.motion))
     robot = msgspec.json.decode(msgspec.json.encode(bench.robot.save()))
     bench.run(10)
     again = Bench(tmp_path)
     again.robot.load(robot)
-    again.motion.load(motion)
+    snapshots.load(again.motion, motion)
     again.now = nanoseconds(0.3)
     again.run(10)
     assert again.ends == bench.ends
-    assert again.motion.save() == bench.motion.save()
+    assert snapshots.saved(again.motion) == snapshots.saved(bench.motion)
 
 
 def test_the_reach_check_follows_the_moves_without_moving(bench: Bench) -> None:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from understudy.errors import ConfigError, Refused
+from understudy.ports import state as snapshots
 from understudy.ports.requests import AsksProcess
 from understudy.ports.vision import DetectedObject, VisionResult
 from understudy.sight.camera import CameraModel
@@ -271,8 +272,8 @@ def test_a_snapshot_at_any_moment_goes_on_in_the_same_way(moment: str) -> None:
         stand.vision.unanswered(1, "gone", 7)
     heard: list[bool] = []
     other.vision.on_question(lambda: heard.append(True))
-    saved = json.loads(msgspec.json.encode(stand.vision.save()))
-    other.vision.load(saved)
+    saved = json.loads(msgspec.json.encode(snapshots.saved(stand.vision)))
+    snapshots.load(other.vision, saved)
     assert heard, "the wire looks for the question of the snapshot"
     assert asked_of(other) == asked_of(stand)
     assert other.vision.next_wake() == stand.vision.next_wake()
@@ -281,7 +282,7 @@ def test_a_snapshot_at_any_moment_goes_on_in_the_same_way(moment: str) -> None:
             each.answer(reply(), 7)
     if moment != "idle":
         assert stand.run() == other.run()
-    assert msgspec.json.encode(stand.vision.save()) == msgspec.json.encode(other.vision.save())
+    assert snapshots.saved(stand.vision) == snapshots.saved(other.vision)
 
 
 def test_detectors_that_were_set_are_asked_for_also_after_a_restore() -> None:
@@ -293,8 +294,8 @@ def test_detectors_that_were_set_are_asked_for_also_after_a_restore() -> None:
     assert "detectors" not in stand.asked()["params"], "not for a picture that is asked for"
     stand.vision.request("", 1)
     assert stand.asked()["params"]["detectors"] == [small]
-    saved = json.loads(msgspec.json.encode(stand.vision.save()))
-    other.vision.load(saved)
+    saved = json.loads(msgspec.json.encode(snapshots.saved(stand.vision)))
+    snapshots.load(other.vision, saved)
     assert other.asked()["params"] == stand.asked()["params"]
     assert other.vision.detectors() == [small]
     other.vision.request("", 2)
@@ -303,7 +304,7 @@ def test_detectors_that_were_set_are_asked_for_also_after_a_restore() -> None:
     assert isinstance(wrong, Refused)
     assert stand.vision.detectors() == [small], "a refusal changes nothing"
     assert stand.vision.set_detectors([MARKERS]) is None, "those of the file"
-    assert (stand.vision.save().detectors, stand.vision.detectors()) == (None, [own])
+    assert (stand.vision.state.detectors, stand.vision.detectors()) == (None, [own])
     network = {"kind": "onnx", "model": "/etc/passwd", "classes": ["a"]}
     with pytest.raises(ConfigError, match=r"g60\.vision\.detectors\.0\.model: not a file"):
-        other.vision.load(saved | {"detectors": [network]})
+        snapshots.load(other.vision, saved | {"detectors": [network]})

@@ -8,6 +8,8 @@ import pytest
 from tests.benches import Bench
 from tests.jobs.pick_place.pick_cell import TEXT, written
 
+from understudy.ports import state as snapshots
+
 MARKERS: dict[str, Any] = {"kind": "markers", "size_mm": 30, "classes": {"0": "cube"}}
 NETWORK: dict[str, Any] = {"kind": "onnx", "model": "parts.onnx", "classes": ["cube"]}
 VISION = """    camera: {}
@@ -87,10 +89,10 @@ def test_a_snapshot_keeps_detectors_and_no_files_of_its_choosing(seeing: Bench) 
     other = [MARKERS | {"size_mm": 25}]
     seeing.do("set_vision_detectors", detectors=other)
     vision: Any = seeing.live.operator.robots.components["g60"]["g60.vision"]
-    saved, digest = vision.save(), vision.status(0).detectors_set
+    saved, digest = snapshots.saved(vision), vision.status(0).detectors_set
     seeing.do("set_vision_detectors", detectors=None)
     assert (digest != "", vision.status(0).detectors_set) == (True, "")
-    vision.load(saved)
+    snapshots.load(vision, saved)
     assert seeing.do("vision_detectors")["detectors"] == other
 
 

@@ -13,6 +13,7 @@ from tests.vision.camera_in import camera_in
 
 from understudy.config import read_config
 from understudy.errors import ConfigError, Refused
+from understudy.ports import state as snapshots
 from understudy.ports.vision import VisionResult
 from understudy.sight.camera import CameraModel
 from understudy.sight.lens import Lens
@@ -129,7 +130,7 @@ def test_the_result_on_its_way_is_in_a_snapshot() -> None:
     cell = table_cell(CUBE)
     stand, other = Stand(cell), Stand(cell)
     stand.vision.request("", 0)
-    other.vision.load(msgspec.to_builtins(stand.vision.save()))
+    snapshots.load(other.vision, msgspec.to_builtins(snapshots.saved(stand.vision)))
     for each in (stand, other):
         each.vision.wake(50 * NS_PER_MS)
     assert stand.results == other.results != []

@@ -6,9 +6,8 @@ end is handled in `wake` at the same instant, because the controller is busy whi
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
-import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
@@ -92,7 +91,7 @@ class ControllerMotion:
         self._controller = controller
         self._move_to = move_to
         self._flange = flange
-        self._state = Saved()
+        self.state = Saved()
         self._finished: list[Finished] = []
         self._started: list[Callable[[Target, int], None]] = []
         self._faults: list[Callable[[Refused, int], None]] = []
@@ -102,7 +101,7 @@ class ControllerMotion:
 
     def move(self, target: Target, now: int) -> Ticket | Refused:
         """Starts a move; refused while the arm moves, holds or waits."""
-        state, status = self._state, self._controller.status(now)
+        state, status = self.state, self._controller.status(now)
         if state.ticket:
             return MOVES
         if refused := not_ready(status):
@@ -121,23 +120,23 @@ class ControllerMotion:
         return Ticket(state.ticket)
 
     def hold(self, now: int) -> Refused | None:
-        if self._state.ticket:
-            self._state.held = True
+        if self.state.ticket:
+            self.state.held = True
             return self._controller.hold(now)
         return None
 
     def resume(self, now: int) -> Refused | None:
-        if self._state.ticket and self._state.held:
+        if self.state.ticket and self.state.held:
             if refused := self._controller.cycle_start(now):
                 return refused
-            self._state.held = False
+            self.state.held = False
         return None
 
     def stop(self, now: int) -> Refused | None:
         """Brakes along the path; the ticket ends with a refusal when the arm rests."""
-        if not self._state.ticket:
+        if not self.state.ticket:
             return None
-        self._state.stopping, self._state.due = True, now
+        self.state.stopping, self.state.due = True, now
         return self._controller.stop(now)
 
     def at_rest(self, now: int) -> bool:
@@ -178,10 +177,10 @@ class ControllerMotion:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        return self._state.due
+        return self.state.due
 
     def wake(self, now: int) -> None:
-        state = self._state
+        state = self.state
         if state.due is None or now < state.due:
             return
         state.due = None
@@ -195,23 +194,19 @@ class ControllerMotion:
                 listener(fault, now)
 
     def busy(self) -> bool:
-        return self._state.ticket != 0 or self._state.due is not None
+        return self.state.ticket != 0 or self.state.due is not None
 
     def status(self, now: int) -> MotionStatus:
-        return MotionStatus(self._state.ticket, self._state.held)
+        return MotionStatus(self.state.ticket, self.state.held)
 
-    def save(self) -> Saved:
-        return msgspec.structs.replace(self._state)
-
-    def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, Saved)
-        if self._state.ready or self._state.ticket:
+    def restored(self) -> None:
+        if self.state.ready or self.state.ticket:
             self.listen()
 
     # ── inside ──
 
     def _status_changed(self, status: ControllerStatus) -> None:
-        state = self._state
+        state = self.state
         if not_ready(status) is None:
             state.ready = True
         elif state.ready:
@@ -220,7 +215,7 @@ class ControllerMotion:
             state.due = status.at
 
     def _check(self, status: ControllerStatus, fault: Refused | None, now: int) -> None:
-        state = self._state
+        state = self.state
         if fault is not None:
             self._end(fault, now)
         elif status.state in WAITING and not state.stopping:
@@ -234,7 +229,7 @@ class ControllerMotion:
 
     def _elsewhere(self, now: int) -> Refused | None:
         """The refusal of an arm that rests somewhere else than at the target of its move."""
-        target = self._state.target
+        target = self.state.target
         if target is None:
             return None
         off = math.dist(self._controller.tcp(now)[:3], target[:3])
@@ -243,8 +238,8 @@ class ControllerMotion:
         return Refused(f"the tool rests {off / MM:.1f} mm from its target: it was moved elsewhere")
 
     def _end(self, refused: Refused | None, now: int) -> None:
-        ticket = Ticket(self._state.ticket)
-        state = self._state
+        ticket = Ticket(self.state.ticket)
+        state = self.state
         state.ticket, state.target, state.held, state.stopping = 0, None, False, False
         for listener in self._finished:
             listener(ticket, refused, now)

@@ -32,7 +32,8 @@ class KeepsState(Protocol):
 
 @runtime_checkable
 class Restored(Protocol):
-    """Acts on a state that was loaded; raises `ValueError` for one that cannot occur."""
+    """Acts on a state that was loaded. For one that cannot occur it raises `ValueError`, before it
+    changes anything: the component then keeps the state that it had."""
 
     def restored(self) -> None: ...
 
@@ -49,8 +50,13 @@ def load(component: object, state: Any) -> None:
     if isinstance(component, SavesItself):
         component.load(state)
     elif isinstance(component, KeepsState):
-        component.state = msgspec.convert(state, type(component.state))
+        before = component.state
+        component.state = msgspec.convert(state, type(before))
         if isinstance(component, Restored):
-            component.restored()
+            try:
+                component.restored()
+            except ValueError:
+                component.state = before
+                raise
     elif state is not None:
         raise msgspec.ValidationError("it keeps nothing, so its state is null")

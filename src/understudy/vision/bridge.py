@@ -126,7 +126,7 @@ class ProcessVision:
         self._shot: dict[str, Any] = dict(shot or {})
         self._capture: dict[str, Any] = {"obstacles": True} if obstacles else {}
         self._choice = detectors
-        self._state = State()
+        self.state = State()
         self._restores = 0
         self._question: Question | None = None
         self._superseded: deque[str] = deque(maxlen=MOST_SUPERSEDED)
@@ -138,17 +138,17 @@ class ProcessVision:
 
     def request(self, class_filter: str, now: int) -> Ticket | Refused:
         """A picture now; a request while one is under way replaces it."""
-        under_way = self._state.asked or self._state.answer
+        under_way = self.state.asked or self.state.answer
         if under_way is not None and under_way.command != CAPTURE:
             return Refused(f"vision is busy with {under_way.command}")
         params = self._shot | self._capture | {"T_base_flange": self._flange_mm(now)}
-        if self._state.detectors is not None:
-            params["detectors"] = self._state.detectors
+        if self.state.detectors is not None:
+            params["detectors"] = self.state.detectors
         silent = self._faults.silent(now)
         return self._ask(CAPTURE, params, now, class_filter=class_filter, silent=silent)
 
     def cancel(self, now: int) -> None:
-        self._state.answer = None
+        self.state.answer = None
         self._set_asked(None)
 
     def camera(self, flange: Pose) -> Pose:
@@ -161,8 +161,8 @@ class ProcessVision:
 
     def detectors(self) -> Sequence[Mapping[str, Any]]:
         """Those of the next picture."""
-        if self._state.detectors is not None:
-            return self._state.detectors
+        if self.state.detectors is not None:
+            return self.state.detectors
         return () if self._choice is None else self._choice.configured
 
     def can_set_detectors(self) -> bool:
@@ -176,7 +176,7 @@ class ProcessVision:
         except ConfigError as problem:
             return Refused(str(problem))
         same = self._choice is not None and wanted == self._choice.configured
-        self._state.detectors = None if same else wanted
+        self.state.detectors = None if same else wanted
         return None
 
     def _check_detectors(self, tables: Sequence[Mapping[str, Any]] | None) -> None:
@@ -210,11 +210,11 @@ class ProcessVision:
         return tuple(value for row in rows_mm(self.model.at) for value in row)
 
     def get_last_result(self) -> VisionResult | None:
-        return self._state.last
+        return self.state.last
 
     def is_connected(self) -> bool:
         """Whether the last question was answered."""
-        return self._state.connected
+        return self.state.connected
 
     def on_reply(self, listener: ReplyListener) -> None:
         self._on_reply.append(listener)
@@ -228,7 +228,7 @@ class ProcessVision:
         return trigger in self._superseded
 
     def answered(self, number: int, payload: bytes, now: int) -> None:
-        state, asked = self._state, self._state.asked
+        state, asked = self.state, self.state.asked
         if asked is None or asked.ticket != number:
             return
         state.answered += 1
@@ -247,7 +247,7 @@ class ProcessVision:
         self._set_asked(None)
 
     def unanswered(self, number: int, reason: str, now: int) -> None:
-        asked = self._state.asked
+        asked = self.state.asked
         if asked is not None and asked.ticket == number:
             self._lose(asked, reason)
 
@@ -257,13 +257,13 @@ class ProcessVision:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        state = self._state
+        state = self.state
         if state.answer is not None:
             return state.answer.due
         return None if state.asked is None else state.asked.at + self._timeout
 
     def wake(self, now: int) -> None:
-        state = self._state
+        state = self.state
         if state.answer is None and state.asked is not None and now >= self._lost_at(state.asked):
             self._lose(state.asked, f"no answer in {self._timeout / NS_PER_MS:g} ms")
         answer = state.answer
@@ -273,7 +273,7 @@ class ProcessVision:
         self._report(answer, now)
 
     def busy(self) -> bool:
-        return self._state.asked is not None or self._state.answer is not None
+        return self.state.asked is not None or self.state.answer is not None
 
     def faults(self) -> Faults:
         return VISION_FAULTS
@@ -282,7 +282,7 @@ class ProcessVision:
         return refuse_injection(fault)
 
     def status(self, now: int) -> Status:
-        state = self._state
+        state = self.state
         return Status(
             self.where,
             self.busy(),
@@ -294,15 +294,10 @@ class ProcessVision:
             _checksum(state.detectors),
         )
 
-    def save(self) -> State:
-        return replace(self._state)
-
-    def load(self, state: Any) -> None:
-        loaded = msgspec.convert(state, State)
+    def restored(self) -> None:
         with located_at(self.name):
-            self._check_detectors(loaded.detectors)
-        self._set_asked(None)  # also an equal question: the picture for it shows the state before
-        self._state = loaded
+            self._check_detectors(self.state.detectors)
+        # Also an equal question is asked again: the picture for it shows the state before.
         self._restores += 1
         self._question_changed()
 
@@ -317,7 +312,7 @@ class ProcessVision:
         class_filter: str = "",
         silent: bool = False,
     ) -> Ticket:
-        state = self._state
+        state = self.state
         state.tickets += 1
         state.answer = None
         request = {"command": command, "params": params, "request_id": state.tickets}
@@ -326,13 +321,13 @@ class ProcessVision:
         return Ticket(state.tickets)
 
     def _set_asked(self, asked: Asked | None) -> None:
-        self._state.asked = asked
+        self.state.asked = asked
         self._question_changed()
 
     def _question_changed(self) -> None:
         if self._question is not None:
             self._superseded.append(self._question.trigger)
-        asked = self._state.asked
+        asked = self.state.asked
         self._question = self._question_of(asked) if asked and asked.payload else None
         for listener in self._on_question:
             listener()
@@ -346,7 +341,7 @@ class ProcessVision:
         return asked.at + self._timeout
 
     def _lose(self, asked: Asked, reason: str) -> None:
-        state = self._state
+        state = self.state
         state.lost += 1
         state.connected, state.problem = False, reason
         state.answer = Answer(asked.ticket, self._lost_at(asked), asked.command, refused=reason)
@@ -355,13 +350,13 @@ class ProcessVision:
     def _picture(self, asked: Asked, payload: bytes, due: int, now: int) -> Answer:
         found = read_picture(payload, asked.ticket)
         if isinstance(found, Refused):
-            self._state.problem = found.reason
+            self.state.problem = found.reason
             return Answer(asked.ticket, due, refused=found.reason)
         seen = self._faults.disturb(found.detected(), now)
         wanted = tuple(o for o in seen if asked.class_filter in ("", o.class_name))
         exposed = _exposure(found, asked.at, now)
         result = VisionResult(exposed, found.frame_id, wanted)
-        self._state.last = result
+        self.state.last = result
         return Answer(asked.ticket, due, result=replace(result, points=found.cloud()))
 
     def _report(self, answer: Answer, now: int) -> None:

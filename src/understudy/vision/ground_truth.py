@@ -6,9 +6,7 @@ other part hides.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-import msgspec
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
@@ -76,14 +74,14 @@ class GroundTruthVision:
         self._flange = flange
         self._latency = latency
         self._faults = VisionFaults(name, fault_source)
-        self._state = State()
+        self.state = State()
         self._listeners: list[ResultListener] = []
 
     # ── Vision ──
 
     def request(self, class_filter: str, now: int) -> Ticket | Refused:
         """A picture of this instant; a request while one is under way replaces it."""
-        state = self._state
+        state = self.state
         state.tickets += 1
         state.pending = None
         if self._faults.silent(now):
@@ -96,7 +94,7 @@ class GroundTruthVision:
         return Ticket(state.tickets)
 
     def cancel(self, now: int) -> None:
-        self._state.pending = None
+        self.state.pending = None
 
     def camera(self, flange: Pose) -> Pose:
         return pose(self.model.place(matrix(flange)))
@@ -107,18 +105,18 @@ class GroundTruthVision:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        return None if self._state.pending is None else self._state.pending.due
+        return None if self.state.pending is None else self.state.pending.due
 
     def wake(self, now: int) -> None:
-        pending = self._state.pending
+        pending = self.state.pending
         if pending is None or pending.due > now:
             return
-        self._state.pending = None
+        self.state.pending = None
         for listener in self._listeners:
             listener(Ticket(pending.ticket), pending.result, now)
 
     def busy(self) -> bool:
-        return self._state.pending is not None
+        return self.state.pending is not None
 
     def faults(self) -> Faults:
         return VISION_FAULTS
@@ -127,13 +125,7 @@ class GroundTruthVision:
         return refuse_injection(fault)
 
     def status(self, now: int) -> Status:
-        return Status(self._state.frames, self.busy())
-
-    def save(self) -> State:
-        return replace(self._state)
-
-    def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, State)
+        return Status(self.state.frames, self.busy())
 
     # ── inside ──
 

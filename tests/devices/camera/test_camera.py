@@ -11,6 +11,7 @@ from tests.parts import part
 from understudy.app.build import load_cell
 from understudy.errors import ConfigError, Refused
 from understudy.ports import device as ports
+from understudy.ports import state as snapshots
 from understudy.ports.hmi import HasPanel
 from understudy.robots.arm.controller import VirtualController
 from understudy.sight.markers import MarkerFinder
@@ -154,9 +155,9 @@ def test_faults_act_until_reset(
     usual = grabbed(cell).picture.astype(float)
     assert camera.inject(fault, figures, 0) is None
     assert words in camera.active_faults()[0]
-    saved = camera.save()
+    saved = snapshots.saved(camera)
     frames = [camera.grab(0) for _ in range(2)]
-    camera.load(saved)
+    snapshots.load(camera, saved)
     assert [f is None for f in frames] == [camera.grab(0) is None for _ in range(2)]
     if fault == "camera_silent":
         assert frames == [None, None]
@@ -231,7 +232,7 @@ def test_a_wrong_marker_is_named(tmp_path: Path) -> None:
 def test_a_crafted_snapshot_is_refused(state: dict[str, object], tmp_path: Path) -> None:
     camera = camera_of(camera_cell(tmp_path))
     with pytest.raises((ValueError, ConfigError)):
-        camera.load(state)
+        snapshots.load(camera, state)
     assert camera.status(0).frames == 0
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from understudy.agenda import advance
 from understudy.devices.gripper import Config
-from understudy.devices.gripper.assembly import build_gripper
+from understudy.devices.gripper.controller import build_gripper
 from understudy.errors import Refused
 from understudy.ports.device import Mount
 from understudy.ports.workpieces import WorkpieceReading

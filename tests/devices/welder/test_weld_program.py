@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.devices.welder.weld_bench import READY_POSE, SEAM, WeldingCell
 
+from understudy.ports import state as snapshots
 from understudy.units import NS_PER_SECOND
 
 
@@ -323,5 +324,5 @@ def test_time_slices_and_readings_change_nothing() -> None:
             cell.advance(step or 12.0)
             if step:
                 cell.g60.status(cell.now), cell.welder.status(cell.now), cell.io.analog(cell.now)
-        ends.append((cell.phases, cell.io.history(), cell.welder.save()))
+        ends.append((cell.phases, cell.io.history(), snapshots.saved(cell.welder)))
     assert ends[0] == ends[1] == ends[2]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.devices.welder.weld_bench import WelderBench, WeldingCell
 
+from understudy.ports import state as snapshots
 from understudy.simulation.cell import read_snapshot, write_snapshot
 
 RULES: dict[str, Any] = {
@@ -139,7 +140,8 @@ def test_damaged_state_is_refused_or_leaves_a_source_that_works(data: st.DataObj
     bench.io.simulate_sensor_trigger(10, True, bench.now)
     bench.io.simulate_analog_sensor(5, 8.0, bench.now, ramp_s=2.0)
     bench.io.link(5, 5, 40, bench.now)
-    whole = msgspec.json.decode(msgspec.json.encode([bench.io.save(), bench.welder.save()]))
+    states = [snapshots.saved(each) for each in (bench.io, bench.welder)]
+    whole = msgspec.json.decode(msgspec.json.encode(states))
     place = data.draw(st.sampled_from(places(whole)).filter(lambda place: len(place) > 1))
     spot = whole
     for key in place[:-1]:
@@ -148,7 +150,7 @@ def test_damaged_state_is_refused_or_leaves_a_source_that_works(data: st.DataObj
     fresh = WelderBench()
     try:
         fresh.io.load(whole[0])
-        fresh.welder.load(whole[1])
+        snapshots.load(fresh.welder, whole[1])
     except msgspec.ValidationError:
         fresh = WelderBench()
     fresh.run(bench.now / 1e6 + 10_000)

@@ -101,7 +101,7 @@ class WelderBench:
 
     @property
     def state(self) -> State:
-        return self.welder.save()
+        return self.welder.state
 
     @property
     def issues(self) -> list[str]:

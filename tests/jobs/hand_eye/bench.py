@@ -7,6 +7,7 @@ import msgspec
 from understudy.app.build import build_cell
 from understudy.config import CellConfig, load_config
 from understudy.jobs.hand_eye.job import HandEyeJob
+from understudy.ports import state as snapshots
 from understudy.space.pose import pose_of
 from understudy.space.transform import Array, matrix
 from understudy.units import nanoseconds
@@ -50,4 +51,4 @@ class HandEyeBench:
         return TRUE_CAMERA
 
     def snapshot(self) -> bytes:
-        return msgspec.json.encode(self.job.save())
+        return msgspec.json.encode(snapshots.saved(self.job))

@@ -14,6 +14,7 @@ from understudy.config.outside_files import FilesFolder
 from understudy.jobs.hand_eye.commands import HandEyeCommands
 from understudy.jobs.hand_eye.state import Checked, Saved, SavedPose
 from understudy.jobs.hand_eye.view import without_picture
+from understudy.ports import state as snapshots
 from understudy.ports.hmi import FILE_EXISTS
 from understudy.space.matrix_rows import rows_mm
 from understudy.vision.config import read_calibration
@@ -28,7 +29,7 @@ def bench() -> Iterator[Bench]:
         for each in calibrator.poses
     ]
     part: Any = bench.live.operator.robots.components["g60"]["g60.hand_eye"]
-    part.load(msgspec.to_builtins(Saved(poses=poses)))
+    snapshots.load(part, msgspec.to_builtins(Saved(poses=poses)))
     yield bench
     bench.close()
 
@@ -90,9 +91,9 @@ def test_the_file_is_written_in_the_folder_of_the_run(bench: Bench, tmp_path: An
         assert save.run(save.parameters(file=wrong)).reason
     assert (tmp_path / "notes.txt").read_text() == "mine"
     part: Any = bench.live.operator.robots.components["g60"]["g60.hand_eye"]
-    state = msgspec.convert(part.save(), Saved)
+    state = msgspec.convert(snapshots.saved(part), Saved)
     state.checked = [Checked(passed=False, distance_mm=2.0, angle_deg=0.0)]
-    part.load(msgspec.to_builtins(state))
+    snapshots.load(part, msgspec.to_builtins(state))
     assert "misses by 2.00 mm" in save.run(save.parameters(file="bad.yaml")).reason
     assert not (tmp_path / "bad.yaml").exists()
     assert save.run(save.parameters(file="bad.yaml", force=True))["text"] == text
@@ -115,8 +116,8 @@ def test_without_a_virtual_camera_the_corners_of_the_last_pose_are_shown(bench: 
     assert without_picture("g60", part)["found"] is False
     poses = [
         msgspec.structs.replace(each, points=[(0.0, 0.0, 0.0)], pixels=[(7.0, 8.0)])
-        for each in msgspec.convert(part.save(), Saved).poses
+        for each in msgspec.convert(snapshots.saved(part), Saved).poses
     ]
-    part.load(msgspec.to_builtins(Saved(poses=poses)))
+    snapshots.load(part, msgspec.to_builtins(Saved(poses=poses)))
     seen = without_picture("g60", part)
     assert (seen["found"], seen["corners"], seen["width"]) == (True, [(7.0, 8.0)], 640)

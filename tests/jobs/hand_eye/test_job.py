@@ -17,6 +17,7 @@ from understudy.jobs.hand_eye.headless import with_hand_eye
 from understudy.jobs.hand_eye.job import IS_RUNNING, NOT_RUNNING, NOTHING_COMPUTED, TOO_MANY
 from understudy.jobs.hand_eye.state import Saved, SavedPose, read_capture
 from understudy.jobs.hand_eye.table import RESTING, RUNNING, TRANSITIONS, diagram
+from understudy.ports import state as snapshots
 from understudy.space.transform import angle_between
 from understudy.units import DEG, MM
 from understudy.vision.config import read_calibration
@@ -60,35 +61,35 @@ def test_the_file_has_the_result(calibrated: HandEyeBench) -> None:
 
 
 def test_a_snapshot_gives_the_same_result(calibrated: HandEyeBench) -> None:
-    saved = calibrated.job.save()
+    saved = snapshots.saved(calibrated.job)
     before = calibrated.job.document("")
-    calibrated.job.load(saved)
+    snapshots.load(calibrated.job, saved)
     assert calibrated.job.document("") == before
-    assert calibrated.job.save() == saved
+    assert snapshots.saved(calibrated.job) == saved
 
 
 def test_a_result_of_poses_that_contradict_each_other_is_not_saved(
     calibrated: HandEyeBench,
 ) -> None:
     job = calibrated.job
-    saved = job.save()
+    saved = snapshots.saved(job)
     changed = msgspec.to_builtins(saved)
     for pose in changed["poses"][8:]:  # as if the target had been moved by 50 mm
         pose["flange"] = [
             [*row[:3], row[3] + 50.0 * (n == 0)] for n, row in enumerate(pose["flange"])
         ]
-    job.load(changed)
+    snapshots.load(job, changed)
     assert job.status(calibrated.now).result is not None, "the page shows the residuals"
     refused = job.document("")
     assert isinstance(refused, Refused)
     assert "may have moved" in refused.reason
-    job.load(saved)
+    snapshots.load(job, saved)
 
 
 def test_poses_by_hand_and_a_check_where_the_arm_is(calibrated: HandEyeBench) -> None:
     """The buttons of the design document: Capture Pose, Delete Last, Compute, Validate."""
     job = calibrated.job
-    saved = job.save()
+    saved = snapshots.saved(job)
     assert job.validate(calibrated.now) is None
     calibrated.run()
     assert len(job.status(calibrated.now).checked) == 4
@@ -108,9 +109,9 @@ def test_poses_by_hand_and_a_check_where_the_arm_is(calibrated: HandEyeBench) ->
     assert isinstance(job.compute(calibrated.now, method="magic"), Refused)
     many = msgspec.convert(saved, Saved)
     many.poses, many.computed = [many.poses[0]] * MOST_POSES, ""
-    job.load(many)
+    snapshots.load(job, many)
     assert job.capture_here(calibrated.now) == TOO_MANY
-    job.load(saved)
+    snapshots.load(job, saved)
 
 
 def shifted(seen: SavedPose, mm: float) -> SavedPose:
@@ -122,10 +123,10 @@ def shifted(seen: SavedPose, mm: float) -> SavedPose:
 
 def test_a_result_whose_check_fails_is_saved_only_by_force(calibrated: HandEyeBench) -> None:
     job = calibrated.job
-    saved = job.save()
+    saved = snapshots.saved(job)
     moved = msgspec.convert(saved, Saved)
     moved.checks = [shifted(moved.checks[0], 2.0), *moved.checks[1:]]
-    job.load(msgspec.to_builtins(moved))
+    snapshots.load(job, msgspec.to_builtins(moved))
     assert job.compute(calibrated.now) is None
     status = job.status(calibrated.now)
     assert (status.state, status.progress) == ("CHECK_FAILED", 1.0)
@@ -140,11 +141,11 @@ def test_a_result_whose_check_fails_is_saved_only_by_force(calibrated: HandEyeBe
     assert isinstance(refused, Refused)
     assert "force" in refused.reason
     assert isinstance(job.document("2026-01-15", force=True), str)
-    job.load(saved)
+    snapshots.load(job, saved)
     assert job.validate(calibrated.now) is None
     calibrated.run()
     assert (calibrated.state, job.status(calibrated.now).error) == ("DONE", "")
-    job.load(saved)
+    snapshots.load(job, saved)
 
 
 def test_the_first_pose_by_hand() -> None:

@@ -18,6 +18,7 @@ from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import Equipment
 from understudy.ports import Finished, Ticket
+from understudy.ports import state as snapshots
 from understudy.ports.io import PinChange
 from understudy.ports.operation import Target
 from understudy.ports.pick_place import GripperStatus
@@ -328,4 +329,4 @@ class Bench:
         assert self.state == state, f"{self.state}: {self.status.last_error}"
 
     def copy_state(self) -> Any:
-        return msgspec.json.decode(msgspec.json.encode(self.job.save()))
+        return msgspec.json.decode(msgspec.json.encode(snapshots.saved(self.job)))

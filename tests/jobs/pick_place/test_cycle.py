@@ -9,6 +9,7 @@ from understudy.config.position import Position
 from understudy.errors import Refused
 from understudy.jobs.pick_place.config import CycleConfig
 from understudy.jobs.pick_place.state import RUNNING, TRANSITIONS
+from understudy.ports import state as snapshots
 from understudy.ports.vision import DetectedObject
 from understudy.space.pose import pose_of
 from understudy.units import NS_PER_MS, NS_PER_SECOND
@@ -315,7 +316,7 @@ def test_a_snapshot_in_every_state_goes_on_alike(state: str) -> None:
         names = {name: value for name, value in vars(other).items() if not name.startswith("_")}
         vars(mine).update({n: v.copy() if hasattr(v, "copy") else v for n, v in names.items()})
     again.now = bench.now
-    again.job.load(saved)
+    snapshots.load(again.job, saved)
     assert again.copy_state() == saved
     bench.run()
     again.run()
@@ -373,8 +374,8 @@ def test_a_crafted_snapshot_is_refused_and_changes_nothing(
     bench.run_to("GRIPPING")
     saved = bench.copy_state()
     with pytest.raises(ValueError, match=problem):
-        bench.job.load({**saved, **change})
+        snapshots.load(bench.job, {**saved, **change})
     assert bench.copy_state() == saved
-    bench.job.load(saved)
+    snapshots.load(bench.job, saved)
     bench.run()
     assert bench.cycles == [(1, True)]

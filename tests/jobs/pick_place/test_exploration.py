@@ -20,6 +20,7 @@ from understudy.jobs.pick_place.config import (
     Insert,
 )
 from understudy.jobs.pick_place.state import RUNNING, TRANSITIONS
+from understudy.ports import state as snapshots
 from understudy.ports.pick_place import PickPlaceState
 from understudy.ports.vision import DetectedObject
 
@@ -64,7 +65,7 @@ class Explored(Bench):
         for mine, its in zip(self.doubles(), other.doubles(), strict=True):
             vars(its).update(_plain(mine))
         other.now = self.now
-        other.job.load(self.copy_state())
+        snapshots.load(other.job, self.copy_state())
         return other
 
     def doubles(self) -> tuple[Any, ...]:

@@ -22,6 +22,7 @@ from understudy.jobs.weld.sequencer import (
     seam_lines,
 )
 from understudy.ports import ControllerStatus, TimedComponent
+from understudy.ports import state as snapshots
 from understudy.simulation.cell import read_snapshot, write_snapshot
 from understudy.units import NS_PER_MS, nanoseconds
 
@@ -173,7 +174,7 @@ def test_it_polls_every_10_ms_while_a_seam_runs() -> None:
 def test_its_state_survives_json() -> None:
     controller, job = started()
     other = WeldingSequencer(controller)
-    other.load(msgspec.json.decode(msgspec.json.encode(job.save())))
+    snapshots.load(other, msgspec.json.decode(msgspec.json.encode(snapshots.saved(job))))
     controller.rest(1.0)
     poll(other)
     assert controller.lines == opening(STEEL) + seam_lines(SEAM, STEEL)
@@ -304,8 +305,8 @@ def test_cell_and_job_are_saved_together() -> None:
         if cell is paused:
             cell = WeldingCell()
             cell.virtual_cell.restore(read_snapshot(write_snapshot(paused.virtual_cell.snapshot())))
-            saved, job = job.save(), WeldingSequencer(cell.g60)
-            job.load(msgspec.json.decode(msgspec.json.encode(saved)))
+            saved, job = snapshots.saved(job), WeldingSequencer(cell.g60)
+            snapshots.load(job, msgspec.json.decode(msgspec.json.encode(saved)))
         weld(cell, job)
         ends.append((cell.now, job.status(cell.now), cell.welder.status(cell.now)))
     assert ends[0] == ends[1]

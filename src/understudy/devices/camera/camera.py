@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
-import msgspec
 import numpy as np
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from understudy.devices.camera import (
     BRIGHTEST,
@@ -104,7 +102,7 @@ class VirtualCamera:
         self.starting = False
         self._scene: CameraScene | None = None
         self._cell: VisibleCell | None = None
-        self._state = State(
+        self.state = State(
             exposure_ms=config.exposure_ms,
             gain_db=config.gain_db,
             noise_grey=config.noise_grey,
@@ -150,7 +148,7 @@ class VirtualCamera:
             self._scene.faces(now),
             lens,
             self.model.place(np.eye(4) if flange is None else flange),
-            light=Light(self._config.light.towards, self._state.ambient),
+            light=Light(self._config.light.towards, self.state.ambient),
             background=color_of(self._config.background),
             depth=depth,
         )
@@ -161,7 +159,7 @@ class VirtualCamera:
         self, now: int, exposure_ms: float | None = None, gain_db: float | None = None
     ) -> Frame | None:
         """Takes a picture; None if the camera does not answer."""
-        state = self._state
+        state = self.state
         state.frames += 1
         drawn = self._drawn(now)
         lost = self._fault_source.draw_fault("frame_lost", self.name, now) is not None
@@ -174,10 +172,10 @@ class VirtualCamera:
         return self._frame(now, exposure, gain, drawn)
 
     def _frame(self, now: int, exposure_ms: float, gain_db: float, drawn: Disturbance) -> Frame:
-        key = noise_key(self._seed, self.name, self._state.frames)
+        key = noise_key(self._seed, self.name, self.state.frames)
         seen = self.look(now, self.model.lens, depth=self._config.depth)()
         return Frame(
-            frame_id=self._state.frames,
+            frame_id=self.state.frames,
             exposed_at=seconds(now),
             picture=self._exposed(seen, exposure_ms, gain_db, drawn, key),
             lens=self.model.lens,
@@ -193,13 +191,13 @@ class VirtualCamera:
     ) -> Any:
         """The picture of the sensor: 8 bits, as bright as exposure, gain and light make it."""
         gain = 10.0 ** (gain_db / 20.0)
-        light = drawn.share * self._state.brightness * exposure_ms / USUAL_EXPOSURE_MS
-        sigma = float(np.hypot(self._state.noise_grey, drawn.noise)) * gain
+        light = drawn.share * self.state.brightness * exposure_ms / USUAL_EXPOSURE_MS
+        sigma = float(np.hypot(self.state.noise_grey, drawn.noise)) * gain
         return expose(blurred(seen.light, drawn.blur), light * gain, sigma, key)
 
     def preview(self, now: int, width: int, *, depth: bool) -> Callable[[], Preview] | Refused:
         """What the camera sees now, in a smaller picture; it is no frame."""
-        state, lens = self._state, scaled(self.model.lens, width)
+        state, lens = self.state, scaled(self.model.lens, width)
         if state.silent:
             return Refused("the camera does not answer: reset its fault")
         frozen = decode(state.frozen) if state.frozen else None
@@ -228,7 +226,7 @@ class VirtualCamera:
     def _drawn(self, now: int) -> Disturbance:
         """The faults of this frame: injected ones, and those of rules. Every rule is drawn for
         every frame, so that none changes the draws of another."""
-        found = dict(self._state.disturbed)
+        found = dict(self.state.disturbed)
         for kind, figure in (("dark", "share"), ("blur", "px"), ("noise", "grey")):
             fault = self._fault_source.draw_fault(f"frame_{kind}", self.name, now)
             if fault is not None:
@@ -279,7 +277,7 @@ class VirtualCamera:
             if not low <= value <= high:
                 return Refused(f"{key} {value:g} is outside {low:g} … {high:g}")
         for key, (value, _, _) in values.items():
-            setattr(self._state, key, value)
+            setattr(self.state, key, value)
         return None
 
     # ── faults ──
@@ -294,24 +292,24 @@ class VirtualCamera:
         if kind in _OF_THE_CAMERA:
             _OF_THE_CAMERA[kind](self, now)
         else:
-            (self._state.disturbed[kind],) = parameters.values()
+            (self.state.disturbed[kind],) = parameters.values()
         return None
 
     def _stop_answering(self, now: int) -> None:
-        self._state.silent = True
+        self.state.silent = True
 
     def _freeze(self, now: int) -> None:
-        state = self._state
+        state = self.state
         if not state.frozen and (frame := self.grab(now)) is not None:
             state.frozen = encode(frame)
 
     def reset(self, now: int) -> None:
-        self._state.disturbed = {}
-        self._state.silent = False
-        self._state.frozen = []
+        self.state.disturbed = {}
+        self.state.silent = False
+        self.state.frozen = []
 
     def active_faults(self) -> Sequence[str]:
-        state = self._state
+        state = self.state
         found = [FAULT_WORDS[kind] for kind in state.disturbed]
         found += ["the picture is frozen"] if state.frozen else []
         return [*found, "the camera does not answer"] if state.silent else found
@@ -338,7 +336,7 @@ class VirtualCamera:
         )
 
     def status(self, now: int) -> CameraStatus:
-        state, lens = self._state, self.model.lens
+        state, lens = self.state, self.model.lens
         return CameraStatus(
             frames=state.frames,
             exposure_ms=state.exposure_ms,
@@ -351,22 +349,17 @@ class VirtualCamera:
             faults=tuple(self.active_faults()),
         )
 
-    def save(self) -> State:
-        return replace(self._state, disturbed=dict(self._state.disturbed))
-
-    def load(self, state: Any) -> None:
-        found = msgspec.convert(state, State)
-        for kind, value in found.disturbed.items():
+    def restored(self) -> None:
+        for kind, value in self.state.disturbed.items():
             fault = FAULTS.get(f"camera_{kind}")
             if fault is None or not fault.figures:
                 raise ValueError(f"unknown fault of a camera: {kind}")
             fault.parameters(kind, dict.fromkeys(fault.figures, value))
-        if found.frozen:
+        if self.state.frozen:
             try:
-                decode(found.frozen)
+                decode(self.state.frozen)
             except FrameError as problem:
                 raise ValueError(str(problem)) from None
-        self._state = found
 
 
 def scaled(lens: Lens, width: int) -> Lens:

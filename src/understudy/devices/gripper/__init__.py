@@ -185,6 +185,6 @@ FAULTS: Faults = {**PNEUMATIC_FAULTS, **SERVO_FAULTS}
 
 
 def build(name: str, config: Config, mount: "Mount") -> "GripperController":
-    from understudy.devices.gripper.assembly import build_gripper
+    from understudy.devices.gripper.controller import build_gripper
 
     return build_gripper(name, config, mount)

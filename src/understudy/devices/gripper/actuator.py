@@ -1,7 +1,7 @@
 """Protocols between the controller of a gripper and what it commands."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from understudy.agenda import Wakes
 from understudy.errors import Refused
@@ -32,14 +32,6 @@ class Reading(NamedTuple):
     opening: float = 0.0
 
 
-class Saved(Protocol):
-    """Something with a state in the snapshot."""
-
-    def save(self) -> Any: ...
-
-    def load(self, state: Any) -> None: ...
-
-
 class Sensors(Protocol):
     """What the controller reads."""
 
@@ -50,8 +42,10 @@ class Sensors(Protocol):
         ...
 
 
-class Actuator(Sensors, Wakes, Saved, Protocol):
-    """What the controller commands: valves on pins, or the driver of a servo gripper."""
+class Actuator(Sensors, Wakes, Protocol):
+    """What the controller commands: valves on pins, or the driver of a servo gripper.
+
+    It is saved as `ports.state` says."""
 
     timing: Timing
 
@@ -79,8 +73,9 @@ class HasVacuum(Protocol):
     def blow_off(self, now: int) -> Refused | None: ...
 
 
-class Hardware(Wakes, Saved, Injectable, Protocol):
-    """The simulated gripper behind the actuator. A REAL gripper has none."""
+class Hardware(Wakes, Injectable, Protocol):
+    """The simulated gripper behind the actuator, saved as `ports.state` says. A REAL gripper has
+    none."""
 
     def opening(self, now: int) -> float:
         """Between the fingers, in metres."""

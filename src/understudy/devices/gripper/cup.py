@@ -6,14 +6,22 @@ at which it passes a level are computed from it.
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
 from understudy.devices.gripper import PNEUMATIC_FAULTS, Config
-from understudy.devices.gripper.contact import STANDARD_GRAVITY, Vector, cup_carries, seals
-from understudy.devices.gripper.grasp import WATCH_PERIOD, Grasp, Watch, is_weak
+from understudy.devices.gripper.grasp import (
+    STANDARD_GRAVITY,
+    WATCH_PERIOD,
+    Grasp,
+    Vector,
+    Watch,
+    cup_carries,
+    is_weak,
+    seals,
+)
 from understudy.devices.gripper.valves import ns
 from understudy.errors import Refused
 from understudy.ports import FaultSource
@@ -71,7 +79,7 @@ class CupHardware:
         self._io: DevicePins = mount.needed_pins()
         self._fault_source: FaultSource = mount.fault_source
         self._grasp = Grasp(mount)
-        self._state = State()
+        self.state = State()
         self._radius = self._cup.diameter_mm * MM / 2.0
         self._area = math.pi * self._radius**2
         self._on_kpa = config.vacuum_threshold_kpa
@@ -87,10 +95,10 @@ class CupHardware:
 
     def _pin_changed(self, change: PinChange) -> None:
         if change.bank == "DO" and change.pin in (self._pins.vacuum_on, self._pins.blow_off):
-            self._state.shift_at = change.at + ns(self._cup.valve_delay_ms)
+            self.state.shift_at = change.at + ns(self._cup.valve_delay_ms)
 
     def _shift(self, now: int) -> None:
-        state = self._state
+        state = self.state
         state.shift_at = None
         if state.valve_stuck:
             return
@@ -109,13 +117,13 @@ class CupHardware:
 
     def pressure(self, now: int) -> float:
         """kPa, negative."""
-        state = self._state
+        state = self.state
         left = math.exp(-max(now - state.begins, 0) / state.tau)
         return state.final + (state.start - state.final) * left
 
     def _plan(self, now: int) -> None:
         """Continues from the present pressure as valves, seal and air demand."""
-        state, cup = self._state, self._cup
+        state, cup = self.state, self._cup
         state.start, state.begins = self.pressure(now), now
         state.final, state.tau = 0.0, ns(cup.vent_ms)
         if state.pump and not state.air_lost:
@@ -131,7 +139,7 @@ class CupHardware:
 
     def _passes(self, kpa: float) -> int | None:
         """When the pressure has passed this level; None if it never does."""
-        state = self._state
+        state = self.state
         way = state.start - state.final
         share = (kpa - state.final) / way if way else 0.0
         if not 0.0 < share < 1.0:
@@ -143,13 +151,13 @@ class CupHardware:
 
     def _lift_kpa(self) -> float:
         """The pressure that carries the weight of the part under the cup."""
-        return -self._state.mass * STANDARD_GRAVITY / (self._area * KPA)
+        return -self.state.mass * STANDARD_GRAVITY / (self._area * KPA)
 
     # ── part ──
 
     def _search(self, now: int) -> bool:
         """Looks for a part under the cup; without one it looks again after a period."""
-        state = self._state
+        state = self.state
         state.watch = Watch(at=now + WATCH_PERIOD)
         part = None if state.barred else self._part_below(now)
         if part is None:
@@ -174,7 +182,7 @@ class CupHardware:
 
     def _take(self, now: int) -> None:
         """Lifts the part under the cup, if it is still there."""
-        state = self._state
+        state = self.state
         part = self._part_below(now)
         if part is None or part.name != state.part:
             self._leave(now)
@@ -188,7 +196,7 @@ class CupHardware:
 
     def _lose(self, now: int) -> None:
         """The part falls off; it does not come back while the ejector stays on."""
-        state = self._state
+        state = self.state
         held, state.held = state.held, False
         state.part, state.watch, state.barred = "", Watch(), state.pump
         if held:
@@ -196,7 +204,7 @@ class CupHardware:
         self._plan(now)
 
     def _watch(self, now: int) -> None:
-        state = self._state
+        state = self.state
         if not state.part:
             if self._search(now):
                 self._plan(now)
@@ -215,7 +223,7 @@ class CupHardware:
 
     def _leave(self, now: int) -> None:
         """The cup has moved off a part that it could not lift."""
-        self._state.part = ""
+        self.state.part = ""
         self._search(now)
         self._plan(now)
 
@@ -223,7 +231,7 @@ class CupHardware:
 
     def _look(self, now: int) -> None:
         """Acts on the pressure of this time: VACUUM_OK, and a part that is lifted or falls off."""
-        state, kpa = self._state, self.pressure(now)
+        state, kpa = self.state, self.pressure(now)
         state.looked = now
         if kpa <= self._on_kpa + SLACK:
             state.ok = True
@@ -242,7 +250,7 @@ class CupHardware:
 
     def _levels(self) -> list[int]:
         """When the pressure passes a level that matters, after the last look."""
-        state = self._state
+        state = self.state
         levels = [self._on_kpa, self._off_kpa]
         if state.part:
             lift = self._lift_kpa()
@@ -251,11 +259,11 @@ class CupHardware:
         return [at for at in times if at is not None and at > state.looked]
 
     def next_wake(self) -> int | None:
-        times = (self._state.shift_at, self._state.watch.at, *self._levels())
+        times = (self.state.shift_at, self.state.watch.at, *self._levels())
         return min((at for at in times if at is not None), default=None)
 
     def wake(self, now: int) -> None:
-        state = self._state
+        state = self.state
         self._look(now)
         if state.shift_at is not None and state.shift_at <= now:
             self._shift(now)
@@ -272,7 +280,7 @@ class CupHardware:
         return OWN_FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        state = self._state
+        state = self.state
         if fault == "part_sensor_stuck":
             state.stuck = parameters["value"] != 0.0
             self._look(now)
@@ -294,7 +302,7 @@ class CupHardware:
 
     def reset(self, now: int) -> None:
         """Repairs switch, valve, air and seal; a held part stays held."""
-        state = self._state
+        state = self.state
         state.stuck, state.air_lost, state.leak = None, False, 0.0
         if state.valve_stuck:
             state.valve_stuck = False
@@ -302,7 +310,7 @@ class CupHardware:
         self._plan(now)
 
     def active_faults(self) -> list[str]:
-        state = self._state
+        state = self.state
         found = {
             "VACUUM_OK is stuck": state.stuck is not None,
             "the valve is stuck": state.valve_stuck,
@@ -312,9 +320,3 @@ class CupHardware:
         return [f"gripper fault: {text}" for text, active in found.items() if active]
 
     # ── part of the snapshot ──
-
-    def save(self) -> State:
-        return self._state
-
-    def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, State)

@@ -6,15 +6,21 @@ of sensors follow from the stroke; force and air pressure are exponential functi
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from understudy.devices.gripper import PNEUMATIC_FAULTS, Config
 from understudy.devices.gripper.actuator import Direction
-from understudy.devices.gripper.contact import AXES, Vector, fingers_carry, span_along
-from understudy.devices.gripper.grasp import Grasp, Watch, is_weak
+from understudy.devices.gripper.grasp import (
+    AXES,
+    Grasp,
+    Vector,
+    Watch,
+    fingers_carry,
+    is_weak,
+    span_along,
+)
 from understudy.devices.gripper.valves import ns
 from understudy.errors import Refused
 from understudy.ports import FaultSource
@@ -70,7 +76,7 @@ class FingerHardware:
         self._fault_source: FaultSource = mount.fault_source
         self._grasp = Grasp(mount)
         wide = self._fingers.open_mm * MM
-        self._state = State(start=wide, target=wide)
+        self.state = State(start=wide, target=wide)
         self._force = self._fingers.pressure_bar * BAR * math.pi
         self._force *= (self._fingers.piston_mm * MM / 2.0) ** 2
         for pin in (self._pins.closed, self._pins.opened, self._pins.part):
@@ -89,13 +95,13 @@ class FingerHardware:
     def _energise(self, now: int) -> None:
         """The valve shifts after its delay if exactly one coil is on, and stays if none or both."""
         close, open_ = (self._io.digital_output(p) for p in (self._pins.close, self._pins.open))
-        self._state.shift_at = None
+        self.state.shift_at = None
         if close != open_:
-            self._state.shift_to = "close" if close else "open"
-            self._state.shift_at = now + ns(self._fingers.valve_delay_ms)
+            self.state.shift_to = "close" if close else "open"
+            self.state.shift_at = now + ns(self._fingers.valve_delay_ms)
 
     def _shift(self, now: int) -> None:
-        state = self._state
+        state = self.state
         state.shift_at = None
         if not state.valve_stuck and state.valve != state.shift_to:
             state.valve = state.shift_to
@@ -104,14 +110,14 @@ class FingerHardware:
     # ── stroke ──
 
     def opening(self, now: int) -> float:
-        state = self._state
+        state = self.state
         way = state.target - state.start
         gone = self._fingers.finger_speed_mm_s * MM * seconds(max(now - state.begins, 0))
         return state.target if gone >= abs(way) else state.start + math.copysign(gone, way)
 
     def _reaches(self, opening: float) -> int | None:
         """When the stroke comes to this opening; None if it does not lie on its way."""
-        state = self._state
+        state = self.state
         low, high = sorted((state.start, state.target))
         if not low - SLACK <= opening <= high + SLACK:
             return None
@@ -120,7 +126,7 @@ class FingerHardware:
 
     def _plan(self, now: int) -> None:
         """Cuts the stroke at ``now`` and plans the one that the valve demands."""
-        state = self._state
+        state = self.state
         here = self.opening(now)
         state.start, state.begins, state.target = here, now, here
         if state.valve == "open" and state.held_since is not None:
@@ -156,7 +162,7 @@ class FingerHardware:
 
     def _arrive(self, now: int) -> None:
         """The stroke ends at a part: it is held if it is still there."""
-        state = self._state
+        state = self.state
         part, width = self._part_between(state.start, now)
         if part is None or part.name != state.part or abs(width - state.target) > MM:
             self._plan(now)
@@ -167,13 +173,13 @@ class FingerHardware:
             self._grasp.start(state.watch, now)
 
     def _drop(self, now: int) -> None:
-        state = self._state
+        state = self.state
         state.held_since, state.part, state.watch = None, "", Watch()
         self._grasp.let_go(now)
 
     def _lose(self, now: int) -> None:
         """The part slips out; the fingers close behind it if there is air."""
-        state = self._state
+        state = self.state
         self._drop(now)
         state.start, state.begins = self.opening(now), now
         if state.air_lost_at is None:
@@ -183,7 +189,7 @@ class FingerHardware:
 
     def force(self, now: int) -> float:
         """The force of each finger on the held part."""
-        since = self._state.held_since
+        since = self.state.held_since
         if since is None or now < since:
             return 0.0
         rise = -math.expm1(-(now - since) / ns(self._fingers.force_rise_ms))
@@ -191,13 +197,13 @@ class FingerHardware:
 
     def _pressure(self, now: int) -> float:
         """The air pressure as a share of the nominal one."""
-        lost = self._state.air_lost_at
+        lost = self.state.air_lost_at
         if lost is None:
             return 1.0
         return math.exp(-seconds(max(now - lost, 0)) / self._fingers.pressure_decay_s)
 
     def _watch(self, now: int) -> None:
-        state, force = self._state, self.force(now)
+        state, force = self.state, self.force(now)
 
         def carries(load: Vector, tool: Vector) -> bool:
             axis = tool[:, AXES[self._fingers.axis]]
@@ -209,7 +215,7 @@ class FingerHardware:
     # ── sensors ──
 
     def _levels(self, now: int) -> dict[str, bool]:
-        state, band, opening = self._state, self._fingers.sensor_mm * MM, self.opening(now)
+        state, band, opening = self.state, self._fingers.sensor_mm * MM, self.opening(now)
         since, delay = state.held_since, ns(self._fingers.part_sensor_delay_ms)
         return {
             "closed": opening <= self._fingers.closed_mm * MM + band + SLACK,
@@ -219,16 +225,16 @@ class FingerHardware:
 
     def _look(self, now: int) -> None:
         """Drives the sensors to their levels of this time."""
-        self._state.looked = now
+        self.state.looked = now
         pins = {"closed": self._pins.closed, "opened": self._pins.opened, "part": self._pins.part}
         for name, level in self._levels(now).items():
-            self._io.drive(pins[name], self._state.stuck.get(name, level), now)
+            self._io.drive(pins[name], self.state.stuck.get(name, level), now)
 
     # ── time ──
 
     def _changes(self) -> list[int]:
         """When levels of sensors change, or a part is reached, after the last look."""
-        state, band = self._state, self._fingers.sensor_mm * MM
+        state, band = self.state, self._fingers.sensor_mm * MM
         leaving = 2.0 * SLACK  # just beyond the edge of a sensor
         low, high = self._fingers.closed_mm * MM + band, self._fingers.open_mm * MM - band
         times = [self._reaches(o) for o in (low, low + leaving, high, high - leaving)]
@@ -238,16 +244,16 @@ class FingerHardware:
 
     def _arrival(self) -> int | None:
         """When the stroke reaches the part that is not held yet."""
-        waiting = self._state.part and self._state.held_since is None
-        return self._reaches(self._state.target) if waiting else None
+        waiting = self.state.part and self.state.held_since is None
+        return self._reaches(self.state.target) if waiting else None
 
     def next_wake(self) -> int | None:
-        state = self._state
+        state = self.state
         times = (state.shift_at, self._arrival(), state.watch.at, *self._changes())
         return min((at for at in times if at is not None), default=None)
 
     def wake(self, now: int) -> None:
-        state = self._state
+        state = self.state
         arrival = self._arrival()
         if arrival is not None and arrival <= now:
             self._arrive(now)
@@ -263,7 +269,7 @@ class FingerHardware:
         return OWN_FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        state = self._state
+        state = self.state
         if fault in SENSORS:
             state.stuck[SENSORS[fault]] = parameters["value"] != 0.0
         elif fault == "valve_stuck":
@@ -280,7 +286,7 @@ class FingerHardware:
         return None
 
     def _lose_air(self, now: int) -> None:
-        state = self._state
+        state = self.state
         if state.air_lost_at is None:
             state.air_lost_at = now
             if state.held_since is None:
@@ -293,7 +299,7 @@ class FingerHardware:
     def reset(self, now: int) -> None:
         """Repairs sensors, valve and air; a held part stays held. A stroke that a fault had stopped
         goes on."""
-        state = self._state
+        state = self.state
         was_out = state.air_lost_at is not None
         state.stuck, state.air_lost_at = {}, None
         if state.valve_stuck:
@@ -304,7 +310,7 @@ class FingerHardware:
         self._look(now)
 
     def active_faults(self) -> list[str]:
-        state = self._state
+        state = self.state
         found = [f"the {name} sensor is stuck" for name in state.stuck]
         if state.valve_stuck:
             found.append("the valve is stuck")
@@ -313,9 +319,3 @@ class FingerHardware:
         return [f"gripper fault: {each}" for each in found]
 
     # ── part of the snapshot ──
-
-    def save(self) -> State:
-        return self._state
-
-    def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, State)

@@ -4,9 +4,7 @@ An output is switched off before the other one is switched on.
 """
 
 from collections.abc import Callable
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from understudy.devices.gripper import Config
@@ -59,7 +57,7 @@ class FingerValve:
         self._config = config
         self._pins = pins
         self._coils = _Switches(pins, config.pins.close, config.pins.open)
-        self._state = FingerState()
+        self.state = FingerState()
         self._listeners: list[Listener] = []
         pins.on_change(self._pin_changed)
 
@@ -89,7 +87,7 @@ class FingerValve:
             opened=opened,
             part=self._pins.digital_input(pins.part),
             force_n=config.calibration.force_n(self._pins.analog_input(pins.force, now)),
-            direction=self._state.direction,
+            direction=self.state.direction,
             problem=BOTH_SENSORS if closed and opened else "",
         )
 
@@ -102,19 +100,13 @@ class FingerValve:
             for listener in self._listeners:
                 listener(change.at)
         elif change.bank == "DO" and change.value and change.pin in (pins.close, pins.open):
-            self._state.direction = "close" if change.pin == pins.close else "open"
+            self.state.direction = "close" if change.pin == pins.close else "open"
 
     def next_wake(self) -> int | None:
         return None
 
     def wake(self, now: int) -> None:
         return None
-
-    def save(self) -> FingerState:
-        return self._state
-
-    def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, FingerState)
 
 
 # ── vacuum ──────────────────────────────────────────────────────────────────────────────────────
@@ -140,7 +132,7 @@ class VacuumValve:
         self._config = config
         self._pins = pins
         self._valves = _Switches(pins, config.pins.vacuum_on, config.pins.blow_off)
-        self._state = VacuumState()
+        self.state = VacuumState()
         self._listeners: list[Listener] = []
         pins.on_change(self._pin_changed)
 
@@ -160,7 +152,7 @@ class VacuumValve:
         return f"MISSED: {kpa:.1f} kPa {after}, {limit:g} kPa are needed"
 
     def enable_vacuum(self, now: int) -> Refused | None:
-        self._state.blow_until = None
+        self.state.blow_until = None
         return self._valves.switch(self._config.pins.vacuum_on, now)
 
     def disable_vacuum(self, now: int) -> Refused | None:
@@ -168,7 +160,7 @@ class VacuumValve:
 
     def blow_off(self, now: int) -> Refused | None:
         """Switches the ejector off and blows for `blowoff_time_ms`."""
-        self._state.blow_until = now + ns(self._config.blowoff_time_ms)
+        self.state.blow_until = now + ns(self._config.blowoff_time_ms)
         return self._valves.switch(self._config.pins.blow_off, now)
 
     def reading(self, now: int) -> Reading:
@@ -190,7 +182,7 @@ class VacuumValve:
     def _part(self, now: int) -> bool:
         if self._pins.digital_input(self._config.pins.vacuum_ok):
             return True
-        slack = self._config.vacuum_hysteresis_kpa if self._state.beyond else 0.0
+        slack = self._config.vacuum_hysteresis_kpa if self.state.beyond else 0.0
         return self._kpa(now) <= self._config.vacuum_threshold_kpa + slack
 
     def on_change(self, listener: Listener) -> None:
@@ -206,27 +198,21 @@ class VacuumValve:
 
     def _look(self, now: int) -> None:
         """Reads the sensor, decides whether it must be read again, and tells the listeners."""
-        self._state.beyond = self._part(now)
-        counts = self._state.beyond or self._is_on(self._config.pins.vacuum_on)
+        self.state.beyond = self._part(now)
+        counts = self.state.beyond or self._is_on(self._config.pins.vacuum_on)
         needed = counts and not self._pins.digital_input(self._config.pins.vacuum_ok)
-        self._state.poll_at = now + POLL_PERIOD if needed else None
+        self.state.poll_at = now + POLL_PERIOD if needed else None
         for listener in self._listeners:
             listener(now)
 
     def next_wake(self) -> int | None:
-        times = (self._state.blow_until, self._state.poll_at)
+        times = (self.state.blow_until, self.state.poll_at)
         return min((at for at in times if at is not None), default=None)
 
     def wake(self, now: int) -> None:
-        state = self._state
+        state = self.state
         if state.blow_until is not None and state.blow_until <= now:
             state.blow_until = None
             self._pins.set_digital_output(self._config.pins.blow_off, False, now)
         if state.poll_at is not None and state.poll_at <= now:
             self._look(now)
-
-    def save(self) -> VacuumState:
-        return self._state
-
-    def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, VacuumState)

@@ -8,9 +8,7 @@ longer than the arm needs to the nearest dock.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from understudy.devices.tool_changer import FAULTS, Config
@@ -74,7 +72,7 @@ class ToolLock:
         self._tools = mount.needed_tools()
         held = self._tools.mounted(0)
         docked = [n for n, tool in self._tools.tools().items() if tool.dock and n != held]
-        self._state = State(held=held, docked=docked, confirmed=held)
+        self.state = State(held=held, docked=docked, confirmed=held)
         self._listeners: list[Callable[[DeviceEvent], None]] = []
         for pin in (config.locked_input, config.present_input):
             io.own(pin)
@@ -104,16 +102,16 @@ class ToolLock:
             return Refused(f"T{tool} {seen}: the tool changer reports no locked tool")
         if not tool and (locked or present):
             return Refused("the tool changer still reports a tool at the flange")
-        before = self._state.confirmed
+        before = self.state.confirmed
         if tool and before not in (0, tool):
             return Refused(f"T{tool}: the tool changer was not opened since T{before} was mounted")
-        self._state.confirmed = tool
+        self.state.confirmed = tool
         return None
 
     # ── mechanics ──
 
     def _pin_changed(self, change: PinChange) -> None:
-        state, config = self._state, self._config
+        state, config = self.state, self._config
         if (change.bank, change.pin) != ("DO", config.unlock_output):
             return
         if change.value == state.open:
@@ -124,7 +122,7 @@ class ToolLock:
 
     def _move(self, now: int) -> None:
         """The lock reaches its other end, unless it is blocked."""
-        state = self._state
+        state = self.state
         state.moves_at = None
         opens = not state.open
         if state.unlock_blocked if opens else state.lock_blocked:
@@ -139,7 +137,7 @@ class ToolLock:
         state.looks_at = now if opens else None
 
     def _leave_tool(self, now: int) -> None:
-        state = self._state
+        state = self.state
         number, state.held = state.held, 0
         if not number:
             return
@@ -153,9 +151,9 @@ class ToolLock:
     def _tool_below(self, now: int) -> int:
         """The docked tool at which the flange is; 0 if there is none."""
         tools = self._tools.tools()
-        for number in self._state.docked:
+        for number in self.state.docked:
             dock = tools[number].dock if number in tools else None
-            if dock is not None and number not in self._state.missing and self._fits(dock, now):
+            if dock is not None and number not in self.state.missing and self._fits(dock, now):
                 return number
         return 0
 
@@ -172,14 +170,14 @@ class ToolLock:
         docks = [tool.dock for tool in self._tools.tools().values() if tool.dock]
         away = min((math.dist(flange[:3], dock[:3]) for dock in docks), default=math.inf)
         if math.isinf(away):
-            self._state.looks_at = None
+            self.state.looks_at = None
             return
         free = nanoseconds(max(away - self._config.tolerance_mm * MM, 0.0) / FASTEST)
-        self._state.looks_at = now + max(free, SHORTEST_LOOK)
+        self.state.looks_at = now + max(free, SHORTEST_LOOK)
 
     def _drive(self, now: int) -> None:
         """Sets both sensors."""
-        state, config = self._state, self._config
+        state, config = self.state, self._config
         seen = {
             "locked": not state.open and state.held != 0,
             "present": state.held != 0 or (state.open and self._tool_below(now) != 0),
@@ -192,11 +190,11 @@ class ToolLock:
     # ── time ──
 
     def next_wake(self) -> int | None:
-        moments = (self._state.moves_at, self._state.looks_at)
+        moments = (self.state.moves_at, self.state.looks_at)
         return min((at for at in moments if at is not None), default=None)
 
     def wake(self, now: int) -> None:
-        state = self._state
+        state = self.state
         if state.moves_at is not None and now >= state.moves_at:
             self._move(now)
         if state.looks_at is not None and now >= state.looks_at:
@@ -204,13 +202,13 @@ class ToolLock:
         self._drive(now)
 
     def busy(self) -> bool:
-        return self._state.moves_at is not None
+        return self.state.moves_at is not None
 
     # ── people ──
 
     def mount_by_hand(self, now: int, tool: float) -> Refused | None:
         """A person takes the present tool off and mounts another one; 0: none."""
-        number, state = round(tool), self._state
+        number, state = round(tool), self.state
         tools = self._tools.tools()
         if number and number not in tools:
             there = ", ".join(f"T{each}" for each in sorted(tools))
@@ -233,7 +231,7 @@ class ToolLock:
         return FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        state = self._state
+        state = self.state
         if fault == "tool_missing":
             state.missing = sorted({*state.missing, round(parameters["tool"])})
         elif fault in ("lock_fails", "unlock_fails"):
@@ -247,7 +245,7 @@ class ToolLock:
     def reset(self, now: int) -> None:
         """Clears the faults; a tool that fell, or was missing, is back in its dock. The lock
         follows its output again."""
-        state = self._state
+        state = self.state
         tool = self._tools.tools().get(state.fallen)
         if tool is not None and tool.dock is not None:
             state.docked = sorted([*state.docked, state.fallen])
@@ -258,7 +256,7 @@ class ToolLock:
         self._drive(now)
 
     def active_faults(self) -> Sequence[str]:
-        state = self._state
+        state = self.state
         fell = [f"T{state.fallen} fell off"] if state.fallen else []
         blocked = ["the lock does not move"] if state.lock_blocked or state.unlock_blocked else []
         stuck = [f"the sensor {sensor} is stuck" for sensor in state.stuck]
@@ -284,7 +282,7 @@ class ToolLock:
             if tool.dock is None:
                 continue
             found.append(SceneBody(f"dock {number}", "box", _tip(tool, 1.0), DOCK_SIZE))
-            if number in self._state.docked and number not in self._state.missing:
+            if number in self.state.docked and number not in self.state.missing:
                 length = max(math.dist(tool.tcp[:3], (0.0, 0.0, 0.0)), 0.01)
                 place = _tip(tool, 0.5)
                 name = f"{tool.name or f'T{number}'} in its dock"
@@ -294,7 +292,7 @@ class ToolLock:
     # ── part ──
 
     def status(self, now: int) -> LockStatus:
-        state, config = self._state, self._config
+        state, config = self.state, self._config
         return LockStatus(
             tool=state.held,
             open=state.open,
@@ -303,12 +301,6 @@ class ToolLock:
             docked=tuple(state.docked),
             fallen=state.fallen,
         )
-
-    def save(self) -> State:
-        return msgspec.structs.replace(self._state)
-
-    def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, State)
 
 
 def _tip(tool: ToolDefinition, share: float) -> tuple[float, float, float]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -123,7 +122,7 @@ class Welder:
         self._io = io = mount.needed_pins()
         self._fault_source = mount.fault_source
         self._seam = Seam(mount.needed_tool_path(), config.standing_arc_s)
-        self._state = State(seam=self._seam.state)
+        self.state = State(seam=self._seam.state)
         self._listeners: list[PhaseListener] = []
         for pin in (ARC_OK, GAS_OK, WELD_ERROR, WIRE_STUCK, READY):
             io.own(pin)
@@ -144,21 +143,21 @@ class Welder:
             self._event("arc_on" if change.value else "arc_off", change.at)
             self._watch_seam(change.at)
         elif change.pin == GAS:
-            self._state.valve = change.value
+            self.state.valve = change.value
             self._update_gas(change.at)
         elif change.pin == FAULT_RESET and change.value:
             self.reset(change.at)
 
     def _event(self, event: str, now: int) -> None:
         """Enters the phase that the table has for this event, if it has one."""
-        phase = TRANSITIONS.get((self._state.phase, event))
-        if phase == "PreFlow" and not (self._state.valve or self._config.auto_gas):
+        phase = TRANSITIONS.get((self.state.phase, event))
+        if phase == "PreFlow" and not (self.state.valve or self._config.auto_gas):
             self._fail("gas", now, "the arc was started with the gas closed")
         elif phase is not None:
             self._enter(phase, now)
 
     def _enter(self, phase: Phase, now: int) -> None:
-        state, config = self._state, self._config
+        state, config = self.state, self._config
         lengths = {
             "Stabilize": config.stabilize_s,
             "Crater": config.crater_s,
@@ -179,7 +178,7 @@ class Welder:
         self._notify(now)
 
     def _fail(self, fault: str, now: int, reason: str = "") -> None:
-        state = self._state
+        state = self.state
         state.phase, state.fault, state.reason = "Fault", fault, reason or REASONS[fault]
         state.ends = None
         if fault == "gas":
@@ -193,12 +192,12 @@ class Welder:
     def _notify(self, now: int) -> None:
         """Notifies the listeners. Always the last step of a change: a listener may continue the
         program at once, which can call this welder again."""
-        phase = self._state.phase
+        phase = self.state.phase
         for listener in self._listeners:
             listener(phase, now)
 
     def _phase_over(self, now: int) -> None:
-        state, config = self._state, self._config
+        state, config = self.state, self._config
         state.ends = None
         if state.phase == "PreFlow" and not self._io.is_driven(GAS_OK):
             self._fail("gas", now)
@@ -221,7 +220,7 @@ class Welder:
         return round(self._config.gas_delay_ms * NS_PER_MS) if linked is None else linked
 
     def _update_gas(self, now: int) -> None:
-        state = self._state
+        state = self.state
         active = state.phase not in ("Idle", "Fault")
         wanted = state.valve or state.phase in HOLDING_GAS or (self._config.auto_gas and active)
         open_ = wanted and not state.gas_blocked
@@ -234,14 +233,14 @@ class Welder:
             self._io.drive(GAS_OK, False, now)
 
     def _gas_arrives(self) -> int | None:
-        flows = self._state.flows_at
+        flows = self.state.flows_at
         enough = self._config.gas_flow_l_min >= self._config.gas_minimum_l_min
         return flows if enough and not self._io.is_driven(GAS_OK) else None
 
     # ── arc ──
 
     def _try_to_ignite(self, now: int) -> None:
-        state = self._state
+        state = self.state
         state.tries += 1
         state.ends = now + nanoseconds(self._config.ignition_timeout_s)
         missed = self._fault_source.draw_fault("ignition_failure", self._name, now) is not None
@@ -251,45 +250,45 @@ class Welder:
 
     def _strike(self, now: int) -> None:
         """The arc ignites; the phase ends when ARC_OK follows."""
-        self._state.ends = self._state.strikes = None
+        self.state.ends = self.state.strikes = None
         self._burn(True, now)
 
     def _burn(self, burns: bool, now: int) -> None:
-        self._state.arc = burns
+        self.state.arc = burns
         self._watch_seam(now)
         ms = self._config.arc_ok_on_ms if burns else self._config.arc_ok_off_ms
-        self._state.arc_ok_due = now + round(ms * NS_PER_MS)
+        self.state.arc_ok_due = now + round(ms * NS_PER_MS)
 
     def _put_out(self, now: int) -> None:
         """Ends the arc, or the try to ignite it."""
-        state = self._state
+        state = self.state
         state.strikes = state.out_since = state.out_until = None
         if state.arc:
             self._burn(False, now)
 
     def _signal_arc(self, now: int) -> None:
-        self._state.arc_ok_due = None
-        self._io.drive(ARC_OK, self._state.arc, now)
-        if self._state.arc:
+        self.state.arc_ok_due = None
+        self._io.drive(ARC_OK, self.state.arc, now)
+        if self.state.arc:
             self._event("arc_ok", now)
 
     def _come_back(self, now: int) -> None:
-        self._state.out_since = self._state.out_until = None
+        self.state.out_since = self.state.out_until = None
         self._burn(True, now)
 
     def _lost_at(self) -> int | None:
-        since = self._state.out_since
+        since = self.state.out_since
         return None if since is None else since + nanoseconds(self._config.arc_lost_s)
 
     def _watch_seam(self, now: int) -> None:
         wanted = self._io.digital_output(ARC_START)
-        self._seam.watch(now, burning=self._state.arc, wanted=wanted)
+        self._seam.watch(now, burning=self.state.arc, wanted=wanted)
 
     # ── time ──
 
     def _due_times(self) -> tuple[int | None, ...]:
         """When each of `_ACTS` is due, in their order."""
-        state = self._state
+        state = self.state
         return (
             self._gas_arrives(),
             state.strikes,
@@ -319,7 +318,7 @@ class Welder:
         for value in (current, voltage, wire_speed):
             if not 0.0 <= value < math.inf:
                 return Refused(f"{value:g} cannot be set on a power source")
-        self._state.own_parameters = WeldParameters(current, voltage, wire_speed)
+        self.state.own_parameters = WeldParameters(current, voltage, wire_speed)
         return None
 
     def actions(self) -> Mapping[str, DeviceAction]:
@@ -332,7 +331,7 @@ class Welder:
         return {"set_weld_parameters": DeviceAction(doc, parameters, run)}
 
     def reset(self, now: int) -> None:
-        state = self._state
+        state = self.state
         state.wire_stuck = state.gas_blocked = state.ignition_blocked = False
         state.fault = state.reason = ""
         self._io.drive(WIRE_STUCK, False, now)
@@ -343,11 +342,11 @@ class Welder:
 
     @property
     def running(self) -> bool:
-        return self._state.phase in BURNING
+        return self.state.phase in BURNING
 
     def reached(self, on: bool) -> bool | Refused:
         """M3 waits until Weld; M5 until the arc is out, so that the torch stays at the crater."""
-        phase = self._state.phase
+        phase = self.state.phase
         if phase not in ARC_OUT:
             return on and phase == "Weld"
         return self._no_arc() if on else True
@@ -355,13 +354,13 @@ class Welder:
     @property
     def settled(self) -> bool:
         """The arc is out and the gas after it has stopped."""
-        return self._state.phase in ("Idle", "Fault")
+        return self.state.phase in ("Idle", "Fault")
 
     def failure(self) -> Refused | None:
-        return self._no_arc() if self._state.phase == "Fault" else None
+        return self._no_arc() if self.state.phase == "Fault" else None
 
     def _no_arc(self) -> Refused:
-        return Refused(f"{WELD_FAULT}: {self._state.reason or 'the arc is off'}", MOTOR_FAULT)
+        return Refused(f"{WELD_FAULT}: {self.state.reason or 'the arc is off'}", MOTOR_FAULT)
 
     def program_ended(self, now: int) -> None:
         """Notes an arc that is still on when the program ends."""
@@ -373,7 +372,7 @@ class Welder:
 
     def cut(self, now: int) -> None:
         """Ends the arc in any phase, without crater and burnback."""
-        if self._state.phase in (*BURNING, "PreFlow", "Ignition"):
+        if self.state.phase in (*BURNING, "PreFlow", "Ignition"):
             self._enter("PostFlow", now)
 
     # ── faults ──
@@ -382,7 +381,7 @@ class Welder:
         return FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        state = self._state
+        state = self.state
         if fault == "arc_fault":
             return self._blow_out(nanoseconds(parameters["duration_s"]), now)
         if fault == "wire_fault":
@@ -397,7 +396,7 @@ class Welder:
         return None
 
     def _blow_out(self, duration: int, now: int) -> Refused | None:
-        state = self._state
+        state = self.state
         if not state.arc:
             return Refused("there is no arc")
         self._burn(False, now)
@@ -406,7 +405,7 @@ class Welder:
         return None
 
     def active_faults(self) -> tuple[str, ...]:
-        return (f"{WELD_FAULT}: {self._state.reason}",) if self._state.fault else ()
+        return (f"{WELD_FAULT}: {self.state.reason}",) if self.state.fault else ()
 
     # ── listeners ──
 
@@ -419,7 +418,7 @@ class Welder:
 
     def on_event(self, listener: Callable[[DeviceEvent], None]) -> None:
         def report(phase: Phase, now: int) -> None:
-            alarm = f"{WELD_FAULT}: {self._state.reason}" if phase == "Fault" else ""
+            alarm = f"{WELD_FAULT}: {self.state.reason}" if phase == "Fault" else ""
             listener(DeviceEvent(now, phase, alarm))
 
         self.on_phase(report)
@@ -434,7 +433,7 @@ class Welder:
 
     def set_values(self) -> WeldParameters:
         """From `set_weld_parameters`, else from the weld job; AO0 and AO1 where they are not 0."""
-        base = self._state.own_parameters or self._config.jobs.get(self._job(), STEEL)
+        base = self.state.own_parameters or self._config.jobs.get(self._job(), STEEL)
         wire, volts = self._io.analog_output(0), self._io.analog_output(1)
         return WeldParameters(
             current_amps=base.current_amps,
@@ -447,26 +446,26 @@ class Welder:
         return sum(self._io.digital_output(pin) << bit for bit, pin in enumerate(JOB_BITS))
 
     def _current(self, now: int) -> float:
-        if not self._state.arc:
+        if not self.state.arc:
             return 0.0
         return self.set_values().current_amps * CURRENT_SHARE * self._noise(now, 0)
 
     def _voltage(self, now: int) -> float:
-        if not self._state.arc:
+        if not self.state.arc:
             return 0.0
         return self.set_values().voltage_volts * VOLTAGE_SHARE * self._noise(now, 1)
 
     def _wire_speed(self) -> float:
         """m/min, negative when the wire is retracted; 0 in Burnback, when the feeder is stopped."""
-        if self._state.wire_stuck or self._state.phase == "Burnback":
+        if self.state.wire_stuck or self.state.phase == "Burnback":
             return 0.0
         inch = self._io.digital_output(WIRE_INCH) - self._io.digital_output(WIRE_RETRACT)
         speed = self.set_values().wire_speed_m_min
-        return speed if self._state.arc else inch * speed
+        return speed if self.state.arc else inch * speed
 
     def _flow(self, now: int) -> float:
         """l/min of gas at the torch."""
-        flows = self._state.flows_at is not None and now >= self._state.flows_at
+        flows = self.state.flows_at is not None and now >= self.state.flows_at
         return self._config.gas_flow_l_min if flows else 0.0
 
     def _noise(self, now: int, which: int) -> float:
@@ -480,16 +479,16 @@ class Welder:
 
     @property
     def phase(self) -> Phase:
-        return self._state.phase
+        return self.state.phase
 
     @property
     def reason(self) -> str:
         """The reason of the present fault; empty without one."""
-        return self._state.reason
+        return self.state.reason
 
     @property
     def lit(self) -> bool:
-        return self._state.arc
+        return self.state.arc
 
     def trail(self) -> tuple[Point, ...]:
         """Path of the burning arc: points in metres from the robot's base, a millimetre apart."""
@@ -528,7 +527,7 @@ class Welder:
         )
 
     def status(self, now: int) -> WeldingState:
-        state = self._state
+        state = self.state
         return WeldingState(
             phase=state.phase,
             fault=state.fault,
@@ -547,15 +546,10 @@ class Welder:
     # ── part ──
 
     def busy(self) -> bool:
-        return self._state.phase not in ("Idle", "Weld", "Fault")
+        return self.state.phase not in ("Idle", "Weld", "Fault")
 
-    def save(self) -> State:
-        self._state.seam = self._seam.state
-        return self._state
-
-    def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, State)
-        self._seam.load(self._state.seam)
+    def restored(self) -> None:
+        self._seam.load(self.state.seam)
 
 
 _ACTS: tuple[Callable[[Welder, int], None], ...] = (

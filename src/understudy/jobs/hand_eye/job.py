@@ -69,7 +69,7 @@ class HandEyeJob:
         self.config = config
         self._arm, self._vision, self._job_arm = equipment.arm, equipment.vision, equipment.job_arm
         self._tool = equipment.tool
-        self._state = Saved(method=config.method)
+        self.state = Saved(method=config.method)
         self._result: HandEyeResult | None = None
         self._pictures: dict[str, str] = {}
         self.may_start: Callable[[int], Refused | None] = lambda now: None
@@ -87,7 +87,7 @@ class HandEyeJob:
         wanted = poses or self.config.poses
         if wanted < ENOUGH_POSES:
             return Refused(f"{wanted} poses; at least {ENOUGH_POSES} are needed")
-        self._state = Saved(
+        self.state = Saved(
             wanted=wanted,
             checks_wanted=self.config.check_poses,
             method=method or self.config.method,
@@ -104,7 +104,7 @@ class HandEyeJob:
 
     def capture_here(self, now: int) -> Refused | None:
         """One more pose where the arm is."""
-        if len(self._state.poses) >= MOST_POSES:
+        if len(self.state.poses) >= MOST_POSES:
             return TOO_MANY
         return self._picture_here("here", "capture", now)
 
@@ -117,9 +117,9 @@ class HandEyeJob:
     def delete_last(self, now: int) -> Refused | None:
         if self.is_running():
             return IS_RUNNING
-        if not self._state.poses:
+        if not self.state.poses:
             return Refused("there is no pose to delete")
-        self._state.poses = self._state.poses[:-1]
+        self.state.poses = self.state.poses[:-1]
         self._forget_result()
         self._forget_pictures()
         return None
@@ -130,7 +130,7 @@ class HandEyeJob:
             method or self.config.method
         ):
             return refused
-        found = self._computed(method or self._state.method)
+        found = self._computed(method or self.state.method)
         if isinstance(found, Refused):
             return found
         self._go("compute")
@@ -152,7 +152,7 @@ class HandEyeJob:
         """Removes all poses and the result."""
         if self.is_running():
             return IS_RUNNING
-        self._state, self._result = Saved(method=self.config.method), None
+        self.state, self._result = Saved(method=self.config.method), None
         self._pictures = {}
         return None
 
@@ -168,7 +168,7 @@ class HandEyeJob:
 
     def picture(self, number: int) -> str | Refused:
         """The picture of a pose, from 1 on, as base64 of a JPEG file. Snapshots are without it."""
-        poses = self._state.poses
+        poses = self.state.poses
         found = self._pictures.get(poses[number - 1].place_name) if number <= len(poses) else None
         return found or Refused(f"there is no picture of pose {number}")
 
@@ -183,10 +183,10 @@ class HandEyeJob:
 
     def last_corners(self) -> list[tuple[float, float]]:
         """Pixels of the last captured pose."""
-        return self._state.poses[-1].pixels if self._state.poses else []
+        return self.state.poses[-1].pixels if self.state.poses else []
 
     def is_running(self) -> bool:
-        return self._state.state in RUNNING
+        return self.state.state in RUNNING
 
     def occupied(self, now: int) -> Refused | None:
         """Why other commands may not move the arm now."""
@@ -195,11 +195,11 @@ class HandEyeJob:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        times = (self._state.due, self._state.settled_at)
+        times = (self.state.due, self.state.settled_at)
         return min((time for time in times if time is not None), default=None)
 
     def wake(self, now: int) -> None:
-        state = self._state
+        state = self.state
         if state.due is not None and now >= state.due:
             state.due = None
             notes, state.notes = state.notes, []
@@ -211,10 +211,10 @@ class HandEyeJob:
             self._look(now)
 
     def busy(self) -> bool:
-        return self.is_running() or self._state.due is not None
+        return self.is_running() or self.state.due is not None
 
     def status(self, now: int) -> HandEyeStatus:
-        state, result = self._state, self._result
+        state, result = self.state, self._result
         flanges = [from_rows_mm(each.flange) for each in state.poses]
         wanted = state.wanted or self.config.poses
         todo = wanted + state.checks_wanted
@@ -243,18 +243,12 @@ class HandEyeJob:
             state.method,
         )
 
-    def save(self) -> Any:
-        return msgspec.to_builtins(self._state)
-
-    def load(self, state: Any) -> None:
-        saved = msgspec.convert(state, Saved)
-        check_saved(saved)
-        self._state, self._result = saved, None
-        if saved.computed:
-            found = self._computed(saved.computed)
-            if isinstance(found, Refused):
-                raise ValueError(found.reason)
-            self._result = found
+    def restored(self) -> None:
+        check_saved(self.state)
+        found = self._computed(self.state.computed) if self.state.computed else None
+        if isinstance(found, Refused):
+            raise ValueError(found.reason)
+        self._result = found
 
     # ── moves ──
 
@@ -272,14 +266,14 @@ class HandEyeJob:
         refused = check.check([target], now)
         ticket = refused or self._arm.move(target, now)
         if not isinstance(ticket, Refused):
-            self._state.move = ticket
-        elif self._state.purpose == "sight":
+            self.state.move = ticket
+        elif self.state.purpose == "sight":
             self._fail(f"the start position: {ticket.reason}", now)
         else:
             self._leave_out(ticket.reason, now)
 
     def _arm_note(self, note: Note, now: int) -> None:
-        state = self._state
+        state = self.state
         if note.ticket != state.move or state.state != "MOVING":
             return
         state.move = 0
@@ -290,7 +284,7 @@ class HandEyeJob:
 
     def _arrived(self, now: int) -> None:
         self._go("arrived")
-        self._state.settled_at = now + round(self.config.settle_ms * NS_PER_MS)
+        self.state.settled_at = now + round(self.config.settle_ms * NS_PER_MS)
 
     def _fault_note(self, note: Note, now: int) -> None:
         if self.is_running():
@@ -305,7 +299,7 @@ class HandEyeJob:
             return refused
         if not self._arm.at_rest(now):
             return AT_REST_ONLY
-        self._state.purpose, self._state.error = purpose, ""
+        self.state.purpose, self.state.error = purpose, ""
         self._go(event)
         self._look(now)
         return None
@@ -321,17 +315,17 @@ class HandEyeJob:
         if isinstance(ticket, Refused):
             self._fail(ticket.reason, now)
         else:
-            self._state.asked, self._state.starting = ticket, starting
+            self.state.asked, self.state.starting = ticket, starting
 
     def _replied(self, ticket: Ticket, reply: dict[str, Any] | Refused, now: int) -> None:
-        if ticket != self._state.asked:
+        if ticket != self.state.asked:
             return
         refused = reply.reason if isinstance(reply, Refused) else None
         facts = None if isinstance(reply, Refused) else reply
         self._add(Note("vision", ticket, refused, facts), now)
 
     def _vision_note(self, note: Note, now: int) -> None:
-        state = self._state
+        state = self.state
         if note.ticket != state.asked or not self.is_running():
             return
         state.asked = 0
@@ -355,9 +349,9 @@ class HandEyeJob:
     def _seen(self, reply: CaptureReply, now: int) -> None:
         joints = tuple(float(q) for q in self._job_arm.joints(now))
         seen = reply.saved(joints)
-        self._state.lens = SavedLens(reply.size, reply.K, reply.distortion)
+        self.state.lens = SavedLens(reply.size, reply.K, reply.distortion)
         self._pictures[seen.place_name] = reply.jpeg
-        _SEEN[self._state.purpose](self, seen, now)
+        _SEEN[self.state.purpose](self, seen, now)
         self._forget_pictures()
 
     def _sighted(self, seen: SavedPose, now: int) -> None:
@@ -366,7 +360,7 @@ class HandEyeJob:
         if isinstance(found, Refused):
             self._fail(found.reason, now)
             return
-        state = self._state
+        state = self.state
         state.queue, state.planned = [rows_mm(each) for each in found], len(found)
         self._next("next_pose", now)
 
@@ -374,14 +368,14 @@ class HandEyeJob:
         if self._accepted(seen):
             self._next("next_pose", now)
         else:
-            self._leave_out(self._state.messages[-1], now)
+            self._leave_out(self.state.messages[-1], now)
 
     def _posed_here(self, seen: SavedPose, now: int) -> None:
         if self._accepted(seen):
             self._forget_result()
             self._go("captured")
         else:
-            self._fail(self._state.messages[-1], now)
+            self._fail(self.state.messages[-1], now)
 
     def _accepted(self, seen: SavedPose) -> bool:
         """Adds a pose, if the calibrator takes it."""
@@ -390,16 +384,16 @@ class HandEyeJob:
         if refused is not None:
             self._say(refused.reason)
             return False
-        self._state.poses = [*self._state.poses, seen]
+        self.state.poses = [*self.state.poses, seen]
         return True
 
     def _check_seen(self, seen: SavedPose, now: int) -> None:
-        self._state.checks = [*self._state.checks, seen]
+        self.state.checks = [*self.state.checks, seen]
         self._next("next_pose", now)
 
     def _validated_here(self, seen: SavedPose, now: int) -> None:
         assert self._result is not None
-        self._state.checked = [*self._state.checked, self._check(self._result, seen)]
+        self.state.checked = [*self.state.checked, self._check(self._result, seen)]
         self._judge()
 
     # ── the chain of poses ──
@@ -408,10 +402,10 @@ class HandEyeJob:
         camera = self._vision.model.at
         mount, config = self._vision.model.mount, self.config
         hand = flange if mount == "eye_in_hand" else inverse(flange)
-        assert self._state.lens is not None
+        assert self.state.lens is not None
         sighting = Sighting(
             mount,
-            self._state.lens.lens(),
+            self.state.lens.lens(),
             camera,
             np.asarray(hand @ camera @ seen),
             config.target_outline(),
@@ -423,12 +417,12 @@ class HandEyeJob:
             tools = [pose(each @ to_tool) for each in flanges]
             return self._job_arm.reaches(tools, self._tool)
 
-        count, distance = self._state.wanted + self._state.checks_wanted, config.distance_mm * MM
+        count, distance = self.state.wanted + self.state.checks_wanted, config.distance_mm * MM
         return calibration_flanges(sighting, count, allowed, distance=distance, spare=SPARE_POSES)
 
     def _next(self, event: Event, now: int) -> None:
         """The next pose; with all of them, the result."""
-        state = self._state
+        state = self.state
         if len(state.poses) >= state.wanted and len(state.checks) >= state.checks_wanted:
             self._go("all_captured")
             self._finish(now)
@@ -444,7 +438,7 @@ class HandEyeJob:
 
     def _purpose_of_next(self) -> Purpose:
         """Poses that check are taken in between, so that they are as diverse as the others."""
-        state = self._state
+        state = self.state
         if len(state.checks) >= state.checks_wanted:
             return "pose"
         every = max(1, state.wanted // (state.checks_wanted + 1))
@@ -452,13 +446,13 @@ class HandEyeJob:
         return "check" if due or len(state.poses) >= state.wanted else "pose"
 
     def _leave_out(self, reason: str, now: int) -> None:
-        self._state.left_out += 1
+        self.state.left_out += 1
         self._say(f"a pose is left out: {reason}")
         self._next("next_pose", now)
 
     def _short(self, now: int) -> None:
         """The planned poses are used up: what there is may be enough."""
-        state = self._state
+        state = self.state
         if len(state.poses) < ENOUGH_POSES:
             why = state.messages[-1] if state.messages else "the target was not found"
             done = f"{len(state.poses)} of {state.planned} poses could be captured"
@@ -468,7 +462,7 @@ class HandEyeJob:
         self._finish(now)
 
     def _finish(self, now: int) -> None:
-        found = self._computed(self._state.method)
+        found = self._computed(self.state.method)
         if isinstance(found, Refused):
             self._fail(found.reason, now)
         else:
@@ -478,11 +472,11 @@ class HandEyeJob:
 
     def _calibrator(self) -> HandEyeCalibrator:
         """With the poses so far."""
-        lens = self._state.lens
+        lens = self.state.lens
         found = HandEyeCalibrator(
             self._vision.model.mount, None if lens is None else lens.lens(), self.config.noise()
         )
-        for saved in self._state.poses:
+        for saved in self.state.poses:
             each = saved.pose()
             found.add_pose(each.flange, each.target, each.corners, each.joints)
         return found
@@ -491,7 +485,7 @@ class HandEyeJob:
         return self._calibrator().compute(method)
 
     def _use(self, found: HandEyeResult, now: int) -> None:
-        state = self._state
+        state = self.state
         self._result, state.computed, state.error = found, found.method, ""
         self._go("computed")
         state.checked = [self._check(found, each) for each in state.checks]
@@ -499,7 +493,7 @@ class HandEyeJob:
 
     def _judge(self) -> None:
         """The state after the checks: all of them count, until the camera is computed again."""
-        self._state.error = doubt = self._doubt()
+        self.state.error = doubt = self._doubt()
         if doubt:
             self._say(doubt)
         self._go("check_failed" if doubt else "validated")
@@ -507,7 +501,7 @@ class HandEyeJob:
     def _doubts(self) -> list[Doubt]:
         if self._result is None:
             return []
-        return doubts(self._result, self._state.checked, self.config.tolerance_mm)
+        return doubts(self._result, self.state.checked, self.config.tolerance_mm)
 
     def _doubt(self) -> str:
         """The first reason not to use the result; empty if there is none."""
@@ -519,15 +513,15 @@ class HandEyeJob:
         return Checked(found.passed, found.distance_mm, found.angle_deg)
 
     def _forget_result(self) -> None:
-        self._result, self._state.computed, self._state.checked = None, "", []
+        self._result, self.state.computed, self.state.checked = None, "", []
 
     def _forget_pictures(self) -> None:
         """Only the poses of the calibration keep their pictures."""
-        names = {each.place_name for each in self._state.poses}
+        names = {each.place_name for each in self.state.poses}
         self._pictures = {name: each for name, each in self._pictures.items() if name in names}
 
     def _advice(self, flanges: Sequence[Array]) -> str:
-        state, missing = self._state, [d.name for d in coverage(flanges) if d.missing]
+        state, missing = self.state, [d.name for d in coverage(flanges) if d.missing]
         if state.state == "ERROR":
             return "Clear the cause, then start again"
         if state.state == "CHECK_FAILED":
@@ -547,16 +541,16 @@ class HandEyeJob:
     # ── inside ──
 
     def _go(self, event: Event) -> None:
-        self._state.state = TRANSITIONS[self._state.state, event]
+        self.state.state = TRANSITIONS[self.state.state, event]
 
     def _fail(self, reason: str, now: int) -> None:
         self._abandon(now)
-        self._state.error = reason
+        self.state.error = reason
         self._say(reason)
         self._go("fault")
 
     def _abandon(self, now: int) -> None:
-        state = self._state
+        state = self.state
         if state.move:
             self._arm.stop(now)
         if state.asked:
@@ -566,15 +560,15 @@ class HandEyeJob:
         state.asked_again = False
 
     def _say(self, text: str) -> None:
-        self._state.messages = [*self._state.messages, text][-MOST_MESSAGES:]
+        self.state.messages = [*self.state.messages, text][-MOST_MESSAGES:]
 
     def _note(self, kind: Any, ticket: int, refused: Refused | None, now: int) -> None:
         if self.is_running():
             self._add(Note(kind, ticket, None if refused is None else refused.reason), now)
 
     def _add(self, note: Note, now: int) -> None:
-        self._state.notes = [*self._state.notes, note]
-        self._state.due = now
+        self.state.notes = [*self.state.notes, note]
+        self.state.due = now
 
 
 _HANDLE: Mapping[str, Callable[[HandEyeJob, Note, int], None]] = {

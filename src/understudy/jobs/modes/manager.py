@@ -9,9 +9,8 @@ of the tools, changes of the welding process and of the controller, and deadline
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
@@ -106,7 +105,7 @@ class ModeManager:
     def __init__(self, config: ModesConfig, around: Surroundings) -> None:
         self._config = config
         self._around = around
-        self._state = State(config.start, config.start, config.start)
+        self.state = State(config.start, config.start, config.start)
         self._listeners: list[ModeChanged] = []
         self._limits: list[Callable[[float], None]] = []
         around.arm.on_finished(self._moved)
@@ -120,16 +119,16 @@ class ModeManager:
 
     @property
     def current_mode(self) -> OperationMode:
-        return self._state.mode
+        return self.state.mode
 
     def request_mode_change(self, mode: TargetMode, now: int) -> Refused | None:
         """Begins the changeover to a mode."""
-        if mode == self._state.mode:
+        if mode == self.state.mode:
             return Refused(f"the mode is {mode} already")
         if refused := self.can_change_mode(now):
             return refused
         self._listen()
-        state = self._state
+        state = self.state
         assert state.mode != "CHANGEOVER"
         state.before, state.target = state.mode, mode
         self._set_mode("CHANGEOVER", now)
@@ -138,7 +137,7 @@ class ModeManager:
 
     def can_change_mode(self, now: int) -> Refused | None:
         """Why the mode cannot be changed now; None if it can."""
-        state = self._state
+        state = self.state
         if state.step == "FAILED":
             return Refused(f"the changeover has failed ({state.error}): retry or abort it first")
         if state.step != "SETTLED":
@@ -157,16 +156,16 @@ class ModeManager:
         return self._not_at_rest(now)
 
     def is_changing_mode(self) -> bool:
-        return self._state.mode == "CHANGEOVER"
+        return self.state.mode == "CHANGEOVER"
 
     def get_change_progress(self) -> float:
         """Share of the changeover that is done; 1 without one."""
-        state = self._state
+        state = self.state
         return PROGRESS.get(state.step, 0.0)
 
     def confirm_tool(self, now: int) -> Refused | None:
         """The operator has mounted the tool that was asked for."""
-        state, tools = self._state, self._around.tools
+        state, tools = self.state, self._around.tools
         if state.step != "CONFIRM_TOOL" or tools is None:
             return Refused("no tool is asked for")
         if refused := tools.exchanged(self._tool(state.target), now):
@@ -176,7 +175,7 @@ class ModeManager:
 
     def retry(self, now: int) -> Refused | None:
         """Starts a failed changeover again; steps that are done take no time."""
-        if self._state.step != "FAILED":
+        if self.state.step != "FAILED":
             return Refused("no changeover has failed")
         if refused := self._unsafe(now):
             return refused
@@ -185,7 +184,7 @@ class ModeManager:
 
     def abort(self, now: int) -> Refused | None:
         """Ends a changeover: back to the mode before if its tool is mounted, else to MANUAL."""
-        state = self._state
+        state = self.state
         if state.step == "SETTLED":
             return NO_CHANGE
         self._cancel(now)
@@ -202,12 +201,12 @@ class ModeManager:
     # ── guard of the controller ──
 
     def arc_refusal(self) -> Refused | None:
-        return arc_refusal(self._state.mode)
+        return arc_refusal(self.state.mode)
 
     def pick_place_refusal(self, now: int) -> Refused | None:
         """Why the pick & place cycle cannot start."""
-        if self._state.mode != "PICKPLACE":
-            return Refused(f"the mode is {self._state.mode}: request the mode PICKPLACE first")
+        if self.state.mode != "PICKPLACE":
+            return Refused(f"the mode is {self.state.mode}: request the mode PICKPLACE first")
         wanted, mounted = self._config.tools.get("PICKPLACE"), self._mounted(now)
         if wanted in (None, mounted):
             return None
@@ -215,7 +214,7 @@ class ModeManager:
 
     def occupied(self, now: int) -> Refused | None:
         """While the changeover moves the robot; in a step with a person at it, jogs are allowed."""
-        state = self._state
+        state = self.state
         if state.step in ("SETTLED", *ATTENDED):
             return None
         return Refused(f"the changeover to {state.target} moves the robot ({state.step})")
@@ -227,11 +226,11 @@ class ModeManager:
     # ── time ──
 
     def next_wake(self) -> int | None:
-        moments = [at for at in (self._state.due, self._state.deadline) if at is not None]
+        moments = [at for at in (self.state.due, self.state.deadline) if at is not None]
         return min(moments, default=None)
 
     def wake(self, now: int) -> None:
-        state = self._state
+        state = self.state
         if state.due is not None and now >= state.due:
             state.due = None
             STEP_ACTIONS[state.step](self, now)
@@ -242,10 +241,10 @@ class ModeManager:
     # ── part ──
 
     def busy(self) -> bool:
-        return self._state.due is not None or self._state.ticket != 0 or self._state.line
+        return self.state.due is not None or self.state.ticket != 0 or self.state.line
 
     def status(self, now: int) -> ModeStatus:
-        state, limit = self._state, self._speed_limit()
+        state, limit = self.state, self._speed_limit()
         return ModeStatus(
             mode=state.mode,
             target=state.target,
@@ -256,12 +255,8 @@ class ModeManager:
             speed_limit_mm_s=None if math.isinf(limit) else limit / MM,
         )
 
-    def save(self) -> State:
-        return msgspec.structs.replace(self._state)
-
-    def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, State)
-        if self._state.step != "SETTLED":
+    def restored(self) -> None:
+        if self.state.step != "SETTLED":
             self._listen()
         self._apply_limit()
 
@@ -274,27 +269,27 @@ class ModeManager:
             self._around.controller.on_status(self._status_changed)
 
     def _moved(self, ticket: Ticket, refused: Refused | None, now: int) -> None:
-        if self._state.ticket == ticket and self._state.step in ("PARK_TORCH", "CALIBRATE_TOOL"):
+        if self.state.ticket == ticket and self.state.step in ("PARK_TORCH", "CALIBRATE_TOOL"):
             self._ticket_ended(refused, now)
 
     def _changed(self, ticket: Ticket, refused: Refused | None, now: int) -> None:
-        if self._state.ticket == ticket and self._state.step == "TOOL_CHANGE":
+        if self.state.ticket == ticket and self.state.step == "TOOL_CHANGE":
             self._ticket_ended(refused, now)
 
     def _ticket_ended(self, refused: Refused | None, now: int) -> None:
-        self._state.ticket = 0
+        self.state.ticket = 0
         if refused is None:
-            self._state.due = now
+            self.state.due = now
         else:
             self._fail(refused.reason, now)
 
     def _process_changed(self, now: int) -> None:
-        if self._state.step == "STOP_WELD":
-            self._state.due = now
+        if self.state.step == "STOP_WELD":
+            self.state.due = now
 
     def _status_changed(self, status: ControllerStatus) -> None:
-        if self._state.step == "STOP_WELD" or self._state.line:
-            self._state.due = status.at
+        if self.state.step == "STOP_WELD" or self.state.line:
+            self.state.due = status.at
 
     # ── steps ──
 
@@ -305,7 +300,7 @@ class ModeManager:
             self._go("done", now)
 
     def _park(self, now: int) -> None:
-        state, config = self._state, self._config
+        state, config = self.state, self._config
         position = config.park_positions.get(state.before)
         joints = config.park_joints_deg.get(state.before)
         if state.stage or not self._changes_tool(now) or (position is None and joints is None):
@@ -317,7 +312,7 @@ class ModeManager:
         self._move(Target(turned, pose, False, config.park_speed_mm_s * MM), now)
 
     def _change_tool(self, now: int) -> None:
-        state, tools = self._state, self._around.tools
+        state, tools = self.state, self._around.tools
         if not self._changes_tool(now) or tools is None:
             self._go("done", now)
         elif state.stage:
@@ -330,7 +325,7 @@ class ModeManager:
 
     def _update_offset(self, now: int) -> None:
         """Applies the data of the new tool: its length, which G43 takes from the tool table."""
-        state = self._state
+        state = self.state
         tool = self._config.tools.get(state.target)
         if not state.stage and tool is not None:
             state.stage = 1
@@ -345,7 +340,7 @@ class ModeManager:
 
     def _calibrate(self, now: int) -> None:
         """Moves above the plate, probes down, compares, and moves up again."""
-        state, plate = self._state, self._config.calibrate
+        state, plate = self.state, self._config.calibrate
         assert plate is not None
         if state.stage in (0, 3):
             speed = self._config.park_speed_mm_s * MM
@@ -361,7 +356,7 @@ class ModeManager:
             self._finish(now)
 
     def _compare(self, plate: TouchPlate, now: int) -> None:
-        state = self._state
+        state = self.state
         off = self._around.controller.tcp(now).z - plate.plate_z_mm * MM
         if abs(off) > plate.tolerance_mm * MM:
             side = "above" if off > 0.0 else "below"
@@ -371,7 +366,7 @@ class ModeManager:
         state.stage, state.due = 3, now
 
     def _finish(self, now: int) -> None:
-        target = self._state.target
+        target = self.state.target
         self._go("done", now)
         self._set_mode(target, now)
 
@@ -379,7 +374,7 @@ class ModeManager:
 
     def _go(self, event: str, now: int) -> None:
         """Takes the transition of an event; the new step begins in the next wake."""
-        state = self._state
+        state = self.state
         state.step = TRANSITIONS[state.step, event]
         state.stage, state.ticket, state.line = 0, 0, False
         runs = state.step not in ("SETTLED", *ATTENDED)
@@ -391,14 +386,14 @@ class ModeManager:
 
     def _fail(self, reason: str, now: int) -> None:
         self._cancel(now)
-        if self._state.step == "CALIBRATE_TOOL":
+        if self.state.step == "CALIBRATE_TOOL":
             self._around.controller.send_gcode("G90", now)  # the probing line was relative
         self._go("failed", now)
-        self._state.error = reason
+        self.state.error = reason
 
     def _cancel(self, now: int) -> None:
         """Stops the move, line or tool change that is under way."""
-        state, around = self._state, self._around
+        state, around = self.state, self._around
         moving, state.ticket = state.ticket != 0, 0
         if moving and state.step == "TOOL_CHANGE" and around.tools is not None:
             around.tools.cancel(now)
@@ -408,13 +403,13 @@ class ModeManager:
             around.controller.stop(now)
 
     def _set_mode(self, mode: OperationMode, now: int) -> None:
-        old, self._state.mode = self._state.mode, mode
+        old, self.state.mode = self.state.mode, mode
         self._apply_limit()
         for listener in self._listeners:
             listener(old, mode, now)
 
     def _speed_limit(self) -> float:
-        state = self._state
+        state = self.state
         return speed_limit("MANUAL" if state.step in ATTENDED else state.mode)
 
     def _apply_limit(self) -> None:
@@ -423,7 +418,7 @@ class ModeManager:
 
     def _time_limit(self) -> float:
         config = self._config
-        return config.stop_timeout_s if self._state.step == "STOP_WELD" else config.step_timeout_s
+        return config.stop_timeout_s if self.state.step == "STOP_WELD" else config.step_timeout_s
 
     def _tool(self, mode: TargetMode) -> int:
         return self._config.tools.get(mode, 0)
@@ -432,7 +427,7 @@ class ModeManager:
         return self._around.tools.mounted(now) if self._around.tools is not None else 0
 
     def _changes_tool(self, now: int) -> bool:
-        wanted = self._config.tools.get(self._state.target)
+        wanted = self._config.tools.get(self.state.target)
         return wanted is not None and wanted != self._mounted(now)
 
     def _not_at_rest(self, now: int) -> Refused | None:
@@ -450,25 +445,25 @@ class ModeManager:
         if isinstance(ticket, Refused):
             self._fail(ticket.reason, now)
         else:
-            self._state.ticket = int(ticket)
+            self.state.ticket = int(ticket)
 
     def _send(self, line: str, now: int) -> None:
-        self._state.line = True
+        self.state.line = True
         if refused := self._around.controller.send_gcode(line, now):
             self._fail(refused.reason, now)
 
     def _line_is_done(self, now: int) -> bool:
         """Whether the line that was sent is carried out; an error of it is a failure."""
-        if not self._state.line:
+        if not self.state.line:
             return True
         status = self._around.controller.status(now)
         if status.error:
-            self._state.line = False
+            self.state.line = False
             self._around.controller.send_gcode("", now)  # clears the error of this line
             self._fail(status.error_message, now)
             return False
-        self._state.line = status.moving or status.state not in AT_REST
-        return not self._state.line
+        self.state.line = status.moving or status.state not in AT_REST
+        return not self.state.line
 
 
 def _probing(plate: TouchPlate) -> str:

@@ -6,9 +6,6 @@ table says which state follows.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
-
-import msgspec
 
 from understudy.errors import Refused
 from understudy.jobs.pick_place.choice import Exhausted, TargetChoice, Unfit
@@ -75,8 +72,8 @@ class PickPlaceManager:
         self._choice = choice
         self._arm, self._gripper = equipment.arm, equipment.gripper
         self._script = CycleScript(config, safety, equipment, reach)
-        self._work = Work(config, safety, equipment, self)
-        self._state = Saved()
+        self._work: Work = Work(config, safety, equipment, self)
+        self.state = Saved()
         self._on_cycle: list[CycleListener] = []
         self._on_state: list[StateListener] = []
         self.may_start: Callable[[int], Refused | None] = lambda now: None
@@ -114,7 +111,7 @@ class PickPlaceManager:
             return NO_CYCLES
         if refused := self._not_startable(now):
             return refused
-        state = self._state
+        state = self.state
         state.last_error, state.code, state.reason = "", "", ""
         state.left = max_cycles
         self._begin_cycle(now)
@@ -123,7 +120,7 @@ class PickPlaceManager:
 
     def stop(self, now: int) -> Refused | None:
         """Brakes the arm and ends the run; the hand keeps what it has."""
-        state = self._state
+        state = self.state
         if not self.is_running():
             idle = not self._work.under_way
             self._work.abandon(now)
@@ -137,7 +134,7 @@ class PickPlaceManager:
 
     def pause(self, now: int) -> Refused | None:
         """Feed hold; `resume` goes on from there."""
-        state = self._state
+        state = self.state
         if state.state not in RUNNING:
             return NOT_RUNNING
         if refused := self._arm.hold(now):
@@ -147,7 +144,7 @@ class PickPlaceManager:
         return None
 
     def resume(self, now: int) -> Refused | None:
-        state = self._state
+        state = self.state
         if state.state != "PAUSED":
             return NOT_PAUSED
         if refused := self._arm.resume(now):
@@ -160,13 +157,13 @@ class PickPlaceManager:
 
     def reset(self, now: int) -> Refused | None:
         """Clears the fault; refused while the arm cannot move or still retracts."""
-        if self._state.state != "ERROR":
+        if self.state.state != "ERROR":
             return NO_ERROR
         if refused := self._arm.unready(now):
             return refused
         if self._work.under_way:
             return AT_REST_ONLY
-        self._state.last_error, self._state.code, self._state.target = "", "", None
+        self.state.last_error, self.state.code, self.state.target = "", "", None
         self._go("reset", now)
         return None
 
@@ -178,7 +175,7 @@ class PickPlaceManager:
             return refused
         if not self._arm.at_rest(now):
             return AT_REST_ONLY
-        self._work.begin(self._script.up(self._state.target, now), now)
+        self._work.begin(self._script.up(self.state.target, now), now)
         return None
 
     def release_part(self, now: int) -> Refused | None:
@@ -189,7 +186,7 @@ class PickPlaceManager:
         return None
 
     def is_running(self) -> bool:
-        return self._state.state in (*RUNNING, "PAUSED")
+        return self.state.state in (*RUNNING, "PAUSED")
 
     def occupied(self, now: int) -> Refused | None:
         """Why other commands may not move the arm now."""
@@ -204,7 +201,7 @@ class PickPlaceManager:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        state = self._state
+        state = self.state
         times = [state.due, state.monitor]
         if state.state != "PAUSED":
             times += [self._work.state.deadline, state.watchdog.expires]
@@ -212,7 +209,7 @@ class PickPlaceManager:
 
     def wake(self, now: int) -> None:
         self._handle_notes(now)
-        state = self._state
+        state = self.state
         if state.monitor is not None and now >= state.monitor:
             self._monitor(now)
         if state.state == "PAUSED":
@@ -224,10 +221,10 @@ class PickPlaceManager:
             self._work.deadline_come(now)
 
     def busy(self) -> bool:
-        return self.is_running() or self._work.under_way or self._state.due is not None
+        return self.is_running() or self._work.under_way or self.state.due is not None
 
     def status(self, now: int) -> PickPlaceStatus:
-        state, at = self._state, self._at
+        state, at = self.state, self._at
         paused, target = state.state == "PAUSED", state.target
         holding = state.holding if self.is_running() else self._gripper.status(now).part_detected
         return PickPlaceStatus(
@@ -249,25 +246,19 @@ class PickPlaceManager:
             statistics(state),
         )
 
-    def save(self) -> Any:
-        self._state.work = self._work.state
-        return msgspec.to_builtins(self._state)
-
-    def load(self, state: Any) -> None:
-        saved = msgspec.convert(state, Saved)
-        check_saved(saved)
-        self._state, self._work.state = saved, saved.work
+    def restored(self) -> None:
+        check_saved(self.state)
 
     # ── start and end of a cycle ──
 
     @property
     def _at(self) -> State:
         """The state of the cycle, also in a pause."""
-        state = self._state
+        state = self.state
         return state.before if state.state == "PAUSED" else state.state
 
     def _not_startable(self, now: int) -> Refused | None:
-        if self._state.state == "ERROR":
+        if self.state.state == "ERROR":
             return IN_ERROR
         if self.is_running() or self._work.under_way:
             return IS_RUNNING
@@ -282,7 +273,7 @@ class PickPlaceManager:
         return None
 
     def _begin_cycle(self, now: int) -> None:
-        state = self._state
+        state = self.state
         state.cycles += 1
         state.left -= 1 if state.left > 0 else 0
         state.started, state.target, state.miss = now, None, ""
@@ -290,7 +281,7 @@ class PickPlaceManager:
         self._set_holding(False, now)
 
     def _end_cycle(self, success: bool, now: int) -> None:
-        state = self._state
+        state = self.state
         state.successes += success
         state.failures += not success
         if success and state.target is not None:
@@ -304,27 +295,27 @@ class PickPlaceManager:
 
     def _go(self, event: Event, now: int) -> None:
         """Changes the state by the table and begins the steps of the new one."""
-        new = TRANSITIONS[self._state.state, event]
+        new = TRANSITIONS[self.state.state, event]
         assert new != BEFORE_PAUSE
-        self._state.watchdog.stop()
+        self.state.watchdog.stop()
         self._change(new, now)
         if new == "SCANNING" and self.config.source == "vision":
-            self._state.watchdog.start(self.safety.vision_timeout, now)
+            self.state.watchdog.start(self.safety.vision_timeout, now)
         if new in RUNNING:
-            steps = self._script.steps(new, self._state.target, self._state.holding, now)
+            steps = self._script.steps(new, self.state.target, self.state.holding, now)
             if isinstance(steps, Unfit):
                 self._fail(steps.code, steps.reason, now)
             else:
                 self._work.begin(steps, now)
 
     def _change(self, new: State, now: int) -> None:
-        old, self._state.state = self._state.state, new
+        old, self.state.state = self.state.state, new
         for listener in self._on_state:
             listener(old, new, now)
 
     def steps_done(self, now: int) -> None:
-        if self._state.state in RUNNING:
-            _DONE[self._state.state](self, now)
+        if self.state.state in RUNNING:
+            _DONE[self.state.state](self, now)
 
     def step_failed(self, code: PickPlaceError, reason: str, now: int) -> None:
         """A fault of the cycle, or the end of a retract or release on command."""
@@ -332,12 +323,12 @@ class PickPlaceManager:
             self._fail(code, reason, now)
             return
         self._abandon(now)
-        before = f"{self._state.last_error}; " if self._state.last_error else ""
-        self._state.last_error = f"{before}{code}: {reason}"
+        before = f"{self.state.last_error}; " if self.state.last_error else ""
+        self.state.last_error = f"{before}{code}: {reason}"
 
     def _fail(self, code: PickPlaceError, text: str, now: int) -> None:
         """Stops the cycle; the hand keeps what it has."""
-        state = self._state
+        state = self.state
         braking = self._abandon(now)
         state.code, state.last_error = code, f"{code}: {text}; {ADVICE[code]}"
         state.reason = ""
@@ -351,7 +342,7 @@ class PickPlaceManager:
             self._work.begin([*rest, *away], now, ticket=braking)
 
     def _abandon(self, now: int) -> int:
-        state = self._state
+        state = self.state
         state.monitor, state.notes = None, []
         state.watchdog.stop()
         return self._work.abandon(now)
@@ -364,11 +355,11 @@ class PickPlaceManager:
         if isinstance(chosen, Unfit):
             self._fail(chosen.code, chosen.reason, now)
             return
-        self._state.target = chosen
+        self.state.target = chosen
         self._go("found", now)
 
     def _retracted(self, now: int) -> None:
-        state = self._state
+        state = self.state
         if state.holding:
             if state.target is not None and self._choice.source is not None:
                 self._choice.source.skip_to_position(state.target.source_cell + 1)
@@ -385,13 +376,13 @@ class PickPlaceManager:
             self._go("done", now)
 
     def _released(self, now: int) -> None:
-        pallet, target = self._choice.pallet, self._state.target
+        pallet, target = self._choice.pallet, self.state.target
         if pallet is not None and target is not None and target.cell >= 0:
             pallet.skip_to_position(target.cell + 1)
         self._go("done", now)
 
     def _finished(self, now: int) -> None:
-        state = self._state
+        state = self.state
         self._end_cycle(True, now)
         spent = self._choice.exhausted()
         if spent or state.left == 0:
@@ -405,7 +396,7 @@ class PickPlaceManager:
 
     def grip_ended(self, refused: str | None, now: int) -> None:
         """The hand has closed. What counts is the part sensor, if the job needs it."""
-        state, status = self._state, self._gripper.status(now)
+        state, status = self.state, self._gripper.status(now)
         sensor = self.safety.require_part_sensor
         if status.part_detected or (not sensor and status.state != "ERROR"):
             self._set_holding(True, now)
@@ -421,17 +412,17 @@ class PickPlaceManager:
             self._set_holding(False, now)
             self._work.step_done(now)
         else:
-            code: PickPlaceError = "PART_NOT_RELEASED" if self._state.holding else "GRIPPER_FAULT"
+            code: PickPlaceError = "PART_NOT_RELEASED" if self.state.holding else "GRIPPER_FAULT"
             self.step_failed(code, refused or "the part sensor is still on", now)
 
     def _set_holding(self, holding: bool, now: int) -> None:
-        self._state.holding = holding
-        self._state.monitor = now + self.safety.monitor_interval if holding else None
+        self.state.holding = holding
+        self.state.monitor = now + self.safety.monitor_interval if holding else None
 
     def _monitor(self, now: int) -> None:
         """Checks force and presence of a held part; the next check follows."""
-        self._state.monitor = None
-        if not self._state.holding or self._at not in (*CARRYING, "GRIPPING"):
+        self.state.monitor = None
+        if not self.state.holding or self._at not in (*CARRYING, "GRIPPING"):
             return
         status = self._gripper.status(now)
         if pressed := self.safety.monitor_grip_force(status):
@@ -439,7 +430,7 @@ class PickPlaceManager:
         elif lost := self.safety.check_part_presence(status):
             self._lost(lost.reason, now)
         else:
-            self._state.monitor = now + self.safety.monitor_interval
+            self.state.monitor = now + self.safety.monitor_interval
 
     def _lost(self, reason: str, now: int) -> None:
         self._set_holding(False, now)
@@ -460,15 +451,15 @@ class PickPlaceManager:
             self._add(Note("vision", ticket, None, result), now)
 
     def _add(self, note: Note, now: int) -> None:
-        self._state.notes = [*self._state.notes, note]
-        self._state.due = now
+        self.state.notes = [*self.state.notes, note]
+        self.state.due = now
 
     def _pin_changed(self, change: PinChange) -> None:
         if self._work.awaits_input() and change.bank == "DI":
-            self._state.due = change.at
+            self.state.due = change.at
 
     def _handle_notes(self, now: int) -> None:
-        state = self._state
+        state = self.state
         if state.due is None or now < state.due:
             return
         state.due = None
@@ -485,7 +476,7 @@ class PickPlaceManager:
             self._work.look_at_inputs(now)
 
     def _vision_note(self, note: Note, now: int) -> None:
-        state = self._state
+        state = self.state
         if not self._work.awaits_picture(note.ticket):
             return
         if note.result is None:
@@ -500,7 +491,7 @@ class PickPlaceManager:
         self._go("found", now)
 
     def _not_found(self, unfit: Unfit, now: int) -> None:
-        state = self._state
+        state = self.state
         if unfit.code:
             self._fail(unfit.code, unfit.reason, now)
             return
@@ -517,7 +508,7 @@ class PickPlaceManager:
         self._end_cycle(False, now)
 
     def _lost_note(self, note: Note, now: int) -> None:
-        if not self._state.holding or not self.safety.require_part_sensor:
+        if not self.state.holding or not self.safety.require_part_sensor:
             return
         if self._at in (*CARRYING, "GRIPPING"):
             self._lost("the part sensor went off between pick and place", now)

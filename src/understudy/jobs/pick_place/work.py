@@ -5,13 +5,12 @@ deadline; the manager passes these in and is called back when the steps are done
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol
-
-from msgspec import Struct
+from typing import Any, Protocol
 
 from understudy.errors import Refused
 from understudy.jobs.pick_place.config import CycleConfig, PinName
 from understudy.jobs.pick_place.safety import PickPlaceSafety
+from understudy.jobs.pick_place.state import Saved, WorkState
 from understudy.jobs.pick_place.steps import (
     Equipment,
     Grip,
@@ -29,23 +28,13 @@ from understudy.ports import Ticket
 from understudy.ports.pick_place import PickPlaceError
 from understudy.units import NS_PER_MS
 
-Waits = Literal["", "arm", "gripper", "vision", "input", "retry", "contact"]
 EMERGENCY_STOP = "emergency stop"
 
 
-class WorkState(Struct):
-    """`waits`: what the present step waits for; `deadline`: until when."""
-
-    steps: list[Step] = []
-    step: int = 0
-    waits: Waits = ""
-    ticket: int = 0
-    deadline: int | None = None
-    problem: str = ""
-
-
 class Owner(Protocol):
-    """The manager, as the steps report to it."""
+    """The manager, as the steps report to it; `state.work` is what it keeps of them."""
+
+    state: Saved
 
     def steps_done(self, now: int) -> None: ...
 
@@ -63,7 +52,7 @@ def arm_code(reason: str) -> PickPlaceError:
 
 
 class Work:
-    """The steps under way. `state` is part of the manager's snapshot."""
+    """The steps under way."""
 
     def __init__(
         self, config: CycleConfig, safety: PickPlaceSafety, equipment: Equipment, owner: Owner
@@ -73,7 +62,11 @@ class Work:
         self._arm, self._gripper = equipment.arm, equipment.gripper
         self._vision, self._pins = equipment.vision, equipment.pins
         self._owner = owner
-        self.state = WorkState()
+
+    @property
+    def state(self) -> WorkState:
+        """What the manager keeps of the steps, in its own state."""
+        return self._owner.state.work
 
     @property
     def under_way(self) -> bool:
@@ -88,7 +81,7 @@ class Work:
 
     def begin(self, steps: list[Step], now: int, *, ticket: int = 0) -> None:
         """``ticket``: of a move that brakes, for a first step `Rest`."""
-        self.state = WorkState(steps, ticket=ticket)
+        self._owner.state.work = WorkState(steps, ticket=ticket)
         self._go_on(now)
 
     def step_done(self, now: int) -> None:
@@ -104,7 +97,7 @@ class Work:
             if _CARRY_OUT[type(step)](self, step, now):
                 return
             state.step += 1
-        self.state = WorkState()
+        self._owner.state.work = WorkState()
         self._owner.steps_done(now)
 
     def abandon(self, now: int) -> int:
@@ -117,7 +110,7 @@ class Work:
             self._gripper.halt(now)
         if state.waits == "vision" and self._vision is not None:
             self._vision.cancel(now)
-        self.state = WorkState()
+        self._owner.state.work = WorkState()
         return moving
 
     def delay(self, time: int) -> None:

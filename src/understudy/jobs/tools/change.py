@@ -5,9 +5,8 @@ deadline of a sensor. A step begins in `wake`, because those who report an event
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
-import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
@@ -118,7 +117,7 @@ class ToolChanger:
         self._pins = pins
         self._controller = controller
         self._settings = settings
-        self._state = State()
+        self.state = State()
         self._finished: list[Finished] = []
         self._listens = False
         pins.on_change(self._pin_changed)
@@ -133,7 +132,7 @@ class ToolChanger:
     def change(self, tool: int, now: int) -> Ticket | Refused:
         """Changes the tool at the docks; the ticket ends when the new one is verified. After a
         failure it starts again from the tool that the controller has."""
-        state = self._state
+        state = self.state
         if state.phase in WORKING:
             return BUSY
         if self._gripper is not None and self._gripper.status(now).part_detected:
@@ -154,7 +153,7 @@ class ToolChanger:
 
     def exchanged(self, tool: int, now: int) -> Refused | None:
         """A person has mounted this tool; refused if the sensors do not agree."""
-        if self._state.phase in WORKING:
+        if self.state.phase in WORKING:
             return BUSY
         if refused := self._disagreement(tool):
             return refused
@@ -162,11 +161,11 @@ class ToolChanger:
 
     def cancel(self, now: int) -> None:
         """Ends a change under way where it is; its listeners are not called."""
-        if self._state.phase in WORKING:
+        if self.state.phase in WORKING:
             self._end_step()
             self._arm.stop(now)
             self._go("cancel", now)
-            self._state.error, self._state.due = CANCELLED, None
+            self.state.error, self.state.due = CANCELLED, None
 
     def on_finished(self, listener: Finished) -> None:
         self._finished.append(listener)
@@ -184,11 +183,11 @@ class ToolChanger:
     # ── time ──
 
     def next_wake(self) -> int | None:
-        moments = [at for at in (self._state.due, self._state.deadline) if at is not None]
+        moments = [at for at in (self.state.due, self.state.deadline) if at is not None]
         return min(moments, default=None)
 
     def wake(self, now: int) -> None:
-        state = self._state
+        state = self.state
         while state.due is not None and now >= state.due:
             state.due = None
             self._work(now)
@@ -199,7 +198,7 @@ class ToolChanger:
 
     def _work(self, now: int) -> None:
         """Begins the step of this phase, or checks whether it is done."""
-        state = self._state
+        state = self.state
         current = self._step(now)
         if current is None:
             self._done(now)
@@ -211,7 +210,7 @@ class ToolChanger:
             self._done(now)
 
     def _begin(self, current: Step, now: int) -> Refused | None:
-        state = self._state
+        state = self.state
         if isinstance(current, Go):
             return self._begin_move(current, now)
         state.deadline = now + nanoseconds(self._settings.timeout)
@@ -229,7 +228,7 @@ class ToolChanger:
         ticket = self._arm.move(Target(None, tip, go.line, go.speed), now)
         if isinstance(ticket, Refused):
             return ticket
-        self._state.moving = int(ticket)
+        self.state.moving = int(ticket)
         return None
 
     def _is_met(self, current: Step, now: int) -> bool:
@@ -240,7 +239,7 @@ class ToolChanger:
 
     def _step(self, now: int) -> Step | None:
         """The step of this phase; None: there is nothing to do."""
-        state = self._state
+        state = self.state
         assert state.change is not None
         return step(state.phase, state.change) if state.phase != "CLEAR" else self._clear(now)
 
@@ -259,7 +258,7 @@ class ToolChanger:
     # ── phases ──
 
     def _done(self, now: int) -> None:
-        state = self._state
+        state = self.state
         assert state.change is not None
         self._go(event_after(state.phase, state.change), now)
         if state.phase == "IDLE":
@@ -269,26 +268,26 @@ class ToolChanger:
     def _fail(self, refused: Refused, now: int) -> None:
         """Ends the change. A lock that was being switched goes back: a tool that did not come off
         stays clamped, and one that was not clamped stays in its dock."""
-        current = self._step(now) if self._state.begun else None
+        current = self._step(now) if self.state.begun else None
         self._go("failed", now)
         if isinstance(current, Sense) and current.set is not None:
             pin, value = current.set
             self._pins.set_digital_output(pin, not value, now)
-        self._state.error, self._state.due = refused.reason, None
+        self.state.error, self.state.due = refused.reason, None
         self._end(refused, now)
 
     def _go(self, event: Event, now: int) -> None:
         self._end_step()
-        self._state.phase = TRANSITIONS[self._state.phase, event]
-        self._state.due = now
+        self.state.phase = TRANSITIONS[self.state.phase, event]
+        self.state.due = now
 
     def _end_step(self) -> None:
-        state = self._state
+        state = self.state
         state.begun, state.moving, state.deadline = False, 0, None
 
     def _end(self, refused: Refused | None, now: int) -> None:
         for listener in self._finished:
-            listener(Ticket(self._state.tickets), refused, now)
+            listener(Ticket(self.state.tickets), refused, now)
 
     # ── listening ──
 
@@ -299,41 +298,37 @@ class ToolChanger:
             self._controller.on_status(self._status_changed)
 
     def _pin_changed(self, change: PinChange) -> None:
-        if change.bank == "DI" and self._state.deadline is not None:
-            self._state.due = change.at
+        if change.bank == "DI" and self.state.deadline is not None:
+            self.state.due = change.at
 
     def _status_changed(self, status: ControllerStatus) -> None:
-        if self._state.deadline is not None:
-            self._state.due = status.at
+        if self.state.deadline is not None:
+            self.state.due = status.at
 
     def _moved(self, ticket: Ticket, refused: Refused | None, now: int) -> None:
-        if self._state.moving and int(ticket) == self._state.moving:
+        if self.state.moving and int(ticket) == self.state.moving:
             if refused is not None:
                 self._fail(refused, now)
             else:
                 self._done(now)
 
     def _arm_failed(self, refused: Refused, now: int) -> None:
-        if self._state.phase in WORKING:
+        if self.state.phase in WORKING:
             self._fail(refused, now)
 
     # ── part ──
 
     def busy(self) -> bool:
-        return self._state.phase in WORKING
+        return self.state.phase in WORKING
 
     def status(self, now: int) -> ChangeStatus:
-        state = self._state
+        state = self.state
         done = 1.0 if state.phase == "IDLE" else 0.0
         if state.phase in WORKING:
             done = WORKING.index(state.phase) / len(WORKING)
         target = state.change.new.number if state.change else self.mounted(now)
         return ChangeStatus(state.phase, self.mounted(now), target, done, state.error)
 
-    def save(self) -> State:
-        return msgspec.structs.replace(self._state)
-
-    def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, State)
-        if self._state.phase in WORKING:
+    def restored(self) -> None:
+        if self.state.phase in WORKING:
             self._listen()

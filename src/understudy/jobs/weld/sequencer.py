@@ -5,9 +5,8 @@ M66 is known, so the torch never moves along the seam without an arc.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
-import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
@@ -114,25 +113,25 @@ class WeldingSequencer:
     def __init__(self, controller: Controller, settings: WeldSettings = STEEL) -> None:
         self._controller = controller
         self._settings = settings
-        self._state = State()
+        self.state = State()
 
     def start(self, seam: Sequence[str], now: int) -> Refused | None:
         """Welds along these moves from the present position; refused while another seam runs."""
         if self.busy():
             return Refused("a seam is already running")
-        self._state = State(seam=list(seam))
+        self.state = State(seam=list(seam))
         self._go("start", now)
         self._send(opening(self._settings), now)
-        return Refused(self._state.fault) if self._state.fault else None
+        return Refused(self.state.fault) if self.state.fault else None
 
     # ── time ──
 
     def next_wake(self) -> int | None:
-        return self._state.poll
+        return self.state.poll
 
     def wake(self, now: int) -> None:
         """Polls the controller."""
-        state = self._state
+        state = self.state
         if state.poll is None or now < state.poll:
             return
         state.poll = now + POLL
@@ -144,10 +143,10 @@ class WeldingSequencer:
 
     def _come_to_rest(self, read: float, now: int) -> None:
         """The controller is at rest: it has done its lines, or it was stopped."""
-        starting = self._state.phase == "Starting"
+        starting = self.state.phase == "Starting"
         if starting and read == ARC_SEEN:
             self._go("arc", now)
-            self._send(seam_lines(self._state.seam, self._settings), now)
+            self._send(seam_lines(self.state.seam, self._settings), now)
         elif starting and read == TIMED_OUT:
             self._fail(f"no arc within {self._settings.arc_timeout_s:g} s", now)
         elif not starting and read == ARC_OUT:
@@ -158,22 +157,16 @@ class WeldingSequencer:
     # ── part ──
 
     def busy(self) -> bool:
-        return self._state.phase in ("Starting", "Welding")
+        return self.state.phase in ("Starting", "Welding")
 
     def status(self, now: int) -> JobStatus:
-        return JobStatus(self._state.phase, self._state.fault)
-
-    def save(self) -> State:
-        return self._state
-
-    def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, State)
+        return JobStatus(self.state.phase, self.state.fault)
 
     # ── inside ──
 
     def _go(self, event: str, now: int) -> None:
-        self._state.phase = TRANSITIONS[self._state.phase, event]
-        self._state.poll = now + POLL if self.busy() else None
+        self.state.phase = TRANSITIONS[self.state.phase, event]
+        self.state.poll = now + POLL if self.busy() else None
 
     def _send(self, lines: Sequence[str], now: int) -> None:
         for line in lines:
@@ -184,6 +177,6 @@ class WeldingSequencer:
     def _fail(self, fault: str, now: int) -> None:
         """Ends the seam and switches arc and gas off."""
         self._go("error", now)
-        self._state.fault = fault
+        self.state.fault = fault
         for line in SWITCHED_OFF:
             self._controller.send_gcode(line, now)

@@ -10,15 +10,13 @@ import pytest
 from tests.devices.gripper.modbus.servo_cell import config_of
 
 from understudy.app.live import Live, Options
-from understudy.devices.gripper.modbus import FAULTS, ServoConfig, virtual_dh, virtual_robotiq
+from understudy.devices.gripper.modbus import FAULTS, ServoConfig, dh, robotiq
 from understudy.devices.gripper.modbus.assembly import MAKES
 
 PAGE = (Path(__file__).parents[4] / "docs/devices/gripper.md").read_text()
 
 
-@pytest.mark.parametrize(
-    "table", [virtual_robotiq.TRANSITIONS, virtual_dh.TRANSITIONS], ids=["robotiq", "dh"]
-)
+@pytest.mark.parametrize("table", [robotiq.TRANSITIONS, dh.TRANSITIONS], ids=["robotiq", "dh"])
 def test_the_diagrams_are_the_tables(table: Mapping[tuple[str, str], str]) -> None:
     arrows = "".join(f"    {a} --> {b}: {event}\n" for (a, event), b in table.items())
     assert f"```mermaid\nstateDiagram-v2\n{arrows}```" in PAGE

@@ -5,14 +5,13 @@ from typing import NamedTuple
 
 from understudy.devices.gripper import Config
 from understudy.devices.gripper.modbus import Make, ServoConfig, dh, onrobot, robotiq
+from understudy.devices.gripper.modbus.dh import VirtualDh
 from understudy.devices.gripper.modbus.driver import ServoDriver, ServoSettings
-from understudy.devices.gripper.modbus.fingers import Fingers
+from understudy.devices.gripper.modbus.fingers import Fingers, PartJaws
 from understudy.devices.gripper.modbus.interface import Limits, Profile
-from understudy.devices.gripper.modbus.jaws import PartJaws
-from understudy.devices.gripper.modbus.virtual_dh import VirtualDh
+from understudy.devices.gripper.modbus.onrobot import VirtualOnRobot
+from understudy.devices.gripper.modbus.robotiq import VirtualRobotiq
 from understudy.devices.gripper.modbus.virtual_gripper import Cable, VirtualDevice, VirtualGripper
-from understudy.devices.gripper.modbus.virtual_onrobot import VirtualOnRobot
-from understudy.devices.gripper.modbus.virtual_robotiq import VirtualRobotiq
 from understudy.ports.device import Mount
 from understudy.protocol.modbus import Kind
 from understudy.units import MM, NS_PER_MS

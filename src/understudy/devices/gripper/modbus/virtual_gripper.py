@@ -18,6 +18,7 @@ from understudy.devices.gripper.modbus.server import respond
 from understudy.errors import Refused
 from understudy.ports import UNLIMITED, Caller, FaultSource
 from understudy.ports.faults import Faults
+from understudy.ports.state import load, saved
 from understudy.protocol.modbus import Kind, build_frame, frame_reader
 from understudy.units import NS_PER_MS, NS_PER_SECOND, nanoseconds
 
@@ -39,10 +40,6 @@ class VirtualDevice(Registers, Protocol):
     def problem(self) -> str:
         """The fault that is active, in words; empty: none."""
         ...
-
-    def save(self) -> Any: ...
-
-    def load(self, state: Any) -> None: ...
 
 
 class CabledDriver(Caller, Protocol):
@@ -211,10 +208,10 @@ class VirtualGripper:
     # ── snapshot ──
 
     def save(self) -> SavedGripper:
-        return SavedGripper(self._fingers.save(), self.device.save(), self._cable.state)
+        return SavedGripper(self._fingers.state, saved(self.device), self._cable.state)
 
     def load(self, state: Any) -> None:
-        saved = msgspec.convert(state, SavedGripper)
-        self._fingers.load(saved.fingers)
-        self.device.load(saved.device)
-        self._cable.load(saved.cable)
+        loaded = msgspec.convert(state, SavedGripper)
+        load(self._fingers, loaded.fingers)
+        load(self.device, loaded.device)
+        self._cable.load(loaded.cable)
