@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from understudy.app.build import build_cell
 from understudy.app.reach import arm_with_initial_tool
-from understudy.app.self_pairs import Kept, mesh_bodies
+from understudy.app.self_pairs import mesh_bodies
 from understudy.app.validate import Options, validate_text
 from understudy.config import CellConfig, load_config
 from understudy.config.typed import read
@@ -17,6 +17,7 @@ from understudy.offline.json_stream import encoded
 from understudy.offline.validate.report import Report
 from understudy.operator.background import LARGEST_RESULT
 from understudy.operator.background_worker import Progress
+from understudy.space.collision.pair_store import SelfPairs
 from understudy.space.kinematics.chain import Frames
 from understudy.space.reach.reach_map import ReachabilityAnalyzer, ReachabilityMap
 from understudy.units import MM
@@ -137,7 +138,7 @@ class AskedPairs(Struct, frozen=True, forbid_unknown_fields=True):
     part: str
 
 
-def self_pairs(parameters: dict[str, Any], progress: Progress) -> Kept | Refused:
+def self_pairs(parameters: dict[str, Any], progress: Progress) -> SelfPairs | Refused:
     """Which links of an arm of meshes can touch each other."""
     from understudy.space.collision.self_pairs import analysed
     from understudy.space.collision.world import arm_parts
@@ -147,4 +148,4 @@ def self_pairs(parameters: dict[str, Any], progress: Progress) -> Kept | Refused
     if asked.part not in bodies:
         return Refused(f"{asked.part} is no arm of meshes; there are: {', '.join(bodies)}")
     body = bodies[asked.part]
-    return Kept.of(analysed(body.chain, arm_parts(body.chain, body.meshes), progress))
+    return analysed(body.chain, arm_parts(body.chain, body.meshes), progress)

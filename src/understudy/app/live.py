@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from understudy.app.build import build_cell, build_live_cell, end_run, repeatable_run
-from understudy.app.self_pairs import Kept, unknown_bodies
+from understudy.app.self_pairs import unknown_bodies
 from understudy.config import CellConfig, Wire, endpoint_name, read_wire
 from understudy.config.files import SHIPPED, name_of_cell
 from understudy.config.groups import grouped
@@ -72,7 +72,7 @@ from understudy.registry import module_of
 from understudy.robots.mobile.commands import fleet_commands
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
-from understudy.space.collision.pair_store import keep
+from understudy.space.collision.pair_store import SelfPairs, keep
 from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.vision.detector_commands import DetectorCommands
 from understudy.vision.picture_commands import VisionPictures
@@ -226,7 +226,7 @@ class Live:
                 reason = run.reason if isinstance(run, Refused) else run.error or run.state
                 log.warning("%s: its links that can touch were not found: %s", name, reason)
             else:
-                keep(key, msgspec.json.decode(found, type=Kept).pairs())
+                keep(key, msgspec.json.decode(found, type=SelfPairs))
 
     def load(self) -> None:
         """Loads the programs that the cell file names, and the project."""

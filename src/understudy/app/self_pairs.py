@@ -14,26 +14,12 @@ import msgspec
 
 from understudy.ports import Component
 from understudy.simulation.environment import SeesEnvironment
-from understudy.space.collision.pair_store import Pair, SelfPairs, known, use_store
+from understudy.space.collision.pair_store import SelfPairs, known, use_store
 
 if TYPE_CHECKING:
     from understudy.simulation.collision.body import Body
 
 FOLDER_VARIABLE = "UNDERSTUDY_CACHE_DIR"
-
-
-class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Contents of a file of the cache, and the result of a worker."""
-
-    touchable: tuple[Pair, ...]
-    overlapping: tuple[Pair, ...]
-
-    @classmethod
-    def of(cls, pairs: SelfPairs) -> "Kept":
-        return cls(pairs.touchable, pairs.overlapping)
-
-    def pairs(self) -> SelfPairs:
-        return SelfPairs(self.touchable, self.overlapping)
 
 
 def cache_folder() -> Path:
@@ -49,17 +35,17 @@ class PairFiles:
 
     def load(self, key: str) -> SelfPairs | None:
         try:
-            return msgspec.json.decode(_file(key).read_bytes(), type=Kept).pairs()
+            return msgspec.json.decode(_file(key).read_bytes(), type=SelfPairs)
         except (OSError, msgspec.MsgspecError):
             return None
 
     def save(self, key: str, pairs: SelfPairs) -> None:
         file = _file(key)
-        component = file.with_suffix(f".{os.getpid()}.part")
+        part = file.with_suffix(f".{os.getpid()}.part")
         with contextlib.suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
-            component.write_bytes(msgspec.json.encode(Kept.of(pairs)))
-            component.replace(file)
+            part.write_bytes(msgspec.json.encode(pairs))
+            part.replace(file)
 
 
 def _file(key: str) -> Path:

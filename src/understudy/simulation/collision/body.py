@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 JOINT_WORDS = 6
+"""Joints that a program can name: A B C U V W, or A1 … A6."""
 HEAVY_TRIANGLES = 20_000
 """Triangles of held meshes above which an arm's path is swept in short stretches."""
-"""Joints that a program can name: A B C U V W, or A1 … A6."""
 
 
 @lru_cache(maxsize=16)

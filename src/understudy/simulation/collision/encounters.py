@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from msgspec import Struct
 
@@ -43,12 +42,12 @@ class Status(Struct, frozen=True):
 
 
 class RobotEncounters:
-    """A `Part` of a cell with several arms whose bases differ."""
+    """A component of a cell with several arms whose bases differ."""
 
     def __init__(self, watches: "Mapping[str, CollisionWatch]") -> None:
         self._watches = {n: w for n, w in watches.items() if w.body.rules.check_environment}
         self._pairs = [pair for pair in combinations(self._watches, 2) if self._apart(*pair)]
-        self._state = State()
+        self.state = State()
         self._laws = self._laws_now()
         self._between: dict[tuple[Any, ...], ArmPair] = {}
 
@@ -63,19 +62,19 @@ class RobotEncounters:
             self._between_now(one, other).distance(a.position, b.position)
             yield
 
-    # ── part ──
+    # ── component ──
 
     def next_wake(self) -> int | None:
         """The next comparison. A plan that has changed since the last one is compared now: it may
         begin long ago, because a plan holds the rest before a motion too."""
-        if self._state.due is not None:
-            return self._state.due
+        if self.state.due is not None:
+            return self.state.due
         plans = [watch.plan for watch in self._watches.values()]
         begun = [p.begins for p, law in zip(plans, self._laws, strict=True) if p.law is not law]
         return whole_ns(min(begun)) if begun else None
 
     def wake(self, now: int) -> None:
-        state, watches = self._state, self._watches.values()
+        state, watches = self.state, self._watches.values()
         self._laws = self._laws_now()
         nexts = [self._look(one, other, now) for one, other in self._pairs]
         moves = any(whole_ns(watch.plan.ends) > now for watch in watches)
@@ -85,14 +84,11 @@ class RobotEncounters:
         return False
 
     def status(self, now: int) -> Status:
-        return Status(tuple(self._watches), tuple(self._state.touching))
+        return Status(tuple(self._watches), tuple(self.state.touching))
 
-    def save(self) -> State:
-        return msgspec.structs.replace(self._state, touching=list(self._state.touching))
-
-    def load(self, state: Any) -> None:
-        """Loads the state; the arms are loaded before, so their present plans are not new."""
-        self._state, self._laws = msgspec.convert(state, State), self._laws_now()
+    def restored(self) -> None:
+        """The arms are restored before, so their present plans are not new."""
+        self._laws = self._laws_now()
 
     # ── inside ──
 
@@ -117,8 +113,8 @@ class RobotEncounters:
         self._parted(one, other, {(i, j) for i, j, _ in touching})
         line = (a.plan.line_at(t) or 0) % WIRE_LINES
         for i, j, how in touching:
-            if (one, other, i, j) not in self._state.touching:
-                self._state.touching.append((one, other, i, j))
+            if (one, other, i, j) not in self.state.touching:
+                self.state.touching.append((one, other, i, j))
                 x, y, z = how.point.tolist()
                 contact = Contact(i, f"{other}.{j}", "collision", (x, y, z), how.depth, line, now)
                 a.meet(contact, now)
@@ -126,9 +122,9 @@ class RobotEncounters:
         return now + TOUCHING
 
     def _parted(self, one: str, other: str, still: set[tuple[str, str]]) -> None:
-        for a, b, i, j in list(self._state.touching):
+        for a, b, i, j in list(self.state.touching):
             if (a, b) == (one, other) and (i, j) not in still:
-                self._state.touching.remove((a, b, i, j))
+                self.state.touching.remove((a, b, i, j))
                 self._watches[one].leave((i, f"{other}.{j}"))
 
     def _between_now(self, one: str, other: str) -> "ArmPair":

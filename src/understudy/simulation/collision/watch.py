@@ -116,7 +116,7 @@ class Status(Struct, frozen=True):
 
 
 class CollisionWatch:
-    """A `Part` beside its arm."""
+    """A component beside its arm."""
 
     def __init__(self, name: str, body: Body, mover: Mover, log: Callable[[str], None]) -> None:
         self._name = name

@@ -3,13 +3,15 @@
 Needs no compiled code, so that a cell without arms does not load it.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from msgspec import Struct
 
 Pair = tuple[int, int]
 
 
-class SelfPairs(NamedTuple):
-    """Pairs of indices of parts, smaller index first."""
+class SelfPairs(Struct, frozen=True, forbid_unknown_fields=True):
+    """Pairs of indices of parts, smaller index first; also the contents of a file of a store."""
 
     touchable: tuple[Pair, ...]
     overlapping: tuple[Pair, ...]
