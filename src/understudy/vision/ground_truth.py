@@ -18,6 +18,7 @@ from understudy.ports.faults import VISION_FAULTS, Faults
 from understudy.ports.vision import DetectedObject, ResultListener, VisionResult
 from understudy.ports.workpieces import SeenWorkpieces, WorkpieceReading
 from understudy.sight.camera import CameraModel
+from understudy.space.model.shapes import box_corners
 from understudy.space.pose import ORIGIN, Pose
 from understudy.space.transform import Array, inverse, matrices, matrix, pose
 from understudy.units import DEG, MM
@@ -158,8 +159,8 @@ class GroundTruthVision:
 
 
 def _corners(part: WorkpieceReading) -> Array:
-    signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    return signs * (np.array(part.size) / 2.0)
+    half = np.array(part.size) / 2.0
+    return box_corners(-half, half)
 
 
 def _hidden(parts: Sequence[WorkpieceReading], eye: Array) -> Bools:

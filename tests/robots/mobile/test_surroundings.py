@@ -4,10 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from understudy.robots.mobile.surroundings import FLOOR, convex_outline, solids_for
+from understudy.robots.mobile.surroundings import FLOOR, solids_for
 from understudy.robots.mobile.world import Circle, Polygon
 from understudy.space.model.environment import Environment, place
 from understudy.space.model.shapes import CollisionObject, ObjectType
@@ -98,12 +96,3 @@ def test_each_piece_of_a_mesh_has_its_own_outline() -> None:
     mesh = CollisionObject(type=ObjectType.MESH, name="two", vertices=both, indices=indices)
     found = around(mesh)
     assert sorted(bounds(solid) for solid in found) == [(0, 0, 1, 1), (5, 0, 6, 1)]
-
-
-@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=3, max_size=30))
-def test_all_points_are_inside_their_outline(points: list[tuple[float, float]]) -> None:
-    corners = convex_outline(np.array(points))
-    assert set(corners) <= {(float(x), float(y)) for x, y in points}
-    for (x1, y1), (x2, y2) in zip(corners, (*corners[1:], corners[0]), strict=True):
-        for x, y in points:
-            assert (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1) >= -1e-9

@@ -24,15 +24,16 @@ from understudy.space.model.shapes import (
     ObjectType,
     Shape,
     TriangleMesh,
+    bounds_of,
+    box_corners,
     mesh_from_bytes,
 )
 from understudy.space.transform import matrix
 
 ROUND = 24
 """Corners of the polygon that stands for a circle."""
-CUBE = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-"""Corners of a cube of 1 m."""
-EDGES = [(a, b) for a in range(8) for b in range(a) if (CUBE[a] != CUBE[b]).sum() == 1]
+EDGES = [(a, b) for a in range(8) for b in range(a) if (a ^ b).bit_count() == 1]
+"""The corners of a box (`box_corners`) that its edges join."""
 
 MOST_ROWS = 5000
 """Rows of the table of lines; the JSON report has all lines."""
@@ -121,19 +122,13 @@ def wireframe(thing: CollisionObject) -> list[list[list[float]]]:
 
 
 def _lines(thing: CollisionObject) -> list[Floats]:
-    if thing.type is ObjectType.BOX:
-        return _box_lines(np.zeros(3), np.array(thing.dimensions))
     if thing.type is ObjectType.SPHERE:
         return [_circle(thing.radius, axis, 0.0) for axis in range(3)]
     if thing.type in (ObjectType.CYLINDER, ObjectType.CAPSULE):
         return _barrel(thing.radius, 0.5 * thing.height)
-    points = np.asarray(thing.vertices, dtype=np.float64).reshape(-1, 3)
-    low, high = points.min(axis=0), points.max(axis=0)
-    return _box_lines(0.5 * (low + high), high - low)
-
-
-def _box_lines(centre: Floats, size: Floats) -> list[Floats]:
-    corners = centre + CUBE * size
+    low, high = bounds_of(thing.shape)
+    half = 0.5 * (high - low)
+    corners = 0.5 * (low + high) + box_corners(-half, half)
     return [corners[[a, b]] for a, b in EDGES]
 
 
@@ -301,7 +296,7 @@ SIDES = ((0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6), (0, 2, 6, 4), (
 
 def _box(low: Floats, high: Floats) -> Triangles:
     faces = [half for a, b, c, d in SIDES for half in ((a, b, c), (a, c, d))]
-    return 0.5 * (low + high) + CUBE * (high - low), np.array(faces, dtype=np.int64)
+    return box_corners(low, high), np.array(faces, dtype=np.int64)
 
 
 def _hull(points: Floats) -> Triangles:

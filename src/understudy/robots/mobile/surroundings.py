@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.robots.mobile.world import Circle, Polygon, Solid
+from understudy.space.flat import hull
 from understudy.space.model.environment import Environment
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
-from understudy.space.model.shapes import CollisionObject, Hull
+from understudy.space.model.shapes import CollisionObject, Hull, bounds_of, box_corners
 
 Points = NDArray[np.float64]
 FLOOR = 0.02
@@ -36,8 +37,8 @@ def solids_for(environment: Environment, height: float) -> tuple[Solid, ...]:
 def _solids(thing: CollisionObject, height: float) -> Iterator[Solid]:
     shape, place = thing.shape, thing.place
     match shape:
-        case Box(size=size):
-            yield from _outline(thing.name, [_corners(size)], place, height)
+        case Box():
+            yield from _outline(thing.name, [box_corners(*bounds_of(shape))], place, height)
         case Sphere(radius=radius):
             yield from _ball(thing.name, place, radius, height)
         case Cylinder(radius=radius, length=length) if abs(place[2, 2]) > UPRIGHT:
@@ -73,15 +74,10 @@ def _outline(
     name: str, pieces: Sequence[Points], place: Points, height: float
 ) -> Iterator[Polygon]:
     for points in pieces:
-        corners = convex_outline(_between(points @ place[:3, :3].T + place[:3, 3], height))
+        seen = _between(points @ place[:3, :3].T + place[:3, 3], height)
+        corners = hull((float(x), float(y)) for x, y in seen)
         if len(corners) > 1:
-            yield Polygon(name, corners)
-
-
-def _corners(size: Sequence[float]) -> Points:
-    half = np.array(size) / 2.0
-    signs = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)])
-    return np.asarray(signs * half, dtype=np.float64)
+            yield Polygon(name, tuple(corners))
 
 
 def _round(radius: float, half: float) -> Points:
@@ -108,28 +104,6 @@ def _between(points: Points, height: float) -> Points:
             cut = below[:, None, :] + share[..., None] * (above[None, :, :] - below[:, None, :])
             found.append(cut.reshape(-1, 3))
     return np.concatenate(found)[:, :2]
-
-
-def convex_outline(points: Points) -> tuple[tuple[float, float], ...]:
-    """The corners of the convex hull of points in the plane, counter-clockwise (Andrew's monotone
-    chain); empty for no point."""
-    ordered = sorted({(float(x), float(y)) for x, y in points})
-    if len(ordered) < 3:
-        return tuple(ordered)
-    return (*_half(ordered), *_half(ordered[::-1]))
-
-
-def _half(ordered: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """One side of the hull, without its last corner."""
-    chain: list[tuple[float, float]] = []
-    for x, y in ordered:
-        while len(chain) > 1:
-            (x1, y1), (x2, y2) = chain[-2:]
-            if (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1) > 0.0:
-                break
-            chain.pop()
-        chain.append((x, y))
-    return chain[:-1]
 
 
 def _pieces(vertices: Points, triangles: NDArray[np.int64]) -> list[Points]:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from understudy.simulation.workpieces.config import WorkpieceRules, WorkpieceValue
-from understudy.simulation.workpieces.footprint import (
+from understudy.space.flat import (
     Disc,
     Footprint,
     Polygon,
@@ -23,8 +23,8 @@ from understudy.simulation.workpieces.footprint import (
     middle,
     overlap,
 )
-from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
-from understudy.space.model.shapes import CollisionObject, ObjectType
+from understudy.space.model.robot import Box, Cylinder
+from understudy.space.model.shapes import CollisionObject, ObjectType, bounds_of, box_corners
 from understudy.space.transform import Array, rotation_about
 from understudy.units import DEG, MM
 
@@ -100,38 +100,13 @@ def prism_of(thing: CollisionObject) -> Prism:
     if isinstance(shape, Cylinder) and abs(at[2, 2]) >= 1.0 - UPRIGHT:
         half = shape.length / 2.0
         return Prism(thing.name, Disc(x, y, shape.radius), z - half, z + half)
-    points = _corners(shape) @ at[:3, :3].T + at[:3, 3]
+    points = box_corners(*bounds_of(shape)) @ at[:3, :3].T + at[:3, 3]
     bottom, top = float(points[:, 2].min()), float(points[:, 2].max())
     if isinstance(shape, Box) and not np.any(np.abs(at[2, :3]) >= 1.0 - UPRIGHT):
         low, high = points.min(axis=0), points.max(axis=0)
         points = np.array([(a, b, 0.0) for a in (low[0], high[0]) for b in (low[1], high[1])])
     outline = Polygon(tuple(hull((float(a), float(b)) for a, b, _ in points.round(12))))
     return Prism(thing.name, outline, bottom, top)
-
-
-def _corners(shape: object) -> Array:
-    """The corners of the box around a shape, in its own frame."""
-    match shape:
-        case Box(size=size):
-            half = np.array(size) / 2.0
-        case Cylinder(radius=r, length=h):
-            half = np.array([r, r, h / 2.0])
-        case Capsule(radius=r, length=h):
-            half = np.array([r, r, h / 2.0 + r])
-        case Sphere(radius=r):
-            half = np.full(3, r)
-        case _:
-            low, high = shape.bounds()  # type: ignore[attr-defined]
-            return np.array(
-                [
-                    [x, y, z]
-                    for x in (low[0], high[0])
-                    for y in (low[1], high[1])
-                    for z in (low[2], high[2])
-                ]
-            )
-    signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    return signs * half
 
 
 # ── rest ────────────────────────────────────────────────────────────────────────────────────────

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, cached_property, lru_cache
 from hashlib import blake2b
+from itertools import product
 from typing import Any
 from weakref import WeakValueDictionary
 from xml.etree import ElementTree
@@ -157,6 +158,27 @@ def _directions() -> Array:
 
 
 Shape = Box | Sphere | Cylinder | Capsule | Hull | TriangleMesh
+
+
+def bounds_of(shape: Shape) -> tuple[Array, Array]:
+    """Lowest and highest corner of the box around a shape, in its own frame."""
+    match shape:
+        case Box(size=size):
+            half = np.array(size) / 2.0
+        case Sphere(radius=r):
+            half = np.full(3, r)
+        case Cylinder(radius=r, length=length):
+            half = np.array([r, r, length / 2.0])
+        case Capsule(radius=r, length=length):
+            half = np.array([r, r, length / 2.0 + r])
+        case _:
+            return shape.bounds()
+    return -half, half
+
+
+def box_corners(low: Array, high: Array) -> Array:
+    """(8, 3): the corners of the box between two corners; z changes first, x last."""
+    return np.array(list(product(*zip(low, high, strict=True))), dtype=np.float64)
 
 
 class ObjectType(StrEnum):

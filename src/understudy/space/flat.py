@@ -1,4 +1,4 @@
-"""Convex shapes in the horizontal plane: overlap, contact area, stability. Metres."""
+"""Convex shapes in a plane: overlap, common area, hull. Metres."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -124,7 +124,7 @@ def carries(points: Sequence[Point], at: Point, tolerance: float = 1e-6) -> bool
 
 
 def hull(points: Iterable[Point]) -> list[Point]:
-    """The convex hull, counter-clockwise."""
+    """The corners of the convex hull, counter-clockwise (Andrew's monotone chain)."""
     ordered = sorted(set(points))
     if len(ordered) < 3:
         return ordered
