@@ -15,7 +15,7 @@ from understudy.devices.welder.welder import Welder
 from understudy.operator.history import History
 from understudy.operator.robots import Robots
 from understudy.operator.slices import Slices
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.cell import Cell
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 from understudy.wire.exchange import Exchange
@@ -39,7 +39,7 @@ def weld(duration: int = HOUR) -> tuple[float, float, int]:
     cell = understudy.load_cell("g60_welding")
     assert isinstance(cell.timed_cell, Cell)
     robot, welder = cell.timed_cell.components["g60"], cell.timed_cell.components["g60.welder"]
-    assert isinstance(robot, VirtualController)
+    assert isinstance(robot, ArmController)
     assert isinstance(welder, Welder)
     robot.connect(0)
     robot.enable(0)
@@ -81,7 +81,7 @@ def recorded(duration: int, *, record: bool) -> float:
         if record:
             History(Robots(config, cell.components, pump), cell, pump, Slices())
         robot = cell.components["g60"]
-        assert isinstance(robot, VirtualController)
+        assert isinstance(robot, ArmController)
         robot.connect(0)
         robot.enable(0)
         pump.advance(NS_PER_SECOND)  # loads kernels

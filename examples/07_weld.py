@@ -7,13 +7,13 @@ seam only when the arc burns.
 import understudy
 from understudy.devices.welder.welder import Welder
 from understudy.jobs.weld.sequencer import WeldingSequencer, WeldSettings
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.cell import Cell
 
 cell = understudy.load_cell("g60_welding")
 assert isinstance(cell.timed_cell, Cell)
 robot, welder = cell.timed_cell.components["g60"], cell.timed_cell.components["g60.welder"]
-assert isinstance(robot, VirtualController)
+assert isinstance(robot, ArmController)
 assert isinstance(welder, Welder)
 robot.connect(0)
 robot.enable(0)

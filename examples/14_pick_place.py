@@ -6,7 +6,7 @@ the cell are the ground truth to compare it with.
 
 import understudy
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.cell import Cell
 from understudy.simulation.workpieces.workpieces import Workpieces
 
@@ -14,7 +14,7 @@ cell = understudy.load_cell("pick_place")
 assert isinstance(cell.timed_cell, Cell)
 found = cell.timed_cell.components
 robot, job, parts = found["g60"], found["g60.pick_place"], found["parts"]
-assert isinstance(robot, VirtualController)
+assert isinstance(robot, ArmController)
 assert isinstance(job, PickPlaceManager)
 assert isinstance(parts, Workpieces)
 robot.connect(0)

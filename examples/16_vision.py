@@ -10,7 +10,7 @@ import understudy
 from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.ports.vision import VisionResult
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.cell import Cell
 from understudy.simulation.workpieces.workpieces import Workpieces
 from understudy.space.transform import matrix
@@ -21,7 +21,7 @@ assert isinstance(cell.timed_cell, Cell)
 found = cell.timed_cell.components
 robot, motion, parts = found["g60"], found["g60.motion"], found["parts"]
 job, vision = found["g60.pick_place"], found["g60.vision"]
-assert isinstance(robot, VirtualController)
+assert isinstance(robot, ArmController)
 assert isinstance(motion, ControllerMotion)
 assert isinstance(job, PickPlaceManager)
 assert isinstance(vision, ProcessVision)

@@ -11,7 +11,7 @@ import numpy as np
 import understudy
 from understudy.devices.camera.camera import VirtualCamera
 from understudy.jobs.hand_eye.job import HandEyeJob
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.cell import Cell
 from understudy.space.transform import angle_between
 from understudy.units import DEG, MM
@@ -20,7 +20,7 @@ cell = understudy.load_cell("calibration")
 assert isinstance(cell.timed_cell, Cell)
 parts = cell.timed_cell.components
 robot, camera, job = parts["g60"], parts["g60.camera"], parts["g60.hand_eye"]
-assert isinstance(robot, VirtualController)
+assert isinstance(robot, ArmController)
 assert isinstance(camera, VirtualCamera)
 assert isinstance(job, HandEyeJob)
 robot.connect(0)

@@ -15,7 +15,7 @@ from understudy.offline.motion_simulator import MotionSimulator, SimulationResul
 from understudy.offline.walk import PlannedMotion, walk
 from understudy.offline.waypoints import Waypoint, tool_way
 from understudy.ports import ControllerStatus, JointState
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.robots.arm.offline import motion_setup
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM, nanoseconds, seconds
@@ -126,10 +126,10 @@ def test_a_refusal_of_the_controller_fails_the_run() -> None:
     assert (found.success, found.error_message) == (False, "emergency stop")
 
 
-def virtual_arm() -> tuple[VirtualController, MotionSimulator]:
+def virtual_arm() -> tuple[ArmController, MotionSimulator]:
     config = load_config("default")
     controller = build_cell(config).components["g60"]
-    assert isinstance(controller, VirtualController)
+    assert isinstance(controller, ArmController)
     assert controller.connect(0) is controller.enable(0) is None
     return controller, MotionSimulator(motion_setup(config), controller, rate_hz=10.0)
 

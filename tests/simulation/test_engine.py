@@ -7,7 +7,7 @@ from tests.parts import part
 
 from understudy.app.build import load_cell
 from understudy.app.stand_in import StandIn
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.engine import EngineState, SimulationEngine, transitions
 from understudy.wire.exchange import InProcessCell
 
@@ -21,8 +21,8 @@ def engine_of(cell: InProcessCell) -> SimulationEngine:
     return part(cell, "engine", SimulationEngine)
 
 
-def arm_of(cell: InProcessCell) -> VirtualController:
-    return part(cell, "g60", VirtualController)
+def arm_of(cell: InProcessCell) -> ArmController:
+    return part(cell, "g60", ArmController)
 
 
 def send(cell: InProcessCell, *lines: str) -> None:

@@ -17,7 +17,7 @@ from understudy.devices.welder.welder import Welder
 from understudy.ports import Injectable
 from understudy.ports.hmi import Viewed
 from understudy.ports.refusals import INHIBITED
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.robots.text_robot.robot import TextRobot
 from understudy.simulation.engine import SimulationEngine
@@ -303,13 +303,13 @@ def test_the_emergency_stop_of_the_cell_stops_every_robot_at_once_and_none_resum
 class Reset:
     """A welding arm, and one of the ways to reset it."""
 
-    def __init__(self, robot: VirtualController, now: Callable[[], int], do: Callable[[], object]):
+    def __init__(self, robot: ArmController, now: Callable[[], int], do: Callable[[], object]):
         self.robot, self.now, self.do = robot, now, do
 
 
 def by_engine(bench_of: Callable[[str], Bench]) -> Reset:
     cell = load_cell("g60_welding")
-    arm = part(cell, "g60", VirtualController)
+    arm = part(cell, "g60", ArmController)
     return Reset(arm, lambda: cell.timed_cell.now, lambda: engine_of(cell).reset(0))
 
 
@@ -321,7 +321,7 @@ def by_controller(bench_of: Callable[[str], Bench]) -> Reset:
 def by_operator(bench_of: Callable[[str], Bench], **robot: str) -> Reset:
     bench = bench_of("g60_welding")
     arm = bench.live._cell.components["g60"]
-    assert isinstance(arm, VirtualController)
+    assert isinstance(arm, ArmController)
     return Reset(arm, lambda: bench.live._cell.now, lambda: bench.do("reset", **robot))
 
 

@@ -8,7 +8,7 @@ from tests.parts import part
 
 from understudy.app.build import load_cell
 from understudy.errors import ConfigError
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.wire.exchange import InProcessCell
 
@@ -78,7 +78,7 @@ def test_an_edge_of_a_pin_triggers_a_rule(cell_with: Build, edge: str, when: flo
     cell = cell_with(
         f"{{fault: emergency_stop, on: g60, when: {{of: g60.io, pin: ARC_START, edge: {edge}}}}}"
     )
-    arm = part(cell, "g60", VirtualController)
+    arm = part(cell, "g60", ArmController)
     io = part(cell, "g60.io", VirtualIO)
     arm.connect(0)
     arm.enable(0)

@@ -13,7 +13,7 @@ from tests.vision.loop_cell import DETECTORS, PARTS, SCAN, LoopCell, camera_keys
 from understudy.app.build import build_live_cell, repeatable_run
 from understudy.errors import ConfigError
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.sight.frame import Frame
 from understudy.units import NS_PER_MS
 from understudy.vision.bridge import ProcessVision
@@ -85,7 +85,7 @@ def asking_cell(folder: Path) -> InProcessCell:
         robot=small | {"faces": {"camera": {}}},
     )
     cell = InProcessCell(build_live_cell(bench.config, repeatable_run(bench.config)))
-    robot = part(cell, "g60", VirtualController)
+    robot = part(cell, "g60", ArmController)
     robot.connect(0)
     robot.enable(0)
     assert part(cell, "g60.pick_place", PickPlaceManager).start(0, max_cycles=1) is None

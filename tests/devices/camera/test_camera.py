@@ -13,7 +13,7 @@ from understudy.errors import ConfigError, Refused
 from understudy.ports import device as ports
 from understudy.ports import state as snapshots
 from understudy.ports.hmi import HasPanel
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.sight.markers import MarkerFinder
 from understudy.simulation.environment import CellEnvironment
 from understudy.simulation.workpieces.workpieces import Workpieces
@@ -98,7 +98,7 @@ def test_the_flange_is_that_of_the_exposure(tmp_path: Path) -> None:
     """In the middle of a motion: the marker is where flange, mount and picture say."""
     mount = "mount: eye_in_hand, pose_mm_deg: [0, -60, 0, 0, 0, 0]"
     cell = camera_cell(tmp_path, mount=mount, size=LENS_SIZE, more="noise_grey: 0")
-    robot, camera = part(cell, "g60", VirtualController), camera_of(cell)
+    robot, camera = part(cell, "g60", ArmController), camera_of(cell)
     robot.connect(0)
     robot.enable(0)
     assert robot.send_gcode("G90 G21 G0 X380 Y140 Z420 A180 B0 C0", 0) is None

@@ -9,7 +9,7 @@ from understudy.app.build import build_cell
 from understudy.config import read_config
 from understudy.devices.gripper.controller import GripperController
 from understudy.errors import Refused
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
 from understudy.simulation.workpieces.workpieces import Workpieces
 from understudy.units import NS_PER_MS
@@ -43,7 +43,7 @@ class GripperCell:
     def __init__(self, gripper: dict[str, Any] | None = None, **keys: Any) -> None:
         self.cell: Cell = build_cell(read_config(cell_text(gripper, **keys), "gripper.yaml"))
         arm, found, parts = (self.cell.components[name] for name in ("g60", "g60.gripper", "parts"))
-        assert isinstance(arm, VirtualController)
+        assert isinstance(arm, ArmController)
         assert isinstance(found, GripperController)
         assert isinstance(parts, Workpieces)
         self.arm, self.gripper, self.parts = arm, found, parts

@@ -9,7 +9,7 @@ from tests.parts import part
 import understudy
 from understudy.agenda import advance
 from understudy.devices.welder.welder import Welder
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.io.pins import Config, Link
 from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.units import NS_PER_MS, NS_PER_SECOND
@@ -118,7 +118,7 @@ class TestWeldingSimulation:
 def test_the_shipped_seam_welds_on_the_shipped_cell() -> None:
     program = resources.files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
     cell = understudy.load_cell("g60_welding")
-    robot = part(cell, "g60", VirtualController)
+    robot = part(cell, "g60", ArmController)
     welder = part(cell, "g60.welder", Welder)
     robot.connect(0)
     robot.enable(0)

@@ -14,7 +14,7 @@ from understudy.agenda import advance
 from understudy.devices.welder import Config, Phase
 from understudy.devices.welder.welder import State, Welder
 from understudy.ports.device import Mount
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.io.pins import Config as Pins
 from understudy.simulation.io.pins import Link
 from understudy.simulation.io.virtual_io import VirtualIO
@@ -158,7 +158,7 @@ class WeldingCell:
             self.virtual_cell = understudy.load_cell(str(file))
         self.timed_cell = self.virtual_cell.timed_cell
         self.parts = components_of(self.virtual_cell)
-        self.g60 = part(self.virtual_cell, "g60", VirtualController)
+        self.g60 = part(self.virtual_cell, "g60", ArmController)
         self.io = self.g60.io
         self.welder = part(self.virtual_cell, "g60.welder", Welder)
         self.phases: list[tuple[float, str]] = []

@@ -6,7 +6,7 @@ from understudy.app.build import build_cell
 from understudy.config.cell import read_config
 from understudy.errors import Refused
 from understudy.jobs.modes.manager import ModeManager
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.wire.exchange import InProcessCell
 
 CELL = """
@@ -36,7 +36,7 @@ class ModeCell:
         built = build_cell(read_config(text, "cell.yaml"))
         self.cell = InProcessCell(built)
         self.components: dict[str, Any] = dict(built.components)
-        self.arm: VirtualController = self.components["g60"]
+        self.arm: ArmController = self.components["g60"]
         self.modes: ModeManager = self.components["g60.modes"]
         self.arm.connect(self.now)
         self.arm.enable(self.now)

@@ -9,7 +9,7 @@ from understudy.errors import Refused
 from understudy.jobs.tools.change import ToolChanger
 from understudy.jobs.tools.manager import ToolManager
 from understudy.ports import Ticket
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.wire.exchange import InProcessCell
 
 CELL = """
@@ -52,7 +52,7 @@ class ToolCell:
         built = build_cell(self.config)
         self.cell = InProcessCell(built)
         self.components: dict[str, Any] = dict(built.components)
-        self.arm: VirtualController = self.components["g60"]
+        self.arm: ArmController = self.components["g60"]
         self.tools: ToolManager = self.components["g60.tools"]
         self.changer: ToolChanger = self.components["g60.tool_change"]
         self.lock: ToolLock = self.components["g60.tool_changer"]

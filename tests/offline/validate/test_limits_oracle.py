@@ -9,7 +9,7 @@ from tests.offline.validate.limits_oracle import flaws, random_case
 from understudy.app.build import build_cell
 from understudy.app.validate import validate_text
 from understudy.config import load_config
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.units import seconds
 
 
@@ -63,7 +63,7 @@ def test_the_running_robot_takes_the_time_of_the_report(beside: str, tmp_path: P
     file.write_text(CELL)
     config = load_config(str(file))
     robot = build_cell(config).components["g60"]
-    assert isinstance(robot, VirtualController)
+    assert isinstance(robot, ArmController)
     assert robot.connect(0) is robot.enable(0) is None
     program = BESIDE % beside
     for line in program.splitlines():

@@ -14,7 +14,7 @@ from understudy.motion.plan import Motion
 from understudy.offline.motion_simulator import MotionSimulator
 from understudy.offline.robot import Arm
 from understudy.offline.waypoints import Waypoint
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.robots.arm.offline import motion_setup
 from understudy.units import DEG
 
@@ -104,7 +104,7 @@ def test_live_and_simulated_torques_have_the_gravity_of_the_mount(tmp_path: Path
     assert abs(wanted[0]) > 30.0  # on the floor joint 1 carries no weight
 
     robot = build_cell(config).components["arm"]
-    assert isinstance(robot, VirtualController)
+    assert isinstance(robot, ArmController)
     here = robot.joint_state(0)
     there = arm.dynamics.torques(
         Motion(np.array([here.positions]), np.zeros((1, 6)), np.zeros((1, 6)))

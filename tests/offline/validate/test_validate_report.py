@@ -14,7 +14,7 @@ from understudy.config import CellConfig
 from understudy.errors import ConfigError
 from understudy.offline.cycle_time import CycleTimeEstimator
 from understudy.offline.validate.report import KINDS
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.robots.arm.offline import arm_setup
 from understudy.units import MM, NS_PER_MS, seconds
 
@@ -26,11 +26,11 @@ SQUARE = PROGRAMS / "sound" / "square.gcode"
 # ── one truth about time ──
 
 
-def run_live(text: str, config: CellConfig) -> tuple[VirtualController, list[tuple[int, int]], int]:
+def run_live(text: str, config: CellConfig) -> tuple[ArmController, list[tuple[int, int]], int]:
     """Runs the program in a cell; start of motion of each line (ns, line), and the end."""
     built = build_cell(config.without_rules())
     arm = built.components["g60"]
-    assert isinstance(arm, VirtualController)
+    assert isinstance(arm, ArmController)
     arm.connect(0)
     arm.enable(0)
     for line in text.splitlines():
@@ -337,7 +337,7 @@ def test_a_program_that_waits_for_its_arc_reports_its_end_at_once() -> None:
     text = START + "M7\nM3\nG1 Z440 F600\nM2\n"
     built = build_cell(cell("g60_welding").without_rules())
     arm = built.components["g60"]
-    assert isinstance(arm, VirtualController)
+    assert isinstance(arm, ArmController)
     reports: list[tuple[int, bool]] = []
     arm.on_status(lambda status: reports.append((status.at, status.moving)))
     arm.connect(0)

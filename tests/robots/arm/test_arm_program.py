@@ -5,7 +5,7 @@ import pytest
 from tests.robots.arm.bench import arm, degrees, output, prompt_arm, refusal, run, send, until_idle
 
 from understudy import Refused, VirtualController
-from understudy.robots.arm.controller import VirtualController as Inner
+from understudy.robots.arm.controller import ArmController as Inner
 from understudy.units import DEG
 
 

@@ -12,6 +12,7 @@ from tests.robots.arm.bench import READY, arm
 
 from understudy import VirtualController
 from understudy.ports import Snapshot
+from understudy.ports.state import load, saved
 from understudy.units import DEG, nanoseconds
 
 VELOCITY = np.array([120, 120, 120, 190, 190, 250]) * DEG
@@ -217,10 +218,10 @@ def test_a_snapshot_does_not_change_later() -> None:
     for line in ("G1 A10 F600", "M62 P1", "G1 A20", "G4 P1", "M62 P2"):
         assert controller.send_gcode(line) is None
     controller.advance(0.5)
-    moment = controller._inner.save()
+    moment = saved(controller._inner)
     text = msgspec.json.encode(moment)
     controller.run_until_idle()
     assert msgspec.json.encode(moment) == text
-    controller._inner.load(moment)
+    load(controller._inner, moment)
     controller.run_until_idle()
     assert msgspec.json.encode(moment) == text

@@ -16,8 +16,8 @@ from understudy.errors import ConfigError
 from understudy.offline.cycle_time import CycleTimeEstimator
 from understudy.offline.motion_simulator import MotionSimulator
 from understudy.offline.waypoints import Waypoint
-from understudy.robots.arm.joint_lines import JointLines
 from understudy.robots.arm.offline import motion_setup
+from understudy.robots.arm.real import JointLines
 from understudy.units import DEG
 
 RAIL = (

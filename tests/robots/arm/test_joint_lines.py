@@ -14,8 +14,8 @@ from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.gcode import GRBLHAL_ARM, Block, parse
 from understudy.offline.setup import Setup
-from understudy.robots.arm.joint_lines import PREAMBLE, REST, JointLines
 from understudy.robots.arm.offline import motion_setup
+from understudy.robots.arm.real import PREAMBLE, REST, JointLines
 from understudy.units import DEG, MINUTE
 
 START = (0.0, -0.3, 0.4, 0.0, 0.6, 0.0)

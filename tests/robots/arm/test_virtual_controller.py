@@ -10,7 +10,7 @@ import pytest
 
 import understudy
 from understudy.robots.arm import Config
-from understudy.robots.arm.controller import VirtualController as OfTheCell
+from understudy.robots.arm.controller import ArmController as OfTheCell
 from understudy.simulation.cell import read_snapshot, write_snapshot
 
 OF_A_PART = {

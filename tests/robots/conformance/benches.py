@@ -17,7 +17,7 @@ from understudy.app.stand_in import StandIn
 from understudy.config import read_config
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import MotionController
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
 from understudy.units import DEG, nanoseconds, seconds
 from understudy.wire.dial import Dial, parse_place
@@ -73,7 +73,7 @@ class InProcess:
     def __init__(self, path: Path) -> None:
         self._cell = build_cell(read_config(CELL.format(wire="port: 0", rules=""), "arm.yaml"))
         arm = self._cell.components["arm"]
-        assert isinstance(arm, VirtualController)
+        assert isinstance(arm, ArmController)
         self.robot: MotionController = arm
 
     @property

@@ -12,9 +12,8 @@ from understudy.app.stand_in import StandIn
 from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.ports import Ticket
-from understudy.robots.arm.joint_lines import JointLines
 from understudy.robots.arm.offline import motion_setup
-from understudy.robots.arm.real import driver_of
+from understudy.robots.arm.real import JointLines, driver_of
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
 from understudy.robots.grblhal.face import BUFFER_BYTES, ReceiveBuffer
 from understudy.simulation.cell import Cell

@@ -12,7 +12,7 @@ from tests.parts import part
 
 from understudy.app.build import load_cell
 from understudy.devices.welder.welder import Welder
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.cell import read_snapshot
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.simulation.io.virtual_io import VirtualIO
@@ -32,7 +32,7 @@ class Transcript:
         welder.on_phase(lambda phase, now: self._note(now, "weld", phase))
         watch = part(cell, "g60.collision", CollisionWatch)
         watch.on_collision(lambda c: self._note(c.at, "touch", c.text()))
-        arm = part(cell, "g60", VirtualController)
+        arm = part(cell, "g60", ArmController)
         arm.on_status(lambda status: self._note(0, "arm", status))
 
     def _note(self, at: int, kind: str, what: object) -> None:

@@ -9,7 +9,7 @@ from tests.simulation.collision.around_bench import POST, arm, hits, names, send
 
 from understudy import VirtualController
 from understudy.errors import Refused
-from understudy.robots.arm.controller import VirtualController as Inner
+from understudy.robots.arm.controller import ArmController as Inner
 from understudy.units import DEG, MM, seconds
 
 SWING = "G1 A120 F3000"

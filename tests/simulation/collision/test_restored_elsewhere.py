@@ -9,7 +9,7 @@ from tests.parts import part
 from tests.simulation.collision.restored import END, run_on
 
 from understudy.app.build import load_cell
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.cell import write_snapshot
 from understudy.wire.exchange import InProcessCell
 
@@ -50,7 +50,7 @@ PROGRAM = (
 
 def begun(cell: Path) -> InProcessCell:
     virtual_cell = load_cell(str(cell))
-    arm = part(virtual_cell, "g60", VirtualController)
+    arm = part(virtual_cell, "g60", ArmController)
     arm.connect(0)
     arm.enable(0)
     for line in PROGRAM:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from understudy.app.stand_in import StandIn
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 
 CELL = """
 include: {environment: around.yaml}
@@ -124,7 +124,7 @@ def test_a_broken_file_leaves_everything_as_it_was(
 
 def drive(cell: StandIn, *lines: str) -> None:
     arm = cell._running()._cell.components["arm"]
-    assert isinstance(arm, VirtualController)
+    assert isinstance(arm, ArmController)
 
     def send(live: Any) -> None:
         now = live._pump.now()

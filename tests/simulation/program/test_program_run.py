@@ -14,7 +14,7 @@ from understudy.errors import ConfigError, Refused
 from understudy.ports import Deps
 from understudy.ports.program import Reading
 from understudy.robots.arm import Config, build
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.robots.grblhal.language import GcodeLanguage
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
@@ -34,7 +34,7 @@ class Bench:
             lambda name: read_model(name, beside=""),
             ClockState(),
         )
-        self.arm: VirtualController = build("arm", read(settings, Config), deps)
+        self.arm: ArmController = build("arm", read(settings, Config), deps)
         self.program = ProgramRun(self.arm, GcodeLanguage(self.arm.arm.options.dialect))
         parts = {"arm": self.arm, **self.arm.parts, "arm.program": self.program}
         self.cell = Cell("bench", digest="", components=parts, faces={})

@@ -6,7 +6,7 @@ import msgspec
 
 from understudy.app.build import build_cell
 from understudy.config import read_config
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.cell import Cell
 from understudy.simulation.workpieces.workpieces import Workpieces
 
@@ -50,9 +50,9 @@ def components_of(cell: Cell) -> Workpieces:
     return found
 
 
-def arm_of(cell: Cell) -> VirtualController:
+def arm_of(cell: Cell) -> ArmController:
     found = cell.components["g60"]
-    assert isinstance(found, VirtualController)
+    assert isinstance(found, ArmController)
     return found
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from understudy.ports import Deps
     from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
     from understudy.ports.pick_place import JobArm
-    from understudy.robots.arm.controller import VirtualController
+    from understudy.robots.arm.controller import ArmController
     from understudy.simulation.program.run import ProgramRun
 
 
@@ -98,7 +98,7 @@ SIMULATION_SECTIONS = ("simulation", "collision", "io")
 # compiled code, which a driver or a configuration does not need.
 
 
-def build(name: str, config: Config, deps: "Deps") -> "VirtualController":
+def build(name: str, config: Config, deps: "Deps") -> "ArmController":
     from understudy.robots.arm.assembly import build
 
     return build(name, config, deps)
@@ -110,26 +110,26 @@ def operator_actions(robot: Any) -> "OperatorActions":
     return ArmActions(robot, robot.arm, dialect=robot.arm.options.dialect, simulated=robot)
 
 
-def robot_model(config: Config, robot: "VirtualController") -> "RobotModel":
+def robot_model(config: Config, robot: "ArmController") -> "RobotModel":
     from understudy.robots.arm.operator import model_of
 
     return model_of(config, robot)
 
 
-def program_run(robot: "VirtualController") -> "ProgramRun":
+def program_run(robot: "ArmController") -> "ProgramRun":
     from understudy.robots.grblhal.language import GcodeLanguage
     from understudy.simulation.program.run import ProgramRun
 
     return ProgramRun(robot, GcodeLanguage(robot.arm.options.dialect))
 
 
-def job_arm(robot: "VirtualController") -> "JobArm":
+def job_arm(robot: "ArmController") -> "JobArm":
     from understudy.robots.arm.for_jobs import job_arm
 
     return job_arm(robot)
 
 
-def real_client(config: "CellConfig", name: str, robot: "VirtualController") -> "RealClient":
+def real_client(config: "CellConfig", name: str, robot: "ArmController") -> "RealClient":
     from understudy.robots.arm.real import real_client
 
     return real_client(config, name, robot)

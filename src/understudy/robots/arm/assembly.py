@@ -1,34 +1,93 @@
-"""Builds the simulated arm, and its body for collision checks, from the cell file."""
+"""Builds the simulated arm, its body for collision checks and its tool table from the cell file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
-from understudy.errors import ConfigError
+from understudy.errors import ConfigError, Refused
 from understudy.gcode import ARM, GRBLHAL_ARM, ZERO, Dialect, Modal
 from understudy.gcode.dialect import with_pins
 from understudy.motion.dynamics import Dynamics, Payload, dynamics, gravity_at
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
+from understudy.ports.tools import ToolDefinition
 from understudy.robots.arm import Config, ToolConfig
-from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.controller import ArmController
 from understudy.robots.arm.drives import Arm, tool_row
 from understudy.robots.arm.mover import ArmMover
-from understudy.robots.arm.tools import ArmTools
 from understudy.simulation.collision.body import Body, six_joint_chain
 from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.program.steps import ControllerOptions
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.model.environment import Environment, Read, meshes_of, place
 from understudy.space.model.shapes import CollisionObject
-from understudy.space.pose import Pose
+from understudy.space.pose import Pose, pose_of
 from understudy.space.transform import inverse, matrix, pose
 from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND
 
 if TYPE_CHECKING:
     from understudy.space.collision.detector import CollisionDetector
+
+
+# ── the tool table ────────────────────────────────────────────────────────────────────────────────
+
+
+class ArmTools:
+    """`ports.tools.ToolTable` of an arm.
+
+    ``flange``: its pose in the cell. ``measured``: tips that differ from the cell file.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        mounted: Callable[[int], int],
+        flange: Callable[[int], Pose],
+        measured: Callable[[], Mapping[int, Pose]] = dict,
+        set_tip: Callable[[int, Pose, int], Refused | None] = lambda number, tcp, now: None,
+    ) -> None:
+        self._configured = {
+            number: _definition(number, tool) for number, tool in config.tools.items()
+        }
+        self.mounted = mounted
+        self.flange = flange
+        self._measured = measured
+        self._set_tip = set_tip
+
+    def tools(self) -> Mapping[int, ToolDefinition]:
+        measured = self._measured()
+        if not measured:
+            return self._configured
+        return {
+            number: _definition_with(tool, measured.get(number))
+            for number, tool in self._configured.items()
+        }
+
+    def set_tip(self, number: int, tcp: Pose, now: int) -> Refused | None:
+        return self._set_tip(number, tcp, now)
+
+
+def _definition(number: int, tool: ToolConfig) -> ToolDefinition:
+    x, y, z = (value * MM for value in tool.com_mm)
+    return ToolDefinition(
+        number,
+        tool.name,
+        pose_of(tool.tcp_mm_deg),
+        tool.mass_kg,
+        (x, y, z),
+        tool.outputs,
+        tool.dock.pose() if tool.dock else None,
+    )
+
+
+def _definition_with(tool: ToolDefinition, tip: Pose | None) -> ToolDefinition:
+    return tool if tip is None else replace(tool, tcp=tip)
+
+
+# ── building ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def detector_of(
@@ -60,17 +119,17 @@ def _shapes(tool: ToolConfig, read: Read) -> tuple[CollisionObject, ...]:
 BARE = ToolConfig("flange")
 
 
-def build(name: str, config: Config, deps: Deps) -> VirtualController:
+def build(name: str, config: Config, deps: Deps) -> ArmController:
     io = VirtualIO(config.io)
     arm = arm_of(config, deps)
-    controller = VirtualController(name, arm, io=io, clock_state=deps.clock_state)
+    controller = ArmController(name, arm, io=io, clock_state=deps.clock_state)
     controller.tools = tools_of(config, controller)
     if config.collision.enable:
         controller.guard(body_of(config, arm.movers[0].chain, deps.read), deps.log)
     return controller
 
 
-def tools_of(config: Config, controller: VirtualController) -> ArmTools:
+def tools_of(config: Config, controller: ArmController) -> ArmTools:
     return ArmTools(
         config,
         mounted=lambda now: controller.firmware.reading(now).tool,

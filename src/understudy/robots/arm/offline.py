@@ -48,13 +48,12 @@ from understudy.ports.jobs import mode_at_start
 from understudy.ports.modes import OperationMode, arc_refusal, speed_limit
 from understudy.ports.tools import ChangesTools
 from understudy.robots.arm import FAULTS, Config
+from understudy.robots.arm.assembly import ArmTools, body_of, detector_of
 from understudy.robots.arm.assembly import arm_of as drives_of
-from understudy.robots.arm.assembly import body_of, detector_of
 from understudy.robots.arm.drives import ARC_START, GAS
 from understudy.robots.arm.drives import Arm as Drives
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.probe import ContactProbe
-from understudy.robots.arm.tools import ArmTools
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.body import Body

@@ -38,7 +38,7 @@ from understudy.units import DEG, MINUTE, MM
 if TYPE_CHECKING:
     from understudy.offline.setup import Setup
     from understudy.robots.arm import Config
-    from understudy.robots.arm.controller import VirtualController
+    from understudy.robots.arm.controller import ArmController
     from understudy.robots.arm.drives import Arm
 
 LENGTHS = tuple(mm * MM for mm in (2000, 1000, 500, 250, 120, 60, 30, 15, 8, 4, 2, 1))
@@ -217,7 +217,7 @@ def _words(letters: str, values: np.ndarray[Any, Any]) -> str:
 # ── model ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def model_of(config: "Config", robot: "VirtualController") -> RobotModel:
+def model_of(config: "Config", robot: "ArmController") -> RobotModel:
     mover = robot.arm.movers[0]
     return RobotModel(
         chain=mover.chain,
@@ -242,7 +242,7 @@ def _tools(config: "Config", measured: Mapping[int, Pose]) -> dict[int, ModelToo
     }
 
 
-def _work_offsets(robot: "VirtualController") -> dict[str, SixNumbers]:
+def _work_offsets(robot: "ArmController") -> dict[str, SixNumbers]:
     """Only where they are offsets of the tool: in grblHAL's dialect they shift joints."""
     if robot.arm.options.dialect.name != "arm":
         return {}
@@ -250,12 +250,12 @@ def _work_offsets(robot: "VirtualController") -> dict[str, SixNumbers]:
     return {name: offset for name, offset in pairs if any(offset)}
 
 
-def _overrides(robot: "VirtualController", now: int) -> dict[str, float]:
+def _overrides(robot: "ArmController", now: int) -> dict[str, float]:
     feed, rapid, _ = robot.firmware.reading(now).overrides
     return {"feed": float(feed), "rapid": float(rapid)}
 
 
-def _live_setup(robot: "VirtualController", setup: "Setup") -> "Setup":
+def _live_setup(robot: "ArmController", setup: "Setup") -> "Setup":
     live = robot.firmware.modal
     kept = {name: getattr(live, name) for name in KEPT_BETWEEN_PROGRAMS}
     modal = structs.replace(setup.modal, **kept, selected=live.tool)

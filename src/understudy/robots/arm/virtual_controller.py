@@ -30,7 +30,7 @@ from understudy.ports import (
 from understudy.ports.device import Device, Mount
 from understudy.registry import module_of
 from understudy.robots.arm import Config, build
-from understudy.robots.arm.controller import VirtualController as ArmController
+from understudy.robots.arm.controller import ArmController
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.contact import CollisionListener, Contact
