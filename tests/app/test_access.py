@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.links import first_status
 
 from understudy.app.live import Live, Options
 from understudy.cli.hmi import Keys
@@ -131,15 +132,13 @@ def test_the_link_and_its_status_on_another_address(key: str) -> None:
         panel = Link(
             live.endpoints[LINK], live.endpoints[STATUS], secret=given, status_password=given
         )
-        came = asyncio.Event()
-        panel.on_status(lambda status: came.set())
         for link in (stranger, guesser, panel):
             await link.start()
         with pytest.raises(LinkError, match="secret") as refused:
             await stranger.call("now", role="viewer")
         assert refused.value.code == 3
         assert (await panel.call("now", role="viewer"))["rate"] == 1.0
-        await came.wait()
+        await first_status(panel)
         assert (stranger.status, guesser.status) == ({}, {})
         assert panel.status["robot"] == "bench"
         for link in (stranger, guesser, panel):
@@ -153,11 +152,9 @@ def test_on_loopback_plain_panels_work_unchanged() -> None:
     async def scene(live: Live) -> None:
         assert live.with_password == set()
         panel = Link(live.endpoints[LINK], live.endpoints[STATUS])
-        came = asyncio.Event()
-        panel.on_status(lambda status: came.set())
         await panel.start()
         assert (await panel.call("rate", {"rate": 2.0}, role="operator"))["rate"] == 2.0
-        await came.wait()
+        await first_status(panel)
         await panel.stop()
 
     run(cell(f"token: {TOKEN}"), scene)

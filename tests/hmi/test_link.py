@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.browsers import TIMEOUT_SECONDS
 from tests.free_ports import free_port
+from tests.links import first_status
 
 from understudy.app.live import Live, Options
 from understudy.config import load_config
@@ -39,9 +40,6 @@ def run(scene: Callable[[Live, Link], Awaitable[None]], timeout_s: float = TIMEO
 def test_a_command_gives_its_result() -> None:
     async def scene(live: Live, link: Link) -> None:
         assert (await link.call("rate", {"rate": 2.0}, role="operator"))["rate"] == 2.0
-        await link.ping()
-        assert (await link.get_status())["robot"] == "g60"
-        assert len((await link.joint_positions())["joints_deg"]) == 6
 
     run(scene)
 
@@ -78,25 +76,10 @@ def test_commands_do_not_wait_for_one_another() -> None:
     run(scene)
 
 
-def test_listeners_get_every_status_until_they_unsubscribe() -> None:
+def test_the_last_status_of_the_cell_is_kept() -> None:
     async def scene(live: Live, link: Link) -> None:
-        received: list[dict[str, Any]] = []
-        three = asyncio.Event()
-
-        def listen(status: dict[str, Any]) -> None:
-            received.append(status)
-            if len(received) == 3:
-                three.set()
-
-        def fail(status: dict[str, Any]) -> None:
-            raise RuntimeError("a faulty listener")
-
-        link.on_status(fail)
-        unsubscribe = link.on_status(listen)
-        await three.wait()
-        unsubscribe()
+        await first_status(link)
         assert link.status["robots"].keys() == {"g60"}
-        assert link.stale < 5.0
 
     run(scene)
 
@@ -128,7 +111,7 @@ def test_a_command_to_a_cell_that_is_gone_fails_and_is_not_delivered_later() -> 
 
 def test_a_waiting_call_fails_when_the_link_is_closed() -> None:
     async def scene(live: Live, link: Link) -> None:
-        await link.ping()
+        await link.call("now", role="viewer")
         waiting = asyncio.create_task(link.call("now", role="viewer"))
         await asyncio.sleep(0)
         await link.stop()
@@ -137,16 +120,6 @@ def test_a_waiting_call_fails_when_the_link_is_closed() -> None:
         assert refused.value.code == 21
 
     run(scene)
-
-
-def test_a_link_without_a_cell_is_stale() -> None:
-    async def run() -> None:
-        link = Link("tcp://127.0.0.1:9", "tcp://127.0.0.1:9", timeout_s=0.1)
-        await link.start()
-        assert link.stale == float("inf")
-        await link.stop()
-
-    asyncio.run(run())
 
 
 def test_a_command_waits_as_long_as_the_cell_is_at_work(

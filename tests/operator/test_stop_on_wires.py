@@ -43,7 +43,7 @@ async def line_client(live: Live, endpoint: str, sent: bytes, answer: bytes) -> 
 async def link_client(live: Live) -> Stop:
     link = Link(live.endpoints["g60.hmi_link"], live.endpoints["g60.hmi_link.status"])
     await link.start()
-    await link.ping()
+    await link.call("now", role="viewer")
 
     async def stop() -> None:
         await link.call("emergency_stop", role="operator")

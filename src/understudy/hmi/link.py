@@ -7,9 +7,8 @@ reach a cell that is started afterwards.
 import asyncio
 import contextlib
 import itertools
-import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
@@ -22,23 +21,17 @@ from understudy.ports.hmi import (
     BAD_PARAMETERS,
     COMMAND,
     ERROR,
-    GET_JOINT_POSITIONS,
-    GET_STATUS,
     NO_ANSWER,
     NOT_CONNECTED,
-    PING,
     LinkMessage,
     LinkRequest,
 )
-
-log = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 10.0
 AT_WORK = ("waiting", "running")
 """States of a run that a command waits for."""
 SEND_TIMEOUT_SECONDS = 1.0
 QUEUE_LIMIT = 1000
-NEVER = float("inf")
 
 _decoder = msgspec.json.Decoder(LinkMessage)
 
@@ -72,9 +65,7 @@ class Link:
         self._context: zmq.asyncio.Context | None = None
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[LinkMessage]] = {}
-        self._listeners: list[Callable[[dict[str, Any]], None]] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._received = -NEVER
         self.status: dict[str, Any] = {}
 
     async def start(self) -> None:
@@ -124,34 +115,7 @@ class Link:
         a program): such a command is answered when the work is done.
         """
         payload = {"command": command, "parameters": parameters or {}, "role": role}
-        answer = await self._ask(COMMAND, payload, timeout_s or self._timeout_s, patient=True)
-        return answer.get("result")
-
-    async def ping(self) -> None:
-        await self._ask(PING, {}, self._timeout_s)
-
-    async def get_status(self) -> dict[str, Any]:
-        return await self._ask(GET_STATUS, {}, self._timeout_s)
-
-    async def joint_positions(self) -> dict[str, Any]:
-        return await self._ask(GET_JOINT_POSITIONS, {}, self._timeout_s)
-
-    # ── status messages ──
-
-    def on_status(self, listener: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
-        """Calls ``listener`` with every status (10 Hz); the returned function unsubscribes it."""
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            with contextlib.suppress(ValueError):
-                self._listeners.remove(listener)
-
-        return unsubscribe
-
-    @property
-    def stale(self) -> float:
-        """Seconds since the last message of the cell; infinite if there was none."""
-        return time.monotonic() - self._received
+        return await self._ask(payload, timeout_s or self._timeout_s, patient=True)
 
     # ── sockets ──
 
@@ -170,12 +134,12 @@ class Link:
         self._tasks.append(asyncio.get_running_loop().create_task(work))
 
     async def _ask(
-        self, type_: str, payload: dict[str, Any], timeout_s: float, *, patient: bool = False
-    ) -> dict[str, Any]:
+        self, payload: dict[str, Any], timeout_s: float, *, patient: bool = False
+    ) -> Any:
         """``patient``: waits on while the cell is at work."""
         number = next(self._numbers)
         try:
-            request = LinkRequest(type_, number, time.time(), payload, self._secret)
+            request = LinkRequest(COMMAND, number, time.time(), payload, self._secret)
             data = msgspec.json.encode(request)
         except (TypeError, ValueError, RecursionError) as problem:
             raise LinkError(BAD_PARAMETERS, f"not JSON values: {problem}") from None
@@ -189,13 +153,12 @@ class Link:
         finally:
             self._waiting.pop(number, None)
         if answer is None:
-            name = payload.get("command", type_)
-            text = f"the cell gave no answer to {name} within {timeout_s:g} s"
+            text = f"the cell gave no answer to {payload['command']} within {timeout_s:g} s"
             raise LinkError(NO_ANSWER, text)
         if answer.type == ERROR:
             code, text = answer.payload.get("code", 0), answer.payload.get("message", "")
             raise LinkError(code if isinstance(code, int) else 0, str(text))
-        return answer.payload
+        return answer.payload.get("result")
 
     async def _answered(
         self, future: asyncio.Future[LinkMessage], timeout_s: float
@@ -209,10 +172,9 @@ class Link:
         this question either is not waited for."""
         try:
             payload = {"command": "runs", "parameters": {}, "role": "viewer"}
-            answer = await self._ask(COMMAND, payload, self._timeout_s)
+            runs = await self._ask(payload, self._timeout_s) or ()
         except LinkError:
             return False
-        runs = answer.get("result") or ()
         return any(run["for_command"] and run["state"] in AT_WORK for run in runs)
 
     async def _send(self, data: bytes) -> None:
@@ -226,7 +188,6 @@ class Link:
     async def _receive_answers(self) -> None:
         while True:
             message = _read(await self._requests.recv_multipart())
-            self._received = time.monotonic()
             future = self._waiting.get(message.id) if isinstance(message.id, int) else None
             if future is not None and not future.done():
                 future.set_result(message)
@@ -234,13 +195,7 @@ class Link:
     async def _receive_status(self) -> None:
         while True:
             message = _read([await self._status.recv()])
-            self._received = time.monotonic()
             self.status = message.payload
-            for listener in list(self._listeners):
-                try:
-                    listener(message.payload)
-                except Exception:  # a listener that fails must not stop the others
-                    log.exception("a status listener failed")
 
 
 def _read(frames: list[bytes]) -> LinkMessage:

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import logging
 import struct
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -115,7 +114,6 @@ class StateFeed:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._known: Known = {}
         self._task: asyncio.Task[None] | None = None
-        self._received = float("-inf")
         self._size = 0
 
     async def start(self) -> None:
@@ -127,11 +125,6 @@ class StateFeed:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
         self._disconnect()
-
-    @property
-    def stale(self) -> float:
-        """Seconds since the last frame; infinite if there was none."""
-        return time.monotonic() - self._received
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[Listener]:
@@ -178,7 +171,7 @@ class StateFeed:
     async def _distribute(self) -> None:
         await self._connected()
         frame = await self._request(self._known)
-        self._known, self._received = frame.after, time.monotonic()
+        self._known = frame.after
         self._size = len(frame.data)
         for listener in list(self._listeners):
             if frame.fits(listener.known):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from json import dumps
-from typing import Any
+from typing import Any, TypeVar
 
 from nicegui import ui
 
@@ -11,6 +11,7 @@ from understudy.hmi.frame.cell_state import Caller, CellState
 from understudy.hmi.link import LinkError
 from understudy.hmi.texts import Texts
 
+Update = TypeVar("Update", bound=Callable[[], object])
 Listener = tuple[Callable[[], object], ui.element]
 """A function, and the element with which it ends."""
 
@@ -88,11 +89,12 @@ class Browser:
 
     # ── updates of the page ──
 
-    def on_update(self, update: Callable[[], object], *, element: ui.element | None = None) -> None:
+    def on_update(self, update: Update, *, element: ui.element | None = None) -> Update:
         """Calls ``update`` now and after every change of the cell state, until ``element`` is
-        deleted (if none is given: the element that is being built)."""
+        deleted (if none is given: the element that is being built). Also a decorator."""
         self._updates.append((update, element or ui.context.slot.parent))
         update()
+        return update
 
     def on_change_of(self, facts: Callable[[], Any], show: Callable[[Any], object]) -> None:
         """Calls ``show`` with these facts now, and again when they have changed, until the element

@@ -74,6 +74,7 @@ def _mode(browser: Browser) -> None:
     operator_only(browser, badge)
     badge.on("click", lambda: _change_over(browser) if browser.facts.get("real") else None)
 
+    @browser.on_update
     def update() -> None:
         real = browser.is_real
         word.set_text(browser.texts("frame.real" if real else "frame.simulation"))
@@ -81,8 +82,6 @@ def _mode(browser: Browser) -> None:
         ui.query("body").classes(
             add="u-real" if real else "u-simulation", remove="u-simulation" if real else "u-real"
         )
-
-    browser.on_update(update)
 
 
 def _change_over(browser: Browser) -> None:
@@ -106,14 +105,13 @@ def _robots(browser: Browser) -> None:
             lambda event: browser.choose(event.value) if event.value != browser.robot else None
         )
 
+    @browser.on_update
     def update() -> None:
         names = list(browser.cell.robots) or [browser.robot]
         if choice.options != names:
             choice.set_options(names, value=browser.robot if browser.robot in names else names[0])
         elif choice.value != browser.robot:  # a page has chosen it
             choice.set_value(browser.robot)
-
-    browser.on_update(update)
 
 
 def _state(browser: Browser) -> None:
@@ -124,14 +122,13 @@ def _state(browser: Browser) -> None:
             small = ui.label().classes("u-connection").props("data-mark=connection")
             ui.label(browser.texts("frame.no_data")).classes("u-no-data")
 
+    @browser.on_update
     def update() -> None:
         now = robot_state(browser.facts, browser.cell.view(browser.robot))
         word.set_text(browser.texts.of("state", now.word))
         word.classes(replace=f"u-state u-{now.severity}")
         small.set_text(" · ".join(_connection(browser, now.line)))
         set_class(dot, not _is_connected(browser), "u-dot-off")
-
-    browser.on_update(update)
 
 
 def _connection(browser: Browser, line: int) -> Iterator[str]:
@@ -157,11 +154,10 @@ def _drives(browser: Browser) -> None:
         lambda: browser.robot_command("disable" if browser.facts.get("enabled") else "enable")
     )
 
+    @browser.on_update
     def update() -> None:
         power.set_visibility(browser.can("drives"))
         set_class(power, bool(browser.facts.get("enabled")))
-
-    browser.on_update(update)
 
 
 def _alarm(browser: Browser) -> None:
@@ -191,6 +187,7 @@ def _alarm(browser: Browser) -> None:
         for each in (play, reset, start):
             operator_only(browser, each)
 
+    @browser.on_update
     def update() -> None:
         active, (waiting, line) = browser.cell.alarms(), browser.cell.waiting_for_time()
         stopped = browser.cell.metrics.get("state") == "STOPPED"
@@ -208,8 +205,6 @@ def _alarm(browser: Browser) -> None:
         hint = texts("frame.paused_hint") if waiting and not active else ""
         what_to_do.set_text(hint or texts.translated("advice", advice))
         field.props["title"] = " · ".join(shown)
-
-    browser.on_update(update)
 
 
 async def _clear_alarms(browser: Browser) -> None:
@@ -250,12 +245,11 @@ def _stop(browser: Browser) -> None:
         own = ui.label(browser.texts("frame.own_escape")).classes("u-stop-label u-stop-own")
         own.props("data-mark=own-escape")
 
+    @browser.on_update
     def update() -> None:
         real = any(robot.get("mode") == "REAL" for robot in browser.cell.robots.values())
         hint = "software_stop" if real else "emergency_hint"
         label.set_text(browser.texts(f"frame.{hint if browser.role == 'operator' else 'viewer'}"))
-
-    browser.on_update(update)
 
 
 def _tabs(browser: Browser, pages: Sequence[Page]) -> dict[str, ui.button]:
@@ -291,6 +285,7 @@ def _work(browser: Browser) -> None:
         word = ui.label().classes("u-work-word")
         bar = ui.linear_progress(show_value=False).classes("u-work-bar")
 
+    @browser.on_update
     def update() -> None:
         running = [run for run in browser.cell.work if run["state"] == "running"]
         field.set_visibility(bool(running))
@@ -303,8 +298,6 @@ def _work(browser: Browser) -> None:
         word.set_text(" · ".join(parts))
         bar.set_visibility(bool(share))
         bar.set_value(share)
-
-    browser.on_update(update)
 
 
 def _refusals(browser: Browser) -> None:
@@ -320,10 +313,9 @@ def _refusals(browser: Browser) -> None:
         ]
     )
 
+    @browser.on_update
     def update() -> None:
         data.props["data-robot"] = browser.robot
-
-    browser.on_update(update)
 
 
 # ── an address that no page has ──

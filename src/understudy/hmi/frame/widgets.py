@@ -135,14 +135,13 @@ def no_job_notice(browser: Browser, kind: str, text: str) -> None:
         ui.icon("block")
         label = ui.label().classes("u-figure")
 
+    @browser.on_update
     def update() -> None:
         parts = browser.cell.status.get("parts", {})
         able = [name.partition(".")[0] for name in parts if name.endswith(f".{kind}")]
         notice.set_visibility(bool(parts) and browser.robot not in able)
         words = browser.texts(text).format(robot=browser.robot, robots=", ".join(able))
         label.set_text(words)
-
-    browser.on_update(update)
 
 
 # ── dialogs ──

@@ -23,6 +23,7 @@ def scene(browser: Browser) -> None:
     drawn = [browser.cell.scene_key()]
     filled: dict[str, int] = {}
 
+    @browser.on_update
     def update() -> None:
         """Loads the scene again when its objects, tools or frames have changed, and colours the
         places of a pallet when one of them is filled or emptied."""
@@ -36,8 +37,6 @@ def scene(browser: Browser) -> None:
             if pallet and filled.get(robot) != pallet["index"]:
                 filled[robot] = pallet["index"]
                 browser.call_script("understudy.places", robot, pallet["index"])
-
-    browser.on_update(update)
 
 
 def view_buttons(browser: Browser, *layers: str) -> None:

@@ -72,13 +72,12 @@ def _setting(browser: Browser, name: str) -> None:
         slider = Slider(browser, setting.bounds, setting.step, change).mark(f"eye-{name}")
         figure = ui.label().classes("u-eye-figure").props(f"data-mark=eye-{name}-figure")
 
+    @browser.on_update
     def update() -> None:
         now = browser.part("camera")
         if now:
             slider.show(now[name])
             figure.set_text(f"{now[name]:g} {setting.unit}".strip())
-
-    browser.on_update(update)
 
 
 # ── detectors ──
@@ -106,6 +105,7 @@ def detectors(browser: Browser) -> None:
             else:
                 _show_fixed(browser, found)
 
+    @browser.on_update
     def update() -> None:
         vision = browser.part("vision")
         holder.set_visibility(bool(vision))
@@ -114,8 +114,6 @@ def detectors(browser: Browser) -> None:
             shown[0] = state
             with holder:
                 ui.timer(0.0, load, once=True)
-
-    browser.on_update(update)
 
 
 def _show_fixed(browser: Browser, found: Mapping[str, Any]) -> None:

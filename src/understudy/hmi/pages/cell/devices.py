@@ -192,6 +192,7 @@ def device_figures(browser: Browser) -> None:
     )
     rows: dict[tuple[str, str], tuple[ui.element, ui.label]] = {}
 
+    @browser.on_update
     def update() -> None:
         values = {
             (device["name"], row["label"]): row
@@ -206,8 +207,6 @@ def device_figures(browser: Browser) -> None:
                 rows.update({key: _device_row(browser, key[1]) for key in values})
         for key, value in values.items():
             _show_value(browser, *rows[key], value)
-
-    browser.on_update(update)
 
 
 def device_panel(browser: Browser, name: str, *, title: str = "") -> None:

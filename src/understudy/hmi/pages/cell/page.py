@@ -124,14 +124,13 @@ def _draw_preview(browser: Browser) -> None:
     """Draws the path of a program when the program is loaded."""
     drawn: dict[str, int] = {}
 
+    @browser.on_update
     def update() -> None:
         program = browser.cell.status.get("parts", {}).get(f"{browser.robot}.program", {})
         checksum = program.get("checksum", 0)
         if drawn.get(browser.robot, 0) != checksum:
             drawn[browser.robot] = checksum
             browser.call_script("understudy.preview", browser.robot)
-
-    browser.on_update(update)
 
 
 # ── reach ──
@@ -187,12 +186,11 @@ def time_control(browser: Browser) -> None:
         scale.build()
     operator_only(browser, panel, on_real=False)
 
+    @browser.on_update
     def update() -> None:
         figures = browser.cell.metrics
         simulated.set_text(f"{fixed(figures.get('simulation_time_s', 0.0), 2)} s")
         real.set_text(f"{fixed(figures.get('real_time_s', 0.0), 2)} s")
-
-    browser.on_update(update)
 
 
 def _time_buttons(browser: Browser, scale: "TimeScale") -> None:
@@ -212,14 +210,13 @@ def _time_buttons(browser: Browser, scale: "TimeScale") -> None:
         size.props("toggle-color=blue-grey-2 toggle-text-color=black")
     step.on_click(lambda: browser.command("advance", {"seconds": size.value}))
 
+    @browser.on_update
     def update() -> None:
         state = browser.cell.metrics.get("state")
         paused = browser.cell.status.get("rate") == 0.0  # also when the engine is in an error
         set_class(play, state == "RUNNING" and not paused, "u-chosen")
         set_class(pause, paused, "u-chosen")
         set_class(stop, state == "STOPPED", "u-chosen")
-
-    browser.on_update(update)
 
 
 def _time_button(browser: Browser, name: str, icon: str, key: str) -> ui.button:
@@ -291,6 +288,7 @@ def metrics(browser: Browser) -> None:
                 ui.label(browser.texts(f"metrics.{key}")).classes("u-caption")
                 figures[key] = ui.label().classes("u-figure").props(f"data-mark=metric-{key}")
 
+    @browser.on_update
     def update() -> None:
         counted = browser.cell.metrics
         figures["gcodes"].set_text(str(counted.get("gcode_executed", 0)))
@@ -298,8 +296,6 @@ def metrics(browser: Browser) -> None:
         collisions = int(counted.get("collisions_detected", 0))
         figures["collisions"].set_text(str(collisions))
         set_class(figures["collisions"], collisions > 0, "u-alarm")
-
-    browser.on_update(update)
 
 
 # ── faults ──
@@ -382,11 +378,10 @@ def _folder(browser: Browser) -> None:
     """The folder of the files that the fields below name."""
     shown = ui.label().classes("u-caption u-setup-folder").props("data-mark=files-folder")
 
+    @browser.on_update
     def update() -> None:
         folder = browser.cell.status.get("files", "")
         shown.set_text(browser.texts("setup.folder").format(folder=folder))
-
-    browser.on_update(update)
 
 
 def _here(browser: Browser, name: str, call: str) -> None:
@@ -413,12 +408,11 @@ def _environment(browser: Browser) -> None:
             again.on_click(lambda: send("reload_environment", {}))
             _here(browser, "environment_upload", "environment")
 
+    @browser.on_update
     def update() -> None:
         objects = browser.cell.environment.get("objects", ())
         names = ", ".join(each["name"] for each in objects)
         count.set_text(browser.texts("setup.objects").format(count=len(objects), names=names))
-
-    browser.on_update(update)
 
 
 def _snapshots(browser: Browser) -> None:

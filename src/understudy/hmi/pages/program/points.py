@@ -326,14 +326,13 @@ def _measured_note(browser: Browser) -> None:
         back = button(browser.texts("teach.restore_file"), icon="undo", mark="restore-file")
     back.on_click(lambda: browser.robot_command("set_tcp"))
 
+    @browser.on_update
     def update() -> None:
         tool = browser.facts.get("tool", 0)
         place.set_visibility(
             bool(browser.facts.get("tools", {}).get(str(tool), {}).get("measured"))
         )
         note.set_text(browser.texts("teach.measured").format(tool=tool))
-
-    browser.on_update(update)
 
 
 def _frame_card(browser: Browser, points: Points) -> None:

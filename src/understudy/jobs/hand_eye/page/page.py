@@ -159,12 +159,11 @@ def control(browser: Browser) -> None:
         save.on_click(lambda: SaveDialog(browser).dialog.open())
     operator_only(browser, row, on_real=False)
 
+    @browser.on_update
     def update() -> None:
         running = bool(job_status(browser).get("running"))
         start.set_visibility(not running)
         cancel.set_visibility(running)
-
-    browser.on_update(update)
 
 
 def remove_all(browser: Browser) -> None:
@@ -286,6 +285,7 @@ def status(browser: Browser) -> None:
             error = ui.label().classes("u-figure").props("data-mark=reprojection")
             more = ui.label().classes("u-caption").props("data-mark=calib-counts")
 
+    @browser.on_update
     def update() -> None:
         job = job_status(browser)
         if not job:
@@ -298,8 +298,6 @@ def status(browser: Browser) -> None:
         bar.set_value(round(job["progress"], 2))
         error.set_text(_reprojection(job))
         more.set_text(_counts(browser, job))
-
-    browser.on_update(update)
 
 
 def advice_of(browser: Browser, job: Mapping[str, Any]) -> str:
@@ -368,6 +366,7 @@ def result(browser: Browser) -> None:
         with matrix:
             rows = ui.label()
 
+    @browser.on_update
     def update() -> None:
         found = job_status(browser).get("result")
         card.set_visibility(found is not None)
@@ -382,8 +381,6 @@ def result(browser: Browser) -> None:
             unit = " mm" if n < 3 else "°"
             label.set_text(f"{fixed(value, 3)} ± {fixed(spread, 3)}{unit}")
         rows.set_text("\n".join(_matrix_row(row) for row in found["matrix"]))
-
-    browser.on_update(update)
 
 
 def _figure(axis: str) -> ui.label:

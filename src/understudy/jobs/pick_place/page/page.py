@@ -137,6 +137,7 @@ def status(browser: Browser) -> None:
             what = ui.label().classes("u-pick-what")
             advice = ui.label().classes("u-pick-advice").props("data-mark=advice")
 
+    @browser.on_update
     def update() -> None:
         job = job_status(browser)
         if not job:
@@ -151,8 +152,6 @@ def status(browser: Browser) -> None:
         set_class(error, job["state"] == "ERROR")
         what.set_text(problem)
         advice.set_text(f"→ {remedy}" if remedy else "")
-
-    browser.on_update(update)
 
 
 def _in_words(browser: Browser, job: Mapping[str, Any]) -> str:
@@ -207,6 +206,7 @@ def control(browser: Browser) -> None:
         _command(browser, "retract", "u", "vertical_align_top", "retract_pick_place")
     operator_only(browser, row, on_real=False)
 
+    @browser.on_update
     def update() -> None:
         job = job_status(browser)
         paused = job.get("state") == "PAUSED"
@@ -214,8 +214,6 @@ def control(browser: Browser) -> None:
         resume.set_visibility(paused)
         set_class(start, bool(job.get("running")) and not paused)
         set_class(reset, job.get("state") == "ERROR", "u-wanted")
-
-    browser.on_update(update)
 
 
 def _command(
@@ -246,6 +244,7 @@ def statistics(browser: Browser) -> None:
         times = ui.label().classes("u-caption").props("data-mark=cycle-times")
         classes = ui.label().classes("u-caption").props("data-mark=by-class")
 
+    @browser.on_update
     def update() -> None:
         job = job_status(browser)
         if not job:
@@ -260,8 +259,6 @@ def statistics(browser: Browser) -> None:
         times.set_text(texts("pick_place.times").format(**spans) if taken["last_s"] else "")
         counts = [f"{kind} {count}" for kind, count in taken["by_class"].items()]
         classes.set_text(" · ".join(counts))
-
-    browser.on_update(update)
 
 
 def _figure(browser: Browser, name: str) -> ui.label:
@@ -317,13 +314,12 @@ def pallet(browser: Browser) -> None:
             operator_only(browser, empty, on_real=False)
         ui.element("div").classes("u-pick-map").props("data-mark=pallet-map")
 
+    @browser.on_update
     def update() -> None:
         now = browser.part("pallet") or browser.part("source_pallet")
         place.set_visibility(bool(now))
         if now:
             count.set_text(f"{now['stacked']} / {now['total']}")
-
-    browser.on_update(update)
 
 
 def _begin_pallet(browser: Browser) -> None:
@@ -359,6 +355,7 @@ def modes(browser: Browser) -> None:
         operator_only(browser, row, on_real=False)
         change = _changeover(browser)
 
+    @browser.on_update
     def update() -> None:
         now = browser.part("modes")
         place.set_visibility(bool(now))
@@ -370,8 +367,6 @@ def modes(browser: Browser) -> None:
         change.set_visibility(not settled)
         for mode, choice in choices.items():
             set_class(choice, mode == now["mode"], "u-chosen")
-
-    browser.on_update(update)
 
 
 def _choice(browser: Browser, mode: str) -> ui.button:
@@ -408,6 +403,7 @@ def _changeover(browser: Browser) -> ui.element:
             abort.on_click(lambda: browser.robot_command("abort_changeover"))
         operator_only(browser, row, on_real=False)
 
+    @browser.on_update
     def update() -> None:
         now = browser.part("modes")
         if not now:
@@ -421,7 +417,6 @@ def _changeover(browser: Browser) -> ui.element:
         confirm.set_visibility(now["step"] == "CONFIRM_TOOL")
         retry.set_visibility(now["step"] == "FAILED")
 
-    browser.on_update(update)
     return change
 
 
@@ -452,6 +447,7 @@ def tools(browser: Browser) -> None:
         with row:
             buttons.update({number: _tool_choice(browser, number) for number in numbers})
 
+    @browser.on_update
     def update() -> None:
         table, now = browser.part("tools"), browser.part("tool_change")
         place.set_visibility(bool(table))
@@ -464,8 +460,6 @@ def tools(browser: Browser) -> None:
         for number, choice in buttons.items():
             set_class(choice, number == table["active"], "u-chosen")
         _show_change(now, change, phase, bar, error, cancel)
-
-    browser.on_update(update)
 
 
 def _show_change(

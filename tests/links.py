@@ -1,0 +1,13 @@
+"""The link of a page's process to its cell, in tests."""
+
+import asyncio
+
+from understudy.hmi.link import Link
+
+
+async def first_status(link: Link) -> None:
+    """Returns when the cell has sent its status."""
+    while True:
+        if link.status:
+            return
+        await asyncio.sleep(0.01)
