@@ -122,7 +122,7 @@ EVERY_CELL = Capability(
             "reach --cell g60_welding --out reach.html",
         ),
         "cycle-time": CliRow(
-            "cli.cycle_time",
+            "cli.validate",
             "Cycle time of a program, line by line, without running it.",
             "cycle-time part.nc --settings machine.txt --dialect grblhal",
         ),

@@ -12,7 +12,7 @@ from understudy.config import CellConfig, Hmi, Wire, load_config
 from understudy.config.files import read_text
 from understudy.config.include import read_included
 from understudy.errors import ConfigError
-from understudy.robots.mobile.config import is_robot_file, read_robot_file
+from understudy.registry import modules
 
 EVERYWHERE = {"", "0.0.0.0", "::"}
 
@@ -37,16 +37,15 @@ def check(
 
 
 def _check_robot_file(file: Path) -> bool:
-    """Checks the file of a mobile robot; False if it is none."""
-    if not file.is_file() or not is_robot_file(text := read_text(file)):
+    """Checks a file that a robot of the cell names; False if it is none that a robot knows."""
+    if not file.is_file():
         return False
-    robot = read_robot_file(text, str(file))
-    motors, devices = len(robot.motors), len(robot.io.devices)
-    print(
-        f"{file}: valid as the file of the mobile robot {robot.identity.robot_id} "
-        f"({robot.runtime.mode}, motors: {motors}, sensors: {devices})"
-    )
-    return True
+    text = read_text(file)
+    for _, _, module in modules("robots"):
+        if hasattr(module, "check_file") and (found := module.check_file(text, str(file))):
+            print(f"{file}: valid as {found}")
+            return True
+    return False
 
 
 def _check_included(file: Path) -> bool:

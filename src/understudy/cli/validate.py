@@ -1,41 +1,61 @@
-"""`understudy validate`: checks programs before a robot runs them."""
+"""`understudy validate` and `cycle-time`: programs and jobs checked before a robot runs them."""
 
 import gc
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from heapq import nlargest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
 
 from understudy import __version__
-from understudy.cli.cycle_time import DialectName, known_dialect
-from understudy.cli.job_choice import Cycles, JobName, chosen_job
-from understudy.cli.progress_bar import progress_bar
 from understudy.cli.warm import announce
 from understudy.config import load_config
-from understudy.errors import ConfigError
+from understudy.config.files import read_program, read_text
+from understudy.errors import ConfigError, unknown
+from understudy.registry import module_of, present_name
 
 if TYPE_CHECKING:
-    from understudy.app.validate import Options
+    from understudy.app.validate import OfflineJob, Options
+    from understudy.app.validate import Progress as OnProgress
     from understudy.config import CellConfig
+    from understudy.offline.cycle_time import CycleTime
+    from understudy.offline.job import JobTable
     from understudy.offline.validate.report import Finding, Report
 
+DIALECTS = ("arm", "grblhal")
+CELL_FILES = (".yaml", ".yml")
+LONG = 2000
+"""Number of lines from which a program gets a progress bar."""
 SHOWN = 50
 """Most violations printed to the terminal; the report files have all of them."""
-
+SLOWEST_LINES = 10
 
 Programs = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="[PROGRAM...]",
-        help="G-code, or moves of a text robot; a cell file, or nothing: its pick & place job",
+        help="G-code, or moves of a text robot; a cell file, or nothing: the job of the cell",
     ),
 ]
+Program = Annotated[
+    Path | None,
+    typer.Argument(
+        help="G-code, or a text robot's moves; a cell file, or nothing: the job of the cell"
+    ),
+]
+DialectName = Annotated[str, typer.Option(metavar="[arm|grblhal]", help="default: the robot's own")]
+JobName = Annotated[
+    str, typer.Option(metavar="JOB", help="check this job of the cell, not a program")
+]
+Cycles = Annotated[int, typer.Option(min=0, help="of a job: parts at most; 0 means all of them")]
 Clearance = Annotated[
     float | None, typer.Option(min=0.0, max=1000.0, help="clearance that every line must keep")
 ]
@@ -63,7 +83,7 @@ def validate(
     job: JobName = "",
     cycles: Cycles = 0,
 ) -> None:
-    """Check programs, or a whole pick & place job: reach, limits, speed, torque, collisions."""
+    """Check programs, or a whole job: reach, limits, speed, torque, collisions."""
     from understudy.app.validate import Options
 
     options = Options(
@@ -93,7 +113,6 @@ def validate(
 
 def _report(program: Path, config: "CellConfig", options: "Options") -> "Report":
     from understudy.app.validate import validate_text
-    from understudy.config.files import read_program
 
     text = read_program(program)
     with progress_bar(program, text.count(b"\n")) as progress:
@@ -105,6 +124,59 @@ def _report(program: Path, config: "CellConfig", options: "Options") -> "Report"
 def _name(program: Path) -> str:
     """The file name as text; a name that is not UTF-8 gets replacement characters."""
     return os.fsencode(program).decode("utf-8", "replace")
+
+
+# ── what is meant ─────────────────────────────────────────────────────────────────────────────────
+
+
+def known_dialect(name: str) -> str:
+    """The present name of a dialect; empty if none was given."""
+    name = present_name("dialect", name)
+    if name and name not in DIALECTS:
+        raise unknown("dialect", name, DIALECTS, key="--dialect")
+    return name
+
+
+def chosen_job(
+    programs: Sequence[Path], cell: str, job: str
+) -> "tuple[CellConfig, OfflineJob] | None":
+    """The cell whose job is meant, and the check of the job; None if programs are meant."""
+    from understudy.app.validate import offline_jobs
+
+    if len(programs) == 1 and programs[0].suffix.lower() in CELL_FILES:
+        cell, programs = str(programs[0]), []
+    if programs and not job:
+        return None
+    jobs = offline_jobs()
+    if job and job not in jobs:
+        raise unknown("job", job, jobs, key="--job")
+    if programs:
+        raise ConfigError("give a program or a job, not both", key="--job", value=job)
+    config = load_config(cell)
+    named = [jobs[job]] if job else list(jobs.values())
+    for check in named:
+        if check.is_in(config):
+            return config, check
+    needs = " or ".join(check.NEEDS for check in named)
+    allowed = f"a program, or a cell in which {needs}" if needs else "a program"
+    raise ConfigError("there is nothing to check", value=cell, allowed=allowed)
+
+
+@contextmanager
+def progress_bar(program: Path, lines: int) -> Iterator["OnProgress | None"]:
+    """A progress callback; None for a short program or without a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal or lines < LONG:
+        yield None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task(program.name, total=lines)
+
+        def progress(done: int, total: int) -> bool:
+            bar.update(task, completed=done, total=total)
+            return True
+
+        yield progress
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────
@@ -155,10 +227,10 @@ def _save(path: Path, parts: Iterable[bytes]) -> None:
 def _show_all(reports: Iterable["Report"], *, on_stderr: bool) -> None:
     console = Console(stderr=on_stderr)
     for report in reports:
-        _show(console, report)
+        _show_report(console, report)
 
 
-def _show(console: Console, report: "Report") -> None:
+def _show_report(console: Console, report: "Report") -> None:
     verdict = "[green]pass[/green]" if report.passed else "[red]fail[/red]"
     console.print(f"{escape(report.program)} on {report.cell} ({report.robot}): {verdict}")
     _show_findings(console, report.violations, color="red")
@@ -210,3 +282,128 @@ def _proof(report: "Report") -> str:
     if report.wall_s > 0.0:
         text += f"; {report.total_s / report.wall_s:.0f} times real time"
     return text
+
+
+# ── cycle time ────────────────────────────────────────────────────────────────────────────────────
+
+
+def cycle_time(
+    program: Program = None,
+    cell: Annotated[str, typer.Option(help="cell whose first arm or robot runs it")] = "default",
+    robot: Annotated[str, typer.Option(help="another robot of this cell")] = "",
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="file of grblHAL settings ($n=v): use the machine they describe"),
+    ] = None,
+    dialect: DialectName = "",
+    mode_of_operation: Annotated[str, typer.Option(help="mode of operation, e.g. MANUAL")] = "",
+    json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    job: JobName = "",
+    cycles: Cycles = 0,
+) -> None:
+    """Compute the cycle time of a program, line by line, or of a job, part by part."""
+    from understudy.offline.cycle_time import as_document
+    from understudy.offline.json_stream import encoded
+
+    options = {"robot": robot, "mode_of_operation": mode_of_operation}
+    if chosen := chosen_job((program,) if program else (), cell, job):
+        config, check = chosen
+        program = Path(config.name)
+        announce()
+        result = check.job_cycle_time(config, **options, cycles=cycles)
+    else:
+        assert program is not None
+        options |= {"dialect": known_dialect(dialect)}
+        result = _of_program(program, cell, settings, options)
+    if json:
+        for part in encoded(as_document(result)):
+            sys.stdout.write(part.decode())
+        print()
+    else:
+        _show(program, result)
+    for violation in result.violations:
+        print(f"{program}: {violation.message}", file=sys.stderr)
+    if result.violations:
+        raise typer.Exit(1)
+
+
+def _of_program(
+    program: Path, cell: str, settings: Path | None, options: dict[str, str]
+) -> "CycleTime":
+    data = read_program(program)
+    if settings is not None:
+        return _on_machine(data, settings, options["dialect"])
+    return _on_cell(program, data, load_config(cell), options)
+
+
+def _on_machine(data: bytes, settings: Path, dialect: str) -> "CycleTime":
+    from understudy.offline.cycle_time import CycleTimeEstimator
+
+    if dialect == "arm":
+        raise ConfigError(
+            "--settings describe a grblHAL machine, which speaks no other dialect",
+            value=f"--dialect {dialect}",
+            allowed="--dialect grblhal, or no --settings",
+        )
+    setup = module_of("robots", "machine").machine_of(read_text(settings), str(settings))
+    announce()
+    return CycleTimeEstimator(setup).estimate(data)
+
+
+def _on_cell(
+    program: Path, data: bytes, config: "CellConfig", options: dict[str, str]
+) -> "CycleTime":
+    from understudy.app.validate import cycle_time
+
+    announce()
+    with progress_bar(program, data.count(b"\n")) as progress:
+        return cycle_time(data, config, **options, progress=progress)
+
+
+def _show(program: Path, result: "CycleTime") -> None:
+    console = Console()
+    console.print(_breakdown(program, result))
+    if result.job:
+        for given in result.job.tables():
+            console.print(_job_table(given))
+        return
+    slowest = nlargest(SLOWEST_LINES, result.lines, key=lambda row: row.seconds)
+    table = Table(title="slowest lines", title_justify="left")
+    for column in ("line", "seconds", "from", "kind"):
+        table.add_column(column, justify="left" if column == "kind" else "right", no_wrap=True)
+    table.add_column("text")
+    for row in slowest:
+        if row.seconds > 0.0:
+            figures = (str(row.line), f"{row.seconds:.3f}", f"{row.start_s:.3f}")
+            table.add_row(*figures, row.kind, escape(row.text))
+    if table.row_count:
+        console.print(table)
+    for overload in result.overloads:
+        console.print(f"[yellow]effort[/yellow]: {overload}")
+    for wait in result.waits:
+        console.print(f"line {wait.line} waits for an input: up to {wait.timeout_s:g} s more")
+
+
+def _job_table(given: "JobTable") -> Table:
+    table = Table(title=given.title, title_justify="left")
+    for column in given.columns:
+        figure = column.startswith(">")
+        justify: Literal["left", "right"] = "right" if figure else "left"
+        table.add_column(column.removeprefix(">"), justify=justify, no_wrap=figure)
+    for row in given.rows:
+        table.add_row(*map(escape, row))
+    return table
+
+
+def _breakdown(program: Path, result: "CycleTime") -> Table:
+    table = Table(title=f"{program.name}: {result.blocks} blocks", title_justify="left")
+    table.add_column("", no_wrap=True)
+    table.add_column("seconds", justify="right", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
+    whole = result.total_s or 1.0
+    for name in ("motion", "process", "dwell", "io"):
+        value: float = getattr(result, f"{name}_s")
+        table.add_row(name, f"{value:.3f}", f"{value / whole:.1%}")
+    table.add_section()
+    table.add_row("total", f"{result.total_s:.3f}", "")
+    return table

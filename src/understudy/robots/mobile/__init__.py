@@ -22,6 +22,7 @@ __all__ = [
     "GROUP_FACES",
     "Config",
     "build_group",
+    "check_file",
     "group_wires",
     "kernel_probe",
     "name_in_file",
@@ -59,6 +60,20 @@ def build_group(robots: Mapping[str, Config], sections: Mapping[str, Any], deps:
     from understudy.robots.mobile.group import build
 
     return build(robots, sections, deps)
+
+
+def check_file(text: str, file: str) -> str:
+    """What a robot_config.json is, in words; empty for another file. ConfigError if it is wrong."""
+    from understudy.robots.mobile.config import is_robot_file, read_robot_file
+
+    if not is_robot_file(text):
+        return ""
+    robot = read_robot_file(text, file)
+    motors, sensors = len(robot.motors), len(robot.io.devices)
+    return (
+        f"the file of the mobile robot {robot.identity.robot_id} "
+        f"({robot.runtime.mode}, motors: {motors}, sensors: {sensors})"
+    )
 
 
 def kernel_probe() -> Any:

@@ -7,6 +7,7 @@ from understudy.robots.grblhal.machine.machine import FAULTS, Config
 if TYPE_CHECKING:
     from understudy.config import CellConfig
     from understudy.offline.robot import OfflineRobot
+    from understudy.offline.setup import Setup
     from understudy.ports import Deps
     from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
     from understudy.robots.grblhal.machine.machine import Machine
@@ -54,6 +55,12 @@ def sender() -> "Sender":
     from understudy.robots.grblhal.driver import SENDER
 
     return SENDER
+
+
+def machine_of(settings: str, file: str = "") -> "Setup":
+    from understudy.robots.grblhal.offline import machine_of
+
+    return machine_of(settings, file)
 
 
 def offline_robot(config: "CellConfig", robot: str) -> "OfflineRobot":
