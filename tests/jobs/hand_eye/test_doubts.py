@@ -8,8 +8,7 @@ import pytest
 from tests.sight.test_calibrator import exact_calibrator
 
 from understudy.jobs.hand_eye.config import HandEyeConfig
-from understudy.jobs.hand_eye.doubts import TEXTS, doubt_text, doubts
-from understudy.jobs.hand_eye.state import Checked, Doubt
+from understudy.jobs.hand_eye.state import TEXTS, Checked, Doubt, doubt_text, doubts
 from understudy.sight.bundle import ScaleError
 from understudy.sight.calibrator import USUAL_ROBOT, HandEyeResult, HeldOut, PoseResidual
 from understudy.units import DEG, MM

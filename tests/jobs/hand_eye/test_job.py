@@ -15,8 +15,15 @@ from understudy.errors import ConfigError, Refused
 from understudy.jobs.hand_eye.config import MOST_POSES
 from understudy.jobs.hand_eye.headless import with_hand_eye
 from understudy.jobs.hand_eye.job import IS_RUNNING, NOT_RUNNING, NOTHING_COMPUTED, TOO_MANY
-from understudy.jobs.hand_eye.state import Saved, SavedPose, read_capture
-from understudy.jobs.hand_eye.table import RESTING, RUNNING, TRANSITIONS, diagram
+from understudy.jobs.hand_eye.state import (
+    RESTING,
+    RUNNING,
+    TRANSITIONS,
+    Saved,
+    SavedPose,
+    diagram,
+    read_capture,
+)
 from understudy.ports import state as snapshots
 from understudy.space.transform import angle_between
 from understudy.units import DEG, MM

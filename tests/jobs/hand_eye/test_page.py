@@ -17,7 +17,7 @@ from understudy.app.stand_in import StandIn
 from understudy.hmi.texts import dictionary
 from understudy.jobs.hand_eye.config import Method
 from understudy.jobs.hand_eye.page.page import METHODS
-from understudy.jobs.hand_eye.table import State
+from understudy.jobs.hand_eye.state import State
 from understudy.units import MM
 from understudy.vision.config import read_calibration
 

@@ -26,8 +26,7 @@ from understudy.devices.camera import (
     Grey,
     Share,
 )
-from understudy.devices.camera.scene import CameraScene, color_of
-from understudy.devices.camera.visible import VisibleCell
+from understudy.devices.camera.visible import CameraScene, VisibleCell, color_of
 from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports.device import DeviceAction, Mount, Preview
 from understudy.ports.faults import Faults

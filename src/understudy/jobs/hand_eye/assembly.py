@@ -4,8 +4,7 @@ from understudy.errors import located_at
 from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.hand_eye import HAND_EYE
 from understudy.jobs.hand_eye.config import HandEyeConfig
-from understudy.jobs.hand_eye.equipment import CalibrationVision, Equipment
-from understudy.jobs.hand_eye.job import HandEyeJob
+from understudy.jobs.hand_eye.job import CalibrationVision, Equipment, HandEyeJob
 from understudy.ports import Component
 from understudy.ports.jobs import JobSite, StartsWhenAllowed, keep_apart
 from understudy.ports.vision import Vision, VisionUse

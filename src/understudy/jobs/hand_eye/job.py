@@ -6,22 +6,24 @@ A pose that the arm cannot take, or from which the target is not found, is left 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
 
 from understudy.errors import Refused
 from understudy.jobs.hand_eye.config import MOST_POSES, HandEyeConfig
-from understudy.jobs.hand_eye.doubts import doubt_text, doubts
-from understudy.jobs.hand_eye.equipment import Equipment
 from understudy.jobs.hand_eye.poses import Sighting, calibration_flanges
 from understudy.jobs.hand_eye.state import (
     MOST_MESSAGES,
+    RUNNING,
+    TRANSITIONS,
     CaptureReply,
     Checked,
     CoverageRow,
     Doubt,
+    Event,
     HandEyeStatus,
     Note,
     Purpose,
@@ -29,13 +31,15 @@ from understudy.jobs.hand_eye.state import (
     SavedLens,
     SavedPose,
     check_saved,
+    doubt_text,
+    doubts,
     pose_rows,
     read_capture,
     result_row,
 )
-from understudy.jobs.hand_eye.table import RUNNING, TRANSITIONS, Event
-from understudy.ports import Ticket
+from understudy.ports import Component, Ticket
 from understudy.ports.operation import Target
+from understudy.ports.pick_place import ArmMotion, JobArm
 from understudy.sight.calibration_file import calibration_of, calibration_text
 from understudy.sight.calibrator import (
     ENOUGH_POSES,
@@ -45,11 +49,44 @@ from understudy.sight.calibrator import (
     unknown_method,
     validated,
 )
+from understudy.sight.camera import CameraModel
 from understudy.sight.lens import Lens
 from understudy.space.matrix_rows import from_rows_mm, rows_mm
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, inverse, matrix, pose
 from understudy.units import MM, NS_PER_MS
+
+Reply = Callable[[Ticket, dict[str, Any] | Refused, int], None]
+
+
+@runtime_checkable
+class CalibrationVision(Component, Protocol):
+    """The vision process, as far as a calibration needs it. `model`: the camera as the cell file
+    has it, from which the poses are planned."""
+
+    model: CameraModel
+
+    def start_calibration(self, params: Mapping[str, Any], now: int) -> Ticket | Refused: ...
+
+    def capture_calibration_image(self, now: int, picture_px: int = 0) -> Ticket | Refused: ...
+
+    def on_reply(self, listener: Reply) -> None: ...
+
+    def is_connected(self) -> bool: ...
+
+    def cancel(self, now: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """`arm`: its moves; `job_arm`: reach, contacts and joints. `tool`: its number, None: the
+    mounted one."""
+
+    arm: ArmMotion
+    job_arm: JobArm
+    vision: CalibrationVision
+    tool: int | None = None
+
 
 SPARE_POSES = 5
 """Planned beyond those that are wanted, if the arm reaches them: some may have to be left out."""

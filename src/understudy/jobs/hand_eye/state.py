@@ -1,4 +1,4 @@
-"""The state of the hand-eye calibration that snapshots hold, and what operators see of it."""
+"""The states of the hand-eye calibration, what snapshots hold, and what operators see of it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -8,7 +8,6 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
-from understudy.jobs.hand_eye.table import State
 from understudy.sight.bundle import Corners
 from understudy.sight.calibrator import CalibrationPose, HandEyeResult
 from understudy.sight.lens import Coefficient, Focus, Lens
@@ -16,6 +15,73 @@ from understudy.space.matrix_rows import Rows, from_rows_mm, rows_mm
 from understudy.space.pose import pose_mm_deg
 from understudy.space.transform import is_rigid, pose
 from understudy.units import DEG, MM
+
+State = Literal[
+    "IDLE",
+    "MOVING",
+    "SETTLING",
+    "CAPTURING",
+    "COMPUTING",
+    "VALIDATING",
+    "DONE",
+    "CHECK_FAILED",
+    "ERROR",
+]
+Event = Literal[
+    "start",
+    "capture",
+    "arrived",
+    "settled",
+    "next_pose",
+    "captured",
+    "all_captured",
+    "compute",
+    "computed",
+    "validate",
+    "validated",
+    "check_failed",
+    "cancel",
+    "fault",
+]
+"""`capture`: one picture where the arm is. `next_pose`: a pose was captured, or left out."""
+RESTING: tuple[State, ...] = ("IDLE", "DONE", "CHECK_FAILED", "ERROR")
+RUNNING: tuple[State, ...] = ("MOVING", "SETTLING", "CAPTURING", "COMPUTING", "VALIDATING")
+
+TRANSITIONS: Mapping[tuple[State, Event], State] = {
+    **{(state, "start"): "MOVING" for state in RESTING},
+    **{(state, "capture"): "CAPTURING" for state in RESTING},
+    **{(state, "compute"): "COMPUTING" for state in RESTING},
+    **{(state, "validate"): "VALIDATING" for state in RESTING},
+    ("MOVING", "arrived"): "SETTLING",
+    ("MOVING", "next_pose"): "MOVING",
+    ("MOVING", "all_captured"): "COMPUTING",
+    ("SETTLING", "settled"): "CAPTURING",
+    ("CAPTURING", "next_pose"): "MOVING",
+    ("CAPTURING", "captured"): "IDLE",
+    ("CAPTURING", "all_captured"): "COMPUTING",
+    ("COMPUTING", "computed"): "VALIDATING",
+    ("VALIDATING", "validated"): "DONE",
+    ("VALIDATING", "check_failed"): "CHECK_FAILED",
+    **{(state, "cancel"): "IDLE" for state in RUNNING},
+    **{(state, "fault"): "ERROR" for state in RUNNING},
+}
+
+
+def diagram() -> str:
+    """The table as a Mermaid diagram; what several states have in common is drawn once."""
+    groups = {"RESTING": RESTING, "RUNNING": RUNNING}
+    common: tuple[Event, ...] = ("start", "capture", "compute", "validate", "cancel", "fault")
+    lines = [
+        f"    {name} --> {TRANSITIONS[states[0], event]}: {event}"
+        for name, states in groups.items()
+        for event in common
+        if (states[0], event) in TRANSITIONS
+    ]
+    lines += [
+        f"    {a} --> {b}: {event}" for (a, event), b in TRANSITIONS.items() if event not in common
+    ]
+    return "\n".join(["stateDiagram-v2", *lines])
+
 
 Purpose = Literal["", "sight", "pose", "check", "here", "validate"]
 """Why a picture is taken: the first sight of the target, a pose of the calibration, one that only
@@ -268,3 +334,41 @@ def check_saved(saved: Saved) -> None:
 
 def _mm_deg(rows: Rows) -> list[float]:
     return pose_mm_deg(pose(from_rows_mm(rows)))
+
+
+# ── reasons to doubt a result: it is then not written without `force` ─────────────────────────────
+
+
+TEXTS: Mapping[str, str] = {
+    "target_size": "the target is {percent:.2f} % {larger} than its configured size, which moves "
+    "the camera by {mm:.2f} mm: measure the target",
+    "focal_length": "the focal length is {percent:.2f} % {larger} than that of the lens, which "
+    "moves the camera by {mm:.2f} mm: calibrate the lens",
+    "check": "a pose that was not used misses by {mm:.2f} mm: the target may have moved, or the "
+    "robot is not exact",
+    "residual": "the poses miss the common target by {mm:.2f} mm rms: the target may have moved, "
+    "or the robot is not exact",
+    "held_out": "poses that are predicted from the others miss by {mm:.2f} mm rms: more poses are "
+    "needed, or the robot is not exact",
+}
+
+
+def doubts(result: HandEyeResult, checked: Sequence[Checked], tolerance_mm: float) -> list[Doubt]:
+    """All reasons, the most telling first; empty if the result can be used."""
+    found = []
+    if result.scale is not None and result.scale_shift_mm > tolerance_mm:
+        kind, share = result.scale.kind, result.scale.share
+        found.append(Doubt(kind, result.scale_shift_mm, 100.0 * share))
+    if missed := [each.distance_mm for each in checked if not each.passed]:
+        found.append(Doubt("check", max(missed)))
+    if result.rms_mm > tolerance_mm:
+        found.append(Doubt("residual", result.rms_mm))
+    if result.held_out is not None and result.held_out.rms_mm > tolerance_mm:
+        found.append(Doubt("held_out", result.held_out.rms_mm))
+    return found
+
+
+def doubt_text(doubt: Doubt, tolerance_mm: float) -> str:
+    larger = "larger" if doubt.percent > 0 else "smaller"
+    text = TEXTS[doubt.kind].format(mm=doubt.mm, percent=abs(doubt.percent), larger=larger)
+    return f"{text} ({tolerance_mm:g} mm are allowed)"

@@ -3,8 +3,7 @@
 from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.modes import MODES
 from understudy.jobs.modes.config import ModesConfig, check_modes
-from understudy.jobs.modes.controller_tools import ControllerTools
-from understudy.jobs.modes.manager import ModeManager, Surroundings
+from understudy.jobs.modes.manager import ControllerTools, ModeManager, Surroundings
 from understudy.ports import Component
 from understudy.ports.jobs import JobSite, Played, start_only_if
 from understudy.ports.modes import ObeysModes, Settles, ToolsInHand

@@ -28,7 +28,7 @@ from understudy.ports.modes import (
     speed_limit,
 )
 from understudy.ports.operation import OccupiesRobot, Target
-from understudy.ports.pick_place import Gripper
+from understudy.ports.pick_place import Gripper, JobArm
 from understudy.ports.refusals import HAND_FULL
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM, nanoseconds
@@ -481,3 +481,26 @@ STEP_ACTIONS: Mapping[ChangeStep, Callable[[ModeManager, int], None]] = {
     "UPDATE_TLO": ModeManager._update_offset,
     "CALIBRATE_TOOL": ModeManager._calibrate,
 }
+
+
+class ControllerTools:
+    """`ToolsInHand` of a controller alone: no sensor sees the tool."""
+
+    def __init__(self, arm: JobArm) -> None:
+        self._arm = arm
+
+    def mounted(self, now: int) -> int:
+        return self._arm.tool(now)
+
+    def change(self, tool: int, now: int) -> Ticket | Refused:
+        return Refused("the robot has no tool changer: set `change: manual` in its section `modes`")
+
+    def exchanged(self, tool: int, now: int) -> Refused | None:
+        """M61 sets the number of the tool without a change."""
+        return self._arm.controller.send_gcode(f"M61 Q{tool}", now)
+
+    def cancel(self, now: int) -> None:
+        """No change is ever under way."""
+
+    def on_finished(self, listener: Finished) -> None:
+        """No change is ever under way."""
