@@ -372,7 +372,7 @@ def _tetrahedron(  # kernel
 ) -> bool:
     """Sets four corners of the difference; False if it has no volume."""
     # Each corner is the furthest one in a direction across the corners before it: a thin difference
-    # gives a thin tetrahedron, but not a flat one by bad luck.
+    # gives a thin tetrahedron, but not a flat one by chance.
     _corner(shapes, a, b, b_triangle, 1.0, 0.0, 0.0, corners, 0)
     _corner(shapes, a, b, b_triangle, -1.0, 0.0, 0.0, corners, 1)
     ux, uy, uz = (
