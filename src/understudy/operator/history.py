@@ -34,6 +34,7 @@ from understudy.wire.pump import Pump
 
 PERIOD = 50 * NS_PER_MS
 COARSE_PERIOD = NS_PER_SECOND
+NEVER = 1 << 62
 KEPT = 12_000
 """Rows per robot: ten minutes of motion, some 3 MB for an arm with a welder."""
 SHARE = 0.1
@@ -82,6 +83,7 @@ class History:
         not watched the first reading is enough."""
         self._budget = Budget(wall)
         self._last = -COARSE_PERIOD
+        self.due = 0
         self._timer: asyncio.TimerHandle | None = None
         pump.record(self)
 
@@ -98,11 +100,9 @@ class History:
 
     def next_reading(self, to: int) -> int | None:
         now = self._cell.now
-        if any(record.changing(now) for record in self._to_read()):
-            at = max(self._last + self._budget.period(), now)
-            return at if at <= to else None
-        wake = self._cell.next_wake()
-        return wake if wake is not None and now < wake < to else None
+        at = max(self.due, now)
+        due = at <= to and any(record.changing(now) for record in self._to_read())
+        return at if due else None
 
     def read(self, now: int) -> None:
         with self._budget:
@@ -116,12 +116,18 @@ class History:
             for name, each in self._watched.items()
             if name in self._unseen and not each.settled
         }
+        self._set_due()
 
     def acted(self, now: int) -> None:
         for record in self._watched.values():
             if record.robot.real is None:
                 record.acted(now)
         self._unseen |= self._watched
+
+    def _set_due(self) -> None:
+        """Nothing is due before the period has passed, or while there is no record to read."""
+        some = self._watched or self._unseen
+        self.due = self._last + self._budget.period() if some else NEVER
 
     def _to_read(self) -> Iterator["Record"]:
         """Records of simulated robots that may have changed since their last reading."""
@@ -138,6 +144,7 @@ class History:
         for record in self._records.values():
             record.interrupt()
         self._unseen = dict(self._records)
+        self._set_due()
         if self._timer is None:
             self._read_real()
 
@@ -161,6 +168,7 @@ class History:
             return robot
         now, record = self._now(), self._records[given.robot]
         self._watched[given.robot] = record
+        self._set_due()
         if robot.real is None:
             record.add(now)
         if given.after_s is None:

@@ -115,7 +115,12 @@ class Clock:
 
 
 class Recorder(Protocol):
-    """Reads the cell at times of its own, and changes nothing in it."""
+    """Reads the cell at times of its own, and changes nothing in it.
+
+    `due`: simulated time before which there is nothing to ask it.
+    """
+
+    due: int
 
     def next_reading(self, to: int) -> int | None:
         """The next time up to ``to`` at which `read` is to be called; None: not before ``to``."""
@@ -480,12 +485,14 @@ class Pump:
         """
         at = self._exchange.next_wake()
         to = max(end if at is None else min(at, end), self._timed_cell.now)
-        read_at = self._recorder.next_reading(to) if self._recorder else None
+        recorder, read_at = self._recorder, None
+        if recorder is not None and recorder.due <= to:
+            read_at = recorder.next_reading(to)
         self._exchange.advance(to if read_at is None else read_at)
         if self._problem is not None:
             return False
-        if self._recorder and read_at is not None:
-            self._recorder.read(read_at)
+        if recorder is not None and read_at is not None:
+            recorder.read(read_at)
         return self._timed_cell.now < end
 
     def _step_free(self, end: int) -> bool:
