@@ -14,7 +14,7 @@ from understudy.config import Hmi, read_config
 from understudy.errors import ConfigError
 from understudy.hmi.link import Link, LinkError
 from understudy.hmi.state import StateFeed
-from understudy.operator.doors import beside
+from understudy.operator import doors
 
 TOKEN = "a-token-of-20-letters"
 PATIENCE_S = 60.0
@@ -165,7 +165,7 @@ def test_a_client_that_says_nothing_is_disconnected(
     door: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On wall time, by the doors' own pump."""
-    monkeypatch.setattr(beside, "FIRST_REQUEST_TIME", 1)
+    monkeypatch.setattr(doors, "FIRST_REQUEST_TIME", 1)
 
     async def scene(live: Live) -> None:
         host, _, port = live.endpoints[door].removeprefix("tcp://").rpartition(":")

@@ -11,7 +11,7 @@ from tests.browsers import TIMEOUT_SECONDS
 from tests.free_ports import free_port
 
 from understudy.hmi.state import Frame, Listener, StateFeed
-from understudy.operator.doors.beside import Doors
+from understudy.operator.doors import Doors
 from understudy.operator.doors.state import state_face
 from understudy.ports.hmi import CellView, Known
 from understudy.wire.exchange import Exchange

@@ -12,7 +12,7 @@ from understudy.app.build import load_cell
 from understudy.app.live import Live, Options
 from understudy.config import load_config
 from understudy.errors import Refused
-from understudy.operator.doors.beside import Doors
+from understudy.operator.doors import Doors
 from understudy.ports import Rate
 from understudy.robots.text_robot.robot import TextRobot
 from understudy.units import NS_PER_SECOND

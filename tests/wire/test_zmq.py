@@ -14,7 +14,7 @@ from understudy.app.live import Live, Options
 from understudy.app.stand_in import StandIn
 from understudy.config import load_config
 from understudy.errors import ConfigError, NotInstalledError
-from understudy.operator.doors.beside import Doors
+from understudy.operator.doors import Doors
 from understudy.ports import WireMessage
 from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
 from understudy.wire import zmq_router as wire

@@ -26,9 +26,8 @@ from understudy.jobs.hand_eye.view import HandEyeView
 from understudy.operator.background import KINDS, OVER, BackgroundRuns, run_commands
 from understudy.operator.changes import Changes
 from understudy.operator.clock import ClockCommands
-from understudy.operator.doors.beside import DoorContext, Doors
+from understudy.operator.doors import DoorContext, Doors, Lock
 from understudy.operator.doors.control import control_face
-from understudy.operator.doors.lock import Lock
 from understudy.operator.doors.state import state_face
 from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, EventSources
@@ -77,7 +76,6 @@ from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.vision.detector_commands import DetectorCommands
 from understudy.vision.picture_commands import VisionPictures
 from understudy.wire import descriptors
-from understudy.wire.asking import AskingWire
 from understudy.wire.can import device_place
 from understudy.wire.chat import ENDING
 from understudy.wire.connection import Event, note_each
@@ -85,6 +83,7 @@ from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, KeepsFiles, PeerEvents, Server
 from understudy.wire.pump import Pump
+from understudy.wire.zmq_request import QuestionWire
 
 log = logging.getLogger(__name__)
 
@@ -390,10 +389,10 @@ class Live:
             raise ConfigError("REAL robots run in real time", value=options.rate, allowed="1")
         return [Dial(each, device_place(each.where), self._pump) for each in callers]
 
-    def _make_asking(self, options: Options) -> dict[str, AskingWire]:
+    def _make_asking(self, options: Options) -> dict[str, QuestionWire]:
         """The connections to the processes that parts of this cell ask, by part."""
         asking = {} if options.vision_inside else self._cell.asking()
-        return {name: AskingWire(component, self._pump) for name, component in asking.items()}
+        return {name: QuestionWire(component, self._pump) for name, component in asking.items()}
 
     def _doors(self, wires: dict[str, Wire], *, page: bool) -> dict[str, AnyFace]:
         """The faces beside the cell; a page without a link of a robot gets one of its own, whose

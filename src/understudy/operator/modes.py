@@ -27,10 +27,10 @@ from understudy.ports.operation import Jog, RealClient
 from understudy.registry import kinds, module_of
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
-from understudy.wire.asking import AskingWire
 from understudy.wire.dial import Destination, Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
+from understudy.wire.zmq_request import QuestionWire
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class RealConnection:
     side: Side
     dial: Dial
     pump: Pump
-    asking: tuple[AskingWire, ...] = ()
+    asking: tuple[QuestionWire, ...] = ()
 
     def start(self) -> None:
         """Connects; this enables, homes and resets nothing."""
@@ -88,7 +88,7 @@ def connection_to(config: CellConfig, robot: Robot, place: RealPlace) -> RealCon
     cell = Cell("real", digest="", components=components, faces={})
     pump = Pump(Exchange(cell))
     side = Side(client.driver, client.actions, pump, client.program, jobs)
-    asking = tuple(AskingWire(component, pump) for component in cell.asking().values())
+    asking = tuple(QuestionWire(component, pump) for component in cell.asking().values())
     return RealConnection(client, side, Dial(client.driver, place, pump), pump, asking)
 
 

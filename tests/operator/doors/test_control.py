@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from understudy.app.stand_in import StandIn
 from understudy.errors import Refused
+from understudy.operator.doors import OPEN, Lock
 from understudy.operator.doors.control import control_face
-from understudy.operator.doors.lock import OPEN, Lock
 from understudy.operator.table import Command, Commands
 from understudy.ports import UNLIMITED
 

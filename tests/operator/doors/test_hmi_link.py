@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.errors import Refused
-from understudy.operator.doors.beside import DoorContext
+from understudy.operator.doors import DoorContext
 from understudy.operator.doors.hmi_link import MOST_PENDING, HmiLinkFace, StatusFace
 from understudy.ports import SUBSCRIBE, UNLIMITED, UNSUBSCRIBE, CommandTable, WireMessage
 from understudy.ports.hmi import CellView, Known, Later, Pins, RobotView

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.operator.doors.beside import DoorContext
+from understudy.operator.doors import FIRST_REQUEST_TIME, OPEN, DoorContext, Lock
 from understudy.operator.doors.control import LONGEST_FIRST_LINE, ControlSession, control_face
 from understudy.operator.doors.hmi_link import HmiLinkFace
-from understudy.operator.doors.lock import FIRST_REQUEST_TIME, OPEN, Lock
 from understudy.operator.doors.state import StateSession, framed, state_face
 from understudy.operator.table import Command, Commands
 from understudy.ports import HANG_UP, UNLIMITED, WireMessage

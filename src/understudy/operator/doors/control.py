@@ -16,8 +16,15 @@ from typing import Any
 import msgspec
 
 from understudy.errors import UNREADABLE, Refused
-from understudy.operator.doors.beside import Door, DoorSession
-from understudy.operator.doors.lock import OPEN, Admission, Lock, NeedsSecret, real_refusal
+from understudy.operator.doors import (
+    OPEN,
+    Admission,
+    Door,
+    DoorSession,
+    Lock,
+    NeedsSecret,
+    real_refusal,
+)
 from understudy.ports import HANG_UP, CommandTable
 from understudy.ports.hmi import NOT_A_REQUEST, Later
 from understudy.protocol.sessions import LineReader, Outbox, TextLine

@@ -21,8 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import UNREADABLE, Refused
-from understudy.operator.doors.beside import DoorContext, UnsavedFace
-from understudy.operator.doors.lock import real_refusal
+from understudy.operator.doors import DoorContext, UnsavedFace, real_refusal
 from understudy.ports import SUBSCRIBE, UNSUBSCRIBE, Endpoint, MessageFace, WireMessage
 from understudy.ports.hmi import (
     BROKEN,

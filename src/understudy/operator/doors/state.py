@@ -21,8 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import UNREADABLE, Refused
-from understudy.operator.doors.beside import Door, DoorSession
-from understudy.operator.doors.lock import OPEN, Admission, Lock
+from understudy.operator.doors import OPEN, Admission, Door, DoorSession, Lock
 from understudy.ports import HANG_UP
 from understudy.ports.hmi import NOT_A_REQUEST, Known, Watch, WatchesFleet
 from understudy.protocol.sessions import Outbox

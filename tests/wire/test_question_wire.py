@@ -19,10 +19,9 @@ from understudy.space.pose import ORIGIN
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 from understudy.vision.bridge import ProcessVision
 from understudy.wire import zmq_request
-from understudy.wire.asking import AskingWire
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
-from understudy.wire.zmq_request import CONNECT_SECONDS
+from understudy.wire.zmq_request import CONNECT_SECONDS, QuestionWire
 
 pytestmark = pytest.mark.usefixtures("patient_connection")
 PATIENCE = 60.0
@@ -94,7 +93,7 @@ class Stand:
         self.pump = Pump(
             Exchange(self.cell), self.clock, until=end, finished=self.finished.set
         )  # fmt: skip
-        self.wire = AskingWire(self.vision, self.pump)
+        self.wire = QuestionWire(self.vision, self.pump)
         self.wire.start()
 
     async def come(self, condition: Callable[[], bool]) -> None:
