@@ -26,7 +26,7 @@ from understudy.space.kinematics.chain import flange_frames, jacobians, joint_fr
 from understudy.space.kinematics.follow import JUMP, follow_branches
 
 KNOT_DISTANCE = 0.02
-"""Initial distance of knots (m)."""
+"""Initial distance of knots (m); where a cubic leaves the tool path, they are set closer."""
 KNOT_ANGLE = 0.1
 """Initial angle between knots (rad)."""
 FEWEST = 4
@@ -42,7 +42,8 @@ CURVATURE_SHARE = 0.5
 MOST_PIECES = 256
 """Most pieces of a tool path that the kernels handle."""
 CLOSE_TO_SINGULAR = 1e-4
-"""Smallest ratio of the pivots of a Jacobian that counts as regular."""
+"""Smallest ratio of the pivots of a Jacobian that counts as regular: an estimate of its condition
+that costs nothing, since the pivots are computed anyway. `cartesian` looks at what is left."""
 AXES = 6
 
 
@@ -137,6 +138,8 @@ def slopes_at(q: Floats, rates: Floats, arm: TracedArm) -> bool:
 @compiled
 def apart(there: Floats, wanted: Floats) -> float:
     """Distance of two close poses: the larger of metres and radians."""
+    # Half the sum of the cross products of the axes has the direction of the rotation between the
+    # poses and the length of its sine, which is the angle for poses that are this close.
     x, y, z = (there[0, 3] - wanted[0, 3]), (there[1, 3] - wanted[1, 3]), there[2, 3] - wanted[2, 3]
     a = b = c = 0.0
     for i in range(3):
@@ -169,8 +172,12 @@ def knots_on(  # kernel
         slopes = rates_on(start, end, turn, arc, poses, length)
         if reached < count or not slopes_at(q, slopes, arm):
             return shares[:0], none, none
+        # The path begins where the arm is; the solution at the first knot differs by rounding.
         for j in range(AXES):
             q[0, j] = before[j]
+        # A cubic through two knots with their slopes deviates by s²·(h - s)², to first order, from
+        # a smooth path: most in the middle. There its value is the mean of both knots less
+        # h/8 of the difference of their slopes.
         middle, halfway = np.empty(count - 1), np.empty((count - 1, AXES))
         for k in range(count - 1):
             middle[k] = 0.5 * (shares[k + 1] + shares[k])
@@ -219,6 +226,8 @@ def within_limits(shape: Floats, h: float, lower: Floats, upper: Floats) -> bool
         inside = c * c - 3.0 * b * d
         if inside < 0.0:
             continue
+        # Both zeros without a difference of nearly equal numbers. A divisor of 0 gives inf or nan,
+        # for which the comparisons are false: there is no such zero.
         r = -(c + math.copysign(math.sqrt(inside), c))
         for s in (b / r, r / (3.0 * d)):
             if 0.0 < s < h and not low <= a + s * (b + s * (c + s * d)) <= high:
@@ -231,6 +240,10 @@ def allowed_on(  # kernel
     shape: Floats, h: float, feed: float, limits: tuple[Floats, Floats, Floats], scratch: Floats
 ) -> Vector:
     """Largest speed, acceleration and jerk that the joints allow on a piece."""
+    # A joint has the speed q'·v and the acceleration q'·a + q''·v². The derivatives are bounded
+    # over the piece: q' is a parabola (ends, and where it turns), q'' a line (ends). First v, so
+    # that the curvature uses its share of the acceleration at most; then a, from what v leaves.
+    # A faster plan than the highest override of the feed is never asked for.
     slope, bend = scratch[0], scratch[1]
     velocity, acceleration, jerks = limits
     fastest, curved, jerk = np.inf, np.inf, np.inf
@@ -286,6 +299,7 @@ def trace_path(  # kernel
         out.fastest[row] = fastest
         out.acceleration[row] = min(able, acceleration)
         out.jerk[row] = jerk
+        # Slopes are the same on both sides of a knot: only the seam of two tool paths is a corner.
         out.junction[row] = 0.0 if k == 0 else np.inf
     return pieces
 
@@ -319,6 +333,7 @@ def trace_lines(  # kernel
     for k in range(len(targets)):
         if n + MOST_PIECES > len(out.length):
             return k, n
+        # From where the joints are, not from the target before: deviations do not add up.
         flange_frames(before.reshape(1, AXES), arm.rest, arm.slides, arm.tip, here)
         pieces = trace_path(here[0], targets[k], arc, feeds[k], np.inf, before, arm, out, n)
         if pieces == 0:

@@ -30,7 +30,8 @@ WIDENING = 0.03
 TOUCH = 1e-4
 """Metres at which the field touches."""
 SLACK = 2.0
-"""Metres that a robot may go until the obstacles near it are looked for again."""
+"""Metres that a robot may go until the obstacles near it are looked for again: at 1 m/s every other
+second, and the list stays short."""
 NEAR = 64
 """Most obstacles near a robot that are kept; if there are more, all are looked at."""
 STRAIGHT = 0.3
@@ -69,9 +70,18 @@ def free_way(
         return math.inf
     horizon = _horizon(speeds, longest / metres)
     first = _first_touch(
-        pose, outline, speeds, horizon, margin, widening * metres, around, circles, circle_span,
-        lines, line_span,
-    )  # fmt: skip
+        pose,
+        outline,
+        speeds,
+        horizon,
+        margin,
+        widening * metres,
+        around,
+        circles,
+        circle_span,
+        lines,
+        line_span,
+    )
     return first * metres if first < horizon else math.inf
 
 
@@ -105,9 +115,18 @@ def watched_way(  # kernel
         _find_near(x, y, far + SLACK, circles, circle_span, lines, line_span, spot, near)
     if spot[2] < 0.0:  # too many of them, or the speed is so small that `far` is no number
         first = _first_touch(
-            pose, outline, speeds, horizon, MARGIN, growth, around, circles, circle_span, lines,
+            pose,
+            outline,
+            speeds,
+            horizon,
+            MARGIN,
+            growth,
+            around,
+            circles,
+            circle_span,
+            lines,
             line_span,
-        )  # fmt: skip
+        )
         return first * metres if first < horizon else math.inf
     swept = _swept(outline, speeds, horizon, fastest, MARGIN + TOUCH + growth * horizon)
     first, end = horizon, 2 + near[0]
@@ -119,9 +138,20 @@ def watched_way(  # kernel
             or _passes(pose, swept, at, beside, at, beside, radius)
         ):
             first = _until_touch(
-                pose, outline, speeds, first, MARGIN, growth, around, fastest, at, beside, at,
-                beside, radius,
-            )  # fmt: skip
+                pose,
+                outline,
+                speeds,
+                first,
+                MARGIN,
+                growth,
+                around,
+                fastest,
+                at,
+                beside,
+                at,
+                beside,
+                radius,
+            )
     for k in range(end, end + near[1]):
         n = near[k]
         x1, y1, x2, y2 = lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3]
@@ -145,14 +175,18 @@ def _swept(
     find in fewer than `STEPS` steps that nothing outside is touched."""
     travel, turn = fastest * horizon, abs(speeds[2]) * horizon
     wider += 0.05 + travel / 50.0
+    # Outside of this, `left` in `_until_touch` stays above 5 cm and a fiftieth of the way: its
+    # steps are long enough to reach the horizon.
     half, side, ahead = outline[HALF_LENGTH], outline[HALF_WIDTH], outline[AHEAD]
     if not turn > STRAIGHT:
         wider += (travel + corner_radius(outline)) * turn  # directions change by ``turn`` at most
         forward, sideways = speeds[0] * horizon, speeds[1] * horizon
         return (
-            ahead - half - wider + min(forward, 0.0), ahead + half + wider + max(forward, 0.0),
-            min(sideways, 0.0) - side - wider, max(sideways, 0.0) + side + wider,
-        )  # fmt: skip
+            ahead - half - wider + min(forward, 0.0),
+            ahead + half + wider + max(forward, 0.0),
+            min(sideways, 0.0) - side - wider,
+            max(sideways, 0.0) + side + wider,
+        )
     x, y = -speeds[1] / speeds[2], speeds[0] / speeds[2]
     far_x, far_y = abs(x - ahead) + half, abs(y) + side
     near_x, near_y = max(abs(x - ahead) - half, 0.0), max(abs(y) - side, 0.0)
@@ -291,6 +325,7 @@ def _until_touch(
     """Seconds until the field touches a line with round ends (a circle: a line without length), at
     most ``horizon``. ``growth``: m/s by which the field widens; ``around``: radius of the corners,
     ``fastest``: their largest speed."""
+    # Circles first: if even the corners cannot get there in time, nothing more is computed.
     near = distance_to_line(pose[0], pose[1], x1, y1, x2, y2) - radius - around
     if near - margin > (fastest + growth) * horizon:
         return horizon
@@ -301,6 +336,11 @@ def _until_touch(
     seconds = 0.0
     if left <= 0.0:
         return seconds
+    # The distance is at least the gap along the direction n in which it is measured now. Along n no
+    # point of the outline is faster than ``closing`` at present; velocities turn with the robot, so
+    # that this speed grows by |ω|·fastest each second at most. Until the time that follows from
+    # both, nothing is touched, however the nearest points wander. There the distance is measured
+    # anew. A path whose steps run out ends at the last place that is known to be free.
     for _ in range(STEPS):
         closing = _closing_speed(outline, speeds, nx, ny) + growth
         seconds += _surely_free(left, closing, abs(speeds[2]) * fastest)
@@ -327,6 +367,7 @@ def _surely_free(left: float, closing: float, bending: float) -> float:
     and with ``bending`` m/s2 more at most, since points on arcs change their direction."""
     if bending <= 0.0:
         return left / closing if closing > 0.0 else math.inf
+    # The zero of left - closing·t - bending·t²/2, in the form without cancellation for its sign.
     root = math.sqrt(closing * closing + 2.0 * bending * left)
     return 2.0 * left / (closing + root) if closing > 0.0 else (root - closing) / bending
 
@@ -429,6 +470,8 @@ def _to_rectangle(
     inside = _depth(half_length, half_width, x1, y1, x2, y2)
     if inside > 0.0:
         return -inside, 0.0, 0.0
+    # Of two convex shapes that are apart, one has a corner among the nearest points: both ends of
+    # the line against the rectangle, then its four corners against the line.
     least, dx, dy = math.inf, 0.0, 0.0
     for x, y in ((x1, y1), (x2, y2)):
         ex, ey = max(abs(x) - half_length, 0.0), max(abs(y) - half_width, 0.0)
