@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from understudy.errors import ConfigError, Refused
 from understudy.ports import FaultSource, Injectable, TimedComponent
 from understudy.ports.hmi import Trailing
-from understudy.ports.io import ControlPins, PinChange
+from understudy.ports.io import DevicePins
 from understudy.ports.tools import ToolTable
 from understudy.ports.workpieces import WorkpiecesInReach
 from understudy.space.pose import Pose
@@ -39,48 +39,6 @@ ToolPose = Callable[[int], Pose]
 
 
 # ── what a device is given ──────────────────────────────────────────────────────────────────────
-
-
-class OutputPins(Protocol):
-    """The outputs of a robot's controller, as a device reads them."""
-
-    def digital_output(self, pin: int | str) -> bool: ...
-
-    def analog_output(self, channel: int | str) -> float: ...
-
-    def on_change(self, listener: Callable[[PinChange], None], /) -> None:
-        """Calls the listener inside every change of a digital pin."""
-        ...
-
-
-class InputPins(Protocol):
-    """The inputs of a robot's controller, as a device drives them."""
-
-    def own(self, pin: int) -> None:
-        """The device drives this digital input from now on."""
-        ...
-
-    def drive(self, pin: int, value: bool, now: int) -> None:
-        """Sets the level of an owned input; a forced value hides it."""
-        ...
-
-    def is_driven(self, pin: int) -> bool: ...
-
-    def drive_analog(self, channel: int, source: Callable[[int], float]) -> None:
-        """Reads an analog input from ``source(now)`` from now on, in volts."""
-        ...
-
-    def link_delay(self, pin: int) -> int | None:
-        """The delay of the link onto a digital input in ns; None without a link."""
-        ...
-
-    def retain(self, pin: int) -> None:
-        """A reset of the controller leaves this output as it is from now on."""
-        ...
-
-
-class DevicePins(OutputPins, InputPins, ControlPins, Protocol):
-    """The pins between a controller and its devices."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Pins as a program sees them: levels, outputs, and changes of a digital pin."""
+"""The pins of a controller as its devices see them, and changes of a digital pin."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple, Protocol
@@ -17,8 +17,13 @@ class PinChange(NamedTuple):
     value: bool
 
 
-class ProgramPins(Protocol):
-    """The pins that a program sets, reads and waits for."""
+class DevicePins(Protocol):
+    """The pins between a controller and its devices: a device reads and sets outputs as a program
+    does, and drives inputs."""
+
+    def digital_output(self, pin: int | str, /) -> bool: ...
+
+    def analog_output(self, channel: int | str, /) -> float: ...
 
     def digital_input(self, pin: int, /) -> bool: ...
 
@@ -29,11 +34,27 @@ class ProgramPins(Protocol):
     def set_analog_output(self, channel: int, value: float, now: int, /) -> Refused | None: ...
 
     def on_change(self, listener: Callable[[PinChange], None], /) -> None:
-        """Calls the listener at every change of a digital pin."""
+        """Calls the listener inside every change of a digital pin."""
         ...
 
+    def own(self, pin: int) -> None:
+        """The device drives this digital input from now on."""
+        ...
 
-class ControlPins(ProgramPins, Protocol):
-    """The pins of a controller, as a device that works through them uses them."""
+    def drive(self, pin: int, value: bool, now: int) -> None:
+        """Sets the level of an owned input; a forced value hides it."""
+        ...
 
-    def digital_output(self, pin: int, /) -> bool: ...
+    def is_driven(self, pin: int) -> bool: ...
+
+    def drive_analog(self, channel: int, source: Callable[[int], float]) -> None:
+        """Reads an analog input from ``source(now)`` from now on, in volts."""
+        ...
+
+    def link_delay(self, pin: int) -> int | None:
+        """The delay of the link onto a digital input in ns; None without a link."""
+        ...
+
+    def retain(self, pin: int) -> None:
+        """A reset of the controller leaves this output as it is from now on."""
+        ...

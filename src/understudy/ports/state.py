@@ -51,7 +51,7 @@ def load(component: object, state: Any) -> None:
         component.load(state)
     elif isinstance(component, KeepsState):
         before = component.state
-        component.state = msgspec.convert(state, type(before))
+        component.state = msgspec.convert(state, type(before), str_keys=True)
         if isinstance(component, Restored):
             try:
                 component.restored()

@@ -12,6 +12,7 @@ from tests.devices.gripper.gripper_bench import Bench, box
 from understudy.devices.gripper import FAULTS, PHASES, TRANSITIONS, Phase
 from understudy.errors import Refused
 from understudy.ports.io import PinChange
+from understudy.ports.state import load
 from understudy.units import NS_PER_MS
 
 CLOSE, OPEN, VACUUM_ON, BLOW_OFF = 8, 9, 10, 11
@@ -107,17 +108,17 @@ def test_a_snapshot_between_any_two_commands_is_invisible(
     cut = data.draw(st.integers(0, len(steps)))
     whole, fresh = bench_of(kind), bench_of(kind)
     do(whole, steps[:cut])
-    saved = msgspec.json.encode((whole.io.save(), whole.gripper.save(), whole.parts.all))
+    saved = msgspec.json.encode((whole.io.state, whole.gripper.save(), whole.parts.all))
     io, gripper, parts = msgspec.json.decode(saved)
-    fresh.io.load(io)
+    load(fresh.io, io)
     fresh.gripper.load(gripper)
     fresh.parts.all = msgspec.convert(parts, dict[str, type(box())])  # type: ignore[misc]
     fresh.now = whole.now
     do(whole, steps[cut:])
     do(fresh, steps[cut:])
     assert whole.io.history() == fresh.io.history()
-    again = msgspec.json.encode((fresh.io.save(), fresh.gripper.save(), fresh.parts.all))
-    assert again == msgspec.json.encode((whole.io.save(), whole.gripper.save(), whole.parts.all))
+    again = msgspec.json.encode((fresh.io.state, fresh.gripper.save(), fresh.parts.all))
+    assert again == msgspec.json.encode((whole.io.state, whole.gripper.save(), whole.parts.all))
 
 
 @given(TYPES, STEPS)

@@ -149,7 +149,7 @@ def test_damaged_state_is_refused_or_leaves_a_source_that_works(data: st.DataObj
     spot[place[-1]] = data.draw(DAMAGE)
     fresh = WelderBench()
     try:
-        fresh.io.load(whole[0])
+        snapshots.load(fresh.io, whole[0])
         snapshots.load(fresh.welder, whole[1])
     except msgspec.ValidationError:
         fresh = WelderBench()

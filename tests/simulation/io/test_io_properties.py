@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.agenda import advance
+from understudy.ports.state import load, saved
 from understudy.simulation.io.pins import Config, Link, Relay
 from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.units import NS_PER_MS
@@ -73,10 +74,10 @@ def test_a_snapshot_in_flight_is_invisible(before: list[Any], after: list[Any]) 
         now += wait
         advance([old], now)
         do(old, step, now)
-    paper = msgspec.json.encode(old.save())
+    paper = msgspec.json.encode(saved(old))
     fresh = VirtualIO(RING)
-    fresh.load(msgspec.json.decode(paper))
-    assert msgspec.json.encode(fresh.save()) == paper
+    load(fresh, msgspec.json.decode(paper))
+    assert msgspec.json.encode(saved(fresh)) == paper
     assert run(fresh, after, now=now) == run(old, after, now=now)
 
 
@@ -88,7 +89,7 @@ def test_an_input_is_its_pulse_or_forced_level_or_owners_level(program: list[Any
         now += wait
         advance([io], now)
         do(io, step, now)
-        state = io.save()
+        state = io.state
         for pin in range(COUNT):
             wanted = state.forced.get(pin, io.is_driven(pin))
             assert io.digital_input(pin) is state.pulsed.get(pin, wanted)

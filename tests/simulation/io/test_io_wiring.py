@@ -134,7 +134,7 @@ def test_a_ring_with_delay_oscillates_in_time() -> None:
     advance([io], 42 * MS)
     assert edges(io, 0, "DO") == [(5, True), (15, False), (25, True), (35, False)]
     advance([io], 60 * NS_PER_SECOND)
-    assert len(io.save().pending) == 1, "one edge goes round for ever"
+    assert len(io.state.pending) == 1, "one edge goes round for ever"
 
 
 def test_a_ring_can_be_created_at_run_time() -> None:
@@ -149,7 +149,7 @@ def test_a_wire_holds_a_bounded_number_of_edges_and_ends_on_the_right_level() ->
     for now in range(MOST_PENDING + 501):
         io.set_digital_output(0, now % 2 == 0, now)
     io.set_digital_output(1, True, 0)
-    assert len(io.save().pending) <= MOST_PENDING + 1
+    assert len(io.state.pending) <= MOST_PENDING + 1
     advance([io], 2 * 3_600_000 * MS)
     assert io.digital().inputs == 0b11
 

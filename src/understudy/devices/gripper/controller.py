@@ -21,13 +21,13 @@ from understudy.ports import CallsPlace, Finished, Ticket
 from understudy.ports.device import (
     DeviceAction,
     DeviceEvent,
-    DevicePins,
     FingerFacts,
     Mount,
     PlotRow,
 )
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import PanelRow
+from understudy.ports.io import DevicePins
 from understudy.ports.pick_place import GripperState, GripperStatus
 from understudy.ports.state import load, saved
 from understudy.units import MM, NS_PER_MS

@@ -25,9 +25,9 @@ from understudy.devices.gripper.grasp import (
 from understudy.devices.gripper.valves import ns
 from understudy.errors import Refused
 from understudy.ports import FaultSource
-from understudy.ports.device import DevicePins, Mount
+from understudy.ports.device import Mount
 from understudy.ports.faults import Faults
-from understudy.ports.io import PinChange
+from understudy.ports.io import DevicePins, PinChange
 from understudy.ports.workpieces import WorkpieceReading
 from understudy.units import DEG, MM, NS_PER_SECOND, whole_ns
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from understudy.devices.gripper import Config
 from understudy.devices.gripper.actuator import Direction, Reading, Timing
 from understudy.errors import Refused
-from understudy.ports.io import ControlPins, PinChange
+from understudy.ports.io import DevicePins, PinChange
 from understudy.units import NS_PER_MS
 
 BOTH_SENSORS = "GRIPPER_CLOSED and GRIPPER_OPENED are on at the same time"
@@ -26,7 +26,7 @@ def ns(ms: float) -> int:
 class _Switches:
     """The two outputs of a gripper, of which at most one is on."""
 
-    def __init__(self, pins: ControlPins, first: int, second: int) -> None:
+    def __init__(self, pins: DevicePins, first: int, second: int) -> None:
         self._pins = pins
         self._both = (first, second)
 
@@ -50,7 +50,7 @@ class FingerState(Struct):
 class FingerValve:
     """`Actuator`: the 5/2 valve of two fingers, which keeps its position without current."""
 
-    def __init__(self, config: Config, pins: ControlPins) -> None:
+    def __init__(self, config: Config, pins: DevicePins) -> None:
         self.timing = Timing(
             ns(config.close_timeout_ms), ns(config.open_timeout_ms), ns(config.settle_time_ms)
         )
@@ -127,7 +127,7 @@ class VacuumValve:
     is read periodically while the ejector is on and VACUUM_OK is off.
     """
 
-    def __init__(self, config: Config, pins: ControlPins) -> None:
+    def __init__(self, config: Config, pins: DevicePins) -> None:
         self.timing = Timing(ns(config.vacuum_timeout_ms), ns(config.open_timeout_ms), 0)
         self._config = config
         self._pins = pins

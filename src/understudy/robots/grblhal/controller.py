@@ -11,6 +11,7 @@ from msgspec import Struct
 from understudy.errors import Refused
 from understudy.gcode.dialect import ZERO, Axes
 from understudy.gcode.modal import Modal
+from understudy.simulation.io.virtual_io import VirtualIO
 
 Event = Literal[
     "resumed",
@@ -260,11 +261,6 @@ PinCounts = tuple[int, int, int, int]
 """Digital inputs and outputs, analog inputs and outputs."""
 
 
-class CountedPins(Protocol):
-    @property
-    def pins(self) -> PinCounts: ...
-
-
 class GrblRobot(Protocol):
     """A robot that a grblHAL face can serve."""
 
@@ -272,4 +268,4 @@ class GrblRobot(Protocol):
     def firmware(self) -> GrblController: ...
 
     @property
-    def io(self) -> CountedPins: ...
+    def io(self) -> VirtualIO: ...

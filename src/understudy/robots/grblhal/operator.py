@@ -7,14 +7,13 @@ reports (`Ln:`) show it.
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from understudy.errors import Refused
 from understudy.gcode import Problem, parse
 from understudy.gcode.blocks import number_text
-from understudy.ports import ControllerStatus, Injectable
+from understudy.ports import ControllerStatus
 from understudy.ports.operation import (
     AxisReading,
     Condition,
@@ -24,16 +23,13 @@ from understudy.ports.operation import (
     RobotModel,
     Target,
 )
-from understudy.robots.grblhal.controller import GrblController, Notice, Override
+from understudy.robots.grblhal.controller import Notice, Override
 from understudy.robots.grblhal.language import GcodeLanguage
-from understudy.robots.grblhal.machine.machine import UNITS
+from understudy.robots.grblhal.machine.machine import UNITS, Machine
 from understudy.robots.grblhal.numbers import AXIS_LETTERS, ERRORS, OVERRIDE_RANGES, SettingNumber
-from understudy.simulation.program.run import OLDEST, LineEvents, LineFeed, ProgramRun
+from understudy.simulation.program.run import OLDEST, LineFeed, ProgramRun
 from understudy.space.pose import Pose
 from understudy.units import MINUTE
-
-if TYPE_CHECKING:
-    from understudy.robots.grblhal.machine.machine import Machine
 
 AXES_ONLY = Refused("a machine has axes, not a pose: give joints_deg (mm for X Y Z, deg for A B C)")
 NOT_NOW = Refused("the machine accepts no line now: it holds, waits or executes another line")
@@ -52,21 +48,12 @@ def condition_of(status: ControllerStatus) -> Condition:
     )
 
 
-class ControlledMachine(Injectable, Protocol):
-    """A part behind a grblHAL wire."""
-
-    @property
-    def firmware(self) -> GrblController: ...
-
-    def reset(self, now: int) -> None: ...
-
-
 class MachineActions:
     """`OperatorActions` of a machine: m and rad inside, mm and deg on its wire."""
 
     frames: tuple[Frame, ...] = ("joint",)
 
-    def __init__(self, machine: ControlledMachine) -> None:
+    def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._firmware = machine.firmware
         self._answer: int | None = None
@@ -177,7 +164,7 @@ AXES = (
 )
 
 
-def model_of(machine: ControlledMachine) -> RobotModel:
+def model_of(machine: Machine) -> RobotModel:
     """The model of the machine: three linear and three rotary axes, without a chain of links."""
 
     def overrides(now: int) -> dict[str, float]:
@@ -199,7 +186,7 @@ DROPPED = Refused("the machine has dropped the line")
 class LineSender:
     """`LineRobot`: one line at a time, the next one after its answer."""
 
-    def __init__(self, machine: "Machine") -> None:
+    def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._firmware = machine.firmware
 
@@ -221,14 +208,14 @@ class LineSender:
     def drop(self, now: int) -> None:
         """Nothing: the machine finishes the lines that it has accepted; an alarm drops them."""
 
-    def report_to(self, events: LineEvents) -> None:
+    def report_to(self, feed: LineFeed) -> None:
         def receive(notice: Notice, now: int) -> None:
             if notice.kind == "answer":
-                events.finished(OLDEST, _refusal(notice.code), now)
+                feed.finished(OLDEST, _refusal(notice.code), now)
             elif notice.kind == "void":
-                events.finished(OLDEST, DROPPED, now)
+                feed.finished(OLDEST, DROPPED, now)
             elif notice.kind == "settled":
-                events.changed(now)
+                feed.changed(now)
 
         self._firmware.listen(receive)
 
@@ -249,6 +236,6 @@ def _refusal(code: int) -> Refused | None:
     return Refused(f"error:{code} ({ERRORS.get(code, 'unknown')})", code) if code else None
 
 
-def program_run(machine: "Machine") -> ProgramRun:
+def program_run(machine: Machine) -> ProgramRun:
     feed = LineFeed(MachineActions(machine), LineSender(machine), machine.io.digital)
     return ProgramRun(feed, GcodeLanguage(machine.firmware.runner.options.wire))

@@ -5,7 +5,6 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -36,12 +35,6 @@ _LARGEST_INTEGER = 0xFFFF
 _MILLI = 1000.0
 
 
-class Values(Protocol):
-    """Settings by number."""
-
-    def __getitem__(self, number: int, /) -> float: ...
-
-
 Stored = Mapping[int, float] | Refused
 """The settings that change, or why none does."""
 
@@ -60,27 +53,27 @@ def read_value(row: SettingRow, text: str) -> float | Refused:
     return Refused(f"should be at least {row.least:g}{top}", code)
 
 
-def _stored(number: int, value: float, before: Values) -> Stored:
+def _stored(number: int, value: float, before: "Settings") -> Stored:
     """The settings that change when a setting gets this value."""
     rule = _RULES.get(number)
     return {number: value} if rule is None else rule(number, value, before)
 
 
-def _switched(number: int, value: float, before: Values) -> Stored:
+def _switched(number: int, value: float, before: "Settings") -> Stored:
     """Bit 0 switches the others off."""
     return {number: value if int(value) & 1 else 0.0}
 
 
-def _door_only(number: int, value: float, before: Values) -> Stored:
+def _door_only(number: int, value: float, before: "Settings") -> Stored:
     return {number: float(int(value) & DOOR_INPUT)}
 
 
-def _needs_homing(number: int, value: float, before: Values) -> Stored:
+def _needs_homing(number: int, value: float, before: "Settings") -> Stored:
     homes = int(before[SettingNumber.HOMING_CYCLE]) & HomingOption.ENABLED
     return {number: value} if homes or not value else NEEDS_HOMING
 
 
-def _homing(number: int, value: float, before: Values) -> Stored:
+def _homing(number: int, value: float, before: "Settings") -> Stored:
     """$676 shows one of the bits. Without homing there are no soft limits, and the firmware
     forgets all bits but one."""
     bits, actions = int(value), int(before[SettingNumber.RESET_ACTIONS])
@@ -92,32 +85,32 @@ def _homing(number: int, value: float, before: Values) -> Stored:
     return {number: float(bits), SettingNumber.RESET_ACTIONS: float(actions & ~1 | forgets), **off}
 
 
-def _reset_actions(number: int, value: float, before: Values) -> Stored:
+def _reset_actions(number: int, value: float, before: "Settings") -> Stored:
     homing = int(before[SettingNumber.HOMING_CYCLE]) & ~HomingOption.KEEPS_HOMED
     kept = 0 if int(value) & 1 else HomingOption.KEEPS_HOMED
     return {number: value, SettingNumber.HOMING_CYCLE: float(homing | kept)}
 
 
-def _homing_rate(number: int, value: float, before: Values) -> Stored:
+def _homing_rate(number: int, value: float, before: "Settings") -> Stored:
     per_axis = int(before[SettingNumber.HOMING_CYCLE]) & HomingOption.RATES_PER_AXIS
     return PER_AXIS if per_axis else {number: value}
 
 
-def _parking(number: int, value: float, before: Values) -> Stored:
+def _parking(number: int, value: float, before: "Settings") -> Stored:
     """Parking that is off after a start needs the words that switch it."""
     bits = int(value) if int(value) & 1 else 0
     return {number: float(bits | 4 if bits & 2 else bits)}
 
 
-def _rotary(number: int, value: float, before: Values) -> Stored:
+def _rotary(number: int, value: float, before: "Settings") -> Stored:
     return {number: float(int(value) | 1) if value else 0.0}
 
 
-def _milliseconds(number: int, value: float, before: Values) -> Stored:
+def _milliseconds(number: int, value: float, before: "Settings") -> Stored:
     return {number: math.trunc(single(value * _MILLI)) / _MILLI}
 
 
-_RULES: Mapping[int, Callable[[int, float, Values], Stored]] = {
+_RULES: Mapping[int, Callable[[int, float, "Settings"], Stored]] = {
     **dict.fromkeys((SettingNumber.PWM_OPTIONS, SettingNumber.HARD_LIMITS), _switched),
     **dict.fromkeys((SettingNumber.CONTROL_INVERT, SettingNumber.CONTROL_PULLUP), _door_only),
     **dict.fromkeys((SettingNumber.SOFT_LIMITS, SettingNumber.JOG_LIMITS), _needs_homing),

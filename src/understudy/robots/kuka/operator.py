@@ -5,13 +5,12 @@ The records of a program are sent a few ahead, so that lines pass into each othe
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from understudy.errors import Refused
 from understudy.gcode.blocks import Problem, number_text
-from understudy.ports import Injectable
 from understudy.ports.operation import (
     AxisReading,
     Condition,
@@ -19,7 +18,6 @@ from understudy.ports.operation import (
     Jog,
     ModelTool,
     RobotModel,
-    Supervised,
     Target,
 )
 from understudy.ports.program import Switched
@@ -31,11 +29,10 @@ from understudy.robots.kuka.records import (
     LINEAR,
     POSITION,
     TOOLS,
-    GcodeServer,
     Record,
 )
 from understudy.robots.kuka.robot import KukaGcodeServer
-from understudy.simulation.program.run import LineEvents, LineFeed, ProgramRun
+from understudy.simulation.program.run import LineFeed, ProgramRun
 from understudy.space.kinematics.teach import moved_frame
 from understudy.space.model.environment import place
 from understudy.space.pose import Pose, pose_mm_deg
@@ -44,7 +41,6 @@ from understudy.space.transform import matrix, pose
 if TYPE_CHECKING:
     from understudy.offline.walk import Event
     from understudy.robots.kuka import Config
-    from understudy.robots.kuka.robot import KukaGcodeServer
 
 LINES_ONLY = Refused("the G-code server moves the tool along lines only: give pose_mm_deg")
 STEPS_ONLY = Refused("this robot jogs in steps only: give step")
@@ -52,24 +48,12 @@ NO_AXIS = Refused("this robot homes as a whole: give no axis")
 FULL = Refused("the buffer of records is full")
 
 
-class Stoppable(Protocol):
-    """Stops, and reports why no motion is accepted."""
-
-    def stop(self, now: int) -> None: ...
-
-    def motion_refusal(self) -> Refused | None: ...
-
-
-class Server(GcodeServer, Stoppable, Supervised, Injectable, Protocol):
-    """The simulated server, with its stop and its faults."""
-
-
 class KukaActions:
     """`OperatorActions`. Speeds are in m/s; poses are of the active tool in the active base."""
 
     frames: tuple[Frame, ...] = ("base", "tool")
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: KukaGcodeServer) -> None:
         self._server = server
 
     def condition(self, now: int) -> Condition:
@@ -123,7 +107,7 @@ class KukaActions:
         return None
 
 
-def model_of(config: "Config", robot: "KukaGcodeServer") -> RobotModel:
+def model_of(config: "Config", robot: KukaGcodeServer) -> RobotModel:
     x, y, z, rx, ry, rz = config.base_mm_deg
     foot = place((x, y, z), (rx, ry, rz))
     tools = {
@@ -141,7 +125,7 @@ def model_of(config: "Config", robot: "KukaGcodeServer") -> RobotModel:
 
 
 def _program_events(
-    config: "Config", robot: "KukaGcodeServer", text: str, reading: AxisReading
+    config: "Config", robot: KukaGcodeServer, text: str, reading: AxisReading
 ) -> Iterator["Event"]:
     """Offline events of a program that begins where the robot is."""
     from understudy.robots.kuka.offline import walk_program
@@ -244,9 +228,9 @@ class RecordFeed:
         """Drops the records: after a release the server would go on with them."""
         self._server.stop(now)
 
-    def report_to(self, events: LineEvents) -> None:
+    def report_to(self, feed: LineFeed) -> None:
         def completed(record: Record, refusal: str, now: int) -> None:
-            events.finished(record.line, Refused(refusal) if refusal else None, now)
+            feed.finished(record.line, Refused(refusal) if refusal else None, now)
             if refusal:
                 self.drop(now)
 

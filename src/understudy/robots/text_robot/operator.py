@@ -11,7 +11,7 @@ from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Targe
 from understudy.ports.program import Switched
 from understudy.robots.text_robot.interface import PoseReading, PoseRobot
 from understudy.robots.text_robot.program import Move, ReadLine, read_lines
-from understudy.simulation.program.run import LineEvents, LineFeed, ProgramRun
+from understudy.simulation.program.run import LineFeed, ProgramRun
 from understudy.space.pose import Pose
 
 JOINTLESS = Refused("this robot has no joints: give pose_mm_deg")
@@ -137,8 +137,8 @@ class MoveByMove:
     def drop(self, now: int) -> None:
         """Nothing: the robot has no move but the running one."""
 
-    def report_to(self, events: LineEvents) -> None:
-        self._robot.on_finished(events.finished)
+    def report_to(self, feed: LineFeed) -> None:
+        self._robot.on_finished(feed.finished)
 
 
 def program_run(robot: Robot) -> ProgramRun:

@@ -9,7 +9,7 @@ import math
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -132,7 +132,7 @@ class VirtualIO:
         self._span = Span.of(config)
         self.di, self.do, self.ai, self.ao = banks(config)
         rest = [self._span.clamped(0.0)] * config.analog_outputs
-        self._state = State(wiring(config, self.di, self.do), rest)
+        self.state = State(wiring(config, self.di, self.do), rest)
         self._sources: dict[int, Source] = {}
         self._owned: set[int] = set()
         self._retained: set[int] = set()
@@ -141,7 +141,7 @@ class VirtualIO:
         self._unreported: deque[PinChange] = deque()
         self._depth = 0
         self._interlocks: dict[int, Interlock] = {}
-        for wire in self._state.wires:
+        for wire in self.state.wires:
             if wire.invert:
                 self._send(wire, self._level(*wire.begins), 0)
 
@@ -153,36 +153,36 @@ class VirtualIO:
         return self.di.count, self.do.count, self.ai.count, self.ao.count
 
     def digital(self) -> DigitalIO:
-        return DigitalIO(self._state.inputs, self._state.outputs)
+        return DigitalIO(self.state.inputs, self.state.outputs)
 
     def analog(self, now: int) -> AnalogIO:
         inputs = tuple(self.analog_input(channel, now) for channel in range(self.ai.count))
-        return AnalogIO(inputs, tuple(self._state.analog_outputs))
+        return AnalogIO(inputs, tuple(self.state.analog_outputs))
 
     def digital_input(self, pin: Pin) -> bool:
         """The level of an input. An unknown pin is a LookupError; setters refuse it instead."""
-        return bool(self._state.inputs >> self.di.known(pin) & 1)
+        return bool(self.state.inputs >> self.di.known(pin) & 1)
 
     def digital_output(self, pin: Pin) -> bool:
-        return bool(self._state.outputs >> self.do.known(pin) & 1)
+        return bool(self.state.outputs >> self.do.known(pin) & 1)
 
     def analog_input(self, channel: Pin, now: int) -> float:
         number = self.ai.known(channel)
-        if number in self._state.analog_forced:
-            return self._state.analog_forced[number].at(now)
+        if number in self.state.analog_forced:
+            return self.state.analog_forced[number].at(now)
         source = self._sources.get(number)
         return self._span.clamped(source(now) if source else 0.0)
 
     def analog_output(self, channel: Pin) -> float:
-        return self._state.analog_outputs[self.ao.known(channel)]
+        return self.state.analog_outputs[self.ao.known(channel)]
 
     def is_forced(self, pin: Pin) -> bool:
         number = self.di.known(pin)
-        return number in self._state.forced or number in self._state.pulsed
+        return number in self.state.forced or number in self.state.pulsed
 
     def history(self) -> tuple[PinChange, ...]:
         """The last changes, oldest first."""
-        return tuple(self._state.history)
+        return tuple(self.state.history)
 
     def on_change(self, device: Listener) -> None:
         """Calls ``device`` during every change, so that its reaction belongs to the change."""
@@ -235,7 +235,7 @@ class VirtualIO:
             return number
         if refused := self._span.refusal(value):
             return refused
-        self._state.analog_outputs[number] = value
+        self.state.analog_outputs[number] = value
         return None
 
     # ── injection ──
@@ -246,7 +246,7 @@ class VirtualIO:
         if isinstance(number, Refused):
             return number
         self._end_pulse(number)
-        self._state.forced[number] = value
+        self.state.forced[number] = value
         self._settle(number, now)
         return None
 
@@ -256,7 +256,7 @@ class VirtualIO:
         if isinstance(number, Refused):
             return number
         self._end_pulse(number)
-        self._state.forced.pop(number, None)
+        self.state.forced.pop(number, None)
         self._settle(number, now)
         return None
 
@@ -270,7 +270,7 @@ class VirtualIO:
         if isinstance(duration, Refused):
             return duration
         self._end_pulse(number)
-        self._state.pulsed[number] = value
+        self.state.pulsed[number] = value
         self._later(now + duration, "pulse_over", "DI", number, value)
         self._settle(number, now)
         return None
@@ -290,14 +290,14 @@ class VirtualIO:
         if refused := self._span.refusal(value):
             return refused
         start = self.analog_input(number, now)
-        self._state.analog_forced[number] = Ramp(value, start, now, now + duration)
+        self.state.analog_forced[number] = Ramp(value, start, now, now + duration)
         return None
 
     def release_analog_input(self, channel: Pin, now: int) -> Refused | None:
         number = self.ai.number(channel)
         if isinstance(number, Refused):
             return number
-        self._state.analog_forced.pop(number, None)
+        self.state.analog_forced.pop(number, None)
         return None
 
     # ── wiring ──
@@ -309,12 +309,12 @@ class VirtualIO:
         wire = self._wire(output, input_, delay_ms, invert)
         if isinstance(wire, Refused):
             return wire
-        others = [w for w in self._state.wires if (w.begins, w.ends) != (wire.begins, wire.ends)]
+        others = [w for w in self.state.wires if (w.begins, w.ends) != (wire.begins, wire.ends)]
         if problem := misfit(wire, others):
             return Refused(problem)
-        if len(others) < len(self._state.wires):
+        if len(others) < len(self.state.wires):
             self._drop_edges(wire.to)
-        self._state.wires = [*others, wire]
+        self.state.wires = [*others, wire]
         self._send(wire, self._level(*wire.begins), now)
         return None
 
@@ -323,15 +323,15 @@ class VirtualIO:
         number = self.do.number(output)
         if isinstance(number, Refused):
             return number
-        gone = [w for w in self._state.wires if w.begins == ("DO", number)]
-        self._state.wires = [w for w in self._state.wires if w not in gone]
+        gone = [w for w in self.state.wires if w.begins == ("DO", number)]
+        self.state.wires = [w for w in self.state.wires if w not in gone]
         for wire in gone:
             self._drop_edges(wire.to)
         return None
 
     def links(self) -> tuple[Wire, ...]:
         """The links from outputs to inputs."""
-        return tuple(w for w in self._state.wires if (w.source, w.target) == ("DO", "DI"))
+        return tuple(w for w in self.state.wires if (w.source, w.target) == ("DO", "DI"))
 
     # ── devices ──
 
@@ -344,7 +344,7 @@ class VirtualIO:
 
     def link_delay(self, pin: int) -> int | None:
         """The delay of the link onto an input, in ns."""
-        return next((w.delay for w in self._state.wires if w.ends == ("DI", pin)), None)
+        return next((w.delay for w in self.state.wires if w.ends == ("DI", pin)), None)
 
     def owner(self, pin: int) -> str:
         """What sets an input: `device`, `link`, or nothing (empty)."""
@@ -353,12 +353,12 @@ class VirtualIO:
 
     def drive(self, pin: int, value: bool, now: int) -> None:
         """Sets the owner's level of an input."""
-        self._state.driven = with_bit(self._state.driven, pin, value)
+        self.state.driven = with_bit(self.state.driven, pin, value)
         self._settle(pin, now)
 
     def is_driven(self, pin: int) -> bool:
         """The owner's level of an input, forced or not."""
-        return bool(self._state.driven >> pin & 1)
+        return bool(self.state.driven >> pin & 1)
 
     def retain(self, pin: int) -> None:
         """Lets `reset` leave this output as it is."""
@@ -371,13 +371,13 @@ class VirtualIO:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        return self._state.pending[0].due if self._state.pending else None
+        return self.state.pending[0].due if self.state.pending else None
 
     def wake(self, now: int) -> None:
-        while self._state.pending and self._state.pending[0].due <= now:
-            due = self._state.pending.pop(0)
+        while self.state.pending and self.state.pending[0].due <= now:
+            due = self.state.pending.pop(0)
             if due.what == "pulse_over":
-                self._state.pulsed.pop(due.pin, None)
+                self.state.pulsed.pop(due.pin, None)
                 self._settle(due.pin, due.due)
             else:
                 self._arrive(due.bank, due.pin, due.value, due.due)
@@ -390,7 +390,7 @@ class VirtualIO:
 
     def reset(self, now: int) -> None:
         """Releases forced inputs, ends pulses and switches outputs off, but for retained ones."""
-        state = self._state
+        state = self.state
         state.analog_forced.clear()
         for pin in sorted({*state.forced, *state.pulsed}):
             self.release_digital_input(pin, now)
@@ -420,34 +420,29 @@ class VirtualIO:
         return PinStatus(
             digital=self.digital(),
             analog=self.analog(now),
-            forced=tuple(sorted(self._state.forced.keys() | self._state.pulsed.keys())),
-            analog_forced=tuple(sorted(self._state.analog_forced)),
+            forced=tuple(sorted(self.state.forced.keys() | self.state.pulsed.keys())),
+            analog_forced=tuple(sorted(self.state.analog_forced)),
         )
 
-    def save(self) -> State:
-        return self._state
-
-    def load(self, state: Any) -> None:
-        loaded = msgspec.convert(state, State, str_keys=True)
-        if len(loaded.analog_outputs) != self.ao.count or ring(loaded.wires):
+    def restored(self) -> None:
+        if len(self.state.analog_outputs) != self.ao.count or ring(self.state.wires):
             raise msgspec.ValidationError("the snapshot has other pins")
-        loaded.pending.sort()
-        self._state = loaded
+        self.state.pending.sort()
 
     # ── inside ──
 
     def _level(self, bank: Bank, pin: int) -> bool:
-        word = self._state.inputs if bank == "DI" else self._state.outputs
+        word = self.state.inputs if bank == "DI" else self.state.outputs
         return bool(word >> pin & 1)
 
     def _settle(self, pin: int, now: int) -> None:
         """Sets an input to the pulse, else to the forced level, else to the owner's level."""
-        state = self._state
+        state = self.state
         wanted = state.forced.get(pin, self.is_driven(pin))
         self._set("DI", pin, state.pulsed.get(pin, wanted), now)
 
     def _set(self, bank: Bank, pin: int, value: bool, now: int) -> None:
-        state = self._state
+        state = self.state
         if self._level(bank, pin) == value:
             return
         if bank == "DO" and value and self.interlocked(pin):
@@ -504,24 +499,24 @@ class VirtualIO:
             self._set("DO", pin, value, now)
 
     def _later(self, due: int, what: What, bank: Bank, pin: int, value: bool) -> None:
-        pending = self._state.pending
+        pending = self.state.pending
         if len(pending) >= MOST_PENDING and what == "level":
             # Edges of one wire alternate, so its last one and this one cancel each other out.
             mine = (p for p in reversed(pending) if (p.what, p.bank, p.pin) == (what, bank, pin))
             if (last := next(mine, None)) is not None:
                 pending.remove(last)
                 return
-        insort(pending, Pending(due, self._state.count, what, bank, pin, value))
-        self._state.count += 1
+        insort(pending, Pending(due, self.state.count, what, bank, pin, value))
+        self.state.count += 1
 
     def _end_pulse(self, pin: int) -> None:
-        if self._state.pulsed.pop(pin, None) is not None:
-            keep = self._state.pending
-            self._state.pending = [p for p in keep if p.what == "level" or p.pin != pin]
+        if self.state.pulsed.pop(pin, None) is not None:
+            keep = self.state.pending
+            self.state.pending = [p for p in keep if p.what == "level" or p.pin != pin]
 
     def _drop_edges(self, pin: int) -> None:
         """Removes the pending edges of an input."""
-        keep = self._state.pending
-        self._state.pending = [
+        keep = self.state.pending
+        self.state.pending = [
             p for p in keep if p.what != "level" or (p.bank, p.pin) != ("DI", pin)
         ]

@@ -230,18 +230,6 @@ def too_large(text: str) -> Generator[None, None, Refused | None]:
 # ── a controller for a robot that takes one line after the other ──────────────────────────────────
 
 
-class LineEvents(Protocol):
-    """What a robot reports about the lines it has taken."""
-
-    def finished(self, ticket: int, outcome: Refused | None, now: int) -> None:
-        """A part of a line has ended; tickets of other requests are ignored."""
-        ...
-
-    def changed(self, now: int) -> None:
-        """The robot may take lines again."""
-        ...
-
-
 class LineRobot(Protocol):
     """A robot as programs are fed to it."""
 
@@ -265,7 +253,10 @@ class LineRobot(Protocol):
         """The program has failed: drops lines that the robot would still carry out later."""
         ...
 
-    def report_to(self, events: LineEvents) -> None: ...
+    def report_to(self, feed: "LineFeed") -> None:
+        """From now on, calls `LineFeed.finished` at the end of each line, and `LineFeed.changed`
+        when it may take lines again."""
+        ...
 
 
 class Line(Struct, frozen=True):
@@ -376,12 +367,14 @@ class LineFeed:
     # ── events of the robot ──
 
     def finished(self, ticket: int, outcome: Refused | None, now: int) -> None:
+        """A part of a line has ended; tickets of other requests are ignored."""
         if self._early is not None:
             self._early.append((ticket, outcome))
         elif self._settle(ticket, outcome):
             self.changed(now)
 
     def changed(self, now: int) -> None:
+        """The robot may take lines again."""
         self._feed(now)
         self._report(now)
 

@@ -42,8 +42,9 @@ from understudy.motion.path import Floats, Path, dwell_path
 from understudy.motion.saved import position_from
 from understudy.motion.stream import Queue, as_programmed, blocks, ending_at, slowed
 from understudy.ports.device import Process
-from understudy.ports.io import PinChange, ProgramPins
+from understudy.ports.io import PinChange
 from understudy.ports.refusals import SOFT_LIMIT
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.program.steps import (
     EXECUTED_IN_CHECK,
     ControllerOptions,
@@ -216,7 +217,7 @@ class Runner:
         self,
         options: ControllerOptions,
         *,
-        io: ProgramPins,
+        io: VirtualIO,
         queue: Queue,
         mount: Callable[[int], Mover | Refused],
         hooks: ProgramHooks,
@@ -676,14 +677,14 @@ class Runner:
 # ── what each step does ───────────────────────────────────────────────────────────────────────────
 
 
-def set_output(request: Output, io: ProgramPins, now: int) -> Refused | None:
+def set_output(request: Output, io: VirtualIO, now: int) -> Refused | None:
     """M62 … M65, M67, M68."""
     if isinstance(request, SetOutput):
         return io.set_digital_output(request.pin, request.on, now)
     return io.set_analog_output(request.pin, request.value, now)
 
 
-def input_wait_is_over(step: WaitInput, state: State, io: ProgramPins, now: int) -> bool:
+def input_wait_is_over(step: WaitInput, state: State, io: VirtualIO, now: int) -> bool:
     """M66: true when its result is in ``state``; false while it waits."""
     if step.kind == "analog":
         state.result = io.analog_input(step.pin, now)

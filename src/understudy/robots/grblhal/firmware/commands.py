@@ -1,7 +1,6 @@
 """The operator's side of a firmware: real-time commands, switches and overrides, stored data."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 from msgspec.structs import replace
@@ -419,16 +418,11 @@ class FirmwareSwitches:
         return state.spindle != "M5"
 
 
-class StartupCheck(Protocol):
-    """Runs a start-up line, stores it if it is accepted, and answers."""
-
-    def __call__(self, index: int, text: str, now: int) -> None: ...
-
-
 class FirmwareStorage:
-    """`Storage`."""
+    """`Storage`; ``check_startup`` runs a start-up line (its index and text), stores it if it is
+    accepted, and answers."""
 
-    def __init__(self, core: FirmwareCore, check_startup: StartupCheck) -> None:
+    def __init__(self, core: FirmwareCore, check_startup: Callable[[int, str, int], None]) -> None:
         self._core = core
         self._check_startup = check_startup
 
