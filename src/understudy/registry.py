@@ -91,7 +91,7 @@ EVERY_CELL = Capability(
         "workpieces": "operator.workpieces",
         "events": "operator.events",
         "history": "operator.history",
-        "modes": "operator.modes",
+        "run_modes": "operator.run_modes",
         "motion": "operator.motion",
         "pins": "operator.pins",
         "points": "operator.points",
@@ -219,7 +219,7 @@ CAPABILITIES = (
             "shapes": "detectors.shapes",
         },
         panels={"camera": "page.camera"},
-        commands={"vision_pictures": "picture_commands", "vision_detectors": "detector_commands"},
+        commands={"vision": "commands"},
         cli={
             "vision": CliRow(
                 "command_line",

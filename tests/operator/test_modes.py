@@ -11,7 +11,7 @@ from tests.operator.real_pair import alive as alive_at
 
 from understudy.app.live import Live
 from understudy.errors import ConfigError
-from understudy.operator.modes import DEAD_MAN_SECONDS
+from understudy.operator.run_modes import DEAD_MAN_SECONDS
 from understudy.wire.dial import Destination
 
 TEXT, ARM = "text_robot", "default"

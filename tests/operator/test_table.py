@@ -136,7 +136,7 @@ def test_a_glance_does_not_wait_for_an_answer_that_needs_time() -> None:
 
 
 def test_the_table_describes_itself_with_schemas(table: Commands) -> None:
-    described = {each["name"]: each for each in table.described()}
+    described = {each["name"]: each for each in table.commands()}
     assert table.call("commands", {}, "viewer") == list(described.values())
     assert list(described) == [command.name for command in table]
     jump = described["jump"]

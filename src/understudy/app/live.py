@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -19,44 +19,18 @@ from understudy.config import CellConfig, Wire, endpoint_name, read_wire
 from understudy.config.files import SHIPPED, name_of_cell
 from understudy.config.groups import grouped
 from understudy.config.outside_files import FilesFolder
-from understudy.devices.camera.commands import CameraCommands
 from understudy.errors import ConfigError, NotInstalledError, Refused, unknown
-from understudy.jobs.hand_eye.commands import HandEyeCommands
-from understudy.jobs.hand_eye.view import HandEyeView
 from understudy.operator.background import KINDS, OVER, BackgroundRuns, run_commands
-from understudy.operator.changes import Changes
-from understudy.operator.clock import ClockCommands
+from understudy.operator.cell import OperatedCell
 from understudy.operator.doors import DoorContext, Doors, Lock
 from understudy.operator.doors.control import control_face
 from understudy.operator.doors.state import state_face
-from understudy.operator.environment import EnvironmentCommands
-from understudy.operator.events import EventLog, EventSources
-from understudy.operator.history import History
-from understudy.operator.job_views import JobViews
-from understudy.operator.jobs import OperationModeCommands, PickPlaceCommands, ToolCommands
-from understudy.operator.library import LibraryCommands, ProjectFolder
-from understudy.operator.mdi import MdiCommands
-from understudy.operator.mesh_builder import MeshBuilder
-from understudy.operator.models import DeviceCommands, RobotQuery, view_of
-from understudy.operator.modes import ModeCommands
-from understudy.operator.motion import MotionCommands
-from understudy.operator.pins import PinCommands
-from understudy.operator.play import PlayCommands
-from understudy.operator.points import PointCommands, TeachCommands
-from understudy.operator.preparation import Preparation
-from understudy.operator.programs import ProgramCommands
-from understudy.operator.project import ProjectCommands
-from understudy.operator.robots import Robots
-from understudy.operator.scene import SceneQuery
-from understudy.operator.slices import Slices
-from understudy.operator.table import Command, Commands
+from understudy.operator.table import Commands
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
-from understudy.operator.workpieces import WorkpieceCommands, workpieces_in
 from understudy.ports import (
     AnyFace,
     CallsPlace,
-    Component,
     EndsRun,
     HasCallers,
     Rate,
@@ -65,16 +39,12 @@ from understudy.ports import (
 )
 from understudy.ports.access import TOKEN_VARIABLE, check_reachable, is_loopback
 from understudy.ports.device import SeesCell
-from understudy.ports.hmi import Later, RobotView
+from understudy.ports.hmi import Later
 from understudy.ports.tokens import check_token
 from understudy.registry import module_of
-from understudy.robots.mobile.commands import fleet_commands
 from understudy.simulation.cell import Cell
-from understudy.simulation.clock_state import ClockState
 from understudy.space.collision.pair_store import SelfPairs, keep
 from understudy.units import duration_ns, nanoseconds, seconds
-from understudy.vision.detector_commands import DetectorCommands
-from understudy.vision.picture_commands import VisionPictures
 from understudy.wire import descriptors
 from understudy.wire.can import device_place
 from understudy.wire.chat import ENDING
@@ -154,7 +124,7 @@ class Live:
         )
         self._cell.on_stuck = self._pump.stop_time
         self._runs = BackgroundRuns(KINDS, {"cell": self._name()})
-        self.operator = OperatorApi(
+        self.operator = OperatedCell(
             config, self._cell, self._pump, self._runs, self.files,
             facts=self._facts, quit_=self.finished.set, real=options.real,
         )  # fmt: skip
@@ -485,122 +455,3 @@ def files_folder(config: CellConfig, chosen: Path | None) -> FilesFolder:
 
 def _nothing(now: int) -> None:
     """An action that changes nothing: the pump delivers what is ready."""
-
-
-# ── the operator API ──────────────────────────────────────────────────────────────────────────────
-
-
-class Subject(Protocol):
-    """Commands about one subject."""
-
-    def commands(self) -> list[Command]: ...
-
-
-class OperatorApi:
-    """All commands and queries of a live cell; it must be made on the event loop of the cell."""
-
-    def __init__(
-        self,
-        config: CellConfig,
-        cell: Cell,
-        pump: Pump,
-        runs: BackgroundRuns,
-        files: FilesFolder,
-        *,
-        facts: Callable[[], dict[str, Any]],
-        quit_: Callable[[], None],
-        real: bool = False,
-    ) -> None:
-        self.robots = Robots(config, cell.components, pump)
-        self.log = EventLog()
-        self.events = EventSources(cell, self.robots, self.log, pump.now)
-        self.slices = Slices(runs)
-        self.history = History(self.robots, cell, pump, self.slices)
-        self.modes = ModeCommands(
-            config, self.robots, self.events, self.log,
-            allowed=real,
-            real_time=lambda: _real_time(cell.clock_state),
-            close=lambda robot, why: pump.close(_faces_of(robot, cell), why),
-            now=pump.now,
-            changed=self.history.follow_real,
-        )  # fmt: skip
-        self.changes = Changes(pump)
-        around = EnvironmentCommands(config, cell.components, pump, runs, self.changes, files)
-        clock = ClockCommands(
-            cell, pump, self.robots, self.log, facts, quit_, files, changes=self.changes,
-            preparation=Preparation(self.robots, MeshBuilder(runs), self.slices),
-        )  # fmt: skip
-        self._subjects: tuple[Subject, ...] = (
-            clock,
-            RobotQuery(self.robots, lambda: facts()["endpoints"]),
-            DeviceCommands(config, self.robots, cell.components, pump),
-            SceneQuery(config, self.robots, around.here, cell.components, runs),
-            around,
-            *self._robot_subjects(cell.components, pump, runs, files),
-            *self._program_subjects(config, clock, cell.components, runs, files),
-        )
-
-    def _robot_subjects(
-        self, components: dict[str, Component], pump: Pump, runs: BackgroundRuns, files: FilesFolder
-    ) -> tuple[Subject, ...]:
-        self._pick_place = PickPlaceCommands(self.robots, self.log, workpieces_in(components))
-        return (
-            WorkpieceCommands(components, pump),
-            CameraCommands(components, pump, runs),
-            *fleet_commands(components, self.robots, pump),
-            self.events,
-            self.history,
-            self.modes,
-            MotionCommands(self.robots, self.modes.dead_man),
-            PinCommands(self.robots),
-            PointCommands(self.robots, components),
-            TeachCommands(self.robots),
-            self._pick_place,
-            JobViews(self.robots),
-            VisionPictures(self.robots, runs),
-            OperationModeCommands(self.robots, self.log),
-            ToolCommands(self.robots),
-            HandEyeCommands(self.robots, files),
-            HandEyeView(self.robots, pump, runs),
-        )
-
-    def _program_subjects(
-        self,
-        config: CellConfig,
-        clock: ClockCommands,
-        components: dict[str, Component],
-        runs: BackgroundRuns,
-        files: FilesFolder,
-    ) -> tuple[Subject, ...]:
-        programs = ProgramCommands(config, self.robots, self.slices, runs, self.changes)
-        self.play = PlayCommands(
-            config, self.robots, start=clock.start, load=programs.load, run=programs.run,
-            pick_place=self._pick_place,
-        )  # fmt: skip
-        folder = ProjectFolder(config, files)
-        self.project = ProjectCommands(config, self.robots, components, folder, programs)
-        library = LibraryCommands(config, self.robots, folder)
-        lines, detectors = MdiCommands(self.robots), DetectorCommands(config, self.robots)
-        return (programs, self.play, library, self.project, lines, detectors)
-
-    def commands(self) -> Commands:
-        return Commands(command for subject in self._subjects for command in subject.commands())
-
-    def real_views(self) -> dict[str, RobotView]:
-        """The REAL robots, as pages draw them."""
-        return {robot.name: view_of(robot) for robot in self.robots.real()}
-
-    async def stop(self) -> None:
-        self.history.stop()
-        self.slices.stop()
-        await self.modes.stop()
-
-
-def _faces_of(robot: str, cell: Cell) -> list[str]:
-    return [endpoint for endpoint in cell.faces if endpoint.split(".")[0] == robot]
-
-
-def _real_time(clock: ClockState) -> None:
-    """Sets the rate of real time and ends a pause."""
-    clock.set_rate(1.0)
-    clock.resume()

@@ -1,7 +1,7 @@
 """Time, faults, snapshots and the engine of a live cell."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
@@ -22,6 +22,9 @@ from understudy.simulation.scenario import Scenario, declared_faults
 from understudy.units import nanoseconds, seconds
 from understudy.wire.pump import Pump
 
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
+
 LONGEST_ADVANCE_SECONDS = 86_400.0
 SNAPSHOT_ENDING = ".json"
 ENGINE = {
@@ -36,6 +39,10 @@ BUTTONS = {
     "also the counters",
     "emergency_stop": "the cell's own button: every robot stops; with `robot` that one alone",
 }
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    return cell.clock.commands()
 
 
 class Advance(Struct, frozen=True, forbid_unknown_fields=True):

@@ -36,11 +36,16 @@ from understudy.wire.pump import Pump
 
 if TYPE_CHECKING:
     from understudy.motion.path import Floats
+    from understudy.operator.cell import OperatedCell
     from understudy.space.model.shapes import CollisionObject
 
 
 MOST_OVERLAPS = 1000
 """Overlaps in one answer."""
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    return cell.environment.commands()
 
 
 class NewEnvironment(Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ last state whenever the log is queried. The log belongs to the operator and is i
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, structs
 
@@ -21,11 +21,18 @@ from understudy.simulation.collision.contact import Contact, ReportsContacts
 from understudy.simulation.scenario import Scenario
 from understudy.units import seconds
 
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
+
 KEPT = 2000
 MOST_AT_ONCE = 500
 
 CellTime = Callable[[int], int]
 """From the time of a controller to the time of the cell."""
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    return cell.events.commands()
 
 
 class Event(Struct, frozen=True):

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from math import dist, inf
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -32,6 +32,9 @@ from understudy.space.pose import pose_mm_deg
 from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds
 from understudy.wire.pump import Pump
 
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
+
 PERIOD = 50 * NS_PER_MS
 COARSE_PERIOD = NS_PER_SECOND
 NEVER = 1 << 62
@@ -45,6 +48,10 @@ AT_ONCE = 600
 """Rows that are answered at once; more of them are written in slices."""
 LONGEST_READING_SECONDS = 0.01
 """A reading that takes longer counts as this: the first one loads kernels."""
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    return cell.history.commands()
 
 
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True):

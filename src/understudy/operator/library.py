@@ -2,7 +2,7 @@
 
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -21,10 +21,17 @@ from understudy.operator.programs import Text
 from understudy.operator.robots import OfRobot, Robots
 from understudy.operator.table import Command
 
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
+
 Source = Literal["shipped", "cell", "project"]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 INDEX = "index.yaml"
 DEFAULT_ENDING = ".gcode"
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    return LibraryCommands(cell.config, cell.robots, cell.folder).commands()
 
 
 class ReadProgram(Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict, deque
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
@@ -13,8 +13,15 @@ from understudy.operator.table import Command
 from understudy.ports.program import LineState
 from understudy.units import seconds
 
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
+
 MOST_ENTRIES = 100
 Outcome = LineState | Literal["refused"]
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    return MdiCommands(cell.robots).commands()
 
 
 class Line(Struct, frozen=True, forbid_unknown_fields=True):

@@ -20,7 +20,14 @@ from understudy.units import DEG, MM
 from understudy.wire.pump import Pump
 
 if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
     from understudy.space.kinematics.chain import Chain
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    robots = RobotQuery(cell.robots, lambda: cell.facts()["endpoints"])
+    devices = DeviceCommands(cell.config, cell.robots, cell.components, cell.pump)
+    return robots.commands() + devices.commands()
 
 
 class RobotQuery:

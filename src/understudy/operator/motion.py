@@ -2,19 +2,22 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.operator.models import joints_from, units_of
-from understudy.operator.modes import DeadManSwitch
 from understudy.operator.robots import OfRobot, Robot, Robots
+from understudy.operator.run_modes import DeadManSwitch
 from understudy.operator.table import Command
 from understudy.ports.operation import Frame, Jog, Target, components_of
 from understudy.simulation.collision.contact import Contact, ReportsContacts
 from understudy.space.pose import pose_of
 from understudy.units import DEG, MM
+
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
 
 Axis = Annotated[int, Meta(ge=0, le=5)]
 Percent = Annotated[float, Meta(gt=0, le=200)]
@@ -23,6 +26,10 @@ Step = Annotated[float, Meta(gt=0, le=10_000)]
 Number = Annotated[float, Meta(ge=-1e6, le=1e6)]
 Six = tuple[Number, Number, Number, Number, Number, Number]
 Text = Annotated[str, Meta(max_length=256)]
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    return MotionCommands(cell.robots, cell.modes.dead_man).commands()
 
 
 class Home(Struct, frozen=True, forbid_unknown_fields=True):

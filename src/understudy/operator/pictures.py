@@ -3,11 +3,10 @@
 import base64
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from understudy.errors import Refused
@@ -27,9 +26,9 @@ class SharedPictures:
     def __init__(self, runs: BackgroundRuns, most: int) -> None:
         self._runs = runs
         self._most = most
-        self._under_way: dict[Struct, Later] = {}
+        self._under_way: dict[Hashable, Later] = {}
 
-    def answer(self, which: Struct, begin: Callable[[], Callable[[], Any] | Refused]) -> Any:
+    def answer(self, which: Hashable, begin: Callable[[], Callable[[], Any] | Refused]) -> Any:
         """``begin`` is called here, and what it returns in the thread."""
         if which in self._under_way:
             return self._under_way[which]
@@ -42,7 +41,7 @@ class SharedPictures:
             later.then(lambda _: self._forget(which))
         return later
 
-    def _forget(self, made: Struct) -> None:
+    def _forget(self, made: Hashable) -> None:
         del self._under_way[made]
 
 

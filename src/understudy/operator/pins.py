@@ -1,6 +1,6 @@
 """Commands for pins: levels, forced inputs, outputs, links; and for the trails of devices."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -12,10 +12,17 @@ from understudy.simulation.io.pins import LONGEST_DELAY_MS, PinNames
 from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.units import NS_PER_MS
 
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
+
 Pin = Annotated[int, Meta(ge=0, le=1000)] | Annotated[str, Meta(max_length=64)]
 Volts = Annotated[float, Meta(ge=-1000, le=1000)]
 Milliseconds = Annotated[float, Meta(ge=0, le=LONGEST_DELAY_MS)]
 SIMULATED_ONLY = "inputs of a REAL controller are what its wires say"
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    return PinCommands(cell.robots).commands()
 
 
 class Level(Struct, frozen=True, forbid_unknown_fields=True):

@@ -4,22 +4,30 @@ names."""
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from understudy.config import CellConfig
 from understudy.errors import Refused
-from understudy.operator.jobs import Cycles, PickPlaceCommands
+from understudy.operator.jobs import Jobs
 from understudy.operator.programs import LoadProgram, RunProgram
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports.hmi import Later
+from understudy.ports.jobs import Played
+
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
 
 log = logging.getLogger(__name__)
 
 
+def commands(cell: "OperatedCell") -> list[Command]:
+    return cell.play.commands()
+
+
 class PlayCommands:
     """``start`` lets time run and answers with the metrics; ``load`` and ``run`` are the commands
-    `load_program` and `run_program`; ``pick_place`` has the jobs of the robots."""
+    `load_program` and `run_program`."""
 
     def __init__(
         self,
@@ -29,14 +37,13 @@ class PlayCommands:
         start: Callable[[], dict[str, Any]],
         load: Callable[[LoadProgram], Any],
         run: Callable[[RunProgram], Any],
-        pick_place: PickPlaceCommands,
     ) -> None:
         self._config = config
         self._robots = robots
         self._start = start
         self._load = load
         self._run = run
-        self._pick_place = pick_place
+        self._jobs = Jobs(robots, Played, "a job to play")
 
     def commands(self) -> list[Command]:
         doc = (
@@ -59,7 +66,8 @@ class PlayCommands:
 
     def _play(self) -> dict[str, Any]:
         answer = self._start()
-        if any(robot.under_way() for robot in self._robots) or self._pick_place.running():
+        jobs = self._jobs.all().values()
+        if any(robot.under_way() for robot in self._robots) or any(j.is_running() for j in jobs):
             return {**answer, "started": [], "refused": {}, "under_way": True}
         ready = [robot for robot in self._robots if _has_program(robot) or self._has_job(robot)]
         refusals: Mapping[str, Refused | None] = {r.name: self._begin(r) for r in ready}
@@ -77,12 +85,14 @@ class PlayCommands:
             refused = robot.do("enable")
             if refused is not None:
                 return refused
-        name, program = robot.name, _has_program(robot)
-        answer = self._run(RunProgram(name)) if program else self._pick_place.start(Cycles(name))
+        if not _has_program(robot):
+            answer = self._jobs.act(robot.name, lambda job, now: job.play(now))
+        else:
+            answer = self._run(RunProgram(robot.name))
         return answer if isinstance(answer, Refused) else None
 
     def _has_job(self, robot: Robot) -> bool:
-        return robot.real is None and robot.name in self._pick_place.robots()
+        return robot.real is None and robot.name in self._jobs.all()
 
 
 def _log_refusal(robot: str, program: str, answer: Any) -> None:

@@ -1,7 +1,7 @@
 """Points, tool centre points and work frames, taught by moving the robot there."""
 
 import math
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -17,6 +17,9 @@ from understudy.simulation.points import LONGEST_NAME, Points
 from understudy.space.pose import pose_mm_deg, pose_of
 from understudy.units import MM
 
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
+
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 Poses = Annotated[list[Six], Meta(max_length=100)]
 Names = Annotated[list[Name], Meta(max_length=100)]
@@ -25,6 +28,11 @@ System = Literal["G54", "G55", "G56", "G57", "G58", "G59"]
 
 MOST_TURN_DEG = 0.05
 """A taught frame that is rotated by less counts as not rotated."""
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    points = PointCommands(cell.robots, cell.components)
+    return points.commands() + TeachCommands(cell.robots).commands()
 
 
 class Named(Struct, frozen=True, forbid_unknown_fields=True):

@@ -18,6 +18,9 @@ from understudy.operator.table import Command, safely
 from understudy.ports.device import NamesSwitches
 from understudy.ports.program import LONGEST_PROGRAM, ProgramControl
 
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
+
 if TYPE_CHECKING:  # imported where needed: it brings compiled code
     from understudy.offline.setup import Setup
 
@@ -26,6 +29,10 @@ WRITE_AT_ONCE = 1_000_000
 LOOK_BACK_AT_ONCE = 500
 """Lines before a start that are looked at on the event loop: some milliseconds."""
 Text = Annotated[str, Meta(max_length=LONGEST_PROGRAM)]
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    return cell.programs.commands()
 
 
 class LoadProgram(Struct, frozen=True, forbid_unknown_fields=True):

@@ -3,7 +3,7 @@
 import logging
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -33,9 +33,16 @@ from understudy.ports.hmi import Later
 from understudy.simulation.points import Point, Points
 from understudy.space.pose import pose_of
 
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
+
 log = logging.getLogger(__name__)
 
 ZERO = (0.0,) * 6
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    return cell.project.commands()
 
 
 class Folder(Struct, frozen=True, forbid_unknown_fields=True):

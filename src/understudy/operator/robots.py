@@ -177,14 +177,15 @@ class Robot:
         now = self.side.time.now()
         return next(filter(None, (job.occupied(now) for job in self._moving_jobs())), None)
 
-    def real_job(self, kind: str) -> Any:
-        """The job of the REAL robot; why it has none; None in SIMULATION."""
+    def real_job(self, kind: type) -> Any:
+        """The job of this kind of the REAL robot; why it has none; None in SIMULATION."""
         if self.real is None:
             return None
         if isinstance(self.real.jobs, Refused):
             return self.real.jobs
         others = Refused(f"{self.name} is REAL: this job runs in simulation only")
-        return self.real.jobs.get(kind, others)
+        jobs = self.real.jobs.values()
+        return next((job for job in jobs if isinstance(job, kind)), others)
 
     def side_of(self, job: Any) -> Side:
         """The side that a job moves."""

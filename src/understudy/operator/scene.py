@@ -15,14 +15,13 @@ from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.environment import HoldsObjects
-from understudy.operator.job_views import job_site
 from understudy.operator.models import chain_of, tool_of, tools_of, work_offsets_of
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.operator.workpieces import workpieces_in
 from understudy.ports import Component
 from understudy.ports.device import HasBodies, HasFingers, SceneBody
-from understudy.ports.hmi import Later
+from understudy.ports.hmi import Later, MarksScene
 from understudy.ports.operation import IDENTITY, ModelAxis, components_of
 from understudy.simulation.environment import CellEnvironment
 from understudy.space.pose import pose_of
@@ -30,9 +29,15 @@ from understudy.space.pose import pose_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from understudy.operator.cell import OperatedCell
     from understudy.space.kinematics.chain import Chain
     from understudy.space.model.robot import Geometry, Mesh, Solid
     from understudy.space.model.shapes import CollisionObject, Shape, TriangleMesh
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    around = cell.environment.here
+    return SceneQuery(cell.config, cell.robots, around, cell.components, cell.runs).commands()
 
 
 class SceneQuery:
@@ -110,6 +115,16 @@ class SceneQuery:
         ]
         return objects + [body_of(body) for device in self._drawn for body in device.bodies()]
 
+    def _marks(self, robot: Robot) -> dict[str, Any]:
+        """The view of the robot's camera and its pallets; of several cameras the first one."""
+        marks: dict[str, Any] = {"camera": None, "pallets": []}
+        for component in self._robots.components[robot.name].values():
+            if isinstance(component, MarksScene):
+                found = component.scene_marks()
+                marks["camera"] = marks["camera"] or found.get("camera")
+                marks["pallets"] += found.get("pallets", [])
+        return marks
+
     def _tool_shapes(self, robot: Robot, number: int) -> list[dict[str, Any]]:
         """The space that a tool takes, seen from the flange."""
         read = self._config.read_file
@@ -134,7 +149,7 @@ class SceneQuery:
         }
         frames = {name: _frame(offset) for name, offset in work_offsets_of(robot).items()}
         changing = {"tool": tool_of(robot), "tools": tools, "frames": frames, "held": held}
-        return {**still, **changing, **job_site(self._robots.components[robot.name], robot.name)}
+        return {**still, **changing, **self._marks(robot)}
 
     def _geometry(self, robot: Robot) -> dict[str, Any]:
         chain = chain_of(robot)

@@ -1,10 +1,11 @@
 """The table of commands and queries: name, typed parameters, role, doc."""
 
+import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -38,12 +39,6 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, Any] = {}
 
 
-class Questions(Struct, frozen=True, forbid_unknown_fields=True):
-    """Queries that a viewer may ask and that are answered at once."""
-
-    questions: Annotated[list[Question], Meta(max_length=MOST_QUESTIONS)]
-
-
 @dataclass(frozen=True, slots=True)
 class Command:
     """A command or query; ``run`` returns a value that msgspec can write, `Refused` or `Later`.
@@ -61,17 +56,86 @@ class Command:
     large: bool = False
 
 
+Given = TypeVar("Given", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What a decorator says of a method that is a command."""
+
+    role: Role
+    secret: SecretNeeded
+    large: bool
+
+
+def command(*, secret: SecretNeeded = "while REAL") -> Callable[[Given], Given]:
+    """Makes a method a command of its name; see `commands_of`."""
+    return _marked(Marks("operator", secret, large=False))
+
+
+def query(*, large: bool = False) -> Callable[[Given], Given]:
+    """Makes a method a query of its name, which viewers may ask and which changes nothing."""
+    return _marked(Marks("viewer", "never", large))
+
+
+def _marked(marks: Marks) -> Callable[[Given], Given]:
+    def mark(method: Given) -> Given:
+        method.command_marks = marks  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+def commands_of(subject: object, *names: str) -> list[Command]:
+    """The commands and queries of an object: its marked methods, in their order. Parameters and
+    defaults are those of the signature. The docstring begins with the line of the table; what
+    follows explains the parameters. ``names``: only these, if any are given."""
+    methods = [
+        getattr(subject, name)
+        for kind in reversed(type(subject).__mro__)
+        for name, member in vars(kind).items()
+        if hasattr(member, "command_marks") and (not names or name in names)
+    ]
+    return [_command_of(method) for method in methods]
+
+
+def _command_of(method: Callable[..., Any]) -> Command:
+    marks: Marks = method.command_marks  # type: ignore[attr-defined]
+    doc, _, about = inspect.cleandoc(method.__doc__ or "").partition("\n\n")
+    types = get_type_hints(method, include_extras=True)
+    fields = [
+        (name, types[name]) if each.default is each.empty else (name, types[name], each.default)
+        for name, each in inspect.signature(method).parameters.items()
+    ]
+    name = method.__name__
+    parameters = msgspec.defstruct(
+        "".join(word.capitalize() for word in name.split("_")),
+        fields,
+        frozen=True,
+        forbid_unknown_fields=True,
+        kw_only=True,
+        namespace={"__doc__": about or None},
+    )
+    names = [field[0] for field in fields]
+
+    def run(given: Any) -> Any:
+        return method(**{name: getattr(given, name) for name in names})
+
+    return Command(name, _row(doc), run, parameters, marks.role, marks.secret, marks.large)
+
+
+def _row(sentence: str) -> str:
+    """The first sentence of a docstring as a row of the table: without capital letter and stop."""
+    words = " ".join(sentence.split()).removesuffix(".")
+    return words if words[1:2].isupper() else words[:1].lower() + words[1:]
+
+
 class Commands:
     """`CommandTable`: finds a command, checks role and parameters, runs it."""
 
     def __init__(self, commands: Iterable[Command]) -> None:
-        own = (
-            Command(
-                "commands", "this table", lambda _: self.described(), role="viewer", large=True
-            ),
-            Command("glance", "several queries at one moment", self._look, Questions, "viewer"),
-        )
-        self._commands = {command.name: command for command in (*commands, *own)}
+        rows = (*commands, *commands_of(self))
+        self._commands = {command.name: command for command in rows}
 
     def __iter__(self) -> Iterator[Command]:
         return iter(self._commands.values())
@@ -83,8 +147,9 @@ class Commands:
             return False
         return command.secret == "always" or (real and command.secret == "while REAL")
 
-    def described(self) -> list[dict[str, Any]]:
-        """The table as plain values; parameters as JSON schemas."""
+    @query(large=True)
+    def commands(self) -> list[dict[str, Any]]:
+        """This table."""
         return [
             {
                 "name": command.name,
@@ -110,9 +175,15 @@ class Commands:
         result = safely(command.run, f"command {name}")(checked)
         return result.mapped(_with_code) if isinstance(result, Later) else _with_code(result)
 
-    def _look(self, given: Questions) -> list[Any]:
-        """The answers in order; None where a query is refused, needs time or has a large answer."""
-        return [self._glance(question) for question in given.questions]
+    @query()
+    def glance(
+        self, questions: Annotated[list[Question], Meta(max_length=MOST_QUESTIONS)]
+    ) -> list[Any]:
+        """Several queries at one moment.
+
+        The answers in order; null where a query is refused, needs time or has a large answer.
+        """
+        return [self._glance(question) for question in questions]
 
     def _glance(self, question: Question) -> Any:
         command = self._commands.get(question.command)

@@ -9,8 +9,10 @@ from understudy.operator.workpieces import workpieces_in
 from understudy.ports import Component
 from understudy.ports.device import HasFingers
 from understudy.ports.hmi import (
+    NO_FLEET,
     CellView,
     FleetFrame,
+    HasSeenTogether,
     Known,
     RobotView,
     Touching,
@@ -18,7 +20,6 @@ from understudy.ports.hmi import (
     Viewed,
 )
 from understudy.ports.program import ProgramReadings
-from understudy.robots.mobile.commands import NO_FLEET, fleet_in
 from understudy.simulation.clock_state import ClockState
 from understudy.units import seconds
 from understudy.wire.pump import Pump
@@ -37,7 +38,8 @@ class CellWatch:
         self._pump = pump
         self._clock_state = clock_state
         self._real = real
-        self._fleet = fleet_in(components)
+        shown = (c.fleet_view for c in components.values() if isinstance(c, HasSeenTogether))
+        self._fleet = next(shown, None)
         together = set() if self._fleet is None else set(self._fleet.names())
         self._robots = {
             name: component

@@ -15,9 +15,14 @@ from understudy.units import MM
 from understudy.wire.pump import Pump
 
 if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
     from understudy.simulation.workpieces.workpieces import Workpieces
 
 NO_PARTS = Refused("this cell has no parts: add the line `parts: []` to its cell file")
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    return WorkpieceCommands(cell.components, cell.pump).commands()
 
 
 class Named(Struct, frozen=True, forbid_unknown_fields=True):

@@ -230,6 +230,43 @@ class FleetFrame(Struct, frozen=True):
     flags: bytes
 
 
+class SeenTogether(Protocol):
+    """Robots, perhaps thousands, that doors and pages read together."""
+
+    def names(self) -> Sequence[str]: ...
+
+    def views(self) -> Mapping[str, RobotView]: ...
+
+    def columns(self) -> Any:
+        """A named tuple with an array for each column of `FleetFrame`."""
+        ...
+
+    def floor_version(self) -> int: ...
+
+    def link(self) -> Any:
+        """`connected` and `waiting`, as in `FleetFrame`."""
+        ...
+
+
+@runtime_checkable
+class HasSeenTogether(Protocol):
+    """The component of a cell that shows such robots."""
+
+    @property
+    def fleet_view(self) -> SeenTogether: ...
+
+
+@runtime_checkable
+class MarksScene(Protocol):
+    """A component that the scene draws at its robot: the view of a camera (`camera`), the places of
+    pallets (`pallets`)."""
+
+    def scene_marks(self) -> dict[str, Any]: ...
+
+
+NO_FLEET = Refused("this cell has no mobile robots")
+
+
 class Watch(Protocol):
     """Views of the cell for the doors, at the present time of the clock."""
 

@@ -104,6 +104,15 @@ ChangeStep = Literal[
     "FAILED",
 ]
 """SETTLED: no changeover is under way."""
+CHANGEOVER_STEPS: tuple[ChangeStep, ...] = (
+    "STOP_WELD",
+    "PARK_TORCH",
+    "TOOL_CHANGE",
+    "CONFIRM_TOOL",
+    "UPDATE_TLO",
+    "CALIBRATE_TOOL",
+)
+"""The steps in their order."""
 
 
 class ModeStatus(Struct, frozen=True):

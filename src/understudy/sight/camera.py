@@ -1,6 +1,7 @@
 """A camera: its lens, and where it is, on the flange of a robot or in the cell."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,17 @@ class CameraModel:
     def place(self, flange: Array) -> Array:
         """The camera in the cell."""
         return np.asarray(flange @ self.at) if self.on_flange else self.at
+
+    def scene_view(self) -> dict[str, Any]:
+        """The place of the camera, and the corners of its picture at z = 1, as the scene draws
+        them."""
+        right, bottom = self.lens.width - 0.5, self.lens.height - 0.5
+        corners = np.array([[-0.5, -0.5], [right, -0.5], [right, bottom], [-0.5, bottom]])
+        return {
+            "on_flange": self.on_flange,
+            "at": self.at.reshape(-1).tolist(),
+            "corners": self.lens.rays(corners).tolist(),
+        }
 
     def bbox(self, corners: Array) -> tuple[int, int, int, int]:
         """x, y, width and height of the part of the picture that these corners span."""

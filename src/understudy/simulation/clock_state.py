@@ -44,6 +44,11 @@ class ClockState:
             self.scale = self.rate or self.scale
         self._changed()
 
+    def run_in_real_time(self) -> None:
+        """Sets the rate of real time and ends a pause."""
+        self.set_rate(1.0)
+        self.resume()
+
     def set_scale(self, scale: float) -> Refused | None:
         """Like `set_rate`, but a cell in lock-step or at rate 0 stays so and keeps the scale for
         later."""

@@ -281,6 +281,9 @@ class ProcessVision:
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         return refuse_injection(fault)
 
+    def scene_marks(self) -> dict[str, Any]:
+        return {"camera": self.model.scene_view()}
+
     def status(self, now: int) -> Status:
         state = self.state
         return Status(

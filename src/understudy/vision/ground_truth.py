@@ -125,6 +125,9 @@ class GroundTruthVision:
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         return refuse_injection(fault)
 
+    def scene_marks(self) -> dict[str, Any]:
+        return {"camera": self.model.scene_view()}
+
     def status(self, now: int) -> Status:
         return Status(self.state.frames, self.busy())
 

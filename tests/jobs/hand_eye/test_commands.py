@@ -11,9 +11,11 @@ from tests.sight.test_calibrator import exact_calibrator
 
 from understudy.app.stand_in import StandIn
 from understudy.config.outside_files import FilesFolder
-from understudy.jobs.hand_eye.commands import HandEyeCommands
+from understudy.jobs.hand_eye.commands import HandEyeCommands, without_picture
+from understudy.jobs.hand_eye.job import HandEyeJob
 from understudy.jobs.hand_eye.state import Checked, Saved, SavedPose
-from understudy.jobs.hand_eye.view import without_picture
+from understudy.operator.jobs import Jobs
+from understudy.operator.table import commands_of
 from understudy.ports import state as snapshots
 from understudy.ports.hmi import FILE_EXISTS
 from understudy.space.matrix_rows import rows_mm
@@ -70,9 +72,9 @@ def test_a_run_needs_the_drives_and_the_process(bench: Bench) -> None:
 
 
 def test_the_file_is_written_in_the_folder_of_the_run(bench: Bench, tmp_path: Any) -> None:
+    jobs = Jobs(bench.live.operator.robots, HandEyeJob, "hand_eye")
     commands = {
-        each.name: each
-        for each in HandEyeCommands(bench.live.operator.robots, FilesFolder(tmp_path)).commands()
+        each.name: each for each in commands_of(HandEyeCommands(jobs, FilesFolder(tmp_path)))
     }
     save = commands["hand_eye_save"]
     assert "hand_eye_compute" in save.run(save.parameters()).reason

@@ -10,7 +10,7 @@ from tests.jobs.pick_place.pick_cell import TEXT, written
 
 from understudy.jobs.modes.table import STEPS
 from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS
-from understudy.vision.picture_commands import MISSES_KEPT
+from understudy.vision.commands import MISSES_KEPT
 
 
 @pytest.fixture

@@ -1,59 +1,58 @@
 """The query `camera_picture`: what the camera of a robot sees now, as a small picture."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from understudy.errors import Refused, unknown
-from understudy.operator.background import BackgroundRuns
 from understudy.operator.pictures import LARGEST_WIDTH, SharedPictures, picture_answer
-from understudy.operator.table import Command
-from understudy.ports import Component
+from understudy.operator.table import Command, commands_of, query
 from understudy.ports.device import ShowsPicture
-from understudy.wire.pump import Pump
+
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
 
 USUAL_WIDTH = 480
 
 
-class WhichPicture(Struct, frozen=True, forbid_unknown_fields=True):
-    """`robot`: may be left out if one robot has a camera."""
-
-    robot: str = ""
-    depth: bool = False
-    width: Annotated[int, Meta(ge=16, le=LARGEST_WIDTH)] = USUAL_WIDTH
+def commands(cell: "OperatedCell") -> list[Command]:
+    cameras = {
+        name.partition(".")[0]: component
+        for name, component in cell.components.items()
+        if isinstance(component, ShowsPicture)
+    }
+    return commands_of(CameraCommands(cell, cameras)) if cameras else []
 
 
 class CameraCommands:
-    """Pictures of the cameras of a cell."""
+    """Pictures of the cameras of a cell, by robot."""
 
-    def __init__(self, parts: Mapping[str, Component], pump: Pump, runs: BackgroundRuns) -> None:
-        self._cameras = {
-            name.partition(".")[0]: part
-            for name, part in parts.items()
-            if isinstance(part, ShowsPicture)
-        }
-        self._pump = pump
-        self._shared = SharedPictures(runs, 2 * len(self._cameras))
+    def __init__(self, cell: "OperatedCell", cameras: Mapping[str, ShowsPicture]) -> None:
+        self._cameras = cameras
+        self._pump = cell.pump
+        self._shared = SharedPictures(cell.runs, 2 * len(cameras))
 
-    def commands(self) -> list[Command]:
-        if not self._cameras:
-            return []
-        doc = "what the camera of a robot sees now; depth: its depth image"
-        return [
-            Command("camera_picture", doc, self._picture, WhichPicture, role="viewer", large=True)
-        ]
+    @query(large=True)
+    def camera_picture(
+        self,
+        robot: str = "",
+        depth: bool = False,
+        width: Annotated[int, Meta(ge=16, le=LARGEST_WIDTH)] = USUAL_WIDTH,
+    ) -> Any:
+        """What the camera of a robot sees now; depth: its depth image.
 
-    def _picture(self, given: WhichPicture) -> Any:
-        robot = given.robot or (next(iter(self._cameras)) if len(self._cameras) == 1 else "")
-        if robot not in self._cameras:
-            return Refused(str(unknown("robot with a camera", robot, self._cameras)))
+        `robot`: may be left out if one robot has a camera.
+        """
+        name = robot or (next(iter(self._cameras)) if len(self._cameras) == 1 else "")
+        if name not in self._cameras:
+            return Refused(str(unknown("robot with a camera", name, self._cameras)))
 
         def begin() -> Callable[[], Any] | Refused:
             now = self._pump.now()
-            make = self._cameras[robot].preview(now, given.width, depth=given.depth)
+            make = self._cameras[name].preview(now, width, depth=depth)
             if isinstance(make, Refused):
                 return make
-            return lambda: picture_answer(robot, now, make)
+            return lambda: picture_answer(name, now, make)
 
-        return self._shared.answer(given, begin)
+        return self._shared.answer((name, depth, width), begin)

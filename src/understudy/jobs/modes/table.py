@@ -6,16 +6,9 @@ failed changeover waits for `retry` or `abort`, and no step moves the robot unti
 
 from collections.abc import Mapping
 
-from understudy.ports.modes import ChangeStep
+from understudy.ports.modes import CHANGEOVER_STEPS, ChangeStep
 
-STEPS: tuple[ChangeStep, ...] = (
-    "STOP_WELD",
-    "PARK_TORCH",
-    "TOOL_CHANGE",
-    "CONFIRM_TOOL",
-    "UPDATE_TLO",
-    "CALIBRATE_TOOL",
-)
+STEPS = CHANGEOVER_STEPS
 
 TRANSITIONS: Mapping[tuple[ChangeStep, str], ChangeStep] = {
     ("SETTLED", "request"): "STOP_WELD",

@@ -24,6 +24,12 @@ Cells = NDArray[np.int64]
 """(cells, 2): row and column."""
 
 
+MOST_PLACES = 2000
+"""Places of a pallet that the scene draws."""
+HALF_PLACE = 0.4
+"""Half the side of a drawn place, of the pitch of the pallet."""
+
+
 def row_by_row(rows: int, columns: int) -> Cells:
     return np.stack(np.divmod(np.arange(rows * columns), columns), axis=1)
 
@@ -380,6 +386,20 @@ class PalletPattern:
         return Refused(f"there is no cell {index} on the pallet; allowed: 0…{last}")
 
     # ── part ──
+
+    def scene_marks(self) -> dict[str, Any]:
+        """The tool points of the places in their order, and half a place along columns and rows."""
+        layout = self.layout
+        pitches = (layout.config.pitch_x, layout.config.pitch_y)
+        places = {
+            "places": layout.points[:MOST_PLACES].round(5).tolist(),
+            "half": [
+                (layout.axes[:, n] * (pitch * MM * HALF_PLACE)).tolist()
+                for n, pitch in enumerate(pitches)
+            ],
+            "depalletise": layout.config.depalletise,
+        }
+        return {"pallets": [places]}
 
     def status(self, now: int) -> PalletStatus:
         return PalletStatus(

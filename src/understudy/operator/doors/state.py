@@ -23,9 +23,8 @@ from msgspec import Struct
 from understudy.errors import UNREADABLE, Refused
 from understudy.operator.doors import OPEN, Admission, Door, DoorSession, Lock
 from understudy.ports import HANG_UP
-from understudy.ports.hmi import NOT_A_REQUEST, Known, Watch, WatchesFleet
+from understudy.ports.hmi import NO_FLEET, NOT_A_REQUEST, Known, Watch, WatchesFleet
 from understudy.protocol.sessions import Outbox
-from understudy.robots.mobile.commands import NO_FLEET
 
 LENGTH = struct.Struct(">I")
 LONGEST_REQUEST = 64 * 1024

@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -32,12 +32,19 @@ from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
 from understudy.wire.zmq_request import QuestionWire
 
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
+
 log = logging.getLogger(__name__)
 
 PROBE_SECONDS = 1.0
 """Time in which a REAL robot must accept a connection for `controller: auto`."""
 DEAD_MAN_SECONDS = 0.3
 """Dead-man timeout: a jog of a REAL robot without a heartbeat for this long is stopped."""
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    return cell.modes.commands()
 
 
 class SetMode(Struct, frozen=True, forbid_unknown_fields=True):
