@@ -25,7 +25,7 @@ from typing import Any
 import h11
 import nicegui
 import uvicorn
-from fastapi import FastAPI, Request, WebSocket
+from fastapi import FastAPI, Request
 from jinja2 import BaseLoader, Environment
 from jinja2.loaders import FileSystemLoader
 from nicegui import Client, core, ui
@@ -97,7 +97,7 @@ def build(
     app.mount("/api", rest(link, table))
 
     for name, feed in feeds.items():
-        app.websocket(f"/ws/{name}")(_socket_of(feed))
+        app.websocket(f"/ws/{name}")(feed.serve)
 
     nicegui_app.on_startup(ready)
     _add_pages(app, link, {row["name"] for row in table})
@@ -111,13 +111,6 @@ def build(
         tailwind=False,  # a compiler in the browser; frame.css has the little that pages need
     )
     return Guard(app, access)
-
-
-def _socket_of(feed: StateFeed) -> Callable[[WebSocket], Awaitable[None]]:
-    async def serve(websocket: WebSocket) -> None:
-        await feed.serve(websocket)
-
-    return serve
 
 
 class PageFiles(StaticFiles):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from json import dumps
 from typing import Any, TypeVar
 
-from nicegui import ui
+from nicegui import background_tasks, ui
 
 from understudy.hmi.access import Role
 from understudy.hmi.frame.cell_state import Caller, CellState
@@ -64,8 +64,21 @@ class Browser:
             self.notify_refusal(refusal.message)
             return None
 
+    def ask(self, query: str, show: Callable[[Any], object]) -> None:
+        """Asks a query about the chosen robot in the background; calls ``show`` with the answer,
+        unless it is refused or the user has chosen another robot meanwhile."""
+        robot, client = self.robot, ui.context.client
+
+        async def request() -> None:
+            with client:
+                answer = await self.query(query, {"robot": robot})
+                if answer is not None and robot == self.robot:
+                    show(answer)
+
+        background_tasks.create(request())
+
     async def command(self, command: str, parameters: dict[str, Any] | None = None) -> Any:
-        """The same for a command that changes something; the cell state is refreshed at once."""
+        """As `query`, for a command that changes something; the cell state is refreshed at once."""
         answer = await self.query(command, parameters)
         self.cell.refresh_soon()
         return answer

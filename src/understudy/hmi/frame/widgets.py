@@ -90,10 +90,7 @@ def operator_only(browser: Browser, element: ui.element, *, on_real: bool = True
 
 
 def keep_filled(
-    browser: Browser,
-    place: ui.element,
-    facts: Callable[[], Any],
-    fill: Callable[[Any], object],
+    browser: Browser, place: ui.element, facts: Callable[[], Any], fill: Callable[[Any], object]
 ) -> None:
     """Fills an element by ``fill(facts())`` now, and anew when these facts have changed."""
 
@@ -188,11 +185,7 @@ def confirm(
 
 
 async def clear(
-    browser: Browser,
-    commands: Sequence[str],
-    robot: str = "",
-    *,
-    hint: str = "frame.reset_tasks",
+    browser: Browser, commands: Sequence[str], robot: str = "", *, hint: str = "frame.reset_tasks"
 ) -> None:
     """Sends commands that clear alarms, to one robot if it is named. Tasks of a stopped robot begin
     with its reset: the user is asked first. ``hint``: key of the words on their count."""

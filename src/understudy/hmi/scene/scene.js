@@ -2,7 +2,7 @@
 // it through `window.understudy`.
 
 import { THREE } from "../three/index.js";
-import { answered, expose, filled, persist, whenReady } from "../frame/api.js";
+import { answered, expose, filled, orRefused, persist, run, whenReady } from "../frame/api.js";
 import { html } from "../frame/elements.js";
 import { feed, interpolate, interpolatePose } from "../frame/feed.js";
 import { Arc, boundary, cloud, preview, weldTrail } from "./marks.js";
@@ -28,6 +28,7 @@ const LAYER_OPTIONS = {
 
 const RETRY_MS = 1000;
 const FIGURES_MS = 100;
+const REACH_RESOLUTION_MM = 100;
 const same = (one, other) => one.robot === other.robot && one.link === other.link && one.object === other.object;
 const fixed = ({ held, tool, tools, frames, ...rest }) => rest; // facts of a robot that never change
 
@@ -363,7 +364,7 @@ class Scene {
   layer(name, on = !this.layers[name]) {
     this.layers[name] = this.userLayers[name] = on;
     this.applyLayers();
-    if (name === "reach" && on && !this.marks.get(this.chosen)?.cloud) window.emitEvent("reach_requested");
+    if (name === "reach" && on && !this.marks.get(this.chosen)?.cloud) this.reach(this.chosen);
   }
 
   clear(name) {
@@ -399,12 +400,17 @@ class Scene {
     this.viewport.changed = true;
   }
 
-  // Fetches the result of a reach run: x, y, z in mm from the base, and the number of orientations.
-  async reach(robot, run) {
-    const answer = await answered("run_result", { id: run });
+  // Computes where a robot reaches, as a background run of the cell, and draws its result: x, y, z in
+  // mm from the base, and the number of orientations.
+  async reach(robot) {
+    const { computing } = document.querySelector("[data-mark=reach-legend]").dataset;
+    const note = Quasar.Notify.create({ message: computing, spinner: true, timeout: 0, position: "bottom", group: false });
+    const progress = (now) => void note({ message: `${computing} ${Math.round(100 * now.progress)}%` });
+    const result = await orRefused(() => run("reach", { robot, resolution_mm: REACH_RESOLUTION_MM }, progress));
+    note();
     const marks = this.marks.get(robot);
-    if (!answer || !marks) return;
-    const { points_mm: points, orientations_tried: tried } = answer.result;
+    if (!result || !marks) return;
+    const { points_mm: points, orientations_tried: tried } = result;
     if (marks.cloud) dispose(marks.cloud);
     const positions = points.map(([x, y, z]) => [x / 1000, y / 1000, z / 1000]);
     marks.cloud = cloud(positions, points.map((point) => point[3] / tried));
@@ -451,7 +457,7 @@ class Scene {
   }
 }
 
-const CALLS = ["load", "choose", "view", "layer", "clear", "preview", "reach", "showPreview", "pin", "places"];
+const CALLS = ["load", "choose", "view", "layer", "clear", "preview", "showPreview", "pin", "places"];
 const ready = expose("understudy", CALLS, { report: () => ({ ready: false }) });
 let scene = null; // built on the first page that shows it
 whenReady("#scene", (element) => {

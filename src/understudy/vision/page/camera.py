@@ -86,16 +86,14 @@ def _setting(browser: Browser, name: str) -> None:
 def detectors(browser: Browser) -> None:
     """The detectors of the chosen robot, loaded again when they are changed, by any browser. What
     the user has written and not applied stays."""
-    with ui.element("div") as holder:
-        place = ui.element("div").classes("u-detectors").props("data-mark=detectors")
+    place = ui.element("div").classes("u-detectors").props("data-mark=detectors")
     shown: list[Any] = [None]
     forms: dict[str, Forms] = {}
 
-    async def load() -> None:
-        robot = browser.robot
-        found = await browser.query("vision_detectors", {"robot": robot})
-        if found is None or place.is_deleted:
+    def show(found: Mapping[str, Any]) -> None:
+        if place.is_deleted:
             return
+        robot = browser.robot
         edits = forms[robot].edits() if robot in forms else {}
         forms.clear()
         place.clear()
@@ -108,12 +106,11 @@ def detectors(browser: Browser) -> None:
     @browser.on_update
     def update() -> None:
         vision = browser.part("vision")
-        holder.set_visibility(bool(vision))
+        place.set_visibility(bool(vision))
         state = (browser.robot, vision.get("detectors_set"))
         if vision and shown[0] != state:
             shown[0] = state
-            with holder:
-                ui.timer(0.0, load, once=True)
+            browser.ask("vision_detectors", show)
 
 
 def _show_fixed(browser: Browser, found: Mapping[str, Any]) -> None:

@@ -101,45 +101,42 @@ def _output(browser: Browser, number: int) -> None:
         ui.element("span").classes("u-lamp")
         ui.label(name).classes("u-pin-name")
 
-    def update() -> None:
-        set_class(row, bool(_pin(browser, "digital_outputs", number)["value"]))
-
-    browser.on_update(update, element=row)
+        @browser.on_update
+        def update() -> None:
+            set_class(row, bool(_pin(browser, "digital_outputs", number)["value"]))
 
 
 def _analog_input(browser: Browser, number: int, name: str) -> None:
     async def force(value: float | None) -> None:
         await browser.robot_command("set_analog_input", {"pin": number, "value": value})
 
-    with ui.element("div").classes("u-analog").props(f'data-pin="AI{number}"') as row:
+    with ui.element("div").classes("u-analog").props(f'data-pin="AI{number}"'):
         ui.label(name).classes("u-pin-name")
         volts = ui.label().classes("u-figure")
         slider = Slider(browser, (LOWEST_VOLTS, HIGHEST_VOLTS), 0.1, force)
         release = button("F", kind="u-forced", hint=browser.texts("io.release"))
+        release.on_click(lambda: force(None))
 
-    def update() -> None:
-        pin = _pin(browser, "analog_inputs", number)
-        volts.set_text(f"{fixed(pin['value'], 2)} V")
-        slider.show(round(pin["value"], 1))
-        release.set_visibility(bool(pin["forced"]))
-
-    release.on_click(lambda: force(None))
-    browser.on_update(update, element=row)
+        @browser.on_update
+        def update() -> None:
+            pin = _pin(browser, "analog_inputs", number)
+            volts.set_text(f"{fixed(pin['value'], 2)} V")
+            slider.show(round(pin["value"], 1))
+            release.set_visibility(bool(pin["forced"]))
 
 
 def _analog_output(browser: Browser, number: int, name: str) -> None:
-    with ui.element("div").classes("u-analog").props(f'data-pin="AO{number}"') as row:
+    with ui.element("div").classes("u-analog").props(f'data-pin="AO{number}"'):
         ui.label(name).classes("u-pin-name")
         volts = ui.label().classes("u-figure")
         level = ui.linear_progress(show_value=False).classes("u-level")
         level.props("color=blue-grey-2 track-color=blue-grey-9")
 
-    def update() -> None:
-        value = _pin(browser, "analog_outputs", number)["value"]
-        volts.set_text(f"{fixed(value, 2)} V")
-        level.set_value(round((value - LOWEST_VOLTS) / (HIGHEST_VOLTS - LOWEST_VOLTS), 3))
-
-    browser.on_update(update, element=row)
+        @browser.on_update
+        def update() -> None:
+            value = _pin(browser, "analog_outputs", number)["value"]
+            volts.set_text(f"{fixed(value, 2)} V")
+            level.set_value(round((value - LOWEST_VOLTS) / (HIGHEST_VOLTS - LOWEST_VOLTS), 3))
 
 
 def _pins(browser: Browser, side: str) -> Sequence[PinRow]:

@@ -1,6 +1,5 @@
 """The cell page: the scene with its layers, and beside it time, pins, devices, faults, set-up."""
 
-import asyncio
 import json
 import math
 from collections.abc import Mapping
@@ -33,19 +32,8 @@ from understudy.hmi.pages.cell.devices import (
 )
 from understudy.hmi.scene.scene import SCRIPT, layer_button, scene, view_buttons
 
-LAYERS = (
-    "environment",
-    "ghost",
-    "preview",
-    "trail",
-    "volumes",
-    "workspace",
-    "reach",
-    "frames",
-)
+LAYERS = ("environment", "ghost", "preview", "trail", "volumes", "workspace", "reach", "frames")
 CLEAR_KEYS = {"trail": "c", "preview": "v", "contacts": "x"}
-REACH_RESOLUTION_MM = 100.0
-REACH_POLL_SECONDS = 0.3
 SLOWEST, FASTEST = 0.1, 10.0
 EXPONENT_STEP = 0.05
 """Step of the slider, in units of log10 of the time scale."""
@@ -93,7 +81,6 @@ def _layers(browser: Browser) -> None:
             switch = layer_button(browser, layer)
             if layer == "reach":
                 operator_only(browser, switch)
-                browser.on_event("reach_requested", lambda _: _compute_reach(browser))
         ui.label(browser.texts("clear.title")).classes("u-caption")
         for mark, key in CLEAR_KEYS.items():
             script = f"understudy.clear({mark!r})"
@@ -112,7 +99,9 @@ def _layers(browser: Browser) -> None:
 def _reach_legend(browser: Browser) -> None:
     """Colours of the reach layer; scene.js shows it with the layer."""
     texts = browser.texts
-    with ui.element("div").classes("u-legend").props("data-mark=reach-legend hidden"):
+    legend = ui.element("div").classes("u-legend").props("data-mark=reach-legend hidden")
+    legend.props["data-computing"] = texts("reach.computing")
+    with legend:
         ui.label(texts("reach.legend"))
         ui.element("div").classes("u-legend-bar")
         with ui.element("div").classes("u-legend-ends"):
@@ -126,45 +115,10 @@ def _draw_preview(browser: Browser) -> None:
 
     @browser.on_update
     def update() -> None:
-        program = browser.cell.status.get("parts", {}).get(f"{browser.robot}.program", {})
-        checksum = program.get("checksum", 0)
+        checksum = browser.part("program").get("checksum", 0)
         if drawn.get(browser.robot, 0) != checksum:
             drawn[browser.robot] = checksum
             browser.call_script("understudy.preview", browser.robot)
-
-
-# ── reach ──
-
-
-async def _compute_reach(browser: Browser) -> None:
-    """Starts a background run, waits for it, and has the scene fetch its result."""
-    robot = browser.robot
-    parameters = {"robot": robot, "resolution_mm": REACH_RESOLUTION_MM}
-    run = await browser.command("start_run", {"kind": "reach", "parameters": parameters})
-    if run is None:
-        return
-    notice = ui.notification(browser.texts("reach.computing"), spinner=True, timeout=None)
-    try:
-        ended = await _ended_run(browser, run["id"], notice)
-    finally:
-        notice.dismiss()
-    if ended["state"] == "done":
-        browser.call_script("understudy.reach", robot, ended["id"])
-    else:
-        browser.notify_refusal(ended["error"] or ended["state"])
-
-
-async def _ended_run(browser: Browser, number: int, notice: ui.notification) -> Any:
-    """The run, once it is neither waiting nor running; ``notice`` shows its progress."""
-    while True:
-        runs = await browser.query("runs")
-        run = next((each for each in runs or () if each["id"] == number), None)
-        if run is None:
-            return {"id": number, "state": "failed", "error": browser.texts("reach.lost")}
-        if run["state"] not in ("waiting", "running"):
-            return run
-        notice.message = f"{browser.texts('reach.computing')} {run['progress']:.0%}"
-        await asyncio.sleep(REACH_POLL_SECONDS)
 
 
 # ── time ──

@@ -7,13 +7,7 @@ from nicegui import ui
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import Alarm
-from understudy.hmi.frame.widgets import (
-    button,
-    clear,
-    keep_filled,
-    operator_only,
-    page_element,
-)
+from understudy.hmi.frame.widgets import button, clear, keep_filled, operator_only, page_element
 from understudy.hmi.page import Page
 from understudy.hmi.texts import Texts
 

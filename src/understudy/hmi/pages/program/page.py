@@ -5,17 +5,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nicegui import background_tasks, ui
+from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from understudy.hmi.frame.browser import Browser
-from understudy.hmi.frame.widgets import (
-    button,
-    operator_only,
-    page_element,
-    set_class,
-    tab_panels,
-)
+from understudy.hmi.frame.widgets import button, operator_only, page_element, set_class, tab_panels
 from understudy.hmi.page import Page
 from understudy.hmi.pages.program.jog import JogPanel, overrides
 from understudy.hmi.pages.program.points import PointPanel, Points, teach_panel
@@ -157,7 +151,6 @@ class MdiPanel:
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
-        self._page = ui.context.client
         self._entries: list[Mapping[str, Any]] = []
         self._asked = False
         self._back = 0
@@ -189,13 +182,7 @@ class MdiPanel:
         running = bool(self._entries) and self._entries[-1]["state"] == "running"
         if self._browser.facts and (running or not self._asked):
             self._asked = True
-            background_tasks.create(self._request(self._browser.robot))
-
-    async def _request(self, robot: str) -> None:
-        with self._page:
-            answer = await self._browser.query("mdi_history", {"robot": robot})
-            if answer is not None and robot == self._browser.robot:
-                self._set(answer["entries"])
+            self._browser.ask("mdi_history", lambda answer: self._set(answer["entries"]))
 
     async def _send(self) -> None:
         line = (self._line.value or "").strip()

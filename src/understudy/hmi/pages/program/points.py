@@ -6,7 +6,7 @@ The points are the cell's: every browser shows the same.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nicegui import background_tasks, ui
+from nicegui import ui
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import button, card, dialog_answers, fixed, temporary_dialog
@@ -32,7 +32,6 @@ class Points:
         self._browser = browser
         self._listeners: list[Listener] = []
         self._requested: object = None
-        self._page = ui.context.client
         browser.on_robot_change(lambda: self._set([]))
         browser.on_update(self._request_if_changed)
 
@@ -54,13 +53,7 @@ class Points:
         version = self._browser.cell.status.get("parts", {}).get(f"{robot}.points")
         if version is not None and [robot, version] != self._requested:
             self._requested = [robot, version]
-            background_tasks.create(self._request(robot))
-
-    async def _request(self, robot: str) -> None:
-        with self._page:
-            answer = await self._browser.query("points", {"robot": robot})
-            if robot == self._browser.robot:
-                self.set(answer)
+            self._browser.ask("points", self.set)
 
     def set(self, answer: Any) -> None:
         """The answer to a command about points; None if the command was refused."""
@@ -89,9 +82,7 @@ class PointPanel:
         with ui.element("div").classes("u-inline"):
             self._name = ui.input(placeholder=texts("points.name")).classes("u-input")
             self._name.props("outlined dense maxlength=64 data-mark=point-name")
-            teach = button(texts("points.teach"), icon="add_location", kind="u-go").props(
-                "data-mark=teach"
-            )
+            teach = button(texts("points.teach"), icon="add_location", kind="u-go", mark="teach")
             teach.on_click(self._teach)
         self._rows = ui.element("div").classes("u-point-rows").props("data-mark=points")
         with ui.element("div").classes("u-point-buttons"):
