@@ -24,7 +24,9 @@ def test_ids(high: int, low: int, number: int) -> None:
     key = RobotKey(high, low)
     keys = np.array([key, key], dtype=np.uint64)
     found = uuid_texts(keys, np.array([number, number + 1]))
-    assert found == [uuid_text(key, number).encode(), uuid_text(key, number + 1).encode()]
+    assert [text.decode() for text in found] == [
+        f'"{uuid_text(key, each)}"' for each in (number, number + 1)
+    ]
     assert UUID(uuid_text(key, number)).version == 8
     assert uuid_text(key, number) == plain_uuid(key, number)
 

@@ -25,6 +25,8 @@ from understudy.units import NS_PER_MS, NS_PER_SECOND
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 STEPS = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)
 """Odd numbers by which the two halves of an id go on from message to message."""
+_UUID = np.frombuffer(b'"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"', dtype=np.uint8)
+_UUID_DIGITS = np.flatnonzero(ord("x") == _UUID)
 BOOT = 0
 """Number of the id of a start of a robot; messages are numbered from 1 on."""
 
@@ -44,26 +46,19 @@ def robot_key(run_id: str, robot_id: str) -> RobotKey:
 def uuid_text(key: RobotKey, number: int) -> str:
     """The same UUID (version 8: bits of the application's choice) for the same key and number."""
     (text,) = uuid_texts(np.array([key], dtype=np.uint64), np.array([number]))
-    return text.decode()
+    return text[1:-1].decode()
 
 
 def uuid_texts(keys: NDArray[np.uint64], numbers: Rows) -> list[bytes]:
-    """UUIDs of messages. ``keys``: `RobotKey` of each; ``numbers``: of each robot's message."""
+    """UUIDs as JSON. ``keys``: rows of `RobotKey`; ``numbers``: of the messages of these robots."""
     halves = _mixed(keys + STEPS * numbers.astype(np.uint64)[:, np.newaxis])
     halves[:, 0] = halves[:, 0] & ~np.uint64(0xF000) | np.uint64(0x8000)
     halves[:, 1] = halves[:, 1] & np.uint64((1 << 62) - 1) | np.uint64(1 << 63)
-    digits = halves.astype(">u8").tobytes().hex().encode()
-    return [
-        b"%b-%b-%b-%b-%b"
-        % (
-            digits[at : at + 8],
-            digits[at + 8 : at + 12],
-            digits[at + 12 : at + 16],
-            digits[at + 16 : at + 20],
-            digits[at + 20 : at + 32],
-        )
-        for at in range(0, len(digits), 32)
-    ]
+    digits = np.frombuffer(halves.astype(">u8").tobytes().hex().encode(), dtype=np.uint8)
+    texts = np.tile(_UUID, (len(numbers), 1))
+    texts[:, _UUID_DIGITS] = digits.reshape(-1, 32)
+    found: list[bytes] = texts.view(f"S{_UUID.size}").ravel().tolist()
+    return found
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

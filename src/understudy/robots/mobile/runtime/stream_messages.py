@@ -122,10 +122,10 @@ class Build(NamedTuple):
 
 
 class TemplateMaker:
-    """Makes the templates of one build. ``own``: the id, the code and the boot id of each robot, as
-    JSON."""
+    """Makes the templates of one build. ``own``: the ids, the codes and the boot ids of the robots,
+    as JSON."""
 
-    def __init__(self, build: Build, own: Sequence[tuple[bytes, bytes, bytes]]) -> None:
+    def __init__(self, build: Build, own: Sequence[Sequence[bytes]]) -> None:
         self._build = build
         self._own = own
         self._columns: list[Column] = []
@@ -157,7 +157,8 @@ class TemplateMaker:
         return self._mark(lambda batch: [text(batch.now)] * len(batch.ids))
 
     def _own_text(self, place: int) -> Any:
-        return self._mark(lambda batch: [self._own[row][place] for row in batch.rows.tolist()])
+        texts = self._own[place]
+        return self._mark(lambda batch: [texts[row] for row in batch.rows.tolist()])
 
     def _number(self, values: Callable[[Batch], NDArray[Any]]) -> Any:
         return self._mark(lambda batch: numbers(values(batch)))
@@ -278,8 +279,9 @@ class StreamMessages:
         self._streams = table.due.shape[1]
         identities = [file.identity for file in table.files]
         own = [
-            (_encode(each.robot_id), _encode(each.robot_code), _encode(uuid_text(key, BOOT)))
-            for each, key in zip(identities, keys, strict=True)
+            [_encode(each.robot_id) for each in identities],
+            [_encode(each.robot_code) for each in identities],
+            [_encode(uuid_text(key, BOOT)) for key in keys],
         ]
         self._subjects = [
             [subject(each.robot_id, kind) for kind in self.KINDS] for each in identities
@@ -292,41 +294,37 @@ class StreamMessages:
     def publish(self, due: Rows, now: int) -> None:
         """Publishes the messages that are due (robot · number of streams + stream, ascending), in
         this order."""
-        table = self._table
-        sound = find_sound(table, slice(None))
+        sound = find_sound(self._table, slice(None))
         rows, streams = np.divmod(due, self._streams)
-        together = sound[rows] & (streams < len(self.KINDS))
-        rows, streams = rows[together], streams[together]
-        # The messages of a robot follow each other, each with the next number.
-        before = np.arange(rows.size) - np.searchsorted(rows, rows)
-        ids = [
-            b'"%b"' % each for each in uuid_texts(self._keys[rows], table.sent[rows] + 1 + before)
-        ]
-        np.add.at(table.sent, rows, 1)
-        table.beats[rows[streams == HEARTBEAT]] += 1
-        found = iter(self._messages(rows, streams, ids, self._snapshot(sound, now)))
-        for number, is_together in zip(due.tolist(), together.tolist(), strict=True):
-            row, stream = divmod(number, self._streams)
-            if is_together:
-                self._queue.send_newest(WireMessage(self._subjects[row][stream], next(found)))
-            else:
+        texts: list[bytes | None] = [None] * due.size
+        together = np.flatnonzero(sound[rows] & (streams < len(self.KINDS)))
+        self._write(together, rows, streams, self._snapshot(sound, now), texts)
+        send, subjects = self._queue.send_newest, self._subjects
+        for row, stream, text in zip(rows.tolist(), streams.tolist(), texts, strict=True):
+            if text is None:
                 self._plain(row, stream, now)
+            else:
+                send(WireMessage(subjects[row][stream], text))
 
-    def _messages(
-        self, rows: Rows, streams: Rows, ids: Sequence[bytes], now: Snapshot
-    ) -> list[bytes]:
-        messages = [b""] * rows.size
-        groups = self._build[rows] * len(self.KINDS) + streams
+    def _write(
+        self, places: Rows, rows: Rows, streams: Rows, now: Snapshot, texts: list[bytes | None]
+    ) -> None:
+        """Fills the ``texts`` at some places, with messages of ``rows`` and ``streams``."""
+        table, of, kinds = self._table, rows[places], streams[places]
+        # The messages of a robot follow each other, each with the next number.
+        before = np.arange(of.size) - np.searchsorted(of, of)
+        ids = uuid_texts(self._keys[of], table.sent[of] + 1 + before)
+        np.add.at(table.sent, of, 1)
+        table.beats[of[kinds == HEARTBEAT]] += 1
+        groups = self._build[of] * len(self.KINDS) + kinds
         for group in np.unique(groups).tolist():
             build, stream = divmod(group, len(self.KINDS))
-            places = np.flatnonzero(groups == group)
-            of = rows[places]
-            chosen = places.tolist()
-            batch = Batch(now, of, self._first_motor[of], [ids[place] for place in chosen])
-            texts = self._templates[build][stream].messages(batch)
-            for place, text in zip(chosen, texts, strict=True):
-                messages[place] = text
-        return messages
+            chosen = np.flatnonzero(groups == group)
+            own = of[chosen]
+            batch = Batch(now, own, self._first_motor[own], [ids[n] for n in chosen.tolist()])
+            messages = self._templates[build][stream].messages(batch)
+            for place, message in zip(places[chosen].tolist(), messages, strict=True):
+                texts[place] = message
 
     def _snapshot(self, sound: NDArray[np.bool_], now: int) -> Snapshot:
         table, queue = self._table, self._queue
