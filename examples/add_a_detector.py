@@ -17,7 +17,7 @@ from understudy.sight.silhouette import on_plane
 from understudy.space.transform import inverse
 from understudy.units import MM
 from understudy.vision.interface import DetectionError, ReadFile, Seen, View
-from understudy.vision.setup import setup_of_file
+from understudy.vision.process import setup_of_file
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):

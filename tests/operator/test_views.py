@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from understudy.app.build import load_cell
-from understudy.devices.welder.seam import MOST_POINTS, Seam, State
+from understudy.devices.welder.welder import MOST_POINTS, Seam, SeamState
 from understudy.simulation.cell import Cell
 from understudy.units import nanoseconds
 from understudy.wire.exchange import InProcessCell
@@ -88,7 +88,7 @@ def test_reading_a_view_changes_nothing(name: str) -> None:
 
 def seam(points: int) -> Seam:
     made = Seam(lambda times: times, 1.0)
-    made.load(State(trail=[(0.001 * n, 0.0, 0.0) for n in range(points)]))
+    made.load(SeamState(trail=[(0.001 * n, 0.0, 0.0) for n in range(points)]))
     return made
 
 
@@ -105,7 +105,7 @@ def test_a_new_trail_is_sent_from_its_beginning() -> None:
     version = trail.trail_since(0)[2]
     trail.clear_trail(0)
     assert trail.trail_since((0, version))[:2] == (0, [])
-    trail.load(State(trail=[(1.0, 0.0, 0.0)] * 9))
+    trail.load(SeamState(trail=[(1.0, 0.0, 0.0)] * 9))
     first, points, other = trail.trail_since((5, version))
     assert (first, len(points)) == (0, 9)
     assert other != version

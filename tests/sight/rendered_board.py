@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.jobs.hand_eye.poses import Sighting, calibration_flanges
 from understudy.sight.bundle import Corners, small_motion
+from understudy.sight.calibration_poses import Sighting, calibration_flanges
 from understudy.sight.calibrator import CalibrationPose
 from understudy.sight.faces import Face, facing
 from understudy.sight.hand_eye import Mount

@@ -5,8 +5,7 @@ import os
 import threading
 from collections.abc import Iterator
 
-from understudy.vision.process import Place, serve
-from understudy.vision.setup import VisionSetup
+from understudy.vision.process import Place, VisionSetup, serve
 
 WAIT = 60.0
 """Seconds that a busy machine may need."""

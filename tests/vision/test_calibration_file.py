@@ -17,7 +17,7 @@ from understudy.sight.hand_eye import Mount
 from understudy.sight.lens import Lens
 from understudy.vision.config import VisionConfig, camera_of, read_calibration
 from understudy.vision.lens_run import calibration_at, with_intrinsics
-from understudy.vision.setup import setup_of_camera
+from understudy.vision.process import setup_of_camera
 
 LENS = Lens(640, 480, 600.1, 602.3, 322.7, 238.9, (-0.12, 0.08, 0.001, -0.0005, 0.03))
 

@@ -22,8 +22,7 @@ from understudy.errors import ConfigError
 from understudy.sight.markers import marker_pattern
 from understudy.vision.command_line import vision
 from understudy.vision.config import VisionConfig
-from understudy.vision.process import LARGEST_MESSAGE
-from understudy.vision.setup import setup_of_camera, setup_of_file
+from understudy.vision.process import LARGEST_MESSAGE, setup_of_camera, setup_of_file
 from understudy.wire.zmq_request import ZmqRequester
 
 pytestmark = pytest.mark.usefixtures("patient_connection")

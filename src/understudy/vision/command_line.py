@@ -13,8 +13,7 @@ from understudy.ports.access import is_loopback
 from understudy.vision.detector_config import require_opencv
 
 if TYPE_CHECKING:
-    from understudy.vision.process import Place
-    from understudy.vision.setup import VisionSetup
+    from understudy.vision.process import Place, VisionSetup
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +92,7 @@ def _serve(
 def _setup(
     cell: str, robot: str, config: Path | None, camera: str, hand_eye: Path | None
 ) -> "VisionSetup":
-    from understudy.vision.setup import setup_of_camera, setup_of_cell, setup_of_file
+    from understudy.vision.process import setup_of_camera, setup_of_cell, setup_of_file
 
     if cell and config:
         raise ConfigError("give --cell or --config, not both")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.devices.welder.weld_bench import MS, WelderBench, along_x
 
-from understudy.devices.welder.seam import MOST_ISSUES, MOST_POINTS, Seam
+from understudy.devices.welder.welder import MOST_ISSUES, MOST_POINTS, Seam
 
 SPEED = 0.01
 

@@ -21,7 +21,7 @@ from understudy.config.files import find_cell
 from understudy.space.transform import angle_between
 from understudy.units import DEG, MM
 from understudy.vision.config import read_calibration
-from understudy.vision.setup import setup_of_camera
+from understudy.vision.process import setup_of_camera
 from understudy.wire.dial import Destination
 
 pytestmark = pytest.mark.usefixtures("patient_connection")

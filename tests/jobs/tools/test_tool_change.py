@@ -9,7 +9,7 @@ from tests.jobs.tools.tool_cell import ToolCell
 from understudy.app.validate import validate
 from understudy.devices.tool_changer import FAULTS, Config
 from understudy.errors import ConfigError, Refused
-from understudy.jobs.tools.dock_steps import TRANSITIONS, WORKING, Phase
+from understudy.jobs.tools.manager import TRANSITIONS, WORKING, Phase
 from understudy.ports.tools import ToolDefinition
 from understudy.space.pose import Pose, pose_of
 

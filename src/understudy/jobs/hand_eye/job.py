@@ -14,7 +14,6 @@ import numpy as np
 
 from understudy.errors import Refused
 from understudy.jobs.hand_eye.config import MOST_POSES, HandEyeConfig
-from understudy.jobs.hand_eye.poses import Sighting, calibration_flanges
 from understudy.jobs.hand_eye.state import (
     MOST_MESSAGES,
     RUNNING,
@@ -41,6 +40,7 @@ from understudy.ports import Component, Ticket
 from understudy.ports.operation import Target
 from understudy.ports.pick_place import ArmMotion, JobArm
 from understudy.sight.calibration_file import calibration_of, calibration_text
+from understudy.sight.calibration_poses import Sighting, calibration_flanges
 from understudy.sight.calibrator import (
     ENOUGH_POSES,
     HandEyeCalibrator,

@@ -25,8 +25,15 @@ from understudy.jobs.pick_place.state import (
     check_saved,
     statistics,
 )
-from understudy.jobs.pick_place.steps import CycleScript, Equipment, Release, Rest, Step
-from understudy.jobs.pick_place.work import Work, arm_code
+from understudy.jobs.pick_place.steps import (
+    CycleScript,
+    Equipment,
+    Release,
+    Rest,
+    Step,
+    Work,
+    arm_code,
+)
 from understudy.ports import Ticket
 from understudy.ports.io import PinChange
 from understudy.ports.pick_place import PickPlaceError, PickPlaceStatus, ReachCheck
@@ -73,7 +80,7 @@ class PickPlaceManager:
         self._arm, self._gripper = equipment.arm, equipment.gripper
         self._script = CycleScript(config, safety, equipment, reach)
         self._work: Work = Work(config, safety, equipment, self)
-        self.state = Saved()
+        self.state = Saved(work=self._work.state)
         self._on_cycle: list[CycleListener] = []
         self._on_state: list[StateListener] = []
         self.may_start: Callable[[int], Refused | None] = lambda now: None
@@ -248,6 +255,7 @@ class PickPlaceManager:
 
     def restored(self) -> None:
         check_saved(self.state)
+        self._work.state = self.state.work
 
     # ── start and end of a cycle ──
 

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from understudy.jobs.pick_place.choice import Chosen
 from understudy.jobs.pick_place.safety import VisionWatchdog
-from understudy.jobs.pick_place.steps import Step
+from understudy.jobs.pick_place.steps import WorkState
 from understudy.ports.pick_place import (
     PickPlaceError,
     PickPlaceReason,
@@ -96,21 +96,9 @@ def diagram() -> str:
 
 # ── what a snapshot holds ──
 
-Waits = Literal["", "arm", "gripper", "vision", "input", "retry", "contact"]
 NoteKind = Literal["arm", "gripper", "vision", "lost", "arm_fault"]
 UNLIMITED = -1
 """Number of cycles of a run without an end."""
-
-
-class WorkState(Struct):
-    """`waits`: what the present step waits for; `deadline`: until when."""
-
-    steps: list[Step] = []
-    step: int = 0
-    waits: Waits = ""
-    ticket: int = 0
-    deadline: int | None = None
-    problem: str = ""
 
 
 class Note(Struct, frozen=True):

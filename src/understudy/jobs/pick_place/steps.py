@@ -1,11 +1,13 @@
 """The steps of which the states of the cycle are made, and which steps each state has.
 
-A step is a value; `work` carries the steps of a state out, one after the other.
+A step is a value; `Work` carries the steps of a state out, one after the other, on the arm, the
+gripper, vision and pins. A step that needs time waits for the end of a ticket, an input or a
+deadline; the manager passes these in and is called back when the steps are done or one fails.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -14,9 +16,16 @@ from understudy.jobs.pick_place.choice import Chosen, Unfit
 from understudy.jobs.pick_place.config import CycleConfig, HandshakeStep, Insert, PinName
 from understudy.jobs.pick_place.moves import Leg, above, line, scan_moves
 from understudy.jobs.pick_place.safety import PickPlaceSafety
+from understudy.ports import Ticket
 from understudy.ports.io import PinChange
 from understudy.ports.operation import Target
-from understudy.ports.pick_place import ArmMotion, Gripper, PickPlaceState, ReachCheck
+from understudy.ports.pick_place import (
+    ArmMotion,
+    Gripper,
+    PickPlaceError,
+    PickPlaceState,
+    ReachCheck,
+)
 from understudy.ports.vision import Vision
 from understudy.space.pose import Pose
 from understudy.units import MM, NS_PER_MS
@@ -220,4 +229,287 @@ _STEPS: Mapping[PickPlaceState, Callable[[CycleScript, Chosen, bool], list[Step]
         *_moves(target, "RETRACT_PLACE"),
         *handshake(script._shakes.after_place),
     ],
+}
+
+
+# ── carrying the steps out ────────────────────────────────────────────────────────────────────────
+
+
+Waits = Literal["", "arm", "gripper", "vision", "input", "retry", "contact"]
+EMERGENCY_STOP = "emergency stop"
+
+
+class WorkState(Struct):
+    """`waits`: what the present step waits for; `deadline`: until when."""
+
+    steps: list[Step] = []
+    step: int = 0
+    waits: Waits = ""
+    ticket: int = 0
+    deadline: int | None = None
+    problem: str = ""
+
+    def reset(self, steps: Sequence[Step] = (), ticket: int = 0) -> None:
+        """Other steps, none of which has begun."""
+        self.steps, self.step, self.ticket = list(steps), 0, ticket
+        self.waits, self.deadline, self.problem = "", None, ""
+
+
+class Owner(Protocol):
+    """The manager, as the steps report to it."""
+
+    def steps_done(self, now: int) -> None: ...
+
+    def step_failed(self, code: PickPlaceError, reason: str, now: int) -> None: ...
+
+    def grip_ended(self, refused: str | None, now: int) -> None:
+        """The hand has closed; the manager calls `step_done` or begins other steps."""
+        ...
+
+    def release_ended(self, refused: str | None, now: int) -> None: ...
+
+
+def arm_code(reason: str) -> PickPlaceError:
+    return "EMERGENCY_STOP" if EMERGENCY_STOP in reason else "ARM_FAULT"
+
+
+class Work:
+    """The steps under way. The manager keeps `state` in its own."""
+
+    def __init__(
+        self, config: CycleConfig, safety: PickPlaceSafety, equipment: Equipment, owner: Owner
+    ) -> None:
+        self._config = config
+        self._safety = safety
+        self._arm, self._gripper = equipment.arm, equipment.gripper
+        self._vision, self._pins = equipment.vision, equipment.pins
+        self._owner = owner
+        self.state = WorkState()
+
+    @property
+    def under_way(self) -> bool:
+        return bool(self.state.steps)
+
+    @property
+    def present(self) -> Step | None:
+        state = self.state
+        return state.steps[state.step] if state.step < len(state.steps) else None
+
+    # ── steps ──
+
+    def begin(self, steps: list[Step], now: int, *, ticket: int = 0) -> None:
+        """``ticket``: of a move that brakes, for a first step `Rest`."""
+        self.state.reset(steps, ticket)
+        self._go_on(now)
+
+    def step_done(self, now: int) -> None:
+        state = self.state
+        state.waits, state.ticket, state.deadline = "", 0, None
+        state.step += 1
+        self._go_on(now)
+
+    def _go_on(self, now: int) -> None:
+        """Carries out steps until one needs time or fails."""
+        state = self.state
+        while (step := self.present) is not None:
+            if _CARRY_OUT[type(step)](self, step, now):
+                return
+            state.step += 1
+        self.state.reset()
+        self._owner.steps_done(now)
+
+    def abandon(self, now: int) -> int:
+        """Ends what is under way and changes no output; the ticket of a move that brakes now."""
+        state = self.state
+        moving = state.ticket if state.waits in ("arm", "contact") else 0
+        if moving:
+            self._arm.stop(now)
+        if state.waits == "gripper":
+            self._gripper.halt(now)
+        if state.waits == "vision" and self._vision is not None:
+            self._vision.cancel(now)
+        self.state.reset()
+        return moving
+
+    def delay(self, time: int) -> None:
+        """A pause does not count."""
+        if self.state.deadline is not None:
+            self.state.deadline += time
+
+    # ── carrying steps out: True if the step needs time, or has failed ──
+
+    def _move(self, step: Move | Touch, now: int) -> bool:
+        ticket = self._arm.move(step.target, now)
+        if isinstance(ticket, Refused):
+            self._owner.step_failed(arm_code(ticket.reason), ticket.reason, now)
+        else:
+            self.state.waits, self.state.ticket = "arm", ticket
+        return True
+
+    def _touch(self, step: Touch, now: int) -> bool:
+        if self._contact(now):
+            self._owner.step_failed("NO_CONTACT", "the contact is on before the insert", now)
+            return True
+        self._move(step, now)
+        if self.state.waits == "arm":
+            self.state.waits = "contact"
+            self._poll_force(now)
+        return True
+
+    def _poll_force(self, now: int) -> None:
+        """An analog input reports no changes: it is read at the interval of the force monitor."""
+        insert = self._config.insert
+        if insert is not None and insert.force_input is not None:
+            self.state.deadline = now + self._safety.monitor_interval
+
+    def _rest(self, step: Rest, now: int) -> bool:
+        self.state.waits = "arm"
+        return True
+
+    def _look(self, step: Look, now: int) -> bool:
+        assert self._vision is not None
+        ticket = self._vision.request(self._config.object_class_filter, now)
+        if isinstance(ticket, Refused):
+            self.look_later(ticket.reason, now)
+        else:
+            self.state.waits, self.state.ticket = "vision", ticket
+        return True
+
+    def look_later(self, problem: str, now: int) -> None:
+        """Vision has answered with an error: another request follows."""
+        state = self.state
+        state.waits, state.ticket, state.problem = "retry", 0, problem
+        state.deadline = now + round(self._config.scan_retry_ms * NS_PER_MS)
+
+    def _grip(self, step: Grip, now: int) -> bool:
+        started = self._gripper.start_grip(now, timeout_ms=self._config.gripper_timeout_ms)
+        return self._await_gripper(started, now)
+
+    def _release(self, step: Release | Open, now: int) -> bool:
+        started = self._gripper.start_release(now, timeout_ms=self._config.gripper_timeout_ms)
+        return self._await_gripper(started, now)
+
+    def _open(self, step: Open, now: int) -> bool:
+        if self._gripper.status(now).part_detected:
+            reason = "the hand reports a part that it should not have"
+            self._owner.step_failed("PART_UNEXPECTED", reason, now)
+            return True
+        return self._release(step, now)
+
+    def _await_gripper(self, started: Ticket | Refused, now: int) -> bool:
+        if isinstance(started, Refused):
+            self._owner.step_failed("GRIPPER_FAULT", started.reason, now)
+        else:
+            self.state.waits, self.state.ticket = "gripper", started
+        return True
+
+    def _set_output(self, step: SetOutput, now: int) -> bool:
+        assert self._pins is not None
+        refused = self._pins.set_digital_output(step.pin, step.value, now)
+        if refused is not None:
+            self._owner.step_failed("OUTPUT_REFUSED", refused.reason, now)
+        return refused is not None
+
+    def _wait_input(self, step: WaitInput, now: int) -> bool:
+        if self._input(step.pin) == step.value:
+            return False
+        self.state.waits, self.state.deadline = "input", now + step.timeout
+        return True
+
+    # ── what steps wait for ──
+
+    def arm_ended(self, ticket: int, refused: str | None, now: int) -> None:
+        state = self.state
+        if ticket != state.ticket or state.waits not in ("arm", "contact"):
+            return
+        if state.waits == "contact":
+            self._insert_ended(refused, now)
+        elif refused is None or isinstance(self.present, Rest):
+            self.step_done(now)
+        else:
+            state.waits, state.ticket = "", 0
+            self._owner.step_failed(arm_code(refused), refused, now)
+
+    def _insert_ended(self, refused: str | None, now: int) -> None:
+        """The slow move has come to its end without a contact."""
+        insert, state = self._config.insert, self.state
+        assert insert is not None
+        if refused is None and not insert.required:
+            self.step_done(now)
+            return
+        state.waits, state.ticket = "", 0
+        if refused is None:
+            reason = "the place was reached without a contact"
+            self._owner.step_failed("NO_CONTACT", reason, now)
+        else:
+            self._owner.step_failed(arm_code(refused), refused, now)
+
+    def gripper_ended(self, ticket: int, refused: str | None, now: int) -> None:
+        state = self.state
+        if state.waits != "gripper" or ticket != state.ticket:
+            return
+        if isinstance(self.present, Grip):
+            self._owner.grip_ended(refused, now)
+        else:
+            self._owner.release_ended(refused, now)
+
+    def awaits_picture(self, ticket: int) -> bool:
+        return self.state.waits == "vision" and ticket == self.state.ticket
+
+    def awaits_input(self) -> bool:
+        return self.state.waits in ("input", "contact")
+
+    def deadline_come(self, now: int) -> None:
+        state = self.state
+        state.deadline = None
+        if state.waits == "retry":
+            state.waits = ""
+            self._go_on(now)
+        elif state.waits == "contact":
+            self._poll_force(now)
+            self.look_at_inputs(now)
+        else:
+            step = self.present
+            assert isinstance(step, WaitInput)
+            waited = f"{step.pin} not {'on' if step.value else 'off'}"
+            reason = f"{waited} in {step.timeout / NS_PER_MS:g} ms"
+            self._owner.step_failed("HANDSHAKE_TIMEOUT", reason, now)
+
+    def look_at_inputs(self, now: int) -> None:
+        """Goes on if the input that a step waits for has its value."""
+        state = self.state
+        if state.waits == "contact" and self._contact(now):
+            state.steps = [*state.steps[: state.step], Rest(), *state.steps[state.step + 1 :]]
+            state.waits, state.deadline = "arm", None
+            self._arm.stop(now)
+        elif state.waits == "input":
+            step = self.present
+            assert isinstance(step, WaitInput)
+            if self._input(step.pin) == step.value:
+                self.step_done(now)
+
+    def _contact(self, now: int) -> bool:
+        insert, pins = self._config.insert, self._pins
+        if insert is None or pins is None:
+            return False
+        if insert.contact is not None and self._input(insert.contact):
+            return True
+        channel = insert.force_input
+        return channel is not None and pins.analog_input(channel, now) >= insert.force_volts
+
+    def _input(self, pin: PinName) -> bool:
+        assert self._pins is not None
+        return self._pins.digital_input(pin)
+
+
+_CARRY_OUT: Mapping[type, Callable[[Work, Any, int], bool]] = {
+    Move: Work._move,
+    Touch: Work._touch,
+    Rest: Work._rest,
+    Look: Work._look,
+    Grip: Work._grip,
+    Release: Work._release,
+    Open: Work._open,
+    SetOutput: Work._set_output,
+    WaitInput: Work._wait_input,
 }

@@ -10,7 +10,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.jobs.tools.dock_steps import (
+from understudy.jobs.tools.manager import (
     TRANSITIONS,
     WORKING,
     Change,
@@ -19,12 +19,12 @@ from understudy.jobs.tools.dock_steps import (
     Phase,
     Sense,
     Step,
+    ToolManager,
     Use,
     event_after,
     outside,
     step,
 )
-from understudy.jobs.tools.manager import ToolManager
 from understudy.ports import ControllerStatus, Finished, Ticket
 from understudy.ports.io import PinChange
 from understudy.ports.operation import Target

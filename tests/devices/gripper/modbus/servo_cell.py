@@ -7,10 +7,9 @@ import msgspec
 from understudy.app.build import build_cell
 from understudy.config import CellConfig, read_config
 from understudy.devices.gripper.controller import GripperController
-from understudy.devices.gripper.modbus.assembly import MAKES
+from understudy.devices.gripper.modbus.assembly import MAKES, VirtualDevice
 from understudy.devices.gripper.modbus.fingers import Fingers
 from understudy.devices.gripper.modbus.server import respond
-from understudy.devices.gripper.modbus.virtual_gripper import VirtualDevice
 from understudy.errors import Refused
 from understudy.protocol.modbus import Frame, build_frame, frame_reader
 from understudy.simulation.workpieces.config import WorkpieceConfig

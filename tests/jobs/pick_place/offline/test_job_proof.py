@@ -10,8 +10,12 @@ from understudy.app.validate import Options
 from understudy.config import CellConfig, load_config, read_config
 from understudy.errors import ConfigError
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.jobs.pick_place.offline import job_cycle_time, validate_job
-from understudy.jobs.pick_place.record import WorkpieceTable, WorkpieceTimes
+from understudy.jobs.pick_place.offline import (
+    WorkpieceTable,
+    WorkpieceTimes,
+    job_cycle_time,
+    validate_job,
+)
 from understudy.offline.cycle_time import CycleTime
 from understudy.offline.validate.report import Report
 from understudy.simulation.cell import Cell

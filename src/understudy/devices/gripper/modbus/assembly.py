@@ -1,20 +1,229 @@
-"""Builds the driver of a servo gripper, and the virtual gripper behind it unless it is REAL."""
+"""Builds the driver of a servo gripper, and the virtual gripper behind it unless it is REAL.
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+Bytes need time on the cable between them: ten bits each. The device acts when the last byte of a
+request has arrived, and its answer follows after a short pause.
+"""
 
-from understudy.devices.gripper import Config
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Protocol
+
+import msgspec
+from msgspec import Meta, Struct
+
+from understudy.devices.gripper import FAULTS, Config
+from understudy.devices.gripper.modbus import FAULTS as SERVO_FAULTS
 from understudy.devices.gripper.modbus import Make, ServoConfig, dh, onrobot, robotiq
 from understudy.devices.gripper.modbus.dh import VirtualDh
 from understudy.devices.gripper.modbus.driver import ServoDriver, ServoSettings
-from understudy.devices.gripper.modbus.fingers import Fingers, PartJaws
-from understudy.devices.gripper.modbus.interface import Limits, Profile
+from understudy.devices.gripper.modbus.fingers import Fingers, FingerState, PartJaws
+from understudy.devices.gripper.modbus.interface import Limits, Piece, Profile, Registers
 from understudy.devices.gripper.modbus.onrobot import VirtualOnRobot
 from understudy.devices.gripper.modbus.robotiq import VirtualRobotiq
-from understudy.devices.gripper.modbus.virtual_gripper import Cable, VirtualDevice, VirtualGripper
+from understudy.devices.gripper.modbus.server import respond
+from understudy.errors import Refused
+from understudy.ports import UNLIMITED, Caller, FaultSource
 from understudy.ports.device import Mount
-from understudy.protocol.modbus import Kind
-from understudy.units import MM, NS_PER_MS
+from understudy.ports.faults import Faults
+from understudy.ports.state import load, saved
+from understudy.protocol.modbus import Kind, build_frame, frame_reader
+from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, nanoseconds
+
+BITS_OF_A_BYTE = 10
+ANSWER_PAUSE = NS_PER_MS
+KIND: Kind = "rtu"
+OWN_FAULTS: Faults = {name: FAULTS[name] for name in (*SERVO_FAULTS, "slip", "grip_miss")}
+
+
+class VirtualDevice(Registers, Protocol):
+    """The registers of a make, with faults and a state in the snapshot."""
+
+    def fail(self, now: int) -> None:
+        """The drive switches off."""
+        ...
+
+    def repair(self, now: int) -> None: ...
+
+    def problem(self) -> str:
+        """The fault that is active, in words; empty: none."""
+        ...
+
+
+class CabledDriver(Caller, Protocol):
+    """A driver at a cable of the simulation. `ready_at`: when it last called its listeners."""
+
+    @property
+    def ready_at(self) -> int: ...
+
+    def has_unsent(self) -> bool: ...
+
+
+class Transfer(Struct):
+    """Bytes on the cable; `due`: when the last one arrives."""
+
+    due: int
+    data: Piece
+    to_device: bool
+
+
+class CableState(Struct):
+    """`connection`: number of the one that exists. `cut_until`: end of a fault."""
+
+    connection: int | None = None
+    transfers: Annotated[list[Transfer], Meta(max_length=100)] = []
+    part: Piece = b""
+    cut_until: int = 0
+
+
+class Cable:
+    """Carries bytes between a driver and a device."""
+
+    def __init__(
+        self,
+        name: str,
+        baud: int,
+        driver: CabledDriver,
+        device: Registers,
+        fault_source: FaultSource,
+    ) -> None:
+        self._name = name
+        self._byte = BITS_OF_A_BYTE * NS_PER_SECOND // baud
+        self._driver = driver
+        self._device = device
+        self._fault_source = fault_source
+        self._ready = False
+        self.state = CableState()
+        driver.on_ready(self._driver_ready)
+
+    def cut(self, until: int) -> None:
+        self.state.cut_until = until
+        self.state.transfers = []
+
+    def next_wake(self) -> int | None:
+        if self._ready:
+            return self._driver.ready_at
+        return min((each.due for each in self.state.transfers), default=None)
+
+    def wake(self, now: int) -> None:
+        self._ready = False
+        self._connect(now)
+        while data := self._driver.take(UNLIMITED):
+            self._send(data, now, to_device=True)
+        arrived = [each for each in self.state.transfers if each.due <= now]
+        self.state.transfers = [each for each in self.state.transfers if each.due > now]
+        for each in arrived:
+            if each.to_device:
+                self._answer(each.data, now)
+            else:
+                self._driver.receive(each.data, now)
+
+    def load(self, state: CableState) -> None:
+        self.state = state
+        self._ready = self._driver.has_unsent() or self._driver.wanted() != state.connection
+
+    # ── inside ──
+
+    def _driver_ready(self) -> None:
+        self._ready = True
+
+    def _connect(self, now: int) -> None:
+        wanted = self._driver.wanted()
+        if wanted != self.state.connection:
+            self.state.connection, self.state.transfers, self.state.part = wanted, [], b""
+            if wanted is not None:
+                self._driver.connected(now)
+
+    def _send(self, data: bytes, now: int, *, to_device: bool) -> None:
+        if now >= self.state.cut_until:
+            due = now + len(data) * self._byte
+            self.state.transfers.append(Transfer(due, data, to_device))
+
+    def _answer(self, data: bytes, now: int) -> None:
+        reader = frame_reader(KIND, "requests", self.state.part)
+        for frame in reader.feed(data):
+            pdu = respond(self._device, KIND, frame, now, fails=False)
+            lost = self._fault_source.draw_fault("answer_lost", self._name, now) is not None
+            if pdu is not None and not lost:
+                answer = build_frame(KIND, frame._replace(pdu=pdu))
+                self._send(answer, now + ANSWER_PAUSE, to_device=False)
+        self.state.part = reader.part
+
+
+class SavedGripper(Struct):
+    """Snapshot of a virtual gripper."""
+
+    fingers: FingerState
+    device: Any
+    cable: CableState
+
+
+class VirtualGripper:
+    """`Hardware`: fingers, registers and cable."""
+
+    def __init__(self, device: VirtualDevice, fingers: Fingers, cable: Cable) -> None:
+        self.device = device
+        self._fingers = fingers
+        self._cable = cable
+
+    def opening(self, now: int) -> float:
+        return self._fingers.opening(now)
+
+    def registers(self) -> Registers:
+        return self.device
+
+    # ── time ──
+
+    def next_wake(self) -> int | None:
+        times = (self._fingers.next_wake(), self._cable.next_wake())
+        return min((at for at in times if at is not None), default=None)
+
+    def wake(self, now: int) -> None:
+        at = self._fingers.next_wake()
+        if at is not None and at <= now:
+            self._fingers.wake(now)
+        self._cable.wake(now)
+
+    # ── faults ──
+
+    def faults(self) -> Faults:
+        return OWN_FAULTS
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        if fault == "finger_blocked":
+            if not self._fingers.moving:
+                return Refused("the fingers do not move")
+            self._fingers.block(now)
+        elif fault == "drive_fault":
+            self.device.fail(now)
+        elif fault == "slip":
+            self._fingers.drop(now)
+        elif fault == "cable_cut":
+            self._cable.cut(now + nanoseconds(parameters["duration_s"]))
+        else:
+            return Refused(f"{fault} cannot be injected into a servo gripper; write a rule")
+        return None
+
+    def reset(self, now: int) -> None:
+        if self.device.problem():
+            self.device.repair(now)
+        self._cable.state.cut_until = 0
+
+    def active_faults(self) -> Sequence[str]:
+        problem = self.device.problem()
+        return (f"servo gripper: {problem}",) if problem else ()
+
+    # ── snapshot ──
+
+    def save(self) -> SavedGripper:
+        return SavedGripper(self._fingers.state, saved(self.device), self._cable.state)
+
+    def load(self, state: Any) -> None:
+        loaded = msgspec.convert(state, SavedGripper)
+        load(self._fingers, loaded.fingers)
+        load(self.device, loaded.device)
+        self._cable.load(loaded.cable)
+
+
+# ── assembly ──────────────────────────────────────────────────────────────────────────────────────
 
 SERIAL = ("/", "serial:", "pty:")
 """How the address of a serial port begins."""

@@ -7,7 +7,7 @@ import pytest
 
 from understudy.errors import Refused
 from understudy.jobs.hand_eye.config import HandEyeConfig
-from understudy.jobs.hand_eye.poses import Sighting, calibration_flanges
+from understudy.sight.calibration_poses import Sighting, calibration_flanges
 from understudy.sight.lens import Lens
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, matrix
