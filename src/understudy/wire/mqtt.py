@@ -132,13 +132,17 @@ class MqttEndpoint:
 
         config, will = self._config, self._events.last_will(self.endpoint)
         return Client(
-            config.host, config.port,
+            config.host,
+            config.port,
             identifier=config.client_id or f"understudy-{self.endpoint}",
-            username=config.username, password=config.password,
-            tls_context=self._tls(), timeout=config.connect_timeout_s,
-            keepalive=config.keepalive_s, max_queued_incoming_messages=MOST_RECEIVED,
+            username=config.username,
+            password=config.password,
+            tls_context=self._tls(),
+            timeout=config.connect_timeout_s,
+            keepalive=config.keepalive_s,
+            max_queued_incoming_messages=MOST_RECEIVED,
             will=None if will is None else Will(will.address, will.payload, qos=1, retain=True),
-        )  # fmt: skip
+        )
 
     def _tls(self) -> ssl.SSLContext | None:
         config = self._config
@@ -151,9 +155,11 @@ class MqttEndpoint:
                 key = "cert_file"
                 context.load_cert_chain(config.cert_file, config.key_file)
         except OSError as problem:  # ssl.SSLError is one
-            raise ConfigError(f"the certificate cannot be used: {problem}",
-                              key=f"{self.endpoint}.{key}",
-                              value=getattr(config, key)) from None  # fmt: skip
+            raise ConfigError(
+                f"the certificate cannot be used: {problem}",
+                key=f"{self.endpoint}.{key}",
+                value=getattr(config, key),
+            ) from None
         return context
 
 

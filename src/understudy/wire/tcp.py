@@ -309,8 +309,10 @@ class TcpServer:
             log.info(
                 "%s: at most %d connections (max_clients: %d), since this process may open few "
                 "files; raise its limit (ulimit -n)",
-                self.endpoint, most, self.config.max_clients,
-            )  # fmt: skip
+                self.endpoint,
+                most,
+                self.config.max_clients,
+            )
 
     def opened(self, connection: TcpConnection) -> bool:
         if self._stopped:
@@ -321,8 +323,9 @@ class TcpServer:
         if reason := self._limits.enter(connection, address):
             log.warning(
                 "%s: a client was turned away: %s (max_clients, max_clients_per_address)",
-                self.endpoint, reason,
-            )  # fmt: skip
+                self.endpoint,
+                reason,
+            )
             return False
         self._connections[connection] = asyncio.get_running_loop().time()
         self._silent[connection] = None
@@ -352,8 +355,10 @@ class TcpServer:
             log.warning(
                 "%s: a client that was idle for %.0f s was closed for a new one: at most %d "
                 "connections at a time (max_clients)",
-                self.endpoint, idle, self._limits.in_all,
-            )  # fmt: skip
+                self.endpoint,
+                idle,
+                self._limits.in_all,
+            )
             yields.transport.abort()
             self.closed(yields)
 

@@ -52,9 +52,7 @@ def check_address(address: str) -> str:
     """The address, if a client can connect to it; else a `ConfigError`."""
     found = _ADDRESS.fullmatch(address)
     if found is None or not 0 < int(found[2]) < 65536:
-        raise ConfigError(
-            "not the address of a server", value=address, allowed="tcp://HOST:PORT"
-        )  # fmt: skip
+        raise ConfigError("not the address of a server", value=address, allowed="tcp://HOST:PORT")
     return address
 
 

@@ -128,8 +128,9 @@ class NatsEndpoint:
             log.warning(
                 "%s: another process takes messages from the consumer %s: give each cell a name "
                 "of its own with nats: {durable: NAME}",
-                self.endpoint, self._config.durable,
-            )  # fmt: skip
+                self.endpoint,
+                self._config.durable,
+            )
         expected = connection.is_first and self.own_server is not None
         level = logging.DEBUG if expected else logging.INFO
         log.log(level, "%s: connected to %s", self.endpoint, address)

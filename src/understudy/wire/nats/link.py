@@ -142,9 +142,13 @@ class NatsClient(Client):
         self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: dict[str, str] | None
     ) -> Msg:
         return Msg(
-            _client=self, subject=subject.decode("utf-8", "replace"),
-            reply=reply.decode("utf-8", "replace"), data=data, headers=headers, _sid=sid,
-        )  # fmt: skip
+            _client=self,
+            subject=subject.decode("utf-8", "replace"),
+            reply=reply.decode("utf-8", "replace"),
+            data=data,
+            headers=headers,
+            _sid=sid,
+        )
 
 
 async def is_done(either: set["asyncio.Future[Any]"], within: float) -> bool:
@@ -171,14 +175,20 @@ async def connect(config: Config, address: str) -> NatsClient:
     try:
         await asyncio.wait_for(
             client.connect(
-                servers=[address], error_cb=client.note, name=f"understudy {config.durable}",
-                allow_reconnect=False, max_reconnect_attempts=1, reconnect_time_wait=0,
+                servers=[address],
+                error_cb=client.note,
+                name=f"understudy {config.durable}",
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
                 connect_timeout=config.connect_timeout_s,  # type: ignore[arg-type]
-                ping_interval=NEVER, pending_size=LARGEST_BUFFER,
-                flush_timeout=config.answer_timeout_s, **secrets,
+                ping_interval=NEVER,
+                pending_size=LARGEST_BUFFER,
+                flush_timeout=config.answer_timeout_s,
+                **secrets,
             ),
             2 * config.connect_timeout_s,
-        )  # fmt: skip
+        )
     except (NatsError, OSError, TimeoutError, ValueError) as problem:
         reason = client.problem or str(problem) or type(problem).__name__
         await client.end()
@@ -524,9 +534,11 @@ class NatsLink(BrokerQueue):
                 await asyncio.sleep(CREDIT_SECONDS)
                 continue
             request = {
-                "batch": batch, "max_bytes": size, "expires": round(PULL_SECONDS * NS_PER_SECOND),
+                "batch": batch,
+                "max_bytes": size,
+                "expires": round(PULL_SECONDS * NS_PER_SECOND),
                 "idle_heartbeat": round(PULL_HEARTBEAT_SECONDS * NS_PER_SECOND),
-            }  # fmt: skip
+            }
             self._asked = batch
             self._pull_refused = False
             self._pull_ended.clear()

@@ -98,14 +98,18 @@ def take_given(path: Path) -> Folder:
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise ConfigError(
-            f"the store of the NATS server cannot be used: {reason}", key="nats.store",
-            value=str(path), allowed="a folder that this user can write",
-        ) from None  # fmt: skip
+            f"the store of the NATS server cannot be used: {reason}",
+            key="nats.store",
+            value=str(path),
+            allowed="a folder that this user can write",
+        ) from None
     if folder is None:
         raise ConfigError(
-            "the store of the NATS server is in use by another running cell", key="nats.store",
-            value=str(path), allowed="a folder of its own for each cell",
-        )  # fmt: skip
+            "the store of the NATS server is in use by another running cell",
+            key="nats.store",
+            value=str(path),
+            allowed="a folder of its own for each cell",
+        )
     return folder
 
 

@@ -16,13 +16,26 @@ if TYPE_CHECKING:
     from understudy.wire.nats.link import NatsClient
 
 FROM_ROBOTS = (
-    "heartbeat", "state", "telemetry", "events", "settings.reported", "command.ack",
-    "task.progress", "task.done", "task.failed", "traffic.state", "route.request",
-)  # fmt: skip
+    "heartbeat",
+    "state",
+    "telemetry",
+    "events",
+    "settings.reported",
+    "command.ack",
+    "task.progress",
+    "task.done",
+    "task.failed",
+    "traffic.state",
+    "route.request",
+)
 TO_ROBOTS = (
-    "command.request", "settings.desired", "task.assign", "task.cancel", "traffic.control",
+    "command.request",
+    "settings.desired",
+    "task.assign",
+    "task.cancel",
+    "traffic.control",
     "route.response",
-)  # fmt: skip
+)
 """Subjects after `robot.{robotId}.`: listed one by one, since two streams must not overlap."""
 
 MAX_CONSUMERS = 1000
@@ -207,8 +220,9 @@ async def is_gone(client: "NatsClient", config: Config) -> bool:
     except NoAnswerError:
         return False
     return answer.error is not None and answer.error.err_code in (
-        STREAM_NOT_FOUND, CONSUMER_NOT_FOUND,
-    )  # fmt: skip
+        STREAM_NOT_FOUND,
+        CONSUMER_NOT_FOUND,
+    )
 
 
 def _filters(settings: dict[str, Any]) -> list[str]:
