@@ -19,10 +19,19 @@ from understudy.app.build import build_cell
 from understudy.campaign.engines import ENGINES, local
 from understudy.campaign.journal import Journal
 from understudy.campaign.one_run import Outcome, Run, run_one
-from understudy.campaign.page import histogram, page
 from understudy.campaign.plan import PlanFile, RunSpec, read_plan, replaced
-from understudy.campaign.report import as_csv, digest_of, interval, quantile, report_of, spread
-from understudy.campaign.shrink import replay_command, smallest_failures
+from understudy.campaign.report import (
+    as_csv,
+    digest_of,
+    histogram,
+    interval,
+    page,
+    quantile,
+    replay_command,
+    report_of,
+    smallest_failures,
+    spread,
+)
 from understudy.cli import main
 from understudy.errors import ConfigError
 

@@ -4,8 +4,7 @@ import cv2
 import numpy as np
 from tests.vision.rendered import LENS, TABLE, above, marker_sheet, photo
 
-from understudy.sight.edges import refined_by_sides
-from understudy.sight.markers import MarkerFinder, corner_points
+from understudy.sight.markers import MarkerFinder, corner_points, refined_by_sides
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, inverse, matrix
 

@@ -5,14 +5,15 @@ import pytest
 
 from understudy.errors import Refused
 from understudy.sight.hand_eye import (
+    OPENCV_METHODS,
     Mount,
     Views,
+    by_opencv,
     degenerate,
     residuals,
     target_place,
     tsai_lenz,
 )
-from understudy.sight.opencv_hand_eye import METHODS, by_opencv
 from understudy.space.transform import Array, angle_between, inverse, rotation_about
 
 MOUNTS: tuple[Mount, ...] = ("eye_in_hand", "eye_to_hand")
@@ -46,7 +47,7 @@ def test_exact_poses_give_the_exact_camera(mount: Mount) -> None:
         assert all(each.distance_mm < 1e-6 for each in residuals(views, found, target))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", OPENCV_METHODS)
 @pytest.mark.parametrize("mount", MOUNTS)
 def test_it_equals_opencv_on_exact_poses(mount: Mount, method: str) -> None:
     views, _, _ = exact_views(3, mount)

@@ -13,10 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from understudy.campaign.engines import ENGINES
 from understudy.campaign.journal import Journal
 from understudy.campaign.one_run import Outcome, run_one
-from understudy.campaign.page import page
 from understudy.campaign.plan import PlanFile, RunSpec, read_plan, replaced
-from understudy.campaign.report import Report, as_csv, as_json, report_of
-from understudy.campaign.shrink import smallest_failures
+from understudy.campaign.report import Report, as_csv, as_json, page, report_of, smallest_failures
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
 

@@ -21,18 +21,18 @@ from understudy.sight.bundle import (
     refine,
 )
 from understudy.sight.hand_eye import (
+    OPENCV_METHODS,
     SMALLEST_SPREAD,
     Mount,
     Residual,
     Views,
+    by_opencv,
     degenerate,
     residuals,
     target_place,
     tsai_lenz,
 )
 from understudy.sight.lens import Lens
-from understudy.sight.opencv_hand_eye import METHODS as OPENCV_METHODS
-from understudy.sight.opencv_hand_eye import by_opencv
 from understudy.space.transform import Array, angle_between, is_rigid
 from understudy.units import DEG, MM
 

@@ -6,12 +6,15 @@ plain face has one cell.
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
+from understudy.space.model.shapes import Hull, Shape, TriangleMesh
 from understudy.space.transform import Array
 
 Pattern = NDArray[np.uint8]
@@ -116,3 +119,175 @@ def mesh_faces(vertices: Array, triangles: Iterable[Sequence[int]], color: Color
         Face(vertices[a], vertices[b] - vertices[a], vertices[c] - vertices[a], body, triangle=True)
         for a, b, c in triangles
     ]
+
+
+# ── many faces as arrays, and the faces of the shapes of a cell ───────────────────────────────────
+
+
+Ints = NDArray[np.int64]
+SIDES, ROBOT_SIDES = 48, 20
+"""Flat sides of what is round: of objects, and of robots, where a coarse outline is enough."""
+TRIANGLE, SHEET, FIRST, ROWS, COLUMNS = range(5)
+"""Columns of `FaceSet.facts`: two flags, the first cell of the pattern, its rows and columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class FaceSet:
+    """`edges`: (n, 3, 3), of each face its corner, `across` and `down`. `facts`: (n, 5). `cells`:
+    (m, 3), the cells of all patterns, row by row."""
+
+    edges: Array
+    facts: Ints
+    cells: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def moved(self, place: Array) -> "FaceSet":
+        edges = self.edges @ place[:3, :3].T
+        edges[:, 0] += place[:3, 3]
+        return FaceSet(edges, self.facts, self.cells)
+
+    def faces(self) -> Iterator[Face]:
+        for edges, facts in zip(self.edges, self.facts.tolist(), strict=True):
+            first, rows, columns = facts[FIRST:]
+            pattern: Pattern = self.cells[first : first + rows * columns]
+            corner, across, down = edges
+            yield Face(
+                corner,
+                across,
+                down,
+                pattern.reshape(rows, columns, 3),
+                triangle=bool(facts[TRIANGLE]),
+                sheet=bool(facts[SHEET]),
+            )
+
+
+NOTHING = FaceSet(
+    np.zeros((0, 3, 3)), np.zeros((0, 5), dtype=np.int64), np.zeros((0, 3), dtype=np.uint8)
+)
+
+
+def face_set(faces: Sequence[Face]) -> FaceSet:
+    """Faces as one set; a pattern that several of them share is stored once."""
+    first: dict[int, int] = {}
+    patterns: list[Pattern] = []
+    count, facts = 0, []
+    for face in faces:
+        rows, columns, _ = face.pattern.shape
+        if id(face.pattern) not in first:
+            first[id(face.pattern)] = count
+            patterns.append(face.pattern.reshape(-1, 3))
+            count += rows * columns
+        facts.append((face.triangle, face.sheet, first[id(face.pattern)], rows, columns))
+    if not facts:
+        return NOTHING
+    edges = np.array([(face.corner, face.across, face.down) for face in faces], dtype=np.float64)
+    return FaceSet(edges, np.array(facts, dtype=np.int64), np.concatenate(patterns))
+
+
+def joined(sets: Sequence[FaceSet]) -> FaceSet:
+    """The faces of all sets, in their order."""
+    if not sets:
+        return NOTHING
+    facts = [each.facts.copy() for each in sets]
+    begins = np.cumsum([0, *(len(each.cells) for each in sets)])
+    for own, begin in zip(facts, begins, strict=False):
+        own[:, FIRST] += begin
+    return FaceSet(
+        np.concatenate([each.edges for each in sets]),
+        np.concatenate(facts),
+        np.concatenate([each.cells for each in sets]),
+    )
+
+
+def triangle_set(corners: Array, color: Color) -> FaceSet:
+    """(m, 3, 3) corners of triangles, counter-clockwise seen from outside."""
+    edges = np.array(corners, dtype=np.float64)
+    edges[:, 1:] -= edges[:, :1]
+    facts = np.zeros((len(edges), 5), dtype=np.int64)
+    facts[:, (TRIANGLE, ROWS, COLUMNS)] = 1
+    return FaceSet(edges, facts, np.array([color], dtype=np.uint8))
+
+
+# ── shapes of a cell ────────────────────────────────────────────────────────────────────────────
+
+
+@lru_cache(maxsize=1024)
+def shape_faces(shape: Shape, color: Color, sides: int = SIDES) -> FaceSet:
+    """The faces of a shape in its own frame."""
+    match shape:
+        case Box(size=size):
+            return face_set(box_faces(size, color))
+        case Cylinder(radius=radius, length=length):
+            return face_set(cylinder_faces(radius, length, color, sides))
+        case Sphere(radius=radius):
+            return triangle_set(_capsule(radius, 0.0, sides), color)
+        case Capsule(radius=radius, length=length):
+            return triangle_set(_capsule(radius, length, sides), color)
+        case Hull():
+            return _hull(shape, color)
+    return triangle_set(_mesh(shape), color)
+
+
+def top_of(shape: Shape) -> float:
+    """The height of the upper end of a shape in its own frame."""
+    match shape:
+        case Box(size=size):
+            return 0.5 * size[2]
+        case Cylinder(length=length):
+            return 0.5 * length
+        case Sphere(radius=radius):
+            return radius
+        case Capsule(radius=radius, length=length):
+            return 0.5 * length + radius
+    return float(shape.bounds()[1][2])
+
+
+def _capsule(radius: float, height: float, sides: int) -> Array:
+    """Triangles of a capsule along z whose straight part has this height."""
+    turns, half = np.linspace(0.0, 2.0 * np.pi, sides + 1), sides // 4
+    tilts = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 2 * half + 1)
+    tilts = np.concatenate([tilts[: half + 1], tilts[half:]])
+    lift = np.where(np.arange(len(tilts)) <= half, -0.5, 0.5) * height
+    points = np.empty((len(tilts), len(turns), 3))
+    points[..., 0] = radius * np.cos(tilts)[:, None] * np.cos(turns)
+    points[..., 1] = radius * np.cos(tilts)[:, None] * np.sin(turns)
+    points[..., 2] = (radius * np.sin(tilts) + lift)[:, None]
+    a, b, c, d = points[:-1, :-1], points[:-1, 1:], points[1:, 1:], points[1:, :-1]
+    halves = [np.stack([a, b, c], axis=2), np.stack([a, c, d], axis=2)]
+    return np.concatenate([half.reshape(-1, 3, 3) for half in halves])
+
+
+def _mesh(mesh: TriangleMesh) -> Array:
+    """The triangles of a mesh seen from outside; both sides of one that encloses no volume."""
+    corners = mesh.surface.corners
+    if not mesh.surface.closed:
+        return np.concatenate([corners, corners[:, ::-1]])
+    volume = np.einsum("ij,ij->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2]))
+    return corners if volume >= 0.0 else corners[:, ::-1]
+
+
+def _hull(hull: Hull, color: Color) -> FaceSet:
+    """Without scipy a hull is seen as the box around it."""
+    points = hull.points
+    try:
+        from scipy.spatial import ConvexHull, QhullError
+    except ImportError:
+        return _bounding_box(hull, color)
+    try:
+        corners = points[ConvexHull(points).simplices]
+    except QhullError:
+        return _bounding_box(hull, color)
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inwards = np.einsum("ij,ij->i", normals, corners[:, 0] - points.mean(axis=0)) < 0.0
+    corners[inwards] = corners[inwards][:, ::-1]
+    return triangle_set(corners, color)
+
+
+def _bounding_box(hull: Hull, color: Color) -> FaceSet:
+    low, high = hull.bounds()
+    box = face_set(box_faces((high - low).tolist(), color))
+    place = np.eye(4)
+    place[:3, 3] = 0.5 * (low + high)
+    return box.moved(place)

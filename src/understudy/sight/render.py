@@ -20,8 +20,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.sight.face_set import SHEET, FaceSet, face_set
-from understudy.sight.faces import Color, Face
+from understudy.sight.faces import SHEET, Color, Face, FaceSet, face_set
 from understudy.sight.lens import Lens
 from understudy.sight.rasters import (
     NEAR,

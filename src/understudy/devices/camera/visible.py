@@ -12,16 +12,17 @@ from understudy.errors import ConfigError
 from understudy.ports import Component
 from understudy.ports.device import HasFingers, SeesCell
 from understudy.ports.requests import AsksProcess
-from understudy.sight.face_set import (
+from understudy.sight.faces import (
     ROBOT_SIDES,
     SIDES,
+    Color,
     FaceSet,
     face_set,
     joined,
+    marker_face,
     shape_faces,
     top_of,
 )
-from understudy.sight.faces import Color, marker_face
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.simulation.environment import CellEnvironment
 from understudy.simulation.workpieces.workpieces import Holder, holders
