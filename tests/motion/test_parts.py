@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.motion.lines import lines
-from understudy.motion.parts import PartPlanner
 from understudy.motion.path import Limits, Path
 from understudy.motion.plan import Plan
 from understudy.motion.profile import Profile
-from understudy.motion.stream import planned
+from understudy.motion.stream import PartPlanner, planned
 
 LIMITS = Limits.of([100.0, 80.0], [500.0, 300.0], [9000.0, 7000.0])
 

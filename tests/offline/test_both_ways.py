@@ -16,7 +16,7 @@ from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.gcode import requests
-from understudy.gcode.meaning import MEANINGS, MOVES
+from understudy.gcode.requests import MEANINGS, MOVES
 from understudy.offline.cycle_time import cycle_time_of
 from understudy.offline.robot import offline_robot
 from understudy.offline.setup import Remark

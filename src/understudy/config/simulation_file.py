@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, to_builtins
 from understudy.config.document import parse
 from understudy.config.typed import read
 from understudy.errors import ConfigError
-from understudy.simulation.io.pins import Link
+from understudy.simulation.io.virtual_io import Link
 from understudy.space.model.environment import CollisionConfig
 
 Color = Annotated[int, Meta(ge=0, le=0xFFFFFF)]

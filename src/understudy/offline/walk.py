@@ -4,7 +4,7 @@ Moves are collected up to the next point at which the controller waits for motio
 a wait, a switch of arc or gas, a tool change, a pause), and planned together there. A motion of
 many thousand pieces is planned in parts (`motion.parts`), and a long arc is divided in stretches,
 so that memory does not grow with the program. Which requests are moves, and before which motion
-ends, stands in `gcode.meaning`.
+ends, stands in `gcode.requests`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,15 +27,6 @@ from understudy.gcode import (
 )
 from understudy.gcode.blocks import Group
 from understudy.gcode.dialect import MM_PER_INCH, Axes, Dialect
-from understudy.gcode.meaning import (
-    delay_kind,
-    homes_arm,
-    move_of,
-    rests_motion,
-    sets_outputs_without_move,
-    stops_at_corners,
-    system_word_rests,
-)
 from understudy.gcode.modal import work_offset
 from understudy.gcode.program import ProgramLine, program_lines
 from understudy.gcode.requests import (
@@ -52,12 +43,19 @@ from understudy.gcode.requests import (
     Spindle,
     ToolChange,
     WaitInput,
+    delay_kind,
+    homes_arm,
+    move_of,
+    rests_motion,
+    sets_outputs_without_move,
+    stops_at_corners,
+    system_word_rests,
 )
 from understudy.gcode.work import LAST_LINE_NUMBER
 from understudy.motion.lines import seam
-from understudy.motion.parts import PartPlanner
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
+from understudy.motion.stream import PartPlanner
 from understudy.offline.setup import (
     ArcMover,
     ExplainingMover,

@@ -8,8 +8,7 @@ from understudy.errors import Refused
 from understudy.operator.robots import OfRobot, Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports.device import LeavesTrail
-from understudy.simulation.io.pins import LONGEST_DELAY_MS, PinNames
-from understudy.simulation.io.virtual_io import VirtualIO
+from understudy.simulation.io.virtual_io import LONGEST_DELAY_MS, PinNames, VirtualIO
 from understudy.units import NS_PER_MS
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from understudy.devices.gripper.controller import build_gripper
 from understudy.errors import Refused
 from understudy.ports.device import Mount
 from understudy.ports.workpieces import WorkpieceReading
-from understudy.simulation.io.pins import Config as PinsConfig
+from understudy.simulation.io.virtual_io import Config as PinsConfig
 from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.scenario import Rule, Scenario
 from understudy.space.pose import Pose, pose_of

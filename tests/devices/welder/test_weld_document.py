@@ -10,8 +10,7 @@ import understudy
 from understudy.agenda import advance
 from understudy.devices.welder.welder import Welder
 from understudy.robots.arm.controller import ArmController
-from understudy.simulation.io.pins import Config, Link
-from understudy.simulation.io.virtual_io import VirtualIO
+from understudy.simulation.io.virtual_io import Config, Link, VirtualIO
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 

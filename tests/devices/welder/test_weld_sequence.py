@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.devices.welder.weld_bench import GOOD_WELD, MS, WelderBench
 
 from understudy.devices.welder import TRANSITIONS
-from understudy.simulation.io.pins import Link
+from understudy.simulation.io.virtual_io import Link
 from understudy.simulation.scenario import Rule
 
 NEVER_IGNITES = {"dud": Rule("ignition_failure", "torch")}

@@ -15,9 +15,8 @@ from understudy.devices.welder import Config, Phase
 from understudy.devices.welder.welder import State, Welder
 from understudy.ports.device import Mount
 from understudy.robots.arm.controller import ArmController
-from understudy.simulation.io.pins import Config as Pins
-from understudy.simulation.io.pins import Link
-from understudy.simulation.io.virtual_io import VirtualIO
+from understudy.simulation.io.virtual_io import Config as Pins
+from understudy.simulation.io.virtual_io import Link, VirtualIO
 from understudy.simulation.scenario import Rule, Scenario
 from understudy.units import NS_PER_MS, nanoseconds
 

@@ -16,9 +16,9 @@ from tests.offline.setups import machine
 from tests.offline.validate.cases import cell
 
 from understudy.app.validate import Options, figures_of, validate_text
-from understudy.motion.parts import PartPlanner
 from understudy.motion.plan import Plan
 from understudy.motion.profile import Profile
+from understudy.motion.stream import PartPlanner
 from understudy.offline import json_stream
 from understudy.offline import walk as walking
 from understudy.offline.cycle_time import CycleTimeEstimator, as_document

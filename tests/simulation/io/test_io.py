@@ -8,8 +8,7 @@ import pytest
 from understudy.agenda import advance
 from understudy.errors import ConfigError, Refused
 from understudy.ports.io import PinChange
-from understudy.simulation.io.pins import Config, Link, PinNames
-from understudy.simulation.io.virtual_io import HISTORY_LENGTH, VirtualIO
+from understudy.simulation.io.virtual_io import HISTORY_LENGTH, Config, Link, PinNames, VirtualIO
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 MS = NS_PER_MS

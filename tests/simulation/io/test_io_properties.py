@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from understudy.agenda import advance
 from understudy.ports.state import load, saved
-from understudy.simulation.io.pins import Config, Link, Relay
-from understudy.simulation.io.virtual_io import VirtualIO
+from understudy.simulation.io.virtual_io import Config, Link, Relay, VirtualIO
 from understudy.units import NS_PER_MS
 
 COUNT = 4

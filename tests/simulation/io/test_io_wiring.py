@@ -4,8 +4,7 @@ import pytest
 
 from understudy.agenda import advance
 from understudy.errors import ConfigError, Refused
-from understudy.simulation.io.pins import Config, Link, Relay
-from understudy.simulation.io.virtual_io import MOST_PENDING, VirtualIO
+from understudy.simulation.io.virtual_io import MOST_PENDING, Config, Link, Relay, VirtualIO
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 MS = NS_PER_MS

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from understudy.errors import ConfigError
-from understudy.simulation.io.pins import FAULTS, Config
+from understudy.simulation.io.virtual_io import FAULTS, Config
 
 if TYPE_CHECKING:
     from understudy.ports.device import Mount

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from understudy.config.position import Position
 from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
-from understudy.simulation.io.pins import Config as IoConfig
+from understudy.simulation.io.virtual_io import Config as IoConfig
 from understudy.space.model.environment import CollisionConfig, ObjectConfig
 
 if TYPE_CHECKING:

@@ -29,15 +29,19 @@ from understudy.gcode import (
 )
 from understudy.gcode.blocks import commands_in
 from understudy.gcode.dialect import Axes
-from understudy.gcode.meaning import (
+from understudy.gcode.requests import (
     MOVES,
+    Message,
+    Output,
+    Request,
+    SetOutput,
+    WaitInput,
     homes_arm,
     rests_motion,
     sets_outputs_without_move,
     stops_at_corners,
     system_word_rests,
 )
-from understudy.gcode.requests import Message, Output, Request, SetOutput, WaitInput
 from understudy.motion.path import Floats, Path, dwell_path
 from understudy.motion.saved import position_from
 from understudy.motion.stream import Queue, as_programmed, blocks, ending_at, slowed

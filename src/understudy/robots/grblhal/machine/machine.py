@@ -40,7 +40,7 @@ from understudy.robots.grblhal.machine.sensors import (
 )
 from understudy.robots.grblhal.numbers import AlarmCode, ErrorCode, SettingNumber
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
-from understudy.simulation.io.pins import Config as IoConfig
+from understudy.simulation.io.virtual_io import Config as IoConfig
 from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.program.runner import ProgramHooks, Runner
 from understudy.simulation.program.runner import State as SavedProgram
