@@ -1,1 +1,1 @@
-"""Building blocks of faces (sessions) and of drivers (client, device_caller)."""
+"""Building blocks of faces (sessions) and of drivers (client, modbus)."""

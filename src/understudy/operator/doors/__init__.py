@@ -8,7 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from understudy.agenda import earliest
 from understudy.errors import Refused
@@ -181,12 +181,6 @@ class LockedSession(Session, Protocol):
 
 class UnsavedFace(SessionFace[AnyS], Protocol[AnyS]):
     """`SessionFace` that is in no snapshot; it forgets a session when that is closed."""
-
-    def save(self) -> None:
-        return None
-
-    def load(self, state: Any) -> None:
-        return None
 
     def _forget(self, peer: str) -> None:
         self._sessions.pop(peer, None)

@@ -29,8 +29,7 @@ from understudy.devices.gripper.modbus.interface import (
     Write,
 )
 from understudy.errors import Refused
-from understudy.protocol.client import ConnectionState
-from understudy.protocol.device_caller import NOT_YET, DeviceCaller
+from understudy.protocol.client import NOT_YET, ConnectionState, DeviceCaller
 from understudy.protocol.modbus import (
     LINE_RULES,
     WRITING,

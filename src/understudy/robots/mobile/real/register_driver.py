@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-from understudy.protocol.device_caller import DeviceCaller
+from understudy.protocol.client import DeviceCaller
 from understudy.units import NS_PER_MS
 
 TIMEOUT = 500 * NS_PER_MS

@@ -8,7 +8,7 @@ while frames of the one before wait for the bus.
 from collections.abc import Callable
 
 from understudy.protocol.can_frames import LARGEST_STANDARD, SIZE, CanFrame, unpack
-from understudy.protocol.device_caller import DeviceCaller
+from understudy.protocol.client import DeviceCaller
 from understudy.robots.mobile.real.canopen import services
 from understudy.robots.mobile.real.canopen.node import BEAT_MS, MASTER, CanNode
 from understudy.units import NS_PER_MS, NS_PER_SECOND

@@ -20,8 +20,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from understudy.protocol.can_frames import CanFrame
-from understudy.protocol.client import ReconnectSchedule
-from understudy.protocol.device_caller import PAUSES
+from understudy.protocol.client import PAUSES, ReconnectSchedule
 from understudy.robots.mobile.real.canopen import cia402, services
 from understudy.robots.mobile.real.canopen.axis import Axis
 from understudy.robots.mobile.real.canopen.services import Sdo, SdoAnswer
