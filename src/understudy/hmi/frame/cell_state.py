@@ -159,10 +159,9 @@ class CellState:
                 self._notify()
 
     def _shown(self) -> tuple[object, ...]:
-        return (
-            self._last_event, self._views, self.robots, self.status, self.metrics, self.devices,
-            self.contacts, self.environment, dict(self.pins), self.work,
-        )  # fmt: skip
+        around = self.devices, self.contacts, self.environment, dict(self.pins)
+        robots = self._views, self.robots, self.status, self.metrics
+        return self._last_event, self.work, *robots, *around
 
     def _notify(self) -> None:
         for listener in list(self._listeners):

@@ -4,7 +4,7 @@ each detector, made from the keys of its kind."""
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -202,7 +202,7 @@ class Form:
             self._inputs: dict[str, Any] = {}
             for name, field in self._fields.items():
                 value = table.get(name, field.get("default"))
-                made = CONTROLS[field["type"]].make(field, value)
+                made = _control(field, value)
                 made.props(f"data-mark=detector-{number}-{name}").classes("u-detector-field")
                 self._inputs[name] = made
         self._first = {name: made.value for name, made in self._inputs.items()}
@@ -266,55 +266,44 @@ def field_value(field: Mapping[str, Any], table: Mapping[str, Any], shown: Any) 
 
     An empty number is an error, not the default: the browser also sends 1e999 as empty. Other
     fields can be empty if the table has no value for the key."""
-    number, filled = field["type"] in NUMBERS, table.get(field["name"]) not in (None, "")
-    if shown in (None, "") and (number or filled):
+    kind, filled = field["type"], table.get(field["name"]) not in (None, "")
+    if shown in (None, "") and (kind in NUMBERS or filled):
         raise FieldError("empty", allowed=field["allowed"])
-    return CONTROLS[field["type"]].read(shown)
+    if kind == "value":
+        return _read_json(shown)
+    if kind not in NUMBERS:
+        return shown
+    number = _finite(shown)
+    if kind == "whole" and isinstance(number, float) and number.is_integer():
+        return int(number)  # the control gives 5.0 for 5; the cell refuses what is not whole
+    return number
 
 
-def _switch(field: Mapping[str, Any], value: Any) -> Any:
-    return ui.switch(field["name"], value=bool(value)).classes("u-switch")
-
-
-def _choice(field: Mapping[str, Any], value: Any) -> Any:
-    return ui.select(list(field["choices"]), value=value, label=field["name"]).props(OUTLINED)
-
-
-def _number(field: Mapping[str, Any], value: Any) -> Any:
-    """The limits are in the label: an input with `min` would replace the value."""
-    low, high = field.get("ge", field.get("gt")), field.get("le", field.get("lt"))
-    limits = "" if low is None or high is None else f"  {low:g} … {high:g}"
-    return _line(ui.number(f"{field['name']}{limits}", value=value), field)
-
-
-def _text(field: Mapping[str, Any], value: Any) -> Any:
-    return _line(ui.input(field["name"], value=value), field)
-
-
-def _json(field: Mapping[str, Any], value: Any) -> Any:
-    return _text(field, json.dumps(value)).classes("u-detector-wide")
-
-
-def _line(made: Any, field: Mapping[str, Any]) -> Any:
+def _control(field: Mapping[str, Any], value: Any) -> Any:
+    """The control for a key of this type (`config/fields.py`)."""
+    name, kind = field["name"], field["type"]
+    if kind == "switch":
+        return ui.switch(name, value=bool(value)).classes("u-switch")
+    if kind == "choice":
+        return ui.select(list(field["choices"]), value=value, label=name).props(OUTLINED)
+    if kind in NUMBERS:
+        low, high = field.get("ge", field.get("gt")), field.get("le", field.get("lt"))
+        # in the label: an input with `min` would replace the value
+        limits = "" if low is None or high is None else f"  {low:g} … {high:g}"
+        made: Any = ui.number(f"{name}{limits}", value=value)
+    elif kind == "value":
+        made = ui.input(name, value=json.dumps(value)).classes("u-detector-wide")
+    else:
+        made = ui.input(name, value=value)
     made.props(OUTLINED + (" readonly" if field.get("file") else ""))
     made.tooltip(field["allowed"])
     return made
 
 
-def _as_shown(shown: Any) -> Any:
-    return shown
-
-
-def _read_number(shown: Any) -> Any:
+def _finite(shown: Any) -> Any:
     if not math.isfinite(shown):
         raise FieldError("not_finite")
     return shown
-
-
-def _read_whole(shown: Any) -> Any:
-    """The control gives 5.0 for 5; the cell refuses what is not whole."""
-    number = _read_number(shown)
-    return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def _read_json(shown: Any) -> Any:
@@ -322,29 +311,12 @@ def _read_json(shown: Any) -> Any:
     try:
         return json.loads(
             shown or "null",
-            parse_float=lambda digits: _read_number(float(digits)),
-            parse_constant=lambda word: _read_number(float(word)),
+            parse_float=lambda digits: _finite(float(digits)),
+            parse_constant=lambda word: _finite(float(word)),
         )
     except ValueError as problem:
         raise FieldError("bad_json", problem=str(problem)) from None
 
-
-class Control(NamedTuple):
-    """How a key of this type is shown, and how the cell gets what is shown."""
-
-    make: Callable[[Mapping[str, Any], Any], Any]
-    read: Callable[[Any], Any] = _as_shown
-
-
-CONTROLS: Mapping[str, Control] = {
-    "number": Control(_number, _read_number),
-    "whole": Control(_number, _read_whole),
-    "switch": Control(_switch),
-    "choice": Control(_choice),
-    "text": Control(_text),
-    "value": Control(_json, _read_json),
-}
-"""Type of a key (`config/fields.py`) → its control."""
 
 PANEL = Panel(
     name="camera", build=camera_settings, folder=Path(__file__).parent, styles=("camera.css",)

@@ -129,12 +129,8 @@ def time_control(browser: Browser) -> None:
     texts = browser.texts
     with ui.element("section").classes("u-card u-simulated") as panel:
         with ui.row(wrap=False).classes("u-clocks"):
-            with ui.column().classes("u-clock"):
-                ui.label(texts("time.simulated")).classes("u-caption")
-                simulated = ui.label().classes("u-figure").props("data-mark=simulated-time")
-            with ui.column().classes("u-clock"):
-                ui.label(texts("time.real")).classes("u-caption")
-                real = ui.label().classes("u-figure u-quiet").props("data-mark=real-time")
+            simulated = _figure(texts("time.simulated"), "simulated-time")
+            real = _figure(texts("time.real"), "real-time").classes("u-quiet")
         scale = TimeScale(browser)
         _time_buttons(browser, scale)
         scale.build()
@@ -145,6 +141,12 @@ def time_control(browser: Browser) -> None:
         figures = browser.cell.metrics
         simulated.set_text(f"{fixed(figures.get('simulation_time_s', 0.0), 2)} s")
         real.set_text(f"{fixed(figures.get('real_time_s', 0.0), 2)} s")
+
+
+def _figure(caption: str, mark: str) -> ui.label:
+    with ui.column().classes("u-clock"):
+        ui.label(caption).classes("u-caption")
+        return ui.label().classes("u-figure").props(f"data-mark={mark}")
 
 
 def _time_buttons(browser: Browser, scale: "TimeScale") -> None:
@@ -236,11 +238,8 @@ class TimeScale:
 def metrics(browser: Browser) -> None:
     """Counts since the last reset."""
     with ui.element("section").classes("u-card u-metrics"):
-        figures = {}
-        for key in ("gcodes", "distance", "collisions"):
-            with ui.column().classes("u-clock"):
-                ui.label(browser.texts(f"metrics.{key}")).classes("u-caption")
-                figures[key] = ui.label().classes("u-figure").props(f"data-mark=metric-{key}")
+        names = ("gcodes", "distance", "collisions")
+        figures = {n: _figure(browser.texts(f"metrics.{n}"), f"metric-{n}") for n in names}
 
     @browser.on_update
     def update() -> None:
