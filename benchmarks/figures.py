@@ -41,7 +41,7 @@ from understudy.app.live import Live, Options
 from understudy.config import load_config
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import CellState
-from understudy.hmi.link import Link
+from understudy.hmi.link import CellLink
 from understudy.hmi.pages.cell.page import TimeScale
 from understudy.hmi.texts import Texts
 from understudy.wire.exchange import InProcessCell
@@ -191,7 +191,7 @@ async def played() -> Tracer:
     live = Live(load_config("g60_welding"), Options(ephemeral=True, hmi=True))
     await live.start()
     live.load()
-    link = Link(live.endpoints["g60.hmi_link"], live.endpoints["g60.hmi_link.status"])
+    link = CellLink(live.endpoints["g60.hmi_link"], live.endpoints["g60.hmi_link.status"])
     await link.start()
     state, alive = CellState(link), asyncio.Event()
     state.on_change(alive.set)

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from understudy.hmi.link import Link
+from understudy.hmi.link import CellLink
 
 
-async def first_status(link: Link) -> None:
+async def first_status(link: CellLink) -> None:
     """Returns when the cell has sent its status."""
     while True:
         if link.status:

@@ -12,7 +12,7 @@ from understudy.app.live import Live, Options
 from understudy.cli.hmi import Keys
 from understudy.config import Hmi, read_config
 from understudy.errors import ConfigError
-from understudy.hmi.link import Link, LinkError
+from understudy.hmi.link import CellLink, LinkError
 from understudy.hmi.state import StateFeed
 from understudy.operator import doors
 
@@ -127,9 +127,9 @@ def test_the_link_and_its_status_on_another_address(key: str) -> None:
     async def scene(live: Live) -> None:
         assert live.with_password == {STATUS}
         given = TOKEN if key == "token" else live.secret
-        stranger = Link(live.endpoints[LINK], live.endpoints[STATUS], timeout_s=PATIENCE_S)
-        guesser = Link(live.endpoints[LINK], live.endpoints[STATUS], status_password="x" * 20)
-        panel = Link(
+        stranger = CellLink(live.endpoints[LINK], live.endpoints[STATUS], timeout_s=PATIENCE_S)
+        guesser = CellLink(live.endpoints[LINK], live.endpoints[STATUS], status_password="x" * 20)
+        panel = CellLink(
             live.endpoints[LINK], live.endpoints[STATUS], secret=given, status_password=given
         )
         for link in (stranger, guesser, panel):
@@ -151,7 +151,7 @@ def test_the_link_and_its_status_on_another_address(key: str) -> None:
 def test_on_loopback_plain_panels_work_unchanged() -> None:
     async def scene(live: Live) -> None:
         assert live.with_password == set()
-        panel = Link(live.endpoints[LINK], live.endpoints[STATUS])
+        panel = CellLink(live.endpoints[LINK], live.endpoints[STATUS])
         await panel.start()
         assert (await panel.call("rate", {"rate": 2.0}, role="operator"))["rate"] == 2.0
         await first_status(panel)
@@ -194,7 +194,7 @@ def test_auth_none_switches_the_secret_off(host: str) -> None:
         assert (await ask(live, do="now"))["ok"]
         feed = StateFeed(live.endpoints["state"])
         await feed.start()
-        with feed.listening() as listener:
+        with feed.subscribed() as listener:
             assert await listener.take()
         await feed.stop()
 
@@ -207,7 +207,7 @@ def test_the_state_socket_needs_the_secret() -> None:
         page = StateFeed(live.endpoints["state"], secret=live.secret)
         await stranger.start()
         await page.start()
-        with stranger.listening() as outside, page.listening() as inside:
+        with stranger.subscribed() as outside, page.subscribed() as inside:
             assert await inside.take()
             assert outside.is_idle
         await stranger.stop()
@@ -228,8 +228,8 @@ def test_orders_to_a_real_robot_need_the_secret_at_every_door() -> None:
     real = "    real: {to: '127.0.0.1:9'}\n"
 
     async def scene(live: Live) -> None:
-        panel = Link(live.endpoints[LINK], live.endpoints[STATUS])
-        page = Link(live.endpoints[LINK], live.endpoints[STATUS], secret=live.secret)
+        panel = CellLink(live.endpoints[LINK], live.endpoints[STATUS])
+        page = CellLink(live.endpoints[LINK], live.endpoints[STATUS], secret=live.secret)
         await panel.start()
         await page.start()
 

@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from understudy.hmi.frame import cell_state as module
 from understudy.hmi.frame.cell_state import (
     EVENTS_KEPT,
-    Alarm,
+    ActiveAlarm,
     CellState,
     alarms,
     robot_state,
 )
-from understudy.hmi.link import LinkError
+from understudy.hmi.link import CellLink, LinkError
 
 ESTOPPED = {"error": "Robot in emergency stop state", "code": 10}
 """The error of a mobile robot whose emergency stop is pressed."""
 
 
 class Cell:
-    """`Caller`: a cell of two robots that records its queries."""
+    """In place of the link: a cell of two robots that records its queries."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -56,6 +56,10 @@ class Cell:
         return answers.get(command, {})
 
 
+def state_of(cell: Cell) -> CellState:
+    return CellState(cast(CellLink, cell))
+
+
 def robot(name: str, *skills: str) -> dict[str, Any]:
     return {"name": name, "capabilities": list(skills), "error": ""}
 
@@ -66,7 +70,7 @@ def event(number: int, text: str = "") -> dict[str, Any]:
 
 def test_one_refresh_serves_all_browsers() -> None:
     cell = Cell()
-    state = CellState(cell)
+    state = state_of(cell)
 
     async def three_browsers() -> None:
         await state.refresh()
@@ -88,7 +92,7 @@ def test_one_refresh_serves_all_browsers() -> None:
 
 def test_listeners_are_called_after_changes_only() -> None:
     cell = Cell()
-    state = CellState(cell)
+    state = state_of(cell)
     counts: list[int] = []
     unsubscribe = state.on_change(lambda: counts.append(len(state.events)))
     for _ in range(3):
@@ -106,7 +110,7 @@ def test_listeners_are_called_after_changes_only() -> None:
 
 
 def test_a_listener_that_fails_does_not_stop_the_others() -> None:
-    state = CellState(Cell())
+    state = state_of(Cell())
     called: list[str] = []
     state.on_change(lambda: 1 / 0)
     state.on_change(lambda: called.append("fresh"))
@@ -116,7 +120,7 @@ def test_a_listener_that_fails_does_not_stop_the_others() -> None:
 
 def test_a_refused_query_does_not_affect_the_others() -> None:
     cell = Cell()
-    state = CellState(cell)
+    state = state_of(cell)
     asyncio.run(state.refresh())
     answer = cell.answer
     cell.answer = (  # type: ignore[method-assign]
@@ -132,7 +136,7 @@ def test_a_refused_query_does_not_affect_the_others() -> None:
 def test_a_command_triggers_a_refresh_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REFRESH_SECONDS", math.inf)
     cell = Cell()
-    state = CellState(cell)
+    state = state_of(cell)
 
     async def look() -> None:
         changes = asyncio.Event()
@@ -150,7 +154,7 @@ def test_a_command_triggers_a_refresh_at_once(monkeypatch: pytest.MonkeyPatch) -
 
 def test_pins_are_requested_only_of_robots_that_have_them() -> None:
     cell = Cell()
-    state = CellState(cell)
+    state = state_of(cell)
     state._watchers["bench"] = 1
     asyncio.run(state.refresh())
     assert "io" not in cell.asked
@@ -158,7 +162,7 @@ def test_pins_are_requested_only_of_robots_that_have_them() -> None:
 
 def test_a_cell_that_is_gone_leaves_the_last_state_and_is_not_alive() -> None:
     cell = Cell()
-    state = CellState(cell)
+    state = state_of(cell)
     asyncio.run(state.refresh())
     cell.gone = True
     asyncio.run(state.refresh())
@@ -168,7 +172,7 @@ def test_a_cell_that_is_gone_leaves_the_last_state_and_is_not_alive() -> None:
 
 def test_events_are_added_once_and_from_the_first_of_a_new_cell() -> None:
     cell = Cell()
-    state = CellState(cell)
+    state = state_of(cell)
     cell.events = [event(1), event(2)]
     for _ in range(3):
         asyncio.run(state.refresh())
@@ -181,7 +185,7 @@ def test_events_are_added_once_and_from_the_first_of_a_new_cell() -> None:
 
 def test_events_are_bounded() -> None:
     cell = Cell()
-    state = CellState(cell)
+    state = state_of(cell)
     cell.events = [event(n) for n in range(1, 3 * EVENTS_KEPT)]
     asyncio.run(state.refresh())
     assert len(state.events) == EVENTS_KEPT
@@ -194,7 +198,7 @@ def test_events_are_bounded() -> None:
         ({"state": "Idle"}, {"state": "Run"}, "Run", "busy"),
         ({}, {"state": "Hold:0"}, "Hold", "held"),
         ({"error": "emergency stop"}, {"state": "Idle"}, "Idle", "alarm"),
-        ({}, {"state": "Alarm"}, "Alarm", "alarm"),
+        ({}, {"state": "ActiveAlarm"}, "ActiveAlarm", "alarm"),
         ({}, {"state": "EmergencyStopped"}, "EmergencyStopped", "alarm"),
         ({}, {}, "Unknown", "off"),
         ({"state": "RUNNING", "moving": False}, {}, "RUNNING", "calm"),
@@ -219,8 +223,8 @@ def test_alarms_come_with_what_to_do() -> None:
     devices = [{"name": "g60.welder", "faults": ["weld fault: no gas"]}]
     events = [event(1, "emergency stop"), event(2, "weld fault: no gas")]
     assert alarms(robots, devices, events) == [
-        Alarm("g60", "emergency stop", "wait"),
-        Alarm("g60", "weld fault: no gas", "wait"),
+        ActiveAlarm("g60", "emergency stop", "wait"),
+        ActiveAlarm("g60", "weld fault: no gas", "wait"),
     ]
     assert alarms({"bench": {"error": ""}}, [], events) == []
 
@@ -229,4 +233,6 @@ def test_a_weld_fault_that_ends_a_program_is_one_alarm() -> None:
     robots = {"g60": {"error": "line 15: weld fault: no gas"}}
     devices = [{"name": "g60.welder", "faults": ["weld fault: no gas"]}]
     events = [event(1, "line 15: weld fault: no gas")]
-    assert alarms(robots, devices, events) == [Alarm("g60", "line 15: weld fault: no gas", "wait")]
+    assert alarms(robots, devices, events) == [
+        ActiveAlarm("g60", "line 15: weld fault: no gas", "wait")
+    ]

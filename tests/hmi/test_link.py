@@ -13,7 +13,7 @@ from tests.links import first_status
 
 from understudy.app.live import Live, Options
 from understudy.config import load_config
-from understudy.hmi.link import Link, LinkError
+from understudy.hmi.link import CellLink, LinkError
 from understudy.ports.hmi import Later
 
 LINK, STATUS = "g60.hmi_link", "g60.hmi_link.status"
@@ -21,12 +21,14 @@ SOON_S = 0.2
 """Timeout of calls to a cell that is gone or at work."""
 
 
-def run(scene: Callable[[Live, Link], Awaitable[None]], timeout_s: float = TIMEOUT_SECONDS) -> None:
+def run(
+    scene: Callable[[Live, CellLink], Awaitable[None]], timeout_s: float = TIMEOUT_SECONDS
+) -> None:
     async def in_cell() -> None:
         ports = {LINK: free_port(), STATUS: free_port()}
         live = Live(load_config("g60_welding"), Options(rate=1.0, ephemeral=True, ports=ports))
         await live.start()
-        link = Link(live.endpoints[LINK], live.endpoints[STATUS], timeout_s=timeout_s)
+        link = CellLink(live.endpoints[LINK], live.endpoints[STATUS], timeout_s=timeout_s)
         await link.start()
         try:
             await asyncio.wait_for(scene(live, link), TIMEOUT_SECONDS)
@@ -38,7 +40,7 @@ def run(scene: Callable[[Live, Link], Awaitable[None]], timeout_s: float = TIMEO
 
 
 def test_a_command_gives_its_result() -> None:
-    async def scene(live: Live, link: Link) -> None:
+    async def scene(live: Live, link: CellLink) -> None:
         assert (await link.call("rate", {"rate": 2.0}, role="operator"))["rate"] == 2.0
 
     run(scene)
@@ -57,7 +59,7 @@ def test_a_command_gives_its_result() -> None:
 def test_a_refusal_has_a_code_and_a_message(
     command: str, parameters: dict[str, Any], role: Any, code: int
 ) -> None:
-    async def scene(live: Live, link: Link) -> None:
+    async def scene(live: Live, link: CellLink) -> None:
         with pytest.raises(LinkError) as refused:
             await link.call(command, parameters, role=role)
         assert refused.value.code == code
@@ -67,7 +69,7 @@ def test_a_refusal_has_a_code_and_a_message(
 
 
 def test_commands_do_not_wait_for_one_another() -> None:
-    async def scene(live: Live, link: Link) -> None:
+    async def scene(live: Live, link: CellLink) -> None:
         asked = [link.call("now", role="viewer") for _ in range(50)]
         answers = await asyncio.gather(*asked)
         times = [answer["now_ns"] for answer in answers]
@@ -77,14 +79,14 @@ def test_commands_do_not_wait_for_one_another() -> None:
 
 
 def test_the_last_status_of_the_cell_is_kept() -> None:
-    async def scene(live: Live, link: Link) -> None:
+    async def scene(live: Live, link: CellLink) -> None:
         await first_status(link)
         assert link.status["robots"].keys() == {"g60"}
 
     run(scene)
 
 
-async def _retried(link: Link, query: str) -> Any:
+async def _retried(link: CellLink, query: str) -> Any:
     """The first answer, once a cell is there."""
     while True:
         with contextlib.suppress(LinkError):
@@ -92,7 +94,7 @@ async def _retried(link: Link, query: str) -> Any:
 
 
 def test_a_command_to_a_cell_that_is_gone_fails_and_is_not_delivered_later() -> None:
-    async def scene(live: Live, link: Link) -> None:
+    async def scene(live: Live, link: CellLink) -> None:
         await link.call("now", role="viewer", timeout_s=TIMEOUT_SECONDS)  # it is connected
         ports = {name: int(live.endpoints[name].rpartition(":")[2]) for name in (LINK, STATUS)}
         await live.stop()
@@ -110,7 +112,7 @@ def test_a_command_to_a_cell_that_is_gone_fails_and_is_not_delivered_later() -> 
 
 
 def test_a_waiting_call_fails_when_the_link_is_closed() -> None:
-    async def scene(live: Live, link: Link) -> None:
+    async def scene(live: Live, link: CellLink) -> None:
         await link.call("now", role="viewer")
         waiting = asyncio.create_task(link.call("now", role="viewer"))
         await asyncio.sleep(0)
@@ -127,7 +129,7 @@ def test_a_command_waits_as_long_as_the_cell_is_at_work(
 ) -> None:
     """Many timeouts long, while `runs` lists the work; then the answer comes."""
 
-    async def scene(live: Live, link: Link) -> None:
+    async def scene(live: Live, link: CellLink) -> None:
         release, work = threading.Event(), Later()
         listed = live._runs.in_thread("objects", lambda progress: release.wait())
         assert isinstance(listed, Later)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.browsers import TIMEOUT_SECONDS
 from tests.free_ports import free_port
 
-from understudy.hmi.state import Frame, Listener, StateFeed
+from understudy.hmi.state import StateFeed, StateFrame, Subscriber
 from understudy.operator.doors import Doors
 from understudy.operator.doors.state import state_face
 from understudy.ports.hmi import CellView, Known
@@ -46,8 +46,8 @@ class Seam:
 class Browser:
     """Reads frames as a page does: extends its trail, or replaces it."""
 
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+    def __init__(self, subscriber: Subscriber) -> None:
+        self._listener = subscriber
         self.trail: list[Any] = []
 
     async def read(self) -> bytes:
@@ -79,7 +79,7 @@ def play(scene: Scene, rate_hz: float = 500.0) -> None:
 
 def test_two_browsers_get_the_same_bytes() -> None:
     async def scene(seam: Seam, feed: StateFeed) -> None:
-        with feed.listening() as one, feed.listening() as two:
+        with feed.subscribed() as one, feed.subscribed() as two:
             for _ in range(5):
                 assert await one.take() == await two.take()
 
@@ -88,13 +88,13 @@ def test_two_browsers_get_the_same_bytes() -> None:
 
 def test_a_restart_discards_the_frame_in_the_slot() -> None:
     async def scene(seam: Seam, feed: StateFeed) -> None:
-        listener = Listener()
-        taking = asyncio.create_task(listener.take())
+        subscriber = Subscriber()
+        taking = asyncio.create_task(subscriber.take())
         await asyncio.sleep(0)
-        listener.offer(Frame(b"of the cell before", {}, {}))
-        listener.restart()
+        subscriber.offer(StateFrame(b"of the cell before", {}, {}))
+        subscriber.restart()
         await asyncio.sleep(0)
-        listener.offer(Frame(b"of the cell now", {}, {}))
+        subscriber.offer(StateFrame(b"of the cell now", {}, {}))
         assert await taking == b"of the cell now"
 
     play(scene)
@@ -105,7 +105,7 @@ def test_no_frames_are_requested_without_a_browser() -> None:
         for _ in range(20):
             await asyncio.sleep(0)
         assert seam.asked == 0
-        with feed.listening() as one:
+        with feed.subscribed() as one:
             await one.take()
         assert seam.asked >= 1
 
@@ -115,10 +115,10 @@ def test_no_frames_are_requested_without_a_browser() -> None:
 def test_a_browser_that_joins_late_gets_the_whole_trail() -> None:
     async def scene(seam: Seam, feed: StateFeed) -> None:
         seam.grow(5)
-        with feed.listening() as early:
+        with feed.subscribed() as early:
             first = Browser(early)
             await first.read()
-            with feed.listening() as late:
+            with feed.subscribed() as late:
                 second = Browser(late)
                 seam.grow(3)
                 while len(second.trail) < 8 or len(first.trail) < 8:
@@ -131,7 +131,7 @@ def test_a_browser_that_joins_late_gets_the_whole_trail() -> None:
 
 def test_a_browser_that_does_not_read_holds_one_frame_and_slows_no_other() -> None:
     async def scene(seam: Seam, feed: StateFeed) -> None:
-        with feed.listening() as slow, feed.listening() as quick:
+        with feed.subscribed() as slow, feed.subscribed() as quick:
             stalled, reader = Browser(slow), Browser(quick)
             await stalled.read()
             for _ in range(10):
@@ -157,7 +157,7 @@ def test_a_browser_that_does_not_read_holds_one_frame_and_slows_no_other() -> No
 )
 def test_the_trail_is_complete_in_any_order_of_reading(steps: list[str]) -> None:
     async def scene(seam: Seam, feed: StateFeed) -> None:
-        with feed.listening() as first, feed.listening() as second:
+        with feed.subscribed() as first, feed.subscribed() as second:
             browsers = {"one": Browser(first), "two": Browser(second)}
             for number, step in enumerate(steps):
                 if step == "grow":
@@ -181,8 +181,8 @@ def test_frames_come_again_from_a_restarted_cell() -> None:
         server = TcpServer("state", Config(port=port), untimed)
         feed = StateFeed(await server.start(), rate_hz=500.0)
         await feed.start()
-        with feed.listening() as listener:
-            browser = Browser(listener)
+        with feed.subscribed() as subscriber:
+            browser = Browser(subscriber)
             await browser.read()
             await server.stop()
             other = Seam()

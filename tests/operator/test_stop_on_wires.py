@@ -13,7 +13,7 @@ import pytest
 from understudy.app.live import Live, Options
 from understudy.config import load_config
 from understudy.errors import Refused
-from understudy.hmi.link import Link
+from understudy.hmi.link import CellLink
 from understudy.ports.hmi import Later
 
 CELL = """
@@ -41,7 +41,7 @@ async def line_client(live: Live, endpoint: str, sent: bytes, answer: bytes) -> 
 
 
 async def link_client(live: Live) -> Stop:
-    link = Link(live.endpoints["g60.hmi_link"], live.endpoints["g60.hmi_link.status"])
+    link = CellLink(live.endpoints["g60.hmi_link"], live.endpoints["g60.hmi_link.status"])
     await link.start()
     await link.call("now", role="viewer")
 

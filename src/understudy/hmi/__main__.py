@@ -48,7 +48,7 @@ def main() -> int:
 
 async def _run(given: argparse.Namespace, access: Access, listener: socket.socket) -> None:
     gc.disable()  # what modules allocate stays: a tenth of the time to load them
-    from understudy.hmi.link import Link
+    from understudy.hmi.link import CellLink
     from understudy.hmi.server import build, command_table, server_of
     from understudy.hmi.state import FLEET_RATE_HZ, StateFeed
 
@@ -60,7 +60,7 @@ async def _run(given: argparse.Namespace, access: Access, listener: socket.socke
         _end_with_stdin(serving)
     secret = os.environ.pop(SECRET_VARIABLE, None)
     password = secret if given.status_password else None
-    link = Link(given.link, given.status, secret=secret, status_password=password)
+    link = CellLink(given.link, given.status, secret=secret, status_password=password)
     feeds = {
         "state": StateFeed(given.state, secret=secret),
         "fleet": StateFeed(given.state, want="fleet", rate_hz=FLEET_RATE_HZ, secret=secret),

@@ -45,7 +45,7 @@ class LinkError(Exception):
         self.message = message
 
 
-class Link:
+class CellLink:
     """Connection to one cell; made and used on one event loop."""
 
     def __init__(

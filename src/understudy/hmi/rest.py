@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from understudy.errors import UNREADABLE
 from understudy.hmi.access import Role, role_of
-from understudy.hmi.link import Link, LinkError
+from understudy.hmi.link import CellLink, LinkError
 from understudy.ports.hmi import (
     BAD_PARAMETERS,
     BROKEN,
@@ -47,7 +47,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 Schema = dict[str, Any]
 
 
-class Row(Struct, frozen=True):
+class CommandRow(Struct, frozen=True):
     """A row of the command table; ``parameters`` is a JSON schema."""
 
     name: str
@@ -64,9 +64,9 @@ class RestError(Exception):
         self.status, self.code, self.message = status, code, message
 
 
-def rest(link: Link, table: list[Any]) -> FastAPI:
+def rest(link: CellLink, table: list[Any]) -> FastAPI:
     """The REST application; ``table``: the answer to the query `commands`."""
-    rows = msgspec.convert(table, list[Row])
+    rows = msgspec.convert(table, list[CommandRow])
     api = FastAPI(title="Understudy", openapi_url=None, docs_url=None, redoc_url=None)
     document = msgspec.json.encode(openapi(rows))
 
@@ -81,11 +81,11 @@ def rest(link: Link, table: list[Any]) -> FastAPI:
     return api
 
 
-def _methods(row: Row) -> tuple[str, ...]:
+def _methods(row: CommandRow) -> tuple[str, ...]:
     return ("get", "post") if row.role == "viewer" else ("post",)
 
 
-def _endpoint(link: Link, row: Row) -> Endpoint:
+def _endpoint(link: CellLink, row: CommandRow) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         role = role_of(request)
         if row.role == "operator" and role != "operator":
@@ -120,7 +120,7 @@ async def _body(request: Request) -> dict[str, Any]:
     return body
 
 
-def _query(request: Request, row: Row) -> dict[str, Any]:
+def _query(request: Request, row: CommandRow) -> dict[str, Any]:
     properties, _ = _properties(row.parameters)
     given = request.query_params.items()
     return {key: _value(text, properties.get(key, {})) for key, text in given if key != "token"}
@@ -139,7 +139,7 @@ def _value(text: str, schema: Schema) -> Any:
 # ── OpenAPI document ──
 
 
-def openapi(rows: list[Row]) -> Schema:
+def openapi(rows: list[CommandRow]) -> Schema:
     components: Schema = {"Problem": PROBLEM}
     paths: Schema = {}
     for row in rows:
@@ -154,7 +154,7 @@ def openapi(rows: list[Row]) -> Schema:
     return {**whole, "servers": servers, "paths": paths, "components": {"schemas": components}}
 
 
-def _operation(row: Row, method: str, local: Mapping[str, str]) -> Schema:
+def _operation(row: CommandRow, method: str, local: Mapping[str, str]) -> Schema:
     problem = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     operation: Schema = {
         "operationId": f"{method}_{row.name}",

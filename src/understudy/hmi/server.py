@@ -40,9 +40,9 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from understudy.hmi.access import Access, App, Guard, Receive, Scope, Send, role_of
 from understudy.hmi.frame.browser import Browser
-from understudy.hmi.frame.cell_state import Caller, CellState
+from understudy.hmi.frame.cell_state import CellState
 from understudy.hmi.frame.frame import MISSING, frame
-from understudy.hmi.link import Link, LinkError
+from understudy.hmi.link import CellLink, LinkError
 from understudy.hmi.page import STATIC, Page, head, pages_for, panels
 from understudy.hmi.rest import rest
 from understudy.hmi.scene import scene
@@ -72,7 +72,7 @@ default uvicorn believes loopback: each program there could choose the address i
 PUBLIC = (".js", ".map", ".css", ".svg", ".png", ".jpg", ".woff2")
 
 
-async def command_table(link: Link) -> list[Any]:
+async def command_table(link: CellLink) -> list[Any]:
     """The operator's command table; asks again while a cell that is just starting is slow."""
     for _ in range(TABLE_RETRIES):
         try:
@@ -85,7 +85,7 @@ async def command_table(link: Link) -> list[Any]:
 
 
 def build(
-    link: Link,
+    link: CellLink,
     feeds: Mapping[str, StateFeed],
     table: list[Any],
     access: Access,
@@ -125,7 +125,7 @@ class PageFiles(StaticFiles):
         return response
 
 
-def _add_pages(app: FastAPI, link: Caller, commands: Collection[str]) -> None:
+def _add_pages(app: FastAPI, link: CellLink, commands: Collection[str]) -> None:
     """Routes and files of every page of the registry that is for this cell."""
     for name, folder in SHARED.items():
         app.mount(f"{STATIC}/{name}", PageFiles(directory=folder))
@@ -160,7 +160,7 @@ async def _missing(
     return client.build_response(request, 404)
 
 
-def _browser(request: Request, link: Caller, state: CellState) -> Browser:
+def _browser(request: Request, link: CellLink, state: CellState) -> Browser:
     """The session of one browser, which keeps its language and its robot in cookies."""
     wanted = request.cookies.get("robot", "")
     known = list(state.robots)
@@ -422,8 +422,6 @@ async def _refuse(scope: Scope, send: Send, status: int, code: int, reason: str)
 
 # ── headers of answers ──
 
-Header = tuple[bytes, bytes]
-
 SWITCHED_OFF = (
     "accelerometer",
     "camera",
@@ -494,7 +492,7 @@ class SecurityHeaders:
         return await self._app({**scope, "state": state}, receive, send_with_headers)
 
 
-def _added(headers: list[Header], nonce: str) -> list[Header]:
+def _added(headers: list[tuple[bytes, bytes]], nonce: str) -> list[tuple[bytes, bytes]]:
     given = {name.lower(): value for name, value in headers}
     is_page = given.get(b"content-type", b"").startswith(b"text/html")
     policy = "; ".join(PAGE_POLICY).format(nonce=nonce) if is_page else OTHER_POLICY

@@ -34,7 +34,7 @@ Known = dict[str, tuple[int, int]]
 """Robot → (number of trail points, version of the trail)."""
 
 
-class Header(Struct, frozen=True):
+class FrameHeader(Struct, frozen=True):
     """The fields of a frame that this process reads."""
 
     trail: dict[str, tuple[int, list[msgspec.Raw], int]] = {}
@@ -42,12 +42,12 @@ class Header(Struct, frozen=True):
     """The request was refused: this is no frame."""
 
 
-_header = msgspec.msgpack.Decoder(Header)
+_header = msgspec.msgpack.Decoder(FrameHeader)
 _encoder = msgspec.msgpack.Encoder()
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StateFrame:
     """A frame, the trail points that it builds on, and those known after it."""
 
     data: bytes
@@ -59,10 +59,10 @@ class Frame:
 
 
 @dataclass(eq=False)
-class Listener:
+class Subscriber:
     """One browser: its slot, and the trail points that it has."""
 
-    _slot: Frame | None = None
+    _slot: StateFrame | None = None
     _filled: asyncio.Event = field(default_factory=asyncio.Event)
     known: Known = field(default_factory=dict)
 
@@ -71,7 +71,7 @@ class Listener:
         """Whether its slot is empty."""
         return self._slot is None
 
-    def offer(self, frame: Frame) -> None:
+    def offer(self, frame: StateFrame) -> None:
         self._slot = frame
         self._filled.set()
 
@@ -109,7 +109,7 @@ class StateFeed:
         place = urlsplit(address)
         self._address = place.hostname or "", place.port or 0
         self._period = 1.0 / rate_hz
-        self._listeners: dict[Listener, None] = {}
+        self._subscribers: dict[Subscriber, None] = {}
         self._wanted = asyncio.Event()
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._known: Known = {}
@@ -127,23 +127,23 @@ class StateFeed:
         self._disconnect()
 
     @contextlib.contextmanager
-    def listening(self) -> Iterator[Listener]:
-        """Frames are requested while at least one listener is inside."""
-        listener = Listener()
-        self._listeners[listener] = None
+    def subscribed(self) -> Iterator[Subscriber]:
+        """Frames are requested while at least one subscriber is inside."""
+        subscriber = Subscriber()
+        self._subscribers[subscriber] = None
         self._wanted.set()
         try:
-            yield listener
+            yield subscriber
         finally:
-            del self._listeners[listener]
-            if not self._listeners:
+            del self._subscribers[subscriber]
+            if not self._subscribers:
                 self._wanted.clear()
 
     async def serve(self, websocket: WebSocket) -> None:
         """Serves one browser until it disconnects."""
         await websocket.accept()
-        with self.listening() as listener:
-            sender = asyncio.get_running_loop().create_task(_send(websocket, listener))
+        with self.subscribed() as subscriber:
+            sender = asyncio.get_running_loop().create_task(_send(websocket, subscriber))
             try:
                 while (await websocket.receive())["type"] != "websocket.disconnect":
                     pass
@@ -173,13 +173,13 @@ class StateFeed:
         frame = await self._request(self._known)
         self._known = frame.after
         self._size = len(frame.data)
-        for listener in list(self._listeners):
-            if frame.fits(listener.known):
-                listener.offer(frame)
-            elif listener.is_idle:
-                listener.offer(await self._request(listener.known))
+        for subscriber in list(self._subscribers):
+            if frame.fits(subscriber.known):
+                subscriber.offer(frame)
+            elif subscriber.is_idle:
+                subscriber.offer(await self._request(subscriber.known))
 
-    async def _request(self, known: Known) -> Frame:
+    async def _request(self, known: Known) -> StateFrame:
         reader, writer = await self._connected()
         key = {} if self._secret is None else {"secret": self._secret}
         request = _encoder.encode({"want": self._want, "trail_from": known, **key})
@@ -192,7 +192,7 @@ class StateFeed:
         if header.error is not None:
             raise ValueError(f"refused: {header.error.get('message')}")
         trail = header.trail
-        return Frame(
+        return StateFrame(
             data,
             before={robot: (first, version) for robot, (first, _, version) in trail.items()},
             after={robot: (n + len(points), v) for robot, (n, points, v) in trail.items()},
@@ -202,8 +202,8 @@ class StateFeed:
         if self._streams is None:
             self._streams = await asyncio.open_connection(*self._address)
             self._known = {}
-            for listener in self._listeners:
-                listener.restart()  # it may be another cell
+            for subscriber in self._subscribers:
+                subscriber.restart()  # it may be another cell
         return self._streams
 
     def _disconnect(self) -> None:
@@ -212,8 +212,8 @@ class StateFeed:
             self._streams = None
 
 
-async def _send(websocket: WebSocket, listener: Listener) -> None:
+async def _send(websocket: WebSocket, subscriber: Subscriber) -> None:
     # `serve` notices a disconnect as well, where it receives.
     with contextlib.suppress(OSError, RuntimeError, WebSocketDisconnect):
         while True:
-            await websocket.send_bytes(await listener.take())
+            await websocket.send_bytes(await subscriber.take())

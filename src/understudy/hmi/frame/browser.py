@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 from nicegui import background_tasks, ui
 
 from understudy.hmi.access import Role
-from understudy.hmi.frame.cell_state import Caller, CellState
-from understudy.hmi.link import LinkError
+from understudy.hmi.frame.cell_state import CellState
+from understudy.hmi.link import CellLink, LinkError
 from understudy.hmi.texts import Texts
 
-Update = TypeVar("Update", bound=Callable[[], object])
-Listener = tuple[Callable[[], object], ui.element]
+_Update = TypeVar("_Update", bound=Callable[[], object])
+_Listener = tuple[Callable[[], object], ui.element]
 """A function, and the element with which it ends."""
 
 
@@ -22,15 +22,15 @@ class Browser:
     What a page registers here ends with the elements of that page."""
 
     def __init__(
-        self, link: Caller, cell: CellState, texts: Texts, *, robot: str, role: Role
+        self, link: CellLink, cell: CellState, texts: Texts, *, robot: str, role: Role
     ) -> None:
         self.cell = cell
         self.texts = texts
         self.robot = robot
         self.role = role
         self._link = link
-        self._updates: list[Listener] = []
-        self._robot_listeners: list[Listener] = []
+        self._updates: list[_Listener] = []
+        self._robot_listeners: list[_Listener] = []
         self._events: dict[str, Callable[..., object]] = {}
         self._leaving: list[Callable[[], object]] = []
 
@@ -102,7 +102,7 @@ class Browser:
 
     # ── updates of the page ──
 
-    def on_update(self, update: Update, *, element: ui.element | None = None) -> Update:
+    def on_update(self, update: _Update, *, element: ui.element | None = None) -> _Update:
         """Calls ``update`` now and after every change of the cell state, until ``element`` is
         deleted (if none is given: the element that is being built). Also a decorator."""
         self._updates.append((update, element or ui.context.slot.parent))

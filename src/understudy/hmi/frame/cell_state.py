@@ -8,10 +8,9 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from understudy.hmi.access import Role
-from understudy.hmi.link import AT_WORK, LinkError
+from understudy.hmi.link import AT_WORK, CellLink, LinkError
 from understudy.ports.refusals import ESTOP
 
 log = logging.getLogger(__name__)
@@ -29,24 +28,13 @@ PINS = "pins of "
 Facts = Mapping[str, Any]
 
 
-class Caller(Protocol):
-    """The part of the link that pages use."""
-
-    @property
-    def status(self) -> Mapping[str, Any]: ...
-
-    async def call(
-        self, command: str, parameters: dict[str, Any] | None = None, *, role: Role
-    ) -> Any: ...
-
-
 class CellState:
     """Answers to the queries `robots`, `status`, `devices`, … of one cell time.
 
     They are requested four times a second while a browser watches, in one `glance`, and replaced
     all at once: two values read together are of the same refresh."""
 
-    def __init__(self, link: Caller) -> None:
+    def __init__(self, link: CellLink) -> None:
         self._link = link
         self._watchers: Counter[str] = Counter()
         self._listeners: list[Callable[[], object]] = []
@@ -100,7 +88,7 @@ class CellState:
         ]
         return f"{self.environment} {held} {tools}"
 
-    def alarms(self) -> list["Alarm"]:
+    def alarms(self) -> list["ActiveAlarm"]:
         return alarms(self.robots, self.devices, self.events, self.contacts)
 
     def waiting_for_time(self) -> tuple[str, int]:
@@ -251,7 +239,7 @@ SEVERITIES: Mapping[str, Severity] = {
     "Sleep": "off",
     "Stopped": "held",
     "Error": "alarm",
-    "Alarm": "alarm",
+    "ActiveAlarm": "alarm",
     "EmergencyStopped": "alarm",
     "RUNNING": "calm",
     "PAUSED": "held",
@@ -264,7 +252,7 @@ SEVERITIES: Mapping[str, Severity] = {
 
 
 @dataclass(frozen=True, slots=True)
-class RobotState:
+class DisplayState:
     """State of a robot in its own word, its severity (a colour), and its program line."""
 
     word: str
@@ -272,7 +260,7 @@ class RobotState:
     line: int = 0
 
 
-def robot_state(facts: Facts, view: Facts) -> RobotState:
+def robot_state(facts: Facts, view: Facts) -> DisplayState:
     """From the query `robots` and the link's last status message, which is more recent."""
     reported = str(view.get("state") or facts.get("state") or "")
     word = reported.partition(":")[0] or "Unknown"
@@ -283,11 +271,11 @@ def robot_state(facts: Facts, view: Facts) -> RobotState:
     severity = SEVERITIES.get(word, "busy") if word != "Unknown" else "off"
     if facts.get("error"):
         severity = "alarm"
-    return RobotState(word, severity, int(view.get("line") or 0))
+    return DisplayState(word, severity, int(view.get("line") or 0))
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
+class ActiveAlarm:
     """An error or fault of a robot that is active now, or a collision that was not cleared, and the
     advice on it. `clears`: the command that ends it."""
 
@@ -302,7 +290,7 @@ def alarms(
     devices: Iterable[Facts],
     events: Iterable[Facts],
     contacts: Iterable[Facts] = (),
-) -> list[Alarm]:
+) -> list[ActiveAlarm]:
     """For every robot the error of its controller, then the faults of its devices that the error
     does not name already, with the advice of the alarm event; then the collisions."""
     advice = {(e["robot"], e["text"]): e["what_to_do"] for e in events if e["kind"] == "alarm"}
@@ -312,8 +300,8 @@ def alarms(
         error = facts.get("error") or ""
         texts = [error] if error else []
         texts += [t for name, t in of_devices if _is_part_of(robot, name) and t not in error]
-        found += [Alarm(robot, text, advice.get((robot, text), "")) for text in texts]
-    return [
-        *found,
-        *(Alarm(c["robot"], c["text"], c["what_to_do"], "clear_collisions") for c in contacts),
+        found += [ActiveAlarm(robot, text, advice.get((robot, text), "")) for text in texts]
+    return found + [
+        ActiveAlarm(each["robot"], each["text"], each["what_to_do"], "clear_collisions")
+        for each in contacts
     ]

@@ -29,7 +29,7 @@ Edits = Mapping[tuple[int, str, str], Any]
 # ── settings ──
 
 
-class Setting(NamedTuple):
+class CameraSetting(NamedTuple):
     """A value of the camera that can be set: its command with all its parameters, its bounds and
     step on the page, and its unit."""
 
@@ -40,12 +40,12 @@ class Setting(NamedTuple):
     unit: str = ""
 
 
-SETTINGS: Mapping[str, Setting] = {
-    "exposure_ms": Setting("set_camera_exposure", ("exposure_ms",), (0.5, 60.0), 0.5, "ms"),
-    "gain_db": Setting("set_camera_gain", ("gain_db",), (-20.0, 48.0), 1.0, "dB"),
-    "brightness": Setting("set_camera_light", ("brightness", "ambient"), (0.0, 3.0), 0.05),
-    "ambient": Setting("set_camera_light", ("brightness", "ambient"), (0.0, 1.0), 0.05),
-    "noise_grey": Setting("set_camera_noise", ("noise_grey",), (0.0, 40.0), 0.5),
+SETTINGS: Mapping[str, CameraSetting] = {
+    "exposure_ms": CameraSetting("set_camera_exposure", ("exposure_ms",), (0.5, 60.0), 0.5, "ms"),
+    "gain_db": CameraSetting("set_camera_gain", ("gain_db",), (-20.0, 48.0), 1.0, "dB"),
+    "brightness": CameraSetting("set_camera_light", ("brightness", "ambient"), (0.0, 3.0), 0.05),
+    "ambient": CameraSetting("set_camera_light", ("brightness", "ambient"), (0.0, 1.0), 0.05),
+    "noise_grey": CameraSetting("set_camera_noise", ("noise_grey",), (0.0, 40.0), 0.5),
 }
 
 

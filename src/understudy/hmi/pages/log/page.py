@@ -6,7 +6,7 @@ from typing import Any
 from nicegui import ui
 
 from understudy.hmi.frame.browser import Browser
-from understudy.hmi.frame.cell_state import Alarm
+from understudy.hmi.frame.cell_state import ActiveAlarm
 from understudy.hmi.frame.widgets import button, clear, keep_filled, operator_only, page_element
 from understudy.hmi.page import Page
 from understudy.hmi.texts import Texts
@@ -37,7 +37,7 @@ def _alarms(browser: Browser) -> None:
     ui.label(browser.texts("log.alarms")).classes("u-card-title")
     cards = ui.element("div").classes("u-alarm-cards")
 
-    def fill(alarms: list[Alarm]) -> None:
+    def fill(alarms: list[ActiveAlarm]) -> None:
         for alarm in alarms:
             _alarm(browser, alarm)
         if not alarms:
@@ -48,7 +48,7 @@ def _alarms(browser: Browser) -> None:
     keep_filled(browser, cards, browser.cell.alarms, fill)
 
 
-def _alarm(browser: Browser, alarm: Alarm) -> None:
+def _alarm(browser: Browser, alarm: ActiveAlarm) -> None:
     with ui.element("div").classes("u-alarm-card"):
         ui.icon("warning")
         with ui.element("div").classes("u-alarm-text"):

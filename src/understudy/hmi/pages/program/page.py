@@ -12,7 +12,7 @@ from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import button, operator_only, page_element, set_class, tab_panels
 from understudy.hmi.page import Page
 from understudy.hmi.pages.program.jog import JogPanel, overrides
-from understudy.hmi.pages.program.points import PointPanel, Points, teach_panel
+from understudy.hmi.pages.program.points import PointPanel, TaughtPoints, teach_panel
 from understudy.hmi.scene.scene import SCRIPT, scene, view_buttons
 
 SCRIPT_TEXTS = {"program": "", "check": "", "violation": "violation_", "library": "library_"}
@@ -132,7 +132,7 @@ def _preview(browser: Browser) -> None:
 
 def _manual(browser: Browser) -> None:
     overrides(browser)
-    points = Points(browser)
+    points = TaughtPoints(browser)
     contents: dict[str, Callable[[], object]] = {
         "jog": lambda: JogPanel(browser),
         "points": lambda: PointPanel(browser, points),

@@ -19,10 +19,9 @@ FRAME_POINTS = ("origin", "on_x", "on_y")
 WORK_SYSTEMS = ("G54", "G55", "G56", "G57", "G58", "G59")
 
 Point = Mapping[str, Any]
-Listener = Callable[[list[Point]], None]
 
 
-class Points:
+class TaughtPoints:
     """The points of the chosen robot; calls its listeners when they change."""
 
     def __init__(self, browser: Browser) -> None:
@@ -30,12 +29,12 @@ class Points:
         self.undo: Mapping[str, str] | None = None
         """Command and point of the change that can be undone."""
         self._browser = browser
-        self._listeners: list[Listener] = []
+        self._listeners: list[Callable[[list[Point]], None]] = []
         self._requested: object = None
         browser.on_robot_change(lambda: self._set([]))
         browser.on_update(self._request_if_changed)
 
-    def on_change(self, listener: Listener) -> None:
+    def on_change(self, listener: Callable[[list[Point]], None]) -> None:
         """Calls ``listener`` now and after every change."""
         self._listeners.append(listener)
         listener(self.all)
@@ -70,7 +69,7 @@ class Points:
 class PointPanel:
     """Table of the points, and buttons that act on the chosen one."""
 
-    def __init__(self, browser: Browser, points: Points) -> None:
+    def __init__(self, browser: Browser, points: TaughtPoints) -> None:
         self._browser = browser
         self._points = points
         self._chosen: str | None = None
@@ -273,13 +272,13 @@ def _figure(value: float) -> str:
 # ── tool and work frame ──
 
 
-def teach_panel(browser: Browser, points: Points) -> None:
+def teach_panel(browser: Browser, points: TaughtPoints) -> None:
     """Computes a TCP from four points and a work frame from three."""
     _tcp_card(browser, points)
     _frame_card(browser, points)
 
 
-def _tcp_card(browser: Browser, points: Points) -> None:
+def _tcp_card(browser: Browser, points: TaughtPoints) -> None:
     """TCP from points with the tip on one spot and different orientations."""
     with _card(browser, "tip"):
         with ui.element("div").classes("u-pairs"):
@@ -326,7 +325,7 @@ def _measured_note(browser: Browser) -> None:
         note.set_text(browser.texts("teach.measured").format(tool=tool))
 
 
-def _frame_card(browser: Browser, points: Points) -> None:
+def _frame_card(browser: Browser, points: TaughtPoints) -> None:
     """Work frame from its origin, a point on +x and a point on the +y side."""
     with _card(browser, "frame"):
         with ui.element("div").classes("u-triple"):
@@ -395,7 +394,7 @@ def _card(browser: Browser, name: str) -> ui.element:
     return made
 
 
-def _point_choice(points: Points, label: str, mark: str) -> ui.select:
+def _point_choice(points: TaughtPoints, label: str, mark: str) -> ui.select:
     choice = ui.select([], label=label).classes("u-input").props(f"data-mark=teach-{mark}")
     choice.props("outlined dense options-dense=false popup-content-class=u-menu")
 
