@@ -19,7 +19,7 @@ from understudy.operator.history import (
     thinned,
 )
 from understudy.ports.operation import AxisReading
-from understudy.robots.mobile.operation import MobileActions
+from understudy.robots.mobile.robot import MobileActions
 from understudy.units import seconds
 
 FOREVER = 86_400.0

@@ -8,8 +8,7 @@ import numpy as np
 from tests.robots.mobile.runtime.driven_fleet import DrivenFleet, robot_file
 
 from understudy.robots.mobile import drive
-from understudy.robots.mobile.config.kinematics import drives_of, outlines_of
-from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.layout import Layout, drives_of, outlines_of
 from understudy.robots.mobile.config.profile import DriveModel
 from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.field import free_way, outline_clearances

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from understudy.robots.mobile import field
-from understudy.robots.mobile.lidar import Spans
+from understudy.robots.mobile.field import Spans
 from understudy.robots.mobile.wheels import moved_on_arc, pace
 
 Pose = tuple[float, float, float]

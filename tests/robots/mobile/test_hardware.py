@@ -9,7 +9,7 @@ import pytest
 from tests.robots.mobile.rig import PROFILE, Rig, robot
 
 from understudy.errors import Refused
-from understudy.robots.mobile.config.kinematics import wheels_of
+from understudy.robots.mobile.config.layout import wheels_of
 from understudy.robots.mobile.hardware import PERCENT_PER_METRE, PERCENT_PER_SECOND, Surroundings
 from understudy.robots.mobile.hardware_interface import KnowsMap, MotorLimits, Rests, TimedHardware
 from understudy.robots.mobile.wheels import displacements, move_on_arcs

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.robots.mobile.lidar import scan, to_circle, to_line
+from understudy.robots.mobile.sensors import scan, to_circle, to_line
 
 NOTHING = np.zeros((0, 4))
 

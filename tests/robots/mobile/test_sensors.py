@@ -12,8 +12,7 @@ from tests.robots.mobile.rig import PROFILE, Rig, robot
 from understudy.robots.mobile.config.robot_file import LidarConfig
 from understudy.robots.mobile.hardware import Surroundings
 from understudy.robots.mobile.hardware_interface import Scan
-from understudy.robots.mobile.lidar import look
-from understudy.robots.mobile.sensors import ray_angles
+from understudy.robots.mobile.sensors import look, ray_angles
 from understudy.robots.mobile.world import Circle, Polygon, Solid
 
 LIDAR = "io.devices.0"

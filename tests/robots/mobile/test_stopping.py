@@ -7,8 +7,7 @@ import pytest
 from tests.robots.mobile.random_worlds import DRIVES, robot
 from tests.robots.mobile.runtime.driven_fleet import DrivenFleet
 
-from understudy.robots.mobile.config.kinematics import drives_of, wheel_rows, wheels_of
-from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.layout import Layout, drives_of, wheel_rows, wheels_of
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
 from understudy.robots.mobile.wheels import DIRECT
 from understudy.units import NS_PER_SECOND

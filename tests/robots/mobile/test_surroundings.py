@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from understudy.robots.mobile.surroundings import FLOOR, solids_for
-from understudy.robots.mobile.world import Circle, Polygon
+from understudy.robots.mobile.world import FLOOR, Circle, Polygon, solids_for
 from understudy.space.model.environment import Environment, place
 from understudy.space.model.shapes import CollisionObject, ObjectType
 

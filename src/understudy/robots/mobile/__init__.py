@@ -117,13 +117,13 @@ def name_in_file(text: str, path: str) -> str:
 
 
 def operator_actions(robot: Any) -> "OperatorActions":
-    from understudy.robots.mobile.operation import MobileActions
+    from understudy.robots.mobile.robot import MobileActions
 
     return MobileActions(robot)
 
 
 def robot_model(config: Config, robot: Any) -> "RobotModel":
-    from understudy.robots.mobile.operation import model_of
+    from understudy.robots.mobile.robot import model_of
 
     return model_of(robot)
 

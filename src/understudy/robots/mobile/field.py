@@ -14,11 +14,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.robots.mobile.lidar import Spans
 from understudy.robots.mobile.wheels import moved_on_arc, pace
 from understudy.space.compiled import compiled
 
 Floats = NDArray[np.float64]
+Spans = NDArray[np.int64]
+"""First row and the row after the last one, for every robot."""
 
 HALF_LENGTH, HALF_WIDTH, AHEAD = range(3)
 """Columns of an outline: half of its sides, and how far its centre is ahead of the pose."""

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from understudy.errors import Refused
 from understudy.robots.mobile import axes, drive
-from understudy.robots.mobile.config.kinematics import (
+from understudy.robots.mobile.config.layout import (
+    Layout,
     base_of,
     drives_of,
     track_of,
     wheel_rows,
     wheels_of,
 )
-from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.drive import STEERING
 from understudy.robots.mobile.hardware_interface import (
     RESET_COOLDOWN,

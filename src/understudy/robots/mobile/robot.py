@@ -1,6 +1,6 @@
-"""A mobile robot as a part of the cell: its status, its faults, and how the engine stops it.
+"""A mobile robot as a component of the cell: its status, its faults, and how the engine stops it.
 
-Its state is saved with the part `fleet`; here is only which row it is.
+Its state is saved with the component `fleet`; here is only which row it is.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,13 +11,14 @@ from msgspec import Struct
 from understudy.errors import Refused
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import RobotView
-from understudy.ports.operation import VehicleBody
+from understudy.ports.operation import AxisReading, Condition, Frame, RobotModel, VehicleBody
 from understudy.ports.refusals import ESTOP
-from understudy.robots.mobile.config.kinematics import centre_ahead
-from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.layout import Layout, centre_ahead
 from understudy.robots.mobile.config.profile import ProfilePose
 from understudy.robots.mobile.faults import FAULTS
 from understudy.robots.mobile.hardware_interface import MasterLink, MasterSettings, Rows
+from understudy.space.pose import Pose
+from understudy.space.transform import matrix
 from understudy.units import MM
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class MobileRobot:
 
     def under_master(self, settings: MasterSettings, epoch: int) -> MasterLink:
         """`UnderMaster`."""
-        from understudy.robots.mobile.vda5050.link import MasterOfRobot
+        from understudy.robots.mobile.vda5050.master import MasterOfRobot
 
         return MasterOfRobot(self._fleet, self._row, settings, epoch)
 
@@ -216,3 +217,45 @@ class MobileRobot:
         if not broken or self._fleet.robot(self._row).reports.battery() <= 0.0:
             return None
         return Refused(broken[0])
+
+
+# ── what an operator can do ───────────────────────────────────────────────────────────────────────
+
+
+class MobileActions:
+    """`OperatorActions` of a mobile robot; it is commanded over NATS."""
+
+    frames: tuple[Frame, ...] = ()
+
+    def __init__(self, robot: MobileRobot) -> None:
+        self._robot = robot
+
+    def condition(self, now: int) -> Condition:
+        fault = self._robot.fault(now)
+        error, code = (fault.reason, fault.code) if fault else ("", 0)
+        return Condition(
+            state=self._robot.state,
+            moving=self._robot.moving(),
+            error=error,
+            code=code,
+            waiting_tasks=self._robot.task_count() if fault else 0,
+        )
+
+    def axis_reading(self, now: int) -> AxisReading:
+        return AxisReading((), (), (), Pose(*self._robot.view(now).tcp))
+
+    def stop(self, now: int) -> None:
+        self._robot.stop(now)
+
+    def emergency_stop(self, now: int) -> Refused | None:
+        return self._robot.inject("emergency_stop", {}, now)
+
+    def reset(self, now: int) -> Refused | None:
+        return self._robot.reset(now)
+
+
+def model_of(robot: MobileRobot) -> RobotModel:
+    """The foot is where the robot starts: pages show its name there."""
+    x, y, yaw = robot.start
+    base = matrix(Pose(x, y, 0.0, 0.0, 0.0, yaw))
+    return RobotModel(base=tuple(base.reshape(-1).tolist()), vehicle=robot.body)

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from understudy.ports import WireMessage
+from understudy.robots.mobile.config.fleet_keys import PlannerConfig
 from understudy.robots.mobile.config.layout import Layout
-from understudy.robots.mobile.config.planner import PlannerConfig
 from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
 from understudy.robots.mobile.planner.built_in import BuiltInPlanner

@@ -5,8 +5,8 @@ import json
 import pytest
 from tests.robots.mobile.config.test_robot_file import EXAMPLE
 
+from understudy.robots.mobile.config.fleet_keys import seed_of
 from understudy.robots.mobile.config.robot_file import read_robot_file
-from understudy.robots.mobile.config.seeds import seed_of
 
 
 @pytest.mark.parametrize(

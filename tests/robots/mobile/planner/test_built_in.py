@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.robots.mobile.runtime.recorded_robot import FILE, TICK, RecordedRobot
 
+from understudy.robots.mobile.config.fleet_keys import Graph, PlannerConfig, read_graph
 from understudy.robots.mobile.config.layout import Layout
-from understudy.robots.mobile.config.planner import Graph, PlannerConfig, read_graph
 from understudy.robots.mobile.config.robot_file import read_robot_file
 from understudy.robots.mobile.hardware_interface import Obstacles
 from understudy.robots.mobile.planner.built_in import BuiltInPlanner

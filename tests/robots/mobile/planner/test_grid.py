@@ -11,21 +11,20 @@ from numpy.typing import NDArray
 
 from understudy.errors import Refused
 from understudy.robots.mobile.hardware_interface import Obstacles
-from understudy.robots.mobile.planner.clearance import (
-    grid_clearance,
-    line_clearance,
-    point_clearance,
-)
-from understudy.robots.mobile.planner.fewer import with_fewer_corners
 from understudy.robots.mobile.planner.grid import (
     MOST_CELLS,
     Body,
     FreeRoom,
     Point,
     _grid,
+    cheapest_way,
+    corners_of,
+    grid_clearance,
+    line_clearance,
+    point_clearance,
     way_on_grid,
+    with_fewer_corners,
 )
-from understudy.robots.mobile.planner.search import cheapest_way, corners_of
 
 Floats = NDArray[np.float64]
 BODY = Body(0.45, 0.325, 0.6)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from tests.robots.mobile.runtime.driven_fleet import DrivenFleet, robot_file
 
+from understudy.robots.mobile.config.fleet_keys import PlannerConfig
 from understudy.robots.mobile.config.layout import Layout
-from understudy.robots.mobile.config.planner import PlannerConfig
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
 from understudy.robots.mobile.planner.built_in import BuiltInPlanner, body_of
-from understudy.robots.mobile.planner.clearance import line_clearance
+from understudy.robots.mobile.planner.grid import line_clearance
 
 PROFILE = "runtime__simulationProfile__"
 ROUTE = [

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from understudy.robots.mobile.config.planner import PlannerConfig
+from understudy.robots.mobile.config.fleet_keys import PlannerConfig
 from understudy.robots.mobile.planner.grid import LEAST_MARGIN, MARGIN
 from understudy.robots.mobile.runtime.messages import EVENTS
 from understudy.robots.mobile.runtime.tasks import (

@@ -9,7 +9,7 @@ from tests.robots.mobile.vda5050.schemas import action, edge, instant, node, ord
 
 from understudy.ports import WireMessage
 from understudy.robots.mobile.vda5050.face import Settings
-from understudy.robots.mobile.vda5050.link import MasterOfRobot
+from understudy.robots.mobile.vda5050.master import MasterOfRobot
 
 SETTINGS = Settings("maker", "1", "hall", 30.0, 0.0)
 

@@ -12,9 +12,8 @@ from tests.robots.mobile.vda5050.schemas import action, check, edge, head, insta
 
 from understudy.errors import Refused
 from understudy.robots.mobile.runtime import messages as own
-from understudy.robots.mobile.vda5050.master import MasterControl
+from understudy.robots.mobile.vda5050.master import Identity, MasterControl, MasterMessages
 from understudy.robots.mobile.vda5050.messages import decoded
-from understudy.robots.mobile.vda5050.outgoing import Identity, MasterMessages
 
 EPOCH = 1_767_225_600_000_000_000
 

@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.robots.mobile.config.kinematics import drives_of, outlines_of, wheels_of
-from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.layout import Layout, drives_of, outlines_of, wheels_of
 from understudy.robots.mobile.config.robot_file import LidarConfig, ScannerConfig
 from understudy.robots.mobile.hardware_interface import Rows
 from understudy.robots.mobile.reeds_shepp import SEGMENTS

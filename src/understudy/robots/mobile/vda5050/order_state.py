@@ -11,8 +11,8 @@ from typing import Literal
 from msgspec import UNSET, Struct, field
 
 from understudy.robots.mobile.runtime.messages import Pose
-from understudy.robots.mobile.vda5050.factsheet import NODE_ACTIONS
 from understudy.robots.mobile.vda5050.messages import (
+    NODE_ACTIONS,
     Action,
     ActionState,
     ActionStatus,

@@ -6,7 +6,7 @@ import pytest
 
 from understudy.config.typed import read
 from understudy.errors import ConfigError
-from understudy.robots.mobile.config.planner import (
+from understudy.robots.mobile.config.fleet_keys import (
     Planner,
     PlannerConfig,
     planner_config,

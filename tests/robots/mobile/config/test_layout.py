@@ -3,8 +3,7 @@
 import pytest
 from tests.robots.mobile.config.test_robot_file import changed
 
-from understudy.robots.mobile.config.kinematics import outlines_of, wheel_rows, wheels_of
-from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.layout import Layout, outlines_of, wheel_rows, wheels_of
 from understudy.robots.mobile.config.robot_file import RobotFile, read_robot_file
 
 
