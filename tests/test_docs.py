@@ -12,7 +12,7 @@ import pytest
 
 from understudy.app.build import load_cell
 from understudy.cli import load, with_values
-from understudy.jobs.modes import table as modes
+from understudy.jobs.modes import manager as modes
 from understudy.operator.clock import BUTTONS, ENGINE
 from understudy.protocol import client
 from understudy.registry import TABLES, cli_rows

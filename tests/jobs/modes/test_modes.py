@@ -4,7 +4,7 @@ import pytest
 from tests.jobs.modes.cells import ModeCell
 
 from understudy.errors import ConfigError, Refused
-from understudy.jobs.modes.table import PROGRESS, STEPS, TRANSITIONS
+from understudy.jobs.modes.manager import PROGRESS, STEPS, TRANSITIONS
 
 TOOLS = "{start: WELDING, tools: {WELDING: 1, PICKPLACE: 2}}"
 MODES = ("WELDING", "PICKPLACE", "SCAN_TO_PATH", "MANUAL")

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from tests.jobs.modes.cells import ModeCell
 from tests.jobs.tools.tool_cell import ToolCell
 
-from understudy.jobs.modes.manager import ModeManager
-from understudy.jobs.modes.table import PROGRESS, TRANSITIONS
+from understudy.jobs.modes.manager import PROGRESS, TRANSITIONS, ModeManager
 
 AUTOMATIC = "modes: {start: WELDING, tools: {WELDING: 1, PICKPLACE: 2}, change: automatic}"
 

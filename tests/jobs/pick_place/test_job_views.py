@@ -8,7 +8,7 @@ import pytest
 from tests.benches import Bench
 from tests.jobs.pick_place.pick_cell import TEXT, written
 
-from understudy.jobs.modes.table import STEPS
+from understudy.jobs.modes.manager import STEPS
 from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS
 from understudy.vision.commands import MISSES_KEPT
 

@@ -13,7 +13,7 @@ from tests.jobs.pick_place.pick_cell import TEXT
 from understudy.app.stand_in import StandIn
 from understudy.hmi.page import STATIC
 from understudy.hmi.texts import Texts, cell_text, dictionary
-from understudy.jobs.modes.table import STEPS
+from understudy.jobs.modes.manager import STEPS
 from understudy.jobs.pick_place.safety import ADVICE
 from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS, Event
 from understudy.ports.modes import TargetMode

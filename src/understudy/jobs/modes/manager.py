@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.jobs.modes.config import ModesConfig, TouchPlate
-from understudy.jobs.modes.table import PROGRESS, TRANSITIONS
 from understudy.ports import ControllerStatus, Finished, Ticket
 from understudy.ports.modes import (
+    CHANGEOVER_STEPS,
     ChangeStep,
     ModeStatus,
     OperationMode,
@@ -32,6 +32,36 @@ from understudy.ports.pick_place import Gripper, JobArm
 from understudy.ports.refusals import HAND_FULL
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM, nanoseconds
+
+STEPS = CHANGEOVER_STEPS
+
+TRANSITIONS: Mapping[tuple[ChangeStep, str], ChangeStep] = {
+    ("SETTLED", "request"): "STOP_WELD",
+    ("STOP_WELD", "done"): "PARK_TORCH",
+    ("PARK_TORCH", "done"): "TOOL_CHANGE",
+    ("TOOL_CHANGE", "done"): "UPDATE_TLO",
+    ("TOOL_CHANGE", "by_hand"): "CONFIRM_TOOL",
+    ("CONFIRM_TOOL", "done"): "UPDATE_TLO",
+    ("UPDATE_TLO", "calibrate"): "CALIBRATE_TOOL",
+    ("UPDATE_TLO", "done"): "SETTLED",
+    ("CALIBRATE_TOOL", "done"): "SETTLED",
+    **{(step, "failed"): "FAILED" for step in STEPS},
+    **{(step, "abort"): "SETTLED" for step in STEPS},
+    ("FAILED", "retry"): "STOP_WELD",
+    ("FAILED", "abort"): "SETTLED",
+}
+
+PROGRESS: Mapping[ChangeStep, float] = {
+    "SETTLED": 1.0,
+    "STOP_WELD": 0.0,
+    "PARK_TORCH": 0.2,
+    "TOOL_CHANGE": 0.4,
+    "CONFIRM_TOOL": 0.5,
+    "UPDATE_TLO": 0.7,
+    "CALIBRATE_TOOL": 0.8,
+}
+"""Share of a changeover that is done when a step begins."""
+
 
 ModeChanged = Callable[[OperationMode, OperationMode, int], None]
 """Called with the mode before, the mode now and the time."""
