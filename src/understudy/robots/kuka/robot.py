@@ -39,8 +39,8 @@ ARC, GAS, FIRST_JOB_BIT, JOB_BITS = 1, 9, 65, 16
 """Numbers of the welding outputs: arc $OUT[1], gas $OUT[9], the job on $OUT[65..80], LSB first."""
 
 
-class SavedOutputs(Struct):
-    """Snapshot of the outputs. `gas_until`: end of the post-flow, if the gas flows after an arc."""
+class OutputState(Struct, frozen=True):
+    """The welding outputs. `gas_until`: end of the post-flow, if the gas flows after an arc."""
 
     job: int = 0
     gas: bool = False
@@ -53,49 +53,43 @@ class WeldingOutputs:
 
     def __init__(self, post_flow: int) -> None:
         self._post_flow = post_flow
-        self._now = SavedOutputs()
+        self.state = OutputState()
 
     @property
     def job(self) -> int:
-        return self._now.job
+        return self.state.job
 
     def weld(self, job: int, now: int) -> None:
         """Job 0 turns the arc off; another job number turns it on, or changes the job."""
-        if job == self._now.job:
+        if job == self.state.job:
             return
-        self._now = SavedOutputs(job, gas=True, gas_until=None if job else now + self._post_flow)
+        self.state = OutputState(job, gas=True, gas_until=None if job else now + self._post_flow)
         self.wake(now)
 
     def next_wake(self) -> int | None:
-        return self._now.gas_until
+        return self.state.gas_until
 
     def wake(self, now: int) -> None:
-        if self._now.gas_until is not None and self._now.gas_until <= now:
-            self._now = SavedOutputs(self._now.job)
+        if self.state.gas_until is not None and self.state.gas_until <= now:
+            self.state = OutputState(self.state.job)
 
     def high(self) -> tuple[int, ...]:
         """Numbers of the outputs that are on."""
-        job = self._now.job
+        job = self.state.job
         bits = (FIRST_JOB_BIT + bit for bit in range(JOB_BITS) if job >> bit & 1)
-        return (*((ARC,) if job else ()), *((GAS,) if self._now.gas else ()), *bits)
+        return (*((ARC,) if job else ()), *((GAS,) if self.state.gas else ()), *bits)
 
     def switch_off(self) -> None:
         """Switches all outputs off at once, without post-flow."""
-        self._now = SavedOutputs()
-
-    def save(self) -> SavedOutputs:
-        return self._now
-
-    def load(self, state: SavedOutputs) -> None:
-        self._now = state
+        self.state = OutputState()
 
 
 # ── the server ────────────────────────────────────────────────────────────────────────────────────
 
 
-ServerState = Literal["Idle", "Run", "Stopped"]
+Mode = Literal["Idle", "Run", "Stopped"]
 
-TRANSITIONS: Mapping[tuple[ServerState, str], ServerState] = {
+TRANSITIONS: Mapping[tuple[Mode, str], Mode] = {
     ("Idle", "submit"): "Run",
     ("Run", "drained"): "Idle",
     ("Idle", "freeze"): "Stopped",
@@ -149,27 +143,28 @@ class Status:
     messages: tuple[str, ...]
 
 
-class Saved(Struct):
-    """Snapshot of the server. `ahead`: number of waiting records that are planned already;
-    `pieces_done`: number of path pieces before those of the trajectory; `stop_reason`: why the
-    motion is frozen; `inhibited`: the cell is stopped."""
+class ServerState(Struct, kw_only=True):
+    """The state of the server; motion, outputs and odometer are filled in for a snapshot. `ahead`:
+    number of waiting records that are planned already; `pieces_done`: number of path pieces before
+    those of the trajectory; `stop_reason`: why the motion is frozen; `inhibited`: the cell is
+    stopped."""
 
     modal: ModalState
-    waiting: list[Record]
-    in_flight: Record | None
-    ahead: int
-    trajectory: dict[str, Any] | None
-    completed: WireInt
-    flying: WireInt
-    taken: WireInt
-    flags: WireInt
-    next_check: int | None
-    stopped: bool
-    stop_reason: str
-    inhibited: bool
-    outputs: SavedOutputs
-    messages: list[str]
-    pieces_done: int
+    waiting: list[Record] = []
+    in_flight: Record | None = None
+    ahead: int = 0
+    trajectory: dict[str, Any] | None = None
+    completed: WireInt = -1
+    flying: WireInt = -1
+    taken: WireInt = 0
+    flags: WireInt = 0
+    next_check: int | None = None
+    stopped: bool = False
+    stop_reason: str = ""
+    inhibited: bool = False
+    outputs: OutputState = OutputState()
+    messages: list[str] = []
+    pieces_done: int = 0
     stops: int = 0
     executed: int = 0
     odometer: OdometerState = OdometerState()
@@ -188,26 +183,15 @@ class KukaGcodeServer:
         self._listeners: list[Callable[[int], None]] = []
         self._command_listeners: list[Callable[[str, int], None]] = []
         self._program_listeners: list[Callable[[Record, str, int], None]] = []
-        self._state: ServerState = "Idle"
-        self._modal = model.start
-        self._waiting: deque[Record] = deque()
+        self._mode: Mode = "Idle"
+        self._state = ServerState(modal=model.start)
         self._flight: Flight | None = None
         self._ahead: deque[Outcome] = deque()
         self._lookahead_ends = False
         """The next waiting record cannot be joined to the trajectory."""
         self._trajectory: Trajectory | None = None
-        self._completed = self._flying = -1
-        self._taken = 0
-        self._flags = 0
-        self._stops = 0
-        self._next_check: int | None = None
         self._outputs = WeldingOutputs(options.post_flow)
-        self._messages: deque[str] = deque(maxlen=MESSAGES_KEPT)
         self._message_listeners: list[Callable[[str, int], None]] = []
-        self._pieces_done = 0
-        self._stop_reason = ""
-        self._inhibited = False
-        self._executed = 0
         self._odometer = Odometer(self._tip_positions)
         self.parts: dict[str, Component] = {}
         self.collision: CollisionWatch | None = None
@@ -215,19 +199,19 @@ class KukaGcodeServer:
     # ── records ──
 
     def room(self) -> int:
-        return BUFFER - len(self._waiting)
+        return BUFFER - len(self._state.waiting)
 
     def submit(self, record: Record, now: int) -> None:
         self._mark(now)
-        self._waiting.append(record)
+        self._state.waiting.append(record)
         self._enter("submit")
         self._advance(now)
 
     def connect(self, channel: int, up: bool, now: int) -> None:
         bit = 1 << channel
-        self._flags = self._flags | bit if up else self._flags & ~bit
+        self._state.flags = self._state.flags | bit if up else self._state.flags & ~bit
         if channel == MAIN:
-            self._next_check = None if up else _next_check(now)
+            self._state.next_check = None if up else _next_check(now)
 
     def on_executed(self, listener: Callable[[int], None]) -> None:
         self._listeners.append(listener)
@@ -243,14 +227,14 @@ class KukaGcodeServer:
     def stop(self, now: int) -> None:
         """Stops the motion at once and drops all records that are not completed."""
         self._mark(now)
-        self._stops += 1
-        self._waiting.clear()
+        self._state.stops += 1
+        self._state.waiting.clear()
         self._ahead.clear()
-        self._taken = 0
+        self._state.taken = 0
         if self._trajectory is not None and self._flight is not None:
             here = self._trajectory.at(seconds(now), self.model.chain)
             axes = tuple(here.axes.tolist())
-            self._modal = replace(self._modal, axes=axes, position=here.pose)
+            self._state.modal = replace(self._state.modal, axes=axes, position=here.pose)
         self._flight = None
         self._enter("drained")
         self._end_trajectory()
@@ -262,10 +246,10 @@ class KukaGcodeServer:
     def inhibit_motion(self, now: int) -> None:
         """Stops and drops all records; until `permit_motion` records that move are refused."""
         self.stop(now)
-        self._inhibited = True
+        self._state.inhibited = True
 
     def permit_motion(self, now: int) -> None:
-        self._inhibited = False
+        self._state.inhibited = False
 
     def reset(self, now: int) -> None:
         """Releases the stop and switches the outputs off."""
@@ -277,10 +261,10 @@ class KukaGcodeServer:
 
     def motion_refusal(self) -> Refused | None:
         """Why no motion is accepted now; None if it is."""
-        return INHIBITED if self._inhibited else self._stop_refusal()
+        return INHIBITED if self._state.inhibited else self._stop_refusal()
 
     def _stop_refusal(self) -> Refused | None:
-        return Refused(f"{self._stop_reason}: reset first") if self.stopped() else None
+        return Refused(f"{self._state.stop_reason}: reset first") if self.stopped() else None
 
     # ── collision watch ──
 
@@ -293,12 +277,12 @@ class KukaGcodeServer:
         """The running motion, or a plan without motion."""
         if self._trajectory is not None:
             return self._trajectory.plan
-        return Plan(NO_PATH, NO_MOTION, np.array(self._modal.axes))
+        return Plan(NO_PATH, NO_MOTION, np.array(self._state.modal.axes))
 
     @property
     def first(self) -> int:
         """The number of the plan's first piece, counted from the start of the cell."""
-        return self._pieces_done
+        return self._state.pieces_done
 
     @property
     def held(self) -> bool:
@@ -308,11 +292,11 @@ class KukaGcodeServer:
     @property
     def modal(self) -> ModalState:
         """Position, frames and speed after the last completed record."""
-        return self._modal
+        return self._state.modal
 
     @property
     def tool(self) -> int:
-        return self._modal.tool
+        return self._state.modal.tool
 
     def collided(self, contact: Contact, now: int) -> None:
         self.freeze(contact.text(), now)
@@ -322,11 +306,11 @@ class KukaGcodeServer:
     def tally(self, now: int) -> Tally:
         """Records that were carried out, contacts, and the path of the tool."""
         contacts = self.collision.detected if self.collision else 0
-        return Tally(self._executed, contacts, self._odometer.at(now, self.plan.ends))
+        return Tally(self._state.executed, contacts, self._odometer.at(now, self.plan.ends))
 
     def stopped(self) -> bool:
         """Whether an emergency stop or a contact froze the motion and was not released yet."""
-        return self._state == "Stopped"
+        return self._mode == "Stopped"
 
     @property
     def records_ahead(self) -> int:
@@ -335,36 +319,38 @@ class KukaGcodeServer:
 
     def stops(self) -> int:
         """Number of stops and emergency stops so far."""
-        return self._stops
+        return self._state.stops
 
     def line(self) -> int:
         """The program line of the record in flight; 0 if none is, or a client has sent it."""
         return max(self._flight.record.line, 0) if self._flight else 0
 
     def progress(self) -> Progress:
-        return Progress(self._completed, self._flying, self._taken, self.busy())
+        return Progress(self._state.completed, self._state.flying, self._state.taken, self.busy())
 
     def reading(self, now: int) -> KukaReading:
-        modal = self._modal
+        modal = self._state.modal
         if self._trajectory is None:
             axes, at, speed = modal.axes, pose(matrix(modal.position)), 0.0
         else:
             sample = self._trajectory.at(seconds(now), self.model.chain)
             axes, at, speed = tuple(sample.axes.tolist()), sample.pose, sample.speed
-        return KukaReading(at, axes, speed, modal.tool, modal.base, self._flags, self.progress())
+        return KukaReading(
+            at, axes, speed, modal.tool, modal.base, self._state.flags, self.progress()
+        )
 
     def busy(self) -> bool:
-        return self._state == "Run"
+        return self._mode == "Run"
 
     def status(self, now: int) -> Status:
         return Status(
             reading=self.reading(now),
-            waiting=len(self._waiting),
+            waiting=len(self._state.waiting),
             stopped=self.stopped(),
             outputs=self._outputs.high(),
             weld_job=self._outputs.job,
-            speed_set=self._modal.speed,
-            messages=tuple(self._messages),
+            speed_set=self._state.modal.speed,
+            messages=tuple(self._state.messages),
         )
 
     def on_message(self, listener: Callable[[str, int], None]) -> None:
@@ -372,13 +358,13 @@ class KukaGcodeServer:
 
     def panel(self, now: int) -> tuple[PanelRow, ...]:
         outputs, high = self._outputs, self._outputs.high()
-        last = self._messages[-1] if self._messages else ""
+        last = self._state.messages[-1] if self._state.messages else ""
         return (
             PanelRow("Arc", ARC in high),
             PanelRow("Gas", GAS in high),
             PanelRow("Weld job", outputs.job),
             PanelRow("Outputs on", ", ".join(f"$OUT[{number}]" for number in high) or "–"),
-            PanelRow("Records waiting", len(self._waiting)),
+            PanelRow("Records waiting", len(self._state.waiting)),
             PanelRow("Last message", last or "–", state="warn" if last else ""),
         )
 
@@ -393,11 +379,11 @@ class KukaGcodeServer:
         moving = trajectory is not None and not self.stopped()
         return RobotView(
             q=axes.tolist(),
-            tcp=self.model.tip(axes, self._modal.tool),
-            state=self._state,
+            tcp=self.model.tip(axes, self._state.modal.tool),
+            state=self._mode,
             moving=moving,
-            tool=self._modal.tool,
-            line=self.line() or (max(self._flying, 0) if self.busy() else 0),
+            tool=self._state.modal.tool,
+            line=self.line() or (max(self._state.flying, 0) if self.busy() else 0),
             ghost=trajectory.plan.target.tolist() if trajectory and moving else None,
             arc=outputs.job != 0,
             io=Pins(do=sum(1 << number for number in outputs.high() if number < OUTPUTS_SHOWN)),
@@ -406,7 +392,7 @@ class KukaGcodeServer:
     # ── time ──
 
     def next_wake(self) -> int | None:
-        moments = (self._outputs.next_wake(), self._next_check, self._segment_ends())
+        moments = (self._outputs.next_wake(), self._state.next_check, self._segment_ends())
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
@@ -416,7 +402,7 @@ class KukaGcodeServer:
         if self._flight is not None and ends is not None and ends <= now:
             self._complete(self._flight, now)
             self._advance(now)
-        if self._next_check is not None and self._next_check <= now:
+        if self._state.next_check is not None and self._state.next_check <= now:
             self._handle_disconnect(now)
 
     def _segment_ends(self) -> int | None:
@@ -449,62 +435,42 @@ class KukaGcodeServer:
         if self.stopped():
             return
         self._mark(now)
-        self._stop_reason = reason
+        self._state.stop_reason = reason
         if self._options.on_emergency_stop == "clear":
             self.stop(now)
         self._enter("freeze")
-        self._stops += 1
+        self._state.stops += 1
         self._outputs.weld(0, now)
         self._trajectory = self._trajectory and self._trajectory.halted(seconds(now))
         self._report(reason, now)
 
     # ── snapshots ──
 
-    def save(self) -> Saved:
-        return Saved(
-            modal=self._modal,
-            waiting=list(self._waiting),
+    def save(self) -> ServerState:
+        return replace(
+            self._state,
             in_flight=self._flight.record if self._flight else None,
             ahead=len(self._ahead),
             trajectory=self._trajectory.to_state() if self._trajectory else None,
-            completed=self._completed,
-            flying=self._flying,
-            taken=self._taken,
-            flags=self._flags,
-            next_check=self._next_check,
             stopped=self.stopped(),
-            stop_reason=self._stop_reason,
-            inhibited=self._inhibited,
-            outputs=self._outputs.save(),
-            messages=list(self._messages),
-            pieces_done=self._pieces_done,
-            stops=self._stops,
-            executed=self._executed,
+            outputs=self._outputs.state,
             odometer=self._odometer.state,
         )
 
     def load(self, state: State) -> None:
-        saved = msgspec.convert(state, Saved)
-        self._modal = saved.modal
-        self._waiting = deque(saved.waiting)
-        self._completed, self._flying, self._taken = saved.completed, saved.flying, saved.taken
-        self._flags, self._next_check = saved.flags, saved.next_check
-        self._pieces_done, self._stops = saved.pieces_done, saved.stops
-        self._executed, self._odometer.state = saved.executed, saved.odometer
-        self._stop_reason, self._inhibited = saved.stop_reason, saved.inhibited
-        self._outputs.load(saved.outputs)
-        self._messages = deque(saved.messages, maxlen=MESSAGES_KEPT)
+        self._state = saved = msgspec.convert(state, ServerState)
+        self._outputs.state, self._odometer.state = saved.outputs, saved.odometer
         self._flight, self._trajectory, self._lookahead_ends = None, None, False
         self._ahead.clear()
         if saved.in_flight is not None and saved.trajectory is not None:
             self._plan_again(saved.in_flight, saved.ahead, saved.trajectory)
-        runs = self._flight is not None or bool(self._waiting)
-        self._state = "Stopped" if saved.stopped else "Run" if runs else "Idle"
+        runs = self._flight is not None or bool(saved.waiting)
+        self._mode = "Stopped" if saved.stopped else "Run" if runs else "Idle"
 
     def _plan_again(self, record: Record, ahead: int, trajectory: State) -> None:
         """Computes the known segments again, from the records they were made of."""
-        known = [self.model.carry_out(record, self._modal)]
-        for waiting in list(self._waiting)[:ahead]:
+        known = [self.model.carry_out(record, self._state.modal)]
+        for waiting in list(self._state.waiting)[:ahead]:
             known.append(self.model.carry_out(waiting, known[-1].after))
         segments = tuple(outcome.segment for outcome in known if outcome.segment is not None)
         if len(segments) != 1 + ahead:
@@ -520,36 +486,36 @@ class KukaGcodeServer:
         self._odometer.mark(now, self.plan.ends)
 
     def _tip_positions(self, times: Floats) -> Floats:
-        return self.model.tip_positions(self.plan.positions(times), self._modal.tool)
+        return self.model.tip_positions(self.plan.positions(times), self._state.modal.tool)
 
     # ── one record after the other ──
 
     def _enter(self, event: str) -> None:
-        self._state = TRANSITIONS.get((self._state, event), self._state)
+        self._mode = TRANSITIONS.get((self._mode, event), self._mode)
 
     def _advance(self, now: int) -> None:
         """Takes up waiting records until one of them takes time; then plans ahead."""
-        while self._waiting and self._flight is None and not self._waits():
+        while self._state.waiting and self._flight is None and not self._waits():
             self._take_up(now)
         self._look_ahead(now)
-        if self._flight is None and not self._waiting:
-            self._taken = 0
+        if self._flight is None and not self._state.waiting:
+            self._state.taken = 0
             self._enter("drained")
 
     def _take_up(self, now: int) -> None:
-        self._taken = len(self._waiting)
+        self._state.taken = len(self._state.waiting)
         self._lookahead_ends = False
-        record = self._waiting.popleft()
+        record = self._state.waiting.pop(0)
         for command in commands_in(record) if self._command_listeners else ():
             for listener in self._command_listeners:
                 listener(command, now)
-        self._flying = record.seq
+        self._state.flying = record.seq
         if self._ahead and self._trajectory is not None:
             outcome = self._ahead.popleft()
-            self._pieces_done += len(self._trajectory.segments[0].path)
+            self._state.pieces_done += len(self._trajectory.segments[0].path)
             self._trajectory = self._trajectory.advanced(seconds(now))
         else:
-            outcome = self._refused(self.model.carry_out(record, self._modal))
+            outcome = self._refused(self.model.carry_out(record, self._state.modal))
             if outcome.segment is not None:
                 segments, blend = (outcome.segment,), self._options.blend
                 self._trajectory = Trajectory.from_rest(segments, seconds(now), blend)
@@ -564,7 +530,11 @@ class KukaGcodeServer:
 
     def _waits(self) -> bool:
         """Whether the records wait for the release of an emergency stop."""
-        return self.stopped() and self._options.on_emergency_stop == "keep" and not self._inhibited
+        return (
+            self.stopped()
+            and self._options.on_emergency_stop == "keep"
+            and not self._state.inhibited
+        )
 
     def _refused(self, outcome: Outcome) -> Outcome:
         """The outcome; while motion is not allowed that of a record that neither moves nor
@@ -572,15 +542,15 @@ class KukaGcodeServer:
         refused = self.motion_refusal()
         if refused is None or (outcome.segment is None and outcome.job is None):
             return outcome
-        return Outcome(self._modal, message=refused.reason)
+        return Outcome(self._state.modal, message=refused.reason)
 
     def _complete(self, flight: Flight, now: int) -> None:
-        self._completed = flight.record.seq
-        self._executed += not flight.outcome.message
-        tool_changed = self._modal.tool != flight.outcome.after.tool
-        self._modal = flight.outcome.after
+        self._state.completed = flight.record.seq
+        self._state.executed += not flight.outcome.message
+        tool_changed = self._state.modal.tool != flight.outcome.after.tool
+        self._state.modal = flight.outcome.after
         self._flight = None
-        if not self._waiting:
+        if not self._state.waiting:
             self._enter("drained")
         if not self._ahead:
             self._end_trajectory()
@@ -592,7 +562,7 @@ class KukaGcodeServer:
             notify(flight.record, flight.outcome.message, now)
 
     def _end_trajectory(self) -> None:
-        self._pieces_done += len(self._trajectory.plan.path) if self._trajectory else 0
+        self._state.pieces_done += len(self._trajectory.plan.path) if self._trajectory else 0
         self._trajectory = None
 
     def _path_changed(self, now: int) -> None:
@@ -604,7 +574,7 @@ class KukaGcodeServer:
         """Plans the next records too, as long as they move the tool along lines."""
         while self._flight is not None and self._trajectory is not None and self._can_look_ahead():
             before = self._ahead[-1] if self._ahead else self._flight.outcome
-            outcome = self.model.carry_out(self._waiting[len(self._ahead)], before.after)
+            outcome = self.model.carry_out(self._state.waiting[len(self._ahead)], before.after)
             segment = outcome.segment
             self._lookahead_ends = segment is None or segment.speed == 0.0
             if segment is not None and not self._lookahead_ends:
@@ -615,28 +585,30 @@ class KukaGcodeServer:
         if self._trajectory is None or self.stopped() or self._lookahead_ends:
             return False
         passes = self._options.blend > 0.0 and self._trajectory.segments[-1].speed > 0.0
-        return passes and len(self._ahead) < min(self._options.advance_run, len(self._waiting))
+        return passes and len(self._ahead) < min(
+            self._options.advance_run, len(self._state.waiting)
+        )
 
     # ── disconnected client ──
 
     def _handle_disconnect(self, now: int) -> None:
-        self._next_check = None
+        self._state.next_check = None
         if self._options.on_disconnect == "clear":
             self._clear_waiting(now)
         if self._options.on_disconnect == "drain" and self.busy():
-            self._next_check = _next_check(now)
+            self._state.next_check = _next_check(now)
         elif self._outputs.job:
             self._outputs.weld(0, now)
             self._report("connection lost while welding: arc off", now)
 
     def _clear_waiting(self, now: int) -> None:
         """Drops the waiting records of the client; the record in flight is finished."""
-        kept = [record for record in self._waiting if record.line]
-        cleared = len(self._waiting) - len(kept)
+        kept = [record for record in self._state.waiting if record.line]
+        cleared = len(self._state.waiting) - len(kept)
         if not cleared:
             return
         self._report(f"connection lost: {cleared} records cleared", now)
-        self._waiting = deque(kept)
+        self._state.waiting = kept
         self._lookahead_ends = False
         if self._ahead and self._trajectory is not None:
             self._ahead.clear()
@@ -645,11 +617,11 @@ class KukaGcodeServer:
             if self.stopped():
                 self._trajectory = self._trajectory.halted(seconds(now))
         if self._flight is None:
-            self._taken = 0
+            self._state.taken = 0
         self._advance(now)
 
     def _report(self, message: str, now: int) -> None:
-        self._messages.append(message)
+        self._state.messages = [*self._state.messages, message][-MESSAGES_KEPT:]
         self._log(f"{self._name}: {message}")
         for listener in self._message_listeners:
             listener(message, now)

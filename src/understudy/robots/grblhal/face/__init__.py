@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from understudy.gcode.blocks import commands_in
 from understudy.ports import Deps, Endpoint, FaultSource, LineAnswers
@@ -273,18 +274,25 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     banner: Edition = "GrblHAL"
 
 
-class Saved(Struct):
-    """Snapshot of the face; `order` are the connections, the served one last."""
+class FaceState(Struct):
+    """The state of the face; `order` are the connections, the served one last. Readers, reports,
+    connections and outboxes are filled in for a snapshot.
 
-    readers: dict[str, SavedBuffer]
-    reports: SavedReports
-    order: list[str]
-    outboxes: dict[str, list[bytes]]
-    asker: str
-    ended: list[str]
-    sticky: int
-    working: bool
-    next_report: int | None
+    `working`: a line was passed to the controller and is not answered yet; `asker` is its client.
+    `sticky` is the error number that every G-code line gets after an error. `stalled`: lines wait
+    because the client does not take its answers. `asked_in_silence`: a report was requested while
+    the controller sends none (homing). `postponed`: a line waits until the machine is at rest.
+    """
+
+    readers: dict[str, SavedBuffer] = {}
+    reports: SavedReports | None = None
+    order: list[str] = []
+    outboxes: dict[str, list[bytes]] = {}
+    asker: str = ""
+    ended: list[str] = []
+    sticky: int = 0
+    working: bool = False
+    next_report: int | None = None
     now: int = 0
     stalled: bool = False
     report_due: bool = False
@@ -334,12 +342,7 @@ class Connection:
 class GrblHalFace(SessionFace[Connection], NotInjectable):
     """`Face`: the firmware's side of its serial line.
 
-    ``_working``: a line was passed to the controller and is not answered yet; ``_asker`` is its
-    client. ``_sticky`` is the error number that every G-code line gets after an error.
-    ``_stalled``: lines wait because the client does not take its answers. ``_asked_in_silence``: a
-    report was requested while the controller sends none (homing). ``_reading`` is
-    the line in execution, if the machine stood when lines were read; ``_postponed``: it waits
-    until the machine is at rest.
+    ``_reading`` is the line in execution, if the machine stood when lines were read.
     """
 
     def __init__(
@@ -358,17 +361,12 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         self._controller = controller
         self._sessions: dict[str, Connection] = {}
         self._unconnected = ReceiveBuffer()
-        self._asker = ""
+        self._state = FaceState()
         self._reports = StatusReports()
         self._dollar = DollarCommands(
             controller, pins, say=self._say, note=self._reports.note, edition=edition
         )
-        self._sticky = 0
-        self._working = False
-        self._report_due = self._stalled = self._asked_in_silence = self._postponed = False
-        self._next_report: int | None = None
         self._reading: FirmwareLine | None = None
-        self._now = 0
         controller.listen(self._on_notice)
 
     # ── face ──
@@ -387,53 +385,44 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         self._serve(now)
 
     def next_wake(self) -> int | None:
-        return self._now if self._stalled and not self._full() else self._next_report
+        return (
+            self._state.now if self._state.stalled and not self._full() else self._state.next_report
+        )
 
     def wake(self, now: int) -> None:
-        self._now = now
-        if self._stalled:
-            self._stalled = False
+        self._state.now = now
+        if self._state.stalled:
+            self._state.stalled = False
             self._serve(now)
-        if self._next_report is not None and self._next_report <= now:
-            self._next_report = self._following_report(now)
+        if self._state.next_report is not None and self._state.next_report <= now:
+            self._state.next_report = self._following_report(now)
             if self._served() is not None and not self._full():
                 self._report(now)
 
     def status(self, now: int) -> dict[str, int]:
         return {"clients": len(self._sessions), "unread": self._buffer.waiting}
 
-    def save(self) -> Saved:
-        return Saved(
-            readers={peer: s.buffer.save() for peer, s in self._sessions.items()},
+    def save(self) -> FaceState:
+        return replace(
+            self._state,
+            readers={peer: session.buffer.save() for peer, session in self._sessions.items()},
             reports=self._reports.save(),
             order=list(self._sessions),
-            outboxes={peer: s.outbox.save() for peer, s in self._sessions.items()},
-            asker=self._asker,
-            ended=[peer for peer, s in self._sessions.items() if s.ended],
-            sticky=self._sticky,
-            working=self._working,
-            next_report=self._next_report,
-            now=self._now,
-            stalled=self._stalled,
-            report_due=self._report_due,
-            asked_in_silence=self._asked_in_silence,
-            postponed=self._postponed,
+            outboxes={peer: session.outbox.save() for peer, session in self._sessions.items()},
+            ended=[peer for peer, session in self._sessions.items() if session.ended],
         )
 
     def load(self, state: Any) -> None:
-        saved = msgspec.convert(state, Saved)
+        self._state = saved = msgspec.convert(state, FaceState)
+        if saved.reports is None:
+            raise msgspec.ValidationError("reports: null")
         self._reports.load(saved.reports)
         self._sessions = {
             peer: Connection(self, peer, saved.outboxes[peer]) for peer in saved.order
         }
         for peer, session in self._sessions.items():
             session.buffer.load(saved.readers[peer])
-        for peer in saved.ended:
-            self._sessions[peer].ended = True
-        self._sticky, self._working, self._asker = saved.sticky, saved.working, saved.asker
-        self._next_report = saved.next_report
-        self._now, self._stalled, self._report_due = saved.now, saved.stalled, saved.report_due
-        self._asked_in_silence, self._postponed = saved.asked_in_silence, saved.postponed
+            session.ended = peer in saved.ended
 
     # ── for the connections ──
 
@@ -443,8 +432,8 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
 
     def owes(self, peer: str) -> bool:
         """Whether an answer is pending; one that waits for an operator does not count."""
-        waits = self._working and (peer == self._asker or self.serves(peer))
-        return waits and not self._controller.lines.waits_for_operator(self._now)
+        waits = self._state.working and (peer == self._state.asker or self.serves(peer))
+        return waits and not self._controller.lines.waits_for_operator(self._state.now)
 
     def request_size(self, data: bytes) -> int:
         """A line with its end, a command byte, or the text in front of one."""
@@ -452,7 +441,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         return len(text) or (byte is not None) if byte is not None or text[-1:] in LINE_ENDS else 0
 
     def receive(self, data: bytes, now: int) -> None:
-        self._now = now
+        self._state.now = now
         for text, byte in pieces(data):
             if text:
                 self._buffer.put(text)
@@ -479,17 +468,17 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
     def _serve(self, now: int) -> None:
         """Pass lines to the controller as long as it accepts them."""
         ran = self._controller.lines.runs(now)
-        while not self._working and self._controller.lines.accepts_line(now):
-            self._stalled = self._full()
-            if self._stalled or self._awaits_rest(now):
+        while not self._state.working and self._controller.lines.accepts_line(now):
+            self._state.stalled = self._full()
+            if self._state.stalled or self._awaits_rest(now):
                 break
             if self._buffer.take_cancel():
-                self._sticky = 0
+                self._state.sticky = 0
             line = self._buffer.next_line()
             self._send_due_report(now)
             if line is None:
                 return
-            self._working, self._asker = True, next(reversed(self._sessions), "")
+            self._state.working, self._state.asker = True, next(reversed(self._sessions), "")
             self._reading = None if ran else line
             code = self._execute(line, now)
             if code is not None:
@@ -506,21 +495,21 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         line = self._reading
         if code == ErrorCode.NOT_IDLE and line is not None and self._controller.lines.runs(now):
             self._buffer.put_back(line)
-            self._working, self._postponed = False, True
+            self._state.working, self._state.postponed = False, True
         else:
             self._answer(code)
 
     def _awaits_rest(self, now: int) -> bool:
         """Whether a postponed line has to wait."""
-        self._postponed = self._postponed and self._controller.lines.runs(now)
-        if self._postponed:
+        self._state.postponed = self._state.postponed and self._controller.lines.runs(now)
+        if self._state.postponed:
             self._controller.lines.call_at_rest(now)
-        return self._postponed
+        return self._state.postponed
 
     def _send_due_report(self, now: int) -> None:
         """Send the report that the controller requested; it is sent when the next line is read."""
-        if self._report_due:
-            self._report_due = False
+        if self._state.report_due:
+            self._state.report_due = False
             self._report(now)
 
     def _execute(self, line: FirmwareLine, now: int) -> int | None:
@@ -539,21 +528,21 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             reading = self._controller.reading(now)
             ends = text == "%" and reading.state == "Alarm" and not reading.critical
             return 0 if ends else refused.code
-        if self._sticky not in (0, ErrorCode.TOOL_CHANGE_PENDING):
-            return self._sticky
+        if self._state.sticky not in (0, ErrorCode.TOOL_CHANGE_PENDING):
+            return self._state.sticky
         if TOOL_CHANGE in commands and self._edition == "Grbl":
             return ErrorCode.UNSUPPORTED
         self._controller.lines.execute(text, now)
         return None
 
     def _answer_line(self, notice: Notice, now: int) -> None:
-        if self._working:
+        if self._state.working:
             self._conclude(notice.code, now)
 
     def _answer(self, code: int) -> None:
-        self._working = False
-        self._sticky = code if self._edition == "GrblHAL" else 0
-        if asker := self._sessions.get(self._asker):
+        self._state.working = False
+        self._state.sticky = code if self._edition == "GrblHAL" else 0
+        if asker := self._sessions.get(self._state.asker):
             asker.outbox.send(b"error:%d\r\n" % code if code else b"ok\r\n")
 
     # ── real-time commands ──
@@ -580,7 +569,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
 
     def _report(self, now: int) -> None:
         reading = self._controller.reading(now)
-        self._asked_in_silence = reading.silent
+        self._state.asked_in_silence = reading.silent
         if reading.silent:
             return
         free = max(0, BUFFER_BYTES - self._buffer.waiting)
@@ -590,17 +579,17 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             self._dollar.modes(now)
 
     def _report_now(self, notice: Notice, now: int) -> None:
-        if self._asked_in_silence or not notice.code:
+        if self._state.asked_in_silence or not notice.code:
             self._report(now)
 
     def _reset(self, now: int) -> None:
-        self._working = False
+        self._state.working = False
         self._controller.realtime.reset(now)
 
     def _stop(self, now: int) -> None:
         self._flush()
         self._buffer.cancel()
-        self._working = False
+        self._state.working = False
         self._controller.realtime.stop(now)
 
     def _cancel_jog(self, now: int) -> None:
@@ -616,7 +605,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
     def _toggle_auto_report(self, now: int) -> None:
         if self._controller.storage.settings()[SettingNumber.REPORT_INTERVAL]:
             self._reports.auto = not self._reports.auto
-            self._next_report = self._following_report(now)
+            self._state.next_report = self._following_report(now)
 
     def _following_report(self, now: int) -> int | None:
         interval = int(self._controller.storage.settings()[SettingNumber.REPORT_INTERVAL])
@@ -625,21 +614,21 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
     # ── notices of the controller ──
 
     def _on_notice(self, notice: Notice, now: int) -> None:
-        self._now = now
+        self._state.now = now
         NOTICES[notice.kind](self, notice, now)
 
     def _restarted(self, notice: Notice, now: int) -> None:
         self._flush()
-        self._sticky, self._working = 0, False
-        self._asked_in_silence = False
+        self._state.sticky, self._state.working = 0, False
+        self._state.asked_in_silence = False
         interval = self._controller.storage.settings()[SettingNumber.REPORT_INTERVAL]
         self._reports.restart(auto=bool(interval))
-        self._next_report = self._following_report(now)
+        self._state.next_report = self._following_report(now)
         self._greet(locked=bool(notice.code))
 
     def _on_event(self, notice: Notice, now: int) -> None:
         if notice.text in ("unlocked", "stop"):  # by `$X` or 0x19, or because the cell has started
-            self._sticky = 0
+            self._state.sticky = 0
         self._say(f"[MSG:{numbers.EVENT_MESSAGES[notice.text]}]")
 
     def _report_probe(self, notice: Notice, now: int) -> None:
@@ -648,7 +637,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             self._dollar.probe(now)
 
     def _note_report(self, notice: Notice, now: int) -> None:
-        self._report_due = True
+        self._state.report_due = True
 
     def _greet(self, *, locked: bool) -> None:
         self._say("")
@@ -658,12 +647,12 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
 
     def _flush(self) -> None:
         """Discard the bytes that were received and not yet executed, of every client."""
-        self._postponed = False
+        self._state.postponed = False
         for session in self._sessions.values():
             session.buffer.flush()
 
     def _void(self, notice: Notice, now: int) -> None:
-        self._working = False
+        self._state.working = False
 
     def _served(self) -> Connection | None:
         peer = next(reversed(self._sessions), None)
