@@ -28,8 +28,7 @@ from understudy.offline.robot import (
 )
 from understudy.offline.validate.html_report import Figures, figure
 from understudy.offline.validate.judge import Judge, judge_events
-from understudy.offline.validate.report import Options as Judging
-from understudy.offline.validate.report import Report
+from understudy.offline.validate.report import JudgeOptions, Report
 from understudy.offline.walk import Event, walk
 from understudy.offline.waypoints import Waypoint, follow
 from understudy.registry import module_of, modules
@@ -75,9 +74,9 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         if most is not None and most < 1:
             raise ConfigError("out of range", key="max_violations", value=most, allowed="1 or more")
 
-    def judging(self) -> Judging:
+    def judging(self) -> JudgeOptions:
         clearance = None if self.clearance_mm is None else self.clearance_mm * MM
-        return Judging(clearance, self.with_stops, self.max_violations, self.strict)
+        return JudgeOptions(clearance, self.with_stops, self.max_violations, self.strict)
 
 
 DEFAULTS = Options()

@@ -35,8 +35,8 @@ from understudy.units import MM
 
 
 Item = TypeVar("Item", covariant=True)
-Kind = Literal["motion", "process", "dwell", "io", "refused", ""]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+RowKind = Literal["motion", "process", "dwell", "io", "refused", ""]
+KINDS: tuple[RowKind, ...] = get_args(RowKind)
 NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
@@ -50,7 +50,7 @@ class Row(Struct, frozen=True, gc=False):
     text: str
     start_s: float
     end_s: float
-    kind: Kind
+    kind: RowKind
 
     @property
     def seconds(self) -> float:
@@ -96,7 +96,7 @@ class Rows(ReadOnDemand[Row]):
         self._text = bytearray()
         self._text_ends = array("q", [0])
 
-    def append(self, line: int, text: str, start_s: float, end_s: float, kind: Kind) -> None:
+    def append(self, line: int, text: str, start_s: float, end_s: float, kind: RowKind) -> None:
         self._line.append(line)
         self._start.append(start_s)
         self._end.append(end_s)
@@ -204,10 +204,10 @@ class _Open(Struct, gc=False):
     text: str
     start: float
     end: float
-    kind: Kind = ""
+    kind: RowKind = ""
     longest: float = -1.0
 
-    def took(self, kind: Kind, start: float, end: float) -> None:
+    def took(self, kind: RowKind, start: float, end: float) -> None:
         if self.longest < 0.0:
             self.start = start
         self.end = end
@@ -276,7 +276,7 @@ class Ledger:
                     self._overloads[found.joint] = found
 
     def _run(self, run: PlannedMotion) -> None:
-        kind: Kind = "process" if run.process else "motion"
+        kind: RowKind = "process" if run.process else "motion"
         plan = run.plan
         self.seconds[kind] += plan.duration
         self.blocks += int(plan.path.block[-1] - plan.path.block[0]) + 1
@@ -302,7 +302,7 @@ class Ledger:
         if stand.timeout is not None:
             self.waits.append(Wait(stand.line, stand.timeout))
 
-    def _took(self, kind: Kind, begins: float, ends: float) -> None:
+    def _took(self, kind: RowKind, begins: float, ends: float) -> None:
         """Adds time to the current line."""
         self._close(len(self._open) - 1)
         self.seconds[kind] += ends - begins

@@ -204,12 +204,14 @@ def plain_angles(rx: float, ry: float, rz: float) -> tuple[float, float, float]:
 # ── events of a program ───────────────────────────────────────────────────────────────────────────
 
 
-Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable", "singularity", "process"]
+ViolationKind = Literal[
+    "syntax", "unsupported", "joint_limit", "unreachable", "singularity", "process"
+]
 UNSUPPORTED, JOINT_LIMIT, NO_TOOL = 20, 2, 38
 NOT_DRILLED = "{} is accepted by the controller, which then moves nothing: no hole is drilled"
 MOST_AHEAD = 256
 """Lines that are read ahead, or taken together, at most."""
-OBSTACLES: dict[Obstacle | None, Kind] = {
+OBSTACLES: dict[Obstacle | None, ViolationKind] = {
     Obstacle.LIMIT: "joint_limit",
     Obstacle.UNREACHABLE: "unreachable",
     Obstacle.FLIP: "singularity",
@@ -277,7 +279,7 @@ class Violation:
     """A line that cannot be run, and why; it is left out. `code`: grblHAL's number of the error."""
 
     line: int
-    kind: Kind
+    kind: ViolationKind
     message: str
     code: int = 0
 
@@ -536,9 +538,11 @@ def spans_of(plan: Plan) -> dict[int, tuple[float, float]]:
     return dict(zip(number[first].tolist(), spans, strict=True))
 
 
-def impossible(line: int, refused: Refused, text: str, known: Kind | None = None) -> Violation:
+def impossible(
+    line: int, refused: Refused, text: str, known: ViolationKind | None = None
+) -> Violation:
     """The violation of a line that is correct but that the robot cannot do."""
-    kinds: dict[int, Kind] = {
+    kinds: dict[int, ViolationKind] = {
         JOINT_LIMIT: "joint_limit",
         UNSUPPORTED: "unsupported",
         NO_TOOL: "unsupported",
@@ -654,7 +658,7 @@ class Reader:
             return request.seconds
         return 0.0 if isinstance(request, WaitInput) else self._setup.switch_seconds(request)
 
-    def _obstacle(self, move: Move) -> Kind | None:
+    def _obstacle(self, move: Move) -> ViolationKind | None:
         """The kind of violation of a refused move."""
         mover = self._walker.mover
         if not isinstance(mover, ExplainingMover):
@@ -662,7 +666,7 @@ class Reader:
         return OBSTACLES.get(mover.obstacle(move, self._walker.q))
 
     def _refuse(self, line: int, refused: Refused) -> None:
-        kind: Kind = "unsupported" if refused.code in (UNSUPPORTED, NO_TOOL) else "syntax"
+        kind: ViolationKind = "unsupported" if refused.code in (UNSUPPORTED, NO_TOOL) else "syntax"
         self._walker.events.append(Violation(line, kind, refused.reason, refused.code))
 
 

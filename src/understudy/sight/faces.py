@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
-from understudy.space.model.shapes import Hull, Shape, TriangleMesh
+from understudy.space.model.shapes import Hull, Shape, TriangleMesh, hull_triangles
 from understudy.space.transform import Array
 
 Pattern = NDArray[np.uint8]
@@ -269,16 +269,11 @@ def _mesh(mesh: TriangleMesh) -> Array:
 
 
 def _hull(hull: Hull, color: Color) -> FaceSet:
-    """Without scipy a hull is seen as the box around it."""
-    points = hull.points
-    try:
-        from scipy.spatial import ConvexHull, QhullError
-    except ImportError:
+    """The convex hull; else the box around it."""
+    points, triangles = hull.points, hull_triangles(hull.points)
+    if triangles is None:
         return _bounding_box(hull, color)
-    try:
-        corners = points[ConvexHull(points).simplices]
-    except QhullError:
-        return _bounding_box(hull, color)
+    corners = points[triangles]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     inwards = np.einsum("ij,ij->i", normals, corners[:, 0] - points.mean(axis=0)) < 0.0
     corners[inwards] = corners[inwards][:, ::-1]

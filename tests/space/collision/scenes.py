@@ -8,8 +8,8 @@ from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.distance import distance, scratch
 from understudy.space.collision.solids import Part, Solids
 from understudy.space.collision.world import (
-    Contact,
     Placement,
+    ShapeContact,
     assembled,
     placement,
     pose,
@@ -85,7 +85,7 @@ def our_distance(a: Shape, at_a: Array, b: Shape, at_b: Array, *, enough: float 
     return distance(solids, at.placed, at.ends, 0, 1, enough, np.inf, -1, True, scratch())[0]
 
 
-def our_contact(a: Shape, at_a: Array, b: Shape, at_b: Array) -> Contact:
+def our_contact(a: Shape, at_a: Array, b: Shape, at_b: Array) -> ShapeContact:
     solids, at = pair(a, at_a, b, at_b)
     return shape_contact(solids, at, 0, 1, scratch())
 

@@ -7,12 +7,12 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from understudy.offline.json_stream import Listed, indented_list
-from understudy.offline.validate.report import KINDS, Finding, Kind, Report
+from understudy.offline.validate.report import KINDS, Finding, FindingKind, Report
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 NOT_XML = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow."""
-MEANING: dict[Kind, str] = {
+MEANING: dict[FindingKind, str] = {
     "syntax": "The line cannot be read",
     "unsupported": "The controller does not know this command",
     "joint_limit": "A joint would leave its range",
@@ -53,14 +53,14 @@ def _suite(report: Report) -> Iterator[str]:
     yield "</testsuite>\n"
 
 
-def _by_kind(findings: Sequence[Finding]) -> dict[Kind, list[Finding]]:
-    kinds: dict[Kind, list[Finding]] = {}
+def _by_kind(findings: Sequence[Finding]) -> dict[FindingKind, list[Finding]]:
+    kinds: dict[FindingKind, list[Finding]] = {}
     for each in findings:
         kinds.setdefault(each.kind, []).append(each)
     return kinds
 
 
-def _failure(kind: Kind, found: Sequence[Finding]) -> str:
+def _failure(kind: FindingKind, found: Sequence[Finding]) -> str:
     if not found:
         return ""
     first = quoteattr(_clean(found[0].message))

@@ -11,7 +11,13 @@ from understudy.motion.path import Floats, Ints, Path, dwell_path, joined
 from understudy.motion.plan import Plan
 from understudy.motion.stream import ending_at
 from understudy.offline.robot import Arm, Machine
-from understudy.offline.validate.report import CLEARANCE, Contact, Finding, Kind, Options
+from understudy.offline.validate.report import (
+    CLEARANCE,
+    Finding,
+    FindingKind,
+    JudgeOptions,
+    PartContact,
+)
 from understudy.simulation.collision.track import Place, beginning_at
 from understudy.space.collision.pair_store import Pair
 from understudy.space.collision.sweep import ContactSpot, LineResult, Verdict
@@ -123,7 +129,7 @@ class Proof(Struct, frozen=True, gc=False):
 class Clearance:
     """Collects the stretches of a program and sweeps them with the tool that was mounted."""
 
-    def __init__(self, environment: Environment, options: Options) -> None:
+    def __init__(self, environment: Environment, options: JudgeOptions) -> None:
         self.contacts = Contacts(environment)
         self._asked = options.clearance
         self._least = max(self._asked or CLEARANCE, CLEARANCE)
@@ -316,7 +322,7 @@ class Contacts:
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
 
-    def kind(self, spot: ContactSpot) -> Kind:
+    def kind(self, spot: ContactSpot) -> FindingKind:
         if spot.self_collision:
             return "self_collision"
         names = (spot.object1_name, spot.object2_name)
@@ -353,7 +359,9 @@ class Contacts:
             said += f"; so {'does' if len(also) == 1 else 'do'} {_parts(also, first)}"
         return self._finding(line, group[0], said, also)
 
-    def _finding(self, line: int, seen: Seen, said: str, also: tuple[Contact, ...] = ()) -> Finding:
+    def _finding(
+        self, line: int, seen: Seen, said: str, also: tuple[PartContact, ...] = ()
+    ) -> Finding:
         return Finding(
             line,
             self.kind(seen[0]),
@@ -364,7 +372,7 @@ class Contacts:
         )
 
 
-def thing(kind: Kind, objects: tuple[str, str]) -> Thing:
+def thing(kind: FindingKind, objects: tuple[str, str]) -> Thing:
     """The key under which contacts count as one."""
     return (kind,) if kind == "self_collision" else (kind, objects[1])
 
@@ -373,8 +381,8 @@ def things(found: Iterable[Finding]) -> set[Thing]:
     return {thing(each.kind, each.contact.objects) for each in found if each.contact}
 
 
-def _contact(spot: ContactSpot, when: float) -> Contact:
-    return Contact((spot.object1_name, spot.object2_name), spot.point, spot.depth, when)
+def _contact(spot: ContactSpot, when: float) -> PartContact:
+    return PartContact((spot.object1_name, spot.object2_name), spot.point, spot.depth, when)
 
 
 def _pair(spot: ContactSpot, does: str) -> str:
@@ -386,7 +394,7 @@ def _where(spot: ContactSpot, when: float) -> str:
     return f"at ({x:.1f}, {y:.1f}, {z:.1f}) mm, {when:.3f} s"
 
 
-def _parts(also: Sequence[Contact], first: ContactSpot) -> str:
+def _parts(also: Sequence[PartContact], first: ContactSpot) -> str:
     """The further parts that touch the same object; both parts where the arm touches itself."""
     same = first.object2_name
     parts = [

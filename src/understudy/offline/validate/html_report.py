@@ -26,6 +26,7 @@ from understudy.space.model.shapes import (
     TriangleMesh,
     bounds_of,
     box_corners,
+    hull_triangles,
     mesh_from_bytes,
 )
 from understudy.space.transform import matrix
@@ -300,14 +301,8 @@ def _box(low: Floats, high: Floats) -> Triangles:
 
 
 def _hull(points: Floats) -> Triangles:
-    """The convex hull; the bounding box where scipy is not installed, or all points in one
-    plane."""
-    try:
-        from scipy.spatial import ConvexHull, QhullError
-    except ImportError:
+    """The convex hull; else the bounding box."""
+    faces = hull_triangles(points)
+    if faces is None:
         return _box(points.min(axis=0), points.max(axis=0))
-    try:
-        faces = ConvexHull(points).simplices
-    except QhullError:
-        return _box(points.min(axis=0), points.max(axis=0))
-    return np.asarray(points, dtype=np.float64), np.asarray(faces, dtype=np.int64)
+    return np.asarray(points, dtype=np.float64), faces

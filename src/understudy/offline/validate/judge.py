@@ -34,9 +34,9 @@ from understudy.offline.validate.report import (
     MOST_FINDINGS,
     Course,
     Finding,
-    Kind,
+    FindingKind,
+    JudgeOptions,
     LineTable,
-    Options,
     Report,
 )
 from understudy.offline.walk import Event, PlannedMotion, PoseMotion, ToolMounted, Violation
@@ -241,7 +241,7 @@ def length_of(tips: Floats) -> float:
 class Judge:
     """Takes the events of a walk in order and collects findings, proofs and times."""
 
-    def __init__(self, subject: Subject, options: Options) -> None:
+    def __init__(self, subject: Subject, options: JudgeOptions) -> None:
         self._subject = subject
         self._options = options
         self._ledger = Ledger()
@@ -454,7 +454,7 @@ def _touched_by(found: Finding) -> Thing:
     return thing(found.kind, found.contact.objects) if found.contact else ()
 
 
-def judge_events(events: Iterable[Event], subject: Subject, options: Options) -> Report:
+def judge_events(events: Iterable[Event], subject: Subject, options: JudgeOptions) -> Report:
     """The report on all events of a program."""
     judge = Judge(subject, options)
     for event in events:
@@ -532,7 +532,7 @@ class _Excess:
     """The worst place of a line: piece, joint, share of its limit, and the singular pose that
     causes it."""
 
-    kind: Kind
+    kind: FindingKind
     piece: int
     joint: int
     share: float
@@ -544,7 +544,7 @@ def _worst(need: _Need, pieces: Ints, near: "_Near", counted: NDArray[np.bool_])
     rows = np.flatnonzero(counted)
     if not len(rows):
         return None
-    shares: tuple[tuple[Kind, Floats], ...] = (
+    shares: tuple[tuple[FindingKind, Floats], ...] = (
         ("velocity", need.speed[pieces[rows]]),
         ("acceleration", need.turn[pieces[rows]]),
     )
@@ -552,7 +552,7 @@ def _worst(need: _Need, pieces: Ints, near: "_Near", counted: NDArray[np.bool_])
         row, joint = divmod(int(np.argmax(share)), share.shape[1])
         if share[row, joint] > ROUNDING:
             singularity = near.singularity[rows[row]]
-            named: Kind = "singularity" if singularity and kind == "velocity" else kind
+            named: FindingKind = "singularity" if singularity and kind == "velocity" else kind
             return _Excess(
                 named, int(pieces[rows[row]]), joint, float(share[row, joint]), singularity
             )

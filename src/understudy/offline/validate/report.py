@@ -16,7 +16,7 @@ from understudy.space.collision.detector import LeftOut
 from understudy.space.collision.sweep import EPS
 from understudy.units import MM
 
-Kind = Literal[
+FindingKind = Literal[
     "syntax",
     "unsupported",
     "joint_limit",
@@ -31,7 +31,7 @@ Kind = Literal[
     "process",
     "io",
 ]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 Bools = NDArray[np.bool_]
 CLEARANCE = EPS
 """Clearance in metres that is proven if no larger one is asked for."""
@@ -42,7 +42,7 @@ MOST_FINDINGS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class JudgeOptions:
     """How strictly a program is judged. Metres.
 
     `clearance`: what every line must keep; None: contact is a violation, closeness a warning.
@@ -57,7 +57,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Contact:
+class PartContact:
     """Two parts that touch or come too close: point (m, in the cell), depth and time."""
 
     objects: tuple[str, str]
@@ -77,13 +77,13 @@ class Finding:
     """
 
     line: int
-    kind: Kind
+    kind: FindingKind
     message: str
     time_s: float = 0.0
     last: int | None = None
     joint: str = ""
-    contact: Contact | None = None
-    also: tuple[Contact, ...] = ()
+    contact: PartContact | None = None
+    also: tuple[PartContact, ...] = ()
     excess: float = 0.0
     factor: float = 0.0
     code: int = 0
@@ -310,7 +310,7 @@ def finding_document(found: Finding) -> dict[str, Any]:
     return document
 
 
-def _contact(contact: Contact) -> dict[str, Any]:
+def _contact(contact: PartContact) -> dict[str, Any]:
     return {
         "objects": list(contact.objects),
         "point_mm": [value / MM for value in contact.point],

@@ -17,10 +17,10 @@ from understudy.offline.walk import (
     OBSTACLES,
     UNSUPPORTED,
     Event,
-    Kind,
     PlannedMotion,
     ToolMounted,
     Violation,
+    ViolationKind,
 )
 from understudy.robots.kuka import Config, LoadConfig
 from understudy.robots.kuka.assembly import body_of, model_of
@@ -118,7 +118,7 @@ class _Walk:
         if isinstance(line.steps, Problem):
             yield ProgramLine(line.number, line.text, line.steps)
             refused = line.steps.refused()
-            kind: Kind = "unsupported" if refused.code == UNSUPPORTED else "syntax"
+            kind: ViolationKind = "unsupported" if refused.code == UNSUPPORTED else "syntax"
             yield Violation(line.number, kind, refused.reason)
             return
         yield ProgramLine(line.number, line.text, _block(line.steps))
@@ -193,5 +193,5 @@ def _block(steps: list[Step]) -> Block:
     return Block(commands={"nonmodal": "G28"} if home else {}, values=words)
 
 
-def _kind(outcome: Outcome) -> Kind:
+def _kind(outcome: Outcome) -> ViolationKind:
     return "syntax" if outcome.malformed else OBSTACLES.get(outcome.obstacle, "unreachable")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 WIRE_LINES = 1 << 40
 """Lines received over a wire are numbered from here; reports subtract it."""
-Kind = Literal["collision", "self_collision", "zone"]
+ContactKind = Literal["collision", "self_collision", "zone"]
 Names = tuple[str, str]
 Pair = tuple[int, int]
 """The numbers of two shapes in the world of a detector."""
@@ -28,7 +28,7 @@ class Contact(Struct, frozen=True):
 
     link: str
     object: str
-    kind: Kind
+    kind: ContactKind
     point: tuple[float, float, float]
     depth: float
     line: int = 0
@@ -52,7 +52,7 @@ class ContactReport(Struct, frozen=True):
 
     link: str
     object: str
-    kind: Kind
+    kind: ContactKind
     point_mm: tuple[float, float, float]
     depth_mm: float
     line: int

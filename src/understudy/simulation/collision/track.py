@@ -14,7 +14,7 @@ from msgspec import Struct
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
 from understudy.motion.stream import ending_at
-from understudy.simulation.collision.contact import Contact, Kind, Pair
+from understudy.simulation.collision.contact import Contact, ContactKind, Pair
 from understudy.units import DEG, MM
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Place(Struct, frozen=True, order=True):
     s: float = 0.0
 
 
-class Event(Struct, frozen=True):
+class PathEvent(Struct, frozen=True):
     """Two shapes begin to touch at a place of the path, or part there (without a contact)."""
 
     place: Place
@@ -53,10 +53,10 @@ class Event(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Stretch:
+class SweptStretch:
     """The events of a stretch of path, its end, and the pairs that touch there."""
 
-    events: list[Event]
+    events: list[PathEvent]
     end: Place
     touching: tuple[Pair, ...]
 
@@ -67,21 +67,21 @@ class Tracker:
     def __init__(self, scene: "Scene") -> None:
         self._scene = scene
 
-    def at_rest(self, q: Floats, line: int) -> list[Event]:
+    def at_rest(self, q: Floats, line: int) -> list[PathEvent]:
         """All pairs that touch in a configuration."""
         shape, length = np.stack([q, np.zeros_like(q)])[None], np.zeros(1)
-        found: list[Event] = []
+        found: list[PathEvent] = []
         while len(found) < MOST_EVENTS:
             known = [event.pair for event in found]
             spot = self._scene.sweeper.first_contact(shape, length, known)
             if spot is None:
                 break
-            found.append(Event(Place(0), spot.pair, self._contact(spot, line, [q])))
+            found.append(PathEvent(Place(0), spot.pair, self._contact(spot, line, [q])))
         return found
 
-    def follow(self, path: Path, start: Place, touching: tuple[Pair, ...]) -> Stretch:
+    def follow(self, path: Path, start: Place, touching: tuple[Pair, ...]) -> SweptStretch:
         """The events from a place to the end of the path, or to the last of `MOST_EVENTS`."""
-        here, events, end = start, list[Event](), Place(len(path))
+        here, events, end = start, list[PathEvent](), Place(len(path))
         while here < end and len(events) < MOST_EVENTS:
             rest = beginning_at(path, here)
             spot = self._scene.sweeper.first_contact(rest.shape, rest.length, touching)
@@ -94,32 +94,32 @@ class Tracker:
             elif spot is not None:
                 rest_of_line = _rest_of_line(path, until)
                 contact = self._contact(spot, int(path.line[until.piece]), rest_of_line)
-                events.append(Event(until, spot.pair, contact))
+                events.append(PathEvent(until, spot.pair, contact))
                 here, touching = until, (*touching, spot.pair)
             else:
                 here = end
-        return Stretch(events, here, touching)
+        return SweptStretch(events, here, touching)
 
     def _contact(self, spot: "ContactSpot", line: int, looked_at: list[Floats]) -> Contact:
         between = self._scene.detector.distance_between
         depth = max(0.0, *(-between(q, *spot.pair) for q in looked_at), -spot.distance)
-        kind: Kind = "self_collision" if spot.self_collision else "collision"
+        kind: ContactKind = "self_collision" if spot.self_collision else "collision"
         if self._scene.is_zone(spot.object2_name):
             kind = "zone"
         return Contact(spot.object1_name, spot.object2_name, kind, spot.point, depth, line)
 
     def _first_parting(
         self, path: Path, start: Place, until: Place, touching: tuple[Pair, ...]
-    ) -> Event | None:
+    ) -> PathEvent | None:
         found = (self._parting(path, start, until, pair) for pair in touching)
         return min((e for e in found if e is not None), key=lambda e: e.place, default=None)
 
-    def _parting(self, path: Path, start: Place, until: Place, pair: Pair) -> Event | None:
+    def _parting(self, path: Path, start: Place, until: Place, pair: Pair) -> PathEvent | None:
         """The place where a touching pair parts; None if it does not."""
         last = start
         for place in sample_places(path, start, until):
             if self._apart(path, place, pair):
-                return Event(self._edge(path, last, place, pair), pair)
+                return PathEvent(self._edge(path, last, place, pair), pair)
             last = place
         return None
 

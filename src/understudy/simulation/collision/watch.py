@@ -30,7 +30,7 @@ from understudy.simulation.collision.contact import (
 )
 from understudy.simulation.collision.track import (
     HEAVY_FARTHEST,
-    Event,
+    PathEvent,
     Place,
     Tracker,
     next_stretch,
@@ -93,7 +93,7 @@ class State(Struct):
     fresh: bool = True
     swept: Place = Place(0)
     beyond: list[Pair] = []
-    ahead: list[Event] = []
+    ahead: list[PathEvent] = []
     touching: list[Touching] = []
     replanned_at: int | None = None
     seen: int = 0
@@ -331,11 +331,11 @@ class CollisionWatch:
 
     def _touch(self, pair: Pair, contact: Contact, now: int, *, quiet: bool = False) -> None:
         """A pair begins to touch; shapes of one name are reported once."""
-        state, known = self._state, self._touched()
+        state, before = self._state, self._touched_by_name().get(contact.names)
         contact = replace(contact, at=now, line=contact.line % WIRE_LINES)
-        shown = not quiet and known.get(contact.names, True)
+        shown = not quiet and (before is None or before.shown)
         state.touching = [*state.touching, Touching(pair, contact, shown)]
-        if not quiet and contact.names not in known:
+        if not quiet and before is None:
             self._announce(contact, now)
 
     def _announce(self, contact: Contact, now: int) -> None:
@@ -348,9 +348,6 @@ class CollisionWatch:
         for listener in self._listeners:
             listener(contact)
         self.stop_for(contact, now)
-
-    def _touched(self) -> dict[Names, bool]:
-        return {t.contact.names: t.shown for t in self._state.touching}
 
     def _start_anew(self, now: int, quiet: str = "") -> None:
         """Finds the present contacts and sweeps the path ahead anew."""

@@ -12,8 +12,8 @@ import numpy as np
 from understudy.space.collision.distance import scratch
 from understudy.space.collision.solids import Part, solids
 from understudy.space.collision.world import (
-    Contact,
     Placement,
+    ShapeContact,
     World,
     carry,
     furthest,
@@ -67,7 +67,7 @@ class ArmPair:
         """Seconds for which two arms at this distance cannot touch, however they move."""
         return distance / self._closing_speed if self._closing_speed > 0.0 else np.inf
 
-    def contacts(self, q: Array, r: Array) -> list[tuple[str, str, Contact]]:
+    def contacts(self, q: Array, r: Array) -> list[tuple[str, str, ShapeContact]]:
         """All pairs of shapes that touch: name in the first arm, name in the second, contact."""
         self._pose(q, r)
         found = []

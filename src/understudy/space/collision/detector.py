@@ -16,8 +16,8 @@ from understudy.space.collision.self_pairs import candidates, self_pairs
 from understudy.space.collision.solids import Ints, Part
 from understudy.space.collision.world import (
     Arrays,
-    Contact,
     Placement,
+    ShapeContact,
     World,
     arm_parts,
     assembled,
@@ -345,7 +345,7 @@ class CollisionDetector:
 
     @property
     def foot_contact(self) -> CollisionResult:
-        """Contact of the foot, which never moves, with an object."""
+        """ShapeContact of the foot, which never moves, with an object."""
         return self._built_now().foot
 
     @property
@@ -362,7 +362,7 @@ class CollisionDetector:
         return tuple(dict.fromkeys(name for name, mesh in meshes if mesh.has_openings))
 
     def contact_between(self, q: ArrayLike, i: int, j: int) -> CollisionResult:
-        """Contact of shapes i and j of the world in configuration q, if they touch."""
+        """ShapeContact of shapes i and j of the world in configuration q, if they touch."""
         built = self._built_now()
         pose(built.world, _floats(q), built.at)
         touched = self._touch(built, i, j)
@@ -395,13 +395,13 @@ class CollisionDetector:
                 return replace(built, foot=self._result(built, i, j))
         return built
 
-    def _touch(self, built: "_Built", i: int, j: int) -> Contact:
+    def _touch(self, built: "_Built", i: int, j: int) -> ShapeContact:
         return shape_contact(built.world.solids, built.at, i, j, built.scratch)
 
     def _result(self, built: "_Built", i: int, j: int) -> CollisionResult:
         return self._named(built.parts[i].name, built.parts[j].name, self._touch(built, i, j))
 
-    def _named(self, one: str, other: str, touched: Contact) -> CollisionResult:
+    def _named(self, one: str, other: str, touched: ShapeContact) -> CollisionResult:
         x, y, z = (self._foot[:3, :3] @ touched.point + self._foot[:3, 3]).tolist()
         return CollisionResult(True, one, other, (x, y, z), float(touched.depth))
 

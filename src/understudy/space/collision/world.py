@@ -38,7 +38,7 @@ from understudy.space.model.shapes import CollisionObject, Hull, Meshes, Triangl
 from understudy.space.transform import Array, inverse, matrix
 
 NEAR = 1e-6
-"""Contact checks ignore shapes further apart than this (m)."""
+"""ShapeContact checks ignore shapes further apart than this (m)."""
 
 
 class World(NamedTuple):
@@ -497,7 +497,7 @@ def moved_at_most(  # kernel
 # ── contact of two shapes ─────────────────────────────────────────────────────────────────────────
 
 
-class Contact(NamedTuple):
+class ShapeContact(NamedTuple):
     distance: float
     """Negative if the shapes overlap."""
     depth: float
@@ -506,7 +506,7 @@ class Contact(NamedTuple):
     """In the middle between both surfaces, in the world frame."""
 
 
-def shape_contact(solids: Solids, at: Placement, a: int, b: int, scratch: Scratch) -> Contact:
+def shape_contact(solids: Solids, at: Placement, a: int, b: int, scratch: Scratch) -> ShapeContact:
     """Distance, depth and contact point of shapes a and b."""
     if solids.traits[a, KIND] > solids.traits[b, KIND]:
         a, b = b, a
@@ -516,18 +516,18 @@ def shape_contact(solids: Solids, at: Placement, a: int, b: int, scratch: Scratc
         triangle = -1
     if solids.traits[a, KIND] == MESH:
         # For two meshes the contact point is a corner of the nearest triangle.
-        return Contact(far, max(-far, 0.0), _corner_of(solids, at.placed, b, triangle))
+        return ShapeContact(far, max(-far, 0.0), _corner_of(solids, at.placed, b, triangle))
     _, apart = core_distance(shapes, a, b, -1, triangle, np.inf, scratch[2])
     skin_a, skin_b = solids.sizes[a, SKIN], solids.sizes[b, SKIN]
     if apart <= 0.0:
         depth, _, point = core_depth(shapes, a, b, triangle)
         depth += skin_a + skin_b
-        return Contact(-depth, depth, np.array(point))
+        return ShapeContact(-depth, depth, np.array(point))
     on_a = np.array(nearest_point(scratch[2]))
     connection = scratch[2][:, 6] @ scratch[2][:, :3]
     outwards = connection / np.linalg.norm(connection)
     point = on_a - 0.5 * connection + 0.5 * (skin_b - skin_a) * outwards
-    return Contact(far, max(-far, 0.0), point)
+    return ShapeContact(far, max(-far, 0.0), point)
 
 
 def _corner_of(solids: Solids, placed: Array, i: int, triangle: int) -> Array:

@@ -122,6 +122,19 @@ def hull_corners(points: Array) -> Array:
     return corners
 
 
+def hull_triangles(points: Array) -> Ints | None:
+    """Triangles of the convex hull, (m, 3) numbers of points, in no order around it; None without
+    scipy, or if all points are in one plane."""
+    try:
+        from scipy.spatial import ConvexHull, QhullError
+    except ImportError:
+        return None
+    try:
+        return np.asarray(ConvexHull(points).simplices, dtype=np.int64)
+    except QhullError:
+        return None
+
+
 MOST_CORNERS = 150
 """Corners of a convex hull; a hull with more is replaced by a simpler one around it."""
 DIRECTIONS = 72
