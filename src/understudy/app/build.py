@@ -196,11 +196,9 @@ def _surroundings(
         with located_at("parts"):
             workpieces.join(environment, holders(robots, components))
         found["parts"] = workpieces
-    cameras = [component for component in components.values() if isinstance(component, SeesCell)]
-    if cameras:
-        from understudy.devices.camera.visible import show_cell
-
-        show_cell(cameras, environment, workpieces, robots, components)
+    for component in components.values():
+        if isinstance(component, SeesCell):
+            component.see(environment, workpieces, robots, components)
     return found
 
 

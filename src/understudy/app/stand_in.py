@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from understudy.app.live import Live
-    from understudy.devices.gripper.stand_in import GripperStandIn
     from understudy.ports import LineAnswers, Rate
     from understudy.ports.hmi import Later
     from understudy.ports.workpieces import WorkpieceReading
@@ -98,11 +97,11 @@ class StandIn:
             raise RuntimeError(result.reason)
         return result
 
-    def gripper(self, name: str = "") -> "GripperStandIn":
+    def gripper(self, name: str = "") -> Any:
         """A gripper with calls that wait: `grip()`, `release()`; the only one if none is named."""
-        from understudy.devices.gripper.stand_in import GripperStandIn
+        from understudy.registry import module_of
 
-        return GripperStandIn(self, name)
+        return module_of("devices", "gripper").stand_in(self, name)
 
     def parts(self) -> "dict[str, WorkpieceReading]":
         """The parts of the cell by name, as they truly are."""

@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Struct
 
 from understudy.app.build import build_cell
-from understudy.campaign.plan import LONGEST_S, PlanFile, RunSpec, Words
+from understudy.campaign.plan import LONGEST_S, PlanFile, RunSpec, Words, job_of
 from understudy.config import CellConfig
 from understudy.config.files import ProgramFile
 from understudy.errors import ConfigError, Refused
-from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.ports import AwaitsConfirmations, WireMessage
+from understudy.ports.jobs import Played
 from understudy.ports.operation import skills
 from understudy.ports.pick_place import GOOD_ENDS, PickPlaceStatus
 from understudy.ports.program import ProgramControl
@@ -222,9 +222,9 @@ class Run:
         found: ProgramControl = control
         return found
 
-    def _job(self, robot: str) -> PickPlaceManager:
-        job = self._cell.components[f"{robot}.pick_place"]
-        assert isinstance(job, PickPlaceManager)
+    def _job(self, robot: str) -> Played:
+        job = job_of(self._cell, robot)
+        assert job is not None
         return job
 
 

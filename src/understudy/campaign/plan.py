@@ -20,7 +20,7 @@ from understudy.config.files import ProgramFile, find_cell, find_program, found_
 from understudy.config.include import read_rules
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
-from understudy.jobs.pick_place.headless import robots_with_job
+from understudy.ports.jobs import Played
 from understudy.simulation.cell import Cell
 from understudy.simulation.scenario import Config as Rules
 
@@ -202,6 +202,12 @@ def _check(plan: Plan) -> None:
             raise ConfigError("give text or message", key=f"script.{number}")
 
 
+def job_of(cell: Cell, robot: str) -> Played | None:
+    """The job of cycles of a robot."""
+    own = (each for name, each in cell.components.items() if name.startswith(f"{robot}."))
+    return next((each for each in own if isinstance(each, Played)), None)
+
+
 def _check_names(plan: Plan, config: CellConfig, cell: Cell, programs: Collection[str]) -> None:
     for number, words in enumerate(plan.script):
         if words.to not in cell.faces:
@@ -209,7 +215,7 @@ def _check_names(plan: Plan, config: CellConfig, cell: Cell, programs: Collectio
     for robot in plan.programs or ():
         if robot not in config.robots:
             raise unknown("robot", robot, config.robots, key=f"programs.{robot}")
-    able = robots_with_job(config)
+    able = [robot for robot in config.robots if job_of(cell, robot) is not None]
     for robot, cycles in plan.pick_place.items():
         key = f"pick_place.{robot}"
         if robot not in able:

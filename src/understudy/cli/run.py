@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -36,8 +36,9 @@ from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.robots import Robot
 from understudy.ports import Rate, Run
 from understudy.ports.hmi import Later
+from understudy.ports.jobs import ChildProcesses
+from understudy.registry import modules
 from understudy.simulation.clock_state import parse_rate
-from understudy.vision.child import VisionProcesses
 from understudy.wire import descriptors
 from understudy.wire.chat import ChatWriter, write_facts
 from understudy.wire.connection import Event
@@ -211,8 +212,9 @@ async def _live(
             ends.callback(chat.close)
         ends.push_async_callback(_stop, live, page)
         live.load()
-        eyes = VisionProcesses(live, partial(_vision_is_up, live, files, with_page=bool(page)))
-        ends.push_async_callback(eyes.stop)
+        others = child_processes(live, partial(_process_is_up, live, files, with_page=bool(page)))
+        for each in others:
+            ends.push_async_callback(each.stop)
         if chat:
             chat.transcript.open()
         for file in files:
@@ -221,7 +223,7 @@ async def _live(
         _show(config, live.endpoints)
         if page:
             page.start(live.endpoints, partial(_page_is_up, live, files, page), live.with_password)
-        await _prepare(live, eyes)
+        await _prepare(live, others)
         if on_start and not live.finished.is_set():
             on_start.start(live)
             ends.push_async_callback(on_start.stop)
@@ -252,13 +254,23 @@ async def _find_self_pairs(live: Live) -> None:
         bar.stop()
 
 
-async def _prepare(live: Live, eyes: VisionProcesses) -> None:
-    """Starts the vision processes, and loads what a first motion needs before time runs."""
-    eyes.start()
+def child_processes(live: Live, is_up: Callable[[str, str, str], None]) -> list[ChildProcesses]:
+    """The processes that jobs of the cell ask. ``is_up``: called with endpoint, words, address."""
+    made = (getattr(module, "child_processes", None) for _, _, module in modules("jobs"))
+    robots = live.config.robots.values()
+    wanted = any(robot.sections for robot in robots)
+    return [make(live, is_up) for make in made if make is not None] if wanted else []
+
+
+async def _prepare(live: Live, others: Sequence[ChildProcesses]) -> None:
+    """Starts the processes that jobs ask, and loads what a first motion needs before time runs."""
+    for each in others:
+        each.start()
     await _find_self_pairs(live)
     await _prepare_motion(live)
-    await _until_finished(live, eyes.wait())
-    eyes.check()
+    for each in others:
+        await _until_finished(live, each.wait())
+        each.check()
 
 
 async def _prepare_motion(live: Live) -> None:
@@ -343,11 +355,11 @@ def _page_is_up(live: Live, files: list[ReadyFile], page: page_process.PageProce
     _write_again(live, files, ())
 
 
-def _vision_is_up(
-    live: Live, files: list[ReadyFile], robot: str, address: str, *, with_page: bool
+def _process_is_up(
+    live: Live, files: list[ReadyFile], endpoint: str, words: str, address: str, *, with_page: bool
 ) -> None:
-    live.endpoints[f"{robot}.vision"] = address
-    Console(soft_wrap=True).print(f"Vision of {robot}: {address}")
+    live.endpoints[endpoint] = address
+    Console(soft_wrap=True).print(f"{words}: {address}")
     starts = with_page and page_process.ENDPOINT not in live.endpoints
     _write_again(live, files, STARTING if starts else ())
 

@@ -218,8 +218,15 @@ class SeesCell(Protocol):
 
     starting: bool
 
-    def see(self, cell: Any) -> None:
-        """Called once before the start, with a `simulation.visible.VisibleCell`."""
+    def see(
+        self,
+        environment: Any,
+        workpieces: Any,
+        robots: Mapping[str, Any],
+        components: Mapping[str, Any],
+    ) -> None:
+        """Called once before the start: the `CellEnvironment`, the `Workpieces` (None: none), the
+        robots and all components by their names."""
         ...
 
     def prepare(self) -> Iterator[None]:

@@ -32,9 +32,8 @@ from msgspec import Struct
 from understudy.errors import ConfigError, Refused
 from understudy.ports import Component, FaultSource
 from understudy.ports.modes import OperationMode
-from understudy.ports.pick_place import JobArm
+from understudy.ports.pick_place import JobArm, PickPlaceStatus
 from understudy.registry import module_of, modules
-from understudy.space.model.shapes import CollisionObject
 
 Wanted = TypeVar("Wanted")
 
@@ -69,7 +68,7 @@ class JobSite:
     components: Mapping[str, Any] = field(default_factory=dict)
     pins: Any = None
     workpieces: Any = None
-    environment: Callable[[], Sequence[CollisionObject]] = tuple
+    environment: Callable[[], Sequence[Any]] = tuple
     real: bool = False
 
     @cached_property
@@ -124,11 +123,33 @@ class StartsWhenAllowed(Protocol):
 
 @runtime_checkable
 class Played(StartsWhenAllowed, Protocol):
-    """A job that *Play* starts on a robot without a program."""
+    """A job of cycles, which *Play* starts on a robot without a program."""
 
     def play(self, now: int) -> Refused | None: ...
 
+    def start(self, now: int, *, max_cycles: int = -1) -> Refused | None:
+        """-1 cycles: until the job ends by itself."""
+        ...
+
     def is_running(self) -> bool: ...
+
+    def status(self, now: int) -> PickPlaceStatus: ...
+
+
+class ChildProcesses(Protocol):
+    """Processes that run beside a live cell, for its jobs."""
+
+    def start(self) -> None: ...
+
+    async def wait(self) -> None:
+        """Until they answer, or have failed to start."""
+        ...
+
+    def check(self) -> None:
+        """Raises ConfigError if one of them does not run."""
+        ...
+
+    async def stop(self) -> None: ...
 
 
 def start_only_if(job: StartsWhenAllowed, refusal: Callable[[int], Refused | None]) -> None:

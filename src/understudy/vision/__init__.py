@@ -1,5 +1,6 @@
 """Vision: the section `vision` of a robot, vision for its jobs, the process with its cameras."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -7,11 +8,12 @@ from understudy.config.files import find_calibration, path_beside
 from understudy.errors import located_at
 from understudy.ports import Component
 from understudy.ports.device import SizedByVision
-from understudy.ports.jobs import JobSections, JobSite
+from understudy.ports.jobs import ChildProcesses, JobSections, JobSite
 from understudy.ports.vision import VisionSource
 from understudy.vision.config import VisionConfig
 
 if TYPE_CHECKING:
+    from understudy.app.live import Live
     from understudy.config import CellConfig
     from understudy.simulation.cell import Cell
 
@@ -60,6 +62,12 @@ def answer_questions(cell: "Cell", config: "CellConfig") -> None:
     from understudy.vision.in_process import answer_in_process
 
     answer_in_process(cell, config)
+
+
+def child_processes(live: "Live", is_up: Callable[[str, str, str], None]) -> ChildProcesses:
+    from understudy.vision.child import VisionProcesses
+
+    return VisionProcesses(live, is_up)
 
 
 def _with_source(config: "CellConfig", source: VisionSource) -> "CellConfig":

@@ -26,10 +26,11 @@ SAYS_ADDRESS, SAYS_READY = "vision: ", "ready"
 
 
 class VisionProcess:
-    """The process that one robot of the cell asks. ``ready``: called with its address, once."""
+    """The process that one robot of the cell asks. ``ready``: called once, with its endpoint, its
+    name in words and its address."""
 
     def __init__(
-        self, live: Live, robot: str, vision: VisionConfig, ready: Callable[[str, str], None]
+        self, live: Live, robot: str, vision: VisionConfig, ready: Callable[[str, str, str], None]
     ) -> None:
         self._live = live
         self._robot = robot
@@ -93,7 +94,7 @@ class VisionProcess:
             self._is_up = True
             self._started.set()
             self._live.ask_at(f"{self._robot}.vision", self._address)
-            self._ready(self._robot, self._address)
+            self._ready(f"{self._robot}.vision", f"Vision of {self._robot}", self._address)
         else:
             log.info("the vision process of %s is back", self._robot)
 
@@ -101,7 +102,7 @@ class VisionProcess:
 class VisionProcesses:
     """One for each robot whose section `vision` has `source: process` and `start: true`."""
 
-    def __init__(self, live: Live, ready: Callable[[str, str], None]) -> None:
+    def __init__(self, live: Live, ready: Callable[[str, str, str], None]) -> None:
         self._live = live
         self._all: list[VisionProcess] = []
         for name, robot in live.config.robots.items():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.jobs.pick_place.cell_bench import CellBench, box, cube
 
-from understudy.devices.camera.visible import VisibleCell, show_cell
+from understudy.devices.camera.visible import VisibleCell, visible_cell
 from understudy.simulation.environment import CellEnvironment
 from understudy.space.transform import Array
 from understudy.units import MM
@@ -34,7 +34,7 @@ class Eye:
     def __init__(self, bench: CellBench) -> None:
         parts: Any = bench.cell.components
         assert isinstance(parts["environment"], CellEnvironment)
-        show_cell([self], parts["environment"], parts["parts"], {"g60": parts["g60"]}, parts)
+        self.see(visible_cell(parts["environment"], parts["parts"], {"g60": parts["g60"]}, parts))
 
     def see(self, cell: Any) -> None:
         self._cell: VisibleCell = cell

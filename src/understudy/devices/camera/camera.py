@@ -26,7 +26,7 @@ from understudy.devices.camera import (
     Grey,
     Share,
 )
-from understudy.devices.camera.visible import CameraScene, VisibleCell, color_of
+from understudy.devices.camera.visible import CameraScene, VisibleCell, color_of, visible_cell
 from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports.device import DeviceAction, Mount, Preview
 from understudy.ports.faults import Faults
@@ -36,6 +36,8 @@ from understudy.sight.frame import Frame, FrameError, decode, encode
 from understudy.sight.lens import Lens, resized
 from understudy.sight.render import Light, Picture, render
 from understudy.sight.sensor import blurred, expose, noise_key, noisy_depth
+from understudy.simulation.environment import CellEnvironment
+from understudy.simulation.workpieces.workpieces import Workpieces
 from understudy.space.model.environment import place
 from understudy.space.transform import Array
 from understudy.units import MM, seconds
@@ -111,7 +113,14 @@ class VirtualCamera:
 
     # ── scene ──
 
-    def see(self, cell: VisibleCell) -> None:
+    def see(
+        self,
+        environment: CellEnvironment,
+        workpieces: Workpieces | None,
+        robots: Mapping[str, Any],
+        components: Mapping[str, Any],
+    ) -> None:
+        cell = visible_cell(environment, workpieces, robots, components)
         config, self._cell = self._config, cell
         with located_at(self.name):
             if self.model.on_flange and cell.flange(self._robot, 0) is None:

@@ -1,7 +1,7 @@
 """What cameras see of a cell at a time: its bodies, and the faces of them that are rendered."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 
 from understudy.errors import ConfigError
 from understudy.ports import Component
-from understudy.ports.device import HasFingers, SeesCell
+from understudy.ports.device import HasFingers
 from understudy.ports.requests import AsksProcess
 from understudy.sight.faces import (
     ROBOT_SIDES,
@@ -153,20 +153,17 @@ class VisibleCell:
             yield VisibleBody(part.shape, place, look, robot=True)
 
 
-def show_cell(
-    cameras: Iterable[SeesCell],
+def visible_cell(
     environment: CellEnvironment,
     workpieces: "Workpieces | None",
     robots: Mapping[str, Any],
     parts: Mapping[str, Component],
-) -> None:
-    """Shows a cell to its cameras."""
+) -> VisibleCell:
+    """The cell as its cameras see it."""
     watches = {name: part for name, part in parts.items() if isinstance(part, CollisionWatch)}
     asking = [part for part in parts.values() if isinstance(part, AsksProcess)]
     hands = hands_of(robots, parts)
-    cell = VisibleCell(environment, workpieces, holders(robots, parts), watches, asking, hands)
-    for camera in cameras:
-        camera.see(cell)
+    return VisibleCell(environment, workpieces, holders(robots, parts), watches, asking, hands)
 
 
 def color_of(name: str) -> Color:

@@ -11,7 +11,9 @@ from understudy.ports.faults import Fault, Faults, Figure
 from understudy.ports.pick_place import GripperType
 
 if TYPE_CHECKING:
+    from understudy.app.stand_in import StandIn
     from understudy.devices.gripper.controller import GripperController
+    from understudy.devices.gripper.stand_in import GripperStandIn
     from understudy.ports.device import Mount
 
 Milliseconds = Annotated[float, Meta(ge=0, le=600_000)]
@@ -188,3 +190,10 @@ def build(name: str, config: Config, mount: "Mount") -> "GripperController":
     from understudy.devices.gripper.controller import build_gripper
 
     return build_gripper(name, config, mount)
+
+
+def stand_in(cell: "StandIn", name: str) -> "GripperStandIn":
+    """The gripper of a cell in a test."""
+    from understudy.devices.gripper.stand_in import GripperStandIn
+
+    return GripperStandIn(cell, name)
