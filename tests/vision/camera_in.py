@@ -3,7 +3,7 @@
 import logging
 
 from understudy.config import CellConfig
-from understudy.sight.camera import CameraModel
+from understudy.sight.lens import CameraModel
 from understudy.vision import VISION
 from understudy.vision.assembly import camera_of_robot
 from understudy.vision.config import VisionConfig

@@ -12,7 +12,7 @@ from understudy.errors import ConfigError, Refused
 from understudy.ports import state as snapshots
 from understudy.ports.requests import AsksProcess
 from understudy.ports.vision import DetectedObject, VisionResult
-from understudy.sight.camera import CameraModel
+from understudy.sight.lens import CameraModel
 from understudy.simulation.scenario import Config, Rule, Scenario, build
 from understudy.space.pose import Pose
 from understudy.units import NS_PER_MS

@@ -15,8 +15,7 @@ from understudy.config import read_config
 from understudy.errors import ConfigError, Refused
 from understudy.ports import state as snapshots
 from understudy.ports.vision import VisionResult
-from understudy.sight.camera import CameraModel
-from understudy.sight.lens import Lens
+from understudy.sight.lens import CameraModel, Lens
 from understudy.simulation.cell import Cell
 from understudy.simulation.scenario import Config, Rule, Scenario, build
 from understudy.space.pose import Pose
@@ -25,8 +24,9 @@ from understudy.units import DEG, MM, NS_PER_MS
 from understudy.vision.config import VisionConfig, camera_of, read_calibration
 from understudy.vision.ground_truth import GroundTruthVision
 
-LOOK = matrix(Pose(0.5, 0.0, 0.55, math.pi, 0.0, 0.0))
+ABOVE = Pose(0.5, 0.0, 0.55, math.pi, 0.0, 0.0)
 """A flange 500 mm above the table that points down."""
+LOOK = matrix(ABOVE)
 
 
 class Stand:
@@ -39,7 +39,7 @@ class Stand:
         self.vision = GroundTruthVision(
             "g60.vision",
             components_of(cell),
-            lambda now: LOOK,
+            lambda now: ABOVE,
             camera=camera or CameraModel(),
             latency=50 * NS_PER_MS,
             fault_source=self.scenario,

@@ -11,7 +11,7 @@ from tests.free_ports import free_port
 from tests.wire.zmq_server import Server
 
 from understudy.ports import Component, Rate
-from understudy.sight.camera import CameraModel
+from understudy.sight.lens import CameraModel
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.scenario import Config, build

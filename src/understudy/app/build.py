@@ -26,7 +26,7 @@ from understudy.ports.device import Mount, SeesCell
 from understudy.ports.jobs import JobSite, build_jobs, has_jobs
 from understudy.ports.operation import components_of
 from understudy.registry import TABLES, module_of, modules
-from understudy.sight.camera import CameraModel
+from understudy.sight.lens import CameraModel
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState

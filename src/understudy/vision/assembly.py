@@ -13,8 +13,7 @@ from understudy.errors import ConfigError, located_at
 from understudy.ports.device import SeesCell
 from understudy.ports.jobs import JobSite, needs_of
 from understudy.ports.vision import Vision, VisionSource, VisionUse
-from understudy.sight.camera import CameraModel
-from understudy.space.transform import matrix
+from understudy.sight.lens import CameraModel
 from understudy.vision import VISION, calibration_text
 from understudy.vision.bridge import ProcessVision
 from understudy.vision.config import VisionConfig, camera_of, read_calibration
@@ -96,7 +95,7 @@ def _vision(site: JobSite, need: VisionUse) -> Vision:
     return GroundTruthVision(
         need.name,
         site.workpieces,
-        lambda now: matrix(site.arm.flange(now)),
+        site.arm.flange,
         camera=_camera(site),
         latency=need.latency,
         fault_source=site.fault_source,

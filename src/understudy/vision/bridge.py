@@ -20,7 +20,7 @@ from understudy.ports import FaultSource, Ticket
 from understudy.ports.faults import VISION_FAULTS, Faults
 from understudy.ports.requests import Question
 from understudy.ports.vision import ResultListener, VisionResult
-from understudy.sight.camera import CameraModel
+from understudy.sight.lens import CameraModel
 from understudy.space.matrix_rows import Rows, rows_mm
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose

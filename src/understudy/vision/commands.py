@@ -26,8 +26,7 @@ from understudy.ports.device import Preview, ShowsPicture
 from understudy.ports.hmi import Later
 from understudy.ports.vision import DetectedObject, Vision, VisionResult
 from understudy.registry import modules
-from understudy.sight.camera import CameraModel
-from understudy.sight.lens import Lens
+from understudy.sight.lens import CameraModel, Lens
 from understudy.space.pose import pose_mm_deg
 from understudy.space.transform import matrix
 from understudy.units import seconds

@@ -13,8 +13,15 @@ from understudy.config.typed import read
 from understudy.errors import ConfigError, located_at
 from understudy.ports.vision import VisionSource
 from understudy.sight.calibration_file import Calibration, Intrinsics
-from understudy.sight.camera import DEFAULT_LENS, CameraModel
-from understudy.sight.lens import Coefficients, Focus, Lens, Middle, five_coefficients
+from understudy.sight.lens import (
+    DEFAULT_LENS,
+    CameraModel,
+    Coefficients,
+    Focus,
+    Lens,
+    Middle,
+    five_coefficients,
+)
 from understudy.space.pose import pose_of
 from understudy.space.transform import matrix
 from understudy.vision.cameras import check_camera

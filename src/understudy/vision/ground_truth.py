@@ -18,7 +18,7 @@ from understudy.ports import ActiveFault, FaultSource, Ticket
 from understudy.ports.faults import VISION_FAULTS, Faults
 from understudy.ports.vision import DetectedObject, ResultListener, VisionResult
 from understudy.ports.workpieces import SeenWorkpieces, WorkpieceReading
-from understudy.sight.camera import CameraModel
+from understudy.sight.lens import CameraModel
 from understudy.space.model.shapes import box_corners
 from understudy.space.pose import ORIGIN, Pose
 from understudy.space.transform import Array, inverse, matrices, matrix, pose
@@ -64,7 +64,7 @@ class GroundTruthVision:
         self,
         name: str,
         parts: SeenWorkpieces,
-        flange: Callable[[int], Array],
+        flange: Callable[[int], Pose],
         *,
         camera: CameraModel,
         latency: int,
@@ -136,7 +136,7 @@ class GroundTruthVision:
 
     def _seen(self, now: int) -> list[DetectedObject]:
         """The visible parts, those near the middle of the picture first."""
-        at = self.model.place(self._flange(now))
+        at = self.model.place(matrix(self._flange(now)))
         to_camera = inverse(at)
         there = [self._parts.reading(name, now) for name in self._parts.names()]
         there = [part for part in there if part.state == "resting"]

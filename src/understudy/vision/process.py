@@ -24,8 +24,7 @@ from understudy.config.files import find_calibration, read_beside, read_text
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.sight.calibration_file import Calibration
-from understudy.sight.camera import CameraModel
-from understudy.sight.lens import Lens
+from understudy.sight.lens import CameraModel, Lens
 from understudy.vision import VISION
 from understudy.vision.assembly import camera_of_robot, section_in_use
 from understudy.vision.cameras import open_camera

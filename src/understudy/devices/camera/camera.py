@@ -31,9 +31,8 @@ from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports.device import DeviceAction, Mount, Preview
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import PanelRow
-from understudy.sight.camera import CameraModel
 from understudy.sight.frame import Frame, FrameError, decode, encode
-from understudy.sight.lens import Lens, resized
+from understudy.sight.lens import CameraModel, Lens, resized
 from understudy.sight.render import Light, Picture, render
 from understudy.sight.sensor import blurred, expose, noise_key, noisy_depth
 from understudy.simulation.environment import CellEnvironment

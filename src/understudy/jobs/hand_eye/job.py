@@ -49,8 +49,7 @@ from understudy.sight.calibrator import (
     unknown_method,
     validated,
 )
-from understudy.sight.camera import CameraModel
-from understudy.sight.lens import Lens
+from understudy.sight.lens import CameraModel, Lens
 from understudy.space.matrix_rows import from_rows_mm, rows_mm
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, inverse, matrix, pose
