@@ -47,8 +47,8 @@ def wake_all(
 ) -> None:
     """Wakes all parts due at ``now``, in cell-file order, until no part is due any more.
 
-    ``due``: the parts due at first. A woken part may be due again at the same instant (a queue with
-    blocks of no length), or make an earlier part due (an output wired to an input).
+    ``due`` holds the parts that are due at first. A woken part may be due again at the same instant
+    (a queue with blocks of no length), or make an earlier part due (an output wired to an input).
     """
     for _ in range(SAME_INSTANT_LIMIT):
         for part in due:
@@ -70,10 +70,10 @@ def advance(
 ) -> None:
     """Carries out all wakes up to and including ``to``; calls ``settled`` after each instant.
 
-    ``interrupted``: whether to leave the work of an instant; the next call continues with it.
+    ``interrupted`` says whether to leave the work of an instant; the next call continues with it.
 
-    ``since``: the present time. A part that was due before it (a new plan that follows a long rest)
-    is woken once, at the present: no part runs through time that has passed.
+    ``since`` is the present time. A part that was due before it (a new plan that follows a long
+    rest) is woken once, at the present: no part runs through time that has passed.
     """
     while due := [
         (at, part) for part in parts if (at := part.next_wake()) is not None and at <= to

@@ -18,7 +18,7 @@ def request(
 ) -> dict[str, Any]:
     """The reply to one request; ConfigError if the cell does not answer.
 
-    ``timeout_s``: of the answer; None: waits until there is one.
+    The answer must come within ``timeout_s``; None waits until there is one.
     """
     name = ready.title
     control = ready.endpoints.get("control")

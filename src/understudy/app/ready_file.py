@@ -40,8 +40,8 @@ CONNECT_SECONDS = 1.0
 
 
 class Ready(Struct, frozen=True):
-    """Contents of a ready file; `starting`: endpoints that do not listen yet; `files`: the folder
-    for the files that clients name."""
+    """Contents of a ready file. `starting` names the endpoints that do not listen yet, `files`
+    is the folder for the files that clients name."""
 
     pid: Annotated[int, Meta(gt=0)]
     cell: str
@@ -69,7 +69,7 @@ class ReadyFile:
     def write(
         self, cell: str, rate: Rate, endpoints: dict[str, str], starting: Sequence[str] = ()
     ) -> None:
-        """``starting``: endpoints that do not listen yet."""
+        """Writes the file; ``starting`` names the endpoints that do not listen yet."""
         ready = Ready(os.getpid(), cell, rate, endpoints, list(starting), self._secret, self._files)
         text = json.dumps(msgspec.to_builtins(ready), indent=2) + "\n"
         try:

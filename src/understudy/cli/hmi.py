@@ -45,8 +45,8 @@ def missing_extra() -> str | None:
 
 @dataclass(frozen=True)
 class Keys:
-    """What opens the doors of the cell. `token`: of the cell file; `real`: the cell may command
-    REAL robots."""
+    """What opens the doors of the cell. `token` is that of the cell file; `real` says that the
+    cell may command REAL robots."""
 
     secret: str = field(repr=False)
     token: str | None = field(default=None, repr=False)
@@ -69,7 +69,7 @@ class PageProcess:
     """Owns the port from the beginning; supervises the process after `start`."""
 
     def __init__(self, config: Hmi, port: int, keys: Keys, *, or_free: bool = False) -> None:
-        """``or_free``: take a free port if this one is in use."""
+        """Listens on this port; with ``or_free`` on any free one if this one is in use."""
         self._secret = keys.secret
         self._access = keys.access(config)
         self._limits = [
@@ -101,8 +101,8 @@ class PageProcess:
         ready: Callable[[], None],
         with_password: Collection[str] = (),
     ) -> None:
-        """Calls ``ready`` when the page is served for the first time; ``with_password``: endpoints
-        whose wire asks for the secret."""
+        """Calls ``ready`` when the page is served for the first time. ``with_password`` names
+        the endpoints whose wire asks for the secret."""
         link = next(name for name in endpoints if name.endswith("hmi_link"))
         doors = {"link": link, "status": f"{link}.status", "state": "state"}
         addresses = [f"--{door}={endpoints[name]}" for door, name in doors.items()]

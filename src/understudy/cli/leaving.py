@@ -21,7 +21,7 @@ machine alone interrupts nothing."""
 
 
 class EndOnSignals:
-    """Ends a cell on SIGINT, SIGTERM and SIGHUP; `came`: the numbers of the signals.
+    """Ends a cell on SIGINT, SIGTERM and SIGHUP; `came` holds the numbers of the signals.
 
     A signal that the loop does not handle in time (a kernel is being compiled) interrupts the
     running code. A second one removes the files and ends the process, whatever it does: if python

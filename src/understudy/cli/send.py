@@ -81,7 +81,7 @@ def send(
 
 
 class Found(NamedTuple):
-    """A robot to send to; `telemetry`: what a running cell offers beside its endpoint."""
+    """A robot to send to; `telemetry` is what a running cell offers beside its endpoint."""
 
     sender: Sender
     place: Place
@@ -203,8 +203,8 @@ async def _close(stream: ProgramStream, pump: Pump) -> None:
 
 
 class Telemetry(NamedTuple):
-    """A source of telemetry. `calls`: the robot connects to `place`. `wanted`: the user asked for
-    it, and nothing is sent without it."""
+    """A source of telemetry. `calls` says that the robot connects to `place`; `wanted`, that the
+    user asked for it and nothing is sent without it."""
 
     place: Destination
     calls: bool = False

@@ -45,8 +45,8 @@ OVER = ("done", "failed", "cancelled")
 
 
 class BackgroundRun(Struct):
-    """One long query or work of a command (``for_command``); ``seconds``: wall time that it has
-    taken."""
+    """One long query or work of a command (``for_command``); ``seconds`` is the wall time that
+    it has taken."""
 
     id: int
     kind: str
@@ -87,7 +87,7 @@ class BackgroundRuns:
         given: Mapping[str, Any],
         limits: WorkerLimits | None = None,
     ) -> None:
-        """``given``: parameters of every query besides its own, such as the cell."""
+        """``given`` holds parameters of every query besides its own, such as the cell."""
         self._limits = limits or worker_limits()
         self._kinds = dict(kinds)
         self._given = dict(given)
@@ -117,7 +117,8 @@ class BackgroundRuns:
         self, kind: str, parameters: Mapping[str, Any], shared: IO[bytes]
     ) -> Later | Refused:
         """Calls a function of `FOR_COMMANDS` in a worker process; settles the answer with its
-        result as JSON, or with a refusal. ``shared``: a file that both processes read and write."""
+        result as JSON, or with a refusal. ``shared`` is a file that both processes read and
+        write."""
 
         async def work(run: BackgroundRun) -> Any:
             task = {**parameters, SHARED_FILE: shared.fileno()}

@@ -98,7 +98,7 @@ DEFAULT_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """`memory` in bytes; `seconds`: wall time of one piece of work."""
+    """The memory of a worker in bytes, and the wall time of one piece of work."""
 
     memory: int
     seconds: float = DEFAULT_SECONDS

@@ -90,7 +90,7 @@ class Session(Protocol):
 
 
 class Admitting(Protocol):
-    """What a client has shown; `admitted`: its requests are answered."""
+    """What a client has shown; the requests of an `admitted` one are answered."""
 
     @property
     def admitted(self) -> bool: ...
@@ -226,11 +226,12 @@ class LineAnswers:
 class Endpoint:
     """A socket of a face: the wires that can carry it, and their default settings.
 
-    `wires`: kinds of the table WIRES; the first is used unless a key of the cell file selects
-    another (`pty: true`, `mode: client`). `defaults`: settings by key; a wire takes those it has.
-    `enabled`: opened without a key in the cell file. `timed`: driven by the cell's clock and saved
-    in its snapshot; if not, the face is a door beside the cell, on wall time. `serial`: the real
-    robot has a serial port here, so `--pty` alone means this endpoint.
+    `wires` names kinds of the table WIRES; the first is used unless a key of the cell file selects
+    another (`pty: true`, `mode: client`). `defaults` are settings by key; a wire takes those it
+    has. An `enabled` endpoint is opened without a key in the cell file. A `timed` one is driven by
+    the cell's clock and saved in its snapshot; otherwise the face is a door beside the cell, on
+    wall time. `serial` says that the real robot has a serial port here, so that `--pty` alone means
+    this endpoint.
     """
 
     wires: tuple[str, ...] = ("tcp", "pty")
@@ -271,7 +272,7 @@ class Caller(TimedComponent, Protocol):
 class CallsPlace(Protocol):
     """A `Caller` that is a part of a cell: the live cell connects it to its REAL device.
 
-    `where`: the address, as in `understudy send --to`.
+    `where` is the address, written as for `understudy send --to`.
     """
 
     where: str
@@ -488,8 +489,8 @@ class Run:
 class Deps:
     """What every robot is built with.
 
-    ``read``: content of a shipped file or a file beside the cell file; ``log``: writes a line to
-    the log; ``append``: adds a line to a file.
+    ``read`` returns the content of a shipped file or a file beside the cell file, ``log`` writes a
+    line to the log, ``append`` adds a line to a file.
     """
 
     fault_source: FaultSource
@@ -502,8 +503,8 @@ class Deps:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """All robots of a kind, built in one call. `robots`: by name. `parts`: what they share, by the
-    name in the cell. `faces`: by endpoint."""
+    """All robots of a kind, built in one call. `robots` have their names as keys, `parts` (what
+    they share) the names in the cell, `faces` their endpoints."""
 
     robots: Mapping[str, Component]
     parts: Mapping[str, Component]
@@ -531,23 +532,7 @@ class Snapshot(Struct, frozen=True):
     lines: dict[str, State] = {}
 
 
-class Snapshottable(Protocol):
-    """Something whose state can be saved and restored."""
-
-    def snapshot(self) -> Snapshot: ...
-
-    def restore(self, snapshot: Snapshot) -> None: ...
-
-
-class DividesInstants(Protocol):
-    """A cell whose `advance` may end in the middle of an instant with much work."""
-
-    def interrupted(self) -> bool:
-        """Whether `advance` has left work of the present instant: the next one continues it."""
-        ...
-
-
-class TimedCell(Snapshottable, DividesInstants, Protocol):
+class TimedCell(Protocol):
     """A cell on its time axis, as the wires see it."""
 
     @property
@@ -564,10 +549,19 @@ class TimedCell(Snapshottable, DividesInstants, Protocol):
     def next_wake(self) -> int | None: ...
 
     def advance(self, to: int, settled: Callable[[int], None]) -> None:
-        """Runs to ``to``; calls ``settled`` after each instant at which something happened."""
+        """Runs to ``to``; calls ``settled`` after each instant at which something happened. It may
+        end in the middle of an instant with much work."""
+        ...
+
+    def interrupted(self) -> bool:
+        """Whether `advance` has left work of the present instant: the next one continues it."""
         ...
 
     def busy(self) -> bool: ...
+
+    def snapshot(self) -> Snapshot: ...
+
+    def restore(self, snapshot: Snapshot) -> None: ...
 
 
 class CommandTable(Protocol):

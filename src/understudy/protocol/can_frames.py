@@ -20,7 +20,7 @@ _LAYOUT = struct.Struct("<IB3x8s")
 
 
 class CanFrame(NamedTuple):
-    """A frame with up to 8 bytes. ``id``: the identifier with its flags, as in the first four
+    """A frame with up to 8 bytes. ``id`` is the identifier with its flags, as in the first four
     bytes; a plain frame with 11 bits has none."""
 
     id: int

@@ -83,7 +83,7 @@ class ReconnectSchedule:
 class PendingRequest:
     """A request without an answer yet, and the ticket that its answer ends, if there is one.
 
-    ``due``: when the answer is late.
+    From ``due`` on the answer is late.
     """
 
     verb: str
@@ -145,8 +145,9 @@ class DeviceCaller:
     """The parts of a `Caller` that do not depend on the protocol: one connection, which is made
     again when it is lost. A REAL device cannot be saved.
 
-    ``where``: address of the device; ``timeout``: for a connection attempt. A driver adds the
-    bytes (`receive`, `take`), what is due while it is connected (`_next_due`, `_due`), and `_drop`.
+    ``where`` is the address of the device, ``timeout`` limits a connection attempt. A driver adds
+    the bytes (`receive`, `take`), what is due while it is connected (`_next_due`, `_due`), and
+    `_drop`.
     """
 
     def __init__(self, where: str, log: Callable[[str], None], timeout: int) -> None:

@@ -32,7 +32,7 @@ Side = Literal["requests", "answers"]
 
 
 class Frame(NamedTuple):
-    """``pdu``: function and data. ``transaction``: 0 for RTU."""
+    """A frame of Modbus: ``pdu`` is function and data; ``transaction`` is 0 for RTU."""
 
     unit: int
     transaction: int
@@ -136,7 +136,7 @@ FrameReader = RtuReader | TcpReader
 
 
 def frame_reader(kind: Kind, side: Side, part: bytes = b"") -> FrameReader:
-    """A reader; ``part``: what another one had read of a frame."""
+    """A reader that goes on with ``part``, what another one had read of a frame."""
     return RtuReader(side, part) if kind == "rtu" else TcpReader(part)
 
 
@@ -176,7 +176,7 @@ def read_request(function: int, address: int, count: int) -> bytes:
 
 
 def write_request(address: int, values: Sequence[int], *, single: bool = False) -> bytes:
-    """The PDU that writes registers; ``single``: one register is written with function 6."""
+    """The PDU that writes registers; with ``single`` one register is written with function 6."""
     if single and len(values) == 1:
         return struct.pack(">BHH", WRITE_ONE, address, values[0])
     count = len(values)

@@ -31,9 +31,9 @@ class BrokerLink(Protocol):
 class BrokerConnection:
     """Connects an endpoint to its broker, and again when the connection is lost.
 
-    ``serve``: one connection from its begin to its end, which raises an error; it sets `link` and
-    calls `connected`. ``pause``: waits before the next attempt. ``again``: added to a message about
-    a connection that cannot be made.
+    ``serve`` is one connection from its begin to its end, which raises an error; it sets `link` and
+    calls `connected`. ``pause`` waits before the next attempt. ``again`` is added to a message
+    about a connection that cannot be made.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class BrokerConnection:
 
 
 class BrokerQueue:
-    """The parts of a `Sink` that do not depend on the broker. ``overhead``: bytes that a message
-    costs beside its address and payload."""
+    """The parts of a `Sink` that do not depend on the broker. A message costs ``overhead`` bytes
+    beside its address and payload."""
 
     def __init__(self, overhead: int) -> None:
         self._overhead = overhead

@@ -60,7 +60,7 @@ _BUS = re.compile(r"can:([a-z0-9_]{1,32}):([^\s@]{1,200})(?:@([0-9]{4,7}))?")
 
 
 class CanBus(Struct, frozen=True, forbid_unknown_fields=True):
-    """`Place`: a CAN bus. ``bitrate``: None where the system sets it."""
+    """The `Place` of a CAN bus; ``bitrate`` is None where the system sets it."""
 
     interface: str
     channel: str
@@ -208,7 +208,7 @@ class CanCall:
         self._deliver(messages, "")
 
     def _deliver(self, messages: "list[Message]", trouble: str) -> None:
-        """Gives frames to the driver. ``trouble``: why the bus cannot be read on."""
+        """Gives frames to the driver. ``trouble`` says why the bus cannot be read on."""
         if self._bus is None:
             return
         frames = []

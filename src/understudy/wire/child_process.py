@@ -35,16 +35,18 @@ Process = asyncio.subprocess.Process
 class Program:
     """A program and how it is kept running.
 
-    `title`: in messages, as `the page's process`. `command`: asked before every start. `env`: its
-    environment, None for that of the cell. `descriptors`: of open files that it inherits.
+    `title` names it in messages, for example `the page's process`. `command` is asked before every
+    start. `env` is its environment, None for that of the cell. It inherits the open files of
+    `descriptors`.
 
-    `read_line`: called with each line of its output; it ends when its input is closed. Without it
-    the program is a foreign one: its output goes to the file `output`, and it is ended by SIGTERM.
-    `until_ready`: returns when a process of it can be used.
+    `read_line` is called with each line of its output; it ends when its input is closed. Without
+    `read_line` the program is a foreign one: its output goes to the file `output`, and it is ended
+    by SIGTERM. `until_ready` returns when a process of it can be used.
 
-    `first_delay`, `longest_delay`: seconds before it is started again; after `healthy_seconds` it
-    has started properly, and the next delay is the first. `stop_seconds`: from the request to end
-    until it is killed. `ended`: called when a process of it has ended by itself.
+    It is started again after `first_delay` seconds, then after twice as many, up to
+    `longest_delay`; after `healthy_seconds` it has started properly, and the next delay is the
+    first. It is killed if it has not ended `stop_seconds` after the request. `ended` is called when
+    a process of it has ended by itself.
     """
 
     title: str

@@ -35,7 +35,8 @@ Kind = Literal[">", "<", "!"]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Bytes, a message or a change of a connection; ``address``: a message's, and its reply's."""
+    """Bytes, a message or a change of a connection. ``address`` has the addresses of a message
+    and of its reply."""
 
     at: int
     endpoint: str
@@ -96,11 +97,12 @@ Delayed = list[tuple[Moment, bytes | WireMessage]]
 class PeerState(Struct, forbid_unknown_fields=True):
     """What a snapshot holds of a connection.
 
-    `unread`: received bytes or messages for which the session has no credit yet. `ended`: the peer
-    sends nothing more. `held` and `incoming`: answers and requests that scenario rules delay, with
-    times. `part`: the begin of a request that is not whole yet. `unheard`: bytes that wait for
-    their turn at rate `step`, as the end of the bytes may do (`end_unheard`); until `resumes_at`
-    time runs after a query. `first`: the first bytes of the peer (`first_bytes.py`).
+    `unread` has the received bytes or messages for which the session has no credit yet; after
+    `ended` the peer sends nothing more. `held` and `incoming` are answers and requests that
+    scenario rules delay, with times. `part` is the begin of a request that is not whole yet. The
+    bytes of `unheard` wait for their turn at rate `step`, as the end of the bytes may do
+    (`end_unheard`); until `resumes_at` time runs after a query. `first` has the first bytes of the
+    peer, as `first_bytes.py` needs them.
     """
 
     unread: bytearray | list[WireMessage] = msgspec.field(default_factory=bytearray)
@@ -222,7 +224,7 @@ class Connection:
 
 
 class SavedEndpoint(Struct, forbid_unknown_fields=True):
-    """Snapshot of an endpoint's connections; ``opened``: the number of the last one."""
+    """Snapshot of an endpoint's connections; ``opened`` is the number of the last one."""
 
     opened: Moment = 0
     lines: dict[str, PeerState] = {}

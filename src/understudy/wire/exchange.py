@@ -65,8 +65,8 @@ LONGEST_RUN = 3600 * NS_PER_SECOND
 class MessageFaults:
     """Loses, delays, repeats or garbles what goes one way through an endpoint, as rules say.
 
-    ``way``: `message` for answers, `request` for what is received. Both keep their order, as on any
-    stream: a late one delays those behind it.
+    ``way`` is `message` for answers, `request` for what is received. Both keep their order, as on
+    any stream: a late one delays those behind it.
     """
 
     def __init__(
@@ -110,11 +110,11 @@ def garbled(data: bytes, place: float, change: float) -> bytes:
 
 
 class Exchange:
-    """All connections of a cell; ``note`` is called for everything that passes. ``note_sent``: for
-    many messages that go to a peer at once, instead of ``note`` for each.
+    """All connections of a cell; ``note`` is called for everything that passes. ``note_sent`` is
+    called for many messages that go to a peer at once, instead of ``note`` for each.
 
-    `poll_step`: simulated time that passes after a query while something moves, so that bytes are
-    received in turns; None if they need not wait for turns.
+    `poll_step` returns the simulated time that passes after a query while something moves, so that
+    bytes are received in turns; None if they need not wait for turns.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ def read_first(known: bytes | None, data: bytes) -> tuple[bytes | None, bytes, b
     """Reads bytes of one connection: what is known of it then, the bytes to pass on, and whether
     the peer is an HTTP or TLS client.
 
-    ``known``: the first bytes so far; None once the peer is known to be no such client.
+    ``known`` are the first bytes so far; None once the peer is known to be no such client.
 
     Of an HTTP client the bytes before the one that shows it are passed on, however they are cut.
     Bytes that may begin a TLS record are kept until it is decided: 0x03 resets a grblHAL.

@@ -118,7 +118,7 @@ class Wire(Protocol):
 class AsksPassword(Protocol):
     """A `Server` that asks its peers for a password, since its face receives nothing of them.
 
-    `passwords`: set before `start`, one of them is needed; empty: none.
+    `passwords` are set before `start`: a peer needs one of them, or none if there are none.
     """
 
     passwords: tuple[str, ...]

@@ -117,7 +117,7 @@ class Clock:
 class Recorder(Protocol):
     """Reads the cell at times of its own, and changes nothing in it.
 
-    `due`: simulated time before which there is nothing to ask it.
+    Before the simulated time `due` there is nothing to ask it.
     """
 
     due: int
@@ -148,9 +148,9 @@ class Pump:
         skip_missed: bool = False,
         held: bool = False,
     ) -> None:
-        """``skip_missed``: wakes that are late happen once, at the present time.
+        """With ``skip_missed``, wakes that are late happen once, at the present time.
 
-        ``held``: time does not run before `start`.
+        With ``held``, time does not run before `start`.
         """
         self._held = held
         self._exchange = exchange

@@ -72,7 +72,8 @@ def on_signals(end: Callable[[], object]) -> None:
 
 @dataclass
 class Terminal:
-    """A pseudo-terminal for one client, instead of an address; `link`: the link to it, if any."""
+    """A pseudo-terminal for one client, instead of an address; `link` is the link to it, if
+    there is one."""
 
     link: TerminalLink | None = None
     ends: tuple[int, int] = field(default=(-1, -1))

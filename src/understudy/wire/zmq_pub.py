@@ -32,8 +32,8 @@ class Config(tcp.Config, frozen=True, forbid_unknown_fields=True):
 
 
 class ZmqPublisher:
-    """One endpoint as a PUB socket; `Sink` of its one connection. `passwords`: a subscriber needs
-    one of them; empty: none."""
+    """One endpoint as a PUB socket; `Sink` of its one connection. A subscriber needs one of the
+    `passwords`, if there are any."""
 
     def __init__(self, endpoint: str, config: Config, events: PeerEvents) -> None:
         self.endpoint = endpoint

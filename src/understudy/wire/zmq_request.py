@@ -76,7 +76,7 @@ class ZmqRequester:
     ) -> list[bytes]:
         """The parts of the answer, within this wall time; else a `NoReplyError`.
 
-        ``wanted``: asked every `LOOK_MS`; False ends the wait.
+        ``wanted`` is asked every `LOOK_MS`; False ends the wait.
         """
         zmq, self._wanted = self._zmq, wanted
         deadline = time.monotonic() + seconds

@@ -70,7 +70,7 @@ class ZmtpReader:
     """Reads the stream of one peer; `replies` are bytes to send to it."""
 
     def __init__(self, kind: bytes, password: PasswordCheck | None = None) -> None:
-        """``kind``: `ROUTER` or `XPUB`; ``password``: checks the password that is then needed."""
+        """``kind`` is `ROUTER` or `XPUB`; ``password`` checks the password that is then needed."""
         self._kind = kind
         self._password = password
         self._mechanism = NULL if password is None else PLAIN

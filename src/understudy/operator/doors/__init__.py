@@ -37,8 +37,8 @@ WRONG = Refused(f"this is not the secret of this run: {WHERE}", NOT_ALLOWED)
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """What opens a door. `keys`: the secret of the run and the token. `required`: nothing is
-    answered without one of them."""
+    """What opens a door. Each of `keys` fits: the secret of the run and the token. If one is
+    `required`, nothing is answered without it."""
 
     keys: tuple[str, ...] = ()
     required: bool = False
@@ -54,8 +54,8 @@ OPEN = Lock()
 
 
 class Admission:
-    """What one client has shown so far. `admitted`: its requests are answered. `trusted`: it has
-    the secret or the token."""
+    """What one client has shown so far. The requests of an `admitted` client are answered; a
+    `trusted` one has the secret or the token."""
 
     def __init__(self, lock: Lock) -> None:
         self._lock = lock
@@ -96,8 +96,9 @@ Open = Callable[[Outbox, Callable[[], None]], S]
 class DoorContext:
     """What a door needs: the commands, the view of the cell, and two functions.
 
-    `wall`: wall time in seconds, for timestamps. `late`: called when an answer is ready that the
-    peer has not just asked for. `lock`: of this door; `needs_secret`: of single commands.
+    `wall` returns the wall time in seconds, for timestamps. `late` is called when an answer is
+    ready that the peer has not just asked for. `lock` is the lock of this door, `needs_secret` that
+    of single commands.
     """
 
     commands: CommandTable

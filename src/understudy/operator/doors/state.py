@@ -32,7 +32,8 @@ READ_SIZE = 64 * 1024
 
 
 class Request(Struct, frozen=True, forbid_unknown_fields=True):
-    """``trail_from``: for each robot the trail points that the client has, and their version."""
+    """What a client asks for. ``trail_from`` says how many trail points of each robot the client
+    has, and their version."""
 
     want: Literal["frame", "fleet"]
     trail_from: dict[str, Known] = {}

@@ -312,8 +312,8 @@ class NatsLink(BrokerQueue):
         events: PeerEvents,
         unhandled: dict[str, None],
     ) -> None:
-        """``unhandled``: addresses of acknowledgements that were not sent yet; those of the last
-        connection are given back to the server."""
+        """``unhandled`` holds the addresses of acknowledgements that were not sent yet; those of
+        the last connection are given back to the server."""
         super().__init__(OVERHEAD)
         self.endpoint = endpoint
         self._client = client
