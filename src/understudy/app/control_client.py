@@ -6,6 +6,7 @@ from typing import Any
 
 from understudy.app.ready_file import Ready, printable
 from understudy.errors import ConfigError
+from understudy.wire.interface import host_and_port
 
 TIMEOUT_SECONDS = 5.0
 LONGEST_REASON = 4000
@@ -24,9 +25,8 @@ def request(
     control = ready.endpoints.get("control")
     if control is None:
         raise ConfigError(f"{name} has no control endpoint")
-    host, _, port = control.removeprefix("tcp://").rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), TIMEOUT_SECONDS) as connection:
+        with socket.create_connection(host_and_port(control), TIMEOUT_SECONDS) as connection:
             connection.settimeout(timeout_s)
             reply = _exchange(connection, asked, ready.secret)
     except (OSError, ValueError, OverflowError) as problem:

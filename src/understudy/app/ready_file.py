@@ -23,6 +23,7 @@ from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
 from understudy.ports import Rate
+from understudy.wire.interface import host_and_port
 from understudy.wire.runtime_folder import check_private, make_runtime_folder, runtime_folder
 
 log = logging.getLogger(__name__)
@@ -168,9 +169,9 @@ def _alive(files: Sequence[Path]) -> Iterator[Ready]:
 
 def _listens(ready: Ready) -> bool:
     """Whether the control endpoint accepts connections: the pid alone may be another process'."""
-    host, _, port = ready.endpoints.get("control", "").removeprefix("tcp://").rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+        control = host_and_port(ready.endpoints.get("control", ""))
+        socket.create_connection(control, CONNECT_SECONDS).close()
     except (OSError, ValueError, OverflowError):
         return False
     return True

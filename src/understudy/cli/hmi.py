@@ -25,6 +25,7 @@ from understudy.hmi.access import (
 from understudy.ports import access
 from understudy.wire import descriptors
 from understudy.wire.child_process import ChildProcess, Program
+from understudy.wire.interface import address_of
 from understudy.wire.tcp import cannot_listen
 
 log = logging.getLogger(__name__)
@@ -83,7 +84,7 @@ class PageProcess:
     @property
     def address(self) -> str:
         host, port = self._listener.getsockname()[:2]
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        return address_of("http", host, port)
 
     @property
     def visit(self) -> str:

@@ -21,8 +21,9 @@ from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports.operation import ProgramStream, Sender, SendOptions, WatchesTelemetry
 from understudy.registry import kinds, module_of, present_name
 from understudy.simulation.cell import Cell
-from understudy.wire.dial import Destination, Dial, Place, parse_place, words_of
+from understudy.wire.dial import Destination, Dial, Place, parse_place
 from understudy.wire.exchange import Exchange
+from understudy.wire.interface import words_of
 from understudy.wire.pump import Pump
 from understudy.wire.record import on_signals
 from understudy.wire.tcp import stop_accepting

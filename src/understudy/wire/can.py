@@ -32,7 +32,8 @@ from understudy.protocol.can_frames import (
     CanFrame,
     unpack,
 )
-from understudy.wire.dial import Call, Dial, Place, parse_place, words_of
+from understudy.wire.dial import Call, Dial, Place, parse_place
+from understudy.wire.interface import words_of
 
 if TYPE_CHECKING:
     from can import BusABC, Message

@@ -17,7 +17,13 @@ from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError, install_command
 from understudy.ports import UNLIMITED, Caller
-from understudy.wire.interface import CLOSING_SECONDS, LARGEST_BACKLOG, RemotePort
+from understudy.wire.interface import (
+    CLOSING_SECONDS,
+    LARGEST_BACKLOG,
+    RemotePort,
+    address_of,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from serial import Serial
@@ -47,7 +53,7 @@ class Destination(Struct, frozen=True, forbid_unknown_fields=True):
     port: RemotePort
 
     def __str__(self) -> str:
-        return f"tcp://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+        return address_of("tcp", self.host, self.port)
 
     def call(self, dial: "Dial", number: int) -> "Call":
         return TcpCall(dial, number, self)
@@ -360,8 +366,3 @@ class Dial:
         if not self._look_queued and not self._stopped:
             self._look_queued = True
             self._loop.call_soon(self.look)
-
-
-def words_of(problem: Exception) -> str:
-    """The reason of an error in words."""
-    return (problem.strerror if isinstance(problem, OSError) else None) or str(problem)

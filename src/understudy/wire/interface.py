@@ -146,6 +146,25 @@ class KeepsFiles(Protocol):
         ...
 
 
+# ── addresses and errors in words ───────────────────────────────────────────────────────────────
+
+
+def address_of(scheme: str, host: str, port: int) -> str:
+    """An address; one of IPv6 stands in brackets."""
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Host and port of an address; ValueError if it has none."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def words_of(problem: Exception) -> str:
+    """The reason of an error in words."""
+    return (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
+
+
 # ── connections without a peer or without a face ────────────────────────────────────────────────
 
 

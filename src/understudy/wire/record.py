@@ -17,8 +17,9 @@ from pathlib import Path
 from understudy.errors import ConfigError
 from understudy.wire.chat import ChatWriter, write_facts
 from understudy.wire.connection import Event, Kind
-from understudy.wire.dial import Destination, Device, open_device, words_of
+from understudy.wire.dial import Destination, Device, open_device
 from understudy.wire.first_bytes import read_first
+from understudy.wire.interface import words_of
 from understudy.wire.play import CABLE
 from understudy.wire.pty import Streams, make_terminal, streams_over
 from understudy.wire.tcp import stop_accepting

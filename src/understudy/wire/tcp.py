@@ -24,6 +24,7 @@ from understudy.wire.interface import (
     Port,
     Server,
     Wire,
+    address_of,
 )
 
 log = logging.getLogger(__name__)
@@ -286,7 +287,7 @@ class TcpServer:
         except (OSError, UnicodeError) as problem:
             raise cannot_listen(self.endpoint, host, port, problem) from None
         host, port = self._server.sockets[0].getsockname()[:2]
-        return f"tcp://{f'[{host}]' if ':' in host else host}:{port}"
+        return address_of("tcp", host, port)
 
     async def stop(self) -> None:
         """Closes all connections; aborts those that have not sent their bytes within a second.

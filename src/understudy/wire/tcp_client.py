@@ -16,6 +16,8 @@ from understudy.wire.interface import (
     Port,
     RemotePort,
     Server,
+    address_of,
+    words_of,
 )
 from understudy.wire.task_shutdown import end_tasks
 from understudy.wire.tcp import TcpConnection
@@ -65,8 +67,7 @@ class TcpClient:
     async def start(self) -> str:
         """Begins to connect; returns the host's address."""
         self._attempts = asyncio.get_running_loop().create_task(self._connect_forever())
-        host = self.config.host
-        return f"tcp://{f'[{host}]' if ':' in host else host}:{self.config.port}"
+        return address_of("tcp", self.config.host, self.config.port)
 
     async def stop(self) -> None:
         if self._attempts is not None:
@@ -99,7 +100,7 @@ class TcpClient:
                 await self._connect()
                 reported = ""
             except (OSError, UnicodeError) as problem:
-                reason = getattr(problem, "strerror", None) or str(problem)
+                reason = words_of(problem)
                 if reason != reported:
                     log.info("%s: no answer at %s: %s", self.endpoint, self.config.host, reason)
                 reported = reason

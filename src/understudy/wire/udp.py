@@ -11,7 +11,7 @@ from msgspec import Struct
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
 from understudy.wire.connection import Connection
-from understudy.wire.interface import PeerEvents, Port, RemotePort, Server
+from understudy.wire.interface import PeerEvents, Port, RemotePort, Server, words_of
 
 log = logging.getLogger(__name__)
 
@@ -62,9 +62,8 @@ class UdpSender:
             raw.connect(found[0][4])
         except (OSError, UnicodeError) as problem:
             raw.close()
-            reason = getattr(problem, "strerror", None) or str(problem)
             route = f"from port {to.local_port} to {to.host}:{to.port}"
-            raise ConfigError(f"{self.endpoint} cannot send {route}: {reason}") from None
+            raise ConfigError(f"{self.endpoint} cannot send {route}: {words_of(problem)}") from None
         self._socket = raw
         self._connection = self._events.open(self.endpoint, self)
         return f"udp://{to.host}:{to.port}"

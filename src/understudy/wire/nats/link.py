@@ -30,7 +30,7 @@ from understudy.ports import CONFIRMED, WireMessage
 from understudy.units import NS_PER_SECOND
 from understudy.wire.broker import BrokerQueue
 from understudy.wire.connection import Connection
-from understudy.wire.interface import PeerEvents
+from understudy.wire.interface import PeerEvents, words_of
 from understudy.wire.nats import Config, Tls
 from understudy.wire.nats.streams import API, is_gone
 from understudy.wire.task_shutdown import end_tasks
@@ -238,9 +238,8 @@ def _content(file: str, key: str) -> bytes:
     try:
         return Path(file).read_bytes()
     except OSError as problem:
-        reason = problem.strerror or str(problem)
         raise ConfigError(
-            f"the file cannot be read: {reason}", key=f"nats.{key}", value=file
+            f"the file cannot be read: {words_of(problem)}", key=f"nats.{key}", value=file
         ) from None
 
 

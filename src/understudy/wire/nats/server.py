@@ -24,6 +24,7 @@ import msgspec
 
 from understudy.errors import ConfigError, NotInstalledError, install_command
 from understudy.wire.child_process import ChildProcess, Process, Program
+from understudy.wire.interface import address_of, words_of
 from understudy.wire.nats import Config
 from understudy.wire.tcp import cannot_listen
 
@@ -96,9 +97,8 @@ def take_given(path: Path) -> Folder:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = _take(path)
     except OSError as problem:
-        reason = problem.strerror or str(problem)
         raise ConfigError(
-            f"the store of the NATS server cannot be used: {reason}",
+            f"the store of the NATS server cannot be used: {words_of(problem)}",
             key="nats.store",
             value=str(path),
             allowed="a folder that this user can write",
@@ -152,8 +152,7 @@ class OwnServer:
 
     @property
     def address(self) -> str:
-        host = self._config.host
-        return f"nats://{f'[{host}]' if ':' in host else host}:{self._port}"
+        return address_of("nats", self._config.host, self._port)
 
     @property
     def pid(self) -> int | None:
