@@ -374,9 +374,8 @@ def go_home(work: Work) -> Refused | None:
 def move(work: Work) -> Refused | None:
     if work.motion == "G80":
         if work.named and work.axis != "nonmodal":
-            return work.refuse(
-                error_numbers.AXIS_WORDS, _first_axis(work), "moves nothing under G80"
-            )
+            first = next(each for each in work.block.values if each in work.dialect.letters)
+            return work.refuse(error_numbers.AXIS_WORDS, first, "moves nothing under G80")
         return None
     if work.axis != "motion":
         return None
@@ -440,10 +439,6 @@ def _probe(work: Work) -> Refused | None:
     work.requests.append(Probe(straight(work, work.target, work.frame), toward, required))
     work.reached, work.reached_frame = work.target, work.frame
     return None
-
-
-def _first_axis(work: Work) -> str:
-    return next(letter for letter in work.block.values if letter in work.dialect.letters)
 
 
 Step = Callable[[Work], Refused | None]

@@ -92,7 +92,7 @@ def _length_from_table(work: Work, name: str) -> Refused | None:
 
 
 def change_data(work: Work) -> Refused | None:
-    """G10."""
+    """Sets a coordinate system or a row of the tool table (G10)."""
     if work.command("nonmodal") != "G10":
         return None
     kind, number = work.byte("L"), work.byte("P")

@@ -151,7 +151,7 @@ class SetOutput(Struct, frozen=True, tag=True):
 
 
 class SetAnalog(Struct, frozen=True, tag=True):
-    """M67, M68."""
+    """Sets an analog output (M67, M68)."""
 
     pin: int
     value: float
@@ -241,7 +241,7 @@ class ProgramPause(Struct, frozen=True, tag=True):
 
 
 class ProgramEnd(Struct, frozen=True, tag=True):
-    """M2, M30."""
+    """Ends the program (M2, M30)."""
 
     name: str
 

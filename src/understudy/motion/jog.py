@@ -56,17 +56,14 @@ def jog(
         end = float(space.upper[i] if wanted[i] > 0.0 else space.lower[i])
         bounds = Bounds(abs(wanted[i]), float(limits.acceleration[i]), float(limits.jerk[i]))
         moves = _ramped if profile == "jerk_limited" else _stepped
-        phases.append(moves(_of_axis(state, i), float(wanted[i]), end, bounds))
+        begin = State(*(float(part[i]) for part in state))
+        phases.append(moves(begin, float(wanted[i]), end, bounds))
     return polynomial_plan(phases, at=at)
 
 
 def stop_jog(state: Motion, limits: Limits, *, at: float, profile: Profile = "trapezoid") -> Plan:
     """Plan that stops every axis as fast as it can."""
     return jog(state, 0.0, limits, at=at, profile=profile)
-
-
-def _of_axis(state: Motion, axis: int) -> State:
-    return State(*(float(part[axis]) for part in state))
 
 
 def _stepped(state: State, wanted: float, end: float, bounds: Bounds) -> list[Phase]:

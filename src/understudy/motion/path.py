@@ -75,7 +75,7 @@ class Path:
 
     @property
     def start(self) -> Floats:
-        """Start position."""
+        """Position of the axes at the start of the path."""
         return np.asarray(self.shape[0, 0], dtype=np.float64)
 
     def nominal(self, feed_override: float = 1.0, rapid_override: float = 1.0) -> Floats:

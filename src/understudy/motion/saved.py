@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from understudy.motion.path import Path
 from understudy.motion.plan import Plan, TimeLaw
 
 Index = Annotated[int, Meta(ge=0, lt=1 << 31)]
@@ -125,14 +124,11 @@ class SavedStream(Struct, forbid_unknown_fields=True):
         pieces = len(plan.path)
         if piece > pieces:
             raise msgspec.ValidationError(f"next: piece {piece} of a path of {pieces}")
-        length = _extent(plan.path, piece) if piece < pieces else 0.0
+        length = 0.0
+        if piece < pieces:  # in a dwell `s` counts seconds
+            length = float(plan.path.dwell[piece]) or float(plan.path.length[piece])
         if not (-SLACK <= s <= length + SLACK * max(1.0, length)) or v < -SLACK:
             raise msgspec.ValidationError("next: a place that is not on its piece")
-
-
-def _extent(path: Path, piece: int) -> float:
-    """The greatest ``s`` on a piece: its length, or the seconds of a dwell."""
-    return float(path.dwell[piece]) or float(path.length[piece])
 
 
 def plan_from(state: Any, axes: int | None = None) -> Plan:

@@ -59,10 +59,8 @@ class ArmTools:
 
     def tools(self) -> Mapping[int, ToolDefinition]:
         measured = self._measured()
-        if not measured:
-            return self._configured
         return {
-            number: _definition_with(tool, measured.get(number))
+            number: replace(tool, tcp=measured[number]) if number in measured else tool
             for number, tool in self._configured.items()
         }
 
@@ -81,10 +79,6 @@ def _definition(number: int, tool: ToolConfig) -> ToolDefinition:
         tool.outputs,
         tool.dock.pose() if tool.dock else None,
     )
-
-
-def _definition_with(tool: ToolDefinition, tip: Pose | None) -> ToolDefinition:
-    return tool if tip is None else replace(tool, tcp=tip)
 
 
 # ── building ──────────────────────────────────────────────────────────────────────────────────────

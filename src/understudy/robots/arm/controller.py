@@ -53,8 +53,13 @@ from understudy.robots.arm.drives import (
 )
 from understudy.robots.arm.probe import ContactProbe
 from understudy.robots.grblhal.controller import Notice
-from understudy.robots.grblhal.firmware import IN_ALARM, ControlledAxes, Firmware, SettingValues
-from understudy.robots.grblhal.firmware import State as SavedFirmware
+from understudy.robots.grblhal.firmware import (
+    IN_ALARM,
+    ControlledAxes,
+    Firmware,
+    FirmwareState,
+    SettingValues,
+)
 from understudy.robots.grblhal.numbers import ErrorCode, SettingNumber
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
 from understudy.simulation.collision.body import Body
@@ -148,7 +153,7 @@ def out_of_bounds(percent: float, bounds: tuple[float, float]) -> Refused | None
     return Refused(f"{percent:g} % is outside {low:g}…{high:g} %")
 
 
-class Saved(Struct):
+class ArmState(Struct):
     """Snapshot of a controller.
 
     `alarm`: why nothing is accepted until reset. `fresh`: the earliest time of a delayed reading.
@@ -161,7 +166,7 @@ class Saved(Struct):
     fresh: int
     listeners: ListenerState
     drives: SavedDrives
-    firmware: SavedFirmware
+    firmware: FirmwareState
 
 
 WIRE_LINES = 1 << 40
@@ -556,8 +561,8 @@ class ArmController:
         joint = self._arm.movers[0].chain.names[axis]
         return self._trip(Refused(f"motor fault of {joint}: reset first", MOTOR_FAULT), now)
 
-    def save(self) -> Saved:
-        return Saved(
+    def save(self) -> ArmState:
+        return ArmState(
             connected=self._connected,
             enabled=self._enabled,
             alarm=(self._alarm.reason, self._alarm.code) if self._alarm else None,
@@ -569,7 +574,7 @@ class ArmController:
         )
 
     def load(self, state: Any) -> None:
-        saved = msgspec.convert(state, Saved)
+        saved = msgspec.convert(state, ArmState)
         self._connected, self._enabled = saved.connected, saved.enabled
         self._alarm = Refused(*saved.alarm) if saved.alarm else None
         self._lines, self._fresh = saved.lines, saved.fresh

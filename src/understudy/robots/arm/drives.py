@@ -38,7 +38,7 @@ from understudy.simulation.program.runner import (
     Homing,
     ProgramHooks,
     Runner,
-    State,
+    RunnerState,
 )
 from understudy.simulation.program.steps import ControllerOptions, Probed, Step
 from understudy.space.kinematics.chain import Frames
@@ -191,7 +191,7 @@ class Order(Struct, frozen=True):
 class SavedDrives(Struct):
     """Snapshot of the drives."""
 
-    program: State
+    program: RunnerState
     orders: list[Order]
     jog: list[float]
     jog_plan: dict[str, Any] | None

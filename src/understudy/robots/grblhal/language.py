@@ -231,17 +231,13 @@ def _switching_lines(lines: Sequence[ProgramLine], first: int) -> list[str]:
         if line.number in effective:
             sent.append(_switch_words(block) if moves else line.text.strip())
             follows = not moves
-        elif follows and _waits_or_switches(block):
+        elif follows and ("io" in block.commands or block.commands.get("nonmodal") == "G4"):
             sent.append(line.text.strip())
     return sent
 
 
 def _is_off(switched: Switched) -> bool:
     return switched.word.split()[0] in OFF
-
-
-def _waits_or_switches(block: Block) -> bool:
-    return "io" in block.commands or block.commands.get("nonmodal") == "G4"
 
 
 def _goes_home(block: Block) -> bool:

@@ -103,7 +103,7 @@ TOGGLES: dict[int, Toggle] = {
 
 
 class AlarmCode:
-    """`ALARM:N`."""
+    """Numbers of alarms, as in `ALARM:N`."""
 
     HARD_LIMIT, SOFT_LIMIT = refusals.HARD_LIMIT, refusals.SOFT_LIMIT
     RESET_IN_MOTION = 3

@@ -69,7 +69,7 @@ EX4 = TelemetryTimes(channel=3, first=200 * NS_PER_MS, period=40 * NS_PER_MS)
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """`ex3_file`: the file for the commands of EX3, if that socket is open."""
+    """The sockets of the server; `ex3_file` is the file for the commands of EX3, if it is open."""
 
     feedback_ms: Annotated[int, Meta(ge=1, le=60_000)] = 50
     ex3_file: str = "kuka_ex3.log"

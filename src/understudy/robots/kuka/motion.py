@@ -158,7 +158,9 @@ class KukaModel:
             return Outcome(state, message=message, malformed=True)
         speed = min(words.get("F", state.speed), self.speed_limit)
         with_speed = replace(state, speed=speed)
-        target = _target(state.position, words)
+        # A word that is not given keeps its last commanded value.
+        last = zip(POSITION, state.position, strict=True)
+        target = Pose(*(words.get(word, value) for word, value in last))
         if target.z < self.lowest_z - Z_ROUNDING:
             low = f"Z = {target.z / MM:.3f} mm is below {self.lowest_z / MM:g} mm"
             return Outcome(with_speed, message=low)
@@ -200,11 +202,6 @@ def _flaw(words: Mapping[str, float]) -> str:
         if word == "E" and not 0.0 <= value < HIGHEST_JOB + 1:
             return f"E = {value:g} is not a weld job; allowed: 0…{HIGHEST_JOB}"
     return ""
-
-
-def _target(last: Pose, words: Mapping[str, float]) -> Pose:
-    """A word that is not given keeps its last commanded value."""
-    return Pose(*(words.get(word, value) for word, value in zip(POSITION, last, strict=True)))
 
 
 # ── several records ─────────────────────────────────────────────────────────────────────────────

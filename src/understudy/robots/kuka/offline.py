@@ -24,7 +24,7 @@ from understudy.offline.walk import (
 )
 from understudy.robots.kuka import Config, LoadConfig
 from understudy.robots.kuka.assembly import body_of, model_of
-from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome, Segment, Trajectory
+from understudy.robots.kuka.motion import KukaModel, ModalState, Segment, Trajectory
 from understudy.robots.kuka.program import ReadLine, Step, read_lines
 from understudy.robots.kuka.records import BASES, HOMES, TOOLS, base_number
 from understudy.simulation.scenario import Config as Rules
@@ -132,7 +132,8 @@ class _Walk:
             self._job = self._job if outcome.job is None else outcome.job
             if outcome.message:
                 text = f"line {line.number}: {outcome.message} ({line.text.strip()})"
-                yield Violation(line.number, _kind(outcome), text)
+                kind = OBSTACLES.get(outcome.obstacle, "unreachable")
+                yield Violation(line.number, "syntax" if outcome.malformed else kind, text)
             elif outcome.segment is not None:
                 yield from self._follow(outcome.segment, line.number)
             else:
@@ -191,7 +192,3 @@ def _block(steps: list[Step]) -> Block:
     words = {letter: value for step in steps for letter, value in step.words.items()}
     home = any(step.kind in HOMES for step in steps)
     return Block(commands={"nonmodal": "G28"} if home else {}, values=words)
-
-
-def _kind(outcome: Outcome) -> ViolationKind:
-    return "syntax" if outcome.malformed else OBSTACLES.get(outcome.obstacle, "unreachable")

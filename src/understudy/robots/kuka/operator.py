@@ -142,7 +142,7 @@ BEFORE_FIRST = -1
 
 
 class RecordLanguage(NamedTuple):
-    """`Language`: G-code that the server has records for. `tool`, `base`: those of home."""
+    """`Language`: the G-code that the server has records for. Homing selects `tool` and `base`."""
 
     tool: int
     base: int

@@ -226,7 +226,7 @@ class Status:
     pending: int
 
 
-class Saved(Struct):
+class DriverState(Struct):
     """Snapshot: tickets, and whether a stop is unconfirmed. The real robot cannot be saved."""
 
     now: int
@@ -397,12 +397,12 @@ class TextTcpDriver:
 
     # ── snapshots ──
 
-    def save(self) -> Saved:
-        return Saved(self._now, self._next_ticket, self._pending(), self._stop_owed)
+    def save(self) -> DriverState:
+        return DriverState(self._now, self._next_ticket, self._pending(), self._stop_owed)
 
     def load(self, state: Any) -> None:
         """Connects again; tickets of the snapshot are refused as soon as time runs."""
-        saved = msgspec.convert(state, Saved)
+        saved = msgspec.convert(state, DriverState)
         self._now = saved.now
         self._next_ticket = max(self._next_ticket, saved.next_ticket)
         self._stop_owed |= saved.stop_owed

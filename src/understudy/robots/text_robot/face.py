@@ -172,7 +172,7 @@ class TextSession:
         self._outbox.send(answer.encode("ascii") + b"\n")
 
 
-class Saved(Struct):
+class FaceState(Struct):
     """Snapshot of the face."""
 
     sessions: dict[str, SavedSession]
@@ -201,17 +201,18 @@ class TextTcpFace(SessionFace[TextSession], NotInjectable):
     def faults(self) -> Faults:
         return FAULTS
 
-    def save(self) -> Saved:
-        return Saved({peer: session.save() for peer, session in self._sessions.items()})
+    def save(self) -> FaceState:
+        return FaceState({peer: session.save() for peer, session in self._sessions.items()})
 
     def load(self, state: Any) -> None:
-        sessions = msgspec.convert(state, Saved).sessions
+        sessions = msgspec.convert(state, FaceState).sessions
         self._sessions = {peer: TextSession(self, peer, saved) for peer, saved in sessions.items()}
 
     # ── commands ──
 
     def request(self, verb: str, parameters: bytes, known: bool, now: int) -> Request:
-        timed_out = verb != "STOP" and self._times_out(now)
+        fault = "communication_timeout"
+        timed_out = verb != "STOP" and bool(self._fault_source.draw_fault(fault, self._name, now))
         return Request(verb, parameters, known, timed_out, self._robot.stops())
 
     def request_size(self, data: bytes) -> int:
@@ -223,9 +224,6 @@ class TextTcpFace(SessionFace[TextSession], NotInjectable):
         if request.known and request.verb == "STOP":
             self._robot.stop(now)
 
-    def _times_out(self, now: int) -> bool:
-        return self._fault_source.draw_fault("communication_timeout", self._name, now) is not None
-
     def carry_out(self, request: Request, now: int) -> str | Ticket:
         """The answer; or a ticket, whose end is answered later."""
         if request.timed_out:
@@ -236,7 +234,8 @@ class TextTcpFace(SessionFace[TextSession], NotInjectable):
         if request.verb in DONE:
             return self._move(request, now)
         if request.verb == "GET_POS":
-            return f"OK {self._position(now)}"
+            values = zip(self._robot.reading(now).pose, UNITS, strict=True)
+            return f"OK {','.join(two_decimals(value / unit) for value, unit in values)}"
         if request.verb == "GET_STATUS":
             reading = self._robot.reading(now)
             temperature = f"{reading.temperature_c:.1f}"
@@ -267,10 +266,6 @@ class TextTcpFace(SessionFace[TextSession], NotInjectable):
             return self._robot.move_by(dx, dy, dz, now)
         pose = Pose(*(value * unit for value, unit in zip(values, UNITS, strict=True)))
         return self._robot.move_to(pose, now)
-
-    def _position(self, now: int) -> str:
-        pose = self._robot.reading(now).pose
-        return ",".join(two_decimals(v / unit) for v, unit in zip(pose, UNITS, strict=True))
 
     def _finished(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
         for session in list(self._sessions.values()):

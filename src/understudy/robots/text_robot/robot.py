@@ -161,7 +161,7 @@ class Motion(Struct, frozen=True):
         return interpolated(self.start, self.end, done**3 * (10.0 - 15.0 * done + 6.0 * done**2))
 
 
-class State(Struct, kw_only=True):
+class PoseState(Struct, kw_only=True):
     """The state of the robot. `rest`: the pose at which the last motion ended. `temperature` is the
     one at the time `temperature_at`; `inhibited`: the cell is stopped; `emergency`: the robot
     itself is in emergency stop; `overheated`: the temperature fault was not reset."""
@@ -202,7 +202,7 @@ class TextRobot:
         self._listeners: list[Finished] = []
         self._command_listeners: list[Callable[[str, int], None]] = []
         start = pose_of(config.start_mm_deg)
-        self.state = State(rest=start, temperature=config.temperature_c.idle)
+        self.state = PoseState(rest=start, temperature=config.temperature_c.idle)
 
     # ── requests ──
 

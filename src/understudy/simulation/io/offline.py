@@ -8,7 +8,12 @@ from understudy.gcode import Modal
 from understudy.gcode.requests import Output, WaitInput
 from understudy.ports.io import PinChange
 from understudy.simulation.io.virtual_io import VirtualIO
-from understudy.simulation.program.runner import TIMED_OUT, State, input_wait_is_over, set_output
+from understudy.simulation.program.runner import (
+    TIMED_OUT,
+    RunnerState,
+    input_wait_is_over,
+    set_output,
+)
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import When
 from understudy.units import nanoseconds, seconds
@@ -52,7 +57,7 @@ class OfflinePins:
             for rule in rules.rules.values()
             if rule.on == place and "pin" in rule.parameters
         }
-        self._waiting: tuple[WaitInput, State] | None = None
+        self._waiting: tuple[WaitInput, RunnerState] | None = None
         io.on_change(self._pin_changed)
 
     def join(self, *parts: Wakes) -> None:
@@ -71,7 +76,7 @@ class OfflinePins:
 
     def wait(self, request: WaitInput) -> str:
         """Advances until an input wait is over; if it timed out, returns a remark."""
-        state = State(Modal())
+        state = RunnerState(Modal())
         deadline = self.now + nanoseconds(request.timeout)
         if not input_wait_is_over(request, state, self.io, self.now):
             self._waiting = request, state

@@ -338,7 +338,7 @@ class Pending(Struct, frozen=True, order=True):
     value: bool
 
 
-class State(Struct):
+class PinState(Struct):
     """The state of the pins in a snapshot. `driven`: the inputs as their owners set them."""
 
     wires: list[Wire]
@@ -374,7 +374,7 @@ class VirtualIO:
         self._span = Span.of(config)
         self.di, self.do, self.ai, self.ao = banks(config)
         rest = [self._span.clamped(0.0)] * config.analog_outputs
-        self.state = State(wiring(config, self.di, self.do), rest)
+        self.state = PinState(wiring(config, self.di, self.do), rest)
         self._sources: dict[int, Source] = {}
         self._owned: set[int] = set()
         self._retained: set[int] = set()

@@ -87,7 +87,8 @@ class Sent(NamedTuple):
 
 
 class ProgramLines:
-    """`problem`: of the first line that cannot be read. Empty lines are not sent."""
+    """The lines of a file that were read. Empty lines are not sent; `problem` is that of the first
+    line that cannot be read."""
 
     def __init__(self) -> None:
         self.lines: list[SourceLine] = []
@@ -453,7 +454,7 @@ class LineFeed:
 Count = Annotated[int, Meta(ge=0)]
 
 
-class Saved(Struct):
+class ProgramState(Struct):
     """The state that snapshots hold. `base`, `tally`, `stops`: lines taken, lines executed and
     stops of the controller before the run; `opening`: lines sent before the first line of the file;
     `due`: the time of the next check.
@@ -490,7 +491,7 @@ class ProgramRun:
         self._feed = controller if isinstance(controller, LineFeed) else None
         self._language = language
         self._listeners: list[Ended] = []
-        self._state = Saved()
+        self._state = ProgramState()
         self._lines = ProgramLines()
         self._prepared: tuple[str, ProgramLines] | None = None
         self._start: StartAt | None = None
@@ -522,7 +523,7 @@ class ProgramRun:
             return NOTHING_LOADED
         text, lines = self._prepared
         self._prepared = None
-        self._state = Saved(name=name, text=text)
+        self._state = ProgramState(name=name, text=text)
         self._set_lines(lines)
         return None
 
@@ -553,7 +554,9 @@ class ProgramRun:
             self._state.state, self._state.error = "failed", refused.reason
             self._state.line = _line_in(refused.reason) or from_line
             return refused
-        self._state.state, self._state.warning = "running", _without(left_off)
+        words = ", ".join(each.word for each in left_off)
+        self._state.state = "running"
+        self._state.warning = f"runs without {words}" if words else ""
         self._send_lines(now, 1 if step else AHEAD)
         return None
 
@@ -690,13 +693,13 @@ class ProgramRun:
     def status(self, now: int) -> Reading:
         return self.reading(now)
 
-    def save(self) -> Saved:
+    def save(self) -> ProgramState:
         feed = self._feed.save() if self._feed is not None else None
         return msgspec.structs.replace(self._state, feed=feed)
 
     def load(self, state: Any) -> None:
         known = {self._state.text: self._lines} | dict([self._prepared] if self._prepared else [])
-        self._state = msgspec.convert(state, Saved)
+        self._state = msgspec.convert(state, ProgramState)
         if self._state.text not in known:
             known[self._state.text] = all_read(
                 ProgramLines().read(self._language.lines(self._state.text))
@@ -749,7 +752,7 @@ class ProgramRun:
         if isinstance(before, Refused):
             return before
         status = self._controller.status(now)
-        self._state = Saved(
+        self._state = ProgramState(
             name=self._state.name,
             text=self._state.text,
             step=step,
@@ -885,7 +888,3 @@ def _question(line: int, missing: Sequence[Switched]) -> str:
         f"line {line} lies after {words}, off now: give process 'restore' to switch on again at "
         "the start of that line, or 'leave' to run without"
     )
-
-
-def _without(left_off: Sequence[Switched]) -> str:
-    return f"runs without {', '.join(each.word for each in left_off)}" if left_off else ""

@@ -121,7 +121,7 @@ class StartAction(Struct, frozen=True):
     action: Output | Message
 
 
-class State(Struct):
+class RunnerState(Struct):
     """The state of a runner, without its configuration.
 
     `axes`: the commanded joints in degrees as the program wrote them, while they are known.
@@ -227,7 +227,7 @@ class Runner:
         hooks: ProgramHooks,
     ) -> None:
         self.queue = queue
-        self.state = State(options.modal, mounted=options.modal.tool)
+        self.state = RunnerState(options.modal, mounted=options.modal.tool)
         self.options = options
         self.io = io
         self.mount = mount
@@ -664,10 +664,10 @@ class Runner:
 
     # ── snapshots ──
 
-    def save(self) -> State:
+    def save(self) -> RunnerState:
         return replace(self.state, waiting=list(self._waiting), stream=self.queue.save())
 
-    def load(self, state: State) -> None:
+    def load(self, state: RunnerState) -> None:
         self.state = replace(state)
         self.state.waiting, self.state.stream = [], {}
         self._path, self._postponed = None, False
@@ -688,7 +688,7 @@ def set_output(request: Output, io: VirtualIO, now: int) -> Refused | None:
     return io.set_analog_output(request.pin, request.value, now)
 
 
-def input_wait_is_over(step: WaitInput, state: State, io: VirtualIO, now: int) -> bool:
+def input_wait_is_over(step: WaitInput, state: RunnerState, io: VirtualIO, now: int) -> bool:
     """M66: true when its result is in ``state``; false while it waits."""
     if step.kind == "analog":
         state.result = io.analog_input(step.pin, now)

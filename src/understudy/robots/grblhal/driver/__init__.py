@@ -94,7 +94,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     fewer_axes: bool = False
 
 
-class Saved(Struct):
+class DriverState(Struct):
     """Snapshot of the driver; the controller itself cannot be saved."""
 
     now: int
@@ -433,10 +433,10 @@ class GrblHalDriver:
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         return Refused(f"{fault} cannot be injected into a real controller")
 
-    def save(self) -> Saved:
+    def save(self) -> DriverState:
         program = self._queue.program
         pending = program.ticket if program else self._restored
-        return Saved(
+        return DriverState(
             self._now,
             self._next_ticket,
             pending,
@@ -446,7 +446,7 @@ class GrblHalDriver:
 
     def load(self, state: Any) -> None:
         """Connect again; a program of the snapshot is refused as soon as time runs."""
-        saved = msgspec.convert(state, Saved)
+        saved = msgspec.convert(state, DriverState)
         self._now = saved.now
         self._next_ticket = max(self._next_ticket, saved.next_ticket)
         self._queue.program, self._restored = None, saved.pending

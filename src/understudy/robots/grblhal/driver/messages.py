@@ -43,7 +43,7 @@ class Answer(NamedTuple):
 
 
 class Alarm(NamedTuple):
-    """`ALARM:N`."""
+    """The controller has locked itself: `ALARM:N`."""
 
     code: int
 
@@ -57,14 +57,14 @@ class Report(NamedTuple):
 
 
 class Info(NamedTuple):
-    """`[NAME:TEXT]`."""
+    """A message in brackets: `[NAME:TEXT]`."""
 
     name: str
     text: str
 
 
 class Setting(NamedTuple):
-    """`$NUMBER=TEXT`."""
+    """A setting that the controller has printed: `$NUMBER=TEXT`."""
 
     number: int
     text: str

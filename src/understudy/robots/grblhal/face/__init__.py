@@ -267,7 +267,7 @@ LINE_ANSWERS = LineAnswers(greeting_lines=2, ends=("ok", "error:", "ALARM:"))
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """`banner`: the name in the greeting. `Grbl` is the firmware as it is compiled with
+    """The firmware that answers; `banner` is its name in the greeting. `Grbl` is compiled with
     COMPATIBILITY_LEVEL=1 for senders that know Grbl 1.1 only: `$I` is short, a line is executed
     although the one before it was refused, M6 and the byte 0x03 are unknown."""
 

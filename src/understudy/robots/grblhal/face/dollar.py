@@ -146,7 +146,7 @@ class DollarCommands:
     # ── printed tables ──
 
     def modes(self, now: int) -> None:
-        """Print `[GC:…]`."""
+        """Print the active modes: `[GC:…]`."""
         reading = self._controller.reading(now)
         text = modes_report(replace(reading.modal, tool=reading.tool))
         spindle = f" {reading.modal.spindle} "
@@ -634,7 +634,8 @@ def help_on(topic: str, settings: Settings) -> Iterator[str]:
 
 
 def _command_help(homing: int) -> Iterator[str]:
-    """``homing``: $22; the commands of homing stand before that of its switches."""
+    """Help on the commands with the setting ``homing`` ($22); the homing commands come before
+    that of the limit switches."""
     for name, text in COMMAND_HELP:
         if name == "HSS" and homing & HomingOption.ENABLED:
             yield "$H - home configured axes."

@@ -23,8 +23,8 @@ from understudy.robots.grblhal.firmware.core import (
     IN_ALARM,
     ControlledAxes,
     FirmwareCore,
+    FirmwareState,
     SettingValues,
-    State,
 )
 from understudy.robots.grblhal.firmware.limit_switches import FirmwareHoming, HardLimits
 from understudy.robots.grblhal.numbers import (
@@ -46,7 +46,7 @@ from understudy.simulation.program.runner import (
 from understudy.simulation.program.steps import Probed, Step, SystemChosen
 from understudy.units import whole_ns
 
-__all__ = ["IN_ALARM", "ControlledAxes", "Firmware", "SettingValues", "State"]
+__all__ = ["IN_ALARM", "ControlledAxes", "Firmware", "FirmwareState", "SettingValues"]
 
 NO_GCODE = (*ALARM, *SLEEP, "Jog")
 """Conditions in which G-code is refused."""
@@ -209,11 +209,11 @@ class Firmware:
 
     # ── snapshots ──
 
-    def save(self) -> State:
-        return msgspec.convert(msgspec.to_builtins(self._core.state), State)
+    def save(self) -> FirmwareState:
+        return msgspec.convert(msgspec.to_builtins(self._core.state), FirmwareState)
 
     def load(self, state: Any) -> None:
-        loaded = msgspec.convert(state, State)
+        loaded = msgspec.convert(state, FirmwareState)
         if loaded.homing is not None:
             loaded.homing.check()
         self._core.state = loaded

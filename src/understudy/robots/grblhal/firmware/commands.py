@@ -324,7 +324,7 @@ class FirmwareRealtime:
 
 
 class FirmwareSwitches:
-    """`OperatorSwitches`."""
+    """`OperatorSwitches` of the firmware: overrides, toggles, check mode, lock and sleep."""
 
     def __init__(self, core: FirmwareCore) -> None:
         self._core = core

@@ -109,7 +109,7 @@ class ControlledAxes:
     stored: tuple[tuple[int, float], ...] = ()
 
 
-class State(Struct):
+class FirmwareState(Struct):
     """Everything that a snapshot contains of a firmware besides its program.
 
     `condition` is the stored condition; `FirmwareCore.condition` takes the motion into account.
@@ -194,7 +194,7 @@ class FirmwareCore:
 
     def __init__(self, axes: ControlledAxes) -> None:
         self.axes = axes
-        self.state = State(settings=list(axes.stored), origin=list(axes.origin))
+        self.state = FirmwareState(settings=list(axes.stored), origin=list(axes.origin))
         self._known_settings: tuple[list[tuple[int, float]] | None, SettingValues] = (None, {})
         self._listeners: list[Listener] = []
 
@@ -315,7 +315,7 @@ class FirmwareCore:
 
     @property
     def homing_options(self) -> int:
-        """$22."""
+        """The options of the homing cycle, $22."""
         return int(self.settings()[SettingNumber.HOMING_CYCLE])
 
     @property
@@ -359,7 +359,7 @@ class FirmwareCore:
 
     @property
     def inverted_limits(self) -> int:
-        """$5."""
+        """The mask of the inverted limit inputs, $5."""
         return int(self.settings()[SettingNumber.INVERT_LIMITS])
 
     def strictly_engaged(self, now: int) -> bool:

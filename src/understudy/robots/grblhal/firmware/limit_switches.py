@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from understudy.gcode.dialect import Axes
+from understudy.gcode.work import six
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
 from understudy.robots.grblhal.controller import Notice
@@ -240,7 +240,7 @@ class FirmwareHoming:
             here[axis] = home[axis]
         here = self._on_steps(here)
         state.origin = (np.array(state.origin) + before - here).tolist()
-        state.home = _axes(home.tolist())
+        state.home = six(home.tolist())
         if state.homing is not None:
             state.homing.here = here.tolist()
         else:
@@ -289,11 +289,6 @@ class FirmwareHoming:
             if distance <= longest and core.limits_at(there) >> axis & 1:
                 return distance
         return None
-
-
-def _axes(values: Sequence[float]) -> Axes:
-    x, y, z, a, b, c = values
-    return x, y, z, a, b, c
 
 
 def _mask(axes: Sequence[int]) -> int:

@@ -20,8 +20,12 @@ from understudy.ports import Component, Deps, Tally
 from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.hmi import Pins, RobotView
 from understudy.robots.grblhal.controller import FirmwareReading
-from understudy.robots.grblhal.firmware import ControlledAxes, Firmware, SettingValues
-from understudy.robots.grblhal.firmware import State as SavedFirmware
+from understudy.robots.grblhal.firmware import (
+    ControlledAxes,
+    Firmware,
+    FirmwareState,
+    SettingValues,
+)
 from understudy.robots.grblhal.machine.mover import TravelMover
 from understudy.robots.grblhal.machine.sensors import (
     PROBE_FAULTS,
@@ -42,8 +46,7 @@ from understudy.robots.grblhal.numbers import AlarmCode, ErrorCode, SettingNumbe
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
 from understudy.simulation.io.virtual_io import Config as IoConfig
 from understudy.simulation.io.virtual_io import VirtualIO
-from understudy.simulation.program.runner import ProgramHooks, Runner
-from understudy.simulation.program.runner import State as SavedProgram
+from understudy.simulation.program.runner import ProgramHooks, Runner, RunnerState
 from understudy.simulation.program.steps import ControllerOptions
 from understudy.units import DEG, MM, nanoseconds
 
@@ -101,11 +104,11 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     )
 
 
-class Saved(Struct):
+class MachineState(Struct):
     """Snapshot of a machine."""
 
-    firmware: SavedFirmware
-    program: SavedProgram
+    firmware: FirmwareState
+    program: RunnerState
     odometer: OdometerState
     switch_faults: SwitchFaults = SwitchFaults()
     probe_fault: ProbeFault = ""
@@ -250,8 +253,8 @@ class Machine:
 
     # ── snapshots ──
 
-    def save(self) -> Saved:
-        return Saved(
+    def save(self) -> MachineState:
+        return MachineState(
             self.firmware.save(),
             self.firmware.runner.save(),
             self._odometer.state,
@@ -260,7 +263,7 @@ class Machine:
         )
 
     def load(self, state: Any) -> None:
-        saved = msgspec.convert(state, Saved)
+        saved = msgspec.convert(state, MachineState)
         self.firmware.load(saved.firmware)
         self._switches.faults = saved.switch_faults
         self._surfaces.fault = saved.probe_fault
