@@ -11,14 +11,16 @@ again, and the robot drops what it has already seen.
 import re
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from understudy.ports import CONFIRMED, Endpoint, WireMessage
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
-from understudy.robots.mobile.hardware_interface import FleetLink
+
+if TYPE_CHECKING:
+    from understudy.robots.mobile.runtime.fleet import Fleet
 
 ENDPOINTS = {"": Endpoint(wires=("nats",))}
 ACKNOWLEDGED = b"+ACK"
@@ -49,16 +51,16 @@ class FleetSession:
     def __init__(self, face: "FleetFace", saved: SavedSession | None = None) -> None:
         was = saved or SavedSession([], 0)
         self._face = face
-        self._link = face.link
+        self._fleet = face.fleet
         self._handled = deque(was.handled)
         self._unhandled = was.unhandled
 
     def receive(self, message: WireMessage, now: int) -> None:
         if message.address == CONFIRMED:
-            self._link.confirmed(message.reply_to, now)
+            self._fleet.confirmed(message.reply_to, now)
             return
         self._unhandled += 1
-        self._link.receive(message, now)
+        self._fleet.receive(message, now)
 
     def take(self, room: int) -> WireMessage | None:
         self._collect()
@@ -66,7 +68,7 @@ class FleetSession:
             if room < len(ACKNOWLEDGED):
                 return None
             return WireMessage(self._handled.popleft(), ACKNOWLEDGED)
-        return self._link.take(room)
+        return self._fleet.take(room)
 
     def take_many(self, room: int) -> Sequence[WireMessage]:
         """`TakesMany`: acknowledgements one by one, then the messages of the robots."""
@@ -74,7 +76,7 @@ class FleetSession:
         if self._handled:
             message = self.take(room)
             return () if message is None else (message,)
-        return self._link.take_many(room)
+        return self._fleet.take_many(room)
 
     def failed(self, message: WireMessage, now: int) -> None:
         """Acknowledged: delivered again, the message would fail again."""
@@ -86,7 +88,7 @@ class FleetSession:
         self._face.close(now)
 
     def credit(self) -> int:
-        return self._link.credit()
+        return self._fleet.credit()
 
     def owed(self) -> bool:
         """Messages wait for the next tick of their robots."""
@@ -95,13 +97,13 @@ class FleetSession:
 
     def waiting(self) -> bool:
         """Whether there is something to take."""
-        return bool(self._handled) or self._link.waiting()
+        return bool(self._handled) or self._fleet.waiting()
 
     def save(self) -> SavedSession:
         return SavedSession(list(self._handled), self._unhandled)
 
     def _collect(self) -> None:
-        for reply_to in self._link.take_handled():  # some may be of the connection before
+        for reply_to in self._fleet.take_handled():  # some may be of the connection before
             self._unhandled = max(self._unhandled - 1, 0)
             self._acknowledge(reply_to)
 
@@ -115,21 +117,21 @@ class FleetFace(SessionFace[FleetSession], NotInjectable):
 
     awaits_confirmations: Literal[True] = True
 
-    def __init__(self, link: FleetLink, subjects: Sequence[str]) -> None:
-        self.link = link
+    def __init__(self, fleet: "Fleet", subjects: Sequence[str]) -> None:
+        self.fleet = fleet
         self.ready = ReadyPeers()
         self._subjects = tuple(subjects)
         self._sessions: dict[str, FleetSession] = {}
 
     def open(self, peer: str, now: int) -> FleetSession:
         session = self._sessions[peer] = FleetSession(self)
-        self.link.set_connected(True, now)
+        self.fleet.set_connected(True, now)
         return session
 
     def close(self, now: int) -> None:
         """The connection to the broker is lost."""
         self._sessions.clear()
-        self.link.set_connected(False, now)
+        self.fleet.set_connected(False, now)
 
     def ready_peers(self) -> list[str]:
         return [peer for peer, session in self._sessions.items() if session.waiting()]

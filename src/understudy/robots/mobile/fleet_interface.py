@@ -169,8 +169,8 @@ FleetListener = Callable[[str, str, Mapping[str, Any], int], None]
 """Called with the robot, the type of an event, its details and the time."""
 
 
-class FleetReadings(Protocol):
-    """Mobile robots as an operator sees them. Reading changes nothing."""
+class FleetView(Protocol):
+    """Mobile robots as an operator sees and commands them. Reading changes nothing."""
 
     def names(self) -> Sequence[str]: ...
 
@@ -184,15 +184,9 @@ class FleetReadings(Protocol):
 
     def link(self) -> FleetLinkState: ...
 
-
-class FleetViews(Protocol):
-    """All mobile robots as pages draw them in 3D."""
-
-    def views(self) -> Mapping[str, RobotView]: ...
-
-
-class FleetOrders(Protocol):
-    """What an operator may ask of mobile robots, and what they report."""
+    def views(self) -> Mapping[str, RobotView]:
+        """All robots as pages draw them in 3D."""
+        ...
 
     def request(
         self, robot: str, kind: RequestKind, payload: Mapping[str, Any], now: int
@@ -204,10 +198,6 @@ class FleetOrders(Protocol):
     def on_event(self, listener: FleetListener) -> None:
         """Calls ``listener`` at every event of a robot, and at the end of every task."""
         ...
-
-
-class FleetView(FleetReadings, FleetViews, FleetOrders, Protocol):
-    """Mobile robots as an operator sees and commands them."""
 
 
 @runtime_checkable

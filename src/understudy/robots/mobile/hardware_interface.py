@@ -16,7 +16,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from understudy.errors import Refused
-from understudy.ports import State, WireMessage
+from understudy.ports import State
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -178,8 +178,9 @@ class RobotReadings(NamedTuple):
     battery_percent: Floats
 
 
-class Hardware(Protocol):
-    """All drivers of a table of robots."""
+class TimedHardware(Protocol):
+    """All drivers of a table of robots on their time axis, as `build_driver_graph` makes them and
+    the runtime uses them."""
 
     @property
     def motors(self) -> MotorDriver: ...
@@ -189,10 +190,6 @@ class Hardware(Protocol):
 
     @property
     def sensors(self) -> SensorDriver: ...
-
-
-class TimedHardware(Hardware, Protocol):
-    """The hardware on its time axis, as `build_driver_graph` makes it and the runtime uses it."""
 
     def begin(self, now: int) -> None:
         """A tick begins: scripts and faults that are due happen."""
@@ -220,104 +217,4 @@ class Rests(Protocol):
 
     def next_change(self) -> int | None:
         """When a script or a fault acts next; None: never. A time that has passed means now."""
-        ...
-
-
-# ── the fleet as its message face uses it ───────────────────────────────────────────────────────
-
-
-class FleetInput(Protocol):
-    """What comes from the broker."""
-
-    def set_connected(self, connected: bool, now: int) -> None: ...
-
-    def receive(self, message: WireMessage, now: int) -> None:
-        """A message for a robot; it is handled at the robot's next tick, see `take_handled`."""
-        ...
-
-    def confirmed(self, message_id: str, now: int) -> None:
-        """The broker has stored the message with this id."""
-        ...
-
-    def credit(self) -> int:
-        """Number of messages that can be received now."""
-        ...
-
-
-class FleetOutput(Protocol):
-    """What goes to the broker."""
-
-    def take(self, room: int) -> WireMessage | None:
-        """Removes and returns the next message. `reply_to`: its id, if the broker must store and
-        confirm it; empty: it is sent once."""
-        ...
-
-    def take_many(self, room: int) -> Sequence[WireMessage]:
-        """As `take`: the next messages together."""
-        ...
-
-    def take_handled(self) -> Sequence[str]:
-        """Removes and returns `reply_to` of the messages that were handled: they can be
-        acknowledged."""
-        ...
-
-    def waiting(self) -> bool:
-        """Whether one of the two has something to give."""
-        ...
-
-
-class FleetLink(FleetInput, FleetOutput, Protocol):
-    """The robots of a process as the broker's face uses them."""
-
-
-# ── a master control of one robot ───────────────────────────────────────────────────────────────
-
-
-class MasterSettings(Protocol):
-    """How a robot presents itself to a VDA 5050 master control."""
-
-    @property
-    def manufacturer(self) -> str: ...
-
-    @property
-    def serial_number(self) -> str: ...
-
-    @property
-    def map_id(self) -> str: ...
-
-    @property
-    def state_s(self) -> float:
-        """The longest time between two states."""
-        ...
-
-    @property
-    def visualization_hz(self) -> float: ...
-
-
-class MasterLink(Protocol):
-    """A robot under a VDA 5050 master control; the address of a message is the last word of its
-    topic."""
-
-    def set_connected(self, connected: bool, now: int) -> None: ...
-
-    def receive(self, message: WireMessage, now: int) -> None:
-        """An order or instant actions; handled at the robot's next tick."""
-        ...
-
-    def credit(self) -> int: ...
-
-    def take(self) -> WireMessage | None: ...
-
-    def waiting(self) -> bool:
-        """Whether there is something to take."""
-        ...
-
-    def last_will(self) -> bytes: ...
-
-
-class UnderMaster(Protocol):
-    """A robot that a master control can command."""
-
-    def under_master(self, settings: MasterSettings, epoch: int) -> MasterLink:
-        """Called once, while the cell is built. ``epoch``: nanoseconds since 1970 at time 0."""
         ...

@@ -16,7 +16,7 @@ from understudy.ports.refusals import ESTOP
 from understudy.robots.mobile.config.layout import Layout, centre_ahead
 from understudy.robots.mobile.config.profile import ProfilePose
 from understudy.robots.mobile.faults import FAULTS
-from understudy.robots.mobile.hardware_interface import MasterLink, MasterSettings, Rows
+from understudy.robots.mobile.hardware_interface import Rows
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix
 from understudy.units import MM
@@ -24,6 +24,8 @@ from understudy.units import MM
 if TYPE_CHECKING:
     from understudy.robots.mobile.graph import DriverGraph
     from understudy.robots.mobile.runtime.fleet import Fleet
+    from understudy.robots.mobile.vda5050.face import Config as MasterConfig
+    from understudy.robots.mobile.vda5050.master import MasterControl
 
 FAULT_CODE = "SIM_FAULT"
 NO_HARDWARE = Refused("this robot is REAL: its hardware is not simulated")
@@ -143,11 +145,12 @@ class MobileRobot:
     def state(self) -> str:
         return self._fleet.robot(self._row).reports.status
 
-    def under_master(self, settings: MasterSettings, epoch: int) -> MasterLink:
-        """`UnderMaster`."""
-        from understudy.robots.mobile.vda5050.master import MasterOfRobot
+    def under_master(self, config: "MasterConfig", serial: str, epoch: int) -> "MasterControl":
+        """Puts the robot under a VDA 5050 master control; called once, while the cell is built.
+        ``epoch``: nanoseconds since 1970 at the time 0."""
+        from understudy.robots.mobile.vda5050.master import control_of
 
-        return MasterOfRobot(self._fleet, self._row, settings, epoch)
+        return control_of(self._fleet, self._row, config, serial, epoch)
 
     # ── faults ──
 

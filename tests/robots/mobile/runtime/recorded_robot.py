@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
+from understudy.ports.state import load, saved
 from understudy.robots.mobile.config.profile import CommandType
 from understudy.robots.mobile.config.robot_file import MODULES, RobotFile, read_robot_file
 from understudy.robots.mobile.runtime.messages import (
@@ -151,7 +152,7 @@ class RecordedRobot:
 
     def restart(self) -> None:
         """Replaces the modules by new ones that load a snapshot of the old ones."""
-        saved = [msgspec.json.encode(module.save()) for module in self.modules]
+        states = [msgspec.json.encode(saved(module)) for module in self.modules]
         self.orchestration = build_orchestration(self, MODULES, None)
-        for module, data in zip(self.modules, saved, strict=True):
-            module.load(msgspec.json.decode(data))
+        for module, data in zip(self.modules, states, strict=True):
+            load(module, msgspec.json.decode(data))

@@ -7,6 +7,7 @@ import pytest
 from tests.robots.mobile.runtime.recorded_robot import TICK, RecordedRobot
 
 from understudy.errors import Refused
+from understudy.ports.state import load, saved
 from understudy.robots.mobile.config.robot_file import MODULES
 from understudy.robots.mobile.runtime.tasks import (
     ERRORS,
@@ -173,8 +174,8 @@ def test_the_memory_of_ended_tasks_is_bounded() -> None:
     for number in range(REMEMBERED + 5):
         robot.receive("task.assign", mission(f"t{number}", []))
     assert robot.kinds_sent().count("task.done") == REMEMBERED + 5
-    saved = robot.orchestration.modules["TaskComm"].save()
-    assert len(saved.ended) == REMEMBERED
+    state = saved(robot.orchestration.modules["TaskComm"])
+    assert len(state["ended"]) == REMEMBERED
 
 
 @pytest.mark.parametrize("status", ["OFFLINE", "ERROR", "PAUSED"])
@@ -450,11 +451,11 @@ def test_a_snapshot_that_makes_no_sense_is_refused(path: list[str], value: Any) 
     robot = RecordedRobot()
     robot.receive("task.assign", mission("t", STEPS))
     module = robot.orchestration.modules["TaskComm"]
-    state = msgspec.to_builtins(module.save())
-    module.load(state)
+    state = saved(module)
+    load(module, state)
     place = state
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
     with pytest.raises(msgspec.ValidationError):
-        module.load(state)
+        load(module, state)

@@ -7,23 +7,22 @@ import msgspec
 from tests.robots.mobile.runtime.test_fleet import Plain
 from tests.robots.mobile.vda5050.schemas import action, edge, instant, node, order
 
-from understudy.ports import WireMessage
-from understudy.robots.mobile.vda5050.face import Settings
-from understudy.robots.mobile.vda5050.master import MasterOfRobot
+from understudy.robots.mobile.vda5050.face import Config
+from understudy.robots.mobile.vda5050.master import control_of
 
-SETTINGS = Settings("maker", "1", "hall", 30.0, 0.0)
+SETTINGS = Config(manufacturer="maker", visualization_hz=0.0)
 
 
 class Both(Plain):
     def __init__(self) -> None:
         super().__init__(connect=False)
-        self.master = MasterOfRobot(self.fleet, 0, SETTINGS, 0)
+        self.master = control_of(self.fleet, 0, SETTINGS, "1", 0)
         self.master.set_connected(True, 0)
         self.connect()
         self.run(0.1)
 
     def order(self, topic: str, message: dict[str, Any]) -> None:
-        self.master.receive(WireMessage(topic, json.dumps(message).encode()), self.now)
+        self.master.receive(topic, json.dumps(message).encode(), self.now)
         self.run(0.2)
 
     def control(self, **payload: Any) -> None:

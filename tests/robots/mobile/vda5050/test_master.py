@@ -11,6 +11,7 @@ from tests.robots.mobile.runtime.recorded_robot import TICK, RecordedRobot
 from tests.robots.mobile.vda5050.schemas import action, check, edge, head, instant, node, order
 
 from understudy.errors import Refused
+from understudy.ports.state import load, saved
 from understudy.robots.mobile.runtime import messages as own
 from understudy.robots.mobile.vda5050.master import Identity, MasterControl, MasterMessages
 from understudy.robots.mobile.vda5050.messages import decoded
@@ -40,7 +41,7 @@ class Bench:
 
     def say(self, topic: str, message: Any) -> None:
         data = message if isinstance(message, bytes) else json.dumps(message).encode()
-        self.master.receive(topic, data)
+        self.master.receive(topic, data, self.robot.now)
         self.tick()
 
     def tick(self, count: int = 1) -> None:
@@ -368,7 +369,7 @@ def test_a_snapshot_in_the_middle_goes_on_in_the_same_way() -> None:
     first.say("order", message)
     first.finish()
     first.tick(10)
-    second.master.load(msgspec.json.decode(msgspec.json.encode(first.master.save())))
+    load(second.master, msgspec.json.decode(msgspec.json.encode(saved(first.master))))
     second.robot.pose, second.robot.now = first.robot.pose, first.robot.now
     for bench in (first, second):
         bench.sent.clear()
@@ -407,7 +408,7 @@ def test_an_action_at_a_node_begins_when_the_robot_is_no_longer_stopped() -> Non
     bench.tick(20)
     assert bench.statuses() == {"a": "WAITING"}
     assert [topic for topic, _ in bench.sent[before:]].count("state") <= 1, "nothing has changed"
-    bench.master.load(msgspec.json.decode(msgspec.json.encode(bench.master.save())))
+    load(bench.master, msgspec.json.decode(msgspec.json.encode(saved(bench.master))))
     bench.unblock()
     bench.tick()
     assert bench.statuses() == {"a": "RUNNING"}

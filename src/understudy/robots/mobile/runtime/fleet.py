@@ -36,7 +36,6 @@ from understudy.robots.mobile.hardware_interface import (
 )
 from understudy.robots.mobile.runtime import tick
 from understudy.robots.mobile.runtime.messages import TIMEOUT, TO_ROBOT, MotorState, kind_of
-from understudy.robots.mobile.runtime.modules import Module
 from understudy.robots.mobile.runtime.outgoing import (
     BOOT,
     SavedSendQueue,
@@ -563,7 +562,7 @@ class SavedFleet(Struct, forbid_unknown_fields=True):
 
 
 class Fleet:
-    """`ports.TimedComponent` and `ports.mobile.FleetLink`.
+    """`ports.TimedComponent`, and what the face of the robots uses.
 
     ``run_id`` and ``epoch`` (nanoseconds since 1970 at the time 0) are part of every message;
     ``seeds``: of the robots, for `simulation.started`; ``planner``: finds routes if no backend
@@ -661,10 +660,6 @@ class Fleet:
     def reading(self, row: int) -> FleetRobot:
         """One robot in detail, without what only the simulation and the lidar know."""
         return reading_of(self.robot(row), self._layout, row, self._hardware)
-
-    def add_module(self, row: int, module: Module) -> None:
-        """Another module of a robot, while the cell is built."""
-        self.robot(row).add_module(module)
 
     def wake_modules(self, row: int, now: int) -> None:
         """A module of a robot has received something: it acts at the next tick."""

@@ -11,7 +11,6 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.ports import State
 from understudy.robots.mobile.config.profile import CommandType
 from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.runtime.messages import Pose, Received, RobotStatus, StopReason
@@ -24,11 +23,11 @@ Hold = Literal["TRAFFIC_HOLD", "MANUAL_HOLD"]
 SpeedLimit = Literal["traffic", "order"]
 """Who limits the speed: traffic control, or the edges of an order. The lowest limit counts."""
 CANCELED = "CANCELED"
-"""Why a command of `RobotOrders.command` ended, if another command (STOP) ended it."""
+"""Why a command of `RobotContext.command` ended, if another command (STOP) ended it."""
 
 
-class RobotFacts(Protocol):
-    """What the modules of a robot know of it."""
+class RobotContext(Protocol):
+    """One robot as its modules use it: what they know of it, and what they can make it do."""
 
     @property
     def file(self) -> RobotFile: ...
@@ -48,10 +47,6 @@ class RobotFacts(Protocol):
 
     @property
     def stop_reason(self) -> StopReason | None: ...
-
-
-class RobotOrders(Protocol):
-    """What the modules of a robot can make it do."""
 
     def publish(
         self, kind: str, payload: Struct, now: int, correlation_id: str | None = None
@@ -91,20 +86,8 @@ class RobotOrders(Protocol):
         ...
 
 
-class RobotContext(RobotFacts, RobotOrders, Protocol):
-    """One robot as its modules use it."""
-
-
-class Saved(Protocol):
-    """Something whose state is in a snapshot."""
-
-    def save(self) -> State: ...
-
-    def load(self, state: State) -> None: ...
-
-
-class Module(Saved, Protocol):
-    """A communication module of one robot."""
+class Module(Protocol):
+    """A communication module of one robot; its state is saved as `ports.state` does it."""
 
     def kinds(self) -> tuple[str, ...]:
         """The kinds of `TO_ROBOT` that it handles."""
@@ -135,24 +118,9 @@ class Module(Saved, Protocol):
 
 
 @runtime_checkable
-@runtime_checkable
 class ChecksMessages(Protocol):
     """A module that can say beforehand what it would do with a message."""
 
     def problem(self, message: Received) -> Refused | None:
         """Why the message would be refused now."""
-        ...
-
-
-class RouteProgress(Protocol):
-    """Where a robot is on its route, for traffic.state."""
-
-    @property
-    def route_id(self) -> str | None:
-        """The route on which it drives."""
-        ...
-
-    @property
-    def node_id(self) -> str | None:
-        """The node that it reached last."""
         ...

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import UNSET, Meta, Struct
 
 from understudy.errors import Refused
-from understudy.ports import State
+from understudy.ports.state import load, saved
 from understudy.robots.mobile.config.profile import CommandType
 from understudy.robots.mobile.config.robot_file import MODULES, RobotFile
 from understudy.robots.mobile.config.robot_file import Module as ModuleName
@@ -42,8 +42,6 @@ from understudy.robots.mobile.runtime.modules import (
     Module,
     Occurrence,
     RobotContext,
-    RobotOrders,
-    RouteProgress,
     SpeedLimit,
 )
 from understudy.robots.mobile.runtime.outgoing import RobotKey, Sender, SendQueue
@@ -61,6 +59,7 @@ from understudy.robots.mobile.runtime.tasks import (
     NodeHold,
     Planner,
     RouteComm,
+    Steps,
     TaskComm,
     TrafficComm,
 )
@@ -81,17 +80,17 @@ from understudy.robots.mobile.wheels import wrapped
 from understudy.units import LATEST, seconds
 
 
-class SavedSettings(Struct, forbid_unknown_fields=True):
+class SettingsState(Struct, forbid_unknown_fields=True):
     """`applied`: the correlation id of the settings.desired that holds."""
 
-    applied: str | None
+    applied: str | None = None
 
 
 class Settings:
     """`modules.Module`. Limits are never above those of the robot's file."""
 
     def __init__(
-        self, orders: RobotOrders, table: Table, row: int, body: RowBody, hardware: TimedHardware
+        self, orders: RobotContext, table: Table, row: int, body: RowBody, hardware: TimedHardware
     ) -> None:
         self._orders = orders
         self._table = table
@@ -102,7 +101,7 @@ class Settings:
         self._outputs = {
             point.io_id: number for point, number in zip(points, table.outputs[row], strict=True)
         }
-        self._applied: str | None = None
+        self.state = SettingsState()
 
     def kinds(self) -> tuple[str, ...]:
         return ("settings.desired",)
@@ -115,7 +114,7 @@ class Settings:
         ]
         if desired.safety is not None:
             self._set_safety(desired.safety)
-        self._applied = message.cause
+        self.state.applied = message.cause
         self._table.bootstrapped[self._row] = True
         self._report(now, ignored)
 
@@ -194,19 +193,11 @@ class Settings:
         reported = SettingsReported(
             motors,
             dict(zip(self._outputs, values, strict=True)),
-            UNSET if self._applied is None else self._applied,
+            UNSET if self.state.applied is None else self.state.applied,
             safety,
             ignored or UNSET,
         )
-        self._orders.publish("settings.reported", reported, now, self._applied)
-
-    # ── snapshot ──
-
-    def save(self) -> State:
-        return SavedSettings(self._applied)
-
-    def load(self, state: State) -> None:
-        self._applied = msgspec.convert(state, SavedSettings).applied
+        self._orders.publish("settings.reported", reported, now, self.state.applied)
 
 
 # ── ids of handled messages ──────────────────────────────────────────────────────────────────────
@@ -240,7 +231,7 @@ class HandledIds:
 class Orchestration(NamedTuple):
     modules: Mapping[ModuleName, Module]
     """In the order in which they act at a tick."""
-    progress: RouteProgress
+    progress: Steps
     tasks: TaskComm
     hold: NodeHold
     """Also of a robot that does not support the modules: then they stay empty."""
@@ -604,19 +595,19 @@ class Robot:
         beats = int(self._table.beats[self._row])
         return SavedRobot(
             self._sender.count, beats, self._seen.save(), self.executor.save(),
-            [module.save() for module in self._modules], dict(self._limits),
+            [saved(module) for module in self._modules], dict(self._limits),
         )  # fmt: skip
 
-    def load(self, saved: SavedRobot) -> None:
-        if len(saved.modules) != len(self._modules):
+    def load(self, was: SavedRobot) -> None:
+        if len(was.modules) != len(self._modules):
             raise msgspec.ValidationError(f"modules: {len(self._modules)} are needed")
-        self._table.sent[self._row] = saved.sent
-        self._table.beats[self._row] = saved.beats
-        self._seen = HandledIds(saved.seen)
-        self.executor.load(saved.executor)
-        self._limits = dict(saved.limits)
-        for module, state in zip(self._modules, saved.modules, strict=True):
-            module.load(state)
+        self._table.sent[self._row] = was.sent
+        self._table.beats[self._row] = was.beats
+        self._seen = HandledIds(was.seen)
+        self.executor.load(was.executor)
+        self._limits = dict(was.limits)
+        for module, state in zip(self._modules, was.modules, strict=True):
+            load(module, state)
         self._ask_wakes()
 
 

@@ -38,7 +38,6 @@ from understudy.robots.mobile.runtime.modules import (
     CANCELED,
     Occurrence,
     RobotContext,
-    RouteProgress,
 )
 from understudy.robots.mobile.runtime.outgoing import Time
 from understudy.units import NS_PER_SECOND, nanoseconds, seconds
@@ -103,8 +102,8 @@ class NodeHold:
             self._context.set_hold("TRAFFIC_HOLD", not before, now)
 
 
-class TrafficSaved(Struct, forbid_unknown_fields=True):
-    """Snapshot."""
+class TrafficState(Struct, forbid_unknown_fields=True):
+    """The limits of the speed, m/s, and the hold."""
 
     max_speed: NotNegative | None = None
     target_speed: NotNegative | None = None
@@ -115,12 +114,14 @@ class TrafficComm:
     """The module of one robot. The speed of the robot is limited by maxSpeedMps and by
     targetSpeedMps; both stay until a message changes them."""
 
-    def __init__(self, context: RobotContext, hold: NodeHold, progress: RouteProgress) -> None:
+    def __init__(self, context: RobotContext, hold: NodeHold, progress: "Steps") -> None:
         self._context = context
         self._hold = hold
         self._progress = progress
-        self._max_speed: float | None = None
-        self._target_speed: float | None = None
+        self.state = TrafficState(hold=hold.state)
+
+    def restored(self) -> None:
+        self._hold.state = self.state.hold
 
     def kinds(self) -> tuple[str, ...]:
         return ("traffic.control",)
@@ -145,23 +146,14 @@ class TrafficComm:
     def occurred(self, what: Occurrence, now: int) -> None:
         """A hold and a limit stay, whatever happens to the connection and to commands."""
 
-    # ── snapshot ──
-
-    def save(self) -> TrafficSaved:
-        return TrafficSaved(self._max_speed, self._target_speed, replace(self._hold.state))
-
-    def load(self, state: Any) -> None:
-        saved = msgspec.convert(state, TrafficSaved)
-        self._max_speed, self._target_speed = saved.max_speed, saved.target_speed
-        self._hold.state = saved.hold
-
     # ── inside ──
 
     def _set_speeds(self, control: TrafficControl, now: int) -> None:
-        before = self._max_speed, self._target_speed
-        self._max_speed = _changed(self._max_speed, control.max_speed_mps)
-        self._target_speed = _changed(self._target_speed, control.target_speed_mps)
-        limits = self._max_speed, self._target_speed
+        state = self.state
+        before = state.max_speed, state.target_speed
+        state.max_speed = _changed(state.max_speed, control.max_speed_mps)
+        state.target_speed = _changed(state.target_speed, control.target_speed_mps)
+        limits = state.max_speed, state.target_speed
         if limits != before:
             given = [limit for limit in limits if limit is not None]
             fastest = min(given, default=None)
@@ -399,8 +391,8 @@ class Pending(Struct, forbid_unknown_fields=True):
     requests: Annotated[int, Meta(ge=1, le=REQUESTS)] = 1
 
 
-class RoutesSaved(Struct, forbid_unknown_fields=True):
-    """Snapshot."""
+class RoutesState(Struct, forbid_unknown_fields=True):
+    """The request under way, and its answer: a route, or why there is none."""
 
     pending: Pending | None = None
     route: RouteResponse | None = None
@@ -413,28 +405,27 @@ class RouteComm:
     def __init__(self, context: RobotContext, planner: Planner | None) -> None:
         self._context = context
         self._planner = planner
-        self._pending: Pending | None = None
-        self._answer: RouteResponse | Refused | None = None
+        self.state = RoutesState()
 
     # ── for TaskComm ──
 
     def ask(self, task_id: str, destination: MoveToPoint, reference: str, now: int) -> None:
         """Requests a route from where the robot is; the answer is there later."""
-        self._answer = None
-        self._pending = Pending(task_id, self._context.pose, destination, now, [reference])
-        self._request(self._pending, now)
+        pending = Pending(task_id, self._context.pose, destination, now, [reference])
+        self.state = RoutesState(pending)
+        self._request(pending, now)
 
     def withdraw(self) -> None:
         """The route is not needed any more."""
-        self._pending = self._answer = None
+        self.state = RoutesState()
 
     @property
     def answered(self) -> bool:
-        return self._answer is not None
+        return self.state.route is not None or self.state.problem is not None
 
     def take_answer(self) -> RouteResponse | Refused | None:
-        answer, self._answer = self._answer, None
-        return answer
+        state, self.state = self.state, RoutesState(self.state.pending)
+        return state.route if state.problem is None else Refused(state.problem)
 
     # ── Module ──
 
@@ -455,7 +446,7 @@ class RouteComm:
         self._context.event("route.ignored", about, now, message.cause)
 
     def advance(self, now: int) -> None:
-        pending = self._pending
+        pending = self.state.pending
         if pending is None:
             return
         planner = self._planner
@@ -472,32 +463,17 @@ class RouteComm:
             self._settle(ROUTE_TIMEOUT)
 
     def next_wake(self) -> int | None:
-        if self._pending is None:
+        if self.state.pending is None:
             return None
         planner = self._planner
         waits = DEADLINE_NS if planner is None or planner.silent else planner.grace_ns
-        return self._pending.asked + waits
+        return self.state.pending.asked + waits
 
     def ended(self, tag: str, outcome: Refused | None, now: int) -> None:
         """It has no commands."""
 
     def occurred(self, what: Occurrence, now: int) -> None:
         """Requests wait in the outbox while NATS is away; TaskComm withdraws after a STOP."""
-
-    # ── snapshot ──
-
-    def save(self) -> RoutesSaved:
-        pending, answer = self._pending, self._answer
-        return RoutesSaved(
-            None if pending is None else replace(pending, references=list(pending.references)),
-            answer if isinstance(answer, RouteResponse) else None,
-            answer.reason if isinstance(answer, Refused) else None,
-        )
-
-    def load(self, state: Any) -> None:
-        saved = msgspec.convert(state, RoutesSaved)
-        self._pending = saved.pending
-        self._answer = Refused(saved.problem) if saved.problem is not None else saved.route
 
     # ── inside ──
 
@@ -509,7 +485,7 @@ class RouteComm:
 
     def _problem(self, message: Received) -> str | None:
         """Why a response is not the answer to the request."""
-        pending, response = self._pending, message.payload
+        pending, response = self.state.pending, message.payload
         if pending is None:
             return "NOT_REQUESTED"
         if response.task_id is not None:
@@ -518,7 +494,10 @@ class RouteComm:
         return None if known else "OTHER_REQUEST"
 
     def _settle(self, answer: RouteResponse | Refused) -> None:
-        self._pending, self._answer = None, answer
+        if isinstance(answer, Refused):
+            self.state = RoutesState(problem=answer.reason)
+        else:
+            self.state = RoutesState(route=answer)
 
     def _plan(self, planner: Planner, pending: Pending, now: int) -> None:
         """Takes the answer of the planner, unless it answers at a later tick."""

@@ -9,14 +9,17 @@
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
-from understudy.ports import Deps, Endpoint, WireMessage
+from understudy.ports import RETAINED, Deps, Endpoint, WireMessage
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
-from understudy.robots.mobile.hardware_interface import MasterLink, UnderMaster
+
+if TYPE_CHECKING:
+    from understudy.robots.mobile.robot import MobileRobot
+    from understudy.robots.mobile.vda5050.master import MasterControl
 
 ENDPOINTS = {"": Endpoint(wires=("mqtt",))}
 LISTENS = ("order", "instantActions")
@@ -37,16 +40,6 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     visualization_hz: Annotated[float, Meta(ge=0, le=10)] = 1.0
 
 
-class Settings(Struct, frozen=True):
-    """`MasterSettings`."""
-
-    manufacturer: str
-    serial_number: str
-    map_id: str
-    state_s: float
-    visualization_hz: float
-
-
 class SavedFace(Struct):
     """Snapshot: whether the broker is connected. What waits is saved with the robot."""
 
@@ -62,14 +55,14 @@ class MasterSession:
     def receive(self, message: WireMessage, now: int) -> None:
         topic = message.address.rpartition("/")[2]
         if topic in LISTENS:
-            self._face.link.receive(WireMessage(topic, message.payload), now)
+            self._face.control.receive(topic, message.payload, now)
 
     def take(self, room: int) -> WireMessage | None:
-        message = self._face.link.take() if room > 0 else None
+        message = self._face.control.outgoing.take() if room > 0 else None
         if message is None:
             return None
-        address = self._face.prefix + message.address
-        return WireMessage(address, message.payload, message.reply_to)
+        address = self._face.prefix + message.topic
+        return WireMessage(address, message.payload, RETAINED if message.retained else "")
 
     def failed(self, message: WireMessage, now: int) -> None:
         """A message that caused a bug is not answered."""
@@ -78,7 +71,7 @@ class MasterSession:
         self._face.close(now)
 
     def credit(self) -> int:
-        return self._face.link.credit()
+        return self._face.control.credit()
 
     def owed(self) -> bool:
         return False
@@ -87,29 +80,29 @@ class MasterSession:
 class MasterFace(SessionFace[MasterSession], NotInjectable):
     """``prefix``: what stands before the last word of every topic."""
 
-    def __init__(self, link: MasterLink, prefix: str) -> None:
-        self.link = link
+    def __init__(self, control: "MasterControl", prefix: str) -> None:
+        self.control = control
         self.prefix = prefix
         self.ready = ReadyPeers()
         self._sessions: dict[str, MasterSession] = {}
 
     def open(self, peer: str, now: int) -> MasterSession:
         session = self._sessions[peer] = MasterSession(self)
-        self.link.set_connected(True, now)
+        self.control.set_connected(True, now)
         return session
 
     def close(self, now: int) -> None:
         self._sessions.clear()
-        self.link.set_connected(False, now)
+        self.control.set_connected(False, now)
 
     def ready_peers(self) -> list[str]:
-        return list(self._sessions) if self.link.waiting() else []
+        return list(self._sessions) if self.control.outgoing.state.waiting else []
 
     def addresses(self) -> Sequence[str]:
         return [self.prefix + topic for topic in LISTENS]
 
     def last_will(self) -> WireMessage:
-        return WireMessage(f"{self.prefix}connection", self.link.last_will())
+        return WireMessage(f"{self.prefix}connection", self.control.outgoing.last_will())
 
     def save(self) -> SavedFace:
         return SavedFace(list(self._sessions))
@@ -119,14 +112,11 @@ class MasterFace(SessionFace[MasterSession], NotInjectable):
         self._sessions = {peer: MasterSession(self) for peer in saved.sessions}
 
 
-def build(name: str, config: Config, robot: UnderMaster, deps: Deps) -> MasterFace:
+def build(name: str, config: Config, robot: "MobileRobot", deps: Deps) -> MasterFace:
     """``name``: of the endpoint, `robot-1.vda5050`."""
     serial = config.serial_number or name.partition(".")[0]
-    settings = Settings(
-        config.manufacturer, serial, config.map_id, config.state_s, config.visualization_hz
-    )
     prefix = f"{config.interface_name}/v2/{config.manufacturer}/{serial}/"
-    return MasterFace(robot.under_master(settings, deps.run.epoch_ns), prefix)
+    return MasterFace(robot.under_master(config, serial, deps.run.epoch_ns), prefix)
 
 
 # ── transcripts ──

@@ -4,22 +4,20 @@ A node of the base is reached by MOVE_TO_POSE. While the robot is stopped for sa
 the order waits; the move begins anew when the way is free.
 """
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, field
 
 from understudy.errors import UNREADABLE, Refused
-from understudy.ports import RETAINED, WireMessage
 from understudy.robots.mobile.config.robot_file import RobotFile
-from understudy.robots.mobile.hardware_interface import MasterSettings
 from understudy.robots.mobile.runtime import messages as own
 from understudy.robots.mobile.runtime.fleet import Fleet
 from understudy.robots.mobile.runtime.messages import Received
 from understudy.robots.mobile.runtime.modules import Occurrence, RobotContext
 from understudy.robots.mobile.runtime.outgoing import timestamp
+from understudy.robots.mobile.vda5050.face import Config
 from understudy.robots.mobile.vda5050.messages import (
     VERSION,
     Action,
@@ -76,7 +74,9 @@ class Outgoing(Struct, frozen=True):
     retained: bool = False
 
 
-class SavedMessages(Struct, forbid_unknown_fields=True):
+class MessagesState(Struct, forbid_unknown_fields=True):
+    """Number of the next message of each topic, and what waits to be sent."""
+
     headers: dict[str, Annotated[int, Meta(ge=0, lt=1 << 62)]] = field(default_factory=dict)
     waiting: Annotated[list[Outgoing], Meta(max_length=MOST_WAITING)] = field(default_factory=list)
 
@@ -96,17 +96,13 @@ class MasterMessages:
         self._identity = identity
         self._file = file
         self._facts = facts
-        self._headers: dict[str, int] = {}
-        self._waiting: deque[Outgoing] = deque(maxlen=MOST_WAITING)
+        self.state = MessagesState()
 
     def take(self) -> Outgoing | None:
-        return self._waiting.popleft() if self._waiting else None
-
-    def waiting(self) -> bool:
-        return bool(self._waiting)
+        return self.state.waiting.pop(0) if self.state.waiting else None
 
     def drop_all(self) -> None:
-        self._waiting.clear()
+        self.state.waiting.clear()
 
     # ── messages ──
 
@@ -143,7 +139,7 @@ class MasterMessages:
         )
         self._put("visualization", message)
 
-    def state(self, progress: Progress, conditions: Conditions, now: int) -> None:
+    def report(self, progress: Progress, conditions: Conditions, now: int) -> None:
         facts = self._facts()
         moving = max(abs(facts.velocity.linear), abs(facts.velocity.angular)) > MOVING
         message = State(
@@ -184,26 +180,19 @@ class MasterMessages:
         }
 
     def _number(self, topic: str) -> int:
-        number = self._headers.get(topic, 0)
-        self._headers[topic] = number + 1
+        number = self.state.headers.get(topic, 0)
+        self.state.headers[topic] = number + 1
         return number
 
     def _put(self, topic: str, message: Any, *, retained: bool = False) -> None:
-        self._waiting.append(Outgoing(topic, msgspec.json.encode(message), retained))
+        waiting = self.state.waiting
+        waiting.append(Outgoing(topic, msgspec.json.encode(message), retained))
+        del waiting[:-MOST_WAITING]
 
     def _position(self, facts: own.State) -> AgvPosition:
         pose = facts.pose
         score = SCORES[facts.localization_status]
         return AgvPosition(pose.x, pose.y, pose.yaw, self._identity.map_id, True, score)
-
-    # ── snapshot ──
-
-    def save(self) -> SavedMessages:
-        return SavedMessages(dict(self._headers), list(self._waiting))
-
-    def load(self, saved: SavedMessages) -> None:
-        self._headers = dict(saved.headers)
-        self._waiting = deque(saved.waiting, maxlen=MOST_WAITING)
 
 
 def _node_state(node: Node) -> NodeState:
@@ -242,11 +231,24 @@ Seen = tuple[str, str | None, bool]
 """Status, reason of a stop, and whether the robot drives, in the last state."""
 
 
-class Saved(Struct, forbid_unknown_fields=True):
-    """Snapshot of the module."""
+class Due(NamedTuple):
+    """When the status is looked at, and when the next state and visualization are sent."""
 
-    progress: Progress
-    post: SavedMessages
+    look: Time = 0
+    state: Time = 0
+    picture: Time = 0
+
+
+class ControlState(Struct, forbid_unknown_fields=True):
+    """`post`: messages to the master control. `inbox`: topics and messages that wait for the next
+    tick. `moving`: tag of the move under way; `moves`: number of moves. `acting`: actions under way
+    by their tags. `waits`: `wait` actions under way, and when they end. `late`: actions of the last
+    node that could not begin yet. `instant`: instant actions whose state is reported. `changed`:
+    the order, an action or an error is not as the last state said. `seen`: what that state said.
+    """
+
+    progress: Progress = field(default_factory=Progress)
+    post: MessagesState = field(default_factory=MessagesState)
     connected: bool = False
     paused: bool = False
     inbox: list[tuple[str, bytes]] = field(default_factory=list)
@@ -259,56 +261,54 @@ class Saved(Struct, forbid_unknown_fields=True):
     errors: list[Error] = field(default_factory=list)
     changed: bool = False
     seen: Seen = ("", None, False)
-    due: tuple[Time, Time, Time] = (0, 0, 0)
+    due: Due = Due()
 
 
 class MasterControl:
-    """`Module` of one robot. ``state_s``: the longest time between two states; ``picture_hz``:
-    visualization messages per second, 0: none."""
+    """`Module` of one robot, as the face of its master control uses it.
+
+    ``state_s``: the longest time between two states; ``picture_hz``: visualization messages per
+    second, 0: none; ``woken``: called when something has come.
+    """
 
     def __init__(
-        self, context: RobotContext, outgoing: MasterMessages, *, state_s: float, picture_hz: float
+        self,
+        context: RobotContext,
+        outgoing: MasterMessages,
+        *,
+        state_s: float,
+        picture_hz: float,
+        woken: Callable[[int], None] = lambda now: None,
     ) -> None:
         self._context = context
         self.outgoing = outgoing
         self._state_period = nanoseconds(state_s)
         self._picture_period = nanoseconds(1.0 / picture_hz) if picture_hz else 0
-        self._progress = Progress()
-        self._connected = self._paused = False
-        self._inbox: deque[tuple[str, bytes]] = deque()
-        self._moving = ""
-        """Tag of the move under way."""
-        self._moves = 0
-        self._acting: dict[str, Action] = {}
-        """Actions under way by their tags."""
-        self._waits: dict[str, tuple[int, Action]] = {}
-        """`wait` actions under way, and when they end."""
-        self._late: list[Action] = []
-        """Actions of the last node that could not begin yet."""
-        self._instant: deque[ActionState] = deque(maxlen=MOST_INSTANT)
-        self._errors: deque[Error] = deque(maxlen=MOST_ERRORS)
-        self._changed = False
-        """The order, an action or an error is not as the last state said."""
-        self._seen: Seen = ("", None, False)
-        self._look_due = self._state_due = self._picture_due = 0
+        self._woken = woken
+        self.state = ControlState(post=outgoing.state)
+
+    def restored(self) -> None:
+        self.outgoing.state = self.state.post
 
     # ── the broker ──
 
     def set_connected(self, connected: bool, now: int) -> None:
-        self._connected = connected
+        self.state.connected = connected
         if connected:
             self.outgoing.connection("ONLINE", now)
             self.outgoing.factsheet(now)
-            self._look_due = self._state_due = self._picture_due = now
+            self.state.due = Due(now, now, now)
         else:
             self.outgoing.drop_all()
+        self._woken(now)
 
-    def receive(self, topic: str, data: bytes) -> None:
+    def receive(self, topic: str, data: bytes, now: int) -> None:
         """A message of the master control, handled at the next tick."""
-        self._inbox.append((topic, data))
+        self.state.inbox.append((topic, data))
+        self._woken(now)
 
     def credit(self) -> int:
-        return max(INBOX - len(self._inbox), 0)
+        return max(INBOX - len(self.state.inbox), 0)
 
     # ── Module ──
 
@@ -319,40 +319,40 @@ class MasterControl:
         """It has no messages on NATS."""
 
     def next_wake(self) -> int | None:
-        if self._inbox or self._works():
+        if self.state.inbox or self._works():
             return 0
-        if not self._connected:
+        if not self.state.connected:
             return None
-        return 0 if self._changed else self._look_due
+        return 0 if self.state.changed else self.state.due.look
 
     def advance(self, now: int) -> None:
-        while self._inbox:
-            self._hear(*self._inbox.popleft(), now)
+        while self.state.inbox:
+            self._hear(*self.state.inbox.pop(0), now)
         self._end_waits(now)
-        self._late = [action for action in self._late if not self._start(action, now)]
+        self.state.late = [action for action in self.state.late if not self._start(action, now)]
         self._work(now)
         self._report(now)
 
     def ended(self, tag: str, outcome: Refused | None, now: int) -> None:
-        self._changed = True
-        if tag == self._moving:
-            self._moving = ""
+        self.state.changed = True
+        if tag == self.state.moving:
+            self.state.moving = ""
             if outcome is None:
                 self._arrive(now)
-        elif tag in self._acting:
-            self._finish(self._acting.pop(tag), outcome)
+        elif tag in self.state.acting:
+            self._finish(self.state.acting.pop(tag), outcome)
 
     def occurred(self, what: Occurrence, now: int) -> None:
-        if what == "ending" and self._connected:
+        if what == "ending" and self.state.connected:
             self.outgoing.connection("OFFLINE", now)
-        if what == "stopped" and not self._progress.is_over():
+        if what == "stopped" and not self.state.progress.is_over():
             self._error("orderError", "a STOP command has ended the order")
             self._drop_order(now)
 
     # ── messages ──
 
     def _hear(self, topic: str, data: bytes, now: int) -> None:
-        self._changed = True
+        self.state.changed = True
         try:
             message = decoded(topic, data)
         except UNREADABLE as problem:
@@ -365,14 +365,14 @@ class MasterControl:
                 self._act_at_once(action, now)
 
     def _take_order(self, order: Order) -> None:
-        progress = self._progress
+        progress = self.state.progress
         if is_repeated(order, progress):
             return
         problem = refusal(order, progress, self._context.pose)
         if problem is not None:
-            self._errors.append(problem)
+            self._add_error(problem)
             return
-        self._errors.clear()
+        self.state.errors.clear()
         accept(order, progress)
 
     def _act_at_once(self, action: Action, now: int) -> None:
@@ -384,28 +384,28 @@ class MasterControl:
         )
         status: Any = "FAILED" if problem else "FINISHED"
         state = ActionState(action.action_id, status, action.action_type, problem or UNSET)
-        self._instant.append(state)
+        self.state.instant = [*self.state.instant, state][-MOST_INSTANT:]
         if problem:
             self._error("instantActionError", problem, Reference("actionId", action.action_id))
 
     def _pause(self, now: int) -> str:
-        self._paused = True
+        self.state.paused = True
         self._context.set_hold("MANUAL_HOLD", True, now)
         return ""
 
     def _go_on(self, now: int) -> str:
-        self._paused = False
+        self.state.paused = False
         self._context.set_hold("MANUAL_HOLD", False, now)
         return ""
 
     def _cancel(self, now: int) -> str:
-        if self._progress.is_over():
+        if self.state.progress.is_over():
             return "noOrderToCancel: there is no order"
         self._drop_order(now)
         return ""
 
     def _send_state(self, now: int) -> str:
-        self._state_due = now
+        self.state.due = self.state.due._replace(state=now)
         return ""
 
     def _send_factsheet(self, now: int) -> str:
@@ -416,15 +416,15 @@ class MasterControl:
 
     def _works(self) -> bool:
         """Whether something must be looked at in every tick."""
-        if self._waits or self._late:
+        if self.state.waits or self.state.late:
             return True
-        return not self._moving and bool(self._progress.base())
+        return not self.state.moving and bool(self.state.progress.base())
 
     def _work(self, now: int) -> None:
         """Goes towards the next node of the base, unless something keeps the robot."""
-        for _ in range(len(self._progress.nodes)):
-            base = self._progress.base()
-            if not base or self._moving or self._paused or self._is_kept():
+        for _ in range(len(self.state.progress.nodes)):
+            base = self.state.progress.base()
+            if not base or self.state.moving or self.state.paused or self._is_kept():
                 return
             node = base[0]
             if self._starts_here(node):
@@ -434,22 +434,22 @@ class MasterControl:
 
     def _is_kept(self) -> bool:
         """Whether an action is under way or to begin during which the robot must not drive."""
-        waits = (action for _, action in self._waits.values())
-        actions = [*self._acting.values(), *waits, *self._late]
+        waits = (action for _, action in self.state.waits.values())
+        actions = [*self.state.acting.values(), *waits, *self.state.late]
         return any(action.blocking_type != "NONE" for action in actions)
 
     def _starts_here(self, node: Node) -> bool:
         """The first node of an order: the robot is there already."""
-        return self._progress.edge_to(node) is None
+        return self.state.progress.edge_to(node) is None
 
     def _drive(self, node: Node, now: int) -> bool:
         """Starts the actions of the edge, then the move; whether to look at the next node."""
-        edge, position = self._progress.edge_to(node), node.node_position
+        edge, position = self.state.progress.edge_to(node), node.node_position
         assert edge is not None
         assert position is not UNSET
         if any(not self._start(action, now) for action in self._waiting(edge.actions)):
             return False
-        if blocking(edge.actions, self._progress):
+        if blocking(edge.actions, self.state.progress):
             return False
         speed = edge.max_speed
         self._context.limit_speed("order", speed if isinstance(speed, float) else None, now)
@@ -458,46 +458,46 @@ class MasterControl:
         parameters = {"x": position.x, "y": position.y, "tolerance": tolerance}
         if isinstance(position.theta, float):
             parameters["yaw"] = position.theta
-        tag = f"vda5050:move:{self._moves}"
+        tag = f"vda5050:move:{self.state.moves}"
         problem = self._context.command("MOVE_TO_POSE", parameters, tag, now)
         if problem is None:
-            self._moves += 1
-            self._moving = tag
+            self.state.moves += 1
+            self.state.moving = tag
         elif not _is_for_later(problem):
             self._error("orderError", problem.reason, Reference("nodeId", node.node_id))
             self._drop_order(now)
         return False
 
     def _arrive(self, now: int) -> None:
-        self._changed = True
-        progress = self._progress
+        self.state.changed = True
+        progress = self.state.progress
         node = progress.nodes.pop(0)
         progress.edges = [e for e in progress.edges if e.sequence_id > node.sequence_id]
         progress.last_node, progress.last_sequence = node.node_id, node.sequence_id
-        self._late += [action for action in node.actions if not self._start(action, now)]
+        self.state.late += [action for action in node.actions if not self._start(action, now)]
         if not progress.nodes:
             self._context.limit_speed("order", None, now)
 
     def _drop_order(self, now: int) -> None:
-        self._changed = True
-        progress = self._progress
+        self.state.changed = True
+        progress = self.state.progress
         self._context.cancel_own(now)
         self._context.limit_speed("order", None, now)
-        self._moving = ""
+        self.state.moving = ""
         for action_id, state in progress.actions.items():
             if state.action_status not in ("FINISHED", "FAILED"):
                 progress.actions[action_id] = msgspec.structs.replace(
                     state, action_status="FAILED", result_description="the order was ended"
                 )
         progress.nodes, progress.edges = [], []
-        self._acting.clear()
-        self._waits.clear()
-        self._late.clear()
+        self.state.acting.clear()
+        self.state.waits.clear()
+        self.state.late.clear()
 
     # ── actions ──
 
     def _waiting(self, actions: list[Action]) -> list[Action]:
-        states = self._progress.actions
+        states = self.state.progress.actions
         return [a for a in actions if states[a.action_id].action_status == "WAITING"]
 
     def _start(self, action: Action, now: int) -> bool:
@@ -508,7 +508,7 @@ class MasterControl:
             if not isinstance(length, int | float) or not 0 <= length <= LONGEST_WAIT_S:
                 self._finish(action, Refused("seconds must be a number from 0 to 86400"))
                 return True
-            self._waits[action.action_id] = now + nanoseconds(float(length)), action
+            self.state.waits[action.action_id] = now + nanoseconds(float(length)), action
         else:
             tag = f"vda5050:action:{action.action_id}"
             problem = self._context.command("EXECUTE_ACTION", given, tag, now)
@@ -516,66 +516,48 @@ class MasterControl:
                 if not (later := _is_for_later(problem)):
                     self._finish(action, problem)
                 return not later
-            self._acting[tag] = action
-        self._changed = True
-        self._progress.set_action(action, "RUNNING")
+            self.state.acting[tag] = action
+        self.state.changed = True
+        self.state.progress.set_action(action, "RUNNING")
         return True
 
     def _end_waits(self, now: int) -> None:
-        for action_id in [key for key, (end, _) in self._waits.items() if end <= now]:
-            _, action = self._waits.pop(action_id)
+        for action_id in [key for key, (end, _) in self.state.waits.items() if end <= now]:
+            _, action = self.state.waits.pop(action_id)
             self._finish(action, None)
 
     def _finish(self, action: Action, outcome: Refused | None) -> None:
-        self._changed = True
+        self.state.changed = True
         if outcome is None:
-            self._progress.set_action(action, "FINISHED")
+            self.state.progress.set_action(action, "FINISHED")
             return
-        self._progress.set_action(action, "FAILED", outcome.reason)
+        self.state.progress.set_action(action, "FAILED", outcome.reason)
         self._error("actionError", outcome.reason, Reference("actionId", action.action_id))
 
     # ── reports ──
 
     def _report(self, now: int) -> None:
-        if not self._connected:
+        state = self.state
+        if not state.connected:
             return
-        self._look_due = now + LOOK_PERIOD
+        _, state_due, picture_due = state.due
         facts = self._context
         seen = facts.status, facts.stop_reason, abs(facts.speed) > MOVING
-        if self._changed or seen != self._seen or now >= self._state_due:
-            self._changed, self._seen = False, seen
-            self._state_due = now + self._state_period
-            conditions = Conditions(self._paused, list(self._errors), list(self._instant))
-            self.outgoing.state(self._progress, conditions, now)
-        if self._picture_period and now >= self._picture_due:
-            self._picture_due = now + self._picture_period
+        if state.changed or seen != state.seen or now >= state_due:
+            state.changed, state.seen = False, seen
+            state_due = now + self._state_period
+            conditions = Conditions(state.paused, state.errors, state.instant)
+            self.outgoing.report(state.progress, conditions, now)
+        if self._picture_period and now >= picture_due:
+            picture_due = now + self._picture_period
             self.outgoing.visualization(now)
+        state.due = Due(now + LOOK_PERIOD, state_due, picture_due)
 
     def _error(self, kind: str, text: str, *references: Reference) -> None:
-        self._errors.append(Error(kind, "WARNING", list(references), text))
+        self._add_error(Error(kind, "WARNING", list(references), text))
 
-    # ── snapshot ──
-
-    def save(self) -> Saved:
-        return Saved(
-            self._progress, self.outgoing.save(), self._connected, self._paused, list(self._inbox),
-            self._moving, self._moves, dict(self._acting), dict(self._waits), list(self._late),
-            list(self._instant), list(self._errors), self._changed, self._seen,
-            (self._look_due, self._state_due, self._picture_due),
-        )  # fmt: skip
-
-    def load(self, state: Any) -> None:
-        saved = msgspec.convert(state, Saved)
-        self._progress = saved.progress
-        self.outgoing.load(saved.post)
-        self._connected, self._paused = saved.connected, saved.paused
-        self._inbox = deque(saved.inbox)
-        self._moving, self._moves = saved.moving, saved.moves
-        self._acting, self._waits, self._late = saved.acting, saved.waits, saved.late
-        self._instant = deque(saved.instant, maxlen=MOST_INSTANT)
-        self._errors = deque(saved.errors, maxlen=MOST_ERRORS)
-        self._changed, self._seen = saved.changed, saved.seen
-        self._look_due, self._state_due, self._picture_due = saved.due
+    def _add_error(self, error: Error) -> None:
+        self.state.errors = [*self.state.errors, error][-MOST_ERRORS:]
 
 
 def _is_for_later(problem: Refused) -> bool:
@@ -591,43 +573,17 @@ INSTANT: Mapping[str, Callable[[MasterControl, int], str]] = {
 }
 """What each instant action does; it returns a problem, empty if there is none."""
 
-# ── the link ──────────────────────────────────────────────────────────────────────────────────────
 
-
-class MasterOfRobot:
-    """`ports.mobile.MasterLink`. ``row``: of the robot in the layout."""
-
-    def __init__(self, fleet: Fleet, row: int, settings: MasterSettings, epoch: int) -> None:
-        robot = fleet.robot(row)
-        identity = Identity(settings.manufacturer, settings.serial_number, settings.map_id, epoch)
-        self._master = MasterControl(
-            robot,
-            MasterMessages(identity, robot.file, robot.reports.state),
-            state_s=settings.state_s,
-            picture_hz=settings.visualization_hz,
-        )
-        fleet.add_module(row, self._master)
-        self._woken: Callable[[int], None] = lambda now: fleet.wake_modules(row, now)
-
-    def set_connected(self, connected: bool, now: int) -> None:
-        self._master.set_connected(connected, now)
-        self._woken(now)
-
-    def receive(self, message: WireMessage, now: int) -> None:
-        self._master.receive(message.address, message.payload)
-        self._woken(now)
-
-    def credit(self) -> int:
-        return self._master.credit()
-
-    def take(self) -> WireMessage | None:
-        message = self._master.outgoing.take()
-        if message is None:
-            return None
-        return WireMessage(message.topic, message.payload, RETAINED if message.retained else "")
-
-    def waiting(self) -> bool:
-        return self._master.outgoing.waiting()
-
-    def last_will(self) -> bytes:
-        return self._master.outgoing.last_will()
+def control_of(fleet: Fleet, row: int, config: Config, serial: str, epoch: int) -> MasterControl:
+    """Puts a robot under a master control. ``row``: of the robot in the layout."""
+    robot = fleet.robot(row)
+    identity = Identity(config.manufacturer, serial, config.map_id, epoch)
+    control = MasterControl(
+        robot,
+        MasterMessages(identity, robot.file, robot.reports.state),
+        state_s=config.state_s,
+        picture_hz=config.visualization_hz,
+        woken=lambda now: fleet.wake_modules(row, now),
+    )
+    robot.add_module(control)
+    return control
