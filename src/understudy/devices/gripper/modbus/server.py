@@ -1,23 +1,7 @@
 """Answers of a device with registers to Modbus requests: functions 3, 4, 6, 16 and 23."""
 
 import struct
-from collections.abc import Mapping
-from typing import Any
-
-from pymodbus.exceptions import ModbusException
-from pymodbus.pdu import ExceptionResponse, ModbusPDU
-from pymodbus.pdu.register_message import (
-    ReadHoldingRegistersRequest,
-    ReadHoldingRegistersResponse,
-    ReadInputRegistersRequest,
-    ReadInputRegistersResponse,
-    ReadWriteMultipleRegistersRequest,
-    ReadWriteMultipleRegistersResponse,
-    WriteMultipleRegistersRequest,
-    WriteMultipleRegistersResponse,
-    WriteSingleRegisterRequest,
-    WriteSingleRegisterResponse,
-)
+from collections.abc import Callable, Mapping, Sequence
 
 from understudy.devices.gripper.modbus.interface import Registers
 from understudy.protocol.modbus import (
@@ -39,15 +23,6 @@ WRITES = (WRITE_ONE, WRITE)
 MOST_READ, MOST_WRITTEN, MOST_WRITTEN_AND_READ = 125, 123, 121
 
 
-REQUESTS: Mapping[int, type[ModbusPDU]] = {
-    READ_HOLDING: ReadHoldingRegistersRequest,
-    READ_INPUT: ReadInputRegistersRequest,
-    WRITE_ONE: WriteSingleRegisterRequest,
-    WRITE: WriteMultipleRegistersRequest,
-    READ_WRITE: ReadWriteMultipleRegistersRequest,
-}
-
-
 def respond(device: Registers, kind: Kind, frame: Frame, now: int, *, fails: bool) -> bytes | None:
     """The PDU of the answer to a frame; None: the device is silent. ``fails``: it answers with
     the exception DEVICE_FAILURE."""
@@ -61,26 +36,17 @@ def respond(device: Registers, kind: Kind, frame: Frame, now: int, *, fails: boo
     if frame.unit not in (device.unit, *line.itself):
         return None
     if fails:
-        return _encoded(ExceptionResponse(function, DEVICE_FAILURE))
+        return _exception(function, DEVICE_FAILURE)
     return answer_to(device, frame.pdu, now)
 
 
 def answer_to(device: Registers, pdu: bytes, now: int) -> bytes:
     """The PDU of the answer to the PDU of a request."""
-    function = pdu[0]
-    if function not in device.functions or function not in REQUESTS:
-        return _encoded(ExceptionResponse(function, ILLEGAL_FUNCTION))
-    request: Any = REQUESTS[function]()
-    try:
-        request.decode(pdu[1:])
-    except (ModbusException, ValueError, IndexError, struct.error):
-        return _encoded(ExceptionResponse(function, ILLEGAL_VALUE))
-    if not _whole(function, request, pdu):
-        return _encoded(ExceptionResponse(function, ILLEGAL_VALUE))
-    answer = ANSWERS[function](device, request, now)
-    if isinstance(answer, int):
-        answer = ExceptionResponse(function, answer)
-    return _encoded(answer)
+    function, data = pdu[0], pdu[1:]
+    if function not in device.functions or function not in ANSWERS:
+        return _exception(function, ILLEGAL_FUNCTION)
+    answer = ANSWERS[function](device, data, now)
+    return _exception(function, answer) if isinstance(answer, int) else pdu[:1] + answer
 
 
 def registers_in(table: Mapping[int, int], address: int, count: int) -> list[int] | int:
@@ -91,60 +57,67 @@ def registers_in(table: Mapping[int, int], address: int, count: int) -> list[int
     return [table[each] for each in wanted]
 
 
-def _whole(function: int, request: Any, pdu: bytes) -> bool:
-    """Whether the size of a request is the one that its numbers say."""
-    if function in (READ_HOLDING, READ_INPUT, WRITE_ONE):
-        return len(pdu) == 5
-    if function == WRITE:
-        count, size, most, head = request.count, request.byte_count, MOST_WRITTEN, 6
-    else:
-        count, size = request.write_count, request.write_byte_count
-        most, head = MOST_WRITTEN_AND_READ, 10
-    return bool(1 <= count <= most and size == 2 * count and len(pdu) == head + size)
+def _exception(function: int, number: int) -> bytes:
+    return bytes([function | EXCEPTION_BIT, number])
 
 
-def _encoded(answer: ModbusPDU) -> bytes:
-    data: bytes = bytes([answer.function_code]) + answer.encode()
-    return data
+# ── one function each: the data of the answer, or the number of an exception ────────────────────
 
 
-# ── one function each ───────────────────────────────────────────────────────────────────────────
+def _read(device: Registers, data: bytes, now: int) -> bytes | int:
+    if len(data) != 4:
+        return ILLEGAL_VALUE
+    address, count = struct.unpack(">HH", data)
+    if not 1 <= count <= MOST_READ:
+        return ILLEGAL_VALUE
+    return _counted(device.read(address, count, now))
 
 
-def _read_holding(device: Registers, request: Any, now: int) -> ModbusPDU | int:
-    values = device.read(request.address, request.count, now)
-    return values if isinstance(values, int) else ReadHoldingRegistersResponse(registers=values)
+def _write_one(device: Registers, data: bytes, now: int) -> bytes | int:
+    if len(data) != 4:
+        return ILLEGAL_VALUE
+    address, value = struct.unpack(">HH", data)
+    return device.write(address, [value], now) or data
 
 
-def _read_input(device: Registers, request: Any, now: int) -> ModbusPDU | int:
-    values = device.read(request.address, request.count, now)
-    return values if isinstance(values, int) else ReadInputRegistersResponse(registers=values)
+def _write(device: Registers, data: bytes, now: int) -> bytes | int:
+    if len(data) < 5:
+        return ILLEGAL_VALUE
+    values = _values(data[2:], MOST_WRITTEN)
+    if values is None:
+        return ILLEGAL_VALUE
+    return device.write(int.from_bytes(data[:2], "big"), values, now) or data[:4]
 
 
-def _write_one(device: Registers, request: Any, now: int) -> ModbusPDU | int:
-    problem = device.write(request.address, request.registers, now)
-    return problem or WriteSingleRegisterResponse(
-        address=request.address, registers=request.registers
-    )
-
-
-def _write(device: Registers, request: Any, now: int) -> ModbusPDU | int:
-    problem = device.write(request.address, request.registers, now)
-    return problem or WriteMultipleRegistersResponse(address=request.address, count=request.count)
-
-
-def _read_write(device: Registers, request: Any, now: int) -> ModbusPDU | int:
+def _read_write(device: Registers, data: bytes, now: int) -> bytes | int:
     """Writes first, then reads: the answer shows what the write has caused."""
-    problem = device.write(request.write_address, request.write_registers, now)
-    values = problem or device.read(request.read_address, request.read_count, now)
-    return (
-        values if isinstance(values, int) else ReadWriteMultipleRegistersResponse(registers=values)
-    )
+    if len(data) < 9:
+        return ILLEGAL_VALUE
+    address, count, write_address = struct.unpack(">HHH", data[:6])
+    values = _values(data[6:], MOST_WRITTEN_AND_READ)
+    if values is None or not 1 <= count <= MOST_READ:
+        return ILLEGAL_VALUE
+    return device.write(write_address, values, now) or _counted(device.read(address, count, now))
 
 
-ANSWERS = {
-    READ_HOLDING: _read_holding,
-    READ_INPUT: _read_input,
+def _values(data: bytes, most: int) -> list[int] | None:
+    """The registers of a request to write: their number, their bytes, and themselves; None if the
+    numbers do not fit what follows."""
+    count, size = struct.unpack(">HB", data[:3])
+    if not (1 <= count <= most and size == 2 * count == len(data) - 3):
+        return None
+    return list(struct.unpack(f">{count}H", data[3:]))
+
+
+def _counted(values: Sequence[int] | int) -> bytes | int:
+    if isinstance(values, int):
+        return values
+    return struct.pack(f">B{len(values)}H", 2 * len(values), *values)
+
+
+ANSWERS: Mapping[int, Callable[[Registers, bytes, int], bytes | int]] = {
+    READ_HOLDING: _read,
+    READ_INPUT: _read,
     WRITE_ONE: _write_one,
     WRITE: _write,
     READ_WRITE: _read_write,
