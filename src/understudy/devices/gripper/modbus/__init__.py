@@ -50,3 +50,7 @@ FAULTS: Faults = {
     ),
 }
 """Of the simulated servo gripper, beside `slip` and `grip_miss` of every gripper."""
+FACE_FAULTS: Faults = {
+    "device_failure": Fault("asked", "a request is answered with exception 4, device failure"),
+}
+"""Of the face for clients of the virtual gripper."""

@@ -13,21 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from understudy.devices.gripper.modbus import FACE_FAULTS
 from understudy.errors import ConfigError
 from understudy.ports import Deps, Endpoint
-from understudy.ports.faults import Fault, Faults
 from understudy.ports.operation import components_of
 
 if TYPE_CHECKING:
-    from understudy.devices.gripper.modbus.face_sessions import ModbusFace
+    from understudy.devices.gripper.modbus.server import ModbusFace
 
 ENDPOINTS = {
     "rtu": Endpoint(wires=("pty",), serial=False),
     "tcp": Endpoint(wires=("tcp",), defaults={"port": 5020}, enabled=False),
 }
-FAULTS: Faults = {
-    "device_failure": Fault("asked", "a request is answered with exception 4, device failure"),
-}
+FAULTS = FACE_FAULTS
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,7 +47,7 @@ def build(name: str, config: Config, robot: Any, deps: Deps) -> "dict[str, Modbu
             "this robot has no simulated gripper with Modbus",
             allowed="`gripper: {type: ELECTRIC_SERVO}` of the robot, without `real`",
         )
-    from understudy.devices.gripper.modbus.face_sessions import ModbusFace
+    from understudy.devices.gripper.modbus.server import ModbusFace
     from understudy.protocol.modbus import LINE_RULES
 
     return {
