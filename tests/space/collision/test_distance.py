@@ -25,8 +25,12 @@ from tests.space.collision.scenes import (
 )
 
 from understudy.space.collision.convex import core_distance, support, triangle_weights
-from understudy.space.collision.distance import core_mesh, distance, line_mesh, mesh_mesh, scratch
-from understudy.space.collision.segments import (
+from understudy.space.collision.distance import (
+    core_mesh,
+    distance,
+    line_mesh,
+    mesh_mesh,
+    scratch,
     segment_box,
     segment_cylinder,
     segment_segment,
@@ -119,33 +123,34 @@ def test_segments_against_plain_geometry() -> None:
         p, u, q, v = rng.uniform(-1, 1, (4, 3)) * rng.choice([0.0, 1e-3, 1.0, 1.0], (4, 1))
         if k % 10 == 0:
             v = u * rng.uniform(-2, 2)
-        square, s, t = segment_segment(*p, *u, *q, *v)
+        square, s, t = segment_segment(tuple(p), tuple(u), tuple(q), tuple(v))
         wanted = along(partial(point_segment, a=q, b=q + v), p, u)
         assert np.sqrt(square) == pytest.approx(wanted, abs=1e-7)
         assert np.linalg.norm(p + s * u - q - t * v) == pytest.approx(np.sqrt(square), abs=1e-12)
 
         half = rng.uniform(0.01, 0.6, 3)
-        square, _ = segment_box(*p, *u, *half)
+        square, _ = segment_box(tuple(p), tuple(u), tuple(half))
         wanted = along(partial(point_box, half=half), p, u)
         assert np.sqrt(square) == pytest.approx(wanted, abs=1e-7)
 
-        square, _ = segment_cylinder(*p, *u, *half[::2])
+        square, _ = segment_cylinder(tuple(p), tuple(u), *half[::2])
         wanted = along(partial(point_cylinder, radius=half[0], half=half[2]), p, u)
         assert np.sqrt(square) == pytest.approx(wanted, abs=1e-7)
 
         corners = rng.uniform(-1, 1, (3, 3)) * rng.choice([0.05, 1.0])
-        square = segment_triangle(*p, *u, *np.append(corners, np.inf))
+        a, b, c = (tuple(corner) for corner in corners)
+        square = segment_triangle(tuple(p), tuple(u), a, b, c, np.inf)
         wanted = along(partial(point_triangle, corners=corners), p, u)
         assert np.sqrt(square) == pytest.approx(wanted, abs=1e-6)
         enough = 0.25 * square
-        assert segment_triangle(*p, *u, *np.append(corners, enough)) == enough
+        assert segment_triangle(tuple(p), tuple(u), a, b, c, enough) == enough
 
 
 def test_weights_of_a_triangle() -> None:
     rng = np.random.default_rng(2)
     for _ in range(100):
         corners = rng.uniform(-1, 1, (3, 3)) + rng.uniform(-0.5, 0.5, 3)
-        weights = np.array(triangle_weights(*corners.ravel()))
+        weights = np.array(triangle_weights(*map(tuple, corners)))
         assert weights.min() >= 0.0
         assert weights.sum() == pytest.approx(1.0)
         found = np.linalg.norm(weights @ corners)

@@ -1,7 +1,7 @@
 """Distances and contacts of shapes, and proofs that a motion is free of collisions.
 
 solids      shapes as arrays              convex       distance and depth of convex shapes
-segments    distance of line segments     distance     distance of any two shapes
+distance    distance of any two shapes, and of line segments
 world       arm and objects as arrays: configurations, contacts, bounds of motion
 detector    `CollisionDetector`           self_pairs   links that can touch each other
 certify     kernel of the sweep           sweep        `Sweeper`

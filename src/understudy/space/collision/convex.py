@@ -80,18 +80,11 @@ def support(  # kernel
 
 
 @compiled
-def triangle_weights(  # kernel
-    ax: float,
-    ay: float,
-    az: float,
-    bx: float,
-    by: float,
-    bz: float,
-    cx: float,
-    cy: float,
-    cz: float,
-) -> tuple[float, float, float]:
+def triangle_weights(a: Vector, b: Vector, c: Vector) -> Vector:  # kernel
     """The weights of a, b, c in the point of their triangle nearest to the origin."""
+    ax, ay, az = a
+    bx, by, bz = b
+    cx, cy, cz = c
     # The regions of a triangle (Ericson, Real-Time Collision Detection, 5.1.5): first the corners,
     # then the edges, then the inside. d1 … d6 are projections of the corners on two edges.
     ux, uy, uz = bx - ax, by - ay, bz - az
@@ -130,16 +123,10 @@ def triangle_weights(  # kernel
 @compiled
 def _outside(simplex: Array, i: int, j: int, k: int, opposite: int) -> bool:
     """Whether the origin is on face i j k, or on the other side of it than the opposite corner."""
-    ux, uy, uz = (
-        simplex[j, 0] - simplex[i, 0],
-        simplex[j, 1] - simplex[i, 1],
-        simplex[j, 2] - simplex[i, 2],
-    )
-    vx, vy, vz = (
-        simplex[k, 0] - simplex[i, 0],
-        simplex[k, 1] - simplex[i, 1],
-        simplex[k, 2] - simplex[i, 2],
-    )
+    ux, uy = simplex[j, 0] - simplex[i, 0], simplex[j, 1] - simplex[i, 1]
+    uz = simplex[j, 2] - simplex[i, 2]
+    vx, vy = simplex[k, 0] - simplex[i, 0], simplex[k, 1] - simplex[i, 1]
+    vz = simplex[k, 2] - simplex[i, 2]
     nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     here = -(nx * simplex[i, 0] + ny * simplex[i, 1] + nz * simplex[i, 2])
     there = (
@@ -154,15 +141,9 @@ def _outside(simplex: Array, i: int, j: int, k: int, opposite: int) -> bool:
 def _weigh_triangle(simplex: Array, i: int, j: int, k: int) -> tuple[float, float, float, float]:
     """Squared distance of the origin to the triangle and the weights of its corners."""
     a, b, c = triangle_weights(
-        simplex[i, 0],
-        simplex[i, 1],
-        simplex[i, 2],
-        simplex[j, 0],
-        simplex[j, 1],
-        simplex[j, 2],
-        simplex[k, 0],
-        simplex[k, 1],
-        simplex[k, 2],
+        (simplex[i, 0], simplex[i, 1], simplex[i, 2]),
+        (simplex[j, 0], simplex[j, 1], simplex[j, 2]),
+        (simplex[k, 0], simplex[k, 1], simplex[k, 2]),
     )
     x = a * simplex[i, 0] + b * simplex[j, 0] + c * simplex[k, 0]
     y = a * simplex[i, 1] + b * simplex[j, 1] + c * simplex[k, 1]
@@ -344,16 +325,10 @@ def _corner(
 
 @compiled
 def _normal(corners: Array, i: int, j: int, k: int) -> Vector:
-    ux, uy, uz = (
-        corners[j, 0] - corners[i, 0],
-        corners[j, 1] - corners[i, 1],
-        corners[j, 2] - corners[i, 2],
-    )
-    vx, vy, vz = (
-        corners[k, 0] - corners[i, 0],
-        corners[k, 1] - corners[i, 1],
-        corners[k, 2] - corners[i, 2],
-    )
+    ux, uy = corners[j, 0] - corners[i, 0], corners[j, 1] - corners[i, 1]
+    uz = corners[j, 2] - corners[i, 2]
+    vx, vy = corners[k, 0] - corners[i, 0], corners[k, 1] - corners[i, 1]
+    vz = corners[k, 2] - corners[i, 2]
     return uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
 
 
@@ -375,11 +350,8 @@ def _tetrahedron(  # kernel
     # gives a thin tetrahedron, but not a flat one by chance.
     _corner(shapes, a, b, b_triangle, 1.0, 0.0, 0.0, corners, 0)
     _corner(shapes, a, b, b_triangle, -1.0, 0.0, 0.0, corners, 1)
-    ux, uy, uz = (
-        corners[1, 0] - corners[0, 0],
-        corners[1, 1] - corners[0, 1],
-        corners[1, 2] - corners[0, 2],
-    )
+    ux, uy = corners[1, 0] - corners[0, 0], corners[1, 1] - corners[0, 1]
+    uz = corners[1, 2] - corners[0, 2]
     # Perpendicular to the first edge: the direction with the largest triangle.
     best = -1.0
     for k in range(4):
@@ -511,15 +483,9 @@ def core_depth(  # kernel
         used += 1
     i, j, k = faces[best, 0], faces[best, 1], faces[best, 2]
     u, v, w = triangle_weights(
-        corners[i, 0],
-        corners[i, 1],
-        corners[i, 2],
-        corners[j, 0],
-        corners[j, 1],
-        corners[j, 2],
-        corners[k, 0],
-        corners[k, 1],
-        corners[k, 2],
+        (corners[i, 0], corners[i, 1], corners[i, 2]),
+        (corners[j, 0], corners[j, 1], corners[j, 2]),
+        (corners[k, 0], corners[k, 1], corners[k, 2]),
     )
     point = (
         u * corners[i, 3] + v * corners[j, 3] + w * corners[k, 3] - 0.5 * away * x,

@@ -10,12 +10,6 @@ import math
 import numpy as np
 
 from understudy.space.collision.convex import SIMPLEX, Shapes, core_distance
-from understudy.space.collision.segments import (
-    segment_box,
-    segment_cylinder,
-    segment_segment,
-    segment_triangle,
-)
 from understudy.space.collision.solids import (
     CLOSED,
     COUNT,
@@ -36,6 +30,262 @@ from understudy.space.collision.solids import (
 )
 from understudy.space.compiled import borrowed, compiled, inlined
 from understudy.space.transform import Array
+
+# ── line segments ─────────────────────────────────────────────────────────────────────────────────
+#
+# Squared distances of a segment to segments, boxes, cylinders and triangles, in closed form. The
+# distance from a point on the segment to a convex shape is a convex function of the segment's
+# parameter. The nearest point is where its slope changes sign; it is searched between the few
+# parameters at which the formula of the slope changes.
+#
+# Points are tuples of plain numbers, because passing arrays would cost more than the arithmetic.
+# Selections are written without branches where possible, because mispredicted branches are slow.
+
+
+Vector = tuple[float, float, float]
+CLOSE_ENOUGH = 1e-11
+"""Accuracy (m) along the segment of the nearest point to a cylinder."""
+MOST_STEPS = 60
+"""Limit of the search; bisection alone would need about 40 steps on a segment of some metres."""
+TINY = 1e-300
+"""In place of a divisor of 0: the quotient is huge, and clamping it to 0…1 gives a valid place."""
+
+
+@compiled
+def segment_segment(  # kernel
+    p: Vector,
+    u: Vector,
+    q: Vector,
+    v: Vector,
+) -> tuple[float, float, float]:
+    """Squared distance of p…p+u to q…q+v, and the parameters 0…1 of both nearest points."""
+    px, py, pz = p
+    ux, uy, uz = u
+    qx, qy, qz = q
+    vx, vy, vz = v
+    rx, ry, rz = px - qx, py - qy, pz - qz
+    a = ux * ux + uy * uy + uz * uz
+    b = ux * vx + uy * vy + uz * vz
+    c = ux * rx + uy * ry + uz * rz
+    e = vx * vx + vy * vy + vz * vz
+    f = vx * rx + vy * ry + vz * rz
+    # For parallel lines any s is valid: t is optimal for it, and then s for t.
+    s = min(max((b * f - c * e) / max(a * e - b * b, TINY), 0.0), 1.0)
+    t = min(max((b * s + f) / max(e, TINY), 0.0), 1.0)
+    s = min(max((b * t - c) / max(a, TINY), 0.0), 1.0)
+    dx = rx + s * ux - t * vx
+    dy = ry + s * uy - t * vy
+    dz = rz + s * uz - t * vz
+    return dx * dx + dy * dy + dz * dz, s, t
+
+
+@compiled
+def _outside(x: float, h: float) -> float:
+    """Signed distance of x outside ±h; 0 inside."""
+    # Half the derivative of the squared distance along this axis.
+    return x - min(max(x, -h), h)
+
+
+@compiled
+def _box_slope(
+    t: float,
+    p: Vector,
+    u: Vector,
+    h: Vector,
+) -> float:
+    px, py, pz = p
+    ux, uy, uz = u
+    hx, hy, hz = h
+    return (
+        ux * _outside(px + t * ux, hx)
+        + uy * _outside(py + t * uy, hy)
+        + uz * _outside(pz + t * uz, hz)
+    )
+
+
+@compiled
+def segment_box(  # kernel
+    p: Vector,
+    u: Vector,
+    h: Vector,
+) -> tuple[float, float]:
+    """Squared distance of p…p+u to the box ±h, and the parameter of the nearest point."""
+    px, py, pz = p
+    ux, uy, uz = u
+    hx, hy, hz = h
+    # The slope grows along the segment, in straight pieces: it bends where the segment crosses
+    # one of the six planes of the box. Between the last bend with a slope of at most 0 and the
+    # first one with a positive slope it is a line, whose zero is exact.
+    low, high = 0.0, 1.0
+    first = below = _box_slope(0.0, p, u, h)
+    last = above = _box_slope(1.0, p, u, h)
+    for k in range(6):
+        x, way, half = (px, ux, hx) if k < 2 else ((py, uy, hy) if k < 4 else (pz, uz, hz))
+        bend = ((half if k & 1 else -half) - x) / (way if way != 0.0 else TINY)
+        bend = min(max(bend, 0.0), 1.0)
+        slope = _box_slope(bend, p, u, h)
+        nearer = slope > 0.0 and bend < high
+        high, above = (bend if nearer else high), (slope if nearer else above)
+        further = slope <= 0.0 and bend > low
+        low, below = (bend if further else low), (slope if further else below)
+    t = low - below * (high - low) / max(above - below, TINY)
+    t = 0.0 if first >= 0.0 else (1.0 if last <= 0.0 else min(max(t, low), high))
+    x = _outside(px + t * ux, hx)
+    y = _outside(py + t * uy, hy)
+    z = _outside(pz + t * uz, hz)
+    return x * x + y * y + z * z, t
+
+
+@compiled
+def _cylinder_slope(
+    t: float,
+    p: Vector,
+    u: Vector,
+    radius: float,
+    half: float,
+) -> float:
+    px, py, pz = p
+    ux, uy, uz = u
+    x, y = px + t * ux, py + t * uy
+    away = math.sqrt(x * x + y * y)
+    slope = uz * _outside(pz + t * uz, half)
+    if away > radius:
+        slope += (1.0 - radius / away) * (x * ux + y * uy)
+    return slope
+
+
+@compiled
+def segment_cylinder(  # kernel
+    p: Vector,
+    u: Vector,
+    radius: float,
+    half: float,
+) -> tuple[float, float]:
+    """Squared distance of p…p+u to the cylinder about z, and the parameter of the nearest point."""
+    px, py, pz = p
+    ux, uy, uz = u
+    low, high = 0.0, 1.0
+    below = _cylinder_slope(0.0, p, u, radius, half)
+    above = _cylinder_slope(1.0, p, u, radius, half)
+    t = 0.0
+    if below < 0.0 and above <= 0.0:
+        t = 1.0
+    elif below < 0.0:
+        # As for the box: the formula of the slope changes at both end planes and where the line
+        # enters and leaves the infinite cylinder. Between two of these places it is smooth, but no
+        # straight line (it has a square root): its zero is searched.
+        a = ux * ux + uy * uy
+        b = px * ux + py * uy
+        inside = b * b - a * (px * px + py * py - radius * radius)
+        root = math.sqrt(inside) if inside > 0.0 else 0.0
+        for k in range(4):
+            if k < 2:
+                if uz == 0.0:
+                    continue
+                bend = ((half if k & 1 else -half) - pz) / uz
+            else:
+                if inside <= 0.0 or a == 0.0:
+                    continue
+                bend = (-b + (root if k & 1 else -root)) / a
+            if low < bend < high:
+                slope = _cylinder_slope(bend, p, u, radius, half)
+                if slope > 0.0:
+                    high, above = bend, slope
+                else:
+                    low, below = bend, slope
+        enough = CLOSE_ENOUGH / math.sqrt(ux * ux + uy * uy + uz * uz)
+        last = 0
+        for _ in range(MOST_STEPS):
+            if high - low <= enough or below == 0.0:
+                break
+            t = low - below * (high - low) / (above - below)
+            if not low < t < high:
+                t = 0.5 * (low + high)
+            slope = _cylinder_slope(t, p, u, radius, half)
+            # Illinois method: an end that stays twice gets half its value: both ends move.
+            if slope > 0.0:
+                high, above = t, slope
+                below *= 0.5 if last == 1 else 1.0
+                last = 1
+            else:
+                low, below = t, slope
+                above *= 0.5 if last == -1 else 1.0
+                last = -1
+        t = low if below == 0.0 else low - below * (high - low) / (above - below)
+    x, y, z = px + t * ux, py + t * uy, _outside(pz + t * uz, half)
+    away = max(math.sqrt(x * x + y * y) - radius, 0.0)
+    return away * away + z * z, t
+
+
+@compiled
+def _over_triangle(
+    p: Vector,
+    a: Vector,
+    b: Vector,
+    c: Vector,
+    n: Vector,
+) -> bool:
+    """Whether the projection of p on the triangle's plane (normal n, any length) is inside it."""
+    px, py, pz = p
+    ax, ay, az = a
+    bx, by, bz = b
+    cx, cy, cz = c
+    nx, ny, nz = n
+    x, y, z = px - ax, py - ay, pz - az
+    ux, uy, uz = bx - ax, by - ay, bz - az
+    if nx * (uy * z - uz * y) + ny * (uz * x - ux * z) + nz * (ux * y - uy * x) < 0.0:
+        return False
+    wx, wy, wz = ax - cx, ay - cy, az - cz
+    if nx * (wy * z - wz * y) + ny * (wz * x - wx * z) + nz * (wx * y - wy * x) < 0.0:
+        return False
+    ux, uy, uz = cx - bx, cy - by, cz - bz
+    x, y, z = px - bx, py - by, pz - bz
+    return nx * (uy * z - uz * y) + ny * (uz * x - ux * z) + nz * (ux * y - uy * x) >= 0.0
+
+
+@compiled
+def segment_triangle(  # kernel
+    p: Vector,
+    u: Vector,
+    a: Vector,
+    b: Vector,
+    c: Vector,
+    limit: float,
+) -> float:
+    """Squared distance of p…p+u to the triangle; ``limit`` if it is not smaller than that."""
+    px, py, pz = p
+    ux, uy, uz = u
+    ax, ay, az = a
+    bx, by, bz = b
+    cx, cy, cz = c
+    e1x, e1y, e1z = bx - ax, by - ay, bz - az
+    e2x, e2y, e2z = cx - ax, cy - ay, cz - az
+    nx, ny, nz = e1y * e2z - e1z * e2y, e1z * e2x - e1x * e2z, e1x * e2y - e1y * e2x
+    n, nn = (nx, ny, nz), nx * nx + ny * ny + nz * nz
+    if nn > 0.0:
+        first = nx * (px - ax) + ny * (py - ay) + nz * (pz - az)
+        along = nx * ux + ny * uy + nz * uz
+        last = first + along
+        if first * last > 0.0:
+            # Both ends on one side of the plane. The end nearer to the plane is the nearest point
+            # if it is above the triangle; else the nearest point of the triangle is on an edge.
+            near = min(first * first, last * last) / nn
+            if near >= limit:
+                return limit
+            t = 0.0 if first * first <= last * last else 1.0
+            if _over_triangle((px + t * ux, py + t * uy, pz + t * uz), a, b, c, n):
+                return near
+        elif along != 0.0:
+            t = -first / along
+            if _over_triangle((px + t * ux, py + t * uy, pz + t * uz), a, b, c, n):
+                return 0.0
+        elif _over_triangle(p, a, b, c, n):
+            return 0.0
+    # Otherwise the nearest point of the triangle is on one of its edges.
+    best = min(limit, segment_segment(p, u, a, (e1x, e1y, e1z))[0])
+    best = min(best, segment_segment(p, u, a, (e2x, e2y, e2z))[0])
+    return min(best, segment_segment(p, u, b, (cx - bx, cy - by, cz - bz))[0])
+
 
 # ── triangle meshes ───────────────────────────────────────────────────────────────────────────────
 #
@@ -147,21 +397,11 @@ def line_mesh(  # kernel
     while True:
         for t in range(first, first + count):
             d = segment_triangle(
-                px,
-                py,
-                pz,
-                ux,
-                uy,
-                uz,
-                points[3 * t, 0],
-                points[3 * t, 1],
-                points[3 * t, 2],
-                points[3 * t + 1, 0],
-                points[3 * t + 1, 1],
-                points[3 * t + 1, 2],
-                points[3 * t + 2, 0],
-                points[3 * t + 2, 1],
-                points[3 * t + 2, 2],
+                (px, py, pz),
+                (ux, uy, uz),
+                (points[3 * t, 0], points[3 * t, 1], points[3 * t, 2]),
+                (points[3 * t + 1, 0], points[3 * t + 1, 1], points[3 * t + 1, 2]),
+                (points[3 * t + 2, 0], points[3 * t + 2, 1], points[3 * t + 2, 2]),
                 least,
             )
             if d < least:
@@ -414,7 +654,6 @@ def inside_mesh(  # kernel
 
 
 Scratch = tuple[Ints, Array, Array]
-Vector = tuple[float, float, float]
 
 
 def scratch() -> Scratch:
@@ -470,7 +709,7 @@ def line_distance(  # kernel
     if traits[j, KIND] == SEGMENT:
         qx, qy, qz = ends[j, 0], ends[j, 1], ends[j, 2]
         vx, vy, vz = ends[j, 3] - qx, ends[j, 4] - qy, ends[j, 5] - qz
-        square, _, _ = segment_segment(px, py, pz, ux, uy, uz, qx, qy, qz, vx, vy, vz)
+        square, _, _ = segment_segment((px, py, pz), (ux, uy, uz), (qx, qy, qz), (vx, vy, vz))
     else:
         px, py, pz = px - placed[j, 9], py - placed[j, 10], pz - placed[j, 11]
         a, b, c = placed[j, 0], placed[j, 3], placed[j, 6]
@@ -481,9 +720,9 @@ def line_distance(  # kernel
         z, w = a * px + b * py + c * pz, a * ux + b * uy + c * uz
         hx, hy, hz = sizes[j, HALF_X], sizes[j, HALF_Y], sizes[j, HALF_Z]
         if traits[j, KIND] == CYLINDER:
-            square, _ = segment_cylinder(x, y, z, u, v, w, hx, hz)
+            square, _ = segment_cylinder((x, y, z), (u, v, w), hx, hz)
         else:
-            square, _ = segment_box(x, y, z, u, v, w, hx, hy, hz)
+            square, _ = segment_box((x, y, z), (u, v, w), (hx, hy, hz))
     return math.sqrt(square)
 
 
