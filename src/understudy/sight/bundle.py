@@ -70,10 +70,13 @@ class ScaleError(NamedTuple):
 
 @dataclass(frozen=True)
 class Refined:
-    """`covariance`: 6×6 of the camera, in metres and radians, along its own axes; larger by
+    """The result of the bundle adjustment.
+
+    `covariance`: 6×6 of the camera, in metres and radians, along its own axes; larger by
     `variance`, the mean square of the deviations in standard deviations, if that is above 1.
-    `pixel_rms`: of the corners, one for each pose. `errors`: of the robot, (n, 4, 4). `scale`: the
-    given size that is contradicted most."""
+    `pixel_rms`: of the corners, one for each pose. `errors`: of the robot, (n, 4, 4). `scale`:
+    the given size that is contradicted most.
+    """
 
     camera: Array
     target: Array

@@ -60,8 +60,11 @@ SMALL_DEVIATION = 2.0 * CORNER_NOISE
 
 @dataclass(frozen=True)
 class CalibrationPose:
-    """`flange`: T_base_flange; `target`: T_camera_target; 4×4 in metres. `corners`: of the target
-    in the picture, for the refinement. `joints`: rad, for the table of poses only."""
+    """A pose of the arm in which the target was seen.
+
+    `flange`: T_base_flange; `target`: T_camera_target; 4×4 in metres. `corners`: of the target
+    in the picture, for the refinement. `joints`: rad, for the table of poses only.
+    """
 
     flange: Array
     target: Array
@@ -90,11 +93,14 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class HandEyeResult:
-    """`camera`: T_flange_camera (eye in hand) or T_base_camera (eye to hand); `target`:
+    """The result of a hand-eye calibration.
+
+    `camera`: T_flange_camera (eye in hand) or T_base_camera (eye to hand); `target`:
     T_base_target or T_flange_target. `covariance`: 6×6 of the camera along its own axes, metres
-    and radians. `held_out`: None if too few poses were left for it. `scale`: the given size that
-    the pictures contradict most, known after a refinement; `distance_mm`: of the target from the
-    camera, in the mean."""
+    and radians. `held_out`: None if too few poses were left for it. `scale`: the given size
+    that the pictures contradict most, known after a refinement; `distance_mm`: of the target
+    from the camera, in the mean.
+    """
 
     camera: Array
     target: Array

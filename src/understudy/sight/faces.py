@@ -29,9 +29,12 @@ def plain(color: Color) -> Pattern:
 
 @dataclass(frozen=True)
 class Face:
-    """`corner`: its first point; `across` and `down`: its edges from there, in metres. The side
+    """A flat face with its pattern.
+
+    `corner`: its first point; `across` and `down`: its edges from there, in metres. The side
     that is seen is the one to which across × down points. `sheet`: it lies on a face that comes
-    before it, and hides it although both are in one plane."""
+    before it, and hides it although both are in one plane.
+    """
 
     corner: Array
     across: Array
@@ -133,8 +136,11 @@ TRIANGLE, SHEET, FIRST, ROWS, COLUMNS = range(5)
 
 @dataclass(frozen=True, eq=False)
 class FaceSet:
-    """`edges`: (n, 3, 3), of each face its corner, `across` and `down`. `facts`: (n, 5). `cells`:
-    (m, 3), the cells of all patterns, row by row."""
+    """Many faces as arrays.
+
+    `edges`: (n, 3, 3), of each face its corner, `across` and `down`. `facts`: (n, 5). `cells`:
+    (m, 3), the cells of all patterns, row by row.
+    """
 
     edges: Array
     facts: Ints

@@ -64,9 +64,12 @@ class FrameHeader(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Frame:
-    """`picture`: (height, width, 3), red, green and blue. `depth`: metres, 0 where nothing was
+    """A picture with its depth, and where it was taken.
+
+    `picture`: (height, width, 3), red, green and blue. `depth`: metres, 0 where nothing was
     seen. `flange`: of the robot at the exposure, 4×4 in metres. `exposed_at`: seconds, on the
-    clock of the cell for a virtual camera, else on that of the machine."""
+    clock of the cell for a virtual camera, else on that of the machine.
+    """
 
     frame_id: int
     exposed_at: float

@@ -43,9 +43,12 @@ class BoardPicture(NamedTuple):
 
 @dataclass(frozen=True)
 class LensResult:
-    """`rms`: of all corners in pixels; `picture_rms`: of each picture. `deviations`: standard
-    deviations of fx fy cx cy k1 k2 p1 p2 k3. `coverage`: share of the picture's area. `used`: the
-    numbers of the pictures that counted."""
+    """The result of a calibration of a lens.
+
+    `rms`: of all corners in pixels; `picture_rms`: of each picture. `deviations`: standard
+    deviations of fx fy cx cy k1 k2 p1 p2 k3. `coverage`: share of the picture's area. `used`:
+    the numbers of the pictures that counted.
+    """
 
     lens: Lens
     rms: float
@@ -126,7 +129,10 @@ def _moved(one: BoardPicture, other: BoardPicture) -> float:
 
 
 class _Solved(NamedTuple):
-    """`tilt`: the largest angle between the planes of two boards."""
+    """A lens that was solved for, and how well the boards were spread.
+
+    `tilt`: the largest angle between the planes of two boards.
+    """
 
     lens: Lens
     rms: float

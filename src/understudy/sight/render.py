@@ -56,8 +56,11 @@ class Light:
 
 @dataclass(frozen=True)
 class Picture:
-    """`light`: (height, width, 3) brightness, 0…255, not rounded; `depth`: (height, width) distance
-    along the axis of the camera in metres, inf where nothing is."""
+    """A rendered picture.
+
+    `light`: (height, width, 3) brightness, 0…255, not rounded; `depth`: (height, width)
+    distance along the axis of the camera in metres, inf where nothing is.
+    """
 
     light: NDArray[np.float32]
     depth: NDArray[np.float32]

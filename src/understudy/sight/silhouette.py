@@ -103,7 +103,10 @@ def _area(polygon: Array) -> float:
 
 @dataclass(frozen=True)
 class Fit:
-    """`values`: the fitted parameters; `residuals`: at them, unweighted."""
+    """The result of a least-squares fit.
+
+    `values`: the fitted parameters; `residuals`: at them, unweighted.
+    """
 
     values: Array
     residuals: Array

@@ -27,8 +27,11 @@ FITTED_POINTS = 4000
 
 @dataclass(frozen=True)
 class Surface:
-    """`pixels`: rows and columns, (n, 2); `points`: (n, 3); `normals`: (n, 3), towards the camera;
-    `middle`, `normal`: of the plane that fits best, and `spread`: of the points about it, m."""
+    """A smooth surface in a cloud of points.
+
+    `pixels`: rows and columns, (n, 2); `points`: (n, 3); `normals`: (n, 3), towards the camera;
+    `middle`, `normal`: of the plane that fits best, and `spread`: of the points about it, m.
+    """
 
     pixels: NDArray[np.int64]
     points: Array

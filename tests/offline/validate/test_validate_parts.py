@@ -9,14 +9,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.offline.validate.cases import PROGRAMS, cell, header
 
-from understudy.app.reach import program_reach
+from understudy.app.reach import program_poses, program_reach
 from understudy.app.validate import subject_of, validate_text
 from understudy.motion.plan import Plan
 from understudy.offline.robot import Arm, Subject
 from understudy.offline.validate.clearance import LINES_AT_ONCE, SAMPLES_AT_ONCE, Stretch, stretches
 from understudy.offline.validate.html_report import wireframe
 from understudy.offline.validate.judge import MOST_POINTS, Courses, feed_findings
-from understudy.offline.validate.poses import program_poses
 from understudy.offline.walk import PlannedMotion, walk
 from understudy.robots.arm.offline import arm_subject, motion_setup
 from understudy.space.kinematics.singular import distances

@@ -27,8 +27,11 @@ LONGEST = 3_600_000 * NS_PER_MS
 
 
 class State(Struct):
-    """`due`: the next comparison. `touching`: both robots and both shapes, in the order of the cell
-    file, while they touch."""
+    """The state in a snapshot.
+
+    `due`: the next comparison. `touching`: both robots and both shapes, in the order of the
+    cell file, while they touch.
+    """
 
     due: int | None = None
     touching: list[tuple[str, str, str, str]] = []

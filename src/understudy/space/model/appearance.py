@@ -19,7 +19,10 @@ from understudy.units import MM
 
 
 class MarkerDictionary(NamedTuple):
-    """`cells`: along a side of a marker, without its black border. `markers`: how many."""
+    """The size of a dictionary of markers.
+
+    `cells`: along a side of a marker, without its black border. `markers`: how many.
+    """
 
     cells: int
     markers: int
@@ -163,7 +166,10 @@ class BoardConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Appearance(Struct, frozen=True):
-    """`color`: as `#d9822b`; empty: that of the camera's settings."""
+    """What a camera sees of an object beside its shape.
+
+    `color`: as `#d9822b`; empty: that of the camera's settings.
+    """
 
     color: str = ""
     marker: MarkerConfig | None = None
