@@ -122,11 +122,13 @@ def _headless(
     cell: str, robot: str, seed: int | None, changed: dict[str, Any], *, force: bool
 ) -> Any:
     from understudy.config import load_config
-    from understudy.jobs.hand_eye.headless import calibrate_headless, chosen_robot, with_hand_eye
+    from understudy.jobs.hand_eye import HAND_EYE
+    from understudy.jobs.hand_eye.headless import calibrate_headless, with_hand_eye
+    from understudy.jobs.headless import chosen_robot
 
     announce()
     config = load_config(cell, seed=seed)
-    name = chosen_robot(config, robot)
+    name = chosen_robot(config, robot, HAND_EYE)
     changed_config = with_hand_eye(config, name, **changed)
     found = calibrate_headless(changed_config, name, date=_today(), force=force)
     if isinstance(found, Refused):

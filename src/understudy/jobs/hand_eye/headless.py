@@ -8,11 +8,11 @@ from msgspec import structs, to_builtins
 from understudy.app.build import build_cell
 from understudy.config import CellConfig
 from understudy.config.typed import read
-from understudy.errors import ConfigError, Refused, unknown
+from understudy.errors import Refused
 from understudy.jobs.hand_eye import HAND_EYE
 from understudy.jobs.hand_eye.config import HandEyeConfig
-from understudy.units import nanoseconds, seconds
-from understudy.wire.exchange import InProcessCell
+from understudy.jobs.headless import run_job
+from understudy.units import seconds
 
 COMPUTED = ("DONE", "CHECK_FAILED")
 """States at the end of a run that has a result."""
@@ -31,19 +31,6 @@ class Calibrated:
     simulated_s: float
 
 
-def chosen_robot(config: CellConfig, robot: str) -> str:
-    """The robot to be calibrated: this one, or the only one with the section `hand_eye`."""
-    able = [name for name, each in config.robots.items() if HAND_EYE in each.sections]
-    if robot and robot not in able:
-        raise unknown("robot with the section `hand_eye`", robot, able, key="--robot")
-    if not robot and len(able) != 1:
-        allowed = ", ".join(able) or "a cell in which a robot has the section `hand_eye`"
-        raise ConfigError(
-            f"{len(able)} robots have the section `hand_eye`", key="--robot", allowed=allowed
-        )
-    return robot or able[0]
-
-
 def with_hand_eye(config: CellConfig, robot: str, **changed: Any) -> CellConfig:
     """Other keys of the section `hand_eye` of a robot; None: as in the file."""
     given = config.robots[robot]
@@ -60,18 +47,14 @@ def calibrate_headless(
 ) -> Calibrated | Refused:
     """Runs the job of a robot to its end, or for ``most_s`` simulated seconds at most. ``force``:
     there is a file also if the check fails."""
-    built = build_cell(config)
-    cell, parts = InProcessCell(built), dict[str, Any](built.components)
-    arm, job = parts[robot], parts[f"{robot}.{HAND_EYE}"]
-    for refused in (arm.connect(built.now), arm.enable(built.now), job.start(built.now)):
-        if refused is not None:
-            return Refused(refused.reason, refused.code)
-    started = built.now
-    end = started + nanoseconds(most_s)
-    cell.run_while(lambda: job.is_running() and built.now < end)
+    cell = build_cell(config)
+    job: Any = cell.components[f"{robot}.{HAND_EYE}"]
+    started = cell.now
+    if refused := run_job(cell, robot, job, most_s):
+        return Refused(refused.reason, refused.code)
     if job.is_running():
-        job.cancel(built.now)
-    status = job.status(built.now)
+        job.cancel(cell.now)
+    status = job.status(cell.now)
     text = job.document(date, force=force) if status.state in COMPUTED else ""
     pictures = (job.picture(number) for number in range(1, status.captured + 1))
     return Calibrated(
@@ -80,5 +63,5 @@ def calibrate_headless(
         {"robot": robot, **to_builtins(status)},
         "" if isinstance(text, Refused) else text,
         tuple("" if isinstance(each, Refused) else each for each in pictures),
-        seconds(built.now - started),
+        seconds(cell.now - started),
     )

@@ -7,11 +7,11 @@ from msgspec import Struct
 
 from understudy.app.build import build_cell
 from understudy.config import CellConfig
-from understudy.errors import ConfigError, Refused, unknown
+from understudy.errors import Refused
+from understudy.jobs.headless import chosen_robot, run_job
 from understudy.jobs.pick_place import CYCLE
 from understudy.ports.pick_place import GOOD_ENDS, PickPlaceState, PickPlaceStatus
-from understudy.units import nanoseconds, seconds
-from understudy.wire.exchange import InProcessCell
+from understudy.units import seconds
 
 JOB = "pick_place"
 
@@ -41,44 +41,20 @@ class Summary(Struct, frozen=True):
         return self.success > 0 and self.ended in GOOD_ENDS and self.state == "IDLE"
 
 
-def robots_with_job(config: CellConfig) -> list[str]:
-    """The robots with the section `pickplace`."""
-    return [name for name, each in config.robots.items() if CYCLE in each.sections]
-
-
-def chosen_robot(config: CellConfig, robot: str) -> str:
-    """The robot of the job: this one, or the only one with the section `pickplace`."""
-    able = robots_with_job(config)
-    if robot and robot not in able:
-        raise unknown("robot with the section `pickplace`", robot, able, key="--robot")
-    if not robot and len(able) != 1:
-        allowed = ", ".join(able) or "a cell in which a robot has the section `pickplace`"
-        raise ConfigError(
-            f"{len(able)} robots have the section `pickplace`", key="--robot", allowed=allowed
-        )
-    return robot or able[0]
-
-
 def run_headless(
     config: CellConfig, *, robot: str = "", cycles: int = -1, most_s: float = 3600.0
 ) -> Summary | Refused:
     """Runs the job of a robot until it ends, or for ``most_s`` simulated seconds at most."""
-    name, began = chosen_robot(config, robot), perf_counter()
-    built = build_cell(config)
-    cell, parts = InProcessCell(built), dict[str, Any](built.components)
-    arm, job = parts[name], parts[f"{name}.{JOB}"]
-    for refused in (arm.connect(built.now), arm.enable(built.now)):
-        if refused is not None:
-            return Refused(refused.reason, refused.code)
-    started = built.now
-    if isinstance(refused := job.start(built.now, max_cycles=cycles), Refused):
-        return refused
-    end = started + nanoseconds(most_s)
-    cell.run_while(lambda: job.is_running() and built.now < end)
+    name, began = chosen_robot(config, robot, CYCLE), perf_counter()
+    cell = build_cell(config)
+    job: Any = cell.components[f"{name}.{JOB}"]
+    started = cell.now
+    if refused := run_job(cell, name, job, most_s, max_cycles=cycles):
+        return Refused(refused.reason, refused.code)
     late = job.is_running()
     if late:
-        job.stop(built.now)
-    return _summary(config, name, job.status(built.now), seconds(built.now - started), late, began)
+        job.stop(cell.now)
+    return _summary(config, name, job.status(cell.now), seconds(cell.now - started), late, began)
 
 
 def _summary(

@@ -24,8 +24,9 @@ from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine
 from understudy.gcode.requests import move_to_target
 from understudy.jobs.arm_motion import ControllerMotion
+from understudy.jobs.headless import chosen_robot, robots_with
 from understudy.jobs.pick_place import CYCLE
-from understudy.jobs.pick_place.headless import JOB, chosen_robot, robots_with_job
+from understudy.jobs.pick_place.headless import JOB
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.jobs.pick_place.pallet import PalletPattern, unreachable_message
 from understudy.offline.cycle_time import CycleTime, cycle_time_of
@@ -237,7 +238,7 @@ ENDLESS = -1
 def record_job(config: CellConfig, robot: str = "", cycles: int = 0) -> JobRecord:
     """Runs the job of a robot to its end. ``cycles``: parts at most; 0: all parts of a pallet or in
     the picture, and one of a source that has no end."""
-    name = chosen_robot(config, robot)
+    name = chosen_robot(config, robot, CYCLE)
     cycle = config.robots[name].sections[CYCLE]
     built = build_cell(_unhindered(config, name))
     arm: Any = built.components[name]
@@ -452,7 +453,7 @@ CARRIED = "the carried part"
 
 def is_in(config: CellConfig) -> bool:
     """Whether a robot of the cell has this job."""
-    return bool(robots_with_job(config))
+    return bool(robots_with(config, CYCLE))
 
 
 def validate_job(config: CellConfig, options: Options = DEFAULTS, cycles: int = 0) -> Report:
@@ -462,7 +463,7 @@ def validate_job(config: CellConfig, options: Options = DEFAULTS, cycles: int = 
     for name in WITHOUT:
         if value := getattr(options, name):
             raise ConfigError("only for programs, not for a job", key=f"--{name}", value=value)
-    robot = chosen_robot(config, options.robot)
+    robot = chosen_robot(config, options.robot, CYCLE)
     config = in_mode(config, robot, options.mode_of_operation)
     record = record_job(config, robot, cycles)
     checked = _checked(config, robot)
@@ -477,7 +478,7 @@ def job_cycle_time(
     config: CellConfig, *, robot: str = "", mode_of_operation: str = "", cycles: int = 0
 ) -> CycleTime:
     """How long a pick & place job takes: in all, for each part and for each step."""
-    name = chosen_robot(config, robot)
+    name = chosen_robot(config, robot, CYCLE)
     config = in_mode(config, name, mode_of_operation)
     record = record_job(config, name, cycles)
     times = cycle_time_of(_events(config, record))
