@@ -3,6 +3,10 @@
 `interpret` is a pure function: a refused block changes nothing. The steps are in the order of
 RS274/NGC, table 8, as in the firmware; the first refusal is the result. The steps that move are
 here: units, targets, G28 and G30, straight lines, arcs and probing.
+
+Macro calls: a controller that stores no files has only the firmware's seven macros; the call of any
+other is refused. What it refuses, and how much of the line is carried out before, follows the
+firmware.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.gcode import error_numbers, macros, offsets, switches
+from understudy.gcode import actions, error_numbers
 from understudy.gcode.blocks import (
     ARCS,
     COORDINATE_SYSTEMS,
@@ -21,11 +25,12 @@ from understudy.gcode.blocks import (
     PROBES,
     SPLINES,
     SYNCHRONIZED,
+    TAKES_M_WORDS,
     Block,
     Group,
 )
 from understudy.gcode.dialect import ZERO, Axes, Dialect, Frame
-from understudy.gcode.modal import Modal, Scaling
+from understudy.gcode.modal import Modal, ModalCall, Scaling
 from understudy.gcode.motions import along_arc, check_left_cycle, circle, drill, follow_spline
 from understudy.gcode.requests import (
     GoHome,
@@ -98,24 +103,24 @@ def interpret(
     work = _lay_out(block, modal, dialect, position)
     calls_macro = "macro" in work.active
     if work.command("macro") == "G66":
-        call = macros.remember_call(work)
+        call = remembered_call(work)
         after = Interpretation(replace(modal, calls=(*modal.calls, call)), ends_early=True)
-        return macros.check_call(work) or after
+        return check_macro_call(work) or after
     refused = _through_steps(work)
-    if refused is None and calls_macro and macros.takes_whole_line(work):
-        refused = macros.call(work)
+    if refused is None and calls_macro and macro_takes_line(work):
+        refused = call_macro(work)
         if refused is None:
             return _after_whole_call(work)
     if refused is not None:
         return _after_refusal(work, refused)
     _keep_modes(work)
-    if "modal state" in work.active and switches.restore_modes(work):
-        offsets.report_offsets(work)
-    last = macros.call_at_end(work) if calls_macro else None
+    if "modal state" in work.active and actions.restore_modes(work):
+        actions.report_offsets(work)
+    last = macro_at_end(work) if calls_macro else None
     if last is None:
         _end_or_pause(work)
         return _step(work, _changed(modal, work.changes))
-    late = macros.run(work, last)
+    late = run_macro(work, last)
     step = replace(_step(work, _changed(modal, work.changes)), ends_early=True)
     if late is None:
         return step
@@ -138,7 +143,7 @@ def _after_whole_call(work: Work) -> Interpretation:
     """A macro has taken the whole line; G66.1 stays active."""
     calls = work.old.calls
     if work.command("macro") == "G66.1":
-        calls = (*calls, macros.remember_call(work, "G66.1"))
+        calls = (*calls, remembered_call(work, "G66.1"))
     return Interpretation(_changed(work.old, {**work.kept, "calls": calls}), ends_early=True)
 
 
@@ -288,7 +293,7 @@ def _end_or_pause(work: Work) -> None:
         )
         work.requests.append(ProgramEnd(name))
         if work.coordinates:
-            offsets.report_offsets(work)
+            actions.report_offsets(work)
 
 
 def _step(work: Work, after: Modal) -> Interpretation:
@@ -441,35 +446,206 @@ def _probe(work: Work) -> Refused | None:
     return None
 
 
+# ── macro calls: G65, G66, G67 and M98 ────────────────────────────────────────────────────────────
+
+
+LAST_MACRO = 65535
+BUILT_IN = range(1, 8)
+VALUES = frozenset("ABCEFHIJKQRSTUVWXYZ")
+"""Letters whose values a macro gets; all other words of the line belong to the line."""
+LAST_PARAMETER = 5000
+MOST_CALLS = 100
+"""Calls of G66 that are active at once: as many as the memory of a controller holds, about."""
+CHECKED_GROUPS = (
+    "macro",
+    "nonmodal",
+    "motion",
+    "plane",
+    "distance",
+    "feed mode",
+    "units",
+    "scaling",
+    "tool",
+)
+"""Groups of commands that the firmware still checks in a line with a macro call."""
+CALLED_AFTER = ("G0", "G1")
+"""Motions after which G66 calls its macro."""
+
+Given = Mapping[str, float]
+
+
+def check_macro_call(work: Work) -> Refused | None:
+    """The P word of a call; the words that the macro takes are removed from the line."""
+    name = _active_macro(work)
+    if not name:
+        return None
+    given = work.command("macro")
+    if given in TAKES_M_WORDS and work.old.calls and work.old.calls[-1].name == "G66.1":
+        message = "cannot be called while G66.1 is active"
+        return work.refuse(error_numbers.MODAL_CONFLICT, given, message)
+    if name != "G67" and not work.old.calls:
+        if not work.has("P"):
+            return work.missing(name, "P")
+        if work.value("P") > LAST_MACRO:
+            return work.refuse(error_numbers.RANGE, "P", f"macros are numbered 0 to {LAST_MACRO}")
+    if given in ("G66", "G66.1") and len(work.old.calls) >= MOST_CALLS:
+        message = f"{MOST_CALLS} macros are active: end one with G67"
+        return work.refuse(error_numbers.CALL_STACK, given, message)
+    work.use("LP")
+    if name == "G67":
+        work.changes["calls"] = work.old.calls[:-1]
+    if name in TAKES_M_WORDS:
+        _leave_values_to_macro(work)
+    return None
+
+
+def call_macro(work: Work) -> Refused | None:
+    """Calls the macro of a line with G65 or G66.1, of which nothing else is carried out."""
+    name = _active_macro(work)
+    if name == "G65":
+        return run_macro(work, _given_call(work, name))
+    chosen = _given_call(work, name)
+    if work.old.calls:
+        active, given = work.old.calls[-1], dict(chosen.values)
+        chosen = replace(
+            active, values=tuple((each, given.get(each, old)) for each, old in active.values)
+        )
+    return run_macro(work, chosen)
+
+
+def macro_takes_line(work: Work) -> bool:
+    """Whether the line is only a macro call: G65, G66.1, and every line while G66.1 is active."""
+    return _active_macro(work) in ("G65", "G66.1")
+
+
+def remembered_call(work: Work, name: str = "G66") -> ModalCall:
+    """The macro of G66 or G66.1."""
+    return _given_call(work, name)
+
+
+def macro_at_end(work: Work) -> ModalCall | None:
+    """The macro that is called last in a line: that of M98, or of G66 after a motion.
+
+    The firmware forgets an M98 in a line with a straight motion.
+    """
+    if work.axis == "motion" and work.motion in CALLED_AFTER:
+        return work.old.calls[-1] if work.old.calls else None
+    if work.command("macro") == "M98":
+        return replace(_given_call(work, "M98"), values=())
+    return None
+
+
+def _active_macro(work: Work) -> str:
+    name = work.command("macro")
+    if not name and work.old.calls and work.old.calls[-1].name == "G66.1":
+        return "G66.1"
+    return name
+
+
+def _leave_values_to_macro(work: Work) -> None:
+    block = work.block
+    commands = {group: each for group, each in block.commands.items() if group in CHECKED_GROUPS}
+    taken = VALUES
+    if "macro" not in commands:  # G66.1 is active: its macro takes only the words that it has
+        taken = frozenset(letter for letter, _ in work.old.calls[-1].values)
+    values = {letter: value for letter, value in block.values.items() if letter not in taken}
+    work.use("".join(taken))
+    work.named.clear()
+    work.axis = block.axis
+    work.given = dict(block.values)
+    work.block = replace(block, commands=commands, values=values)
+
+
+def _given_call(work: Work, name: str) -> ModalCall:
+    given = work.given or work.block.values
+    repeats = int(given.get("L", 0.0)) or (0 if work.old.calls else 1)
+    values = tuple((letter, value) for letter, value in given.items() if letter in VALUES)
+    return ModalCall(name, given.get("P", 0.0), repeats, values)
+
+
+def run_macro(work: Work, called: ModalCall) -> Refused | None:
+    """Calls one of the firmware's own macros; every other one is refused."""
+    number = int(called.number) % (LAST_MACRO + 1)
+    if number not in BUILT_IN:
+        message = f"there is no macro {number} on this controller"
+        return work.refuse(error_numbers.RANGE, called.name, message)
+    if called.repeats > 1:
+        return work.refuse(error_numbers.RANGE, called.name, "calls this macro only once")
+    code = MACROS[number](work, dict(called.values))
+    return work.refuse(code, called.name, f"macro {number} refuses its values") if code else None
+
+
+def _read_setting(work: Work, given: Given) -> int:
+    if "Q" not in given:
+        return error_numbers.MISSING_WORD
+    return 0 if int(given["Q"]) in work.dialect.settings else error_numbers.RANGE
+
+
+def _read_tool(work: Work, given: Given) -> int:
+    if not {"Q", "R"} <= given.keys():
+        return error_numbers.MISSING_WORD
+    known = work.old.tool_in_table(int(given["Q"])) is not None and 0 <= given["R"] < 6
+    return 0 if known else error_numbers.TOOL
+
+
+def _use_parameter(work: Work, given: Given) -> int:
+    if "I" not in given:
+        return error_numbers.MISSING_WORD
+    writable = 1 <= int(given["I"]) <= LAST_PARAMETER
+    return error_numbers.RANGE if "Q" in given and not writable else 0
+
+
+def _choose_probe(work: Work, given: Given) -> int:
+    if "Q" not in given:
+        return error_numbers.MISSING_WORD
+    return 0 if given["Q"] == 0 else error_numbers.RANGE
+
+
+MACROS: dict[int, Callable[[Work, Given], int]] = {
+    1: _read_setting,
+    2: _read_tool,
+    3: _use_parameter,
+    4: lambda work, given: 0,
+    5: _choose_probe,
+    6: lambda work, given: 0,
+    7: lambda work, given: error_numbers.UNSUPPORTED,
+}
+"""grblHAL's own macros; each returns an error number. No result of them can be read: expressions
+are not part of this build."""
+
+
+# ── the steps of a block ──────────────────────────────────────────────────────────────────────────
+
+
 Step = Callable[[Work], Refused | None]
 
 STEPS: tuple[tuple[tuple[Group, ...], Step], ...] = (
     ((), announce),
-    (("macro",), macros.check_call),
+    (("macro",), check_macro_call),
     ((), choose_frame),
     ((), number_line),
-    (("tool",), switches.check_tool_words),
+    (("tool",), actions.check_tool_words),
     ((), set_feed),
     ((), set_speed),
-    (("tool",), switches.select_tool),
-    (("io",), switches.switch_pins),
-    (("tool",), switches.change_tool),
-    (("spindle",), switches.turn_spindle),
-    (("modal state",), switches.save_modes),
-    (("coolant",), switches.switch_coolant),
-    (("overrides",), switches.allow_overrides),
-    (("nonmodal",), switches.dwell),
+    (("tool",), actions.select_tool),
+    (("io",), actions.switch_pins),
+    (("tool",), actions.change_tool),
+    (("spindle",), actions.turn_spindle),
+    (("modal state",), actions.save_modes),
+    (("coolant",), actions.switch_coolant),
+    (("overrides",), actions.allow_overrides),
+    (("nonmodal",), actions.dwell),
     ((), convert_units),
-    (("scaling",), offsets.scale),
-    (("scaling",), offsets.apply_scaling),
-    (("kinematics",), switches.choose_kinematics),
-    (("tool offset",), offsets.set_tool_length),
-    (("coordinates",), offsets.choose_coordinates),
-    (("path",), switches.choose_path),
-    (("nonmodal",), offsets.change_data),
-    (("nonmodal",), offsets.shift_zero),
-    (("tool offset", "coordinates", "nonmodal"), offsets.report_offsets),
-    (("nonmodal",), offsets.store_position),
+    (("scaling",), actions.scale),
+    (("scaling",), actions.apply_scaling),
+    (("kinematics",), actions.choose_kinematics),
+    (("tool offset",), actions.set_tool_length),
+    (("coordinates",), actions.choose_coordinates),
+    (("path",), actions.choose_path),
+    (("nonmodal",), actions.change_data),
+    (("nonmodal",), actions.shift_zero),
+    (("tool offset", "coordinates", "nonmodal"), actions.report_offsets),
+    (("nonmodal",), actions.store_position),
     ((), aim),
     (("nonmodal",), go_home),
     ((), move),

@@ -8,7 +8,7 @@ import pytest
 from tests.robots.grblhal.face.bench import Bench
 
 from understudy.errors import ConfigError
-from understudy.gcode.macros import MOST_CALLS
+from understudy.gcode.interpreter import MOST_CALLS
 from understudy.ports import Snapshot
 
 FAR = ["G1 X99999999 Y99999999 F0.001", "X-99999999 Y-99999999"]

@@ -19,10 +19,10 @@ import numpy as np
 from understudy.config import CellConfig
 from understudy.errors import Refused
 from understudy.gcode import Modal, Problem, interpret, parse, requests
+from understudy.gcode.actions import WAIT_MODES
 from understudy.gcode.dialect import AXIS_LETTERS, Axes
 from understudy.gcode.error_numbers import UNSUPPORTED
 from understudy.gcode.requests import move_of
-from understudy.gcode.switches import WAIT_MODES
 from understudy.motion.path import Floats, Path
 from understudy.offline.setup import Mover, Setup
 from understudy.ports import Joints

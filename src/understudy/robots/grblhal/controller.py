@@ -1,17 +1,19 @@
-"""The controller behind a grblHAL wire, as its face sees it: Protocols and the values exchanged.
+"""What a grblHAL face and the firmware behind it exchange: notices, readings and their words.
 
 The controller owns modal state, settings, alarms and overrides. The face owns bytes and words.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Literal, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
-from understudy.errors import Refused
 from understudy.gcode.dialect import ZERO, Axes
 from understudy.gcode.modal import Modal
 from understudy.simulation.io.virtual_io import VirtualIO
+
+if TYPE_CHECKING:
+    from understudy.robots.grblhal.firmware import Firmware
 
 Event = Literal[
     "resumed",
@@ -133,130 +135,6 @@ class FirmwareReading(Struct, frozen=True):
     pause: str = ""
 
 
-class LineExecution(Protocol):
-    """Executes one line after the other; the answer comes as a notice, now or later."""
-
-    def execute(self, text: str, now: int) -> None:
-        """Execute a line of G-code."""
-        ...
-
-    def jog(self, text: str, now: int) -> None:
-        """Execute a jog: the text after ``$J=``."""
-        ...
-
-    def home(self, axes: str, now: int) -> None:
-        """Home the axes with these letters; all axes if there are none."""
-        ...
-
-
-class LinePermission(Protocol):
-    """When lines may be executed."""
-
-    def gcode_refusal(self, now: int) -> Refused | None:
-        """Why no G-code is accepted now; None if it is."""
-        ...
-
-    def accepts_line(self, now: int) -> bool:
-        """Whether the next line may be sent; in Hold, Door and Tool lines wait unread."""
-        ...
-
-    def runs(self, now: int) -> bool:
-        """Whether lines move the axes."""
-        ...
-
-    def call_at_rest(self, now: int) -> None:
-        """Send the notice `settled` when the motion in progress has ended."""
-        ...
-
-    def waits_for_operator(self, now: int) -> bool:
-        """Whether the program waits in Hold, Door or Tool until an operator continues it."""
-        ...
-
-
-class LineInput(LineExecution, LinePermission, Protocol):
-    """The lines of a client."""
-
-
-class RealtimeCommands(Protocol):
-    """Commands of a single byte that act at once, ahead of all lines."""
-
-    def hold(self, now: int) -> None: ...
-
-    def start(self, now: int) -> None: ...
-
-    def reset(self, now: int) -> None: ...
-
-    def stop(self, now: int) -> None: ...
-
-    def door(self, now: int) -> None: ...
-
-    def cancel_jog(self, now: int) -> None: ...
-
-
-class OperatorSwitches(Protocol):
-    """Overrides, toggles, the lock, check mode and sleep."""
-
-    def override(self, what: Override, percent: int, now: int) -> None: ...
-
-    def toggle(self, what: Toggle, now: int) -> bool:
-        """Toggle a switch and return its new position."""
-        ...
-
-    def unlock(self, now: int) -> Refused | None: ...
-
-    def check(self, now: int) -> Refused | None:
-        """Enter check mode; or leave it, in which case the caller resets the controller."""
-        ...
-
-    def sleep(self, now: int) -> Refused | None: ...
-
-    def acknowledge(self, now: int) -> bool:
-        """Accept lines while the operator changes a tool; whether that has an effect."""
-        ...
-
-
-class Storage(Protocol):
-    """Data that a reset keeps."""
-
-    def settings(self) -> Mapping[int, float]: ...
-
-    def store(self, number: int, text: str, now: int) -> Refused | None: ...
-
-    def startup(self) -> tuple[str, ...]: ...
-
-    def store_startup(self, index: int, text: str, now: int) -> None:
-        """Run a start-up line and store it if it is accepted; the answer comes as a notice."""
-        ...
-
-    def restore(self, what: Restored, now: int) -> Refused | None:
-        """Restore defaults; the caller resets the controller afterwards."""
-        ...
-
-    def label(self, text: str | None = None) -> str:
-        """Store the text of ``$I=`` if one is given; return the stored text."""
-        ...
-
-
-class GrblController(Protocol):
-    """A controller behind a grblHAL wire."""
-
-    @property
-    def lines(self) -> LineInput: ...
-
-    @property
-    def realtime(self) -> RealtimeCommands: ...
-
-    @property
-    def switches(self) -> OperatorSwitches: ...
-
-    @property
-    def storage(self) -> Storage: ...
-
-    def reading(self, now: int) -> FirmwareReading: ...
-
-    def listen(self, listener: Listener) -> None: ...
-
-
 PinCounts = tuple[int, int, int, int]
 """Digital inputs and outputs, analog inputs and outputs."""
 
@@ -265,7 +143,7 @@ class GrblRobot(Protocol):
     """A robot that a grblHAL face can serve."""
 
     @property
-    def firmware(self) -> GrblController: ...
+    def firmware(self) -> "Firmware": ...
 
     @property
     def io(self) -> VirtualIO: ...

@@ -18,7 +18,7 @@ are dropped. A line has at most 256 characters; a longer one is marked as too lo
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -30,7 +30,6 @@ from understudy.protocol.sessions import NotInjectable, Outbox, ReadyPeers, Sess
 from understudy.robots.grblhal import numbers
 from understudy.robots.grblhal.controller import (
     Edition,
-    GrblController,
     GrblRobot,
     Notice,
     PinCounts,
@@ -50,6 +49,9 @@ from understudy.robots.grblhal.numbers import (
     SettingNumber,
 )
 from understudy.units import NS_PER_MS
+
+if TYPE_CHECKING:
+    from understudy.robots.grblhal.firmware import Firmware
 
 # ── framing ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -348,7 +350,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
     def __init__(
         self,
         name: str,
-        controller: GrblController,
+        controller: "Firmware",
         pins: PinCounts,
         fault_source: FaultSource,
         *,

@@ -11,7 +11,7 @@ Each command returns its error number, 0 for ok, or None if the controller answe
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -22,7 +22,6 @@ from understudy.gcode.modal import modes_report, work_offset
 from understudy.robots.grblhal.controller import (
     Edition,
     FirmwareReading,
-    GrblController,
     PinCounts,
     Restored,
     Toggle,
@@ -58,6 +57,9 @@ from understudy.robots.grblhal.setting_table import (
 )
 from understudy.robots.grblhal.settings import PROBE_OVERRIDE, REST_AT_OFFSETS
 
+if TYPE_CHECKING:
+    from understudy.robots.grblhal.firmware import Firmware
+
 BUILD = "20260817"
 SPINDLE_NAME = "simulated PWM spindle"
 RESTORED: dict[str, Restored] = {"$": "settings", "#": "parameters", "*": "all", "&": "driver"}
@@ -74,7 +76,7 @@ class DollarCommands:
 
     def __init__(
         self,
-        controller: GrblController,
+        controller: "Firmware",
         pins: PinCounts,
         *,
         say: Callable[[str], None],

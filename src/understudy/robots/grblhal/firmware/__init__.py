@@ -53,7 +53,8 @@ NO_GCODE = (*ALARM, *SLEEP, "Jog")
 
 
 class Firmware:
-    """`GrblController` around a program runner; its `lines` are the hooks of that runner."""
+    """The controller behind a grblHAL wire, around a program runner; its `lines` are the hooks of
+    that runner."""
 
     def __init__(self, axes: ControlledAxes, runner: Callable[[ProgramHooks], Runner]) -> None:
         self._core = FirmwareCore(axes)
@@ -220,7 +221,7 @@ class Firmware:
 
 
 class FirmwareLines:
-    """`LineInput` of the face, and `ProgramHooks` of the program that executes the lines.
+    """Executes the lines of a client one after the other; `ProgramHooks` of their program.
 
     Every line is answered once, when it is accepted or refused. The firmware sets
     ``start_homing``, which homes a machine with limit switches.
@@ -235,6 +236,7 @@ class FirmwareLines:
     # ── line input ──
 
     def execute(self, text: str, now: int) -> None:
+        """Execute a line of G-code; the answer comes as a notice, now or later."""
         state = self._core.state
         if state.block_delete and text.startswith("/"):
             self._core.answer(0, now)
@@ -249,12 +251,14 @@ class FirmwareLines:
         self._submit(line, now)
 
     def jog(self, text: str, now: int) -> None:
+        """Execute a jog: the text after ``$J=``."""
         if not self._core.permits("jog", now):
             self._core.answer(ErrorCode.NOT_IDLE, now)
             return
         self._submit(GcodeLine(self._next_number(), text, "jog"), now)
 
     def home(self, axes: str, now: int) -> None:
+        """Home the axes with these letters; all axes if there are none."""
         core = self._core
         if core.axes.sensors is not None:
             self.start_homing(axes, now)
@@ -274,6 +278,7 @@ class FirmwareLines:
             self._submit(GcodeLine(number, text, "wire"), now)
 
     def store_startup(self, index: int, text: str, now: int) -> None:
+        """Run a start-up line and store it if it is accepted; the answer comes as a notice."""
         self._core.state.storing = (0, index, text)
         self._core.state.unchecked = [block for block in text.split("|") if block] or [""]
         self.check_startup(now)
@@ -287,19 +292,24 @@ class FirmwareLines:
             self._submit(self._line(number, state.unchecked.pop(0)), now)
 
     def gcode_refusal(self, now: int) -> Refused | None:
+        """Why no G-code is accepted now; None if it is."""
         return IN_ALARM if self._core.condition(now) in NO_GCODE else None
 
     def runs(self, now: int) -> bool:
+        """Whether lines move the axes."""
         return self._core.condition(now) == "Run"
 
     def call_at_rest(self, now: int) -> None:
+        """Send the notice `settled` when the motion in progress has ended."""
         state, ends = self._core.state, whole_ns(self._core.runner.queue.plan.ends)
         state.resume_at = max(now, ends) if state.resume_at is None else state.resume_at
 
     def waits_for_operator(self, now: int) -> bool:
+        """Whether the program waits in Hold, Door or Tool until an operator continues it."""
         return self._core.condition(now) in ("Hold:0", "Door:0", "Tool")
 
     def accepts_line(self, now: int) -> bool:
+        """Whether the next line may be sent; in Hold, Door and Tool lines wait unread."""
         state, program = self._core.state, self._core.runner
         if state.condition in CRITICAL or state.condition in SLEEP:
             return True

@@ -54,7 +54,8 @@ SPINDLE_SETTINGS = (
 
 
 class FirmwareRealtime:
-    """`RealtimeCommands`; ``run_startup`` executes the start-up lines after a reset."""
+    """Commands of a single byte that act at once, ahead of all lines; ``run_startup`` executes the
+    start-up lines after a reset."""
 
     def __init__(
         self, core: FirmwareCore, run_startup: Callable[[Sequence[str], int], None]
@@ -324,7 +325,7 @@ class FirmwareRealtime:
 
 
 class FirmwareSwitches:
-    """`OperatorSwitches` of the firmware: overrides, toggles, check mode, lock and sleep."""
+    """The switches of an operator: overrides, toggles, check mode, lock and sleep."""
 
     def __init__(self, core: FirmwareCore) -> None:
         self._core = core
@@ -344,6 +345,7 @@ class FirmwareSwitches:
             core.changed(now, "spindle")
 
     def toggle(self, what: Toggle, now: int) -> bool:
+        """Toggle a switch and return its new position."""
         state = self._core.state
         if what in ("flood", "mist"):
             return self._toggle_coolant(what, now)
@@ -366,6 +368,7 @@ class FirmwareSwitches:
         return None
 
     def check(self, now: int) -> Refused | None:
+        """Enter check mode; or leave it, in which case the caller resets the controller."""
         core = self._core
         if core.state.condition == "Check":
             core.notify("disabled", now)
@@ -387,6 +390,7 @@ class FirmwareSwitches:
         return None
 
     def acknowledge(self, now: int) -> bool:
+        """Accept lines while the operator changes a tool; whether that has an effect."""
         state = self._core.state
         new = self._core.condition(now) == "Tool" and not state.acknowledged
         state.acknowledged = state.acknowledged or new
@@ -419,8 +423,8 @@ class FirmwareSwitches:
 
 
 class FirmwareStorage:
-    """`Storage`; ``check_startup`` runs a start-up line (its index and text), stores it if it is
-    accepted, and answers."""
+    """Data that a reset keeps; ``check_startup`` runs a start-up line (its index and text), stores
+    it if it is accepted, and answers."""
 
     def __init__(self, core: FirmwareCore, check_startup: Callable[[int, str, int], None]) -> None:
         self._core = core
@@ -470,6 +474,7 @@ class FirmwareStorage:
         return tuple(self._core.state.startup)
 
     def store_startup(self, index: int, text: str, now: int) -> None:
+        """Run a start-up line and store it if it is accepted; the answer comes as a notice."""
         core = self._core
         line = normalized(text)
         if line and core.condition(now) not in SETTABLE:
@@ -483,6 +488,7 @@ class FirmwareStorage:
             core.answer(0, now)
 
     def restore(self, what: Restored, now: int) -> Refused | None:
+        """Restore defaults; the caller resets the controller afterwards."""
         core, state = self._core, self._core.state
         if core.condition(now) not in SETTABLE or state.condition == "Check":
             return NOT_IDLE
@@ -504,6 +510,7 @@ class FirmwareStorage:
         return None
 
     def label(self, text: str | None = None) -> str:
+        """Store the text of ``$I=`` if one is given; return the stored text."""
         if text is not None:
             self._core.state.label = text
         return self._core.state.label

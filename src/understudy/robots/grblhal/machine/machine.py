@@ -9,10 +9,10 @@ from msgspec import Meta, Struct, structs
 
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
+from understudy.gcode.actions import LAST_TOOL
 from understudy.gcode.blocks import number_text
 from understudy.gcode.dialect import with_pins
 from understudy.gcode.modal import Tool
-from understudy.gcode.switches import LAST_TOOL
 from understudy.motion.path import Floats
 from understudy.motion.plan import Odometer, OdometerState
 from understudy.motion.stream import FIRMWARE_COMMIT, Queue, Stream
