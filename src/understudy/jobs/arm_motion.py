@@ -45,15 +45,15 @@ class MoveController(Protocol):
 
 
 class MotionStatus(Struct, frozen=True):
-    """`ticket`: of the move under way, 0 if none. `held`: it is interrupted by a hold."""
+    """The move under way. `ticket`: 0 if there is none. `held`: it is interrupted by a hold."""
 
     ticket: int
     held: bool
 
 
 class Saved(Struct):
-    """`stops`: of the controller at the start of the move. `due`: the time of the next check.
-    `ready`: the controller could move at the last check."""
+    """The state of the moves in a snapshot. `stops`: of the controller at the start of the move.
+    `due`: the time of the next check. `ready`: the controller could move at the last check."""
 
     tickets: int = 0
     ticket: int = 0
@@ -77,7 +77,7 @@ def not_ready(status: ControllerStatus) -> Refused | None:
 
 
 class ControllerMotion:
-    """`ports.pick_place.ArmMotion`, and a `Part` of the cell.
+    """`ports.pick_place.ArmMotion`, and a component of the cell.
 
     ``move_to``: sends one move to the controller. ``flange``: its pose in the cell at a time.
     """
@@ -174,7 +174,7 @@ class ControllerMotion:
             self._listens = True
             self._controller.on_status(self._status_changed)
 
-    # ── part ──
+    # ── component ──
 
     def next_wake(self) -> int | None:
         return self.state.due

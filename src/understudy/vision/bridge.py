@@ -62,9 +62,9 @@ class Answer(Struct, frozen=True):
 
 
 class State(Struct):
-    """`connected`: the last question was answered. `answered`, `lost`: questions so far.
-    `problem`: of the last question, empty if it had none. `detectors`: None: those of the cell
-    file, with which the process was started."""
+    """The questions and the last answer, in a snapshot. `connected`: the last question was
+    answered. `answered`, `lost`: questions so far. `problem`: of the last question, empty if it had
+    none. `detectors`: None: those of the cell file, with which the process was started."""
 
     tickets: int = 0
     asked: Asked | None = None
@@ -78,8 +78,9 @@ class State(Struct):
 
 
 class Status(Struct, frozen=True):
-    """`connected`: the last question was answered. `last`: the last picture. `detectors_set`:
-    checksum of detectors other than those of the cell file; empty for those."""
+    """The connection to the vision process and its last answer. `connected`: the last question was
+    answered. `last`: the last picture. `detectors_set`: checksum of detectors other than those of
+    the cell file; empty for those."""
 
     where: str
     waiting: bool
@@ -254,7 +255,7 @@ class ProcessVision:
     def on_question(self, listener: Callable[[], None]) -> None:
         self._on_question.append(listener)
 
-    # ── part ──
+    # ── component ──
 
     def next_wake(self) -> int | None:
         state = self.state

@@ -37,7 +37,8 @@ Pixels = Annotated[int, Meta(ge=16, le=20_000)]
 
 
 class VisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """`source`: the vision process at `camera_address`, or the simulated parts themselves.
+    """Section `vision` of a robot. `source`: the vision process at `camera_address`, or the
+    simulated parts themselves.
 
     `mount`: the camera is on the flange (`eye_in_hand`) or stands in the cell (`eye_to_hand`).
     `camera_mm_deg`: its pose there; without it that of the calibration file; without both the

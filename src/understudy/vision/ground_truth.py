@@ -40,7 +40,8 @@ class Pending(Struct, frozen=True):
 
 
 class State(Struct):
-    """`pending`: the result that is on its way. `frames`: pictures so far."""
+    """The state of vision in a snapshot. `pending`: the result that is on its way. `frames`:
+    pictures so far."""
 
     tickets: int = 0
     frames: int = 0
@@ -104,7 +105,7 @@ class GroundTruthVision:
     def on_result(self, listener: ResultListener) -> None:
         self._listeners.append(listener)
 
-    # ── part ──
+    # ── component ──
 
     def next_wake(self) -> int | None:
         return None if self.state.pending is None else self.state.pending.due

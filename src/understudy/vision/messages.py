@@ -40,8 +40,8 @@ class RequestError(ValueError):
 
 
 class Request(Struct, frozen=True, forbid_unknown_fields=True):
-    """`params`: JSON, read as the command needs it. `trigger`: a virtual camera is given it, so
-    that its cell knows what the picture is for."""
+    """A request to the vision process. `params`: JSON, read as the command needs it. `trigger`: a
+    virtual camera is given it, so that its cell knows what the picture is for."""
 
     command: str
     params: msgspec.Raw = msgspec.Raw(b"{}")
@@ -63,8 +63,9 @@ class GrabParams(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PictureParams(Struct, frozen=True, forbid_unknown_fields=True):
-    """`which`: the last picture, or the last one in which nothing was found. `show`: the picture
-    with what was seen, as it is, or the depth image in colours. `width`: at most, pixels."""
+    """Which picture is wanted, and how it is drawn. `which`: the last picture, or the last one in
+    which nothing was found. `show`: the picture with what was seen, as it is, or the depth image in
+    colours. `width`: at most, pixels."""
 
     which: Literal["last", "miss"] = "last"
     show: Literal["objects", "plain", "depth"] = "objects"
@@ -72,28 +73,31 @@ class PictureParams(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CaptureParams(GrabParams, frozen=True, forbid_unknown_fields=True):
-    """`obstacles`: the reply has `points` of every surface that the depth image shows. `detectors`:
-    those of this picture, as in the section `vision`; None: those that the server has."""
+    """How a picture is taken and searched. `obstacles`: the reply has `points` of every surface
+    that the depth image shows. `detectors`: those of this picture, as in the section `vision`;
+    None: those that the server has."""
 
     obstacles: bool = False
     detectors: tuple[dict[str, Any], ...] | None = None
 
 
 class CalibrationParams(GrabParams, frozen=True, forbid_unknown_fields=True):
-    """`picture_px`: the reply has the picture as base64 of a JPEG file of this width; 0: none."""
+    """How a picture of the target is taken. `picture_px`: the reply has the picture as base64 of a
+    JPEG file of this width; 0: none."""
 
     picture_px: Annotated[int, Meta(ge=0, le=1920)] = 0
 
 
 class StartParams(Struct, frozen=True, forbid_unknown_fields=True):
-    """`mount`: without it as the process was started."""
+    """What a calibration looks at. `mount`: without it as the process was started."""
 
     target: CalibrationTarget = CalibrationTarget()
     mount: Mount | None = None
 
 
 class ComputeParams(Struct, frozen=True, forbid_unknown_fields=True):
-    """`refine`: by the corners of all pictures together. `apply`: later pictures use the result."""
+    """How the camera is computed. `refine`: by the corners of all pictures together. `apply`: later
+    pictures use the result."""
 
     method: Name = "tsai_lenz"
     refine: bool = True

@@ -39,8 +39,9 @@ MARKERS: Sequence[Mapping[str, Any]] = ({"kind": "markers"},)
 
 @dataclass(frozen=True)
 class VisionSetup:
-    """`camera`: its address. `where`: the address at which the section expects the process.
-    `located`: an error of the section with its file, line and key."""
+    """What a vision process is started with. `camera`: its address. `where`: the address at which
+    the section expects the process. `located`: an error of the section with its file, line and key.
+    """
 
     camera: str
     eye: Eye

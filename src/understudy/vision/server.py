@@ -254,8 +254,9 @@ Build = Callable[[Tables], Sequence[tuple[str, Detector]]]
 
 
 class VisionServer:
-    """``camera``: where pictures come from; ``build``: makes the detectors that a request brings;
-    ``source``: the address of the camera, for the status; ``clock``: seconds, for latencies."""
+    """Takes pictures, finds objects in them, and calibrates the camera. ``camera``: where pictures
+    come from; ``build``: makes the detectors that a request brings; ``source``: the address of the
+    camera, for the status; ``clock``: seconds, for latencies."""
 
     def __init__(
         self,

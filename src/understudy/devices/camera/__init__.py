@@ -34,8 +34,9 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class LightConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """`towards`: the direction to a lamp far away, in the cell. `ambient`: share of the light that
-    comes from everywhere. `brightness`: 1 shows white paper as 255 at 10 ms and 0 dB."""
+    """The light in front of a virtual camera. `towards`: the direction to a lamp far away, in the
+    cell. `ambient`: share of the light that comes from everywhere. `brightness`: 1 shows white
+    paper as 255 at 10 ms and 0 dB."""
 
     towards: tuple[float, float, float] = (0.3, 0.2, 1.0)
     ambient: Share = 0.6

@@ -53,8 +53,9 @@ FAULT_WORDS: Mapping[str, str] = {
 
 
 class State(Struct):
-    """`frames`: pictures so far. `disturbed`: faults that an operator or a rule has injected, with
-    their figure. `frozen`: the frame that is sent again and again, as on the wire."""
+    """The state of a camera in a snapshot. `frames`: pictures so far. `disturbed`: faults that an
+    operator or a rule has injected, with their figure. `frozen`: the frame that is sent again and
+    again, as on the wire."""
 
     frames: Annotated[int, Meta(ge=0, lt=1 << 62)] = 0
     exposure_ms: Exposure = USUAL_EXPOSURE_MS
@@ -321,7 +322,7 @@ class VirtualCamera:
         found += ["the picture is frozen"] if state.frozen else []
         return [*found, "the camera does not answer"] if state.silent else found
 
-    # ── part ──
+    # ── component ──
 
     def next_wake(self) -> int | None:
         return None

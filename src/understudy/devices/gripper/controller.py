@@ -408,7 +408,7 @@ class GripperController:
         real = self._hardware is None and isinstance(self._actuator, CallsPlace)
         return (cast(CallsPlace, self._actuator),) if real else ()
 
-    # ── part ──
+    # ── component ──
 
     def _parts(self) -> tuple[Actuator | Hardware, ...]:
         return (self._actuator,) if self._hardware is None else (self._hardware, self._actuator)

@@ -153,7 +153,7 @@ class CupHardware:
         """The pressure that carries the weight of the part under the cup."""
         return -self.state.mass * STANDARD_GRAVITY / (self._area * KPA)
 
-    # ── part ──
+    # ── component ──
 
     def _search(self, now: int) -> bool:
         """Looks for a part under the cup; without one it looks again after a period."""

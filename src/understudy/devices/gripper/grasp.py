@@ -100,8 +100,8 @@ def is_weak(mass: float, force: float) -> bool:
 
 
 class Watch(Struct):
-    """`at`: the next sample. `home`: where the tool was when the watch began; `points`: the last
-    two positions."""
+    """What is known of the path of the tool since a part is held. `at`: the next sample. `home`:
+    where the tool was when the watch began; `points`: the last two positions."""
 
     at: int | None = None
     home: Point = (0.0, 0.0, 0.0)

@@ -42,7 +42,7 @@ class _Switches:
 
 
 class FingerState(Struct):
-    """`direction`: the coil that was energised last."""
+    """The state of the valve in a snapshot. `direction`: the coil that was energised last."""
 
     direction: Direction = ""
 
@@ -113,7 +113,8 @@ class FingerValve:
 
 
 class VacuumState(Struct):
-    """`beyond`: the analog input was beyond the threshold when it was last read. Times in ns."""
+    """The state of the ejector and its sensors in a snapshot. `beyond`: the analog input was beyond
+    the threshold when it was last read. Times in ns."""
 
     beyond: bool = False
     blow_until: int | None = None

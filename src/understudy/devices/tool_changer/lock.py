@@ -34,9 +34,10 @@ ADVICE: Mapping[str, str] = {
 
 
 class State(Struct):
-    """`held`: the clamped tool, 0 if none. `open`: the lock is open. `moves_at`: when the lock gets
-    to the other end. `docked`: tools in their docks. `looks_at`: the next reading of the flange.
-    `confirmed`: the tool that M6 has mounted since the lock closed."""
+    """The state of a tool changer in a snapshot. `held`: the clamped tool, 0 if none. `open`: the
+    lock is open. `moves_at`: when the lock gets to the other end. `docked`: tools in their docks.
+    `looks_at`: the next reading of the flange. `confirmed`: the tool that M6 has mounted since the
+    lock closed."""
 
     held: int = 0
     open: bool = False
@@ -289,7 +290,7 @@ class ToolLock:
                 found.append(SceneBody(name, "cylinder", place, radius=0.02, height=length))
         return found
 
-    # ── part ──
+    # ── component ──
 
     def status(self, now: int) -> LockStatus:
         state, config = self.state, self._config

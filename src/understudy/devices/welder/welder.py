@@ -705,7 +705,7 @@ class Welder:
             total_weld_length_mm=self._seam.length(now) / MM,
         )
 
-    # ── part ──
+    # ── component ──
 
     def busy(self) -> bool:
         return self.state.phase not in ("Idle", "Weld", "Fault")

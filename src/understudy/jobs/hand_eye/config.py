@@ -18,14 +18,13 @@ PoseCount = Annotated[int, Meta(ge=ENOUGH_POSES, le=MOST_POSES)]
 
 
 class HandEyeConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """`target`: a board (charuco, chessboard) or a marker. `start_position`: of the tool, where the
-    camera sees the target; without it the job starts where the arm is. `poses`: for the
-    calibration; `check_poses`: more, that only check it. `distance_mm`: from the camera to the
-    target, 0: as the size of the target wants it. `tolerance_mm`: of the poses that check, of the
-    residuals, and of what a wrong size of the target would move the camera by. `robot_error_mm` and
-    `robot_error_deg`: standard deviations of the reported pose of the flange; without them the
-    pictures decide, with one of them the other is as usual.
-    """
+    """Section `hand_eye`. `target`: a board (charuco, chessboard) or a marker. `start_position`: of
+    the tool, where the camera sees the target; without it the job starts where the arm is. `poses`:
+    for the calibration; `check_poses`: more, that only check it. `distance_mm`: from the camera to
+    the target, 0: as the size of the target wants it. `tolerance_mm`: of the poses that check, of
+    the residuals, and of what a wrong size of the target would move the camera by. `robot_error_mm`
+    and `robot_error_deg`: standard deviations of the reported pose of the flange; without them the
+    pictures decide, with one of them the other is as usual."""
 
     target: CalibrationTarget = CalibrationTarget()
     start_position: Position | None = None

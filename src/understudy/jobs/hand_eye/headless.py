@@ -20,8 +20,9 @@ COMPUTED = ("DONE", "CHECK_FAILED")
 
 @dataclass(frozen=True)
 class Calibrated:
-    """`status`: of the job, as the operator's query gives it; `text`: the calibration file, empty
-    without a result; `pictures`: base64 of JPEG files, one for each pose."""
+    """The result of a headless run. `status`: of the job, as the operator's query gives it; `text`:
+    the calibration file, empty without a result; `pictures`: base64 of JPEG files, one for each
+    pose."""
 
     cell: str
     robot: str

@@ -78,8 +78,8 @@ class CalibrationVision(Component, Protocol):
 
 @dataclass(frozen=True)
 class Equipment:
-    """`arm`: its moves; `job_arm`: reach, contacts and joints. `tool`: its number, None: the
-    mounted one."""
+    """What a calibration works with. `arm`: its moves; `job_arm`: reach, contacts and joints.
+    `tool`: its number, None: the mounted one."""
 
     arm: ArmMotion
     job_arm: JobArm
@@ -99,7 +99,7 @@ AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
 
 
 class HandEyeJob:
-    """A `Part` of the cell: the calibration of the camera of one arm."""
+    """A component of the cell: the calibration of the camera of one arm."""
 
     def __init__(self, config: HandEyeConfig, equipment: Equipment) -> None:
         self.config = config
@@ -228,7 +228,7 @@ class HandEyeJob:
         """Why other commands may not move the arm now."""
         return IS_RUNNING if self.is_running() else None
 
-    # ── part ──
+    # ── component ──
 
     def next_wake(self) -> int | None:
         times = (self.state.due, self.state.settled_at)

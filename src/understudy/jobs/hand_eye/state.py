@@ -182,9 +182,9 @@ class Doubt(Struct, frozen=True):
 
 
 class Saved(Struct):
-    """`queue`: poses of the flange that are still to be visited. `asked`: the question that is out;
-    `starting`: it begins a session of the process. `asked_again`: the last one had no
-    answer. `computed`: the method of the result."""
+    """The state of a calibration in a snapshot. `queue`: poses of the flange that are still to be
+    visited. `asked`: the question that is out; `starting`: it begins a session of the process.
+    `asked_again`: the last one had no answer. `computed`: the method of the result."""
 
     state: State = "IDLE"
     purpose: Purpose = ""
@@ -244,7 +244,8 @@ class CoverageRow(Struct, frozen=True):
 
 
 class ResultRow(Struct, frozen=True):
-    """`matrix`: T_flange_camera (eye in hand) or T_base_camera, by rows, millimetres."""
+    """The camera that was found, as operators see it. `matrix`: T_flange_camera (eye in hand) or
+    T_base_camera, by rows, millimetres."""
 
     mount: str
     method: str
@@ -260,8 +261,9 @@ class ResultRow(Struct, frozen=True):
 
 
 class HandEyeStatus(Struct, frozen=True):
-    """`method`: of the next computation. `progress`: 0 to 1. `advice`: what to do next. `left_out`:
-    poses that could not be used. `doubts`: why the result must not be used."""
+    """The state of a calibration, as operators see it. `method`: of the next computation.
+    `progress`: 0 to 1. `advice`: what to do next. `left_out`: poses that could not be used.
+    `doubts`: why the result must not be used."""
 
     state: State
     running: bool

@@ -28,7 +28,7 @@ class TouchPlate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModesConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """`start`: the mode in which the cell starts.
+    """Section `modes`. `start`: the mode in which the cell starts.
 
     `tools`: the tool of a mode; without one the mode keeps the tool that is mounted. `change`: at
     the docks of a tool changer, or by hand with a confirmation. `park_positions`, or

@@ -268,7 +268,7 @@ class ModeManager:
             state.deadline = None
             self._fail(f"{state.step} took longer than {self._time_limit():g} s", now)
 
-    # ── part ──
+    # ── component ──
 
     def busy(self) -> bool:
         return self.state.due is not None or self.state.ticket != 0 or self.state.line

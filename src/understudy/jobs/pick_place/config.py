@@ -93,8 +93,8 @@ class Grasp(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HandshakeStep(Struct, frozen=True, forbid_unknown_fields=True):
-    """`set`: switches an output; `wait`: waits until an input has the value. With both, the output
-    is switched first."""
+    """A signal to or from a machine. `set`: switches an output; `wait`: waits until an input has
+    the value. With both, the output is switched first."""
 
     set: PinName | None = None
     wait: PinName | None = None

@@ -17,7 +17,8 @@ JOB = "pick_place"
 
 
 class Summary(Struct, frozen=True):
-    """`simulated_s`: length of the run. `ended`: why it ended. `error`: why it failed."""
+    """What a headless run has done. `simulated_s`: length of the run. `ended`: why it ended.
+    `error`: why it failed."""
 
     cell: str
     robot: str

@@ -64,7 +64,7 @@ URGENT: tuple[NoteKind, ...] = ("lost", "arm_fault")
 
 
 class PickPlaceManager:
-    """A `Part` of the cell: the pick & place job of one arm."""
+    """A component of the cell: the pick & place job of one arm."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class PickPlaceManager:
     def on_state(self, listener: StateListener) -> None:
         self._on_state.append(listener)
 
-    # ── part ──
+    # ── component ──
 
     def next_wake(self) -> int | None:
         state = self.state

@@ -98,9 +98,10 @@ def _groups(points: Array, gap: float) -> list[Array]:
 
 
 class ObstacleCheck:
-    """``known``: objects of the cell file; ``sizes``: of the parts by class, at a time;
-    ``margin``: metres by which a point may be beside what explains it, and by which unknown
-    objects are larger; ``filled``: places of parts that the job has put down."""
+    """Finds unknown objects in a picture, and moves that would touch them. ``known``: objects of
+    the cell file; ``sizes``: of the parts by class, at a time; ``margin``: metres by which a point
+    may be beside what explains it, and by which unknown objects are larger; ``filled``: places of
+    parts that the job has put down."""
 
     def __init__(
         self,

@@ -83,7 +83,8 @@ class JobWorkpiece(Struct, frozen=True):
 
 
 class JobProblem(Struct, frozen=True):
-    """`step`: number of the step, from 1. `slight`: a warning."""
+    """Something that the job did wrong, or could not do. `step`: number of the step, from 1.
+    `slight`: a warning."""
 
     step: int
     message: str
@@ -93,8 +94,9 @@ class JobProblem(Struct, frozen=True):
 
 
 class JobRecord(Struct, frozen=True):
-    """`stages`: what is around the arm, by the index of the steps. `tool`: the number of the tool.
-    `parts`: in the order of their numbers. `ended`: why the run has ended."""
+    """Everything that a job did in a run. `stages`: what is around the arm, by the index of the
+    steps. `tool`: the number of the tool. `parts`: in the order of their numbers. `ended`: why the
+    run has ended."""
 
     robot: str
     tool: int

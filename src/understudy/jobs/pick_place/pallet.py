@@ -303,7 +303,7 @@ class PalletStatus(Struct, frozen=True):
 
 
 class PalletPattern:
-    """A `Part` that acts only when it is called; poses are those of the tool in the cell.
+    """A component that acts only when it is called; poses are those of the tool in the cell.
 
     An index counts the cells in the order in which they are filled or, with `depalletise`, taken
     off.
@@ -385,7 +385,7 @@ class PalletPattern:
     def _no_cell(self, index: int, last: int) -> Refused:
         return Refused(f"there is no cell {index} on the pallet; allowed: 0…{last}")
 
-    # ── part ──
+    # ── component ──
 
     def scene_marks(self) -> dict[str, Any]:
         """The tool points of the places in their order, and half a place along columns and rows."""

@@ -126,9 +126,10 @@ class CycleTimes(Struct):
 
 
 class Saved(Struct):
-    """`before`: the state in which the cycle was paused, at `paused_at`. `left`: cycles that
-    follow. `holding`: the hand has a part. `monitor`: the next check of the force. `started`: of
-    the cycle. `due`: the next wake for notes. `work`: the steps of the present state."""
+    """The state of the job in a snapshot. `before`: the state in which the cycle was paused, at
+    `paused_at`. `left`: cycles that follow. `holding`: the hand has a part. `monitor`: the next
+    check of the force. `started`: of the cycle. `due`: the next wake for notes. `work`: the steps
+    of the present state."""
 
     state: State = "IDLE"
     before: State = "IDLE"

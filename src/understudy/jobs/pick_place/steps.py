@@ -64,12 +64,14 @@ class Open(Struct, frozen=True, tag=True):
 
 
 class SetOutput(Struct, frozen=True, tag=True):
+    """Switches an output."""
+
     pin: PinName
     value: bool
 
 
 class WaitInput(Struct, frozen=True, tag=True):
-    """`timeout`: ns."""
+    """Waits until an input has a value. `timeout`: ns."""
 
     pin: PinName
     value: bool
@@ -240,7 +242,8 @@ EMERGENCY_STOP = "emergency stop"
 
 
 class WorkState(Struct):
-    """`waits`: what the present step waits for; `deadline`: until when."""
+    """The steps under way, in a snapshot. `waits`: what the present step waits for; `deadline`:
+    until when."""
 
     steps: list[Step] = []
     step: int = 0

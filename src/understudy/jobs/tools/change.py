@@ -74,8 +74,9 @@ class ChangeController(Protocol):
 
 
 class ChangeStatus(Struct, frozen=True):
-    """`tool`: the active one; `target`: of the change under way, or of the last one that failed.
-    `progress`: 0 to 1. `error`: why it has failed."""
+    """The tool of a robot, and the change under way. `tool`: the active one; `target`: of the
+    change under way, or of the last one that failed. `progress`: 0 to 1. `error`: why it has
+    failed."""
 
     phase: Phase
     tool: int
@@ -316,7 +317,7 @@ class ToolChanger:
         if self.state.phase in WORKING:
             self._fail(refused, now)
 
-    # ── part ──
+    # ── component ──
 
     def busy(self) -> bool:
         return self.state.phase in WORKING

@@ -210,7 +210,7 @@ class ToolsStatus(Struct, frozen=True):
 
 
 class ToolManager:
-    """The tool table; a `Part` that acts only when it is called.
+    """The tool table; a component that acts only when it is called.
 
     ``table``, ``controller``: of an arm; without them the manager has a table of its own, and
     `set_active_tool` sets a number only.
@@ -363,7 +363,7 @@ class ToolManager:
         for pin, level in each.levels:
             yield f"M66 P{pin} L{3 if level else 4} Q{number_text(self._settings.timeout)}"
 
-    # ── part ──
+    # ── component ──
 
     def status(self, now: int) -> ToolsStatus:
         return ToolsStatus(self.get_active_tool(now), tuple(self.tools().values()))

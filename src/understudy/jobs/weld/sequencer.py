@@ -108,7 +108,7 @@ class State(Struct):
 
 
 class WeldingSequencer:
-    """A `Part` that welds one seam at a time and polls the controller."""
+    """A component that welds one seam at a time and polls the controller."""
 
     def __init__(self, controller: Controller, settings: WeldSettings = STEEL) -> None:
         self._controller = controller
@@ -154,7 +154,7 @@ class WeldingSequencer:
         else:
             self._fail("the seam was stopped before its end", now)
 
-    # ── part ──
+    # ── component ──
 
     def busy(self) -> bool:
         return self.state.phase in ("Starting", "Welding")

@@ -23,9 +23,10 @@ PartType = Literal["box", "cylinder"]
 
 
 class WorkpieceRules(Struct, frozen=True, forbid_unknown_fields=True):
-    """`margin_mm`: taken off every side of a part in collision checks, so that a part that rests on
-    a table or is touched by a gripper is no contact. `settle_mm`: a part that is released at most
-    this far above its support rests at once; from farther it falls."""
+    """Key `part_rules`: how parts rest and fall. `margin_mm`: taken off every side of a part in
+    collision checks, so that a part that rests on a table or is touched by a gripper is no contact.
+    `settle_mm`: a part that is released at most this far above its support rests at once; from
+    farther it falls."""
 
     margin_mm: Annotated[float, Meta(ge=0, le=50)] = 1.0
     settle_mm: Annotated[float, Meta(ge=0, le=100)] = 2.0

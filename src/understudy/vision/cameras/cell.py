@@ -29,7 +29,8 @@ def open_camera(address: str) -> CameraSource:
 
 
 class CellCamera:
-    """``address``: of the face `camera`; ``name``: of the robot that has the camera."""
+    """A client of the virtual camera of a cell. ``address``: of the face `camera`; ``name``: of the
+    robot that has the camera."""
 
     def __init__(self, address: str, name: str) -> None:
         self._requester = ZmqRequester(address)

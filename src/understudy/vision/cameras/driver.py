@@ -53,8 +53,8 @@ def open_camera(address: str) -> CameraSource:
 
 
 class OpenCvCamera:
-    """``name``: number of a device, or a film or stream; ``clock``: seconds, to see whether the
-    driver had to wait for a picture."""
+    """A camera or a film that OpenCV opens. ``name``: number of a device, or a film or stream;
+    ``clock``: seconds, to see whether the driver had to wait for a picture."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name

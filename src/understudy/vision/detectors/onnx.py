@@ -40,8 +40,8 @@ DEPTH_SHARE = 0.25
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """`layout`: of the output; `auto` takes it from its shape. `depth`: places come from the depth
-    image; else from `plane_z_mm`."""
+    """A network that finds objects. `layout`: of the output; `auto` takes it from its shape.
+    `depth`: places come from the depth image; else from `plane_z_mm`."""
 
     model: FileName
     classes: FileName | tuple[Name, ...]
@@ -54,7 +54,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Box(NamedTuple):
-    """`rectangle`: x, y, width and height in pixels of the picture."""
+    """A box that the network has found. `rectangle`: x, y, width and height in pixels of the
+    picture."""
 
     rectangle: Array
     score: float

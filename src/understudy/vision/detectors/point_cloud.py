@@ -68,7 +68,7 @@ AGREEING = 1.2
 
 
 class PartClass(Struct, frozen=True, forbid_unknown_fields=True):
-    """`size_mm`: of a box along x, y and z; of a cylinder diameter and height."""
+    """A class of parts. `size_mm`: of a box along x, y and z; of a cylinder diameter and height."""
 
     name: Name
     size_mm: tuple[Millimetres, ...]
@@ -79,8 +79,8 @@ class PartClass(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """`noise_mm`: standard deviation of the depth image. `upright`: the z axes of part and robot
-    are parallel; a part that lies otherwise is left out."""
+    """A detector of parts in the depth image. `noise_mm`: standard deviation of the depth image.
+    `upright`: the z axes of part and robot are parallel; a part that lies otherwise is left out."""
 
     classes: Annotated[tuple[PartClass, ...], Meta(min_length=1, max_length=32)]
     noise_mm: Annotated[float, Meta(ge=0, le=100)] = 0.0

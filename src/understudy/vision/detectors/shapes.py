@@ -95,8 +95,9 @@ SQUARE = 1.02
 
 
 class PartClass(Struct, frozen=True, forbid_unknown_fields=True):
-    """`size_mm`: of a box along x, y and z; of a cylinder diameter and height. `tolerance`: how far
-    a colour may be from `color`, as a share of the brightness (hex colours only)."""
+    """A class of parts. `size_mm`: of a box along x, y and z; of a cylinder diameter and height.
+    `tolerance`: how far a colour may be from `color`, as a share of the brightness (hex colours
+    only)."""
 
     name: Name
     color: HexColor | HsvRange
@@ -109,9 +110,9 @@ class PartClass(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """`plane_z_mm`: height of the surface on which the parts stand, in the frame of the base.
-    `size_tolerance_mm`: by which the sides of a part may differ from its class.
-    `min_confidence`: objects below it are not reported."""
+    """A detector of parts by colour and outline. `plane_z_mm`: height of the surface on which the
+    parts stand, in the frame of the base. `size_tolerance_mm`: by which the sides of a part may
+    differ from its class. `min_confidence`: objects below it are not reported."""
 
     classes: Annotated[tuple[PartClass, ...], Meta(min_length=1, max_length=64)]
     plane_z_mm: Annotated[float, Meta(ge=-100_000, le=100_000)] = 0.0

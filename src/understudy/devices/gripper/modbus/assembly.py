@@ -66,7 +66,8 @@ class Transfer(Struct):
 
 
 class CableState(Struct):
-    """`connection`: number of the one that exists. `cut_until`: end of a fault."""
+    """The state of the cable in a snapshot. `connection`: number of the one that exists.
+    `cut_until`: end of a fault."""
 
     connection: int | None = None
     transfers: Annotated[list[Transfer], Meta(max_length=100)] = []

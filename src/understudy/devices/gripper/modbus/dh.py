@@ -107,7 +107,8 @@ RANGES: Mapping[int, Sequence[int]] = {
 
 
 class State(Struct):
-    """`steps`: openings that the initialisation has still to go to."""
+    """The state of the virtual gripper in a snapshot. `steps`: openings that the initialisation has
+    still to go to."""
 
     mode: Mode = "off"
     force: Word = 100

@@ -102,7 +102,8 @@ READ = range(OFFSET, TIP_WIDTH + 1)
 
 
 class State(Struct):
-    """`offset`: of a fingertip, 0.1 mm. `depth_at_command`: m."""
+    """The state of the virtual gripper in a snapshot. `offset`: of a fingertip, 0.1 mm.
+    `depth_at_command`: m."""
 
     force: Word = 0
     width: Word = 0

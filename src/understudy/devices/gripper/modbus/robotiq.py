@@ -155,8 +155,9 @@ RELEASE_SPEED = 0
 
 
 class State(Struct):
-    """`command`: the three registers as they were written. `steps`: openings that the activation
-    has still to go to. `fault`: gFLT of a failed gripper."""
+    """The state of the virtual gripper in a snapshot. `command`: the three registers as they were
+    written. `steps`: openings that the activation has still to go to. `fault`: gFLT of a failed
+    gripper."""
 
     command: Annotated[list[Word], Meta(min_length=COUNT, max_length=COUNT)] = msgspec.field(
         default_factory=lambda: [0] * COUNT
