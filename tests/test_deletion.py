@@ -12,7 +12,7 @@ from tests import deletion
 from understudy import registry
 
 SMALL = "devices/tool_changer"
-ROOMS = ("robots/text_robot", "devices/welder", "robots/kuka")
+ROOMS = ("robots/text_robot", "robots/kuka", "gcode")
 """Rooms whose tests run in the copy: the first two that are there."""
 
 
