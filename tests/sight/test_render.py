@@ -1,5 +1,7 @@
 """Rendered pictures: corners lie where the lens projects them, near faces hide far ones."""
 
+from collections.abc import Iterable, Sequence
+
 import cv2
 import numpy as np
 import pytest
@@ -7,11 +9,21 @@ from tests.sight.plain_render import plain_render
 
 from understudy.sight import rasters
 from understudy.sight import render as render_module
-from understudy.sight.faces import Face, box_faces, cylinder_faces, marker_face, mesh_faces, plain
+from understudy.sight.faces import Color, Face, box_faces, cylinder_faces, marker_face, plain
 from understudy.sight.lens import Lens
 from understudy.sight.render import Light, lens_rays, render
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, matrix, translation
+
+
+def mesh_faces(vertices: Array, triangles: Iterable[Sequence[int]], color: Color) -> list[Face]:
+    """The triangles of a mesh, whose corners are counter-clockwise seen from outside."""
+    body = plain(color)
+    return [
+        Face(vertices[a], vertices[b] - vertices[a], vertices[c] - vertices[a], body, triangle=True)
+        for a, b, c in triangles
+    ]
+
 
 LENS = Lens(320, 240, 300.0, 302.0, 160.5, 119.0, (-0.12, 0.08, 0.001, -0.0005, 0.0))
 EVEN = Light(ambient=1.0)

@@ -1,5 +1,6 @@
 """Example arms of other kinds: URDF texts generated from the positions of the axes."""
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -9,6 +10,14 @@ from numpy.typing import ArrayLike
 from understudy.space.kinematics.chain import Chain, chain
 from understudy.space.model.urdf import read
 from understudy.space.transform import Array, inverse, pose, rotation, rotation_about
+
+
+def manipulability(chain: Chain, q: ArrayLike, tool: Array | None = None) -> float:
+    """Yoshikawa's measure √det(J·Jᵀ): 0 in a singular pose; cubic metres for six axes."""
+    J = chain.jacobian(q, tool)
+    gram = J @ J.T if chain.dof >= 6 else J.T @ J
+    return math.sqrt(max(float(np.linalg.det(gram)), 0.0))
+
 
 Axis = tuple[ArrayLike, ArrayLike]
 """A point and a direction."""

@@ -6,7 +6,7 @@ plain face has one cell.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -113,15 +113,6 @@ def cylinder_faces(
             cap = Face(0.5 * z * up, start, end, body, triangle=True)
             faces.append(facing(cap, (0.0, 0.0, z)))
     return faces
-
-
-def mesh_faces(vertices: Array, triangles: Iterable[Sequence[int]], color: Color) -> list[Face]:
-    """The triangles of a mesh, whose corners are counter-clockwise seen from outside."""
-    body = plain(color)
-    return [
-        Face(vertices[a], vertices[b] - vertices[a], vertices[c] - vertices[a], body, triangle=True)
-        for a, b, c in triangles
-    ]
 
 
 # ── many faces as arrays, and the faces of the shapes of a cell ───────────────────────────────────

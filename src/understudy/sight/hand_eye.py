@@ -6,7 +6,6 @@ Y = T_base_target. Eye to hand: the target is on the flange; with A⁻¹ in plac
 equation gives X = T_base_camera and Y = T_flange_target.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,10 +37,6 @@ class Views:
 
     def __len__(self) -> int:
         return len(self.flange)
-
-    def subset(self, rows: Sequence[int]) -> "Views":
-        chosen = list(rows)
-        return Views(self.flange[chosen], self.target[chosen], self.mount)
 
 
 def degenerate(views: Views) -> Refused | None:

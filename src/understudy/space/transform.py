@@ -121,18 +121,6 @@ def quaternion(rotation: Array) -> Array:
     return q if q[0] >= 0 else -q
 
 
-def from_quaternion(q: Array) -> Array:
-    """Rotation matrix of a quaternion; its length may be anything but zero."""
-    w, x, y, z = q / np.linalg.norm(q)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-
-
 def axis_angle(rotation: Array) -> tuple[Array, float]:
     """Unit axis and angle in 0…π; the axis is z if the angle is zero."""
     q = quaternion(rotation)

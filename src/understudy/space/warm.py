@@ -12,7 +12,6 @@ from understudy.space.kinematics.chain import Chain
 from understudy.space.kinematics.closed_form import closed_form
 from understudy.space.kinematics.follow import follow
 from understudy.space.kinematics.ik import refined, solve, solve_all
-from understudy.space.kinematics.singular import manipulability
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Hull, Shape, TriangleMesh, as_object
 from understudy.space.reach.reach_map import ReachabilityAnalyzer
@@ -24,7 +23,7 @@ def warm_kinematics(chain: Chain) -> None:
     q = np.clip(np.full(chain.dof, 0.1), chain.lower, chain.upper)
     target = chain.flange(q)
     chain.links(q)
-    manipulability(chain, q)
+    chain.jacobian(q)
     refined(chain, target[None], q[None])
     if closed_form(chain) is not None:
         solve(chain, target)

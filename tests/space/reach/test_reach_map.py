@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.space.arm_models import seven_axes
+from tests.space.arm_models import manipulability, seven_axes
 
 from understudy.errors import Refused
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.kinematics.ik import solve
-from understudy.space.kinematics.singular import manipulability
 from understudy.space.model.robot import Box
 from understudy.space.model.shapes import as_object
 from understudy.space.pose import Pose

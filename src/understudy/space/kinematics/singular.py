@@ -1,20 +1,11 @@
 """Distances of an arm from its singular poses, in which it cannot move in some direction."""
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.space.kinematics.chain import Chain
 from understudy.space.kinematics.closed_form import closed_form
 from understudy.space.transform import Array
-
-
-def manipulability(chain: Chain, q: ArrayLike, tool: Array | None = None) -> float:
-    """Yoshikawa's measure √det(J·Jᵀ): 0 in a singular pose; cubic metres for six axes."""
-    J = chain.jacobian(q, tool)
-    gram = J @ J.T if chain.dof >= 6 else J.T @ J
-    return math.sqrt(max(float(np.linalg.det(gram)), 0.0))
 
 
 def kinds(chain: Chain) -> tuple[str, ...]:
