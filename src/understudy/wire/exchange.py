@@ -134,14 +134,9 @@ class Exchange:
         """Connections with bytes, or an end of them, that wait for their turn."""
         self._resuming: dict[Connection, None] = {}
         """Connections with `resumes_at`: time passes after a query."""
-        self._answer_faults = {
-            endpoint: MessageFaults(fault_source, endpoint, "message")
-            for endpoint, fault_source in timed_cell.disturbed.items()
-        }
-        self._request_faults = {
-            endpoint: MessageFaults(fault_source, endpoint, "request")
-            for endpoint, fault_source in timed_cell.disturbed.items()
-        }
+        disturbed = timed_cell.disturbed.items()
+        self._answer_faults = {e: MessageFaults(source, e, "message") for e, source in disturbed}
+        self._request_faults = {e: MessageFaults(source, e, "request") for e, source in disturbed}
         self._closed: dict[str, str] = {}
 
     # ── what brokers and buses ask about a message face ──

@@ -88,7 +88,9 @@ class MqttEndpoint:
         if find_spec("aiomqtt") is None:
             raise NotInstalledError(f"needs the package aiomqtt: {install_command('aiomqtt')}")
         self._tls()
-        self._connection = BrokerConnection(self.endpoint, self._serve, self._pause)
+        self._connection = BrokerConnection(
+            self.endpoint, self._serve, lambda: asyncio.sleep(self._config.reconnect_wait_s)
+        )
         await self._connection.start()
         return self._address()
 
@@ -102,30 +104,24 @@ class MqttEndpoint:
     def _address(self) -> str:
         return f"mqtt://{self._config.host}:{self._config.port}"
 
-    async def _pause(self) -> None:
-        await asyncio.sleep(self._config.reconnect_wait_s)
-
     async def _serve(self) -> None:
         """One connection from its begin to its end."""
         from aiomqtt import MqttError
 
+        connection = self._connection
+        assert connection is not None
         try:
-            await self._use()
+            async with self._client() as client:
+                connection.link = link = MqttLink(self.endpoint, client, self._events)
+                try:
+                    await link.open()
+                    connection.connected()
+                    await link.run()
+                finally:
+                    connection.link = None
+                    link.closed()
         except (MqttError, OSError) as problem:
             raise ConnectionError(f"no connection to {self._address()}: {problem}") from None
-
-    async def _use(self) -> None:
-        assert self._connection is not None
-        async with self._client() as client:
-            link = MqttLink(self.endpoint, client, self._events)
-            self._connection.link = link
-            try:
-                await link.open()
-                self._connection.connected()
-                await link.run()
-            finally:
-                self._connection.link = None
-                link.closed()
 
     def _client(self) -> "Client":
         from aiomqtt import Client, Will
