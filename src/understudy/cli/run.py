@@ -24,8 +24,8 @@ from understudy.app.build import with_options
 from understudy.app.live import Live, Options, files_folder, run_of
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
+from understudy.cli.end_signals import EndOnSignals
 from understudy.cli.job_options import job_options, takes_job_options
-from understudy.cli.leaving import EndOnSignals
 from understudy.cli.terminals import Terminals, terminals
 from understudy.cli.transcript import Transcript
 from understudy.cli.warm import announce

@@ -15,8 +15,8 @@ from rich.table import Table
 
 from understudy.app.control_client import request
 from understudy.app.ready_file import Ready, printable
+from understudy.cli.end_signals import signals_as_ctrl_c
 from understudy.cli.job_client import ask_job, fail, warn_if_time_stands
-from understudy.cli.leaving import signals_as_ctrl_c
 from understudy.cli.status import OneReadyOption, one_cell
 from understudy.cli.warm import announce
 from understudy.errors import ConfigError, Refused

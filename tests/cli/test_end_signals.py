@@ -49,7 +49,7 @@ def test_a_signal_during_the_start_ends_the_command_silently(
 
 COMPILING = """
 import os, signal, sys
-from understudy.cli import leaving, main
+from understudy.cli import end_signals, main
 from understudy.app.live import Live
 
 def go(self):
@@ -58,7 +58,7 @@ def go(self):
         pass
 
 Live.go = go
-leaving.SIGNAL_GRACE_S = 0.05
+end_signals.SIGNAL_GRACE_S = 0.05
 sys.argv = ["understudy", "run", "text_robot", "--ephemeral", "--no-hmi"]
 main()
 """
