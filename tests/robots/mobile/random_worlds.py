@@ -21,8 +21,11 @@ Moves = list[tuple[str, dict[str, Any]]]
 """Commands or messages."""
 ROOM = 10.0, 8.0
 DRIVES: tuple[tuple[DriveModel, bool], ...] = (
-    ("differential", True), ("differential", False), ("mecanum", True), ("ackermann", True),
-)  # fmt: skip
+    ("differential", True),
+    ("differential", False),
+    ("mecanum", True),
+    ("ackermann", True),
+)
 """Drive model, and whether the track is known."""
 SHAPES = ("circle", "post", "box", "segment", "post", "segment")
 SILENT: dict[str, Any] = {
@@ -49,8 +52,10 @@ def obstacle(number: int, draw: np.random.Generator) -> dict[str, Any]:
 
 def world(draw: np.random.Generator) -> dict[str, Any]:
     walls = [[0, 0], [ROOM[0], 0], list(ROOM), [0, ROOM[1]]]
-    return {"obstacles": [obstacle(n, draw) for n in range(draw.integers(4, 12))],
-            "boundaries": [walls]}  # fmt: skip
+    return {
+        "obstacles": [obstacle(n, draw) for n in range(draw.integers(4, 12))],
+        "boundaries": [walls],
+    }
 
 
 def motors(model: DriveModel, draw: np.random.Generator) -> list[dict[str, Any]]:
@@ -66,10 +71,15 @@ def motors(model: DriveModel, draw: np.random.Generator) -> list[dict[str, Any]]
         "maxDeceleration": {"unit": "m/s2", "value": slower},
     }
     return [
-        {"motorId": name.lower(), "role": "DRIVE", "functionKey": name, "limits": limits,
-         "driver": {"type": "MOCK"}}
+        {
+            "motorId": name.lower(),
+            "role": "DRIVE",
+            "functionKey": name,
+            "limits": limits,
+            "driver": {"type": "MOCK"},
+        }
         for name in names
-    ]  # fmt: skip
+    ]
 
 
 def robot(number: int, rate: int, draw: np.random.Generator, **changes: Any) -> RobotFile:
@@ -103,11 +113,14 @@ def robots(count: int, seed: int, rate: int) -> list[RobotFile]:
             stop = float(draw.choice([0.0, 0.05, 0.2, 0.6]))
             files.append(
                 robot(
-                    len(files), rate, draw, profile={"world": around},
+                    len(files),
+                    rate,
+                    draw,
+                    profile={"world": around},
                     safety__obstacleStopDistanceMeters=stop,
                     safety__obstacleWarnDistanceMeters=stop + float(draw.choice([0.0, 0.8])),
                 )
-            )  # fmt: skip
+            )
     return files
 
 
@@ -123,9 +136,14 @@ def free_poses(layout: Layout, draw: np.random.Generator) -> list[Surroundings]:
         tried = draw.uniform((0, 0, -math.pi), (*ROOM, math.pi), (count, 3))
         poses[left] = tried[left]
         outline_clearances(
-            poses, outlines, worlds.circles, worlds.circle_spans, worlds.lines, worlds.line_spans,
+            poses,
+            outlines,
+            worlds.circles,
+            worlds.circle_spans,
+            worlds.lines,
+            worlds.line_spans,
             found,
-        )  # fmt: skip
+        )
         left = left & (found < least)
     return [Surroundings(pose=(float(x), float(y), float(yaw))) for x, y, yaw in poses]
 
@@ -254,6 +272,14 @@ class Watched(DrivenFleet):
     def _free_way(self, row: int, pose: np.ndarray, speeds: np.ndarray) -> float:
         worlds, outlines = self.hardware._worlds, self.hardware.sensors.outlines
         return free_way(
-            pose, outlines[row], speeds, 10.0, 0.0, 0.0, worlds.circles, worlds.circle_spans[row],
-            worlds.lines, worlds.line_spans[row],
-        )  # fmt: skip
+            pose,
+            outlines[row],
+            speeds,
+            10.0,
+            0.0,
+            0.0,
+            worlds.circles,
+            worlds.circle_spans[row],
+            worlds.lines,
+            worlds.line_spans[row],
+        )

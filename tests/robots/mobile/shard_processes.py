@@ -29,9 +29,17 @@ class Shards:
         ready = self._folder / f"{shard.replace('/', '_')}.json"
         ready.unlink(missing_ok=True)
         words = [
-            "run", str(self._folder / "cell.yaml"), "--robots", str(NUMBER), "--shard", shard,
-            "--port", "control=0", "--ready-file", str(ready),
-        ]  # fmt: skip
+            "run",
+            str(self._folder / "cell.yaml"),
+            "--robots",
+            str(NUMBER),
+            "--shard",
+            shard,
+            "--port",
+            "control=0",
+            "--ready-file",
+            str(ready),
+        ]
         with open(self._folder / "log", "ab") as log:
             self._processes[shard] = subprocess.Popen(
                 [sys.executable, "-m", "understudy", *words], stdout=log, stderr=log

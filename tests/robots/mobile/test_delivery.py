@@ -72,16 +72,22 @@ async def commands(count: int, kills: int, cell: str) -> None:
                 found = await stored(client, "robot.*.command.ack")
                 acks = [json.loads(each.data) for each in found]
             await until(lambda: fleet.status(0).waiting == 0)
-            everything = [each for kind in ("command.ack", "events")
-                          for each in await stored(client, f"robot.*.{kind}")]  # fmt: skip
+            everything = [
+                each
+                for kind in ("command.ack", "events")
+                for each in await stored(client, f"robot.*.{kind}")
+            ]
             ids = Counter(each.headers["Nats-Msg-Id"] for each in everything)
             assert max(ids.values()) == 1
             assert len(ids) >= 6 * count, "three acknowledgements and three events of each command"
             assert fleet.status(0).given_up == 0
             assert own.restarts == kills
             for message in sent:
-                mine = [a["payload"]["status"] for a in acks
-                        if a["correlationId"] == message["messageId"]]  # fmt: skip
+                mine = [
+                    a["payload"]["status"]
+                    for a in acks
+                    if a["correlationId"] == message["messageId"]
+                ]
                 assert mine == ["ACKED", "RUNNING", "DONE"], message
     finally:
         await live.stop()

@@ -38,12 +38,16 @@ NOISY = {
     "profileName": "noisy",
     "faultInjection": {
         "rules": [
-            {"trigger": "ON_COMMAND", "value": "MOVE_TO_POSE", "target": "motor:lift",
-             "probability": 0.3},
+            {
+                "trigger": "ON_COMMAND",
+                "value": "MOVE_TO_POSE",
+                "target": "motor:lift",
+                "probability": 0.3,
+            },
         ]
     },
     "ioOverrides": {"limitSensorNoise": {"enabled": True, "probability": 0.02}},
-}  # fmt: skip
+}
 
 
 def script(seconds: int) -> Iterator[tuple[int, str, str, dict[str, Any]]]:

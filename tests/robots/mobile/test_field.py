@@ -23,9 +23,11 @@ def tables(
     circles: list[Circle], lines: list[Line]
 ) -> tuple[field.Floats, Spans, field.Floats, Spans]:
     return (
-        np.array(circles, dtype=float).reshape(-1, 3), np.array([[0, len(circles)]]),
-        np.array(lines, dtype=float).reshape(-1, 4), np.array([[0, len(lines)]]),
-    )  # fmt: skip
+        np.array(circles, dtype=float).reshape(-1, 3),
+        np.array([[0, len(circles)]]),
+        np.array(lines, dtype=float).reshape(-1, 4),
+        np.array([[0, len(lines)]]),
+    )
 
 
 def free(
@@ -40,9 +42,17 @@ def free(
 ) -> float:
     round_ones, round_span, straight, straight_span = tables(circles or [], lines or [])
     return field.free_way(
-        np.array(pose, dtype=float), np.array(outline), np.array(speeds, dtype=float), 10.0,
-        margin, widening, round_ones, round_span[0], straight, straight_span[0],
-    )  # fmt: skip
+        np.array(pose, dtype=float),
+        np.array(outline),
+        np.array(speeds, dtype=float),
+        10.0,
+        margin,
+        widening,
+        round_ones,
+        round_span[0],
+        straight,
+        straight_span[0],
+    )
 
 
 def clearance(
@@ -228,9 +238,17 @@ def test_the_obstacles_near_a_robot_give_the_same_as_all_of_them(count: int) -> 
             pose, outline, speeds, longest, round_ones, span, straight, span, spot, near
         )
         assert found == field.free_way(
-            pose, outline, speeds, longest, field.MARGIN, field.WIDENING, round_ones, span,
-            straight, span,
-        )  # fmt: skip
+            pose,
+            outline,
+            speeds,
+            longest,
+            field.MARGIN,
+            field.WIDENING,
+            round_ones,
+            span,
+            straight,
+            span,
+        )
         met += found < FREE
         pose[:] = moved_on_arc(*pose.tolist(), *(0.3 * draw.uniform(-1, 1, 3)).tolist())
         if step % 400 == 399:

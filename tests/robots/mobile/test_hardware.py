@@ -384,15 +384,23 @@ def drive_busily(made: Rig, row: int, seconds: float) -> bytes:
                 made.hardware.motors.reset(int(motor), made.now)
         made.run(0.02)
         readings = made.hardware.motors.read(motors)
-        scans = [(s.code, s.marker, s.seen) for s in made.hardware.sensors.take_scans()
-                 if s.row == 2 * row + 1]  # fmt: skip
+        scans = [
+            (s.code, s.marker, s.seen)
+            for s in made.hardware.sensors.take_scans()
+            if s.row == 2 * row + 1
+        ]
         inputs = made.hardware.io.read_inputs(np.arange(3 * row, 3 * row + 3))
-        found.append([
-            made.hardware.pose(row), *(column.tolist() for column in readings), inputs.tolist(),
-            *(column.tolist() for column in made.hardware.sensors.read_lidars(lidars)), scans,
-            made.hardware.read_robots(np.array([row])).battery_percent.tolist(),
-            made.hardware.sensors.ranges(int(lidars[0])).tolist(),
-        ])  # fmt: skip
+        found.append(
+            [
+                made.hardware.pose(row),
+                *(column.tolist() for column in readings),
+                inputs.tolist(),
+                *(column.tolist() for column in made.hardware.sensors.read_lidars(lidars)),
+                scans,
+                made.hardware.read_robots(np.array([row])).battery_percent.tolist(),
+                made.hardware.sensors.ranges(int(lidars[0])).tolist(),
+            ]
+        )
     return repr(found).encode()
 
 

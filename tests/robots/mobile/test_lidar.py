@@ -22,10 +22,15 @@ def distances(
 ) -> list[float]:
     found = np.zeros((1, len(angles)))
     scan(
-        np.array([eye]), np.array(angles), longest,
-        np.array(circles, dtype=float).reshape(-1, 3), np.array([[0, len(circles)]]),
-        np.array(lines, dtype=float).reshape(-1, 4), np.array([[0, len(lines)]]), found,
-    )  # fmt: skip
+        np.array([eye]),
+        np.array(angles),
+        longest,
+        np.array(circles, dtype=float).reshape(-1, 3),
+        np.array([[0, len(circles)]]),
+        np.array(lines, dtype=float).reshape(-1, 4),
+        np.array([[0, len(lines)]]),
+        found,
+    )
     return [float(value) for value in found[0]]
 
 

@@ -219,9 +219,10 @@ def test_a_marker_is_read_once_each_time_the_robot_comes_there() -> None:
 
 def test_the_range_counts_from_the_mount_of_the_scanner() -> None:
     changes = {
-        MARKERS: [{"code": "A", "x": 0.3, "y": 0.4}], SCANNER: {"rangeMeters": 0.1},
+        MARKERS: [{"code": "A", "x": 0.3, "y": 0.4}],
+        SCANNER: {"rangeMeters": 0.1},
         "io.devices.1.mount": {"xMm": 300, "yMm": 400},
-    }  # fmt: skip
+    }
     assert [scan.code for scan in scans(rig(changes).run(0.02))] == ["A"]
     assert scans(rig(changes, pose=(0.0, 0.0, 1.0)).run(0.02)) == []
 

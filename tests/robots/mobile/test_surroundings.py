@@ -88,8 +88,20 @@ def test_a_leaning_box_is_met_as_far_as_it_reaches_into_the_robots_height() -> N
 
 def test_each_piece_of_a_mesh_has_its_own_outline() -> None:
     cube = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)
-    sides = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1),
-             (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)]  # fmt: skip
+    sides = [
+        (0, 1, 3),
+        (0, 3, 2),
+        (4, 6, 7),
+        (4, 7, 5),
+        (0, 4, 5),
+        (0, 5, 1),
+        (2, 3, 7),
+        (2, 7, 6),
+        (0, 2, 6),
+        (0, 6, 4),
+        (1, 5, 7),
+        (1, 7, 3),
+    ]
     both = np.concatenate([cube, cube + np.array((5.0, 0.0, 0.0))])
     indices = [*sides, *[(a + 8, b + 8, c + 8) for a, b, c in sides]]
     mesh = CollisionObject(type=ObjectType.MESH, name="two", vertices=both, indices=indices)

@@ -12,8 +12,15 @@ from understudy.robots.mobile.world import Circle, Places, Polygon, Worlds
 from understudy.units import NS_PER_SECOND
 
 POST = {"id": "post", "shape": "circle", "x": 5.0, "y": 0.0, "radiusMeters": 0.3}
-BOX = {"id": "box", "shape": "box", "x": 1.0, "y": 2.0, "lengthMeters": 2.0, "widthMeters": 1.0,
-       "yaw": math.pi / 2}  # fmt: skip
+BOX = {
+    "id": "box",
+    "shape": "box",
+    "x": 1.0,
+    "y": 2.0,
+    "lengthMeters": 2.0,
+    "widthMeters": 1.0,
+    "yaw": math.pi / 2,
+}
 RAIL = {"id": "rail", "shape": "segment", "x": 0.0, "y": 1.0, "x2": 3.0, "y2": 1.0}
 
 

@@ -39,9 +39,12 @@ def step_axes(
                 state[row, SPEED] = 0.0
                 continue
             fastest = fastest_within(
-                abs(away), math.copysign(speed, speed * away),
-                limits[row, MAX_DECELERATION], limits[row, MAX_SPEED], seconds,
-            )  # fmt: skip
+                abs(away),
+                math.copysign(speed, speed * away),
+                limits[row, MAX_DECELERATION],
+                limits[row, MAX_SPEED],
+                seconds,
+            )
             wanted = math.copysign(fastest, away)
         change = wanted - speed
         slower = speed * change < 0.0

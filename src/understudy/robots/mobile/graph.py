@@ -215,8 +215,9 @@ class DriverGraph:
 
     def next_change(self) -> int | None:
         """`Rests`: a REAL robot may change at any time."""
-        times = [part.next_change() if isinstance(part, Rests) else 0
-                 for part in self._parts.drivers]  # fmt: skip
+        times = [
+            part.next_change() if isinstance(part, Rests) else 0 for part in self._parts.drivers
+        ]
         return min((time for time in times if time is not None), default=None)
 
     def save(self) -> State:

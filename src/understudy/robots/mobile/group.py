@@ -131,10 +131,13 @@ class FleetMap:
         return {
             name: RobotView((), (x, y, 0.0, 0.0, 0.0, yaw), STATUSES[status], moves)
             for name, (x, y, yaw), status, moves in zip(
-                self._layout.robot_rows, poses.tolist(), statuses.tolist(), moving.tolist(),
+                self._layout.robot_rows,
+                poses.tolist(),
+                statuses.tolist(),
+                moving.tolist(),
                 strict=True,
             )
-        }  # fmt: skip
+        }
 
     def details(self, robot: str, now: int) -> FleetRobot:
         row = self._layout.robot_rows[robot]
@@ -227,9 +230,8 @@ def build(robots: Mapping[str, Config], sections: Mapping[str, Any], deps: Deps)
     graph = build_driver_graph(layout, [Surroundings(seed=seed) for seed in seeds], deps.log)
     planner = _planner(keys, layout, graph, deps)
     fleet = Fleet(
-        layout, graph, run_id=run.id, epoch=run.epoch_ns, seeds=seeds, planner=planner,
-        log=deps.log,
-    )  # fmt: skip
+        layout, graph, run_id=run.id, epoch=run.epoch_ns, seeds=seeds, planner=planner, log=deps.log
+    )
     face = FleetFace(fleet, fleet.subjects())
     estops = _estops(layout)
     parts = {

@@ -290,9 +290,11 @@ class MockHardware:
         left = self._battery(np.arange(len(self._charge)))
         empty = self._now + np.ceil(left[left > 0.0] / PERCENT_PER_SECOND * NS_PER_SECOND)
         found = min(
-            self._scenario.next_entry(), self.io.next_change(self._now),
-            self.sensors.next_change(self._now), int(empty.min(initial=LATEST)),
-        )  # fmt: skip
+            self._scenario.next_entry(),
+            self.io.next_change(self._now),
+            self.sensors.next_change(self._now),
+            int(empty.min(initial=LATEST)),
+        )
         return None if found >= LATEST else found
 
     # ── what tests and operators do ──
@@ -355,9 +357,13 @@ class MockHardware:
         one, found, worlds = slice(robot, robot + 1), np.empty(1), self._worlds
         outline_clearances(
             np.ascontiguousarray(self.motors.body[one, : drive.FORWARD]),
-            self.sensors.outlines[one], worlds.circles, worlds.circle_spans[one], worlds.lines,
-            worlds.line_spans[one], found,
-        )  # fmt: skip
+            self.sensors.outlines[one],
+            worlds.circles,
+            worlds.circle_spans[one],
+            worlds.lines,
+            worlds.line_spans[one],
+            found,
+        )
         return float(found[0])
 
     def obstacles(self, robot: int) -> Obstacles:
@@ -371,9 +377,14 @@ class MockHardware:
 
     def save(self) -> State:
         return Saved(
-            self._now, self.motors.save(), self.io.save(), self.sensors.save(),
-            self._scenario.save(), self._charge.tolist(), self._worlds.save(),
-        )  # fmt: skip
+            self._now,
+            self.motors.save(),
+            self.io.save(),
+            self.sensors.save(),
+            self._scenario.save(),
+            self._charge.tolist(),
+            self._worlds.save(),
+        )
 
     def load(self, state: State) -> None:
         saved = msgspec.convert(state, Saved, from_attributes=True)

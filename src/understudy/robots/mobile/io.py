@@ -167,10 +167,13 @@ class MockIo:
 
     def _saved(self) -> dict[str, NDArray[np.bool_] | NDArray[np.int64]]:
         return {
-            "values": self._values, "connected": self._connected, "outputs": self._outputs,
-            "outputs_connected": self._outputs_connected, "slots": self._slots,
+            "values": self._values,
+            "connected": self._connected,
+            "outputs": self._outputs,
+            "outputs_connected": self._outputs_connected,
+            "slots": self._slots,
             "draws": self._draws,
-        }  # fmt: skip
+        }
 
 
 def _rows(chosen: Iterable[bool]) -> Rows:

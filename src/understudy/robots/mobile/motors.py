@@ -150,22 +150,39 @@ class MockMotors:
         running = (self.powered & self.connected)[self.robot] & ~self._faulty
         before = self.body[:, drive.FORWARD : drive.TURNING + 1].copy()
         command_bodies(
-            rows, self._wheels, self._wheel_motors, self._speed, running, self._wheel_speeds,
+            rows,
+            self._wheels,
+            self._wheel_motors,
+            self._speed,
+            running,
+            self._wheel_speeds,
             self.command,
-        )  # fmt: skip
+        )
         drive.step_drives(
             rows, self._model, self._figures, self.command, self.body, self._wheel_speeds, duration
         )
         at_once = self._direct & self.command.any(axis=1)
         before[at_once, 2] = self.body[at_once, drive.TURNING]
         roll_wheels(
-            rows, self._wheels, self._wheel_motors, before, self.body, self._wheel_speeds,
-            self._scales, self.state, duration,
-        )  # fmt: skip
+            rows,
+            self._wheels,
+            self._wheel_motors,
+            before,
+            self.body,
+            self._wheel_speeds,
+            self._scales,
+            self.state,
+            duration,
+        )
         axes.step_axes(
-            axis_rows, self.limits, self._target, self._tolerance, self._moving & running,
-            self.state, duration,
-        )  # fmt: skip
+            axis_rows,
+            self.limits,
+            self._target,
+            self._tolerance,
+            self._moving & running,
+            self.state,
+            duration,
+        )
 
     # ── snapshot ──
 
@@ -182,10 +199,16 @@ class MockMotors:
 
     def _saved(self) -> dict[str, NDArray[np.float64] | NDArray[np.bool_]]:
         return {
-            "speed": self._speed, "target": self._target, "tolerance": self._tolerance,
-            "moving": self._moving, "limits": self.limits[:, : axes.LOWEST], "state": self.state,
-            "body": self.body, "wheel_speeds": self._wheel_speeds, "command": self.command,
-        }  # fmt: skip
+            "speed": self._speed,
+            "target": self._target,
+            "tolerance": self._tolerance,
+            "moving": self._moving,
+            "limits": self.limits[:, : axes.LOWEST],
+            "state": self.state,
+            "body": self.body,
+            "wheel_speeds": self._wheel_speeds,
+            "command": self.command,
+        }
 
     def _limit_bodies(self, robots: Sequence[int] | range) -> None:
         """A body is limited by the weakest of the wheels that roll."""
@@ -201,12 +224,14 @@ def _limits(layout: Layout) -> Floats:
     limits = [row.motor.limits.si for row in layout.motors]
     rows = [
         (
-            each.max_speed, each.max_acceleration, each.max_deceleration,
+            each.max_speed,
+            each.max_acceleration,
+            each.max_deceleration,
             -math.inf if each.lowest is None else each.lowest,
             math.inf if each.highest is None else each.highest,
         )
         for each in limits
-    ]  # fmt: skip
+    ]
     return np.array(rows, dtype=np.float64).reshape(-1, 5)
 
 

@@ -63,10 +63,14 @@ def scan(
                 nearest = min(
                     nearest,
                     to_line(
-                        lines[n, 0] - x, lines[n, 1] - y, lines[n, 2] - x, lines[n, 3] - y,
-                        along, across,
+                        lines[n, 0] - x,
+                        lines[n, 1] - y,
+                        lines[n, 2] - x,
+                        lines[n, 3] - y,
+                        along,
+                        across,
                     ),
-                )  # fmt: skip
+                )
             distances[row, ray] = nearest
 
 
@@ -256,10 +260,15 @@ class MockSensors:
         found: Floats = np.zeros((1, config.rays))
         worlds = self._worlds
         scan(
-            self._eyes(np.array([row])), ray_angles(config), config.max_range_meters,
-            worlds.circles, worlds.circle_spans[robot], worlds.lines, worlds.line_spans[robot],
+            self._eyes(np.array([row])),
+            ray_angles(config),
+            config.max_range_meters,
+            worlds.circles,
+            worlds.circle_spans[robot],
+            worlds.lines,
+            worlds.line_spans[robot],
             found,
-        )  # fmt: skip
+        )
         found[found >= config.max_range_meters] = np.inf
         return found.ravel()
 
@@ -317,9 +326,15 @@ class MockSensors:
         robots, worlds = self._robot[due], self._worlds
         eyes, found = self._eyes(due), np.empty(due.size)
         look(
-            eyes, self._views[due], self._longest[due], worlds.circles,
-            worlds.circle_spans[robots], worlds.lines, worlds.line_spans[robots], found,
-        )  # fmt: skip
+            eyes,
+            self._views[due],
+            self._longest[due],
+            worlds.circles,
+            worlds.circle_spans[robots],
+            worlds.lines,
+            worlds.line_spans[robots],
+            found,
+        )
         self._nearest[due] = np.where(np.isfinite(found), found, NOTHING)
         self._scan_poses[due] = self._body[robots, : drive.FORWARD]
         self._is_fresh[due] = True
@@ -335,10 +350,21 @@ class MockSensors:
         """Only where the robot has moved, or shall go elsewhere, or the world has changed."""
         worlds = self._worlds
         watch_ahead(
-            rows, self._robot, self._body, self.outlines, self._motion, self._farthest,
-            worlds.circles, worlds.circle_spans, worlds.lines, worlds.line_spans, self._spots,
-            self._near, self._looked, self._ahead,
-        )  # fmt: skip
+            rows,
+            self._robot,
+            self._body,
+            self.outlines,
+            self._motion,
+            self._farthest,
+            worlds.circles,
+            worlds.circle_spans,
+            worlds.lines,
+            worlds.line_spans,
+            self._spots,
+            self._near,
+            self._looked,
+            self._ahead,
+        )
 
     def _eyes(self, rows: Rows) -> Floats:
         """Where sensors are in the world: x, y, yaw."""
@@ -372,10 +398,14 @@ class MockSensors:
 
     def _saved(self) -> dict[str, NDArray[Any]]:
         return {
-            "connected": self._connected, "nearest": self._nearest, "ahead": self._ahead,
-            "scanned": self._scanned, "motion": self._motion, "is_fresh": self._is_fresh,
+            "connected": self._connected,
+            "nearest": self._nearest,
+            "ahead": self._ahead,
+            "scanned": self._scanned,
+            "motion": self._motion,
+            "is_fresh": self._is_fresh,
             "scan_poses": self._scan_poses,
-        }  # fmt: skip
+        }
 
 
 @compiled
@@ -405,10 +435,17 @@ def watch_ahead(
         if same:
             continue
         free = watched_way(
-            borrowed(body[robot]), borrowed(outlines[robot]), borrowed(motion[row]), farthest[row],
-            borrowed(circles), borrowed(circle_spans[robot]), borrowed(lines),
-            borrowed(line_spans[robot]), borrowed(spots[row]), borrowed(near[row]),
-        )  # fmt: skip
+            borrowed(body[robot]),
+            borrowed(outlines[robot]),
+            borrowed(motion[row]),
+            farthest[row],
+            borrowed(circles),
+            borrowed(circle_spans[robot]),
+            borrowed(lines),
+            borrowed(line_spans[robot]),
+            borrowed(spots[row]),
+            borrowed(near[row]),
+        )
         ahead[row] = free if free <= farthest[row] else NOTHING
         for column in range(3):
             looked[row, column] = body[robot, column]
@@ -445,9 +482,15 @@ class Markers:
     def read(self, rows: Rows, eyes: Floats, mounts: Floats) -> list[Scan]:
         """The markers that have come within range."""
         count = find_markers(
-            rows, eyes, self._ranges, self._spans, self._places, self._checked, self._inside,
+            rows,
+            eyes,
+            self._ranges,
+            self._spans,
+            self._places,
+            self._checked,
+            self._inside,
             self._hits,
-        )  # fmt: skip
+        )
         return [
             self._scan(row, marker, eyes[int(np.flatnonzero(rows == row)[0])], mounts[row])
             for row, marker in self._hits[:count].tolist()

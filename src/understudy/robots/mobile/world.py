@@ -167,8 +167,12 @@ class Worlds:
         self._scenes: list[Scene] = []
         for robot, (around, profile) in enumerate(zip(solids, self._profiles, strict=True)):
             world = profile.world
-            key = (tuple(around), world.obstacles, world.boundaries,
-                   robot if profile.scripts.obstacles else None)  # fmt: skip
+            key = (
+                tuple(around),
+                world.obstacles,
+                world.boundaries,
+                robot if profile.scripts.obstacles else None,
+            )
             scene = shared.get(key) or shared.setdefault(key, Scene(around, profile))
             scene.robots.append(robot)
             self._scenes.append(scene)

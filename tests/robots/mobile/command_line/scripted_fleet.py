@@ -19,13 +19,26 @@ from nats.js.api import StreamConfig
 
 PATIENCE = 60.0
 FROM_ROBOT = (
-    "heartbeat", "state", "telemetry", "events", "settings.reported", "command.ack",
-    "task.progress", "task.done", "task.failed", "traffic.state", "route.request",
-)  # fmt: skip
+    "heartbeat",
+    "state",
+    "telemetry",
+    "events",
+    "settings.reported",
+    "command.ack",
+    "task.progress",
+    "task.done",
+    "task.failed",
+    "traffic.state",
+    "route.request",
+)
 TO_ROBOT = (
-    "command.request", "settings.desired", "task.assign", "task.cancel", "traffic.control",
+    "command.request",
+    "settings.desired",
+    "task.assign",
+    "task.cancel",
+    "traffic.control",
     "route.response",
-)  # fmt: skip
+)
 
 
 @contextmanager

@@ -222,8 +222,16 @@ def test_the_table_shows_every_robot(server: str, robots: ScriptedFleet) -> None
     assert done.exit_code == 0, done.output
     rows = [line for line in done.stdout.splitlines() if "robot-" in line]
     assert [word.strip() for word in rows[2].split("│")[1:-1]] == [
-        "robot-10", "RUNNING", "3.50", "-2.00", "90", "0.25", "87 %", "", "",
-    ]  # fmt: skip
+        "robot-10",
+        "RUNNING",
+        "3.50",
+        "-2.00",
+        "90",
+        "0.25",
+        "87 %",
+        "",
+        "",
+    ]
 
 
 def test_the_table_shows_what_a_robot_does_since_before(server: str, robots: ScriptedFleet) -> None:

@@ -14,9 +14,13 @@ def _motor(name: str, role: str, key: str, unit: str, *figures: float) -> dict[s
     driver = {"type": "PLC", "config": {"unit": 1}}
     reset = {"allowReset": True, "cooldownSeconds": 0}
     return {
-        "motorId": name, "role": role, "functionKey": key, "driver": driver, "limits": limits,
+        "motorId": name,
+        "role": role,
+        "functionKey": key,
+        "driver": driver,
+        "limits": limits,
         "resetPolicy": reset,
-    }  # fmt: skip
+    }
 
 
 BASE: dict[str, Any] = {
@@ -31,7 +35,11 @@ BASE: dict[str, Any] = {
     },
     "nats": {"servers": ["nats://127.0.0.1:4222"]},
     "dimensions": {
-        "lengthMm": 900, "widthMm": 650, "heightMm": 350, "wheelBaseMm": 520, "trackWidthMm": 480,
+        "lengthMm": 900,
+        "widthMm": 650,
+        "heightMm": 350,
+        "wheelBaseMm": 520,
+        "trackWidthMm": 480,
     },
     "capabilities": {"flags": {}},
     "motors": [
@@ -42,7 +50,8 @@ BASE: dict[str, Any] = {
     "io": {
         "digitalInputs": [{"ioId": "estop", "role": "ESTOP"}],
         "digitalOutputs": [
-            {"ioId": "motor_enable", "role": "MOTOR_ENABLE"}, {"ioId": "horn", "role": "GENERAL"},
+            {"ioId": "motor_enable", "role": "MOTOR_ENABLE"},
+            {"ioId": "horn", "role": "GENERAL"},
         ],
         "devices": [
             {"deviceId": "lidar_front", "type": "LIDAR", "config": {"rays": 36}},
@@ -51,10 +60,12 @@ BASE: dict[str, Any] = {
     },
     "streams": {"heartbeatHz": 1, "stateHz": 5, "telemetryHz": 1, "trafficHz": 1},
     "safety": {
-        "stopOnEstop": True, "stopOnObstacle": True, "obstacleStopDistanceMeters": 0.6,
+        "stopOnEstop": True,
+        "stopOnObstacle": True,
+        "obstacleStopDistanceMeters": 0.6,
         "obstacleWarnDistanceMeters": 1.2,
     },
-}  # fmt: skip
+}
 
 POST = {"id": "post", "shape": "circle", "x": 3, "y": 0, "radiusMeters": 0.3}
 MARKER = {"code": "A-01", "x": 0.5, "y": 0, "type": "QR"}

@@ -229,9 +229,12 @@ def test_markers_are_scanned(backend: Backend) -> None:
 def test_the_same_message_twice_is_carried_out_once(backend: Backend) -> None:
     name = str(uuid.uuid4())
     request = {
-        "payloadVersion": 1, "messageId": name, "robotId": "hearer", "correlationId": name,
+        "payloadVersion": 1,
+        "messageId": name,
+        "robotId": "hearer",
+        "correlationId": name,
         "payload": {"commandType": "SET_SPEED_LIMIT", "parameters": {"maxSpeedMps": 1.1}},
-    }  # fmt: skip
+    }
     for _ in range(3):
         backend.send_raw("hearer", "command.request", json.dumps(request).encode())
     assert backend.ended("hearer", name) == WELL

@@ -9,13 +9,26 @@ from tests.robots.mobile.contract.backend import Backend
 from tests.robots.mobile.contract.robots import PROFILES
 
 IN = (
-    "heartbeat", "state", "telemetry", "events", "settings.reported", "command.ack",
-    "task.progress", "task.done", "task.failed", "traffic.state", "route.request",
-)  # fmt: skip
+    "heartbeat",
+    "state",
+    "telemetry",
+    "events",
+    "settings.reported",
+    "command.ack",
+    "task.progress",
+    "task.done",
+    "task.failed",
+    "traffic.state",
+    "route.request",
+)
 OUT = (
-    "command.request", "settings.desired", "task.assign", "task.cancel", "traffic.control",
+    "command.request",
+    "settings.desired",
+    "task.assign",
+    "task.cancel",
+    "traffic.control",
     "route.response",
-)  # fmt: skip
+)
 NEWEST_COUNTS = ("heartbeat", "state", "telemetry", "traffic.state")
 MOTOR_KEYS = {"connected", "mode", "position", "velocity"}
 
@@ -92,9 +105,18 @@ def test_heartbeats_count(backend: Backend) -> None:
 def test_the_state_has_its_keys(backend: Backend) -> None:
     state = backend.state("mover", lambda p: p["status"] == "RUNNING")
     assert set(state) >= {
-        "pose", "velocity", "batteryPercent", "localizationStatus", "faultLevel", "faults",
-        "status", "estopPressed", "safetyStopActive", "safetyStopReason", "motors",
-    }  # fmt: skip
+        "pose",
+        "velocity",
+        "batteryPercent",
+        "localizationStatus",
+        "faultLevel",
+        "faults",
+        "status",
+        "estopPressed",
+        "safetyStopActive",
+        "safetyStopReason",
+        "motors",
+    }
     assert set(state["pose"]) == {"x", "y", "yaw"}
     assert set(state["velocity"]) == {"linear", "angular"}
     assert (state["localizationStatus"], state["faultLevel"], state["faults"]) == ("OK", "NONE", [])

@@ -131,10 +131,14 @@ def test_answers_are_read(answer: str, found: tuple[int, str] | None) -> None:
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
-        (DISABLED, State.SWITCH_ON_DISABLED), (READY, State.READY), (ON, State.SWITCHED_ON),
-        (ENABLED, State.ENABLED), (QUICK_STOP, State.QUICK_STOP), (FAULT, State.FAULT),
+        (DISABLED, State.SWITCH_ON_DISABLED),
+        (READY, State.READY),
+        (ON, State.SWITCHED_ON),
+        (ENABLED, State.ENABLED),
+        (QUICK_STOP, State.QUICK_STOP),
+        (FAULT, State.FAULT),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("other", [0, 0xFF90])
 def test_a_status_word_is_a_state_whatever_its_other_bits(
     theirs: str, ours: State, other: int
@@ -206,8 +210,9 @@ def test_a_reversed_motor_turns_and_reports_the_other_way_round() -> None:
 def test_velocity_and_acceleration_may_have_their_own_units() -> None:
     def units(robot: dict[str, Any]) -> None:
         robot["motors"][LEFT]["driver"]["config"] |= {
-            "velocityCountsPerUnit": 600, "accelerationCountsPerUnit": 300,
-        }  # fmt: skip
+            "velocityCountsPerUnit": 600,
+            "accelerationCountsPerUnit": 300,
+        }
 
     bench = running(units)
     order(bench, speed=0.5)

@@ -47,8 +47,10 @@ def endpoints(tmp_path: Path, device: LiveDevice) -> Iterator[dict[str, str]]:
     cell = cell_file(tmp_path, device)
     process = subprocess.Popen(
         command("run", str(cell), "--real", "--ephemeral", "--ready-file", str(ready)),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     end = time.monotonic() + DEADLINE_SECONDS
     while not ready.exists():
         assert process.poll() is None, process.stdout and process.stdout.read()
@@ -73,9 +75,10 @@ async def drive(server: str) -> tuple[list[str], dict[str, Any]]:
             ):
                 pass
             request = {
-                "messageId": "m-1", "correlationId": "c-1",
+                "messageId": "m-1",
+                "correlationId": "c-1",
                 "payload": {"commandType": "MOVE_VELOCITY", "parameters": {"linear": 0.5}},
-            }  # fmt: skip
+            }
             await client.jetstream().publish(
                 "robot.robot-1.command.request", json.dumps(request).encode()
             )
@@ -104,7 +107,9 @@ def test_without_real_nothing_is_connected(tmp_path: Path) -> None:
         cell = cell_file(tmp_path, device)
     refused = subprocess.run(
         command("run", str(cell), "--ephemeral", "--for", "1"),
-        capture_output=True, text=True, timeout=DEADLINE_SECONDS,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+    )
     assert refused.returncode == 2
     assert "--real" in refused.stderr

@@ -165,8 +165,11 @@ class LineDevice(VirtualDevice):
     def _answer_to(self, words: list[str]) -> str:
         verb, letter, _unit, address, *rest = words
         tables: dict[str, dict[int, int]] = {
-            "D": self.discrete, "I": self.inputs, "C": self.coils, "H": self.holding,
-        }  # fmt: skip
+            "D": self.discrete,
+            "I": self.inputs,
+            "C": self.coils,
+            "H": self.holding,
+        }
         table, first = tables[letter], int(address)
         places = range(first, first + (int(rest[0]) if verb == "R" else len(rest)))
         if any(place not in table for place in places):

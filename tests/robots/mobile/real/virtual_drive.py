@@ -23,8 +23,13 @@ from canopen.objectdictionary import (
 )
 
 DISABLED, READY, ON, ENABLED, QUICK_STOP, FAULT = (
-    "switch on disabled", "ready", "switched on", "enabled", "quick stop", "fault",
-)  # fmt: skip
+    "switch on disabled",
+    "ready",
+    "switched on",
+    "enabled",
+    "quick stop",
+    "fault",
+)
 WORDS = {DISABLED: 0x40, READY: 0x21, ON: 0x23, ENABLED: 0x27, QUICK_STOP: 0x07, FAULT: 0x08}
 COMMANDS = (
     (0x87, 0x06, "shutdown"),
@@ -47,13 +52,24 @@ MOVES: Mapping[tuple[str, str], str] = {
     (QUICK_STOP, "disable voltage"): DISABLED,
 }
 PLAIN = {
-    0x1000: (UNSIGNED32, 0x00020192), 0x1017: (UNSIGNED16, 0), 0x6007: (INTEGER16, 1),
-    0x603F: (UNSIGNED16, 0), 0x6040: (UNSIGNED16, 0), 0x6041: (UNSIGNED16, 0x40),
-    0x6060: (INTEGER8, 0), 0x6064: (INTEGER32, 0), 0x6067: (UNSIGNED32, 0),
-    0x606C: (INTEGER32, 0), 0x607A: (INTEGER32, 0), 0x607F: (UNSIGNED32, 0xFFFFFFFF),
-    0x6081: (UNSIGNED32, 0), 0x6083: (UNSIGNED32, 1), 0x6084: (UNSIGNED32, 1),
-    0x60FD: (UNSIGNED32, 0), 0x60FF: (INTEGER32, 0),
-}  # fmt: skip
+    0x1000: (UNSIGNED32, 0x00020192),
+    0x1017: (UNSIGNED16, 0),
+    0x6007: (INTEGER16, 1),
+    0x603F: (UNSIGNED16, 0),
+    0x6040: (UNSIGNED16, 0),
+    0x6041: (UNSIGNED16, 0x40),
+    0x6060: (INTEGER8, 0),
+    0x6064: (INTEGER32, 0),
+    0x6067: (UNSIGNED32, 0),
+    0x606C: (INTEGER32, 0),
+    0x607A: (INTEGER32, 0),
+    0x607F: (UNSIGNED32, 0xFFFFFFFF),
+    0x6081: (UNSIGNED32, 0),
+    0x6083: (UNSIGNED32, 1),
+    0x6084: (UNSIGNED32, 1),
+    0x60FD: (UNSIGNED32, 0),
+    0x60FF: (INTEGER32, 0),
+}
 """Type and value at start of objects without sub-indexes."""
 READ_ONLY = {0x1000, 0x603F, 0x6041, 0x6064, 0x606C, 0x60FD}
 NEW_SET_POINT, RESET, HALT, TAKEN, TARGET_REACHED = 0x10, 0x80, 0x100, 0x1000, 0x400

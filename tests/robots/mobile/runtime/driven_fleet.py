@@ -34,9 +34,14 @@ class DrivenFleet:
     """``confirms``: the broker stores and confirms every message at once."""
 
     def __init__(
-        self, layout: Layout, hardware: TimedHardware, *, confirms: bool = True,
-        connect: bool = True, **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        layout: Layout,
+        hardware: TimedHardware,
+        *,
+        confirms: bool = True,
+        connect: bool = True,
+        **options: Any,
+    ) -> None:
         self.layout = layout
         settings: dict[str, Any] = {"run_id": "test", "epoch": EPOCH} | options
         self.fleet = Fleet(layout, hardware, **settings)

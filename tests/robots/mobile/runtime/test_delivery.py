@@ -146,9 +146,11 @@ def test_the_last_messages_of_a_fleet() -> None:
     fleet._settled(fleet.now)
     last = [(a, e["payload"].get("type")) for _, a, e in fleet.log[before:]]
     assert last == [
-        ("robot.r1.state", None), ("robot.r2.state", None),
-        ("robot.r1.events", "simulation.stopped"), ("robot.r2.events", "simulation.stopped"),
-    ]  # fmt: skip
+        ("robot.r1.state", None),
+        ("robot.r2.state", None),
+        ("robot.r1.events", "simulation.stopped"),
+        ("robot.r2.events", "simulation.stopped"),
+    ]
     assert fleet.fleet.next_wake() is None
     assert not fleet.fleet.busy()
 
@@ -156,7 +158,13 @@ def test_the_last_messages_of_a_fleet() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"", b"null", b"[]", b"{}", b'{"messageId": 5, "payload": {}}', b"\xff\xfe", b"[" * 100_000,
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"messageId": 5, "payload": {}}',
+        b"\xff\xfe",
+        b"[" * 100_000,
         b'{"messageId": "m", "payload": {"commandType": 7}}',
         b'{"messageId": "\xff", "payload": {"commandType": "STOP"}}',
         b'{"messageId": "m", "payload": {"commandType": "ST\xffOP"}}',
@@ -164,7 +172,7 @@ def test_the_last_messages_of_a_fleet() -> None:
         b'{"messageId": "m", "payload": {}, "payloadVersion": 2}',
         b'{"messageId": "m", "robotId": "other", "payload": {"commandType": "STOP"}}',
     ],
-)  # fmt: skip
+)
 def test_malformed_messages_are_acknowledged_and_said(data: bytes) -> None:
     fleet = Plain().run(0.1)
     fleet.send_raw("robot.r1.command.request", data)

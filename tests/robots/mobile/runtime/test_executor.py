@@ -72,9 +72,13 @@ class Robot:
         self.causes.append(cause)
 
     def ask(
-        self, name: str, parameters: dict[str, Any] | None = None, *,
-        status: RobotStatus = "RUNNING", stopped: bool = False,
-    ) -> list[str]:  # fmt: skip
+        self,
+        name: str,
+        parameters: dict[str, Any] | None = None,
+        *,
+        status: RobotStatus = "RUNNING",
+        stopped: bool = False,
+    ) -> list[str]:
         """Sends a command; returns the acks that it caused."""
         self.sent += 1
         before = len(self.acks)

@@ -96,8 +96,9 @@ def test_the_events_of_dropped_messages_name_the_messages() -> None:
     fleet.run(0.02)
     sent = [each for _, subject, each in fleet.log if subject == "robot.r1.events"][-2:]
     assert [(each["payload"]["type"], each["correlationId"]) for each in sent] == [
-        ("message.malformed", "b-1"), ("message.unsupported", "b-2"),
-    ]  # fmt: skip
+        ("message.malformed", "b-1"),
+        ("message.unsupported", "b-2"),
+    ]
 
 
 def test_events_about_tasks_and_routes_name_the_message() -> None:

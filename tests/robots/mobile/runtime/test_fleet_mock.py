@@ -79,9 +79,14 @@ def digest(fleet: Mock) -> str:
 def test_the_script_meets_what_it_shall_meet() -> None:
     fleet = play(busy(), 30.0)
     assert set(fleet.events()) >= {
-        "simulation.started", "barcode.scanned", "safety.estop.pressed", "safety.estop.cleared",
-        "motor.fault", "command.done", "command.failed",
-    }  # fmt: skip
+        "simulation.started",
+        "barcode.scanned",
+        "safety.estop.pressed",
+        "safety.estop.cleared",
+        "motor.fault",
+        "command.done",
+        "command.failed",
+    }
     assert "safety.obstacle.detected" in fleet.events("r2")
     assert "motor.recovered" in fleet.events()
 
@@ -167,9 +172,14 @@ def test_wheels_that_report_wrong_distances_do_not_keep_a_robot_from_its_goal(se
 
 
 WRONG = st.one_of(
-    st.integers(-(1 << 70), 1 << 70), st.floats(), st.none(), st.booleans(), st.text(max_size=3),
-    st.just([]), st.just({}),
-)  # fmt: skip
+    st.integers(-(1 << 70), 1 << 70),
+    st.floats(),
+    st.none(),
+    st.booleans(),
+    st.text(max_size=3),
+    st.just([]),
+    st.just({}),
+)
 
 
 @settings(max_examples=40, deadline=None)

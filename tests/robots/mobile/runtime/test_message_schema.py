@@ -32,13 +32,27 @@ MARKER = messages.StateMarker("MOCK", "aisle")
 SENT: dict[str, Struct] = {
     "heartbeat": messages.Heartbeat("b", "1.0", "RUNNING", "MOCK", 1.5, 3),
     "state": messages.State(
-        POSE, messages.Velocity(0.5, 0.1), 99.5, "OK", "WARN",
-        [messages.FaultEntry("SIM_FAULT", "no current", "WARN")], "PAUSED", False, True, "OBSTACLE",
-        MOTORS, "MOCK", "aisle",
+        POSE,
+        messages.Velocity(0.5, 0.1),
+        99.5,
+        "OK",
+        "WARN",
+        [messages.FaultEntry("SIM_FAULT", "no current", "WARN")],
+        "PAUSED",
+        False,
+        True,
+        "OBSTACLE",
+        MOTORS,
+        "MOCK",
+        "aisle",
     ),
     "telemetry": messages.Telemetry(
-        messages.Battery(99.5), MOTORS, messages.LidarReading(False, None, True),
-        messages.LocalizationReading("OK", POSE), messages.Health(True, True), MARKER,
+        messages.Battery(99.5),
+        MOTORS,
+        messages.LidarReading(False, None, True),
+        messages.LocalizationReading("OK", POSE),
+        messages.Health(True, True),
+        MARKER,
     ),
     "events": messages.Event("simulation.started", {"profileName": "aisle", "seed": 7}),
     "settings.reported": messages.SettingsReported({}, {"horn": True}),
@@ -48,7 +62,7 @@ SENT: dict[str, Struct] = {
     "task.failed": messages.TaskFailed("t", "CANCELED"),
     "traffic.state": messages.TrafficState(POSE, 0.5, 0.2),
     "route.request": messages.RouteRequest(POSE, messages.MoveToPoint(1.0, 2.0), "t"),
-}  # fmt: skip
+}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "MOVE_VELOCITY": {"linear": 0.5, "angular": 0.1, "durationSeconds": 2},
     "MOVE_TO_POSE": {"x": 1, "y": 2, "yaw": None},
@@ -160,9 +174,15 @@ def test_names_in_the_asyncapi_document_are_allowed() -> None:
     for part in (*document["components"].values(), document["channels"], document["operations"]):
         assert all(re.fullmatch(r"[\w.-]+", name) for name in part)
     assert set(document) <= {
-        "asyncapi", "id", "info", "servers", "defaultContentType", "channels", "operations",
+        "asyncapi",
+        "id",
+        "info",
+        "servers",
+        "defaultContentType",
+        "channels",
+        "operations",
         "components",
-    }  # fmt: skip
+    }
 
 
 # ── the page ────────────────────────────────────────────────────────────────────────────────────

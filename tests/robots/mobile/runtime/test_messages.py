@@ -107,12 +107,18 @@ def test_the_sender_of_a_malformed_message_finds_its_correlation_id(
     [
         ("command.request", {"commandType": "STOP", "parameters": None, "requestedBy": None}),
         ("settings.desired", {"motors": None, "io": None, "safety": None}),
-        ("route.response", {
-            "routeId": "r", "segments": None, "taskId": None, "etaSecondsTotal": None,
-            "steps": [{"type": "TURN", "yaw": 1.0, "x": None, "actions": None}],
-        }),
+        (
+            "route.response",
+            {
+                "routeId": "r",
+                "segments": None,
+                "taskId": None,
+                "etaSecondsTotal": None,
+                "steps": [{"type": "TURN", "yaw": 1.0, "x": None, "actions": None}],
+            },
+        ),
     ],
-)  # fmt: skip
+)
 def test_null_is_as_a_key_that_is_left_out(kind: str, payload: dict[str, object]) -> None:
     assert isinstance(decoded(kind, request(payload=payload), "robot-1"), Received)
 

@@ -53,9 +53,16 @@ class Driven:
         pose = np.ascontiguousarray(self.state[:, :3])
         speeds = np.ascontiguousarray(self.state[:, drive.FORWARD : drive.TURNING + 1])
         pose_control.steer_to_goals(
-            self.model, pose, speeds, self.goal, self.limits, self.phase, self.route,
-            self.command, self.tick,
-        )  # fmt: skip
+            self.model,
+            pose,
+            speeds,
+            self.goal,
+            self.limits,
+            self.phase,
+            self.route,
+            self.command,
+            self.tick,
+        )
         self.command[self.phase == DONE] = 0.0
         drive.step_drives(
             self.rows, self.model, self.figures, self.command, self.state, self.wheels, self.tick
@@ -145,9 +152,14 @@ def test_a_thousand_random_goals_are_reached(model: int) -> None:
 def test_every_tick_rate_and_speed_ends_at_the_goal(model: int, rate: int, speed: float) -> None:
     """Tiny ways, goals behind, beside and underfoot."""
     goals: list[Goal] = [
-        (0.001, 0.0, None), (0.0, 0.001, 0.0), (-0.5, 0.0, None), (0.0, 0.0, 3.0), (0.0, 0.3, None),
-        (-0.2, 0.02, -2.0), (0.6, 0.6, 1.0),
-    ]  # fmt: skip
+        (0.001, 0.0, None),
+        (0.0, 0.001, 0.0),
+        (-0.5, 0.0, None),
+        (0.0, 0.0, 3.0),
+        (0.0, 0.3, None),
+        (-0.2, 0.02, -2.0),
+        (0.6, 0.6, 1.0),
+    ]
     robots = Driven(model, goals, speed=speed, tick=1.0 / rate)
     robots.run(600.0)
     robots.check_arrived()

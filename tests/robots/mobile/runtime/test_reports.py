@@ -57,12 +57,14 @@ class Both(DrivenFleet):
     """A fleet whose messages are kept, in the plain way or written together."""
 
     def __init__(self, *, plain: bool) -> None:
-        layout = Layout([
-            robot_file("r0"),
-            robot_file("r1", identity__robotCode='quote " and ü', streams__trafficHz=5),
-            robot_file("r3", io__devices__1__config={"correctsPose": True}),
-            robot_file("r2", runtime__simulationProfile=None),
-        ])  # fmt: skip
+        layout = Layout(
+            [
+                robot_file("r0"),
+                robot_file("r1", identity__robotCode='quote " and ü', streams__trafficHz=5),
+                robot_file("r3", io__devices__1__config={"correctsPose": True}),
+                robot_file("r2", runtime__simulationProfile=None),
+            ]
+        )
         self.graph = build_driver_graph(layout, [Surroundings()] * 4, print)
         super().__init__(layout, self.graph, run_id="x", epoch=EPOCH)
         self.kept: list[WireMessage] = []

@@ -39,8 +39,11 @@ def test_the_emergency_stop_stops_the_robot_and_fails_its_command() -> None:
     fleet.command("STOP")
     fleet.run(0.1)
     assert fleet.acks()[-4:] == [
-        "MOVE_VELOCITY:REJECTED:SAFETY_STOP_ACTIVE", "STOP:ACKED", "STOP:RUNNING", "STOP:DONE",
-    ]  # fmt: skip
+        "MOVE_VELOCITY:REJECTED:SAFETY_STOP_ACTIVE",
+        "STOP:ACKED",
+        "STOP:RUNNING",
+        "STOP:DONE",
+    ]
     fleet.hardware.inputs[ESTOP] = False
     fleet.run(0.1)
     assert fleet.events()[-1] == "safety.estop.cleared"
@@ -63,8 +66,10 @@ def test_an_obstacle_stops_the_robot_until_the_way_is_free() -> None:
     assert fleet.state()["safetyStopReason"] == "OBSTACLE"
     event = fleet.payloads("events")[-2]
     assert event == {
-        "type": "safety.obstacle.detected", "aheadMeters": 0.59, "nearestObstacleMeters": 0.59,
-    }  # fmt: skip
+        "type": "safety.obstacle.detected",
+        "aheadMeters": 0.59,
+        "nearestObstacleMeters": 0.59,
+    }
     fleet.hardware.ahead[LIDAR] = 0.64
     assert fleet.run(0.1).state()["status"] == "PAUSED", "hysteresis"
     fleet.hardware.ahead[LIDAR] = 0.66
@@ -156,8 +161,9 @@ def test_a_functional_motor_with_a_fault_is_a_warning() -> None:
     fleet.run(0.1)
     assert fleet.acks()[-3:] == [
         "EXECUTE_ACTION:REJECTED:REQUIRED_MOTOR_UNAVAILABLE",
-        "MOVE_VELOCITY:ACKED", "MOVE_VELOCITY:RUNNING",
-    ]  # fmt: skip
+        "MOVE_VELOCITY:ACKED",
+        "MOVE_VELOCITY:RUNNING",
+    ]
 
 
 def test_a_policy_can_forbid_driving_in_a_warning() -> None:
@@ -179,9 +185,7 @@ def test_without_nats_the_robot_stands_and_it_comes_back() -> None:
     fleet.connect()
     fleet.run(0.02)
     kinds = [address.removeprefix("robot.r1.") for _, address, _ in fleet.log[count:]]
-    assert kinds == [
-        "heartbeat", "state", "state", "command.ack", "events", "settings.reported",
-    ]  # fmt: skip
+    assert kinds == ["heartbeat", "state", "state", "command.ack", "events", "settings.reported"]
     states = fleet.payloads("state")[-2:]
     assert [state["status"] for state in states] == ["OFFLINE", "RUNNING"]
     assert fleet.acks()[-1] == "MOVE_VELOCITY:FAILED:ROBOT_NOT_READY"

@@ -24,24 +24,27 @@ def test_a_connection_begins_with_the_settings_of_the_file() -> None:
         },
         "effectiveIo": {"motor_enable": True},
         "effectiveSafety": {
-            "stopOnObstacle": True, "obstacleStopDistanceMeters": 0.6,
+            "stopOnObstacle": True,
+            "obstacleStopDistanceMeters": 0.6,
             "obstacleWarnDistanceMeters": 1.2,
         },
-    }  # fmt: skip
+    }
 
 
 def test_limits_can_be_lowered_and_never_raised_above_the_file() -> None:
     fleet = Plain().run(0.1)
     motors = {
-        "drive_left": {"maxSpeed": 0.4}, "drive_right": {"maxSpeed": 9.0, "maxAcceleration": 9.0},
-    }  # fmt: skip
+        "drive_left": {"maxSpeed": 0.4},
+        "drive_right": {"maxSpeed": 9.0, "maxAcceleration": 9.0},
+    }
     asked = fleet.send("settings.desired", {"motors": motors})
     fleet.run(0.1)
     assert reported(fleet)["appliedFromCorrelationId"] == asked
     assert reported(fleet)["effectiveMotors"]["drive_left"]["maxSpeed"] == 0.4
     assert reported(fleet)["effectiveMotors"]["drive_right"] == {
-        "maxSpeed": 1.2, "maxAcceleration": 0.8,
-    }  # fmt: skip
+        "maxSpeed": 1.2,
+        "maxAcceleration": 0.8,
+    }
     assert fleet.hardware.limits[:2].tolist() == [[0.4, 0.8, 1.0], [1.2, 0.8, 1.0]]
     fleet.command("MOVE_VELOCITY", linear=1.0)
     assert fleet.run(0.5).state()["velocity"]["linear"] == pytest.approx(0.4)
@@ -54,9 +57,10 @@ def test_outputs_and_resets_and_what_cannot_be_applied() -> None:
     fleet.hardware.faults[GRIPPER] = MotorFault("SIM_FAULT", "injected")
     fleet.run(0.1)
     motors = {
-        "act_1": {"resetRequested": True}, "drive_left": {"resetRequested": True},
+        "act_1": {"resetRequested": True},
+        "drive_left": {"resetRequested": True},
         "act_9": {"maxSpeed": 1.0},
-    }  # fmt: skip
+    }
     fleet.send("settings.desired", {"motors": motors, "io": {"motor_enable": False, "lamp": True}})
     fleet.run(0.1)
     assert fleet.hardware.resets == [GRIPPER, LEFT]
@@ -64,9 +68,10 @@ def test_outputs_and_resets_and_what_cannot_be_applied() -> None:
     assert reported(fleet)["effectiveIo"] == {"motor_enable": False}
     assert not fleet.hardware.outs.any()
     assert reported(fleet)["ignored"] == [
-        "motors.drive_left.resetRequested: NO_FAULT", "motors.act_9: no such motor",
+        "motors.drive_left.resetRequested: NO_FAULT",
+        "motors.act_9: no such motor",
         "io.lamp: no such output",
-    ]  # fmt: skip
+    ]
 
 
 def test_the_warning_distance_is_never_below_the_stop_distance() -> None:
@@ -74,9 +79,10 @@ def test_the_warning_distance_is_never_below_the_stop_distance() -> None:
     fleet.send("settings.desired", {"safety": {"obstacleStopDistanceMeters": 2.0}})
     fleet.run(0.1)
     assert reported(fleet)["effectiveSafety"] == {
-        "stopOnObstacle": True, "obstacleStopDistanceMeters": 2.0,
+        "stopOnObstacle": True,
+        "obstacleStopDistanceMeters": 2.0,
         "obstacleWarnDistanceMeters": 2.0,
-    }  # fmt: skip
+    }
 
 
 def test_a_speed_limit_holds_for_every_command() -> None:

@@ -10,9 +10,12 @@ from understudy.robots.mobile.runtime.tick import STATUSES, STOPS, Conditions, u
 
 NAMES = Conditions._fields
 HEALTHY = {
-    "inputs_up": True, "lidar_up": True, "stop_on_estop": True, "stop_on_obstacle": True,
+    "inputs_up": True,
+    "lidar_up": True,
+    "stop_on_estop": True,
+    "stop_on_obstacle": True,
     "needs_nats": True,
-}  # fmt: skip
+}
 
 
 def found(rows: list[dict[str, bool]], *, connected: bool = True) -> list[tuple[str, str | None]]:
@@ -56,15 +59,23 @@ def test_the_gravest_of_all_conditions_decides() -> None:
     rows = [dict(zip(causes, values, strict=True)) for values in product((0, 1), repeat=7)]
     given = [
         {
-            "drive_down": bool(row["drive_down"]), "estop": bool(row["estop"]),
-            "blocked": bool(row["blocked"]), "lidar_up": not row["lost"],
-            "traffic_hold": bool(row["hold"]), "manual_hold": bool(row["manual"]),
+            "drive_down": bool(row["drive_down"]),
+            "estop": bool(row["estop"]),
+            "blocked": bool(row["blocked"]),
+            "lidar_up": not row["lost"],
+            "traffic_hold": bool(row["hold"]),
+            "manual_hold": bool(row["manual"]),
             "function_down": bool(row["function_down"]),
         }
         for row in rows
-    ]  # fmt: skip
-    stops = {"estop": "ESTOP", "blocked": "OBSTACLE", "lost": "INTERNAL_FAULT",
-             "hold": "TRAFFIC_HOLD", "manual": "MANUAL_HOLD"}  # fmt: skip
+    ]
+    stops = {
+        "estop": "ESTOP",
+        "blocked": "OBSTACLE",
+        "lost": "INTERNAL_FAULT",
+        "hold": "TRAFFIC_HOLD",
+        "manual": "MANUAL_HOLD",
+    }
     for row, (status, reason) in zip(rows, found(given), strict=True):
         expected = next((why for cause, why in stops.items() if row[cause]), None)
         assert reason == expected

@@ -103,13 +103,17 @@ def test_a_wrong_step_is_named_before_the_robot_moves(step: dict[str, Any], said
     robot = RecordedRobot()
     robot.receive("task.assign", mission("t", [STEPS[0], step]))
     assert robot.last("task.failed") == {
-        "taskId": "t", "errorCode": "INVALID_TASK", "errorMessage": said,
-    }  # fmt: skip
+        "taskId": "t",
+        "errorCode": "INVALID_TASK",
+        "errorMessage": said,
+    }
     robot.receive("task.assign", go_to("u"))
     robot.receive("route.response", route("r", [STEPS[0], step]))
     assert robot.last("task.failed") == {
-        "taskId": "u", "errorCode": "INVALID_ROUTE", "errorMessage": said,
-    }  # fmt: skip
+        "taskId": "u",
+        "errorCode": "INVALID_ROUTE",
+        "errorMessage": said,
+    }
     assert robot.commands == []
 
 
@@ -273,8 +277,10 @@ def test_a_step_that_is_refused_ends_its_task() -> None:
     robot.refusal = Refused("INVALID_PARAMETERS: y")
     robot.receive("task.assign", move("t"))
     assert robot.last("task.failed") == {
-        "taskId": "t", "errorCode": "INVALID_PARAMETERS", "errorMessage": "y",
-    }  # fmt: skip
+        "taskId": "t",
+        "errorCode": "INVALID_PARAMETERS",
+        "errorMessage": "y",
+    }
 
 
 def test_after_a_safety_stop_queued_tasks_wait() -> None:

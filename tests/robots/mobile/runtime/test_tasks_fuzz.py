@@ -13,7 +13,10 @@ STEPS = st.lists(
     st.fixed_dictionaries(
         {"type": st.sampled_from(["MOVE", "TURN", "WAIT", "ARRIVE_ACTIONS"])},
         optional={
-            "x": NUMBERS, "y": NUMBERS, "yaw": NUMBERS, "nodeId": NAMES,
+            "x": NUMBERS,
+            "y": NUMBERS,
+            "yaw": NUMBERS,
+            "nodeId": NAMES,
             "seconds": st.one_of(st.none(), st.floats(0, 3)),
             "actions": st.lists(
                 st.sampled_from([{}, {"motorId": "act_1", "targetPosition": 0.01}]), max_size=2
@@ -21,7 +24,7 @@ STEPS = st.lists(
         },
     ),
     max_size=4,
-)  # fmt: skip
+)
 TASKS = st.fixed_dictionaries(
     {"taskId": NAMES, "taskType": st.sampled_from(["MOVE_TO_POINT", "MISSION", "CUSTOM"])},
     optional={
@@ -34,9 +37,11 @@ ROUTES = st.fixed_dictionaries({"routeId": NAMES, "steps": STEPS}, optional={"ta
 CONTROLS = st.fixed_dictionaries(
     {},
     optional={
-        "holdAtNodeId": NAMES, "releaseHold": st.booleans(), "maxSpeedMps": st.sampled_from([0, 1])
+        "holdAtNodeId": NAMES,
+        "releaseHold": st.booleans(),
+        "maxSpeedMps": st.sampled_from([0, 1]),
     },
-)  # fmt: skip
+)
 ACTIONS = st.one_of(
     st.tuples(st.just("task.assign"), TASKS),
     st.tuples(st.just("task.cancel"), st.fixed_dictionaries({"taskId": NAMES})),

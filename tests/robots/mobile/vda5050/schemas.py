@@ -38,24 +38,34 @@ def node(
 ) -> dict[str, Any]:
     position = {"x": x, "y": y, "mapId": "hall", **more}
     return {
-        "nodeId": f"n{sequence}", "sequenceId": sequence, "released": released,
-        "nodePosition": position, "actions": list(actions),
-    }  # fmt: skip
+        "nodeId": f"n{sequence}",
+        "sequenceId": sequence,
+        "released": released,
+        "nodePosition": position,
+        "actions": list(actions),
+    }
 
 
 def edge(sequence: int, *, released: bool = True, actions: Any = (), **more: Any) -> dict[str, Any]:
     return {
-        "edgeId": f"e{sequence}", "sequenceId": sequence, "released": released,
-        "startNodeId": f"n{sequence - 1}", "endNodeId": f"n{sequence + 1}",
-        "actions": list(actions), **more,
-    }  # fmt: skip
+        "edgeId": f"e{sequence}",
+        "sequenceId": sequence,
+        "released": released,
+        "startNodeId": f"n{sequence - 1}",
+        "endNodeId": f"n{sequence + 1}",
+        "actions": list(actions),
+        **more,
+    }
 
 
 def action(kind: str, name: str, blocking: str = "HARD", **parameters: Any) -> dict[str, Any]:
     given = [{"key": key, "value": value} for key, value in parameters.items()]
     return {
-        "actionType": kind, "actionId": name, "blockingType": blocking, "actionParameters": given
-    }  # fmt: skip
+        "actionType": kind,
+        "actionId": name,
+        "blockingType": blocking,
+        "actionParameters": given,
+    }
 
 
 def order(

@@ -34,10 +34,20 @@ class Bench:
     def facts(self) -> own.State:
         robot = self.robot
         return own.State(
-            robot.pose, own.Velocity(robot.speed, 0.0), 80.0, "OK", "NONE", [], robot.status,
-            robot.stop_reason == "ESTOP", robot.stop_reason is not None, robot.stop_reason, {},
-            "MOCK", "default",
-        )  # fmt: skip
+            robot.pose,
+            own.Velocity(robot.speed, 0.0),
+            80.0,
+            "OK",
+            "NONE",
+            [],
+            robot.status,
+            robot.stop_reason == "ESTOP",
+            robot.stop_reason is not None,
+            robot.stop_reason,
+            {},
+            "MOCK",
+            "default",
+        )
 
     def say(self, topic: str, message: Any) -> None:
         data = message if isinstance(message, bytes) else json.dumps(message).encode()
@@ -205,8 +215,9 @@ def test_a_blocking_action_is_over_before_the_robot_drives_on() -> None:
     grip = action("executeAction", "a1", motorId="act_1", targetPosition=0.05)
     bench.say("order", order([node(0, 0, 0, actions=[grip]), node(2, 1, 0)], [edge(1)]))
     assert bench.robot.running[0][1:] == (
-        "EXECUTE_ACTION", {"motorId": "act_1", "targetPosition": 0.05},
-    )  # fmt: skip
+        "EXECUTE_ACTION",
+        {"motorId": "act_1", "targetPosition": 0.05},
+    )
     assert bench.goals() == []
     assert bench.statuses() == {"a1": "RUNNING"}
     bench.finish()
@@ -293,8 +304,9 @@ def test_pause_and_go_on() -> None:
     assert bench.goals() == [(1, 2)]
 
 
-@pytest.mark.parametrize(("kind", "topic"), [("stateRequest", "state"),
-                                             ("factsheetRequest", "factsheet")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "topic"), [("stateRequest", "state"), ("factsheetRequest", "factsheet")]
+)
 def test_state_and_factsheet_come_on_request(kind: str, topic: str) -> None:
     bench = Bench()
     bench.sent.clear()
@@ -364,8 +376,9 @@ def test_numbers_of_messages_count_for_each_topic() -> None:
 def test_a_snapshot_in_the_middle_goes_on_in_the_same_way() -> None:
     first, second = Bench(), Bench()
     pause = action("wait", "a1", seconds=1)
-    message = order([node(0, 0, 0), node(2, 1, 0, actions=[pause]), node(4, 2, 0)],
-                    [edge(1), edge(3)])  # fmt: skip
+    message = order(
+        [node(0, 0, 0), node(2, 1, 0, actions=[pause]), node(4, 2, 0)], [edge(1), edge(3)]
+    )
     first.say("order", message)
     first.finish()
     first.tick(10)

@@ -42,8 +42,10 @@ def cell(tmp_path: Path, broker: Broker) -> Iterator[subprocess.Popen[str]]:
     words = ["run", str(file), "--ephemeral", "--ready-file", str(ready), "--rate", "5"]
     process = subprocess.Popen(
         [sys.executable, "-m", "understudy", *words],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     end = time.monotonic() + DEADLINE_SECONDS
     while not ready.exists():
         assert process.poll() is None, process.stdout and process.stdout.read()

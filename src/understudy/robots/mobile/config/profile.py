@@ -191,17 +191,20 @@ def in_order(key: str, times: Sequence[float]) -> None:
     for number, (before, after) in enumerate(pairwise(times), 1):
         if after < before:
             raise ConfigError(
-                "earlier than the entry before it", key=f"{key}.{number}.atSeconds", value=after,
+                "earlier than the entry before it",
+                key=f"{key}.{number}.atSeconds",
+                value=after,
                 allowed=f"≥ {before:g}",
-            )  # fmt: skip
+            )
 
 
 def _checked_obstacles(obstacles: Sequence[Obstacle], key: str) -> set[str]:
     known: set[str] = set()
     for number, obstacle in enumerate(obstacles):
         if obstacle.id in known:
-            raise ConfigError("two obstacles have this id", key=f"{key}.{number}.id",
-                              value=obstacle.id)  # fmt: skip
+            raise ConfigError(
+                "two obstacles have this id", key=f"{key}.{number}.id", value=obstacle.id
+            )
         check_obstacle(obstacle, f"{key}.{number}")
         known.add(obstacle.id)
     return known
@@ -243,8 +246,9 @@ def _check_change(change: ObstacleChange, known: set[str], key: str) -> None:
         return
     if change.id not in known:
         there = ", ".join(sorted(known)) or "none"
-        raise ConfigError("no such obstacle at this time", key=f"{key}.id", value=change.id,
-                          allowed=there)  # fmt: skip
+        raise ConfigError(
+            "no such obstacle at this time", key=f"{key}.id", value=change.id, allowed=there
+        )
     if change.action == "move" and (change.x is None or change.y is None):
         raise ConfigError("this key is missing", key=f"{key}.{'x' if change.x is None else 'y'}")
     if change.action == "remove":

@@ -37,14 +37,23 @@ Unit = Literal[
 ]
 SCALES = {"m": 1.0, "mm": MM, "rad": 1.0, "deg": DEG}
 """The length or angle in front of a unit, in metres or radians."""
-TIMES = {"maxSpeed": "/s", "maxAcceleration": "/s2", "maxDeceleration": "/s2",
-         "positionMin": "", "positionMax": ""}  # fmt: skip
+TIMES = {
+    "maxSpeed": "/s",
+    "maxAcceleration": "/s2",
+    "maxDeceleration": "/s2",
+    "positionMin": "",
+    "positionMax": "",
+}
 """What stands behind the length or angle in the unit of each limit."""
 OWN_KEYS = {"identity", "schemaVersion", "motors", "dimensions"}
 """Keys by which a robot_config.json is known among other files."""
-FIELDS = {"maxSpeed": "max_speed", "maxAcceleration": "max_acceleration",
-          "maxDeceleration": "max_deceleration", "positionMin": "position_min",
-          "positionMax": "position_max"}  # fmt: skip
+FIELDS = {
+    "maxSpeed": "max_speed",
+    "maxAcceleration": "max_acceleration",
+    "maxDeceleration": "max_deceleration",
+    "positionMin": "position_min",
+    "positionMax": "position_max",
+}
 SAME_KIND = {"mm": ("m", "mm"), "m": ("m", "mm"), "deg": ("deg", "rad"), "rad": ("deg", "rad")}
 """Units that measure the same."""
 
@@ -169,9 +178,12 @@ class Limits(Camel, frozen=True):
     def si(self) -> SiLimits:
         low, high = self.position_min, self.position_max
         return SiLimits(
-            self.max_speed.si, self.max_acceleration.si, self.max_deceleration.si,
-            low.si if low else None, high.si if high else None,
-        )  # fmt: skip
+            self.max_speed.si,
+            self.max_acceleration.si,
+            self.max_deceleration.si,
+            low.si if low else None,
+            high.si if high else None,
+        )
 
 
 class ResetPolicy(Camel, frozen=True):
@@ -374,16 +386,22 @@ def _check_limits(limits: Limits, key: str) -> None:
         allowed = [unit + behind for unit in units]
         if quantity.unit not in allowed:
             raise ConfigError(
-                "the unit does not fit", key=f"{key}.{name}.unit", value=quantity.unit,
+                "the unit does not fit",
+                key=f"{key}.{name}.unit",
+                value=quantity.unit,
                 allowed=" ".join(allowed),
-            )  # fmt: skip
+            )
         if behind and quantity.value <= 0:
-            raise ConfigError("out of range", key=f"{key}.{name}.value", value=quantity.value,
-                              allowed="> 0")  # fmt: skip
+            raise ConfigError(
+                "out of range", key=f"{key}.{name}.value", value=quantity.value, allowed="> 0"
+            )
     low, high = limits.si.lowest, limits.si.highest
     if low is not None and high is not None and low >= high:
-        raise ConfigError("the lower bound is not below the upper one", key=f"{key}.positionMin",
-                          value=limits.position_min and limits.position_min.value)  # fmt: skip
+        raise ConfigError(
+            "the lower bound is not below the upper one",
+            key=f"{key}.positionMin",
+            value=limits.position_min and limits.position_min.value,
+        )
 
 
 def _check_input(point: DigitalInput, motors: set[str], key: str) -> None:
@@ -405,6 +423,8 @@ def _check_distances(safety: Safety) -> None:
     stop, warn = safety.obstacle_stop_distance_meters, safety.obstacle_warn_distance_meters
     if warn < stop:
         raise ConfigError(
-            "the robot would stop before it warns", key="safety.obstacleWarnDistanceMeters",
-            value=warn, allowed=f"≥ obstacleStopDistanceMeters, here {stop:g}",
-        )  # fmt: skip
+            "the robot would stop before it warns",
+            key="safety.obstacleWarnDistanceMeters",
+            value=warn,
+            allowed=f"≥ obstacleStopDistanceMeters, here {stop:g}",
+        )

@@ -1,4 +1,4 @@
-"""Carries out the commands of one robot, one after the other.
+"""Carries out the commands of one robot with its motors, one after the other.
 
 A command is rejected, or it is ACKED, then RUNNING, and at last DONE, FAILED or CANCELED. STOP ends
 the running command and cancels the queued ones. A MOVE_VELOCITY without a duration ends when the
@@ -153,11 +153,13 @@ class Executor:
         running = [] if self._active is None else [self._active]
         return [
             QueuedCommand(
-                each.command_type, to_builtins(each.parameters), each is self._active,
+                each.command_type,
+                to_builtins(each.parameters),
+                each is self._active,
                 bool(each.tag),
             )
             for each in (*running, *self._queue)
-        ]  # fmt: skip
+        ]
 
     def request(self, message: Received, ready: Readiness, now: int) -> None:
         """A command from the backend."""
@@ -287,9 +289,13 @@ class Executor:
             self._ended(command.tag, OUTCOMES[status](reason), now)
 
     def _say(
-        self, name: str, cause: str | None, status: CommandStatus, now: int,
+        self,
+        name: str,
+        cause: str | None,
+        status: CommandStatus,
+        now: int,
         reason: Refused | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         why = UNSET if reason is None else reason.reason
         self._acknowledge(CommandAck(name, status, reason=why), cause, now)
 
@@ -432,9 +438,11 @@ class RowBody:
         if seconds is None:
             distance = abs(action.target_position - table.position[place])
             seconds = 1.0 + 2.0 * ideal_seconds(
-                distance, table.max_speed[place], table.max_acceleration[place],
+                distance,
+                table.max_speed[place],
+                table.max_acceleration[place],
                 table.deceleration[place],
-            )  # fmt: skip
+            )
         table.deadline[place] = min(now + nanoseconds(seconds), LATEST)
         table.moving[place] = True
 

@@ -1,8 +1,9 @@
-"""The tick of the robots with one tick rate, in the order of the design document.
+"""The runtime of all mobile robots of a process, REAL or MOCK: one component on the time axis.
 
-Scripts, inbox, commands, motors, inputs and devices, safety, odometry, status, streams. What holds
+`Ticker` does the tick of the robots with one tick rate, in the order of the design document:
+scripts, inbox, commands, motors, inputs and devices, safety, odometry, status, streams. What holds
 for all robots at every tick is done by the kernels of `tick`; a `Robot` acts only when something
-happens to it.
+happens to it. `Fleet` has all tickers, the queue to the broker, and what an operator sees and does.
 """
 
 from collections import deque
@@ -80,9 +81,14 @@ class Ticker:
     """``rows``: of the layout, robots with the same tickHz."""
 
     def __init__(
-        self, layout: Layout, rows: Sequence[int], hardware: TimedHardware, queue: SendQueue,
-        planner: Planner | None, take_scans: Callable[[int], None],
-    ) -> None:  # fmt: skip
+        self,
+        layout: Layout,
+        rows: Sequence[int],
+        hardware: TimedHardware,
+        queue: SendQueue,
+        planner: Planner | None,
+        take_scans: Callable[[int], None],
+    ) -> None:
         self.table = table = Table(layout, rows)
         self.hardware = hardware
         self.hz = table.files[0].runtime.tick_hz
@@ -221,13 +227,25 @@ class Ticker:
         table = self.table
         tick.extend_held(table.mode, table.stop, table.until, passed)
         tick.update_limits(
-            table.figures, table.wheels, table.speeds, table.command, table.ahead, table.limits,
+            table.figures,
+            table.wheels,
+            table.speeds,
+            table.command,
+            table.ahead,
+            table.limits,
             seconds,
-        )  # fmt: skip
+        )
         steer_to_goals(
-            table.drive, table.pose, table.speeds, table.goal, table.limits, table.phase,
-            table.route, table.steered, seconds,
-        )  # fmt: skip
+            table.drive,
+            table.pose,
+            table.speeds,
+            table.goal,
+            table.limits,
+            table.phase,
+            table.route,
+            table.steered,
+            seconds,
+        )
 
     def _finish(self, now: int, seconds: float) -> None:
         """Commands that have ended."""
@@ -240,9 +258,16 @@ class Ticker:
         if table.moving.any():
             slowest = table.deceleration * seconds
             count = tick.find_ended(
-                table.moving, table.position, table.rolling, table.target, table.tolerance, slowest,
-                table.deadline, now, self._ended,
-            )  # fmt: skip
+                table.moving,
+                table.position,
+                table.rolling,
+                table.target,
+                table.tolerance,
+                slowest,
+                table.deadline,
+                now,
+                self._ended,
+            )
             for place in np.flatnonzero(self._ended).tolist() if count else ():
                 outcome = None if self._ended[place] == 1 else TIMEOUT
                 self._end(int(table.motor_robot[place]), outcome, now)
@@ -254,9 +279,14 @@ class Ticker:
     def _write(self, seconds: float) -> None:
         table, motors = self.table, self.hardware.motors
         tick.choose_commands(
-            table.mode, table.stop, table.velocity, table.steered, table.wheels, table.limits,
+            table.mode,
+            table.stop,
+            table.velocity,
+            table.steered,
+            table.wheels,
+            table.limits,
             table.command,
-        )  # fmt: skip
+        )
         self._foresee(seconds)
         if table.drives.size:
             speeds = table.set_speed[table.drives]
@@ -271,17 +301,30 @@ class Ticker:
         """Looks along the way of the next tick; robots whose way is not free stop."""
         table = self.table
         tick.foresee(
-            table.drive, table.wheels, table.speeds, table.body_limits, table.command,
-            table.steering, table.next_steering, table.foreseen, seconds,
-        )  # fmt: skip
+            table.drive,
+            table.wheels,
+            table.speeds,
+            table.body_limits,
+            table.command,
+            table.steering,
+            table.next_steering,
+            table.foreseen,
+            seconds,
+        )
         if table.lidars.size:
             tick.watched_motion(table.wheels, table.foreseen, table.motion)
             self.hardware.sensors.set_motion(table.lidars, table.motion[table.lidar_robot])
             self._read_lidars()
             tick.hold_back(
-                table.figures, table.wheels, table.speeds, table.foreseen, table.ahead,
-                table.command, table.blocked, seconds,
-            )  # fmt: skip
+                table.figures,
+                table.wheels,
+                table.speeds,
+                table.foreseen,
+                table.ahead,
+                table.command,
+                table.blocked,
+                seconds,
+            )
         np.copyto(table.steering, table.next_steering, where=table.command[:, 0] != 0.0)
 
     def _read(self, now: int) -> None:
@@ -296,9 +339,13 @@ class Ticker:
         self._read_wheels(before)
         if changed.any():
             tick.update_motors(
-                table.motor_robot, table.is_drive, table.connected, table.faulty, table.drive_down,
+                table.motor_robot,
+                table.is_drive,
+                table.connected,
+                table.faulty,
+                table.drive_down,
                 table.function_down,
-            )  # fmt: skip
+            )
             for place in np.flatnonzero(changed).tolist():
                 row = int(table.motor_robot[place])
                 self.robots[row].motor_changed(place, now)
@@ -311,9 +358,15 @@ class Ticker:
         table = self.table
         seen = self.hardware.sensors.read_lidars(table.lidars)
         tick.merge_lidars(
-            table.lidar_robot, seen.nearest, seen.ahead, seen.connected, UNLIMITED,
-            table.nearest, table.ahead, table.lidar_up,
-        )  # fmt: skip
+            table.lidar_robot,
+            seen.nearest,
+            seen.ahead,
+            seen.connected,
+            UNLIMITED,
+            table.nearest,
+            table.ahead,
+            table.lidar_up,
+        )
 
     def _read_wheels(self, before: Any) -> None:
         table = self.table
@@ -326,9 +379,12 @@ class Ticker:
         table, io = self.table, self.hardware.io
         if table.estop_inputs.size:
             tick.merge_inputs(
-                table.estop_robot, io.read_inputs(table.estop_inputs),
-                io.inputs_connected(table.estop_inputs), table.estop, table.inputs_up,
-            )  # fmt: skip
+                table.estop_robot,
+                io.read_inputs(table.estop_inputs),
+                io.inputs_connected(table.estop_inputs),
+                table.estop,
+                table.inputs_up,
+            )
         if table.hold_inputs.size:
             up = np.ones(table.size, dtype=np.bool_)
             held = io.read_inputs(table.hold_inputs)
@@ -337,9 +393,15 @@ class Ticker:
     def _watch(self, seconds: float) -> None:
         table = self.table
         tick.watch_obstacles(
-            table.figures, table.wheels, table.speeds, table.command, table.ahead, table.stop,
-            table.blocked, seconds,
-        )  # fmt: skip
+            table.figures,
+            table.wheels,
+            table.speeds,
+            table.command,
+            table.ahead,
+            table.stop,
+            table.blocked,
+            seconds,
+        )
 
     def _locate(self, now: int) -> None:
         """Odometry: an exact arc from the positions of the wheels; markers correct it."""
@@ -351,9 +413,13 @@ class Ticker:
     def _update_statuses(self, now: int) -> None:
         table = self.table
         count = tick.update_statuses(
-            table.conditions, self.queue.connected, table.seen, table.stop, table.status,
+            table.conditions,
+            self.queue.connected,
+            table.seen,
+            table.stop,
+            table.status,
             table.changes,
-        )  # fmt: skip
+        )
         for row in np.flatnonzero(table.changes).tolist() if count else ():
             self.robots[row].changed(int(table.changes[row]), now)
             self._wakes[row] = self.robots[row].wake_at
@@ -404,48 +470,12 @@ class Ticker:
 BIT = {name: 1 << number for number, name in enumerate(FLAGS)}
 
 
-def columns_of(tickers: Sequence[Ticker], count: int, hardware: TimedHardware) -> FleetColumns:
-    """The tables of all tickers in the order of the layout."""
-    found = FleetColumns(
-        pose=np.zeros((count, 3), dtype=np.float32),
-        speed=np.zeros(count, dtype=np.float32),
-        goal=np.full((count, 3), np.nan, dtype=np.float32),
-        battery=np.zeros(count, dtype=np.uint8),
-        status=np.zeros(count, dtype=np.uint8),
-        stop=np.zeros(count, dtype=np.uint8),
-        flags=np.zeros(count, dtype=np.uint8),
-    )
-    for ticker in tickers:
-        table, rows = ticker.table, ticker.table.robots
-        found.pose[rows] = table.pose
-        found.speed[rows] = table.speeds[:, 0]
-        going = table.mode == POSE
-        found.goal[rows[going]] = table.goal[going, :3]
-        found.battery[rows] = np.rint(hardware.read_robots(rows).battery_percent)
-        found.status[rows] = np.where(table.status < 0, OFFLINE, table.status)
-        found.stop[rows] = table.stop
-        found.flags[rows] = _flags(table, ticker.robots)
-    return found
-
-
 class Drawn(NamedTuple):
     """Poses as the robots believe them, codes of `STATUSES`, and whether they move."""
 
     poses: Floats
     statuses: Codes
     moving: Flags
-
-
-def drawn_of(tickers: Sequence[Ticker], count: int) -> Drawn:
-    found = Drawn(
-        np.zeros((count, 3)), np.zeros(count, dtype=np.int8), np.zeros(count, dtype=np.bool_)
-    )
-    for ticker in tickers:
-        table, rows = ticker.table, ticker.table.robots
-        found.poses[rows] = table.pose
-        found.statuses[rows] = np.where(table.status < 0, OFFLINE, table.status)
-        found.moving[rows] = np.abs(table.speeds[:, [0, 2]]).max(axis=1) > STILL
-    return found
 
 
 def _flags(table: Table, robots: Sequence[Robot]) -> Bytes:
@@ -458,36 +488,6 @@ def _flags(table: Table, robots: Sequence[Robot]) -> Bytes:
     flags[[robot.tasks.is_active for robot in robots]] |= BIT["task"]
     flags[[file.runtime.mode == "REAL" for file in table.files]] |= BIT["real"]
     return flags
-
-
-def reading_of(robot: Robot, layout: Layout, row: int, hardware: TimedHardware) -> FleetRobot:
-    """A robot in detail; `true_pose` and `lidar` are left empty."""
-    state, report = robot.reports.state(), robot.reports
-    nearest = report.nearest
-    inputs, outputs, devices = _signals(layout, row, hardware)
-    return FleetRobot(
-        name=robot.file.identity.robot_id,
-        status=state.status,
-        stop=state.safety_stop_reason or "",
-        estop=state.estop_pressed,
-        pose=(state.pose.x, state.pose.y, state.pose.yaw),
-        true_pose=None,
-        velocity=(state.velocity.linear, state.velocity.angular),
-        battery=state.battery_percent,
-        localization=state.localization_status,
-        nearest=nearest if nearest < UNLIMITED else None,
-        braking_distance=report.braking_distance(),
-        faults=[f"{fault.code}: {fault.message}" for fault in state.faults],
-        motors=list(_motors(robot, state.motors)),
-        inputs=inputs,
-        outputs=outputs,
-        devices=devices,
-        queue=robot.executor.readings(),
-        tasks=robot.tasks.readings(),
-        hold=_hold(robot),
-        route=robot.tasks.steps.way_left() if robot.tasks.is_active else [],
-        lidar=[],
-    )
 
 
 def _hold(robot: Robot) -> HoldReading:
@@ -506,9 +506,14 @@ def _motors(robot: Robot, states: dict[str, MotorState]) -> Iterator[MotorReadin
         state = states[motor.motor_id]
         fault = [text for text in (state.fault_code, state.fault_message) if isinstance(text, str)]
         yield MotorReading(
-            motor.motor_id, motor.role, state.mode, state.connected, state.position,
-            state.velocity, ": ".join(fault),
-        )  # fmt: skip
+            motor.motor_id,
+            motor.role,
+            state.mode,
+            state.connected,
+            state.position,
+            state.velocity,
+            ": ".join(fault),
+        )
 
 
 def _signals(
@@ -570,10 +575,16 @@ class Fleet:
     """
 
     def __init__(
-        self, layout: Layout, hardware: TimedHardware, *, run_id: str, epoch: int,
-        seeds: Sequence[int | None] = (), planner: Planner | None = None,
+        self,
+        layout: Layout,
+        hardware: TimedHardware,
+        *,
+        run_id: str,
+        epoch: int,
+        seeds: Sequence[int | None] = (),
+        planner: Planner | None = None,
         log: Callable[[str], None] = lambda line: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         count = len(layout.robots)
         self._layout = layout
         self._hardware = hardware
@@ -650,16 +661,72 @@ class Fleet:
         self._queue.listeners.append(listener)
 
     def columns(self) -> FleetColumns:
-        """All robots, where they believe to be."""
-        return columns_of(self._tickers, len(self._places), self._hardware)
+        """All robots in the order of the layout, where they believe to be."""
+        count = len(self._places)
+        found = FleetColumns(
+            pose=np.zeros((count, 3), dtype=np.float32),
+            speed=np.zeros(count, dtype=np.float32),
+            goal=np.full((count, 3), np.nan, dtype=np.float32),
+            battery=np.zeros(count, dtype=np.uint8),
+            status=np.zeros(count, dtype=np.uint8),
+            stop=np.zeros(count, dtype=np.uint8),
+            flags=np.zeros(count, dtype=np.uint8),
+        )
+        for ticker in self._tickers:
+            table, rows = ticker.table, ticker.table.robots
+            found.pose[rows] = table.pose
+            found.speed[rows] = table.speeds[:, 0]
+            going = table.mode == POSE
+            found.goal[rows[going]] = table.goal[going, :3]
+            found.battery[rows] = np.rint(self._hardware.read_robots(rows).battery_percent)
+            found.status[rows] = np.where(table.status < 0, OFFLINE, table.status)
+            found.stop[rows] = table.stop
+            found.flags[rows] = _flags(table, ticker.robots)
+        return found
 
     def drawn(self) -> Drawn:
         """What pages draw of all robots."""
-        return drawn_of(self._tickers, len(self._places))
+        count = len(self._places)
+        found = Drawn(
+            np.zeros((count, 3)), np.zeros(count, dtype=np.int8), np.zeros(count, dtype=np.bool_)
+        )
+        for ticker in self._tickers:
+            table, rows = ticker.table, ticker.table.robots
+            found.poses[rows] = table.pose
+            found.statuses[rows] = np.where(table.status < 0, OFFLINE, table.status)
+            found.moving[rows] = np.abs(table.speeds[:, [0, 2]]).max(axis=1) > STILL
+        return found
 
     def reading(self, row: int) -> FleetRobot:
-        """One robot in detail, without what only the simulation and the lidar know."""
-        return reading_of(self.robot(row), self._layout, row, self._hardware)
+        """One robot in detail, without what only the simulation and the lidar know: `true_pose` and
+        `lidar` are left empty."""
+        robot = self.robot(row)
+        state, report = robot.reports.state(), robot.reports
+        nearest = report.nearest
+        inputs, outputs, devices = _signals(self._layout, row, self._hardware)
+        return FleetRobot(
+            name=robot.file.identity.robot_id,
+            status=state.status,
+            stop=state.safety_stop_reason or "",
+            estop=state.estop_pressed,
+            pose=(state.pose.x, state.pose.y, state.pose.yaw),
+            true_pose=None,
+            velocity=(state.velocity.linear, state.velocity.angular),
+            battery=state.battery_percent,
+            localization=state.localization_status,
+            nearest=nearest if nearest < UNLIMITED else None,
+            braking_distance=report.braking_distance(),
+            faults=[f"{fault.code}: {fault.message}" for fault in state.faults],
+            motors=list(_motors(robot, state.motors)),
+            inputs=inputs,
+            outputs=outputs,
+            devices=devices,
+            queue=robot.executor.readings(),
+            tasks=robot.tasks.readings(),
+            hold=_hold(robot),
+            route=robot.tasks.steps.way_left() if robot.tasks.is_active else [],
+            lidar=[],
+        )
 
     def wake_modules(self, row: int, now: int) -> None:
         """A module of a robot has received something: it acts at the next tick."""

@@ -454,9 +454,13 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def encoded(
-    message_id: str, robot_id: str, robot_code: str, ts: str, payload: Struct,
+    message_id: str,
+    robot_id: str,
+    robot_code: str,
+    ts: str,
+    payload: Struct,
     correlation_id: str | None = None,
-) -> bytes:  # fmt: skip
+) -> bytes:
     """A message of a robot as JSON."""
     caused_by = UNSET if correlation_id is None else correlation_id
     content = payload.on_the_wire() if isinstance(payload, Event) else payload

@@ -328,8 +328,12 @@ class Sender:
         if address is None:
             address = self._subjects[kind] = subject(self.robot_id, kind)
         data = encoded(
-            message_id, self.robot_id, self.robot_code, self.queue.timestamp(now), payload,
+            message_id,
+            self.robot_id,
+            self.robot_code,
+            self.queue.timestamp(now),
+            payload,
             correlation_id,
-        )  # fmt: skip
+        )
         self.queue.send(kind, address, message_id, data)
         return message_id

@@ -225,14 +225,26 @@ def steer_to_goals(
             continue
         if drive[row] == ACKERMANN:
             phase[row] = _follow(
-                phase[row], pose[row], speeds[row], goal[row], limits[row], route[row],
-                command[row], seconds,
-            )  # fmt: skip
+                phase[row],
+                pose[row],
+                speeds[row],
+                goal[row],
+                limits[row],
+                route[row],
+                command[row],
+                seconds,
+            )
         else:
             phase[row] = _drive_and_turn(
-                phase[row], drive[row] == MECANUM, pose[row], speeds[row], goal[row], limits[row],
-                command[row], seconds,
-            )  # fmt: skip
+                phase[row],
+                drive[row] == MECANUM,
+                pose[row],
+                speeds[row],
+                goal[row],
+                limits[row],
+                command[row],
+                seconds,
+            )
 
 
 @compiled
@@ -307,9 +319,12 @@ def _glide(
         wheel = abs(along) + abs(across)  # m/s of the fastest wheel at 1 m/s of the body
         closing = speeds[FORWARD] * along + speeds[SIDEWAYS] * across
         fastest = fastest_within(
-            away, closing, limits[DECELERATION] * RESERVE / wheel, limits[MAX_SPEED] / wheel,
+            away,
+            closing,
+            limits[DECELERATION] * RESERVE / wheel,
+            limits[MAX_SPEED] / wheel,
             seconds,
-        )  # fmt: skip
+        )
         command[FORWARD], command[SIDEWAYS] = fastest * along, fastest * across
     turning = turning_towards(turn, speeds, limits, seconds)
     # The faster it drives soon, the more acceleration a turn needs.
@@ -335,9 +350,16 @@ def _follow(
     """Drives like a car. Returns the next phase."""
     if phase == DRIVE:
         ended = follow_route(
-            pose, speeds, limits[MAX_SPEED], limits[DECELERATION], limits[SMALLEST_RADIUS],
-            limits[REACH], route, command, seconds,
-        )  # fmt: skip
+            pose,
+            speeds,
+            limits[MAX_SPEED],
+            limits[DECELERATION],
+            limits[SMALLEST_RADIUS],
+            limits[REACH],
+            route,
+            command,
+            seconds,
+        )
         return START if ended else DRIVE
     command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
     if abs(speeds[FORWARD]) >= STILL_SPEED:

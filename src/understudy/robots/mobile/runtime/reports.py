@@ -170,9 +170,12 @@ class Reports:
         table, span = self._table, slice(self._first, self._end)
         modes = find_modes(table, slice(self._row, self._row + 1), span)
         found = map(
-            MotorState, table.connected[span].tolist(), [MODES[code] for code in modes.tolist()],
-            table.position[span].tolist(), table.rolling[span].tolist(),
-        )  # fmt: skip
+            MotorState,
+            table.connected[span].tolist(),
+            [MODES[code] for code in modes.tolist()],
+            table.position[span].tolist(),
+            table.rolling[span].tolist(),
+        )
         states = dict(zip(self._motor_ids, found, strict=True))
         if table.drive_down[self._row] or table.function_down[self._row]:
             for motor, fault in self.motor_faults():
@@ -252,9 +255,12 @@ class Reports:
 
     def traffic(self, node_id: str | None, route_id: str | None) -> TrafficState:
         return TrafficState(
-            self.pose, float(self._table.speeds[self._row, 0]), self.braking_distance(),
-            UNSET if node_id is None else node_id, UNSET if route_id is None else route_id,
-        )  # fmt: skip
+            self.pose,
+            float(self._table.speeds[self._row, 0]),
+            self.braking_distance(),
+            UNSET if node_id is None else node_id,
+            UNSET if route_id is None else route_id,
+        )
 
     def braking_distance(self) -> float:
         """Metres until the robot stands if it brakes now."""

@@ -1,4 +1,4 @@
-"""The module Settings: what the backend wants of limits, outputs and safety, and what holds."""
+"""One mobile robot of a fleet: its messages, its commands, its modules, its settings."""
 
 import math
 from collections import OrderedDict, deque
@@ -79,6 +79,8 @@ from understudy.robots.mobile.runtime.tick import (
 from understudy.robots.mobile.wheels import wrapped
 from understudy.units import LATEST, seconds
 
+# ── the module Settings ───────────────────────────────────────────────────────────────────────────
+
 
 class SettingsState(Struct, forbid_unknown_fields=True):
     """`applied`: the correlation id of the settings.desired that holds."""
@@ -87,7 +89,8 @@ class SettingsState(Struct, forbid_unknown_fields=True):
 
 
 class Settings:
-    """`modules.Module`. Limits are never above those of the robot's file."""
+    """`Module`: what the backend wants of limits, outputs and safety, and what holds. Limits are
+    never above those of the robot's file."""
 
     def __init__(
         self, orders: RobotContext, table: Table, row: int, body: RowBody, hardware: TimedHardware
@@ -537,8 +540,10 @@ class Robot:
         own = table.pose[row, 2] if yaw is None else wrapped(yaw - seen[2])
         along, across = math.cos(own), math.sin(own)
         table.pose[row] = (
-            x - along * seen[0] + across * seen[1], y - across * seen[0] - along * seen[1], own,
-        )  # fmt: skip
+            x - along * seen[0] + across * seen[1],
+            y - across * seen[0] - along * seen[1],
+            own,
+        )
         table.since_correction[row] = 0.0
 
     # ── streams ──
@@ -594,9 +599,13 @@ class Robot:
     def save(self) -> SavedRobot:
         beats = int(self._table.beats[self._row])
         return SavedRobot(
-            self._sender.count, beats, self._seen.save(), self.executor.save(),
-            [saved(module) for module in self._modules], dict(self._limits),
-        )  # fmt: skip
+            self._sender.count,
+            beats,
+            self._seen.save(),
+            self.executor.save(),
+            [saved(module) for module in self._modules],
+            dict(self._limits),
+        )
 
     def load(self, was: SavedRobot) -> None:
         if len(was.modules) != len(self._modules):

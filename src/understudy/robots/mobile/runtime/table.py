@@ -40,9 +40,13 @@ UNLIMITED = 1e9
 
 
 ALLOWED = {
-    "mode": (REST, POSE), "phase": (0, DONE), "stop": (NO_STOP, MANUAL_HOLD),
-    "status": (-1, RUNNING), "max_speed": (1e-9, 1e9), "max_acceleration": (1e-9, 1e9),
-}  # fmt: skip
+    "mode": (REST, POSE),
+    "phase": (0, DONE),
+    "stop": (NO_STOP, MANUAL_HOLD),
+    "status": (-1, RUNNING),
+    "max_speed": (1e-9, 1e9),
+    "max_acceleration": (1e-9, 1e9),
+}
 ALLOWED_OF = {"f": (-1e15, 1e15), "i": (-LATEST, LATEST), "b": (0, 1)}
 """Values in a snapshot: of a column, or of all columns of a type."""
 
@@ -54,16 +58,14 @@ def rows_of(numbers: Sequence[int]) -> Rows:
 class Table:
     """``robots``: rows of the layout; all have the same tickHz."""
 
-    SAVED: ClassVar[tuple[str, ...]] = (
-        "pose", "speeds", "command", "velocity", "until", "mode", "phase", "goal", "route", "seen",
-        "steering",
-        "speed_limit", "traffic_limit", "since_correction", "blocked", "nearest", "ahead",
-        "lidar_up", "estop", "io_hold", "traffic_hold", "manual_hold", "operator_hold", "inputs_up",
-        "stop", "status", "drive_down", "function_down", "bootstrapped", "stop_on_obstacle",
-        "stop_distance", "warn_distance", "position", "rolling", "connected", "faulty", "homing",
-        "set_speed", "target", "tolerance", "moving", "deadline", "max_speed", "max_acceleration",
-        "due",
-    )  # fmt: skip
+    SAVED: ClassVar[str] = """
+        pose speeds command velocity until mode phase goal route seen steering speed_limit
+        traffic_limit since_correction blocked nearest ahead lidar_up estop io_hold
+        traffic_hold manual_hold operator_hold inputs_up stop status drive_down function_down
+        bootstrapped stop_on_obstacle stop_distance warn_distance position rolling connected
+        faulty homing set_speed target tolerance moving deadline max_speed max_acceleration
+        due
+        """
     """Columns of a snapshot; the others follow from the robot files or are filled at each tick."""
 
     def __init__(self, layout: Layout, robots: Sequence[int]) -> None:
@@ -75,15 +77,8 @@ class Table:
         self._add_robots()
         self._add_policies()
         self.update_limits(range(len(robots)))
-        self.figures = Figures(
-            self.body_limits, self.speed_limit, self.traffic_limit, self.reach, self.radius,
-            self.stop_distance, self.warn_distance, self.sight, self.stop_on_obstacle,
-        )  # fmt: skip
-        self.conditions = Conditions(
-            self.estop, self.stop_on_estop, self.blocked, self.inputs_up, self.lidar_up,
-            self.stop_on_obstacle, self.io_hold, self.traffic_hold, self.manual_hold,
-            self.operator_hold, self.needs_nats, self.drive_down, self.function_down,
-        )  # fmt: skip
+        self.figures = Figures._make(getattr(self, name) for name in Figures._fields)
+        self.conditions = Conditions._make(getattr(self, name) for name in Conditions._fields)
 
     @property
     def size(self) -> int:
@@ -226,17 +221,22 @@ class Table:
             turning = min(faster, slower) / reach
             radius = smallest_radius(self.wheels.base[row])
             self.body_limits[row] = (
-                speed, faster, slower, speed / reach, turning,
-                radius if self.drive[row] == ACKERMANN else 0.0, self.reach[row],
-            )  # fmt: skip
+                speed,
+                faster,
+                slower,
+                speed / reach,
+                turning,
+                radius if self.drive[row] == ACKERMANN else 0.0,
+                self.reach[row],
+            )
 
     # ── snapshot ──
 
     def save(self) -> dict[str, Any]:
-        return {name: getattr(self, name).tolist() for name in self.SAVED}
+        return {name: getattr(self, name).tolist() for name in self.SAVED.split()}
 
     def load(self, saved: dict[str, Any]) -> None:
-        for name in self.SAVED:
+        for name in self.SAVED.split():
             column = getattr(self, name)
             try:
                 values = np.array(saved[name], dtype=column.dtype).reshape(column.shape)

@@ -1,6 +1,19 @@
-"""TrafficComm: the backend keeps robots apart by holding them at nodes and by limiting their speed.
+"""How a robot carries out tasks: the modules TaskComm, RouteComm and TrafficComm.
 
-A hold is for a node of the route: the robot stops when it has reached that node, or at once if that
+TaskComm carries out tasks one after the other, those with a higher priority first.
+
+    queued ─▶ waits for a route ─▶ carries out steps ─▶ done
+       └──────────────┴────────────────────┴─────────▶ failed   (with one of ERRORS)
+
+A task begins when the robot is RUNNING or in WARNING; until then it stays in the queue. The running
+task is not interrupted by one with a higher priority.
+
+RouteComm asks the backend for a route, and waits for the answer. The request is repeated once; then
+the wait is over. If the cell has a planner and no backend answers within its grace time, the
+planner answers; as soon as a backend has answered once, the planner is silent until the next start.
+
+TrafficComm: the backend keeps robots apart by holding them at nodes and by limiting their speed. A
+hold is for a node of the route: the robot stops when it has reached that node, or at once if that
 is the node that it reached last. A hold for a node that is not on the route stays until the robot
 reaches that node or the hold is released. A speed of 0 holds the robot where it is, until another
 speed is allowed.
@@ -41,6 +54,8 @@ from understudy.robots.mobile.runtime.modules import (
 )
 from understudy.robots.mobile.runtime.outgoing import Time
 from understudy.units import NS_PER_SECOND, nanoseconds, seconds
+
+# ── traffic ───────────────────────────────────────────────────────────────────────────────────────
 
 
 class HoldState(Struct, forbid_unknown_fields=True):
@@ -235,7 +250,13 @@ class StepsState(Struct, forbid_unknown_fields=True):
 
 
 class Steps:
-    """Carries out steps. ``step_done`` is called after each of them."""
+    """Carries out the steps of a mission or of a route, one after the other. ``step_done`` is
+    called after each of them.
+
+    MOVE and TURN are MOVE_TO_POSE commands, each action of ARRIVE_ACTIONS is an EXECUTE_ACTION
+    command, and WAIT needs no command. While the robot is held (TRAFFIC_HOLD, MANUAL_HOLD) no
+    command begins; another safety stop refuses the next command and so ends the work.
+    """
 
     def __init__(
         self, context: RobotContext, hold: NodeHold, step_done: Callable[[int], None]
@@ -269,9 +290,13 @@ class Steps:
         return None if total is None else max(0.0, total - seconds(now - self._state.began))
 
     def begin(
-        self, steps: Sequence[RouteStep], now: int, *, route_id: str | None = None,
+        self,
+        steps: Sequence[RouteStep],
+        now: int,
+        *,
+        route_id: str | None = None,
         eta_seconds: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         node = None if route_id else self._state.node_id
         self._state = StepsState(
             list(steps), route_id, eta_seconds, began=now, node_id=node, serial=self._state.serial
@@ -652,9 +677,12 @@ class TaskComm:
 
     def save(self) -> TasksSaved:
         return TasksSaved(
-            list(self._queue), self._active, self._phase, list(self._ended.items()),
+            list(self._queue),
+            self._active,
+            self._phase,
+            list(self._ended.items()),
             self.steps.save(),
-        )  # fmt: skip
+        )
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, TasksSaved)
@@ -791,9 +819,13 @@ class TaskComm:
         done, steps = self.steps.counted
         route, eta = self.steps.route_id, self.steps.eta_seconds(now)
         progress = TaskProgress(
-            task.task_id, done, steps, done / steps if steps else 1.0,
-            UNSET if route is None else route, UNSET if eta is None else eta,
-        )  # fmt: skip
+            task.task_id,
+            done,
+            steps,
+            done / steps if steps else 1.0,
+            UNSET if route is None else route,
+            UNSET if eta is None else eta,
+        )
         self._context.publish("task.progress", progress, now, task.reference)
 
     def _end_active(self, outcome: Refused | None, now: int) -> None:

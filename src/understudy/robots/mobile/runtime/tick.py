@@ -41,8 +41,13 @@ STATUSES: tuple[RobotStatus, ...] = ("OFFLINE", "ERROR", "PAUSED", "WARNING", "R
 """Statuses by code, in their precedence."""
 OFFLINE, ERROR, PAUSED, WARNING, RUNNING = range(5)
 STOPS: tuple[StopReason | None, ...] = (
-    None, "ESTOP", "OBSTACLE", "INTERNAL_FAULT", "TRAFFIC_HOLD", "MANUAL_HOLD",
-)  # fmt: skip
+    None,
+    "ESTOP",
+    "OBSTACLE",
+    "INTERNAL_FAULT",
+    "TRAFFIC_HOLD",
+    "MANUAL_HOLD",
+)
 """Reasons of a stop by code; the first that applies counts."""
 NO_STOP, ESTOP, OBSTACLE, INTERNAL_FAULT, TRAFFIC_HOLD, MANUAL_HOLD = range(6)
 REST, VELOCITY, POSE = range(3)
@@ -102,9 +107,14 @@ def pace_of_wheels(
 
 @compiled
 def update_limits(
-    figures: Figures, wheels: Wheels, speeds: Floats, command: Floats, ahead: Floats,
-    limits: Floats, seconds: float,
-) -> None:  # fmt: skip
+    figures: Figures,
+    wheels: Wheels,
+    speeds: Floats,
+    command: Floats,
+    ahead: Floats,
+    limits: Floats,
+    seconds: float,
+) -> None:
     """Fills ``limits`` of the bodies for this tick: those of the motors, of commands, of traffic
     control, and such that the robot can stop in front of an obstacle within the warning distance
     and within the range of its lidars.
@@ -124,9 +134,12 @@ def update_limits(
             faster = limits[row, ACCELERATION] / limits[row, DECELERATION]
             spare = 2.0 * GAP + (2.0 + faster) * present * seconds
             safe = fastest_within(
-                max(seen - spare, 0.0), present, limits[row, DECELERATION] * rate,
-                fastest * rate, seconds,
-            )  # fmt: skip
+                max(seen - spare, 0.0),
+                present,
+                limits[row, DECELERATION] * rate,
+                fastest * rate,
+                seconds,
+            )
             fastest = min(fastest, max(safe / rate, CRAWL))
         limits[row, MAX_SPEED] = fastest
         if figures.reach[row] > 0.0:
@@ -135,9 +148,14 @@ def update_limits(
 
 @compiled
 def choose_commands(
-    mode: Codes, stop: Codes, velocity: Floats, steered: Floats, wheels: Wheels, limits: Floats,
+    mode: Codes,
+    stop: Codes,
+    velocity: Floats,
+    steered: Floats,
+    wheels: Wheels,
+    limits: Floats,
     command: Floats,
-) -> None:  # fmt: skip
+) -> None:
     """Fills ``command``: the speeds of the bodies for this tick, within the limits."""
     spans, coefficients = wheels.spans, wheels.coefficients
     for row in range(mode.size):
@@ -182,9 +200,15 @@ def braking_distance_of(wheels: Wheels, figures: Figures, speeds: Floats, row: i
 
 @compiled
 def watch_obstacles(
-    figures: Figures, wheels: Wheels, speeds: Floats, command: Floats, ahead: Floats,
-    stop: Codes, blocked: Flags, seconds: float,
-) -> None:  # fmt: skip
+    figures: Figures,
+    wheels: Wheels,
+    speeds: Floats,
+    command: Floats,
+    ahead: Floats,
+    stop: Codes,
+    blocked: Flags,
+    seconds: float,
+) -> None:
     """Sets ``blocked`` of robots that must stop for an obstacle, and clears it when they stand and
     the way in their last direction is free again; not at the tick at which it was set (``stop``
     shows it from the next one on)."""
@@ -200,9 +224,12 @@ def watch_obstacles(
             continue
         wheel = fastest_wheel(spans, coefficients, speeds, row)
         needed = GAP + braking_distance(
-            pace_of_wheels(spans, coefficients, speeds, row, radius[row]), wheel,
-            limits[row, ACCELERATION], limits[row, DECELERATION], seconds if moves else 0.0,
-        )  # fmt: skip
+            pace_of_wheels(spans, coefficients, speeds, row, radius[row]),
+            wheel,
+            limits[row, ACCELERATION],
+            limits[row, DECELERATION],
+            seconds if moves else 0.0,
+        )
         needed = max(stop_distance[row], GAP, needed)
         if moves and ahead[row] <= needed:
             blocked[row] = True
@@ -291,9 +318,13 @@ def update_statuses(
 
 @compiled
 def update_motors(
-    motor_robot: Rows, is_drive: Flags, connected: Flags, faulty: Flags, drive_down: Flags,
+    motor_robot: Rows,
+    is_drive: Flags,
+    connected: Flags,
+    faulty: Flags,
+    drive_down: Flags,
     function_down: Flags,
-) -> None:  # fmt: skip
+) -> None:
     """Fills ``drive_down`` and ``function_down`` of the robots: a motor is faulty or silent."""
     drive_down[:] = False
     function_down[:] = False
@@ -319,9 +350,15 @@ def merge_inputs(
 
 @compiled
 def merge_lidars(
-    robot: Rows, nearest: Floats, ahead: Floats, connected: Flags, most: float,
-    robot_nearest: Floats, robot_ahead: Floats, robot_up: Flags,
-) -> None:  # fmt: skip
+    robot: Rows,
+    nearest: Floats,
+    ahead: Floats,
+    connected: Flags,
+    most: float,
+    robot_nearest: Floats,
+    robot_ahead: Floats,
+    robot_up: Flags,
+) -> None:
     """The readings of all lidars of each robot as one; ``most`` stands for infinite."""
     robot_nearest[:] = most
     robot_ahead[:] = most
@@ -352,9 +389,16 @@ def find_due(due: Times, periods: Times, now: int, found: Rows) -> int:
 
 @compiled
 def find_ended(
-    moving: Flags, position: Floats, rolling: Floats, target: Floats, tolerance: Floats,
-    slowest: Floats, deadline: Times, now: int, ended: Codes,
-) -> int:  # fmt: skip
+    moving: Flags,
+    position: Floats,
+    rolling: Floats,
+    target: Floats,
+    tolerance: Floats,
+    slowest: Floats,
+    deadline: Times,
+    now: int,
+    ended: Codes,
+) -> int:
     """Fills ``ended`` of functional motors that shall move: 1 at the target, 2 too late, else 0;
     returns how many ended. ``slowest``: m/s at which a motor counts as standing."""
     count = 0
@@ -389,9 +433,16 @@ STEERED_BY_WHEELS = 0.01
 
 @compiled
 def foresee(
-    drive: Codes, wheels: Wheels, speeds: Floats, limits: Floats, command: Floats,
-    steering: Floats, next_steering: Floats, foreseen: Floats, seconds: float,
-) -> None:  # fmt: skip
+    drive: Codes,
+    wheels: Wheels,
+    speeds: Floats,
+    limits: Floats,
+    command: Floats,
+    steering: Floats,
+    next_steering: Floats,
+    foreseen: Floats,
+    seconds: float,
+) -> None:
     """Fills ``foreseen``: the speeds of the bodies after the tick; ``next_steering``: steering
     angles of Ackermann drives."""
     for row in range(drive.size):
@@ -472,9 +523,15 @@ def watched_motion(wheels: Wheels, foreseen: Floats, motion: Floats) -> None:
 
 @compiled
 def hold_back(
-    figures: Figures, wheels: Wheels, speeds: Floats, foreseen: Floats, ahead: Floats,
-    command: Floats, blocked: Flags, seconds: float,
-) -> None:  # fmt: skip
+    figures: Figures,
+    wheels: Wheels,
+    speeds: Floats,
+    foreseen: Floats,
+    ahead: Floats,
+    command: Floats,
+    blocked: Flags,
+    seconds: float,
+) -> None:
     """Stops robots that could not stop in time after this tick: ``command`` becomes 0 and
     ``blocked`` is set."""
     spans, coefficients = wheels.spans, wheels.coefficients
@@ -487,8 +544,9 @@ def hold_back(
             pace_of_wheels(spans, coefficients, foreseen, row, radius[row]),
             fastest_wheel(spans, coefficients, speeds, row),
             fastest_wheel(spans, coefficients, foreseen, row),
-            limits[row, DECELERATION], seconds,
-        )  # fmt: skip
+            limits[row, DECELERATION],
+            seconds,
+        )
         if ahead[row] <= max(needed, stop_distance[row]):
             blocked[row] = True
             command[row, :] = 0.0

@@ -115,10 +115,14 @@ class MasterMessages:
         identity = self._identity
         return msgspec.json.encode(
             Connection(
-                0, timestamp(identity.epoch, 0), VERSION, identity.manufacturer,
-                identity.serial_number, connection_state="CONNECTIONBROKEN",
+                0,
+                timestamp(identity.epoch, 0),
+                VERSION,
+                identity.manufacturer,
+                identity.serial_number,
+                connection_state="CONNECTIONBROKEN",
             )
-        )  # fmt: skip
+        )
 
     def factsheet(self, now: int) -> None:
         head = {
