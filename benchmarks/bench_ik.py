@@ -11,13 +11,13 @@ from eaik.IK_HP import HPRobot
 
 from benchmarks import Row
 from understudy.space.kinematics.chain import Chain, chain
-from understudy.space.kinematics.closed_form import (
+from understudy.space.kinematics.follow import follow
+from understudy.space.kinematics.ik import (
     BRANCHES,
     all_branches,
     closed_form,
     limited_branches,
 )
-from understudy.space.kinematics.follow import follow
 from understudy.space.model.urdf import read
 from understudy.space.transform import line, translation
 

@@ -11,7 +11,7 @@ from understudy.space.warm import warm_collisions, warm_kinematics
 COUNT = """
 from understudy.config.files import shipped_robots
 from understudy.space.collision import certify, convex, distance, self_pairs, world
-from understudy.space.kinematics import chain as chains, closed_form, follow, ik
+from understudy.space.kinematics import chain as chains, follow, ik
 from understudy.space.reach import reach_map
 from understudy.space.kinematics.chain import chain
 from understudy.space.model.urdf import read
@@ -21,8 +21,8 @@ for file in shipped_robots().values():
     warm_kinematics(arm)
     warm_collisions(arm)
 kernels = (
-    chains.flange_frames, chains.joint_frames, chains.jacobians, closed_form.all_branches,
-    closed_form.limited_branches, follow.follow_branches, ik.search,
+    chains.flange_frames, chains.joint_frames, chains.jacobians, ik.all_branches,
+    ik.limited_branches, follow.follow_branches, ik.search,
     certify.certify, convex.core_depth, distance.distance, reach_map.reach_points,
     self_pairs.look, self_pairs.divide, world.contact_in, world.contacts,
     world.least_distance, world.pose,

@@ -37,9 +37,8 @@ from understudy.motion.trace import (
     trace_path,
 )
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.kinematics.closed_form import closed_form
 from understudy.space.kinematics.follow import FailureKind, FollowFailure, follow
-from understudy.space.kinematics.ik import outside
+from understudy.space.kinematics.ik import closed_form, outside
 
 MOST_KNOTS = 4096
 """Most points of one line or arc of the tool."""

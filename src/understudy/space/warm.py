@@ -9,9 +9,8 @@ from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.sweep import straight, sweep
 from understudy.space.collision.world import arm_parts
 from understudy.space.kinematics.chain import Chain
-from understudy.space.kinematics.closed_form import closed_form
 from understudy.space.kinematics.follow import follow
-from understudy.space.kinematics.ik import refined, solve, solve_all
+from understudy.space.kinematics.ik import closed_form, refined, solve, solve_all
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Hull, Shape, TriangleMesh, as_object
 from understudy.space.reach.reach_map import ReachabilityAnalyzer

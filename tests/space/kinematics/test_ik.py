@@ -20,8 +20,14 @@ from tests.space.arm_models import (
 
 from understudy.errors import Refused
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.kinematics.closed_form import closed_form
-from understudy.space.kinematics.ik import nearest, refined, solve, solve_all, unlimited
+from understudy.space.kinematics.ik import (
+    closed_form,
+    nearest,
+    refined,
+    solve,
+    solve_all,
+    unlimited,
+)
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, translation
 from understudy.units import DEG, MM

@@ -13,16 +13,21 @@ from numpy.typing import ArrayLike
 from understudy.errors import Refused
 from understudy.space.compiled import compiled
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.kinematics.closed_form import (
+from understudy.space.kinematics.ik import (
     BRANCHES,
     GRAZING,
     SCRATCH,
     Anthropomorphic,
     branches_at,
     closed_form,
+    excess,
+    nearest,
+    outside,
+    refined,
+    solve,
+    unlimited,
     wrapped,
 )
-from understudy.space.kinematics.ik import excess, nearest, outside, refined, solve, unlimited
 from understudy.space.kinematics.singular import branch, distances, kinds
 from understudy.space.transform import Array
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.space.kinematics.chain import Chain
-from understudy.space.kinematics.closed_form import closed_form
+from understudy.space.kinematics.ik import closed_form
 from understudy.space.transform import Array
 
 

@@ -13,14 +13,17 @@ from understudy.space.collision.detector import CollisionDetector
 from understudy.space.compiled import compiled
 from understudy.space.given import given_numbers, given_positive, given_row, shown
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.kinematics.closed_form import (
+from understudy.space.kinematics.ik import (
     BRANCHES,
     SCRATCH,
     branches_at,
     closed_form,
+    nearest,
+    solve,
+    solve_all,
     turned_within,
+    unlimited,
 )
-from understudy.space.kinematics.ik import nearest, solve, solve_all, unlimited
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, matrix
 
