@@ -11,7 +11,7 @@ MAIN has one client: the newest. The robot sends feedback after every completed 
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -29,8 +29,11 @@ from understudy.robots.kuka.frames import (
     write_feedback,
     write_telemetry,
 )
-from understudy.robots.kuka.records import GcodeServer, Record
+from understudy.robots.kuka.records import Record
 from understudy.units import NS_PER_MS
+
+if TYPE_CHECKING:
+    from understudy.robots.kuka.robot import KukaGcodeServer
 
 __all__ = ["ENDPOINTS", "CommandFace", "Config", "build", "messages", "name_field"]
 
@@ -148,7 +151,7 @@ class CommandFace(SessionFace[CommandSession], NotInjectable):
     """`Face` of MAIN."""
 
     def __init__(
-        self, name: str, robot: GcodeServer, period: int, fault_source: FaultSource
+        self, name: str, robot: "KukaGcodeServer", period: int, fault_source: FaultSource
     ) -> None:
         self.robot = robot
         self._name = name
@@ -258,7 +261,7 @@ class SavedTelemetry(Struct):
 class TelemetryFace(SessionFace[TelemetrySession], NotInjectable):
     """`Face` of EX2 and EX4: the same frame for any number of clients."""
 
-    def __init__(self, robot: GcodeServer, times: TelemetryTimes) -> None:
+    def __init__(self, robot: "KukaGcodeServer", times: TelemetryTimes) -> None:
         self.ready = ReadyPeers()
         self._robot = robot
         self._times = times
@@ -335,7 +338,7 @@ class DryRunSession:
 class DryRunFace(SessionFace[DryRunSession], NotInjectable):
     """`Face` of EX3: it has one client, the newest."""
 
-    def __init__(self, robot: GcodeServer, write: Callable[[str], None]) -> None:
+    def __init__(self, robot: "KukaGcodeServer", write: Callable[[str], None]) -> None:
         self.write = write
         self.ready = ReadyPeers()
         self._robot = robot
@@ -367,7 +370,7 @@ def text_of(record: Record) -> str:
     return " ".join((f"seq={record.seq}", f"type={record.kind}", *words, *flaw))
 
 
-def build(name: str, config: Config, robot: GcodeServer, deps: Deps) -> Mapping[str, Face]:
+def build(name: str, config: Config, robot: "KukaGcodeServer", deps: Deps) -> Mapping[str, Face]:
     period = config.feedback_ms * NS_PER_MS
     return {
         "command": CommandFace(f"{name}.command", robot, period, deps.fault_source),

@@ -1,8 +1,7 @@
-"""Records of the KUKA's G-code server, and the server as its face and its operator see it."""
+"""Records of the KUKA's G-code server, and its readings."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -61,25 +60,3 @@ class KukaReading:
     base: int
     flags: int
     progress: Progress
-
-
-class GcodeServer(Protocol):
-    """Carries out records one after the other."""
-
-    def room(self) -> int:
-        """Number of records that fit into the buffer now."""
-        ...
-
-    def submit(self, record: Record, now: int) -> None: ...
-
-    def connect(self, channel: int, up: bool, now: int) -> None:
-        """A channel was connected, or closed."""
-        ...
-
-    def progress(self) -> Progress: ...
-
-    def reading(self, now: int) -> KukaReading: ...
-
-    def on_executed(self, listener: Callable[[int], None]) -> None:
-        """Calls ``listener`` with the time at which each record was completed."""
-        ...

@@ -171,7 +171,8 @@ class ServerState(Struct, kw_only=True):
 
 
 class KukaGcodeServer:
-    """`GcodeServer`, `Component` and `Injectable`; also the `Mover` of its collision watch."""
+    """Carries out records one after the other; `Component`, `Injectable`, and the `Mover` of its
+    collision watch."""
 
     def __init__(
         self, name: str, model: KukaModel, options: ServerOptions, log: Callable[[str], None]
@@ -199,6 +200,7 @@ class KukaGcodeServer:
     # ── records ──
 
     def room(self) -> int:
+        """Number of records that fit into the buffer now."""
         return BUFFER - len(self._state.waiting)
 
     def submit(self, record: Record, now: int) -> None:
@@ -208,12 +210,14 @@ class KukaGcodeServer:
         self._advance(now)
 
     def connect(self, channel: int, up: bool, now: int) -> None:
+        """A channel was connected, or closed."""
         bit = 1 << channel
         self._state.flags = self._state.flags | bit if up else self._state.flags & ~bit
         if channel == MAIN:
             self._state.next_check = None if up else _next_check(now)
 
     def on_executed(self, listener: Callable[[int], None]) -> None:
+        """Calls ``listener`` with the time at which each record was completed."""
         self._listeners.append(listener)
 
     def on_command(self, listener: Callable[[str, int], None]) -> None:

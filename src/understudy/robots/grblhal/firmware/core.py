@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from msgspec import Struct, field
@@ -37,6 +37,9 @@ from understudy.simulation.program.runner import Homing, Runner
 from understudy.simulation.program.steps import ControllerOptions
 from understudy.units import MINUTE, MM, seconds, whole_ns
 
+if TYPE_CHECKING:
+    from understudy.robots.grblhal.machine.sensors import MachineSensors
+
 NOT_IDLE = Refused("allowed only while nothing moves and nothing waits", ErrorCode.NOT_IDLE)
 IN_ALARM = Refused("no G-code in alarm or while jogging", ErrorCode.LOCKED)
 
@@ -50,22 +53,6 @@ SETTABLE: tuple[Condition, ...] = ("Idle", "Alarm", "Critical", "EStop", "Check"
 
 SettingValues = Mapping[int, float]
 """Settings by grblHAL's numbers."""
-
-
-class Sensors(Protocol):
-    """Limit switches and probe of a machine, by the position of the axes on the machine."""
-
-    def limits(self, position: Floats) -> int:
-        """Levels of the limit inputs, one bit for each axis."""
-        ...
-
-    def limit_edges(self, axis: int) -> tuple[float, ...]:
-        """Positions of an axis at which the level of its limit input changes."""
-        ...
-
-    def contact(self, position: Floats) -> bool:
-        """Level of the probe input."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -96,7 +83,7 @@ class ControlledAxes:
     change: Callable[[SettingValues, int, str], SettingValues | Refused]
     build: Callable[[SettingValues, Floats, float], tuple[ControllerOptions, Queue]] | None = None
     on_steps: Callable[[Floats], Floats] = lambda position: position
-    sensors: Sensors | None = None
+    sensors: "MachineSensors | None" = None
     origin: Axes = ZERO
     homed: Callable[[int], None] = lambda axes: None
     jogged: Callable[[], bool] = lambda: False

@@ -33,6 +33,7 @@ from understudy.robots.grblhal.machine.sensors import (
     AxisLetter,
     LimitSwitches,
     MachineProbe,
+    MachineSensors,
     ProbeConfig,
     ProbeFault,
     Surfaces,
@@ -112,21 +113,6 @@ class MachineState(Struct):
     odometer: OdometerState
     switch_faults: SwitchFaults = SwitchFaults()
     probe_fault: ProbeFault = ""
-
-
-class MachineSensors:
-    """`Sensors` of a machine; ``tip`` returns that of the tool for a position of the axes."""
-
-    def __init__(
-        self, switches: LimitSwitches, surfaces: Surfaces, tip: Callable[[Floats], Floats]
-    ) -> None:
-        self.limits = switches.levels
-        self.limit_edges = switches.edges
-        self._surfaces = surfaces
-        self._tip = tip
-
-    def contact(self, position: Floats) -> bool:
-        return self._surfaces.level(self._tip(position))
 
 
 class Machine:

@@ -270,3 +270,23 @@ class MachineProbe:
         run = 0.5 * (speed + faster) * rising + faster * (COMMITTED_S - rising)
         rest = touch + run + faster * faster / (2.0 * a)
         return piece, min(rest, float(path.length[piece]))
+
+
+# ── both ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class MachineSensors:
+    """Limit switches and probe, by the position of the axes on the machine; ``tip`` returns the tip
+    of the tool for it. `limits` are the levels of the limit inputs, one bit for each axis."""
+
+    def __init__(
+        self, switches: LimitSwitches, surfaces: Surfaces, tip: Callable[[Floats], Floats]
+    ) -> None:
+        self.limits = switches.levels
+        self.limit_edges = switches.edges
+        self._surfaces = surfaces
+        self._tip = tip
+
+    def contact(self, position: Floats) -> bool:
+        """Level of the probe input."""
+        return self._surfaces.level(self._tip(position))
