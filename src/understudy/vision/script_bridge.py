@@ -4,7 +4,7 @@
         vision.connect("tcp://127.0.0.1:5570")
         part = vision.detect_single_object("cube")
 
-The jobs of a cell ask the process by their own part (`jobs.vision_bridge`), without waiting.
+The jobs of a cell ask the process by a component of their own (`vision.bridge`), without waiting.
 """
 
 import itertools
@@ -315,8 +315,8 @@ class _Error(msgspec.Struct, frozen=True):
 
 
 def _with_whole_error(refused: Refused, reply: bytes) -> Refused:
-    """The refusal with the error as the process has sent it. `replies` shortens it for the pages of
-    a cell, which would lose the list of allowed values."""
+    """The refusal with the error as the process has sent it. `messages` shortens it for the pages
+    of a cell, which would lose the list of allowed values."""
     try:
         error = msgspec.json.decode(reply, type=_Error).error
     except UNREADABLE:
