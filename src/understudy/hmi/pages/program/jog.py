@@ -10,7 +10,10 @@ from nicegui.events import GenericEventArguments
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import Slider, button, fixed, keep_filled, operator_only
+from understudy.hmi.page import STATIC
 
+SCRIPT = f"{STATIC}/pages/program/jog.js"
+"""A page with a `JogPanel` lists this script."""
 STEPS = (0, 0.1, 1, 10, 50)
 """mm or degrees; 0: as long as the button is held."""
 DEFAULT_STEP = 1

@@ -25,10 +25,9 @@ from understudy.hmi.frame.widgets import (
 )
 from understudy.hmi.link import LinkError
 from understudy.hmi.page import Page, show_panel
-from understudy.hmi.pages.program.jog import JogPanel
+from understudy.hmi.pages.program import jog
 from understudy.ports.hmi import FILE_EXISTS
 
-JOG_SCRIPT = "/static/pages/program/jog.js"
 STEPS = ("place", "capture", "compute", "validate")
 PUSHED = (
     "state",
@@ -104,7 +103,7 @@ def _panels(browser: Browser) -> None:
     texts = browser.texts
     panels = {
         "poses": (texts("calibration.tab_poses"), lambda: _poses(browser)),
-        "jog": (texts("calibration.tab_jog"), lambda: JogPanel(browser)),
+        "jog": (texts("calibration.tab_jog"), lambda: jog.JogPanel(browser)),
         "camera": (texts("calibration.tab_camera"), lambda: show_panel(browser, "camera")),
     }
     operator_only(browser, tab_panels(panels, keep_alive=True)["jog"])
@@ -400,7 +399,7 @@ PAGE = Page(
     icon="center_focus_strong",
     build=build,
     folder=Path(__file__).parent,
-    scripts=("calibration.js", JOG_SCRIPT),
+    scripts=("calibration.js", jog.SCRIPT),
     styles=("calibration.css",),
     needs="hand_eye_status",
 )
