@@ -18,7 +18,7 @@ from msgspec import Struct
 from understudy.errors import Refused
 from understudy.ports import Finished, Ticket
 from understudy.ports.device import Mount
-from understudy.ports.pick_place import GripperStatus
+from understudy.ports.gripper import GripperStatus
 
 USES_WORKPIECES = True
 FAULTS: dict[str, Any] = {}
@@ -105,7 +105,7 @@ from understudy.jobs.arm_motion import ControllerMotion
 from understudy.ports import Component, Ticket
 from understudy.ports.jobs import JobSite
 from understudy.ports.operation import Target
-from understudy.ports.pick_place import JobArm
+from understudy.ports.job_arm import JobArm
 
 class InspectionConfig(Struct, frozen=True, forbid_unknown_fields=True):
     points: tuple[Position, ...] = ()

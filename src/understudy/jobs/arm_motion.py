@@ -77,7 +77,7 @@ def not_ready(status: ControllerStatus) -> Refused | None:
 
 
 class ControllerMotion:
-    """`ports.pick_place.ArmMotion`, and a component of the cell.
+    """`ports.job_arm.ArmMotion`, and a component of the cell.
 
     ``move_to``: sends one move to the controller. ``flange``: its pose in the cell at a time.
     """

@@ -31,8 +31,9 @@ from msgspec import Struct
 
 from understudy.errors import ConfigError, Refused
 from understudy.ports import Component, FaultSource
+from understudy.ports.job_arm import JobArm
 from understudy.ports.modes import OperationMode
-from understudy.ports.pick_place import JobArm, PickPlaceStatus
+from understudy.ports.pick_place import PickPlaceStatus
 from understudy.registry import module_of, modules
 
 Wanted = TypeVar("Wanted")

@@ -20,7 +20,7 @@ names; without the others the robot is part of the cell and can be stopped and r
     GROUP_FACES                          its endpoints and the kinds of their faces
     FACES                                the faces that fit; without it every face is accepted
     SIMULATION_SECTIONS                  the sections of simulation.yaml that apply to it
-    job_arm(robot)                       `ports.pick_place.JobArm`: the arm as jobs use it
+    job_arm(robot)                       `ports.job_arm.JobArm`: the arm as jobs use it
     JOB_SECTIONS                         the sections of pickplace.yaml that it can have
 
 The simulated robot should be `Supervised`, so that the engine can stop it and see its faults.
@@ -46,7 +46,7 @@ from understudy.ports import Caller, Component, Joints
 from understudy.space.pose import Pose
 
 if TYPE_CHECKING:
-    from understudy.ports.pick_place import JobArm
+    from understudy.ports.job_arm import JobArm
     from understudy.ports.program import ProgramControl
 
 Frame = Literal["joint", "base", "tool"]

@@ -12,7 +12,7 @@ from understudy.devices.gripper.valves import FingerValve, VacuumValve
 from understudy.errors import Refused
 from understudy.ports import Ticket
 from understudy.ports.device import Device
-from understudy.ports.pick_place import Gripper
+from understudy.ports.gripper import Gripper
 from understudy.simulation.io.virtual_io import Config as PinsConfig
 from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.units import NS_PER_MS

@@ -19,9 +19,9 @@ from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import Equipment
 from understudy.ports import Finished, Ticket
 from understudy.ports import state as snapshots
+from understudy.ports.gripper import GripperStatus
 from understudy.ports.io import PinChange
 from understudy.ports.operation import Target
-from understudy.ports.pick_place import GripperStatus
 from understudy.ports.vision import DetectedObject, ResultListener, VisionResult
 from understudy.space.pose import Pose, pose_of
 from understudy.units import NS_PER_MS

@@ -8,8 +8,8 @@ from tests.jobs.pick_place.cell_bench import CUBES, PLACE, TABLE, CellBench, cub
 
 from understudy.errors import ConfigError
 from understudy.jobs.pick_place.obstacles import blocks, unexplained
+from understudy.ports.job_arm import Block, SweptMove, Touch
 from understudy.ports.operation import Target
-from understudy.ports.pick_place import Block, SweptMove, Touch
 from understudy.robots.arm.for_jobs import job_arm
 from understudy.space.collision.near import near
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere

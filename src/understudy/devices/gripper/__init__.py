@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from understudy.devices.gripper.modbus import FAULTS as SERVO_FAULTS
 from understudy.devices.gripper.modbus import ServoConfig
 from understudy.ports.faults import Fault, Faults, Figure
-from understudy.ports.pick_place import GripperType
+from understudy.ports.gripper import GripperType
 
 if TYPE_CHECKING:
     from understudy.app.stand_in import StandIn

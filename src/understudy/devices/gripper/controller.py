@@ -26,9 +26,9 @@ from understudy.ports.device import (
     PlotRow,
 )
 from understudy.ports.faults import Faults
+from understudy.ports.gripper import GripperState, GripperStatus
 from understudy.ports.hmi import PanelRow
 from understudy.ports.io import DevicePins
-from understudy.ports.pick_place import GripperState, GripperStatus
 from understudy.ports.state import load, saved
 from understudy.units import MM, NS_PER_MS
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.errors import Refused, unknown
 from understudy.ports import Ticket
-from understudy.ports.pick_place import GripperStatus
+from understudy.ports.gripper import GripperStatus
 
 if TYPE_CHECKING:
     from understudy.app.stand_in import StandIn

@@ -6,8 +6,8 @@ from typing import Any
 from understudy.errors import located_at
 from understudy.jobs.hand_eye.config import HandEyeConfig
 from understudy.ports import Component
+from understudy.ports.job_arm import JobArm
 from understudy.ports.jobs import JobSections, JobSite
-from understudy.ports.pick_place import JobArm
 from understudy.ports.vision import Vision
 
 HAND_EYE = "hand_eye"

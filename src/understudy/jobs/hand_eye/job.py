@@ -37,8 +37,8 @@ from understudy.jobs.hand_eye.state import (
     result_row,
 )
 from understudy.ports import Component, Ticket
+from understudy.ports.job_arm import ArmMotion, JobArm
 from understudy.ports.operation import Target
-from understudy.ports.pick_place import ArmMotion, JobArm
 from understudy.sight.calibration_file import calibration_of, calibration_text
 from understudy.sight.calibration_poses import Sighting, calibration_flanges
 from understudy.sight.calibrator import (

@@ -5,9 +5,9 @@ from understudy.jobs.modes import MODES
 from understudy.jobs.modes.config import ModesConfig, check_modes
 from understudy.jobs.modes.manager import ControllerTools, ModeManager, Surroundings
 from understudy.ports import Component
+from understudy.ports.gripper import Gripper
 from understudy.ports.jobs import JobSite, Played, start_only_if
 from understudy.ports.modes import ObeysModes, Settles, ToolsInHand
-from understudy.ports.pick_place import Gripper
 
 
 def mode_components(site: JobSite) -> dict[str, Component]:

@@ -16,6 +16,8 @@ from msgspec import Struct
 from understudy.errors import Refused
 from understudy.jobs.modes.config import ModesConfig, TouchPlate
 from understudy.ports import ControllerStatus, Finished, Ticket
+from understudy.ports.gripper import Gripper
+from understudy.ports.job_arm import JobArm
 from understudy.ports.modes import (
     CHANGEOVER_STEPS,
     ChangeStep,
@@ -28,7 +30,6 @@ from understudy.ports.modes import (
     speed_limit,
 )
 from understudy.ports.operation import OccupiesRobot, Target
-from understudy.ports.pick_place import Gripper, JobArm
 from understudy.ports.refusals import HAND_FULL
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM, nanoseconds
@@ -73,7 +74,7 @@ AT_REST = ("Idle",)
 
 
 class Mover(Protocol):
-    """The moves that a changeover makes; `ports.pick_place.ArmMotion` has them."""
+    """The moves that a changeover makes; `ports.job_arm.ArmMotion` has them."""
 
     def move(self, target: Target, now: int) -> Ticket | Refused: ...
 

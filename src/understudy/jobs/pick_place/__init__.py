@@ -10,8 +10,9 @@ from understudy.jobs.pick_place.config import (
     check_sections,
 )
 from understudy.ports import Component
+from understudy.ports.gripper import Gripper
+from understudy.ports.job_arm import JobArm
 from understudy.ports.jobs import JobSections, JobSite
-from understudy.ports.pick_place import Gripper, JobArm
 from understudy.ports.vision import Vision
 
 if TYPE_CHECKING:

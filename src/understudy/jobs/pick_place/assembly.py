@@ -22,8 +22,8 @@ from understudy.jobs.pick_place.pallet import PalletPattern, unreachable, unreac
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import Equipment, JobPins, SetOutput, WaitInput, handshake
 from understudy.ports import Component
+from understudy.ports.gripper import Gripper
 from understudy.ports.jobs import JobSite
-from understudy.ports.pick_place import Gripper
 from understudy.ports.vision import Vision, VisionUse
 from understudy.space.pose import Pose
 from understudy.units import MM, nanoseconds

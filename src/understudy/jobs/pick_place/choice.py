@@ -15,7 +15,8 @@ from understudy.jobs.pick_place.config import CycleConfig, Grasp
 from understudy.jobs.pick_place.moves import CycleMove, CyclePoses, part_moves
 from understudy.jobs.pick_place.obstacles import ObstacleCheck
 from understudy.jobs.pick_place.safety import PickPlaceSafety
-from understudy.ports.pick_place import ArmReadings, Block, PickPlaceError, ReachCheck
+from understudy.ports.job_arm import ArmReadings, Block, ReachCheck
+from understudy.ports.pick_place import PickPlaceError
 from understudy.ports.vision import DetectedObject, Vision, VisionResult
 from understudy.space.pose import Pose, pose_of
 from understudy.space.transform import Array, matrix, pose, rotation_about

@@ -15,8 +15,8 @@ from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS
 from understudy.operator.events import EventLog
 from understudy.operator.jobs import Jobs
 from understudy.operator.table import Command, command, commands_of, query
+from understudy.ports.gripper import Gripper
 from understudy.ports.modes import CHANGEOVER_STEPS
-from understudy.ports.pick_place import Gripper
 from understudy.ports.workpieces import WorkpieceReading
 
 if TYPE_CHECKING:

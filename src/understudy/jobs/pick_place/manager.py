@@ -36,7 +36,8 @@ from understudy.jobs.pick_place.steps import (
 )
 from understudy.ports import Ticket
 from understudy.ports.io import PinChange
-from understudy.ports.pick_place import PickPlaceError, PickPlaceStatus, ReachCheck
+from understudy.ports.job_arm import ReachCheck
+from understudy.ports.pick_place import PickPlaceError, PickPlaceStatus
 from understudy.ports.vision import VisionResult
 from understudy.units import NS_PER_MS
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import Refused
 from understudy.jobs.pick_place.moves import CycleMove, Leg
-from understudy.ports.pick_place import Block, SweepsMoves, SweptMove
+from understudy.ports.job_arm import Block, SweepsMoves, SweptMove
 from understudy.ports.vision import VisionResult
 from understudy.space.collision.near import near
 from understudy.space.model.robot import Box

@@ -37,8 +37,9 @@ from understudy.offline.validate.judge import judge_events
 from understudy.offline.validate.report import Finding, Report
 from understudy.offline.walk import Event, Standstill, Violation, Walker, impossible
 from understudy.ports.device import DeviceEvent
+from understudy.ports.job_arm import JobArm
 from understudy.ports.operation import Target
-from understudy.ports.pick_place import GOOD_ENDS, JobArm
+from understudy.ports.pick_place import GOOD_ENDS
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell
 from understudy.simulation.environment import CellEnvironment

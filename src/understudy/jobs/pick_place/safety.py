@@ -7,7 +7,8 @@ from msgspec import Struct
 from understudy.errors import Refused
 from understudy.jobs.pick_place.config import CycleConfig, SafetyConfig, Zone
 from understudy.jobs.pick_place.moves import CycleMove
-from understudy.ports.pick_place import GripperStatus, PickPlaceError
+from understudy.ports.gripper import GripperStatus
+from understudy.ports.pick_place import PickPlaceError
 from understudy.space.pose import Pose
 from understudy.units import MM, NS_PER_MS
 

@@ -17,15 +17,11 @@ from understudy.jobs.pick_place.config import CycleConfig, HandshakeStep, Insert
 from understudy.jobs.pick_place.moves import Leg, above, line, scan_moves
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.ports import Ticket
+from understudy.ports.gripper import Gripper
 from understudy.ports.io import PinChange
+from understudy.ports.job_arm import ArmMotion, ReachCheck
 from understudy.ports.operation import Target
-from understudy.ports.pick_place import (
-    ArmMotion,
-    Gripper,
-    PickPlaceError,
-    PickPlaceState,
-    ReachCheck,
-)
+from understudy.ports.pick_place import PickPlaceError, PickPlaceState
 from understudy.ports.vision import Vision
 from understudy.space.pose import Pose
 from understudy.units import MM, NS_PER_MS

@@ -4,8 +4,8 @@ from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.tools.change import ToolChanger
 from understudy.jobs.tools.manager import ToolManager
 from understudy.ports import Component
+from understudy.ports.gripper import Gripper
 from understudy.ports.jobs import JobSite
-from understudy.ports.pick_place import Gripper
 from understudy.ports.tools import ChangesTools
 
 

@@ -26,9 +26,9 @@ from understudy.jobs.tools.manager import (
     step,
 )
 from understudy.ports import ControllerStatus, Finished, Ticket
+from understudy.ports.gripper import Gripper
 from understudy.ports.io import PinChange
 from understudy.ports.operation import Target
-from understudy.ports.pick_place import Gripper
 from understudy.ports.refusals import HAND_FULL
 from understudy.ports.tools import ChangerSettings
 from understudy.space.pose import Pose
@@ -42,7 +42,7 @@ WIDE = 5.0
 
 
 class Mover(Protocol):
-    """The moves of a tool change; `ports.pick_place.ArmMotion` has them."""
+    """The moves of a tool change; `ports.job_arm.ArmMotion` has them."""
 
     def move(self, target: Target, now: int) -> Ticket | Refused: ...
 

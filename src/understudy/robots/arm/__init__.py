@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from understudy.config import CellConfig
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
+    from understudy.ports.job_arm import JobArm
     from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
-    from understudy.ports.pick_place import JobArm
     from understudy.robots.arm.controller import ArmController
     from understudy.simulation.program.run import ProgramRun
 

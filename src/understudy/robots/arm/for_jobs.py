@@ -12,8 +12,8 @@ from understudy.errors import Refused
 from understudy.gcode.requests import move_to_target
 from understudy.motion.path import Floats, Path
 from understudy.ports.controller import MotionController
+from understudy.ports.job_arm import Block, JobArm, SweptMove, Touch
 from understudy.ports.operation import Target
-from understudy.ports.pick_place import Block, JobArm, SweptMove, Touch
 from understudy.robots.arm.controller import ArmController
 from understudy.robots.arm.drives import ARC_START
 from understudy.robots.arm.mover import ArmMover

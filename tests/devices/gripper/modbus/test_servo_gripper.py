@@ -7,7 +7,7 @@ from tests.devices.gripper.modbus.servo_cell import ServoCell
 
 from understudy.devices.gripper.modbus.assembly import MAKES
 from understudy.errors import Refused
-from understudy.ports.pick_place import GripperStatus
+from understudy.ports.gripper import GripperStatus
 
 EVERY_MAKE = pytest.mark.parametrize("make", list(MAKES))
 
