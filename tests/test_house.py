@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def module(path: Path) -> Module:
     source = path.read_text()
     lines, tree = source.splitlines(), ast.parse(source)
     found = Module(name_of(path), ast.get_docstring(tree) or "", [], [])
-    for node in ast.walk(tree):
+    for node in _at_run_time(tree):
         match node:
             case ast.FunctionDef() if "# kernel" in lines[node.lineno - 1]:
                 found.kernels.append(node.name)
@@ -58,6 +58,16 @@ def module(path: Path) -> Module:
             case ast.Import():
                 found.imports.extend(each.name for each in node.names)
     return found
+
+
+def _at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those that only a type checker sees."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            waiting += ast.iter_child_nodes(node)
 
 
 def none_of(found: Iterable[str]) -> None:

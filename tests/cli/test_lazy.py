@@ -31,8 +31,8 @@ def test_a_cell_loads_no_libraries_that_it_does_not_use() -> None:
     code = (
         "import sys\n"
         "import understudy.space.compiled, understudy.app.kernels\n"
-        "from understudy.wire.nats import library\n"
-        "library.load()\n"
+        "from understudy.wire.nats import load_library\n"
+        "load_library()\n"
         "from numba import njit\n"
         "import numpy, nats.aio.transport\n"
         "print([name for name in ('scipy.linalg', 'aiohttp.client') if name in sys.modules])\n"

@@ -101,7 +101,7 @@ class StandIn:
         """A gripper with calls that wait: `grip()`, `release()`; the only one if none is named."""
         from understudy.registry import module_of
 
-        return module_of("devices", "gripper").stand_in(self, name)
+        return module_of("devices", "gripper").for_tests(self, name)
 
     def parts(self) -> "dict[str, WorkpieceReading]":
         """The parts of the cell by name, as they truly are."""

@@ -1,12 +1,18 @@
-"""Requests of `understudy pick-place` and `understudy calibrate` to the jobs of a running cell."""
+"""What the commands of jobs share: requests to a running cell, files and tables of results."""
 
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from understudy.app.control_client import LONGEST_REASON, request, result_of
 from understudy.app.ready_file import Ready, printable
+from understudy.errors import ConfigError
 
 
 def ask_job(ready: Ready, command: str, robot: str, **parameters: Any) -> dict[str, Any]:
@@ -33,3 +39,38 @@ def warn_if_time_stands(ready: Ready) -> None:
 def fail(text: str) -> NoReturn:
     print(printable(text, LONGEST_REASON), file=sys.stderr)
     raise typer.Exit(1)
+
+
+# ── files and tables ────────────────────────────────────────────────────────────────────────────
+
+
+def check_places(out: Path | None, report: Path | None = None) -> None:
+    """Raises ConfigError if the files cannot be written there: before the robot moves, not after.
+    ``out`` and ``report`` must be two files: the second would overwrite the first."""
+    given = [file for file in (out, report) if file is not None]
+    for file in given:
+        if file.is_dir():
+            raise ConfigError("is a folder", file=str(file), allowed="the name of a file")
+        if not file.resolve().parent.is_dir():
+            raise ConfigError("there is no such folder", file=str(file.parent))
+    if len({file.resolve() for file in given}) < len(given):
+        raise ConfigError(
+            "--out and --report name the same file", file=str(report), allowed="two different files"
+        )
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    from understudy.config.outside_files import FilesFolder, anything
+
+    place = path.resolve()
+    FilesFolder(place.parent).write(place.name, text.encode(), anything)
+
+
+def show_rows(rows: Mapping[str, str | list[str]]) -> None:
+    """Prints a table of names and texts; a list is a text of several lines."""
+    table = Table(show_header=False)
+    for name, text in rows.items():
+        lines = [text] if isinstance(text, str) else text
+        table.add_row(name, escape("\n".join(map(printable, lines))))
+    Console().print(table)

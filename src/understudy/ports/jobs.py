@@ -17,6 +17,7 @@ and, as far as it has them,
     answer_questions(cell, config)   answers in this process what its components ask others
     child_processes(live, is_up)     the processes that `understudy run` starts for it
     in_mode(sections, mode, allowed), mode_at_start(sections)   modes of operation
+    add_calibrations(group) adds commands of its own to `understudy calibrate`
     offline_check()         what `understudy validate` and `cycle-time` do for it, without a program
 
 Jobs find what they work with by Protocol, never by the name of a device or of another job.

@@ -58,6 +58,12 @@ def calibration_text(section: VisionConfig, file: str) -> str | None:
     return find_calibration(name, beside=file) if name else None
 
 
+def add_calibrations(group: Any) -> None:
+    from understudy.vision.command_line import camera
+
+    group.command()(camera)
+
+
 def answer_questions(cell: "Cell", config: "CellConfig") -> None:
     from understudy.vision.in_process import answer_in_process
 

@@ -1,18 +1,27 @@
-"""`understudy vision`: the process that takes pictures, finds objects and answers over ZeroMQ."""
+"""`understudy vision`: the process that takes pictures, finds objects and answers over ZeroMQ.
 
+Also `understudy calibrate camera`: the intrinsics of a camera.
+"""
+
+import json
 import logging
 import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from time import sleep
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from understudy.cli.job_client import check_places, fail, show_rows, write_whole
 from understudy.config import load_config
-from understudy.errors import ConfigError
+from understudy.errors import ConfigError, Refused
 from understudy.ports.access import is_loopback
 from understudy.vision.detector_config import require_opencv
 
 if TYPE_CHECKING:
+    from understudy.sight.intrinsics import LensResult
     from understudy.vision.process import Place, VisionSetup
 
 log = logging.getLogger(__name__)
@@ -121,3 +130,88 @@ def _check_host(host: str, *, trust_network: bool) -> None:
 
 def _port_of(address: str) -> int:
     return int(address.rpartition(":")[2])
+
+
+# ── understudy calibrate camera ─────────────────────────────────────────────────────────────────
+
+USUAL_PICTURES, MOST_PICTURES = 20, 200
+DISTORTION = ("k1", "k2", "p1", "p2", "k3")
+RESIDUALS_PER_LINE = 4
+"""So that a line of them is whole in a terminal of 80 columns."""
+OutOption = Annotated[Path | None, typer.Option(help="write the calibration file here")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+BoardOption = Annotated[
+    str, typer.Option(help="TYPE:COLUMNSxROWS:SQUARE_MM, with charuco or chessboard as type")
+]
+LensCameraOption = Annotated[
+    str, typer.Option(help="a camera: opencv:0, understudy://127.0.0.1:5571/g60")
+]
+
+
+def camera(
+    camera: LensCameraOption = "",
+    files: Annotated[Path | None, typer.Option(help="a folder of pictures instead")] = None,
+    board: BoardOption = "charuco:7x5:30",
+    pictures: Annotated[
+        int | None,
+        typer.Option(min=8, max=200, help="pictures to take; default: 20, or all of the folder"),
+    ] = None,
+    interval_s: Annotated[
+        float, typer.Option(min=0, max=60, help="wall time between two pictures of a camera")
+    ] = 1.0,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find focal lengths, centre and distortion from pictures of a board.
+
+    With `--out` the intrinsics of an existing calibration file are replaced.
+    """
+    from understudy.vision.lens_run import (
+        board_of,
+        calibrate_camera,
+        calibration_at,
+        with_intrinsics,
+    )
+
+    if bool(camera) == bool(files):
+        raise ConfigError("give one of --camera and --files")
+    address = camera or f"files:{files}"
+    count = pictures or (MOST_PICTURES if files else USUAL_PICTURES)
+    wait = (lambda: None) if files else (lambda: sleep(interval_s))
+    check_places(out)
+    before = calibration_at(out, datetime.now(UTC).date().isoformat()) if out is not None else None
+    result = calibrate_camera(address, board_of(board), count, wait=wait)
+    if isinstance(result, Refused):
+        fail(f"{address}: {result.reason}")
+    if out is not None and before is not None:
+        write_whole(out, with_intrinsics(before, result.lens))
+    _show_lens(result, as_json)
+
+
+def _show_lens(result: "LensResult", as_json: bool) -> None:
+    lens = result.lens
+    pixels = {"fx": lens.fx, "fy": lens.fy, "cx": lens.cx, "cy": lens.cy}
+    names = (*pixels, *DISTORTION)
+    deviations = dict(zip(names, result.deviations, strict=True))
+    pictures = {each + 1: rms for each, rms in zip(result.used, result.picture_rms, strict=True)}
+    if as_json:
+        facts = {"distortion": lens.distortion, "rms_px": result.rms}
+        facts |= {"deviations": deviations, "picture_rms_px": pictures}
+        print(json.dumps({**pixels, **facts}))
+        return
+    factors = dict(zip(DISTORTION, lens.distortion, strict=True))
+    rows: dict[str, str | list[str]] = {
+        name: f"{value:.3f} ± {deviations[name]:.3f} px" for name, value in pixels.items()
+    }
+    rows |= {name: f"{value:.5f} ± {deviations[name]:.5f}" for name, value in factors.items()}
+    rows["residual"] = f"{result.rms:.3f} px"
+    rows["of each picture"] = residual_lines(pictures)
+    rows["pictures"] = f"{len(result.used)} used, {result.coverage:.0%} of the area"
+    show_rows(rows)
+
+
+def residual_lines(pictures: Mapping[int, float]) -> list[str]:
+    """Number and residual of every picture, several to a line."""
+    texts = [f"{number:>3}: {rms:.3f}" for number, rms in pictures.items()]
+    starts = range(0, len(texts), RESIDUALS_PER_LINE)
+    return [", ".join(texts[start : start + RESIDUALS_PER_LINE]) for start in starts]

@@ -18,9 +18,11 @@ from typer.testing import CliRunner, Result
 
 from understudy import cli
 from understudy.app.ready_file import read_ready
+from understudy.cli.job_client import show_rows
 from understudy.config.files import find_cell
 from understudy.errors import ConfigError
-from understudy.jobs.hand_eye.command_line import picture_of_pose, residual_lines, show_rows
+from understudy.jobs.hand_eye.command_line import picture_of_pose
+from understudy.vision.command_line import residual_lines
 from understudy.vision.config import read_calibration
 
 

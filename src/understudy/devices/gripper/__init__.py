@@ -192,7 +192,7 @@ def build(name: str, config: Config, mount: "Mount") -> "GripperController":
     return build_gripper(name, config, mount)
 
 
-def stand_in(cell: "StandIn", name: str) -> "GripperStandIn":
+def for_tests(cell: "StandIn", name: str) -> "GripperStandIn":
     """The gripper of a cell in a test."""
     from understudy.devices.gripper.stand_in import GripperStandIn
 

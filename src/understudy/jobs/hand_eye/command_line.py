@@ -2,27 +2,28 @@
 
 import json
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from understudy.app.control_client import request
-from understudy.app.ready_file import Ready, printable
+from understudy.app.ready_file import Ready
 from understudy.cli.end_signals import signals_as_ctrl_c
-from understudy.cli.job_client import ask_job, fail, warn_if_time_stands
+from understudy.cli.job_client import (
+    ask_job,
+    check_places,
+    fail,
+    show_rows,
+    warn_if_time_stands,
+    write_whole,
+)
 from understudy.cli.status import OneReadyOption, one_cell
 from understudy.cli.warm import announce
 from understudy.errors import ConfigError, Refused
-
-if TYPE_CHECKING:
-    from understudy.sight.intrinsics import LensResult
+from understudy.registry import modules
 
 calibrate = typer.Typer(
     help="Calibrate a camera: its place on the robot or in the cell, and its intrinsics.",
@@ -33,10 +34,6 @@ calibrate = typer.Typer(
 )
 
 LOOK_SECONDS = 0.2
-USUAL_PICTURES, MOST_PICTURES = 20, 200
-DISTORTION = ("k1", "k2", "p1", "p2", "k3")
-RESIDUALS_PER_LINE = 4
-"""So that a line of them is whole in a terminal of 80 columns."""
 OutOption = Annotated[Path | None, typer.Option(help="write the calibration file here")]
 ReportOption = Annotated[Path | None, typer.Option(help="write a report with pictures: F.html")]
 ForceOption = Annotated[
@@ -59,12 +56,6 @@ ErrorMmOption = Annotated[
 ErrorDegOption = Annotated[float | None, typer.Option(min=0, max=10, help="and of its orientation")]
 RealOption = Annotated[
     bool, typer.Option("--real", help="move the robot of the running cell also if it is REAL")
-]
-BoardOption = Annotated[
-    str, typer.Option(help="TYPE:COLUMNSxROWS:SQUARE_MM, with charuco or chessboard as type")
-]
-CameraOption = Annotated[
-    str, typer.Option(help="a camera: opencv:0, understudy://127.0.0.1:5571/g60")
 ]
 
 
@@ -195,29 +186,6 @@ def _write(found: Any, out: Path | None, report: Path | None) -> None:
         write_whole(report, text)
 
 
-def check_places(out: Path | None, report: Path | None = None) -> None:
-    """Raises ConfigError if the files cannot be written there: before the robot moves, not after.
-    ``out`` and ``report`` must be two files: the second would overwrite the first."""
-    given = [file for file in (out, report) if file is not None]
-    for file in given:
-        if file.is_dir():
-            raise ConfigError("is a folder", file=str(file), allowed="the name of a file")
-        if not file.resolve().parent.is_dir():
-            raise ConfigError("there is no such folder", file=str(file.parent))
-    if len({file.resolve() for file in given}) < len(given):
-        raise ConfigError(
-            "--out and --report name the same file", file=str(report), allowed="two different files"
-        )
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Writes a file whole or not at all."""
-    from understudy.config.outside_files import FilesFolder, anything
-
-    place = path.resolve()
-    FilesFolder(place.parent).write(place.name, text.encode(), anything)
-
-
 def _show(found: Any, as_json: bool) -> None:
     status, result = found.status, found.status["result"]
     if as_json:
@@ -254,83 +222,6 @@ def result_rows(result: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def show_rows(rows: Mapping[str, str | list[str]]) -> None:
-    """Prints a table of names and texts; a list is a text of several lines."""
-    table = Table(show_header=False)
-    for name, text in rows.items():
-        lines = [text] if isinstance(text, str) else text
-        table.add_row(name, escape("\n".join(map(printable, lines))))
-    Console().print(table)
-
-
-# ── intrinsics ──────────────────────────────────────────────────────────────────────────────────
-
-
-@calibrate.command()
-def camera(
-    camera: CameraOption = "",
-    files: Annotated[Path | None, typer.Option(help="a folder of pictures instead")] = None,
-    board: BoardOption = "charuco:7x5:30",
-    pictures: Annotated[
-        int | None,
-        typer.Option(min=8, max=200, help="pictures to take; default: 20, or all of the folder"),
-    ] = None,
-    interval_s: Annotated[
-        float, typer.Option(min=0, max=60, help="wall time between two pictures of a camera")
-    ] = 1.0,
-    out: OutOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Find focal lengths, centre and distortion from pictures of a board.
-
-    With `--out` the intrinsics of an existing calibration file are replaced.
-    """
-    from understudy.vision.lens_run import (
-        board_of,
-        calibrate_camera,
-        calibration_at,
-        with_intrinsics,
-    )
-
-    if bool(camera) == bool(files):
-        raise ConfigError("give one of --camera and --files")
-    address = camera or f"files:{files}"
-    count = pictures or (MOST_PICTURES if files else USUAL_PICTURES)
-    wait = (lambda: None) if files else (lambda: sleep(interval_s))
-    check_places(out)
-    before = calibration_at(out, _today()) if out is not None else None
-    result = calibrate_camera(address, board_of(board), count, wait=wait)
-    if isinstance(result, Refused):
-        fail(f"{address}: {result.reason}")
-    if out is not None and before is not None:
-        write_whole(out, with_intrinsics(before, result.lens))
-    _show_lens(result, as_json)
-
-
-def _show_lens(result: "LensResult", as_json: bool) -> None:
-    lens = result.lens
-    pixels = {"fx": lens.fx, "fy": lens.fy, "cx": lens.cx, "cy": lens.cy}
-    names = (*pixels, *DISTORTION)
-    deviations = dict(zip(names, result.deviations, strict=True))
-    pictures = {each + 1: rms for each, rms in zip(result.used, result.picture_rms, strict=True)}
-    if as_json:
-        facts = {"distortion": lens.distortion, "rms_px": result.rms}
-        facts |= {"deviations": deviations, "picture_rms_px": pictures}
-        print(json.dumps({**pixels, **facts}))
-        return
-    factors = dict(zip(DISTORTION, lens.distortion, strict=True))
-    rows: dict[str, str | list[str]] = {
-        name: f"{value:.3f} ± {deviations[name]:.3f} px" for name, value in pixels.items()
-    }
-    rows |= {name: f"{value:.5f} ± {deviations[name]:.5f}" for name, value in factors.items()}
-    rows["residual"] = f"{result.rms:.3f} px"
-    rows["of each picture"] = residual_lines(pictures)
-    rows["pictures"] = f"{len(result.used)} used, {result.coverage:.0%} of the area"
-    show_rows(rows)
-
-
-def residual_lines(pictures: Mapping[int, float]) -> list[str]:
-    """Number and residual of every picture, several to a line."""
-    texts = [f"{number:>3}: {rms:.3f}" for number, rms in pictures.items()]
-    starts = range(0, len(texts), RESIDUALS_PER_LINE)
-    return [", ".join(texts[start : start + RESIDUALS_PER_LINE]) for start in starts]
+for _, _, job in modules("jobs"):
+    if hasattr(job, "add_calibrations"):
+        job.add_calibrations(calibrate)

@@ -196,7 +196,7 @@ class Pallets:
         return self._kind(source).look(robot)
 
     @command()
-    def set_pallet_index(self, index: PlaceIndex, robot: str = "", source: bool = False) -> Any:
+    def set_pallet_index(self, robot: str = "", source: bool = False, *, index: PlaceIndex) -> Any:
         """Go on at a place of the pallet.
 
         `index`: the number of places that are done; the place after them is next.
@@ -204,7 +204,7 @@ class Pallets:
         return self._change(robot, source, lambda pallet, now: pallet.skip_to_position(index))
 
     @command()
-    def set_pallet_layer(self, layer: LayerIndex, robot: str = "", source: bool = False) -> Any:
+    def set_pallet_layer(self, robot: str = "", source: bool = False, *, layer: LayerIndex) -> Any:
         """Go on at a layer of the pallet."""
         return self._change(robot, source, lambda pallet, now: pallet.set_layer(layer))
 

@@ -109,13 +109,16 @@ class FleetCommands:
 
     @command()
     def fleet_command(
-        self, robot: str, command: CommandName, parameters: dict[str, Any] | None = None
+        self,
+        robot: str,
+        command: CommandName,
+        parameters: dict[str, Any] = {},  # noqa: B006 - msgspec copies it
     ) -> Any:
         """A command to a mobile robot.
 
         In the words of `command.request`: metres and radians.
         """
-        payload = {"commandType": command, "parameters": parameters or {}, "requestedBy": OPERATOR}
+        payload = {"commandType": command, "parameters": parameters, "requestedBy": OPERATOR}
         moves = command not in ("STOP", "RESET_MOTOR", "SET_SPEED_LIMIT")
         return self._request(robot, "command.request", payload, moves=moves)
 

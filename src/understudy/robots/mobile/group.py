@@ -279,7 +279,7 @@ def _planner(
 
 class SimulatedHardware:
     """The hardware of all robots as a `Component` that `SeesEnvironment`: the objects of the cell
-    are obstacles of the simulated robots. The part `environment` saves these objects."""
+    are obstacles of the simulated robots. The component `environment` saves these objects."""
 
     def __init__(self, layout: Layout, graph: DriverGraph, fleet: Fleet) -> None:
         self.heights = [robot.dimensions.height_mm * MM for robot in layout.robots]

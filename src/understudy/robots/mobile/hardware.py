@@ -206,14 +206,14 @@ PERCENT_PER_METRE = 0.004
 
 class Surroundings(Struct, frozen=True):
     """Where a robot is put. `pose`: instead of that in its profile. `solids`: obstacles of the cell
-    that it can meet. `seed`: of its random numbers, see `config.mobile.seeds`."""
+    that it can meet. `seed`: of its random numbers, see `fleet_keys.seed_of`."""
 
     pose: Pose | None = None
     solids: tuple[Solid, ...] = ()
     seed: int = 0
 
 
-class Group(NamedTuple):
+class TickGroup(NamedTuple):
     """Robots that tick together, and what belongs to them."""
 
     axes: Rows
@@ -222,13 +222,13 @@ class Group(NamedTuple):
     scanners: Rows
 
 
-class Saved(Struct, frozen=True):
+class HardwareState(Struct, frozen=True):
     """State of the hardware of all robots."""
 
     now: int
-    motors: motors.Saved
+    motors: motors.MotorsState
     io: Columns
-    sensors: sensors.Saved
+    sensors: sensors.SensorsState
     scenario: ScenarioState
     battery: list[float]
     world: Places
@@ -257,7 +257,7 @@ class MockHardware:
         self._scenario.begin()
         self._charge = np.array([each.initial_state.battery_percent for each in profiles])
         """Percent at the time 0; `set_battery` changes it as if the robot had started with more."""
-        self._groups: dict[bytes, Group] = {}
+        self._groups: dict[bytes, TickGroup] = {}
         self.io.step(self.io.limit_rows, self.motors.state, self.motors.limits, 0)
         self.sensors.start(self.motors.body)
 
@@ -376,7 +376,7 @@ class MockHardware:
     # ── snapshot ──
 
     def save(self) -> State:
-        return Saved(
+        return HardwareState(
             self._now,
             self.motors.save(),
             self.io.save(),
@@ -387,7 +387,7 @@ class MockHardware:
         )
 
     def load(self, state: State) -> None:
-        saved = msgspec.convert(state, Saved, from_attributes=True)
+        saved = msgspec.convert(state, HardwareState, from_attributes=True)
         if len(saved.battery) != len(self._charge):
             raise msgspec.ValidationError("the snapshot has another number of robots")
         self._now = saved.now
@@ -409,7 +409,7 @@ class MockHardware:
         driven: Floats = self.motors.body[rows, drive.TRAVELLED]
         return self._now / NS_PER_SECOND * PERCENT_PER_SECOND + driven * PERCENT_PER_METRE
 
-    def _group(self, rows: Rows) -> Group:
+    def _group(self, rows: Rows) -> TickGroup:
         chosen, layout = set(rows.tolist()), self._layout
         axes = [
             row
@@ -419,7 +419,7 @@ class MockHardware:
         limits = [row for row in self.io.limit_rows if layout.inputs[row].robot in chosen]
         lidars = [row for row in self.sensors.lidar_rows if layout.devices[row].robot in chosen]
         scanners = [row for row in self.sensors.scanner_rows if layout.devices[row].robot in chosen]
-        found = Group(
+        found = TickGroup(
             *(np.array(each, dtype=np.int64) for each in (axes, limits, lidars, scanners))
         )
         self._groups[rows.tobytes()] = found

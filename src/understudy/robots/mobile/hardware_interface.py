@@ -1,6 +1,6 @@
 """The hardware of mobile robots as their runtime uses it, REAL or MOCK.
 
-All motors, inputs, outputs and sensors of a process are rows of tables; `config.mobile.layout` has
+All motors, inputs, outputs and sensors of a process are rows of tables; `config.layout` has
 their numbers. A driver serves some rows: `read(rows)` gives arrays with one entry for each of these
 rows, in the same order, and `write(rows, values)` takes such arrays. No call waits: a REAL driver
 gives what it heard last and sends what it was given as soon as it can.

@@ -51,7 +51,7 @@ class Fault(Struct, frozen=True):
     at: int
 
 
-class Saved(Struct, frozen=True):
+class MotorsState(Struct, frozen=True):
     """The state of all motors and bodies."""
 
     columns: Columns
@@ -186,11 +186,11 @@ class MockMotors:
 
     # ── snapshot ──
 
-    def save(self) -> Saved:
+    def save(self) -> MotorsState:
         faults = {str(row): fault for row, fault in sorted(self._faults.items())}
-        return Saved(columns(self._saved()), faults)
+        return MotorsState(columns(self._saved()), faults)
 
-    def load(self, state: Saved) -> None:
+    def load(self, state: MotorsState) -> None:
         restore(self._saved(), state.columns)
         self._faults = {int(row): fault for row, fault in state.faults.items()}
         self._faulty[:] = False

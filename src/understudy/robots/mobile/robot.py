@@ -58,7 +58,7 @@ class Status(Struct, frozen=True):
 
 
 class MobileRobot:
-    """`Part`, `Injectable`, `Supervised` and `Viewed`. ``row``: of the robot in the layout;
+    """`Component`, `Injectable`, `Supervised` and `Viewed`. ``row``: of the robot in the layout;
     ``estops``: of its emergency stop inputs."""
 
     def __init__(

@@ -186,7 +186,7 @@ MORE_AHEAD = 0.5
 distance."""
 
 
-class Saved(Struct, frozen=True):
+class SensorsState(Struct, frozen=True):
     """State of the sensors. `waiting`: scripted scans of robots that have not ticked since."""
 
     columns: Columns
@@ -385,10 +385,12 @@ class MockSensors:
 
     # ── snapshot ──
 
-    def save(self) -> Saved:
-        return Saved(columns(self._saved()), self._markers.save(), self._waiting, self._scans)
+    def save(self) -> SensorsState:
+        return SensorsState(
+            columns(self._saved()), self._markers.save(), self._waiting, self._scans
+        )
 
-    def load(self, state: Saved, body: Floats) -> None:
+    def load(self, state: SensorsState, body: Floats) -> None:
         restore(self._saved(), state.columns)
         self._markers.load(state.inside)
         self._waiting, self._scans = list(state.waiting), list(state.scans)

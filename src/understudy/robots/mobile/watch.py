@@ -26,7 +26,7 @@ SILENT_S = 3.0
 STYLES = {"RUNNING": "green", "WARNING": "yellow", "PAUSED": "yellow", "ERROR": "red"}
 
 
-class Row(Struct):
+class RobotRow(Struct):
     """What is known of a robot. ``work``: its command or task."""
 
     state: Mapping[str, Any] = {}
@@ -51,15 +51,15 @@ class Row(Struct):
         return {"robotId": robot, "silent": silent, "work": self.work, "state": self.state}
 
 
-class Rows:
+class RobotRows:
     """The robots by name, from the messages that have come."""
 
     def __init__(self, known: list[str]) -> None:
-        self.rows = {name: Row() for name in known}
+        self.rows = {name: RobotRow() for name in known}
 
     def add(self, messages: Iterable[FleetMessage]) -> None:
         for message in messages:
-            self.rows.setdefault(message.robot, Row()).update(message, time.monotonic())
+            self.rows.setdefault(message.robot, RobotRow()).update(message, time.monotonic())
 
     def read(self, inbox: Inbox, seconds: float) -> list[str]:
         """Takes what comes in this time; the robots of which something came."""
@@ -94,7 +94,7 @@ class Rows:
 def watch_robots(client: FleetClient, *, once: bool, as_json: bool) -> None:
     """Prints the robots: once, or until the user ends it."""
     inbox = client.listen(*KINDS)
-    rows = Rows(client.robots())
+    rows = RobotRows(client.robots())
     rows.add(client.recent(*WORK))
     console = Console()
     if once:
@@ -121,12 +121,12 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def _print_json(rows: Rows, names: list[str]) -> None:
+def _print_json(rows: RobotRows, names: list[str]) -> None:
     for name in names:
         print(json.dumps(rows.rows[name].as_json(name, time.monotonic())), flush=True)
 
 
-def _texts(name: str, row: Row, now: float) -> tuple[str, ...]:
+def _texts(name: str, row: RobotRow, now: float) -> tuple[str, ...]:
     state = row.state
     if not state:
         return name, "no state yet", "", "", "", "", "", row.work, ""
@@ -150,5 +150,5 @@ def _number(value: Any, digits: int, factor: float = 1.0) -> str:
     return f"{value * factor:.{digits}f}" if isinstance(value, int | float) else "?"
 
 
-def _style(row: Row) -> str:
+def _style(row: RobotRow) -> str:
     return STYLES.get(str(row.state.get("status")), "dim")

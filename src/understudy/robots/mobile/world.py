@@ -48,7 +48,7 @@ class Polygon(Struct, frozen=True):
 Solid = Circle | Polygon
 
 
-class Place(Struct, frozen=True):
+class ObstacleMotion(Struct, frozen=True):
     """Where an obstacle of a profile is: on the way from one point to another, between two times
     (nanoseconds)."""
 
@@ -66,11 +66,11 @@ class Place(Struct, frozen=True):
         return x1 + (x2 - x1) * share, y1 + (y2 - y1) * share
 
 
-Places = dict[str, list[Place]]
+Places = dict[str, list[ObstacleMotion]]
 """Places of obstacles by the row of their robot."""
 
 
-class Rows:
+class ObstacleRows:
     """Circles and lines that are being collected."""
 
     def __init__(self) -> None:
@@ -108,12 +108,12 @@ class Scene:
     """The obstacles of one robot, or of several that share them."""
 
     def __init__(self, solids: Sequence[Solid], profile: SimulationProfile) -> None:
-        self._fixed = Rows()
+        self._fixed = ObstacleRows()
         for solid in solids:
             self._fixed.add_solid(solid)
         for wall in profile.world.boundaries:
             self._fixed.add_ring(wall)
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, ObstacleMotion] = {}
         for obstacle in profile.world.obstacles:
             self._put(obstacle)
         self.scripted = bool(profile.scripts.obstacles)
@@ -129,12 +129,14 @@ class Scene:
         elif place := self.places.get(change.id or ""):
             ends = at + nanoseconds(change.over_seconds)
             goal = change.x or 0.0, change.y or 0.0
-            self.places[place.obstacle.id] = Place(place.obstacle, place.at(at), goal, at, ends)
+            self.places[place.obstacle.id] = ObstacleMotion(
+                place.obstacle, place.at(at), goal, at, ends
+            )
             self.moves_until = max(self.moves_until, ends)
 
     def rows_at(self, now: int) -> tuple[Floats, Floats]:
         """Circles and lines at a time."""
-        moving = Rows()
+        moving = ObstacleRows()
         for place in self.places.values():
             moving.add_obstacle(place.obstacle, *place.at(now))
         circles = self._fixed.circles + moving.circles
@@ -146,7 +148,7 @@ class Scene:
 
     def _put(self, obstacle: Obstacle) -> None:
         here = obstacle.x, obstacle.y
-        self.places[obstacle.id] = Place(obstacle, here, here)
+        self.places[obstacle.id] = ObstacleMotion(obstacle, here, here)
 
 
 class Worlds:

@@ -13,9 +13,9 @@ from understudy.errors import Refused
 from understudy.robots.mobile.hardware_interface import Obstacles
 from understudy.robots.mobile.planner.grid import (
     MOST_CELLS,
-    Body,
     FreeRoom,
     Point,
+    RobotSize,
     _grid,
     cheapest_way,
     corners_of,
@@ -27,7 +27,7 @@ from understudy.robots.mobile.planner.grid import (
 )
 
 Floats = NDArray[np.float64]
-BODY = Body(0.45, 0.325, 0.6)
+BODY = RobotSize(0.45, 0.325, 0.6)
 
 
 def box(x: float, y: float, length: float, width: float) -> list[tuple[float, ...]]:

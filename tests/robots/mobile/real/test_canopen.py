@@ -37,7 +37,7 @@ from understudy.errors import ConfigError
 from understudy.protocol.can_frames import SIZE, CanFrame, unpack
 from understudy.robots.mobile.hardware_interface import MotorLimits
 from understudy.robots.mobile.real.canopen.bus import CanopenDriver
-from understudy.robots.mobile.real.canopen.cia402 import STATES, STEPS, State, state_of
+from understudy.robots.mobile.real.canopen.cia402 import STATES, STEPS, DriveState, state_of
 from understudy.robots.mobile.real.canopen.services import Sdo, answer_to
 from understudy.units import NS_PER_MS
 
@@ -131,17 +131,17 @@ def test_answers_are_read(answer: str, found: tuple[int, str] | None) -> None:
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
-        (DISABLED, State.SWITCH_ON_DISABLED),
-        (READY, State.READY),
-        (ON, State.SWITCHED_ON),
-        (ENABLED, State.ENABLED),
-        (QUICK_STOP, State.QUICK_STOP),
-        (FAULT, State.FAULT),
+        (DISABLED, DriveState.SWITCH_ON_DISABLED),
+        (READY, DriveState.READY),
+        (ON, DriveState.SWITCHED_ON),
+        (ENABLED, DriveState.ENABLED),
+        (QUICK_STOP, DriveState.QUICK_STOP),
+        (FAULT, DriveState.FAULT),
     ],
 )
 @pytest.mark.parametrize("other", [0, 0xFF90])
 def test_a_status_word_is_a_state_whatever_its_other_bits(
-    theirs: str, ours: State, other: int
+    theirs: str, ours: DriveState, other: int
 ) -> None:
     assert state_of(WORDS[theirs] | other) is ours
 
@@ -149,7 +149,7 @@ def test_a_status_word_is_a_state_whatever_its_other_bits(
 def test_no_status_word_has_two_states_and_each_state_has_a_step() -> None:
     for word in range(1 << 7):
         assert sum(word & mask == value for mask, value, _ in STATES) <= 1
-    assert set(STEPS) == set(State)
+    assert set(STEPS) == set(DriveState)
 
 
 def test_the_page_shows_the_table_of_states() -> None:

@@ -25,7 +25,7 @@ from understudy.robots.mobile.hardware_interface import (
 
 
 class PlainHardware:
-    """`ports.mobile.TimedHardware` with all its drivers in one class."""
+    """`TimedHardware` with all its drivers in one class."""
 
     def __init__(self, layout: Layout) -> None:
         motors, lidars = len(layout.motors), len(layout.devices)

@@ -56,7 +56,7 @@ def planner_config(value: Planner) -> PlannerConfig:
 # ── the graph ───────────────────────────────────────────────────────────────────────────────────
 
 
-class Node(Camel, frozen=True):
+class GraphNode(Camel, frozen=True):
     """A place where routes can meet. `yaw`: the direction in which a robot stands there at the end
     of its route, unless its task has another one."""
 
@@ -66,7 +66,7 @@ class Node(Camel, frozen=True):
     yaw: Radians | None = None
 
 
-class Edge(Camel, frozen=True, rename={"start": "from", "end": "to", "one_way": "oneWay"}):
+class GraphEdge(Camel, frozen=True, rename={"start": "from", "end": "to", "one_way": "oneWay"}):
     """A straight way between two nodes."""
 
     start: Identifier
@@ -75,8 +75,8 @@ class Edge(Camel, frozen=True, rename={"start": "from", "end": "to", "one_way": 
 
 
 class Graph(Camel, frozen=True):
-    nodes: Annotated[tuple[Node, ...], Meta(max_length=MOST_NODES)]
-    edges: Annotated[tuple[Edge, ...], Meta(max_length=MOST_EDGES)]
+    nodes: Annotated[tuple[GraphNode, ...], Meta(max_length=MOST_NODES)]
+    edges: Annotated[tuple[GraphEdge, ...], Meta(max_length=MOST_EDGES)]
 
 
 def read_graph(text: str, file: str) -> Graph:

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.ports import State
-from understudy.robots.mobile.config.fleet_keys import Graph, Node, PlannerConfig
+from understudy.robots.mobile.config.fleet_keys import Graph, GraphNode, PlannerConfig
 from understudy.robots.mobile.config.layout import (
     Layout,
     base_of,
@@ -26,7 +26,7 @@ from understudy.robots.mobile.config.layout import (
 )
 from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.hardware_interface import KnowsMap, Obstacles
-from understudy.robots.mobile.planner.grid import Body, Point, way_on_grid
+from understudy.robots.mobile.planner.grid import Point, RobotSize, way_on_grid
 from understudy.robots.mobile.runtime.messages import MoveToPoint, Pose, RouteResponse, RouteStep
 from understudy.robots.mobile.wheels import smallest_radius, wrapped
 from understudy.units import MM, nanoseconds
@@ -36,7 +36,7 @@ class RoadMap:
     """A graph, prepared for searches. Equal ways: that through the nodes that are listed first."""
 
     def __init__(self, graph: Graph) -> None:
-        self._nodes: Mapping[str, Node] = {node.node_id: node for node in graph.nodes}
+        self._nodes: Mapping[str, GraphNode] = {node.node_id: node for node in graph.nodes}
         self._order = {name: number for number, name in enumerate(self._nodes)}
         self._next: dict[str, list[tuple[str, float]]] = {name: [] for name in self._nodes}
         for edge in graph.edges:
@@ -45,7 +45,7 @@ class RoadMap:
             if not edge.one_way:
                 self._next[edge.end].append((edge.start, length))
 
-    def way(self, start: Point, goal: Point) -> list[Node] | Refused:
+    def way(self, start: Point, goal: Point) -> list[GraphNode] | Refused:
         """The nodes from that nearest to the start to that nearest to the goal."""
         first, last = self._nearest(start), self._nearest(goal)
         before: dict[str, str | None] = {}
@@ -62,7 +62,7 @@ class RoadMap:
                     heapq.heappush(heap, (length + more, self._order[other], other, name))
         return Refused(f"no way in the graph from node {first} to node {last}")
 
-    def _traced(self, before: Mapping[str, str | None], last: str) -> list[Node]:
+    def _traced(self, before: Mapping[str, str | None], last: str) -> list[GraphNode]:
         way, name = [], last
         while True:
             way.append(self._nodes[name])
@@ -196,13 +196,13 @@ class BuiltInPlanner:
         return [Corner(f"corner-{n}", *point, None) for n, point in enumerate(way[:-1], 1)]
 
 
-def body_of(robot: RobotFile) -> Body:
+def body_of(robot: RobotFile) -> RobotSize:
     size, safety = robot.dimensions, robot.safety
     stop = safety.obstacle_stop_distance_meters if safety.stop_on_obstacle else 0.0
     front = size.length_mm * MM / 2.0 + centre_ahead(robot)
     model = drive_model(robot)
     swing = smallest_radius(base_of(robot)) if model == "ackermann" else 0.0
-    return Body(front, size.width_mm * MM / 2.0, stop, swing, sideways=model == "mecanum")
+    return RobotSize(front, size.width_mm * MM / 2.0, stop, swing, sideways=model == "mecanum")
 
 
 # ── how long it takes ───────────────────────────────────────────────────────────────────────────

@@ -366,7 +366,7 @@ DEARER = 4.0
 """Cost of a cell beside an obstacle, added to that of a free one."""
 
 
-class Body(NamedTuple):
+class RobotSize(NamedTuple):
     """What a robot needs, in metres. ``front``: from its pose to its farthest side; ``stop``: the
     distance at which it stops for an obstacle; ``swing``: how far it leaves a line at a corner;
     ``sideways``: it does not turn into the direction of its motion."""
@@ -460,7 +460,7 @@ class FreeRoom:
 
 
 def way_on_grid(
-    start: Point, goal: Point, obstacles: Obstacles, body: Body, resolution: float
+    start: Point, goal: Point, obstacles: Obstacles, body: RobotSize, resolution: float
 ) -> list[Point] | Refused:
     """The corners of a way, without the start; `Refused` says why there is none."""
     ends = [End(point, point_clearance(*point, *obstacles)) for point in (start, goal)]
@@ -489,7 +489,7 @@ def way_on_grid(
 
 
 def _grid(
-    start: Point, goal: Point, obstacles: Obstacles, body: Body, resolution: float
+    start: Point, goal: Point, obstacles: Obstacles, body: RobotSize, resolution: float
 ) -> Grid | None:
     """A grid around start, goal and the obstacles near them; the start is a centre of a cell. None
     if its cells were too large."""

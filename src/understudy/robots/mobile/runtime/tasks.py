@@ -195,7 +195,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 """The keys that each type of step must have."""
 
 
-class Order(NamedTuple):
+class StepCommand(NamedTuple):
     command_type: CommandType
     parameters: dict[str, Any]
 
@@ -213,16 +213,16 @@ def check_steps(steps: Sequence[RouteStep]) -> Refused | None:
     return None
 
 
-def orders_of(step: RouteStep, pose: Pose) -> list[Order]:
+def orders_of(step: RouteStep, pose: Pose) -> list[StepCommand]:
     """The commands of a step; ``pose``: of the robot, which TURN keeps."""
     if step.type == "ARRIVE_ACTIONS":
-        return [Order("EXECUTE_ACTION", each) for each in step.actions or ()]
+        return [StepCommand("EXECUTE_ACTION", each) for each in step.actions or ()]
     if step.type == "WAIT":
         return []
     x = pose.x if step.x is None else step.x
     y = pose.y if step.y is None else step.y
     yaw = {} if step.yaw is None else {"yaw": step.yaw}
-    return [Order("MOVE_TO_POSE", {"x": x, "y": y} | yaw)]
+    return [StepCommand("MOVE_TO_POSE", {"x": x, "y": y} | yaw)]
 
 
 class StepsState(Struct, forbid_unknown_fields=True):
@@ -348,7 +348,7 @@ class Steps:
 
     # ── inside ──
 
-    def _give(self, order: Order, now: int) -> Refused | None:
+    def _give(self, order: StepCommand, now: int) -> Refused | None:
         if self._hold.holds or self._context.stop_reason in HOLDS:
             return None
         self._state.serial += 1
@@ -404,7 +404,7 @@ class Planner(Protocol):
         ...
 
 
-class Pending(Struct, forbid_unknown_fields=True):
+class PendingRoute(Struct, forbid_unknown_fields=True):
     """A request that waits for an answer. ``asked``: when it was sent last. ``references``: what a
     response may have as its correlationId."""
 
@@ -419,7 +419,7 @@ class Pending(Struct, forbid_unknown_fields=True):
 class RoutesState(Struct, forbid_unknown_fields=True):
     """The request under way, and its answer: a route, or why there is none."""
 
-    pending: Pending | None = None
+    pending: PendingRoute | None = None
     route: RouteResponse | None = None
     problem: str | None = None
 
@@ -436,7 +436,7 @@ class RouteComm:
 
     def ask(self, task_id: str, destination: MoveToPoint, reference: str, now: int) -> None:
         """Requests a route from where the robot is; the answer is there later."""
-        pending = Pending(task_id, self._context.pose, destination, now, [reference])
+        pending = PendingRoute(task_id, self._context.pose, destination, now, [reference])
         self.state = RoutesState(pending)
         self._request(pending, now)
 
@@ -502,7 +502,7 @@ class RouteComm:
 
     # ── inside ──
 
-    def _request(self, pending: Pending, now: int) -> None:
+    def _request(self, pending: PendingRoute, now: int) -> None:
         pending.asked = now
         asked = RouteRequest(pending.start, pending.destination, pending.task_id)
         sent = self._context.publish("route.request", asked, now, pending.references[0])
@@ -524,7 +524,7 @@ class RouteComm:
         else:
             self.state = RoutesState(route=answer)
 
-    def _plan(self, planner: Planner, pending: Pending, now: int) -> None:
+    def _plan(self, planner: Planner, pending: PendingRoute, now: int) -> None:
         """Takes the answer of the planner, unless it answers at a later tick."""
         robot_id = self._context.file.identity.robot_id
         found = planner.plan(robot_id, pending.start, pending.destination, now)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from understudy.robots.mobile.config.robot_file import Motor
 from understudy.robots.mobile.real.canopen import cia402
-from understudy.robots.mobile.real.canopen.cia402 import STEPS, State, state_of
+from understudy.robots.mobile.real.canopen.cia402 import STEPS, DriveState, state_of
 from understudy.robots.mobile.real.canopen.services import Sdo
 from understudy.robots.mobile.real.channels import MotorCommand, MotorStatus
 from understudy.units import NS_PER_SECOND
@@ -133,7 +133,7 @@ class Axis:
 
     def status(self) -> MotorStatus:
         state = state_of(self._status or 0)
-        faulty = state in (State.FAULT, State.FAULT_REACTION)
+        faulty = state in (DriveState.FAULT, DriveState.FAULT_REACTION)
         return MotorStatus(
             ready=faulty or self._disabled_since is None,
             faulty=faulty,
@@ -154,13 +154,13 @@ class Axis:
         target = self._position_target() if self.positions else self._speed()
         return _OUTPUT.pack(word, target), self._watch_enabling(state, now)
 
-    def _control(self, state: State, status: int) -> int:
+    def _control(self, state: DriveState, status: int) -> int:
         word = STEPS[state][self.command.enable]
-        if state is State.FAULT and self.command.reset:
+        if state is DriveState.FAULT and self.command.reset:
             self._edges += 1
             return word | cia402.RESET_FAULT * (self._edges % 2)
         self._edges = 0
-        if state is not State.ENABLED or not self.command.enable:
+        if state is not DriveState.ENABLED or not self.command.enable:
             self._asked = self._given = None
         elif self.positions:
             word |= self._set_point(bool(status & cia402.SET_POINT_TAKEN))
@@ -178,15 +178,19 @@ class Axis:
             self._asked = target
         return 0 if self._asked is None else cia402.NEW_SET_POINT | cia402.CHANGE_AT_ONCE
 
-    def _watch_enabling(self, state: State, now: int) -> str:
+    def _watch_enabling(self, state: DriveState, now: int) -> str:
         """Notes a drive that shall be enabled and is not: its power may be off."""
         since = self._waiting_since
-        if state is State.ENABLED or not self.command.enable or since is None:
+        if state is DriveState.ENABLED or not self.command.enable or since is None:
             self._waiting_since = now
             self._disabled_since = None
         elif self._disabled_since is None and now - since > ENABLED_WITHIN:
             self._disabled_since = now
-            return "" if state is State.FAULT else f"the drive is not enabled: it stays in {state}"
+            return (
+                ""
+                if state is DriveState.FAULT
+                else f"the drive is not enabled: it stays in {state}"
+            )
         return ""
 
     def _position_target(self) -> int:

@@ -32,7 +32,7 @@ SET_POINT_TAKEN = 1 << 12
 """Bit of the status word in the mode profile position."""
 
 
-class State(StrEnum):
+class DriveState(StrEnum):
     NOT_READY = "Not ready to switch on"
     SWITCH_ON_DISABLED = "Switch on disabled"
     READY = "Ready to switch on"
@@ -43,29 +43,29 @@ class State(StrEnum):
     FAULT = "Fault"
 
 
-STATES: tuple[tuple[int, int, State], ...] = (
-    (0x4F, 0x00, State.NOT_READY),
-    (0x4F, 0x40, State.SWITCH_ON_DISABLED),
-    (0x6F, 0x21, State.READY),
-    (0x6F, 0x23, State.SWITCHED_ON),
-    (0x6F, 0x27, State.ENABLED),
-    (0x6F, 0x07, State.QUICK_STOP),
-    (0x4F, 0x0F, State.FAULT_REACTION),
-    (0x4F, 0x08, State.FAULT),
+STATES: tuple[tuple[int, int, DriveState], ...] = (
+    (0x4F, 0x00, DriveState.NOT_READY),
+    (0x4F, 0x40, DriveState.SWITCH_ON_DISABLED),
+    (0x6F, 0x21, DriveState.READY),
+    (0x6F, 0x23, DriveState.SWITCHED_ON),
+    (0x6F, 0x27, DriveState.ENABLED),
+    (0x6F, 0x07, DriveState.QUICK_STOP),
+    (0x4F, 0x0F, DriveState.FAULT_REACTION),
+    (0x4F, 0x08, DriveState.FAULT),
 )
 """Mask and value of the status word in each state."""
 
 DISABLE_VOLTAGE, SHUTDOWN, SWITCH_ON, ENABLE = 0x0, 0x6, 0x7, 0xF
 
-STEPS: Mapping[State, tuple[int, int]] = {
-    State.NOT_READY: (DISABLE_VOLTAGE, DISABLE_VOLTAGE),
-    State.SWITCH_ON_DISABLED: (SHUTDOWN, SHUTDOWN),
-    State.READY: (SWITCH_ON, SWITCH_ON),
-    State.SWITCHED_ON: (SWITCH_ON, ENABLE),
-    State.ENABLED: (SWITCH_ON, ENABLE),
-    State.QUICK_STOP: (DISABLE_VOLTAGE, DISABLE_VOLTAGE),
-    State.FAULT_REACTION: (DISABLE_VOLTAGE, DISABLE_VOLTAGE),
-    State.FAULT: (DISABLE_VOLTAGE, DISABLE_VOLTAGE),
+STEPS: Mapping[DriveState, tuple[int, int]] = {
+    DriveState.NOT_READY: (DISABLE_VOLTAGE, DISABLE_VOLTAGE),
+    DriveState.SWITCH_ON_DISABLED: (SHUTDOWN, SHUTDOWN),
+    DriveState.READY: (SWITCH_ON, SWITCH_ON),
+    DriveState.SWITCHED_ON: (SWITCH_ON, ENABLE),
+    DriveState.ENABLED: (SWITCH_ON, ENABLE),
+    DriveState.QUICK_STOP: (DISABLE_VOLTAGE, DISABLE_VOLTAGE),
+    DriveState.FAULT_REACTION: (DISABLE_VOLTAGE, DISABLE_VOLTAGE),
+    DriveState.FAULT: (DISABLE_VOLTAGE, DISABLE_VOLTAGE),
 }
 """The control word in each state: while the drive is not enabled, and while it is."""
 
@@ -84,8 +84,10 @@ ERROR_KINDS: Mapping[int, str] = {
 """What the first digit of an error code says."""
 
 
-def state_of(status: int) -> State:
-    return next((state for mask, value, state in STATES if status & mask == value), State.NOT_READY)
+def state_of(status: int) -> DriveState:
+    return next(
+        (state for mask, value, state in STATES if status & mask == value), DriveState.NOT_READY
+    )
 
 
 def error_text(code: int) -> str:
