@@ -62,7 +62,7 @@ def send(
     """Stream a program to a robot and wait for its end."""
     declared, dialect = _declared(), present_name("dialect", dialect)
     known = dict.fromkeys(name for sender in declared for name in sender.dialects)
-    if dialect not in known:
+    if known and dialect not in known:  # without one, no robot here has dialects
         raise unknown("dialect", dialect, known, key="--dialect")
     able = [sender for sender in declared if dialect in sender.dialects or not sender.dialects]
     found = _find(able, robot, to)
