@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 from msgspec import Struct
 
@@ -93,26 +93,18 @@ class ToolsInHand(Protocol):
 
 # ── the manager ─────────────────────────────────────────────────────────────────────────────────
 
-ChangeStep = Literal[
-    "SETTLED",
+ChangeoverStep = Literal[
     "STOP_WELD",
     "PARK_TORCH",
     "TOOL_CHANGE",
     "CONFIRM_TOOL",
     "UPDATE_TLO",
     "CALIBRATE_TOOL",
-    "FAILED",
 ]
+"""The steps of a changeover, in their order."""
+ChangeStep = Literal["SETTLED", ChangeoverStep, "FAILED"]
 """SETTLED: no changeover is under way."""
-CHANGEOVER_STEPS: tuple[ChangeStep, ...] = (
-    "STOP_WELD",
-    "PARK_TORCH",
-    "TOOL_CHANGE",
-    "CONFIRM_TOOL",
-    "UPDATE_TLO",
-    "CALIBRATE_TOOL",
-)
-"""The steps in their order."""
+CHANGEOVER_STEPS: tuple[ChangeoverStep, ...] = get_args(ChangeoverStep)
 
 
 class ModeStatus(Struct, frozen=True):

@@ -8,7 +8,7 @@ CLEAR → APPROACH_PUT → INSERT → UNLOCK → LEAVE → CHECK_LEFT → UNMOUN
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import msgspec
 from msgspec import Struct
@@ -21,8 +21,7 @@ from understudy.space.pose import Pose, pose_mm_deg
 from understudy.space.transform import inverse, matrix, pose, translation
 from understudy.units import MINUTE, MM
 
-Phase = Literal[
-    "IDLE",
+Working = Literal[
     "CLEAR",
     "APPROACH_PUT",
     "INSERT",
@@ -39,28 +38,12 @@ Phase = Literal[
     "MOUNT",
     "PULL",
     "CHECK_HELD",
-    "FAULT",
 ]
+"""The phases in which a change of tool is under way, in their order."""
+Phase = Literal["IDLE", Working, "FAULT"]
 Event = Literal["start", "put", "take", "done", "failed", "cancel"]
 
-WORKING: tuple[Phase, ...] = (
-    "CLEAR",
-    "APPROACH_PUT",
-    "INSERT",
-    "UNLOCK",
-    "LEAVE",
-    "CHECK_LEFT",
-    "UNMOUNT",
-    "CLOSE",
-    "APPROACH_TAKE",
-    "OPEN",
-    "COUPLE",
-    "CHECK_DOCK",
-    "LOCK",
-    "MOUNT",
-    "PULL",
-    "CHECK_HELD",
-)
+WORKING: tuple[Working, ...] = get_args(Working)
 TRANSITIONS: Mapping[tuple[Phase, Event], Phase] = {
     ("IDLE", "start"): "CLEAR",
     ("FAULT", "start"): "CLEAR",
