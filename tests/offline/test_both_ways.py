@@ -4,12 +4,12 @@ The controller runs on virtual time. Times may differ by a few nanoseconds per r
 running controller starts everything on whole nanoseconds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, cast, get_args
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from understudy.app.build import build_cell
@@ -164,8 +164,7 @@ MACHINE_LINES = [
 ]  # fmt: skip
 
 
-@given(program(ARM_LINES))
-def test_the_walk_of_an_arm_agrees_with_the_running_controller(lines: list[str]) -> None:
+def the_walk_of_an_arm_agrees_with_the_running_controller(lines: list[str]) -> None:
     _, first, _ = walked(lines, "arm")
     if first:
         tried = lines[:first]
@@ -177,16 +176,14 @@ def test_the_walk_of_an_arm_agrees_with_the_running_controller(lines: list[str])
     same(run(lines, "arm"), expected)
 
 
-@given(program(WELD_LINES))
-def test_the_walk_of_a_welding_arm_agrees_with_the_running_controller(lines: list[str]) -> None:
+def the_walk_of_a_welding_arm_agrees_with_the_running_controller(lines: list[str]) -> None:
     lines = [*lines, "M30"]
     expected, _, remarks = walked(lines, "welder")
     assume(not any(remark.kind == "process" for remark in remarks))
     same(run(lines, "welder"), expected)
 
 
-@given(program(MACHINE_LINES))
-def test_the_walk_of_a_machine_agrees_with_the_running_machine(lines: list[str]) -> None:
+def the_walk_of_a_machine_agrees_with_the_running_machine(lines: list[str]) -> None:
     """After a refused line the firmware refuses the lines behind it: only the first is compared."""
     lines = ["G21 G90 G94 F3000", *lines]
     expected, first, _ = walked(lines, "machine")
@@ -197,6 +194,21 @@ def test_the_walk_of_a_machine_agrees_with_the_running_machine(lines: list[str])
     outcome, refused = run_wired(lines)
     assert refused == (0, 0)
     same(outcome, expected)
+
+
+@pytest.mark.parametrize("programs", [60, pytest.param(3_400, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("agree", "lines"),
+    [
+        (the_walk_of_an_arm_agrees_with_the_running_controller, ARM_LINES),
+        (the_walk_of_a_welding_arm_agrees_with_the_running_controller, WELD_LINES),
+        (the_walk_of_a_machine_agrees_with_the_running_machine, MACHINE_LINES),
+    ],
+)
+def test_random_programs(
+    agree: Callable[[list[str]], None], lines: list[str], programs: int
+) -> None:
+    settings(max_examples=programs)(given(program(lines))(agree))()
 
 
 # ── the table ──
