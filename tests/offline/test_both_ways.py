@@ -211,6 +211,15 @@ def test_random_programs(
     settings(max_examples=programs)(given(program(lines))(agree))()
 
 
+@pytest.mark.parametrize("curve", ["G2 X-15 Y-5 I-5", "G5 I0 J3 P0 Q-3 X-5 Y-6"])
+def test_an_output_before_a_curve_is_set_with_its_first_piece(curve: str) -> None:
+    lines = ["G21 G90 G94 F3000", "G0 X-10", "M62 P2", curve]
+    expected, _, _ = walked(lines, "machine")
+    curve_begins = walked(lines[:2], "machine")[0].ends
+    assert expected.pins[0][0] == pytest.approx(curve_begins, rel=0.2)
+    same(run_wired(lines)[0], expected)
+
+
 # ── the table ──
 
 

@@ -439,7 +439,9 @@ class Queue:
     def begun(self, lines: set[int], now: int) -> set[int]:
         """Those of these lines that have begun to move."""
         known, begins = self.plan.lines()
-        ahead = set(known[begins * NS_PER_SECOND > now + 1e-3].tolist())
+        # A line has begun with the first of its blocks: an arc has many.
+        is_ahead = begins * NS_PER_SECOND > now + 1e-3
+        ahead = set(known[is_ahead].tolist()) - set(known[~is_ahead].tolist())
         # What lies beyond the end of a hold is not in the plan; what is long past is not, either.
         return (lines & set(known.tolist()) if self.held else lines) - ahead
 
