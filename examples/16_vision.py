@@ -9,7 +9,7 @@ import math
 import understudy
 from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.pick_place.manager import PickPlaceManager
-from understudy.ports.vision import VisionResult
+from understudy.ports.object_finder import FoundObjects
 from understudy.robots.arm.controller import ArmController
 from understudy.simulation.cell import Cell
 from understudy.simulation.workpieces.workpieces import Workpieces
@@ -29,12 +29,12 @@ assert isinstance(parts, Workpieces)
 robot.connect(0)
 robot.enable(0)
 assert job.start(0, max_cycles=1) is None
-results = list[VisionResult | understudy.Refused]()
+results = list[FoundObjects | understudy.Refused]()
 vision.on_result(lambda ticket, result, now: results.append(result))
 cell.run_while(lambda: not results)
 
 result = results[0]
-assert isinstance(result, VisionResult)
+assert isinstance(result, FoundObjects)
 camera = matrix(vision.camera(motion.flange(result.exposed_at)))
 true = {name: parts.reading(name, result.exposed_at).pose for name in parts.names()}
 for seen in result.objects:

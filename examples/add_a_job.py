@@ -18,7 +18,7 @@ from msgspec import Struct
 from understudy.errors import Refused
 from understudy.ports import Finished, Ticket
 from understudy.ports.device import Mount
-from understudy.ports.gripper import GripperStatus
+from understudy.ports.hand import HandStatus
 
 USES_WORKPIECES = True
 FAULTS: dict[str, Any] = {}
@@ -32,7 +32,7 @@ class State(Struct):
     closing: bool = False
 
 class Magnet:
-    """`Gripper` and `Device`."""
+    """`Hand` and `Device`."""
 
     def __init__(self, name: str, config: Config, mount: Mount) -> None:
         self.state = State()
@@ -77,9 +77,9 @@ class Magnet:
     def busy(self) -> bool:
         return self.state.due is not None
 
-    def status(self, now: int) -> GripperStatus:
+    def status(self, now: int) -> HandStatus:
         held = bool(self._held())
-        return GripperStatus("CLOSED" if held else "OPENED", part_detected=held)
+        return HandStatus("CLOSED" if held else "OPENED", part_detected=held)
 
     def on_finished(self, listener: Finished) -> None:
         self._listeners.append(listener)

@@ -10,8 +10,8 @@ import pytest
 
 from understudy.errors import ConfigError, Refused
 from understudy.ports import state as snapshots
+from understudy.ports.object_finder import DetectedObject, FoundObjects
 from understudy.ports.requests import AsksProcess
-from understudy.ports.vision import DetectedObject, VisionResult
 from understudy.sight.lens import CameraModel
 from understudy.simulation.scenario import Config, Rule, Scenario, build
 from understudy.space.pose import Pose
@@ -48,7 +48,7 @@ class Stand:
             detectors=DetectorChoice([MARKERS]),
         )
         self.scenario.act_on({"g60.vision": self.vision})
-        self.results: list[tuple[int, VisionResult | Refused, int]] = []
+        self.results: list[tuple[int, FoundObjects | Refused, int]] = []
         self.replies: list[tuple[int, dict[str, Any] | Refused, int]] = []
         self.vision.on_result(lambda *row: self.results.append(row))
         self.vision.on_reply(lambda *row: self.replies.append(row))
@@ -65,7 +65,7 @@ class Stand:
         assert question is not None
         self.vision.answered(question.number, payload, now)
 
-    def run(self) -> VisionResult | Refused:
+    def run(self) -> FoundObjects | Refused:
         """To the next report of a result."""
         at = self.vision.next_wake()
         assert at is not None
@@ -110,7 +110,7 @@ def test_a_picture_is_asked_for_with_the_flange_and_comes_after_the_latency() ->
     assert stand.vision.question() is None
     assert stand.vision.next_wake() == 7 + LATENCY
     result = stand.run()
-    assert isinstance(result, VisionResult)
+    assert isinstance(result, FoundObjects)
     assert (result.exposed_at, result.frame_id) == (7, 42)
     (seen,) = result.objects
     assert (seen.id, seen.class_name, seen.confidence) == (3, "bolt_m8", 0.95)
@@ -127,7 +127,7 @@ def test_an_answer_that_took_time_acts_when_it_comes() -> None:
     stand.answer(reply(t_exposure=0.002), 3 * NS_PER_MS)
     assert stand.vision.next_wake() == 3 * NS_PER_MS
     result = stand.run()
-    assert isinstance(result, VisionResult)
+    assert isinstance(result, FoundObjects)
     assert result.exposed_at == 2 * NS_PER_MS, "the exposure, not the question"
 
 
@@ -137,7 +137,7 @@ def test_the_clock_of_another_machine_is_not_that_of_the_cell() -> None:
         stand.vision.request("", 5 * NS_PER_MS)
         stand.answer(reply(t_exposure=elsewhere), 9 * NS_PER_MS)
         result = stand.run()
-        assert isinstance(result, VisionResult)
+        assert isinstance(result, FoundObjects)
         assert result.exposed_at == 5 * NS_PER_MS
 
 
@@ -172,7 +172,7 @@ def test_the_class_filter_is_applied_here_too() -> None:
     stand.vision.request("nut", 0)
     stand.answer(reply(objects=[BOLT, BOLT | {"class": "nut"}]), 0)
     result = stand.run()
-    assert isinstance(result, VisionResult)
+    assert isinstance(result, FoundObjects)
     assert [each.class_name for each in result.objects] == ["nut"]
 
 
@@ -249,7 +249,7 @@ def test_faults_of_the_scenario_act_as_on_ground_truth_vision() -> None:
         stand.vision.request("", 0)
         stand.answer(reply(), 0)
         result = stand.run()
-        assert isinstance(result, VisionResult)
+        assert isinstance(result, FoundObjects)
         assert check(result.objects), fault
     assert isinstance(silent.vision.inject("vision_silent", {}, 0), Refused)
 

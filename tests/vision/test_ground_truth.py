@@ -14,7 +14,7 @@ from tests.vision.camera_in import camera_in
 from understudy.config import read_config
 from understudy.errors import ConfigError, Refused
 from understudy.ports import state as snapshots
-from understudy.ports.vision import VisionResult
+from understudy.ports.object_finder import FoundObjects
 from understudy.sight.lens import CameraModel, Lens
 from understudy.simulation.cell import Cell
 from understudy.simulation.scenario import Config, Rule, Scenario, build
@@ -34,7 +34,7 @@ class Stand:
 
     def __init__(self, cell: Cell, camera: CameraModel | None = None, **rules: Rule) -> None:
         self.cell = cell
-        self.results: list[tuple[int, VisionResult | Refused, int]] = []
+        self.results: list[tuple[int, FoundObjects | Refused, int]] = []
         self.scenario: Scenario = build(Config(rules), seed=5)
         self.vision = GroundTruthVision(
             "g60.vision",
@@ -47,7 +47,7 @@ class Stand:
         self.scenario.act_on({"g60.vision": self.vision})
         self.vision.on_result(lambda *result: self.results.append(result))
 
-    def look(self, class_filter: str = "", now: int = 0) -> VisionResult | None:
+    def look(self, class_filter: str = "", now: int = 0) -> FoundObjects | None:
         """The result of one picture; None if no answer comes."""
         self.results.clear()
         self.vision.request(class_filter, now)
@@ -55,7 +55,7 @@ class Stand:
             return None
         self.vision.wake(due)
         result = self.results[0][1]
-        assert isinstance(result, VisionResult)
+        assert isinstance(result, FoundObjects)
         return result
 
     def names(self, class_filter: str = "") -> list[str]:
@@ -74,7 +74,7 @@ def test_a_part_is_reported_in_the_frame_of_the_camera() -> None:
     assert stand.vision.next_wake() == 7 + 50 * NS_PER_MS
     stand.vision.wake(7 + 50 * NS_PER_MS)
     ((ticket, result, now),) = stand.results
-    assert isinstance(result, VisionResult)
+    assert isinstance(result, FoundObjects)
     assert (ticket, now) == (1, 7 + 50 * NS_PER_MS)
     assert (result.exposed_at, result.frame_id) == (7, 1)
     (seen,) = result.objects

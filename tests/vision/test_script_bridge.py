@@ -19,7 +19,7 @@ from tests.free_ports import free_port
 from tests.wire.zmq_server import Server
 
 from understudy import VisionBridge
-from understudy.ports.vision import DetectedObject
+from understudy.ports.object_finder import DetectedObject
 from understudy.vision import script_bridge as vision_bridge
 from understudy.vision.script_bridge import LONGEST_ERROR
 

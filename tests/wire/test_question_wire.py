@@ -144,7 +144,7 @@ async def by_advance(stand: Stand) -> None:
         await done.wait()
 
 
-EXPECTED = [(n * EVERY + LATENCY, "VisionResult") for n in range(5)]
+EXPECTED = [(n * EVERY + LATENCY, "FoundObjects") for n in range(5)]
 WAYS: dict[str, tuple[Scene, Rate, float | None]] = {
     "run --rate max --for": (to_the_end, "max", 1.9),
     "advance in step": (by_command, "step", None),

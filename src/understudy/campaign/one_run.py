@@ -17,7 +17,6 @@ from understudy.errors import ConfigError, Refused
 from understudy.ports import AwaitsConfirmations, WireMessage
 from understudy.ports.jobs import Played
 from understudy.ports.operation import skills
-from understudy.ports.pick_place import GOOD_ENDS, PickPlaceStatus
 from understudy.ports.program import ProgramControl
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell, write_snapshot
@@ -82,7 +81,7 @@ class Run:
         self._engine = engine
         self._texts = planned.programs(config)
         self._programs_of = {robot: self._control(robot) for robot in self._texts}
-        self._jobs = {robot: self._job(robot) for robot in planned.plan.pick_place}
+        self._jobs = {robot: self._job(robot) for robot in planned.plan.cycles}
         self._clients: dict[str, Client] = {}
         self._brokers: list[Client] = []
         """The clients that stand for a broker."""
@@ -95,7 +94,7 @@ class Run:
         wrong."""
         for robot, program in self._texts.items():
             self._start(robot, program)
-        for robot, cycles in self._plan.pick_place.items():
+        for robot, cycles in self._plan.cycles.items():
             self._enable(robot)
             self._note(robot, self._jobs[robot].start(self._cell.now, max_cycles=cycles))
         script = sorted(self._plan.script, key=lambda words: words.at_s)
@@ -170,13 +169,11 @@ class Run:
             if reading.state == "failed" or (reading.state != "done" and self._plan.for_s is None):
                 why = reading.error or f"{reading.state} at line {reading.line}"
                 found.append(f"{robot}: {why}")
-        for robot, status in self._job_readings().items():
-            if why := _job_problem(status, timed=self._plan.for_s is not None):
+        for robot, job in self._jobs.items():
+            in_time = self._plan.for_s is None or not job.is_running()
+            if in_time and (why := job.report(self._cell.now).problem):
                 found.append(f"{robot}: {why}")
         return found
-
-    def _job_readings(self) -> dict[str, PickPlaceStatus]:
-        return {robot: job.status(self._cell.now) for robot, job in self._jobs.items()}
 
     def figures(self) -> dict[str, Figure]:
         """Those of every run, and those that the plan names."""
@@ -191,10 +188,10 @@ class Run:
             "state": self._engine.state(now),
         }
         if self._jobs:
-            readings = self._job_readings().values()
-            found["placed"] = sum(each.success_count for each in readings)
-            found["failed_cycles"] = sum(each.fail_count for each in readings)
-            found["cycle_s"] = round(max(each.statistics.mean_s for each in readings), 9)
+            reports = [job.report(now) for job in self._jobs.values()]
+            found["placed"] = sum(each.placed for each in reports)
+            found["failed_cycles"] = sum(each.failed for each in reports)
+            found["cycle_s"] = round(max(each.mean_s for each in reports), 9)
         if self._plan.figures:
             status = msgspec.to_builtins(self._cell.status())
             found |= {name: _at(status, key) for name, key in self._plan.figures.items()}
@@ -226,15 +223,6 @@ class Run:
         job = job_of(self._cell, robot)
         assert job is not None
         return job
-
-
-def _job_problem(status: PickPlaceStatus, *, timed: bool) -> str:
-    """Why a job has not done its work; empty if it has, or if the time of the run ended it."""
-    if status.running:
-        return "" if timed else f"{status.state} when the time was over"
-    if status.state == "ERROR" or status.reason not in GOOD_ENDS:
-        return status.last_error or status.code
-    return "" if status.success_count else f"no part was placed; {status.last_error}"
 
 
 def _returned(work: Any) -> Refused | None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 import yaml
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from understudy.app.build import build_cell
 from understudy.config import CellConfig, read_config
@@ -72,7 +72,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     """A campaign file.
 
     `programs`: robot → program, `{}`: none; without the key those that the cell file names.
-    `pick_place`: robot → cycles of its job, -1: until it ends by itself.
+    `cycles`: robot → cycles of its job, -1: until it ends by itself.
     `rules`: scenario rules beside those of the cell. `grid`: key of the cell file → values.
     `figures`: name → key in the status of the cell. `checks`: what must hold of figures. That all
     programs and jobs end well, and without a collision, is checked always unless
@@ -84,7 +84,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     seed: Seed = 0
     for_s: Seconds | None = None
     programs: dict[str, str] | None = None
-    pick_place: dict[str, Cycles] = {}
+    cycles: dict[str, Cycles] = field(name="pick_place", default_factory=dict)
     scenario: str | None = None
     rules: dict[str, dict[str, Any]] = {}
     grid: dict[str, Annotated[list[Any], Meta(max_length=1000)]] = {}
@@ -176,7 +176,7 @@ def read_plan(file: str, text: str) -> PlanFile:
         for number, point in enumerate(plan.points()[:POINTS_BUILT]):
             config = planned.config(RunSpec(number, plan.seed, point))
             _check_names(plan, config, build_cell(config), planned.programs(config))
-            if plan.for_s is None and not (plan.pick_place or planned.programs(config)):
+            if plan.for_s is None and not (plan.cycles or planned.programs(config)):
                 raise ConfigError(
                     "no robot has a program or job: a run would end at once",
                     key="for_s",
@@ -216,7 +216,7 @@ def _check_names(plan: Plan, config: CellConfig, cell: Cell, programs: Collectio
         if robot not in config.robots:
             raise unknown("robot", robot, config.robots, key=f"programs.{robot}")
     able = [robot for robot in config.robots if job_of(cell, robot) is not None]
-    for robot, cycles in plan.pick_place.items():
+    for robot, cycles in plan.cycles.items():
         key = f"pick_place.{robot}"
         if robot not in able:
             raise unknown("robot with the section `pickplace`", robot, able, key=key)

@@ -34,7 +34,6 @@ from understudy.errors import ConfigError, Refused
 from understudy.ports import Component, FaultSource
 from understudy.ports.job_arm import JobArm
 from understudy.ports.modes import OperationMode
-from understudy.ports.pick_place import PickPlaceStatus
 from understudy.registry import module_of, modules
 
 Wanted = TypeVar("Wanted")
@@ -123,6 +122,16 @@ class StartsWhenAllowed(Protocol):
         ...
 
 
+class CycleReport(Struct, frozen=True):
+    """What a job of cycles has done since its start. `problem`: why its work is not done, empty if
+    it is."""
+
+    placed: int
+    failed: int
+    mean_s: float
+    problem: str
+
+
 @runtime_checkable
 class Played(StartsWhenAllowed, Protocol):
     """A job of cycles, which *Play* starts on a robot without a program."""
@@ -135,7 +144,9 @@ class Played(StartsWhenAllowed, Protocol):
 
     def is_running(self) -> bool: ...
 
-    def status(self, now: int) -> PickPlaceStatus: ...
+    def status(self, now: int) -> Any: ...
+
+    def report(self, now: int) -> CycleReport: ...
 
 
 class ChildProcesses(Protocol):

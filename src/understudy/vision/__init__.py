@@ -9,8 +9,7 @@ from understudy.errors import located_at
 from understudy.ports import Component
 from understudy.ports.device import SizedByVision
 from understudy.ports.jobs import ChildProcesses, JobSections, JobSite
-from understudy.ports.vision import VisionSource
-from understudy.vision.config import VisionConfig
+from understudy.vision.config import VisionConfig, VisionSource
 
 if TYPE_CHECKING:
     from understudy.app.live import Live

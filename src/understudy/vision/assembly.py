@@ -12,11 +12,11 @@ from understudy.config.files import name_of_cell
 from understudy.errors import ConfigError, located_at
 from understudy.ports.device import SeesCell
 from understudy.ports.jobs import JobSite, needs_of
-from understudy.ports.vision import Vision, VisionSource, VisionUse
+from understudy.ports.object_finder import FinderUse, ObjectFinder
 from understudy.sight.lens import CameraModel
 from understudy.vision import VISION, calibration_text
 from understudy.vision.bridge import ProcessVision
-from understudy.vision.config import VisionConfig, camera_of, read_calibration
+from understudy.vision.config import VisionConfig, VisionSource, camera_of, read_calibration
 from understudy.vision.detector_config import DetectorChoice, check_detectors
 from understudy.vision.ground_truth import GroundTruthVision
 
@@ -25,7 +25,7 @@ CALIBRATION = "hand_eye_calibration_file"
 
 def section_in_use(sections: Mapping[str, Any]) -> VisionConfig | None:
     """The section `vision` of a robot whose jobs look at something; None if none does."""
-    return sections.get(VISION) or VisionConfig() if Vision in needs_of(sections) else None
+    return sections.get(VISION) or VisionConfig() if ObjectFinder in needs_of(sections) else None
 
 
 def with_source(config: CellConfig, source: VisionSource) -> CellConfig:
@@ -85,7 +85,7 @@ def _section(site: JobSite) -> VisionConfig:
 # ── vision ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _vision(site: JobSite, need: VisionUse) -> Vision:
+def _vision(site: JobSite, need: FinderUse) -> ObjectFinder:
     """Vision by the process, or by the simulated workpieces themselves."""
     section = _section(site)
     if need.pictures or section.source == "process":
@@ -102,7 +102,7 @@ def _vision(site: JobSite, need: VisionUse) -> Vision:
     )
 
 
-def _process_vision(site: JobSite, section: VisionConfig, need: VisionUse) -> ProcessVision:
+def _process_vision(site: JobSite, section: VisionConfig, need: FinderUse) -> ProcessVision:
     with located_at(VISION):
         section.check_address()
         if need.pictures:
@@ -143,4 +143,7 @@ def _check_camera(site: JobSite, section: VisionConfig, who: str) -> None:
         )
 
 
-PROVIDES: Mapping[type, Callable[[JobSite, Any], Any]] = {CameraModel: _camera, Vision: _vision}
+PROVIDES: Mapping[type, Callable[[JobSite, Any], Any]] = {
+    CameraModel: _camera,
+    ObjectFinder: _vision,
+}

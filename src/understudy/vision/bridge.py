@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports import FaultSource, Ticket
 from understudy.ports.faults import VISION_FAULTS, Faults
+from understudy.ports.object_finder import FoundObjects, ResultListener
 from understudy.ports.requests import Question
-from understudy.ports.vision import ResultListener, VisionResult
 from understudy.sight.lens import CameraModel
 from understudy.space.matrix_rows import Rows, rows_mm
 from understudy.space.pose import Pose
@@ -56,7 +56,7 @@ class Answer(Struct, frozen=True):
     ticket: int
     due: int
     command: str = CAPTURE
-    result: VisionResult | None = None
+    result: FoundObjects | None = None
     facts: dict[str, Any] | None = None
     refused: str = ""
 
@@ -69,7 +69,7 @@ class State(Struct):
     tickets: int = 0
     asked: Asked | None = None
     answer: Answer | None = None
-    last: VisionResult | None = None
+    last: FoundObjects | None = None
     connected: bool = False
     answered: int = 0
     lost: int = 0
@@ -88,14 +88,14 @@ class Status(Struct, frozen=True):
     answered: int
     lost: int
     problem: str
-    last: VisionResult | None
+    last: FoundObjects | None
     detectors_set: str = ""
 
 
 class ProcessVision:
-    """`Vision` and `AsksProcess`, and a `TimedComponent` of the cell. ``where``: the address of the
-    process; ``flange``: of its robot, in the cell; ``latency`` and ``timeout``: ns; ``shot``:
-    parameters of every picture; ``obstacles``: results have points of the depth image;
+    """`ObjectFinder` and `AsksProcess`, and a `TimedComponent` of the cell. ``where``: the address
+    of the process; ``flange``: of its robot, in the cell; ``latency`` and ``timeout``: ns;
+    ``shot``: parameters of every picture; ``obstacles``: results have points of the depth image;
     ``detectors``: those of the cell file, None for vision that looks for no objects;
     ``patience_s``: wall time for an answer, at least."""
 
@@ -135,7 +135,7 @@ class ProcessVision:
         self._on_reply: list[ReplyListener] = []
         self._on_question: list[Callable[[], None]] = []
 
-    # ── Vision ──
+    # ── ObjectFinder ──
 
     def request(self, class_filter: str, now: int) -> Ticket | Refused:
         """A picture now; a request while one is under way replaces it."""
@@ -210,7 +210,7 @@ class ProcessVision:
         """The camera on the flange or in the cell, by rows, with millimetres."""
         return tuple(value for row in rows_mm(self.model.at) for value in row)
 
-    def get_last_result(self) -> VisionResult | None:
+    def get_last_result(self) -> FoundObjects | None:
         return self.state.last
 
     def is_connected(self) -> bool:
@@ -359,7 +359,7 @@ class ProcessVision:
         seen = self._faults.disturb(found.detected(), now)
         wanted = tuple(o for o in seen if asked.class_filter in ("", o.class_name))
         exposed = _exposure(found, asked.at, now)
-        result = VisionResult(exposed, found.frame_id, wanted)
+        result = FoundObjects(exposed, found.frame_id, wanted)
         self.state.last = result
         return Answer(asked.ticket, due, result=replace(result, points=found.cloud()))
 

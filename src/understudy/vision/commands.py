@@ -24,7 +24,7 @@ from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports.device import Preview, ShowsPicture
 from understudy.ports.hmi import Later
-from understudy.ports.vision import DetectedObject, Vision, VisionResult
+from understudy.ports.object_finder import DetectedObject, FoundObjects, ObjectFinder
 from understudy.registry import modules
 from understudy.sight.lens import CameraModel, Lens
 from understudy.space.pose import pose_mm_deg
@@ -48,7 +48,7 @@ Make = Callable[[], Preview]
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    visions = Jobs(cell.robots, Vision, "vision", name=".vision")
+    visions = Jobs(cell.robots, ObjectFinder, "vision", name=".vision")
     pictures, detectors = Pictures(cell.robots, cell.runs), Detectors(cell.config, cell.robots)
     found = commands_of(Results(visions)) if visions else []
     found += commands_of(pictures) if pictures else []
@@ -69,23 +69,23 @@ class HasLens(Protocol):
 class LastResult:
     """The last answer of vision, and when it came."""
 
-    result: VisionResult | Refused | None = None
+    result: FoundObjects | Refused | None = None
     at: int = 0
 
 
 class Results:
     """The last result of each robot's vision."""
 
-    def __init__(self, visions: Jobs[Vision]) -> None:
+    def __init__(self, visions: Jobs[ObjectFinder]) -> None:
         self._visions = visions
         self._results: dict[str, LastResult] = {}
         for name, vision in visions.all().items():
             self._follow(name, vision)
 
-    def _follow(self, name: str, vision: Vision) -> None:
+    def _follow(self, name: str, vision: ObjectFinder) -> None:
         last = self._results[name] = LastResult()
 
-        def answered(_: int, result: VisionResult | Refused, now: int) -> None:
+        def answered(_: int, result: FoundObjects | Refused, now: int) -> None:
             last.result, last.at = result, now
 
         vision.on_result(answered)
@@ -99,7 +99,7 @@ class Results:
         of, vision = found
         return of.simulated.time.act(lambda now: self._shown(of, vision, now))
 
-    def _shown(self, robot: Robot, vision: Vision, now: int) -> dict[str, Any]:
+    def _shown(self, robot: Robot, vision: ObjectFinder, now: int) -> dict[str, Any]:
         last = self._results[robot.name]
         model = vision.model if isinstance(vision, HasLens) else None
         lens = None if model is None else model.lens
@@ -177,7 +177,7 @@ class KeptPictures:
     misses: deque[Kept] = field(default_factory=lambda: deque(maxlen=MISSES_KEPT))
     unasked: int = UNASKED
 
-    def answered(self, result: VisionResult | Refused, now: int) -> None:
+    def answered(self, result: FoundObjects | Refused, now: int) -> None:
         """Keeps what the camera sees, if viewers ask for pictures."""
         self.unasked += 1
         self.last = None
@@ -208,14 +208,14 @@ class Pictures:
         self._runs = runs
         self._kept: dict[str, KeptPictures] = {}
         cameras = Jobs(robots, ShowsPicture, "camera").all()
-        for name, vision in Jobs(robots, Vision, "vision", name=".vision").all().items():
+        for name, vision in Jobs(robots, ObjectFinder, "vision", name=".vision").all().items():
             if name in cameras:
                 self._follow(name, cameras[name], vision)
 
     def __bool__(self) -> bool:
         return bool(self._kept)
 
-    def _follow(self, name: str, camera: ShowsPicture, vision: Vision) -> None:
+    def _follow(self, name: str, camera: ShowsPicture, vision: ObjectFinder) -> None:
         lens = vision.model.lens if isinstance(vision, HasLens) else None
         kept = self._kept[name] = KeptPictures(camera, lens)
         vision.on_result(lambda ticket, result, now: kept.answered(result, now))
@@ -272,7 +272,7 @@ class Detectors:
         sections = {name: section_in_use(robot.sections) for name, robot in config.robots.items()}
         self._sections = {name: each for name, each in sections.items() if each is not None}
         self._robots = robots
-        self._visions = Jobs(robots, Vision, "vision", name=".vision")
+        self._visions = Jobs(robots, ObjectFinder, "vision", name=".vision")
 
     def __bool__(self) -> bool:
         return bool(self._sections)

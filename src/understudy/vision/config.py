@@ -11,7 +11,6 @@ from understudy.config.fields import IS_FILE
 from understudy.config.position import PoseMmDeg
 from understudy.config.typed import read
 from understudy.errors import ConfigError, located_at
-from understudy.ports.vision import VisionSource
 from understudy.sight.calibration_file import Calibration, Intrinsics
 from understudy.sight.lens import (
     DEFAULT_LENS,
@@ -33,6 +32,8 @@ from understudy.vision.detector_config import (
 )
 from understudy.wire.zmq_request import check_address
 
+VisionSource = Literal["ground_truth", "process"]
+"""Where detections come from: the simulated parts themselves, or pictures."""
 Pixels = Annotated[int, Meta(ge=16, le=20_000)]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from understudy.errors import Refused
 from understudy.ports import ActiveFault, FaultSource, Ticket
 from understudy.ports.faults import VISION_FAULTS, Faults
-from understudy.ports.vision import DetectedObject, ResultListener, VisionResult
+from understudy.ports.object_finder import DetectedObject, FoundObjects, ResultListener
 from understudy.ports.workpieces import SeenWorkpieces, WorkpieceReading
 from understudy.sight.lens import CameraModel
 from understudy.space.model.shapes import box_corners
@@ -36,7 +36,7 @@ class Pending(Struct, frozen=True):
 
     ticket: int
     due: int
-    result: VisionResult
+    result: FoundObjects
 
 
 class State(Struct):
@@ -56,8 +56,8 @@ class Status(Struct, frozen=True):
 
 
 class GroundTruthVision:
-    """`Vision` of the simulated workpieces. ``flange``: of its robot; ``latency``: from picture to
-    result, ns."""
+    """`ObjectFinder` of the simulated workpieces. ``flange``: of its robot; ``latency``: from
+    picture to result, ns."""
 
     takes_pictures = False
 
@@ -80,7 +80,7 @@ class GroundTruthVision:
         self.state = State()
         self._listeners: list[ResultListener] = []
 
-    # ── Vision ──
+    # ── ObjectFinder ──
 
     def request(self, class_filter: str, now: int) -> Ticket | Refused:
         """A picture of this instant; a request while one is under way replaces it."""
@@ -92,7 +92,7 @@ class GroundTruthVision:
         state.frames += 1
         seen = self._faults.disturb(self._seen(now), now)
         wanted = tuple(o for o in seen if not class_filter or o.class_name == class_filter)
-        result = VisionResult(now, state.frames, wanted)
+        result = FoundObjects(now, state.frames, wanted)
         state.pending = Pending(state.tickets, now + self._latency, result)
         return Ticket(state.tickets)
 

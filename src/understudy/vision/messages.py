@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.errors import LONGEST_SHOWN, UNREADABLE, Refused
-from understudy.ports.vision import DetectedObject
+from understudy.ports.object_finder import DetectedObject
 from understudy.sight.frame import ROUNDING
 from understudy.sight.hand_eye import Mount
 from understudy.sight.targets import CalibrationTarget, Name

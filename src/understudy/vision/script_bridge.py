@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from understudy.errors import LONGEST_SHOWN, UNREADABLE, ConfigError, Refused
-from understudy.ports.vision import DetectedObject, VisionResult
+from understudy.ports.object_finder import DetectedObject, FoundObjects
 from understudy.space.matrix_rows import Rows
 from understudy.vision.messages import read_facts, read_picture
 from understudy.wire.zmq_request import NoReplyError, ZmqRequester
@@ -52,7 +52,7 @@ class VisionBridge:
         self.last_error = ""
         self._connection: _Connection | None = None
         self._numbers = itertools.count(1)
-        self._picture: Future[VisionResult | Refused] | None = None
+        self._picture: Future[FoundObjects | Refused] | None = None
 
     def __enter__(self) -> "VisionBridge":
         return self
@@ -92,7 +92,7 @@ class VisionBridge:
             self._picture = self._kept(self._ask("capture", params, seconds, _read_result))
         return self._picture is not None
 
-    def get_last_result(self, timeout_ms: float = 1000.0) -> VisionResult | None:
+    def get_last_result(self, timeout_ms: float = 1000.0) -> FoundObjects | None:
         """The result of the last picture; None if there is none within the time-out. Poses and
         points are metres and radians in the frame of the camera, `exposed_at` is nanoseconds."""
         seconds = self._kept(_seconds(timeout_ms))
@@ -300,12 +300,12 @@ def _not_finite(value: Any, key: str = "") -> Iterator[str]:
 # ── what comes back ─────────────────────────────────────────────────────────────────────────────
 
 
-def _read_result(reply: bytes, number: int) -> VisionResult | Refused:
+def _read_result(reply: bytes, number: int) -> FoundObjects | Refused:
     picture = read_picture(reply, number)
     if isinstance(picture, Refused):
         return picture
     at = picture.timestamp_us * NS_PER_US
-    return VisionResult(at, picture.frame_id, picture.detected(), picture.cloud())
+    return FoundObjects(at, picture.frame_id, picture.detected(), picture.cloud())
 
 
 class _Error(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from understudy.devices.gripper.valves import FingerValve, VacuumValve
 from understudy.errors import Refused
 from understudy.ports import Ticket
 from understudy.ports.device import Device
-from understudy.ports.gripper import Gripper
+from understudy.ports.hand import Hand
 from understudy.simulation.io.virtual_io import Config as PinsConfig
 from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.units import NS_PER_MS
@@ -64,7 +64,7 @@ class Wired:
         return self.gripper.status(self.now).state
 
 
-def as_ports(gripper: GripperController) -> tuple[Gripper, Device]:
+def as_ports(gripper: GripperController) -> tuple[Hand, Device]:
     """Checks the signatures with mypy."""
     return gripper, gripper
 

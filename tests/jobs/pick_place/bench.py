@@ -19,10 +19,10 @@ from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import Equipment
 from understudy.ports import Finished, Ticket
 from understudy.ports import state as snapshots
-from understudy.ports.gripper import GripperStatus
+from understudy.ports.hand import HandStatus
 from understudy.ports.io import PinChange
+from understudy.ports.object_finder import DetectedObject, FoundObjects, ResultListener
 from understudy.ports.operation import Target
-from understudy.ports.vision import DetectedObject, ResultListener, VisionResult
 from understudy.space.pose import Pose, pose_of
 from understudy.units import NS_PER_MS
 
@@ -147,8 +147,8 @@ class FakeGripper:
         self.halts += 1
         self.ticket = 0
 
-    def status(self, now: int) -> GripperStatus:
-        return GripperStatus(self.state, self.part, self.force)
+    def status(self, now: int) -> HandStatus:
+        return HandStatus(self.state, self.part, self.force)
 
     def on_finished(self, listener: Finished) -> None:
         self._finished.append(listener)
@@ -222,7 +222,7 @@ class FakeVision:
         ticket, self.ticket = Ticket(self.ticket), 0
         if answer is None:
             return  # lost on the way
-        whole = answer if isinstance(answer, Refused) else VisionResult(now, ticket, answer)
+        whole = answer if isinstance(answer, Refused) else FoundObjects(now, ticket, answer)
         for listener in self._listeners:
             listener(ticket, whole, now)
 
@@ -273,7 +273,7 @@ class Bench:
         self.vision, self.pins = FakeVision(), FakePins()
         limits = PickPlaceSafety(safety, config)
         choice = TargetChoice(
-            config, limits, arm=self.arm, reach=self.arm, vision=self.vision,
+            config, limits, arm=self.arm, reach=self.arm, finder=self.vision,
             pallet=pallet, source=source,
         )  # fmt: skip
         equipment = Equipment(self.arm, self.gripper, self.vision, self.pins)

@@ -10,7 +10,7 @@ from understudy.errors import Refused
 from understudy.jobs.pick_place.config import CycleConfig
 from understudy.jobs.pick_place.state import RUNNING, TRANSITIONS
 from understudy.ports import state as snapshots
-from understudy.ports.vision import DetectedObject
+from understudy.ports.object_finder import DetectedObject
 from understudy.space.pose import pose_of
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 

@@ -20,9 +20,9 @@ from understudy.jobs.pick_place.config import (
     Insert,
 )
 from understudy.jobs.pick_place.state import RUNNING, TRANSITIONS
+from understudy.jobs.pick_place.status import PickPlaceState
 from understudy.ports import state as snapshots
-from understudy.ports.pick_place import PickPlaceState
-from understudy.ports.vision import DetectedObject
+from understudy.ports.object_finder import DetectedObject
 
 PLAIN = CycleConfig(max_grip_retries=2, max_scan_retries=2)
 TENDING = CycleConfig(

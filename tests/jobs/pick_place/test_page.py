@@ -14,10 +14,9 @@ from understudy.app.stand_in import StandIn
 from understudy.hmi.page import STATIC
 from understudy.hmi.texts import Texts, cell_text, dictionary
 from understudy.jobs.modes.manager import STEPS
-from understudy.jobs.pick_place.safety import ADVICE
 from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS, Event
+from understudy.jobs.pick_place.status import ADVICE, PickPlaceReason, PickPlaceState
 from understudy.ports.modes import TargetMode
-from understudy.ports.pick_place import PickPlaceReason, PickPlaceState
 
 FACES = "    faces: {hmi_link: {port: 0, status: {port: 0}}}\n"
 PARK = "park_joints_deg: {WELDING: [0, -30, 60, 0, 60, 0], PICKPLACE: [20, -30, 60, 0, 60, 0]}"

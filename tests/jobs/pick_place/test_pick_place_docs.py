@@ -7,8 +7,8 @@ import pytest
 from understudy.app.build import build_cell
 from understudy.config import read_config
 from understudy.jobs.pick_place.config import CycleConfig, Handshake, SafetyConfig
-from understudy.jobs.pick_place.safety import ADVICE
 from understudy.jobs.pick_place.state import TRANSITIONS, diagram
+from understudy.jobs.pick_place.status import ADVICE
 
 PAGE = (Path(__file__).parents[3] / "docs/jobs/pick_place.md").read_text()
 

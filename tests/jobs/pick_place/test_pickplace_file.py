@@ -207,10 +207,10 @@ def test_missing_zones_are_one_warning_each_at_load(
 def test_the_stricter_of_two_keys_counts(tmp_path: Path) -> None:
     more = ", safety: {min_detection_confidence: 0.9, vision_timeout_ms: 700}"
     job: Any = build_cell(loaded(tmp_path, more=more)).components["g60.pick_place"]
-    assert (job.safety.min_confidence, job.safety.vision_timeout) == (0.9, 700_000_000)
+    assert (job.safety.min_confidence, job.safety.picture_timeout) == (0.9, 700_000_000)
     more = ", safety: {min_detection_confidence: 0.1, vision_timeout_ms: 60000}"
     job = build_cell(loaded(tmp_path, more=more)).components["g60.pick_place"]
-    assert (job.safety.min_confidence, job.safety.vision_timeout) == (0.8, 5_000_000_000)
+    assert (job.safety.min_confidence, job.safety.picture_timeout) == (0.8, 5_000_000_000)
 
 
 def test_the_vision_process_has_no_use_in_a_cell_that_looks_for_nothing() -> None:

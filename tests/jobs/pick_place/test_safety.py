@@ -15,12 +15,9 @@ from understudy.jobs.pick_place.config import (
     check_sections,
 )
 from understudy.jobs.pick_place.moves import CycleMove, line
-from understudy.jobs.pick_place.safety import (
-    ADVICE,
-    PickPlaceSafety,
-    VisionWatchdog,
-)
-from understudy.ports.vision import DetectedObject
+from understudy.jobs.pick_place.safety import PickPlaceSafety, PictureWatchdog
+from understudy.jobs.pick_place.status import ADVICE
+from understudy.ports.object_finder import DetectedObject
 from understudy.space.pose import pose_of
 from understudy.units import NS_PER_MS
 
@@ -105,7 +102,7 @@ def test_the_shorter_vision_timeout_counts() -> None:
         limits = PickPlaceSafety(
             SafetyConfig(vision_timeout_ms=safe), CycleConfig(vision_timeout_ms=own)
         )
-        assert limits.vision_timeout == 300 * NS_PER_MS
+        assert limits.picture_timeout == 300 * NS_PER_MS
 
 
 @pytest.mark.parametrize(("own", "safe", "needed"), [(0.8, 0.7, 0.8), (0.5, 0.9, 0.9)])
@@ -247,7 +244,7 @@ def test_a_scan_position_out_of_the_straight_line_is_reached_point_to_point() ->
 
 
 def test_the_watchdog_expires_without_food() -> None:
-    watchdog = VisionWatchdog()
+    watchdog = PictureWatchdog()
     assert not watchdog.is_expired(10**12)
     watchdog.start(100, 1000)
     watchdog.feed(1050)

@@ -13,7 +13,7 @@ from understudy.jobs.pick_place.config import (
     PalletConfig,
 )
 from understudy.jobs.pick_place.pallet import PalletPattern
-from understudy.ports.vision import DetectedObject
+from understudy.ports.object_finder import DetectedObject
 from understudy.space.pose import Pose, pose_of
 from understudy.units import NS_PER_MS
 

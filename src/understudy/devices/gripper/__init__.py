@@ -8,7 +8,6 @@ from msgspec import Meta, Struct
 from understudy.devices.gripper.modbus import FAULTS as SERVO_FAULTS
 from understudy.devices.gripper.modbus import ServoConfig
 from understudy.ports.faults import Fault, Faults, Figure
-from understudy.ports.gripper import GripperType
 
 if TYPE_CHECKING:
     from understudy.app.stand_in import StandIn
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from understudy.devices.gripper.stand_in import GripperStandIn
     from understudy.ports.device import Mount
 
+GripperType = Literal["PNEUMATIC_2FINGER", "PNEUMATIC_VACUUM", "ELECTRIC_SERVO"]
 Milliseconds = Annotated[float, Meta(ge=0, le=600_000)]
 TimeOut = Annotated[float, Meta(gt=0, le=600_000)]
 Millimetres = Annotated[float, Meta(ge=0, le=1000)]

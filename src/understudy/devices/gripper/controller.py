@@ -26,7 +26,7 @@ from understudy.ports.device import (
     PlotRow,
 )
 from understudy.ports.faults import Faults
-from understudy.ports.gripper import GripperState, GripperStatus
+from understudy.ports.hand import HandState, HandStatus
 from understudy.ports.hmi import PanelRow
 from understudy.ports.io import DevicePins
 from understudy.ports.state import load, saved
@@ -63,7 +63,7 @@ class State(Struct):
 
 
 class GripperController:
-    """`Gripper` and `Device`. ``hardware``: the simulated gripper, none for a REAL one."""
+    """`Hand` and `Device`. ``hardware``: the simulated gripper, none for a REAL one."""
 
     def __init__(
         self, name: str, config: Config, actuator: Actuator, hardware: Hardware | None = None
@@ -252,9 +252,9 @@ class GripperController:
 
     # ── readings ──
 
-    def status(self, now: int) -> GripperStatus:
+    def status(self, now: int) -> HandStatus:
         reading = self._actuator.reading(now)
-        return GripperStatus(
+        return HandStatus(
             state=self._named_state(reading),
             part_detected=reading.part,
             force_n=reading.force_n,
@@ -265,7 +265,7 @@ class GripperController:
             error=self._state.error or reading.problem,
         )
 
-    def _named_state(self, reading: Reading) -> GripperState:
+    def _named_state(self, reading: Reading) -> HandState:
         """The state in the words of the design document."""
         phase = self._state.phase
         if reading.problem or phase == "Failed":
@@ -278,7 +278,7 @@ class GripperController:
             return "GRIPPING"
         if reading.closed or reading.opened:
             return "CLOSED" if reading.closed else "OPENED"
-        between: Mapping[str, GripperState] = {"close": "CLOSING", "open": "OPENING"}
+        between: Mapping[str, HandState] = {"close": "CLOSING", "open": "OPENING"}
         return between.get(reading.direction, "UNKNOWN")
 
     def opening(self, now: int) -> float:

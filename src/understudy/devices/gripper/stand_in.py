@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.errors import Refused, unknown
 from understudy.ports import Ticket
-from understudy.ports.gripper import GripperStatus
+from understudy.ports.hand import HandStatus
 
 if TYPE_CHECKING:
     from understudy.app.stand_in import StandIn
@@ -43,8 +43,8 @@ class GripperStandIn:
         """Opened, without a part."""
         return self.status().state == "OPENED"
 
-    def status(self) -> GripperStatus:
-        found: GripperStatus = self._act(lambda gripper, now: gripper.status(now))
+    def status(self) -> HandStatus:
+        found: HandStatus = self._act(lambda gripper, now: gripper.status(now))
         return found
 
     def _wait(self, start: "Callable[[GripperController, int], Ticket | Refused]") -> bool:

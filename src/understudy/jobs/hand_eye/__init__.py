@@ -8,14 +8,14 @@ from understudy.jobs.hand_eye.config import HandEyeConfig
 from understudy.ports import Component
 from understudy.ports.job_arm import JobArm
 from understudy.ports.jobs import JobSections, JobSite
-from understudy.ports.vision import Vision
+from understudy.ports.object_finder import ObjectFinder
 
 HAND_EYE = "hand_eye"
 SECTIONS = {HAND_EYE: HandEyeConfig}
 
 
 def needs(sections: Mapping[str, Any]) -> tuple[type, ...]:
-    return (JobArm, Vision) if HAND_EYE in sections else ()
+    return (JobArm, ObjectFinder) if HAND_EYE in sections else ()
 
 
 def check(robot: JobSections) -> None:

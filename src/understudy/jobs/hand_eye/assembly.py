@@ -4,10 +4,10 @@ from understudy.errors import located_at
 from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.hand_eye import HAND_EYE
 from understudy.jobs.hand_eye.config import HandEyeConfig
-from understudy.jobs.hand_eye.job import CalibrationVision, Equipment, HandEyeJob
+from understudy.jobs.hand_eye.job import Equipment, HandEyeJob, TargetFinder
 from understudy.ports import Component
 from understudy.ports.jobs import JobSite, StartsWhenAllowed, keep_apart
-from understudy.ports.vision import Vision, VisionUse
+from understudy.ports.object_finder import FINDER, FinderUse, ObjectFinder
 from understudy.units import NS_PER_MS, nanoseconds
 
 
@@ -16,10 +16,10 @@ def hand_eye_components(site: JobSite) -> dict[str, Component]:
     own: dict[str, Component] = {}
     with located_at(f"{HAND_EYE}.target"):
         config.target.check()
-    asked = site.find(CalibrationVision)
+    asked = site.find(TargetFinder)
     if asked is None:
-        name = "vision" if site.find(Vision) is None else "hand_eye_vision"
-        own[name] = asked = _vision(site, config, name)
+        name = FINDER if site.find(ObjectFinder) is None else f"{HAND_EYE}_{FINDER}"
+        own[name] = asked = _finder(site, config, name)
     arm = site.arm
     own["hand_eye_motion"] = motion = ControllerMotion(arm.controller, arm.move_to, arm.flange)
     own[HAND_EYE] = job = HandEyeJob(config, Equipment(motion, arm, asked, site.tool))
@@ -28,13 +28,13 @@ def hand_eye_components(site: JobSite) -> dict[str, Component]:
     return own
 
 
-def _vision(site: JobSite, config: HandEyeConfig, name: str) -> CalibrationVision:
-    need = VisionUse(
+def _finder(site: JobSite, config: HandEyeConfig, name: str) -> TargetFinder:
+    need = FinderUse(
         f"{site.name}.{name}",
         latency=nanoseconds(config.latency_s),
         timeout=round(config.timeout_ms * NS_PER_MS),
         pictures=True,
     )
-    found = site.provide(Vision, need)
-    assert isinstance(found, CalibrationVision)
+    found = site.provide(ObjectFinder, need)
+    assert isinstance(found, TargetFinder)
     return found

@@ -59,7 +59,7 @@ Reply = Callable[[Ticket, dict[str, Any] | Refused, int], None]
 
 
 @runtime_checkable
-class CalibrationVision(Component, Protocol):
+class TargetFinder(Component, Protocol):
     """The vision process, as far as a calibration needs it. `model`: the camera as the cell file
     has it, from which the poses are planned."""
 
@@ -83,7 +83,7 @@ class Equipment:
 
     arm: ArmMotion
     job_arm: JobArm
-    vision: CalibrationVision
+    finder: TargetFinder
     tool: int | None = None
 
 
@@ -103,7 +103,7 @@ class HandEyeJob:
 
     def __init__(self, config: HandEyeConfig, equipment: Equipment) -> None:
         self.config = config
-        self._arm, self._vision, self._job_arm = equipment.arm, equipment.vision, equipment.job_arm
+        self._arm, self._finder, self._job_arm = equipment.arm, equipment.finder, equipment.job_arm
         self._tool = equipment.tool
         self.state = Saved(method=config.method)
         self._result: HandEyeResult | None = None
@@ -112,7 +112,7 @@ class HandEyeJob:
         """Why another job does not allow this one; None if it does."""
         self._arm.on_finished(lambda ticket, no, now: self._note("arm", ticket, no, now))
         self._arm.on_fault(lambda refused, now: self._note("fault", 0, refused, now))
-        self._vision.on_reply(self._replied)
+        self._finder.on_reply(self._replied)
 
     # ── commands ──
 
@@ -215,7 +215,7 @@ class HandEyeJob:
     @property
     def lens(self) -> Lens:
         """As the cell file has it."""
-        return self._vision.model.lens
+        return self._finder.model.lens
 
     def last_corners(self) -> list[tuple[float, float]]:
         """Pixels of the last captured pose."""
@@ -344,8 +344,8 @@ class HandEyeJob:
         """Asks for the target: a new session each time, so that a process that was started again
         answers, too."""
         target = msgspec.to_builtins(self.config.target)
-        params = {"target": target, "mount": self._vision.model.mount}
-        self._ask(self._vision.start_calibration(params, now), True, now)
+        params = {"target": target, "mount": self._finder.model.mount}
+        self._ask(self._finder.start_calibration(params, now), True, now)
 
     def _ask(self, ticket: Ticket | Refused, starting: bool, now: int) -> None:
         if isinstance(ticket, Refused):
@@ -358,15 +358,15 @@ class HandEyeJob:
             return
         refused = reply.reason if isinstance(reply, Refused) else None
         facts = None if isinstance(reply, Refused) else reply
-        self._add(Note("vision", ticket, refused, facts), now)
+        self._add(Note("finder", ticket, refused, facts), now)
 
-    def _vision_note(self, note: Note, now: int) -> None:
+    def _finder_note(self, note: Note, now: int) -> None:
         state = self.state
         if note.ticket != state.asked or not self.is_running():
             return
         state.asked = 0
         if state.starting and note.refused is None:
-            self._ask(self._vision.capture_calibration_image(now, PICTURE_PX), False, now)
+            self._ask(self._finder.capture_calibration_image(now, PICTURE_PX), False, now)
             return
         reply = (
             Refused(note.refused) if note.refused is not None else read_capture(note.facts or {})
@@ -374,7 +374,7 @@ class HandEyeJob:
         if not isinstance(reply, Refused):
             state.asked_again = False
             self._seen(reply, now)
-        elif not self._vision.is_connected() and not state.asked_again:
+        elif not self._finder.is_connected() and not state.asked_again:
             state.asked_again = True  # a process that died is started again
             self._look(now)
         elif state.purpose in ("pose", "check") and not state.starting:
@@ -435,8 +435,8 @@ class HandEyeJob:
     # ── the chain of poses ──
 
     def _plan(self, flange: Array, seen: Array, now: int) -> list[Array] | Refused:
-        camera = self._vision.model.at
-        mount, config = self._vision.model.mount, self.config
+        camera = self._finder.model.at
+        mount, config = self._finder.model.mount, self.config
         hand = flange if mount == "eye_in_hand" else inverse(flange)
         assert self.state.lens is not None
         sighting = Sighting(
@@ -510,7 +510,7 @@ class HandEyeJob:
         """With the poses so far."""
         lens = self.state.lens
         found = HandEyeCalibrator(
-            self._vision.model.mount, None if lens is None else lens.lens(), self.config.noise()
+            self._finder.model.mount, None if lens is None else lens.lens(), self.config.noise()
         )
         for saved in self.state.poses:
             each = saved.pose()
@@ -590,7 +590,7 @@ class HandEyeJob:
         if state.move:
             self._arm.stop(now)
         if state.asked:
-            self._vision.cancel(now)
+            self._finder.cancel(now)
         state.move = state.asked = 0
         state.settled_at, state.notes, state.queue = None, [], []
         state.asked_again = False
@@ -609,7 +609,7 @@ class HandEyeJob:
 
 _HANDLE: Mapping[str, Callable[[HandEyeJob, Note, int], None]] = {
     "arm": HandEyeJob._arm_note,
-    "vision": HandEyeJob._vision_note,
+    "finder": HandEyeJob._finder_note,
     "fault": HandEyeJob._fault_note,
 }
 _SEEN: Mapping[Purpose, Callable[[HandEyeJob, SavedPose, int], None]] = {

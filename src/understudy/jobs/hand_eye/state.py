@@ -213,7 +213,7 @@ class Saved(Struct):
 class Note(Struct, frozen=True):
     """A report of the arm or of vision; it is handled in the next wake."""
 
-    kind: Literal["arm", "vision", "fault"]
+    kind: Literal["arm", "finder", "fault"]
     ticket: int = 0
     refused: str | None = None
     facts: dict[str, Any] | None = None

@@ -5,7 +5,7 @@ from understudy.jobs.modes import MODES
 from understudy.jobs.modes.config import ModesConfig, check_modes
 from understudy.jobs.modes.manager import ControllerTools, ModeManager, Surroundings
 from understudy.ports import Component
-from understudy.ports.gripper import Gripper
+from understudy.ports.hand import Hand
 from understudy.ports.jobs import JobSite, Played, start_only_if
 from understudy.ports.modes import ObeysModes, Settles, ToolsInHand
 
@@ -22,7 +22,7 @@ def mode_components(site: JobSite) -> dict[str, Component]:
         tools=tools or ControllerTools(arm),
         process=site.find(Settles),
         arc_on=arm.arc_on,
-        gripper=site.find(Gripper),
+        hand=site.find(Hand),
         pick_place=job,
     )
     manager = ModeManager(config, around)

@@ -16,7 +16,7 @@ from msgspec import Struct
 from understudy.errors import Refused
 from understudy.jobs.modes.config import ModesConfig, TouchPlate
 from understudy.ports import ControllerStatus, Finished, Ticket
-from understudy.ports.gripper import Gripper
+from understudy.ports.hand import Hand
 from understudy.ports.job_arm import JobArm
 from understudy.ports.modes import (
     CHANGEOVER_STEPS,
@@ -106,7 +106,7 @@ class Surroundings:
     tools: ToolsInHand | None = None
     process: Settles | None = None
     arc_on: Callable[[], bool] = lambda: False
-    gripper: Gripper | None = None
+    hand: Hand | None = None
     pick_place: OccupiesRobot | None = None
 
 
@@ -182,7 +182,7 @@ class ModeManager:
             return refused
         if around.arc_on():
             return Refused("the arc is on: switch it off first (M5)")
-        if around.gripper is not None and around.gripper.status(now).part_detected:
+        if around.hand is not None and around.hand.status(now).part_detected:
             return HAND_FULL
         return self._not_at_rest(now)
 

@@ -10,10 +10,10 @@ from understudy.jobs.pick_place.config import (
     check_sections,
 )
 from understudy.ports import Component
-from understudy.ports.gripper import Gripper
+from understudy.ports.hand import Hand
 from understudy.ports.job_arm import JobArm
 from understudy.ports.jobs import JobSections, JobSite
-from understudy.ports.vision import Vision
+from understudy.ports.object_finder import ObjectFinder
 
 if TYPE_CHECKING:
     from understudy.app.validate import OfflineJob
@@ -26,7 +26,7 @@ def needs(sections: Mapping[str, Any]) -> tuple[type, ...]:
     cycle: CycleConfig | None = sections.get(CYCLE)
     if cycle is None:
         return ()
-    return (JobArm, Gripper, Vision) if cycle.source == "vision" else (JobArm, Gripper)
+    return (JobArm, Hand, ObjectFinder) if cycle.looks else (JobArm, Hand)
 
 
 def check(robot: JobSections) -> None:

@@ -22,11 +22,11 @@ from understudy.jobs.pick_place.pallet import PalletPattern, unreachable, unreac
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import Equipment, JobPins, SetOutput, WaitInput, handshake
 from understudy.ports import Component
-from understudy.ports.gripper import Gripper
+from understudy.ports.hand import Hand
 from understudy.ports.jobs import JobSite
-from understudy.ports.vision import Vision, VisionUse
+from understudy.ports.object_finder import FINDER, FinderUse, ObjectFinder
 from understudy.space.pose import Pose
-from understudy.units import MM, nanoseconds
+from understudy.units import MM
 
 
 def pick_place_components(site: JobSite) -> dict[str, Component]:
@@ -43,8 +43,8 @@ def pick_place_components(site: JobSite) -> dict[str, Component]:
     safety = site.sections.get(SAFETY) or SafetyConfig()
     for warning in check_sections(cycle, safety):
         site.warn(f"{site.name}: {warning}")
-    gripper, arm = site.find(Gripper), site.arm
-    if gripper is None:
+    hand, arm = site.find(Hand), site.arm
+    if hand is None:
         raise ConfigError("pick & place needs a gripper", key="gripper", allowed="gripper: {}")
     if cycle.source == "pallet" and cycle.source_pallet is not None:
         with located_at("pickplace.source_pallet"):
@@ -52,34 +52,34 @@ def pick_place_components(site: JobSite) -> dict[str, Component]:
     _check_pins(cycle, site.pins)
     own["motion"] = motion = ControllerMotion(arm.controller, arm.move_to, arm.flange)
     limits = PickPlaceSafety(safety, cycle)
-    vision = _vision(cycle, site, limits)
-    if vision is not None:
-        own["vision"] = vision
+    finder = _finder(cycle, site, limits)
+    if finder is not None:
+        own[FINDER] = finder
     _check_positions(cycle, limits, site, pallet, source)
     choice = TargetChoice(
-        cycle, limits, arm=motion, reach=arm.reach, vision=vision, pallet=pallet,
-        source=source, obstacles=_obstacle_check(safety, vision, site, pallet),
+        cycle, limits, arm=motion, reach=arm.reach, finder=finder, pallet=pallet,
+        source=source, obstacles=_obstacle_check(safety, finder, site, pallet),
     )  # fmt: skip
-    equipment = Equipment(motion, gripper, vision, site.pins)
+    equipment = Equipment(motion, hand, finder, site.pins)
     own["pick_place"] = PickPlaceManager(cycle, limits, choice, equipment, arm.reach)
     return own
 
 
-def _vision(cycle: CycleConfig, site: JobSite, limits: PickPlaceSafety) -> Vision | None:
-    if cycle.source != "vision":
+def _finder(cycle: CycleConfig, site: JobSite, limits: PickPlaceSafety) -> ObjectFinder | None:
+    if not cycle.looks:
         return None
-    need = VisionUse(
-        f"{site.name}.vision",
-        latency=nanoseconds(cycle.vision_latency_s),
-        timeout=limits.vision_timeout,
+    need = FinderUse(
+        f"{site.name}.{FINDER}",
+        latency=cycle.look_latency,
+        timeout=limits.picture_timeout,
         points=limits.config.obstacle_check,
     )
-    return site.provide(Vision, need)
+    return site.provide(ObjectFinder, need)
 
 
 def _obstacle_check(
     safety: SafetyConfig,
-    vision: Vision | None,
+    finder: ObjectFinder | None,
     site: JobSite,
     pallet: PalletPattern | None,
 ) -> ObstacleCheck | None:
@@ -87,12 +87,12 @@ def _obstacle_check(
     pictures, as in offline checks, it writes a warning to the log and checks nothing."""
     if not safety.obstacle_check:
         return None
-    if vision is not None and not vision.takes_pictures:
+    if finder is not None and not finder.takes_pictures:
         said = "safety.obstacle_check: without pictures unknown objects are not looked for"
         site.warn(f"{site.name}: {said}")
         return None
     with located_at("safety.obstacle_check"):
-        if vision is None:
+        if finder is None:
             raise ConfigError(
                 "the check of obstacles needs the depth image of a vision process",
                 allowed="vision: {source: process} and pickplace: {source: vision}",
@@ -185,7 +185,7 @@ def _check_places(
 def _picked_again(cycle: CycleConfig, limits: PickPlaceSafety, pallet: PalletPattern | None) -> str:
     """A warning about places inside the pick zone: vision would find what was placed there."""
     zone = limits.config.pick_zone
-    if cycle.source != "vision" or zone is None or not limits.config.enable_pick_zone:
+    if not cycle.looks or zone is None or not limits.config.enable_pick_zone:
         return ""
     inside = [key for key, at in _places(cycle, pallet) if not limits.validate_pick_position(at)]
     if not inside:

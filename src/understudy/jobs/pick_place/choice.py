@@ -15,9 +15,9 @@ from understudy.jobs.pick_place.config import CycleConfig, Grasp
 from understudy.jobs.pick_place.moves import CycleMove, CyclePoses, part_moves
 from understudy.jobs.pick_place.obstacles import ObstacleCheck
 from understudy.jobs.pick_place.safety import PickPlaceSafety
+from understudy.jobs.pick_place.status import PickPlaceError
 from understudy.ports.job_arm import ArmReadings, Block, ReachCheck
-from understudy.ports.pick_place import PickPlaceError
-from understudy.ports.vision import DetectedObject, Vision, VisionResult
+from understudy.ports.object_finder import DetectedObject, FoundObjects, ObjectFinder
 from understudy.space.pose import Pose, pose_of
 from understudy.space.transform import Array, matrix, pose, rotation_about
 from understudy.units import DEG
@@ -82,7 +82,7 @@ class TargetChoice:
         *,
         arm: ArmReadings,
         reach: ReachCheck,
-        vision: Vision | None = None,
+        finder: ObjectFinder | None = None,
         pallet: Pallet | None = None,
         source: Pallet | None = None,
         obstacles: ObstacleCheck | None = None,
@@ -91,7 +91,7 @@ class TargetChoice:
         self._safety = safety
         self._arm = arm
         self._reach = reach
-        self._vision = vision
+        self._finder = finder
         self._obstacles = obstacles
         self.pallet = pallet
         self.source = source
@@ -106,10 +106,10 @@ class TargetChoice:
 
     # ── vision ──
 
-    def from_picture(self, result: VisionResult, now: int) -> Chosen | Unfit:
+    def from_picture(self, result: FoundObjects, now: int) -> Chosen | Unfit:
         """The first object of the picture that can be picked and placed."""
-        assert self._vision is not None
-        camera = self._vision.camera(self._arm.flange(result.exposed_at))
+        assert self._finder is not None
+        camera = self._finder.camera(self._arm.flange(result.exposed_at))
         near = self._arm.tool(now)
         reason, found = "no object in the picture", []
         around = self._unknown_objects(result, camera)
@@ -138,7 +138,7 @@ class TargetChoice:
             return first
         return next((each for each in checks if isinstance(each, Chosen)), first)
 
-    def _unknown_objects(self, result: VisionResult, camera: Pose) -> Sequence[Block] | Refused:
+    def _unknown_objects(self, result: FoundObjects, camera: Pose) -> Sequence[Block] | Refused:
         return () if self._obstacles is None else self._obstacles.unknown(result, camera)
 
     def _clear(

@@ -18,7 +18,7 @@ from understudy.cli.job_options import job_options, takes_job_options
 from understudy.cli.status import OneReadyOption, one_cell
 from understudy.cli.warm import announce
 from understudy.errors import ConfigError, Refused
-from understudy.ports.pick_place import GOOD_ENDS
+from understudy.jobs.pick_place.status import GOOD_ENDS
 
 if TYPE_CHECKING:
     from understudy.jobs.pick_place.headless import Summary

@@ -15,7 +15,7 @@ from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS
 from understudy.operator.events import EventLog
 from understudy.operator.jobs import Jobs
 from understudy.operator.table import Command, command, commands_of, query
-from understudy.ports.gripper import Gripper
+from understudy.ports.hand import Hand
 from understudy.ports.modes import CHANGEOVER_STEPS
 from understudy.ports.workpieces import WorkpieceReading
 
@@ -51,7 +51,7 @@ class CycleCommands:
 
     def __init__(self, cell: "OperatedCell", cycles: Jobs[PickPlaceManager]) -> None:
         self._cycles = cycles
-        self._hands = Jobs(cell.robots, Gripper, "gripper")
+        self._hands = Jobs(cell.robots, Hand, "gripper")
         self._kept: dict[str, deque[Cycle]] = {}
         for name, job in cycles.all().items():
             job.on_cycle(partial(_note_end, name, job, cell.log))

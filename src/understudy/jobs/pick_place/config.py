@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from understudy.config.position import PoseMmDeg, Position, Speed
 from understudy.errors import ConfigError
+from understudy.units import nanoseconds
 
 PatternType = Literal["SNAKE", "ZIGZAG", "ROW_BY_ROW", "COLUMN_BY_COLUMN", "SPIRAL"]
 StartCorner = Literal["BOTTOM_LEFT", "BOTTOM_RIGHT", "TOP_LEFT", "TOP_RIGHT"]
@@ -185,6 +186,20 @@ class CycleConfig(Struct, frozen=True, forbid_unknown_fields=True):
     places: dict[ClassName, Position] = {}
     handshake: Handshake = Handshake()
     insert: Insert | None = None
+
+    @property
+    def looks(self) -> bool:
+        """Whether parts are found by a camera."""
+        return self.source == "vision"
+
+    @property
+    def look_latency(self) -> int:
+        return nanoseconds(self.vision_latency_s)
+
+    @property
+    def grip_timeout_ms(self) -> float:
+        """How long the hand may take; 0: its own time-out."""
+        return self.gripper_timeout_ms
 
     def grasp(self, class_name: str) -> Grasp:
         return self.grasps.get(class_name) or self.grasps.get(ANY_CLASS) or Grasp()

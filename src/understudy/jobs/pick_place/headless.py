@@ -10,7 +10,7 @@ from understudy.config import CellConfig
 from understudy.errors import Refused
 from understudy.jobs.headless import chosen_robot, run_job
 from understudy.jobs.pick_place import CYCLE
-from understudy.ports.pick_place import GOOD_ENDS, PickPlaceState, PickPlaceStatus
+from understudy.jobs.pick_place.status import GOOD_ENDS, PickPlaceState, PickPlaceStatus
 from understudy.units import seconds
 
 JOB = "pick_place"

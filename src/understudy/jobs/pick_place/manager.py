@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from understudy.errors import Refused
 from understudy.jobs.pick_place.choice import Exhausted, TargetChoice, Unfit
 from understudy.jobs.pick_place.config import CycleConfig
-from understudy.jobs.pick_place.safety import ADVICE, PickPlaceSafety
+from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.state import (
     BEFORE_PAUSE,
     CARRYING,
@@ -25,6 +25,14 @@ from understudy.jobs.pick_place.state import (
     check_saved,
     statistics,
 )
+from understudy.jobs.pick_place.status import (
+    ADVICE,
+    GOOD_ENDS,
+    HAND_FAULT,
+    NO_PICTURE,
+    PickPlaceError,
+    PickPlaceStatus,
+)
 from understudy.jobs.pick_place.steps import (
     CycleScript,
     Equipment,
@@ -37,8 +45,8 @@ from understudy.jobs.pick_place.steps import (
 from understudy.ports import Ticket
 from understudy.ports.io import PinChange
 from understudy.ports.job_arm import ReachCheck
-from understudy.ports.pick_place import PickPlaceError, PickPlaceStatus
-from understudy.ports.vision import VisionResult
+from understudy.ports.jobs import CycleReport
+from understudy.ports.object_finder import FoundObjects
 from understudy.units import NS_PER_MS
 
 CycleListener = Callable[[int, bool, int], None]
@@ -58,7 +66,7 @@ REFILL: Mapping[Exhausted, str] = {
     "SOURCE_EMPTY": "put a full pallet there, then give the command reset_pallet with source: true",
 }
 """What to do when a pallet ends a run."""
-RECOVERS: tuple[PickPlaceError, ...] = ("VISION_TIMEOUT", "FORCE_LIMIT")
+RECOVERS: tuple[PickPlaceError, ...] = (NO_PICTURE, "FORCE_LIMIT")
 """Faults after which the arm retracts by itself."""
 URGENT: tuple[NoteKind, ...] = ("lost", "arm_fault")
 """Notes that are handled also in a pause."""
@@ -78,7 +86,7 @@ class PickPlaceManager:
         self.config = config
         self.safety = safety
         self._choice = choice
-        self._arm, self._gripper = equipment.arm, equipment.gripper
+        self._arm, self._hand = equipment.arm, equipment.hand
         self._script = CycleScript(config, safety, equipment, reach)
         self._work: Work = Work(config, safety, equipment, self)
         self.state = Saved(work=self._work.state)
@@ -89,15 +97,13 @@ class PickPlaceManager:
         self._listen(equipment)
 
     def _listen(self, equipment: Equipment) -> None:
-        arm, gripper = equipment.arm, equipment.gripper
+        arm, hand = equipment.arm, equipment.hand
         arm.on_finished(lambda ticket, refused, now: self._note("arm", now, ticket, refused))
         arm.on_fault(lambda refused, now: self._note("arm_fault", now, 0, refused))
-        gripper.on_finished(
-            lambda ticket, refused, now: self._note("gripper", now, ticket, refused)
-        )
-        gripper.on_lost(lambda now: self._note("lost", now))
-        if equipment.vision is not None:
-            equipment.vision.on_result(self._answered)
+        hand.on_finished(lambda ticket, refused, now: self._note("hand", now, ticket, refused))
+        hand.on_lost(lambda now: self._note("lost", now))
+        if equipment.finder is not None:
+            equipment.finder.on_result(self._answered)
         if equipment.pins is not None:
             equipment.pins.on_change(self._pin_changed)
 
@@ -223,7 +229,7 @@ class PickPlaceManager:
         if state.state == "PAUSED":
             return
         if state.watchdog.is_expired(now):
-            self._fail("VISION_TIMEOUT", self._no_answer(), now)
+            self._fail(NO_PICTURE, self._no_answer(), now)
         deadline = self._work.state.deadline
         if deadline is not None and now >= deadline:
             self._work.deadline_come(now)
@@ -231,10 +237,21 @@ class PickPlaceManager:
     def busy(self) -> bool:
         return self.is_running() or self._work.under_way or self.state.due is not None
 
+    def report(self, now: int) -> CycleReport:
+        status = self.status(now)
+        done, failed, mean_s = status.success_count, status.fail_count, status.statistics.mean_s
+        if status.running:
+            problem = f"{status.state} when the time was over"
+        elif status.state == "ERROR" or status.reason not in GOOD_ENDS:
+            problem = status.last_error or status.code
+        else:
+            problem = "" if done else f"no part was placed; {status.last_error}"
+        return CycleReport(done, failed, mean_s, problem)
+
     def status(self, now: int) -> PickPlaceStatus:
         state, at = self.state, self._at
         paused, target = state.state == "PAUSED", state.target
-        holding = state.holding if self.is_running() else self._gripper.status(now).part_detected
+        holding = state.holding if self.is_running() else self._hand.status(now).part_detected
         return PickPlaceStatus(
             state.state,
             state.cycles,
@@ -275,7 +292,7 @@ class PickPlaceManager:
             return refused
         if not self._arm.at_rest(now):
             return AT_REST_ONLY
-        if self._gripper.status(now).part_detected:
+        if self._hand.status(now).part_detected:
             return PART_IN_HAND
         if spent := self._choice.exhausted():
             return Refused(f"{spent}: {REFILL[spent]}")
@@ -308,8 +325,8 @@ class PickPlaceManager:
         assert new != BEFORE_PAUSE
         self.state.watchdog.stop()
         self._change(new, now)
-        if new == "SCANNING" and self.config.source == "vision":
-            self.state.watchdog.start(self.safety.vision_timeout, now)
+        if new == "SCANNING" and self.config.looks:
+            self.state.watchdog.start(self.safety.picture_timeout, now)
         if new in RUNNING:
             steps = self._script.steps(new, self.state.target, self.state.holding, now)
             if isinstance(steps, Unfit):
@@ -346,7 +363,7 @@ class PickPlaceManager:
         if code in RECOVERS:
             rest: list[Step] = [Rest()] if braking else []
             away = self._script.up(state.target, now)
-            if code == "VISION_TIMEOUT":
+            if code == NO_PICTURE:
                 away += self._script.fallback()
             self._work.begin([*rest, *away], now, ticket=braking)
 
@@ -379,7 +396,7 @@ class PickPlaceManager:
             self._go("rescan", now)
 
     def _carried(self, now: int) -> None:
-        if lost := self.safety.check_part_presence(self._gripper.status(now)):
+        if lost := self.safety.check_part_presence(self._hand.status(now)):
             self._fail("PART_LOST", lost.reason, now)
         else:
             self._go("done", now)
@@ -405,7 +422,7 @@ class PickPlaceManager:
 
     def grip_ended(self, refused: str | None, now: int) -> None:
         """The hand has closed. What counts is the part sensor, if the job needs it."""
-        state, status = self.state, self._gripper.status(now)
+        state, status = self.state, self._hand.status(now)
         sensor = self.safety.require_part_sensor
         if status.part_detected or (not sensor and status.state != "ERROR"):
             self._set_holding(True, now)
@@ -416,12 +433,12 @@ class PickPlaceManager:
         self._go("missed", now)
 
     def release_ended(self, refused: str | None, now: int) -> None:
-        still = self.safety.require_part_sensor and self._gripper.status(now).part_detected
+        still = self.safety.require_part_sensor and self._hand.status(now).part_detected
         if refused is None and not still:
             self._set_holding(False, now)
             self._work.step_done(now)
         else:
-            code: PickPlaceError = "PART_NOT_RELEASED" if self.state.holding else "GRIPPER_FAULT"
+            code: PickPlaceError = "PART_NOT_RELEASED" if self.state.holding else HAND_FAULT
             self.step_failed(code, refused or "the part sensor is still on", now)
 
     def _set_holding(self, holding: bool, now: int) -> None:
@@ -433,7 +450,7 @@ class PickPlaceManager:
         self.state.monitor = None
         if not self.state.holding or self._at not in (*CARRYING, "GRIPPING"):
             return
-        status = self._gripper.status(now)
+        status = self._hand.status(now)
         if pressed := self.safety.monitor_grip_force(status):
             self._fail("FORCE_LIMIT", pressed.reason, now)
         elif lost := self.safety.check_part_presence(status):
@@ -453,11 +470,11 @@ class PickPlaceManager:
         reason = None if refused is None else refused.reason
         self._add(Note(kind, ticket, reason), now)
 
-    def _answered(self, ticket: Ticket, result: VisionResult | Refused, now: int) -> None:
+    def _answered(self, ticket: Ticket, result: FoundObjects | Refused, now: int) -> None:
         if isinstance(result, Refused):
-            self._note("vision", now, ticket, result)
+            self._note("finder", now, ticket, result)
         else:
-            self._add(Note("vision", ticket, None, result), now)
+            self._add(Note("finder", ticket, None, result), now)
 
     def _add(self, note: Note, now: int) -> None:
         self.state.notes = [*self.state.notes, note]
@@ -484,7 +501,7 @@ class PickPlaceManager:
         else:
             self._work.look_at_inputs(now)
 
-    def _vision_note(self, note: Note, now: int) -> None:
+    def _finder_note(self, note: Note, now: int) -> None:
         state = self.state
         if not self._work.awaits_picture(note.ticket):
             return
@@ -531,7 +548,7 @@ class PickPlaceManager:
 
     def _no_answer(self) -> str:
         problem = self._work.state.problem
-        waited = f"no valid answer of vision in {self.safety.vision_timeout / NS_PER_MS:g} ms"
+        waited = f"no valid answer of vision in {self.safety.picture_timeout / NS_PER_MS:g} ms"
         return f"{waited} ({problem})" if problem else waited
 
 
@@ -549,8 +566,8 @@ _DONE: Mapping[State, Callable[[PickPlaceManager, int], None]] = {
 }
 _HANDLE: Mapping[NoteKind, Callable[[PickPlaceManager, Note, int], None]] = {
     "arm": lambda job, note, now: job._work.arm_ended(note.ticket, note.refused, now),
-    "gripper": lambda job, note, now: job._work.gripper_ended(note.ticket, note.refused, now),
-    "vision": PickPlaceManager._vision_note,
+    "hand": lambda job, note, now: job._work.hand_ended(note.ticket, note.refused, now),
+    "finder": PickPlaceManager._finder_note,
     "lost": PickPlaceManager._lost_note,
     "arm_fault": PickPlaceManager._arm_fault_note,
 }

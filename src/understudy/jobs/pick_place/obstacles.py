@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from understudy.errors import Refused
 from understudy.jobs.pick_place.moves import CycleMove, Leg
 from understudy.ports.job_arm import Block, SweepsMoves, SweptMove
-from understudy.ports.vision import VisionResult
+from understudy.ports.object_finder import FoundObjects
 from understudy.space.collision.near import near
 from understudy.space.model.robot import Box
 from understudy.space.model.shapes import CollisionObject
@@ -118,7 +118,7 @@ class ObstacleCheck:
         self._margin = margin
         self._filled = filled
 
-    def unknown(self, result: VisionResult, camera: Pose) -> list[Block] | Refused:
+    def unknown(self, result: FoundObjects, camera: Pose) -> list[Block] | Refused:
         """The unknown objects in a picture that this camera has taken, in the cell."""
         if not result.points:
             return Refused("obstacle check: the picture has no depth")
@@ -153,7 +153,7 @@ class ObstacleCheck:
             f" {touch.body} in {leg}"
         )
 
-    def _parts(self, result: VisionResult, camera: Pose) -> list[Block]:
+    def _parts(self, result: FoundObjects, camera: Pose) -> list[Block]:
         """Parts that vision has found, and those at places that the job has filled."""
         at, sizes = matrix(camera), self._sizes(result.exposed_at)
         found = [

@@ -29,6 +29,7 @@ from understudy.jobs.pick_place import CYCLE
 from understudy.jobs.pick_place.headless import JOB
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.jobs.pick_place.pallet import PalletPattern, unreachable_message
+from understudy.jobs.pick_place.status import GOOD_ENDS
 from understudy.offline.cycle_time import CycleTime, cycle_time_of
 from understudy.offline.job import JobTable
 from understudy.offline.robot import Arm, MovesWorkpieces, Subject, offline_robot
@@ -39,7 +40,6 @@ from understudy.offline.walk import Event, Standstill, Violation, Walker, imposs
 from understudy.ports.device import DeviceEvent
 from understudy.ports.job_arm import JobArm
 from understudy.ports.operation import Target
-from understudy.ports.pick_place import GOOD_ENDS
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell
 from understudy.simulation.environment import CellEnvironment

@@ -1,14 +1,13 @@
 """PickPlaceSafety: zones, force, part presence, speeds and confidence of the pick & place job."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.jobs.pick_place.config import CycleConfig, SafetyConfig, Zone
 from understudy.jobs.pick_place.moves import CycleMove
-from understudy.ports.gripper import GripperStatus
-from understudy.ports.pick_place import PickPlaceError
+from understudy.ports.hand import HandStatus
 from understudy.space.pose import Pose
 from understudy.units import MM, NS_PER_MS
 
@@ -25,7 +24,7 @@ class PickPlaceSafety:
     def __init__(self, config: SafetyConfig, cycle: CycleConfig) -> None:
         self.config = config
         self.min_confidence = max(cycle.min_confidence, config.min_detection_confidence)
-        self.vision_timeout = round(
+        self.picture_timeout = round(
             min(cycle.vision_timeout_ms, config.vision_timeout_ms) * NS_PER_MS
         )
         self.monitor_interval = round(config.grip_monitor_interval_ms * NS_PER_MS)
@@ -55,14 +54,14 @@ class PickPlaceSafety:
 
     # ── while the hand has a part ──
 
-    def monitor_grip_force(self, gripper: GripperStatus) -> Refused | None:
+    def monitor_grip_force(self, hand: HandStatus) -> Refused | None:
         most = self.config.max_grip_force_n
-        if gripper.force_n <= most:
+        if hand.force_n <= most:
             return None
-        return Refused(f"the gripper presses with {gripper.force_n:.1f} N; at most {most:g} N")
+        return Refused(f"the gripper presses with {hand.force_n:.1f} N; at most {most:g} N")
 
-    def check_part_presence(self, gripper: GripperStatus) -> Refused | None:
-        if gripper.part_detected or not self.require_part_sensor:
+    def check_part_presence(self, hand: HandStatus) -> Refused | None:
+        if hand.part_detected or not self.require_part_sensor:
             return None
         return Refused("the part sensor of the gripper is off: the part was lost")
 
@@ -77,7 +76,7 @@ def _outside(at: Pose, zone: Zone | None, name: str) -> Refused | None:
     return None
 
 
-class VisionWatchdog(Struct):
+class PictureWatchdog(Struct):
     """Expires when no valid answer of vision has come for the time-out. Times in ns."""
 
     timeout: int = 0
@@ -105,22 +104,3 @@ class VisionWatchdog(Struct):
 
     def is_expired(self, now: int) -> bool:
         return self.expires is not None and now >= self.expires
-
-
-ADVICE: Mapping[PickPlaceError, str] = {
-    "EMERGENCY_STOP": "reset the robot, enable its drives, reset the job; the hand has not changed",
-    "ARM_FAULT": "see the robot's message, then reset the job",
-    "OUT_OF_REACH": "move the part or the position, then reset the job",
-    "OUT_OF_ZONE": "correct the position or the zone, then reset the job",
-    "VISION_TIMEOUT": "check camera and vision process, then reset the job",
-    "GRIP_FAILED": "check part, grasp and air, then reset the job; the hand is open",
-    "GRIPPER_FAULT": "check gripper and air, then reset the job",
-    "PART_LOST": "find the part, then reset the job",
-    "PART_UNEXPECTED": "look at the hand; release the part by the command, then reset the job",
-    "PART_NOT_RELEASED": "look at the hand; release the part by the command, then reset the job",
-    "FORCE_LIMIT": "check the grip force; release the part by the command, then reset the job",
-    "HANDSHAKE_TIMEOUT": "check the machine and its signals, then reset the job",
-    "OUTPUT_REFUSED": "check the pins of the handshake, then reset the job",
-    "NO_CONTACT": "check part and place; the hand still has the part",
-}
-"""What to do about each fault."""

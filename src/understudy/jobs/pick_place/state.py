@@ -6,15 +6,15 @@ from typing import Literal
 from msgspec import Struct, field
 
 from understudy.jobs.pick_place.choice import Chosen
-from understudy.jobs.pick_place.safety import VisionWatchdog
-from understudy.jobs.pick_place.steps import WorkState
-from understudy.ports.pick_place import (
+from understudy.jobs.pick_place.safety import PictureWatchdog
+from understudy.jobs.pick_place.status import (
     PickPlaceError,
     PickPlaceReason,
     PickPlaceState,
     PickPlaceStatistics,
 )
-from understudy.ports.vision import VisionResult
+from understudy.jobs.pick_place.steps import WorkState
+from understudy.ports.object_finder import FoundObjects
 from understudy.units import NS_PER_SECOND
 
 State = PickPlaceState
@@ -96,7 +96,7 @@ def diagram() -> str:
 
 # ── what a snapshot holds ──
 
-NoteKind = Literal["arm", "gripper", "vision", "lost", "arm_fault"]
+NoteKind = Literal["arm", "hand", "finder", "lost", "arm_fault"]
 UNLIMITED = -1
 """Number of cycles of a run without an end."""
 
@@ -107,7 +107,7 @@ class Note(Struct, frozen=True):
     kind: NoteKind
     ticket: int = 0
     refused: str | None = None
-    result: VisionResult | None = None
+    result: FoundObjects | None = None
 
 
 class CycleTimes(Struct):
@@ -143,7 +143,7 @@ class Saved(Struct):
     failures: int = 0
     by_class: dict[str, int] = {}
     times: CycleTimes = field(default_factory=CycleTimes)
-    watchdog: VisionWatchdog = field(default_factory=VisionWatchdog)
+    watchdog: PictureWatchdog = field(default_factory=PictureWatchdog)
     monitor: int | None = None
     holding: bool = False
     target: Chosen | None = None

@@ -16,13 +16,13 @@ from understudy.jobs.pick_place.choice import Chosen, Unfit
 from understudy.jobs.pick_place.config import CycleConfig, HandshakeStep, Insert, PinName
 from understudy.jobs.pick_place.moves import Leg, above, line, scan_moves
 from understudy.jobs.pick_place.safety import PickPlaceSafety
+from understudy.jobs.pick_place.status import HAND_FAULT, PickPlaceError, PickPlaceState
 from understudy.ports import Ticket
-from understudy.ports.gripper import Gripper
+from understudy.ports.hand import Hand
 from understudy.ports.io import PinChange
 from understudy.ports.job_arm import ArmMotion, ReachCheck
+from understudy.ports.object_finder import ObjectFinder
 from understudy.ports.operation import Target
-from understudy.ports.pick_place import PickPlaceError, PickPlaceState
-from understudy.ports.vision import Vision
 from understudy.space.pose import Pose
 from understudy.units import MM, NS_PER_MS
 
@@ -119,8 +119,8 @@ class Equipment:
     """What the job works with. `vision` and `pins`: None where the configuration needs none."""
 
     arm: ArmMotion
-    gripper: Gripper
-    vision: Vision | None = None
+    hand: Hand
+    finder: ObjectFinder | None = None
     pins: JobPins | None = None
 
 
@@ -141,7 +141,7 @@ class CycleScript:
         self._config = config
         self._shakes = config.handshake
         self._safety = safety
-        self._arm, self._gripper = equipment.arm, equipment.gripper
+        self._arm, self._hand = equipment.arm, equipment.hand
         self._reach = reach
 
     def steps(
@@ -151,7 +151,7 @@ class CycleScript:
         if state == "MOVE_TO_SCAN":
             return self._to_scan(now)
         if state == "SCANNING":
-            return [Look()] if self._config.source == "vision" else []
+            return [Look()] if self._config.looks else []
         assert target is not None
         return _STEPS[state](self, target, holding)
 
@@ -179,9 +179,9 @@ class CycleScript:
     def _to_scan(self, now: int) -> list[Step] | Unfit:
         """Straight if the arm can; else point to point, as from a position after power-on."""
         steps: list[Step] = []
-        if self._gripper.status(now).state != "OPENED":
+        if self._hand.status(now).state != "OPENED":
             steps.append(Open())
-        if self._config.source != "vision":
+        if not self._config.looks:
             return steps
         straight = [move.target for move in scan_moves(self._config)]
         if self._reach.check(straight, now) is None:
@@ -233,7 +233,7 @@ _STEPS: Mapping[PickPlaceState, Callable[[CycleScript, Chosen, bool], list[Step]
 # ── carrying the steps out ────────────────────────────────────────────────────────────────────────
 
 
-Waits = Literal["", "arm", "gripper", "vision", "input", "retry", "contact"]
+Waits = Literal["", "arm", "hand", "finder", "input", "retry", "contact"]
 EMERGENCY_STOP = "emergency stop"
 
 
@@ -280,8 +280,8 @@ class Work:
     ) -> None:
         self._config = config
         self._safety = safety
-        self._arm, self._gripper = equipment.arm, equipment.gripper
-        self._vision, self._pins = equipment.vision, equipment.pins
+        self._arm, self._hand = equipment.arm, equipment.hand
+        self._finder, self._pins = equipment.finder, equipment.pins
         self._owner = owner
         self.state = WorkState()
 
@@ -323,10 +323,10 @@ class Work:
         moving = state.ticket if state.waits in ("arm", "contact") else 0
         if moving:
             self._arm.stop(now)
-        if state.waits == "gripper":
-            self._gripper.halt(now)
-        if state.waits == "vision" and self._vision is not None:
-            self._vision.cancel(now)
+        if state.waits == "hand":
+            self._hand.halt(now)
+        if state.waits == "finder" and self._finder is not None:
+            self._finder.cancel(now)
         self.state.reset()
         return moving
 
@@ -366,12 +366,12 @@ class Work:
         return True
 
     def _look(self, step: Look, now: int) -> bool:
-        assert self._vision is not None
-        ticket = self._vision.request(self._config.object_class_filter, now)
+        assert self._finder is not None
+        ticket = self._finder.request(self._config.object_class_filter, now)
         if isinstance(ticket, Refused):
             self.look_later(ticket.reason, now)
         else:
-            self.state.waits, self.state.ticket = "vision", ticket
+            self.state.waits, self.state.ticket = "finder", ticket
         return True
 
     def look_later(self, problem: str, now: int) -> None:
@@ -381,25 +381,25 @@ class Work:
         state.deadline = now + round(self._config.scan_retry_ms * NS_PER_MS)
 
     def _grip(self, step: Grip, now: int) -> bool:
-        started = self._gripper.start_grip(now, timeout_ms=self._config.gripper_timeout_ms)
-        return self._await_gripper(started, now)
+        started = self._hand.start_grip(now, timeout_ms=self._config.grip_timeout_ms)
+        return self._await_hand(started, now)
 
     def _release(self, step: Release | Open, now: int) -> bool:
-        started = self._gripper.start_release(now, timeout_ms=self._config.gripper_timeout_ms)
-        return self._await_gripper(started, now)
+        started = self._hand.start_release(now, timeout_ms=self._config.grip_timeout_ms)
+        return self._await_hand(started, now)
 
     def _open(self, step: Open, now: int) -> bool:
-        if self._gripper.status(now).part_detected:
+        if self._hand.status(now).part_detected:
             reason = "the hand reports a part that it should not have"
             self._owner.step_failed("PART_UNEXPECTED", reason, now)
             return True
         return self._release(step, now)
 
-    def _await_gripper(self, started: Ticket | Refused, now: int) -> bool:
+    def _await_hand(self, started: Ticket | Refused, now: int) -> bool:
         if isinstance(started, Refused):
-            self._owner.step_failed("GRIPPER_FAULT", started.reason, now)
+            self._owner.step_failed(HAND_FAULT, started.reason, now)
         else:
-            self.state.waits, self.state.ticket = "gripper", started
+            self.state.waits, self.state.ticket = "hand", started
         return True
 
     def _set_output(self, step: SetOutput, now: int) -> bool:
@@ -443,9 +443,9 @@ class Work:
         else:
             self._owner.step_failed(arm_code(refused), refused, now)
 
-    def gripper_ended(self, ticket: int, refused: str | None, now: int) -> None:
+    def hand_ended(self, ticket: int, refused: str | None, now: int) -> None:
         state = self.state
-        if state.waits != "gripper" or ticket != state.ticket:
+        if state.waits != "hand" or ticket != state.ticket:
             return
         if isinstance(self.present, Grip):
             self._owner.grip_ended(refused, now)
@@ -453,7 +453,7 @@ class Work:
             self._owner.release_ended(refused, now)
 
     def awaits_picture(self, ticket: int) -> bool:
-        return self.state.waits == "vision" and ticket == self.state.ticket
+        return self.state.waits == "finder" and ticket == self.state.ticket
 
     def awaits_input(self) -> bool:
         return self.state.waits in ("input", "contact")

@@ -4,7 +4,7 @@ from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.tools.change import ToolChanger
 from understudy.jobs.tools.manager import ToolManager
 from understudy.ports import Component
-from understudy.ports.gripper import Gripper
+from understudy.ports.hand import Hand
 from understudy.ports.jobs import JobSite
 from understudy.ports.tools import ChangesTools
 
@@ -26,6 +26,6 @@ def tool_components(site: JobSite, device: ChangesTools | None) -> dict[str, Com
         pins=site.pins,
         controller=arm.controller,
         settings=settings,
-        gripper=site.find(Gripper),
+        hand=site.find(Hand),
     )
     return {"tools": manager, "tool_motion": motion, "tool_change": changer}

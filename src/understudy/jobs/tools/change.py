@@ -26,7 +26,7 @@ from understudy.jobs.tools.manager import (
     step,
 )
 from understudy.ports import ControllerStatus, Finished, Ticket
-from understudy.ports.gripper import Gripper
+from understudy.ports.hand import Hand
 from understudy.ports.io import PinChange
 from understudy.ports.operation import Target
 from understudy.ports.refusals import HAND_FULL
@@ -110,10 +110,10 @@ class ToolChanger:
         pins: ChangerPins,
         controller: ChangeController,
         settings: ChangerSettings,
-        gripper: Gripper | None = None,
+        hand: Hand | None = None,
     ) -> None:
         self._manager = manager
-        self._gripper = gripper
+        self._hand = hand
         self._arm = arm
         self._pins = pins
         self._controller = controller
@@ -136,7 +136,7 @@ class ToolChanger:
         state = self.state
         if state.phase in WORKING:
             return BUSY
-        if self._gripper is not None and self._gripper.status(now).part_detected:
+        if self._hand is not None and self._hand.status(now).part_detected:
             return HAND_FULL
         change = self._manager.change(tool, now)
         if isinstance(change, Refused):

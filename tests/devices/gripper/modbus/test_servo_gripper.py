@@ -7,12 +7,12 @@ from tests.devices.gripper.modbus.servo_cell import ServoCell
 
 from understudy.devices.gripper.modbus.assembly import MAKES
 from understudy.errors import Refused
-from understudy.ports.gripper import GripperStatus
+from understudy.ports.hand import HandStatus
 
 EVERY_MAKE = pytest.mark.parametrize("make", list(MAKES))
 
 
-def status(cell: ServoCell) -> GripperStatus:
+def status(cell: ServoCell) -> HandStatus:
     return cell.gripper.status(cell.cell.now)
 
 

@@ -1,10 +1,11 @@
-"""State, status and statistics of a job of cycles, such as pick & place."""
+"""State, faults, status and statistics of the cycle."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
 
-from understudy.ports.vision import DetectedObject
+from understudy.ports.object_finder import DetectedObject
 
 PickPlaceState = Literal[
     "IDLE",
@@ -41,6 +42,26 @@ PickPlaceError = Literal[
     "NO_CONTACT",
 ]
 """The fault of a job that is in ERROR."""
+NO_PICTURE: PickPlaceError = "VISION_TIMEOUT"
+HAND_FAULT: PickPlaceError = "GRIPPER_FAULT"
+ADVICE: Mapping[PickPlaceError, str] = {
+    "EMERGENCY_STOP": "reset the robot, enable its drives, reset the job; the hand has not changed",
+    "ARM_FAULT": "see the robot's message, then reset the job",
+    "OUT_OF_REACH": "move the part or the position, then reset the job",
+    "OUT_OF_ZONE": "correct the position or the zone, then reset the job",
+    "VISION_TIMEOUT": "check camera and vision process, then reset the job",
+    "GRIP_FAILED": "check part, grasp and air, then reset the job; the hand is open",
+    "GRIPPER_FAULT": "check gripper and air, then reset the job",
+    "PART_LOST": "find the part, then reset the job",
+    "PART_UNEXPECTED": "look at the hand; release the part by the command, then reset the job",
+    "PART_NOT_RELEASED": "look at the hand; release the part by the command, then reset the job",
+    "FORCE_LIMIT": "check the grip force; release the part by the command, then reset the job",
+    "HANDSHAKE_TIMEOUT": "check the machine and its signals, then reset the job",
+    "OUTPUT_REFUSED": "check the pins of the handshake, then reset the job",
+    "NO_CONTACT": "check part and place; the hand still has the part",
+}
+"""What to do about each fault."""
+
 PickPlaceReason = Literal["", "DONE", "STOPPED", "NO_OBJECT", "PALLET_FULL", "SOURCE_EMPTY"]
 """Why the last run has ended without a fault."""
 GOOD_ENDS: tuple[PickPlaceReason, ...] = ("DONE", "NO_OBJECT", "PALLET_FULL", "SOURCE_EMPTY")

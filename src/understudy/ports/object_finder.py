@@ -1,10 +1,10 @@
-"""Protocols between a job and the vision of its robot: a camera with its detectors.
+"""Protocols between a job and what finds objects for it: a camera with its detectors.
 
 Every call returns at once. Lengths are metres, angles rad, times ns.
 """
 
 from collections.abc import Callable
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -12,11 +12,11 @@ from understudy.errors import Refused
 from understudy.ports import Ticket
 from understudy.space.pose import Pose
 
-VisionSource = Literal["ground_truth", "process"]
-"""Where detections come from: the simulated parts themselves, or pictures."""
+FINDER = "vision"
+"""Name of the component on its robot."""
 
 
-class VisionUse(Struct, frozen=True):
+class FinderUse(Struct, frozen=True):
     """How a job uses the vision of its robot.
 
     `name`: of the component. `latency`: from a picture to its result, where time does not run by
@@ -47,10 +47,10 @@ class DetectedObject(Struct, frozen=True):
     part: str = ""
 
 
-class VisionResult(Struct, frozen=True):
+class FoundObjects(Struct, frozen=True):
     """An answer of the vision system. `exposed_at`: simulated time of the picture. `points`: of
     every surface in the picture, in the frame of the camera, metres; empty unless they were asked
-    for (`VisionUse.points`)."""
+    for (`FinderUse.points`)."""
 
     exposed_at: int
     frame_id: int
@@ -58,11 +58,11 @@ class VisionResult(Struct, frozen=True):
     points: tuple[tuple[float, float, float], ...] = ()
 
 
-ResultListener = Callable[[Ticket, VisionResult | Refused, int], None]
+ResultListener = Callable[[Ticket, FoundObjects | Refused, int], None]
 
 
 @runtime_checkable
-class Vision(Protocol):
+class ObjectFinder(Protocol):
     """A camera with its detectors, simulated or REAL. `takes_pictures`: False for vision that knows
     where the simulated parts are."""
 

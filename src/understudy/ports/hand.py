@@ -1,5 +1,6 @@
-"""A gripper as jobs work with it. Every call returns at once; a `Ticket` ends later, by
-`on_finished`. Lengths are metres, forces N.
+"""The hand of a robot as jobs work with it: a gripper, a vacuum cup, a magnet.
+
+Every call returns at once; a `Ticket` ends later, by `on_finished`. Lengths are metres, forces N.
 """
 
 from collections.abc import Callable
@@ -10,14 +11,13 @@ from msgspec import Struct
 from understudy.errors import Refused
 from understudy.ports import Finished, Ticket
 
-GripperType = Literal["PNEUMATIC_2FINGER", "PNEUMATIC_VACUUM", "ELECTRIC_SERVO"]
-GripperState = Literal["UNKNOWN", "OPENED", "CLOSED", "OPENING", "CLOSING", "GRIPPING", "ERROR"]
+HandState = Literal["UNKNOWN", "OPENED", "CLOSED", "OPENING", "CLOSING", "GRIPPING", "ERROR"]
 
 
-class GripperStatus(Struct, frozen=True):
+class HandStatus(Struct, frozen=True):
     """`vacuum_kpa`: negative below the pressure of the air. `opening`: between the fingers, m."""
 
-    state: GripperState = "UNKNOWN"
+    state: HandState = "UNKNOWN"
     part_detected: bool = False
     force_n: float = 0.0
     vacuum_kpa: float = 0.0
@@ -28,8 +28,8 @@ class GripperStatus(Struct, frozen=True):
 
 
 @runtime_checkable
-class Gripper(Protocol):
-    """A gripper, simulated or REAL. A ticket ends with None (done) or with a refusal."""
+class Hand(Protocol):
+    """A hand, simulated or REAL. A ticket ends with None (done) or with a refusal."""
 
     def start_grip(self, now: int, *, timeout_ms: float = 0.0) -> Ticket | Refused:
         """Closes; done when a part is held. A refusal that begins with MISSED: closed, no part."""
@@ -43,7 +43,7 @@ class Gripper(Protocol):
         """Ends the ticket under way and changes no output: a held part stays held."""
         ...
 
-    def status(self, now: int) -> GripperStatus: ...
+    def status(self, now: int) -> HandStatus: ...
 
     def on_finished(self, listener: Finished) -> None: ...
 
