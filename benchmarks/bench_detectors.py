@@ -62,19 +62,23 @@ def pictures(lens: Lens, *, tilt: float, depth: float = 0.0) -> list[tuple[View,
 
 def errors_and_time(
     detector: Detector, rows: Sequence[tuple[View, Array]]
-) -> tuple[float, float, float]:
-    """p95 of the position in mm and of the turn in degrees, modulo a quarter turn; CPU ms."""
+) -> tuple[float, float, float, int]:
+    """p95 of the position in mm and of the turn in degrees, modulo a quarter turn; CPU ms; number
+    of pictures in which the cube is found."""
     detector.detect(rows[0][0])  # rays of the lens
     off, turns, begun = [], [], process_time()
     for view, at in rows:
-        (seen,) = detector.detect(view)
-        there = ABOVE @ seen.place
+        found = detector.detect(view)
+        if len(found) != 1:
+            continue
+        there = ABOVE @ found[0].place
         off.append(float(np.linalg.norm(there[:3, 3] - at[:3, 3])) * 1e3)
         # the axes of the one cube in the frame of the other: each near to one axis
         between = np.abs(there[:3, :3].T @ at[:3, :3])
         turns.append(float(np.degrees(np.arccos(np.clip(between.max(axis=1).min(), 0, 1)))))
     cpu = (process_time() - begun) / len(rows) * 1e3
-    return float(np.percentile(off, 95)), float(np.percentile(turns, 95)), cpu
+    p95 = [float(np.percentile(each, 95)) if each else np.nan for each in (off, turns)]
+    return p95[0], p95[1], cpu, len(off)
 
 
 def naive_shape(view: View) -> Array:
@@ -100,9 +104,10 @@ def accuracy(
     what: str, detector: Detector, rows: Sequence[tuple[View, Array]],
     way: Callable[[View], Array], aim: str,
 ) -> list[Row]:  # fmt: skip
-    off, turn, cpu = errors_and_time(detector, rows)
+    off, turn, cpu, found = errors_and_time(detector, rows)
     peer = naive_error(way, rows)
     return [
+        Row(f"{what}: found", f"{found} of {len(rows)}", "–", "–", f"{len(rows)}"),
         Row(f"{what}: error p95", f"{off:.3f} mm, {turn:.3f}°", f"{peer:.2f} mm",
             f"{peer / max(off, 1e-6):.0f}×", aim),
         Row(f"{what}: CPU per picture", f"{cpu:.0f} ms", "–", "–", "–"),

@@ -20,6 +20,8 @@ REACH = 2
 """Pixels to the neighbours of which a normal is made."""
 GROWN = REACH + 2
 """Pixels by which a surface is grown back to its border."""
+WIDEST_BRIDGE = 3
+"""Half the width of a bridge between two surfaces, pixels: less than `GROWN`."""
 MOST_SURFACES = 400
 FITTED_POINTS = 4000
 """Points of a surface, evenly chosen, of which a plane is made."""
@@ -97,10 +99,27 @@ def surfaces(points: Array, *, within: float, fewest: int) -> Iterator[Surface]:
             slice(max(0, y - GROWN), y + h + GROWN),
             slice(max(0, x - GROWN), x + w + GROWN),
         )
-        core = labels[box] == label
-        found = _surface(points[box], normals[box], core, (box[0].start, box[1].start), within)
-        if found is not None:
-            yield found
+        whole = labels[box] == label
+        for core in _parted(points[box], whole, within, fewest):
+            found = _surface(points[box], normals[box], core, (box[0].start, box[1].start), within)
+            if found is not None:
+                yield found
+
+
+def _parted(points: Array, core: Bools, within: float, fewest: int) -> list[Bools]:
+    """The pixels of a surface; those of several, if only a narrow bridge joins them. Noise makes
+    such bridges over an edge, where by chance a few pixels of it look smooth."""
+    if plane_of(points[core])[2] < within:
+        return [core]
+    thin: Any = core.astype(np.uint8)
+    for _ in range(WIDEST_BRIDGE):
+        thin = cv2.erode(thin, np.ones((3, 3), np.uint8))
+        count, labels, stats, _ = cv2.connectedComponentsWithStats(thin, connectivity=4)
+        parts = [k for k in range(1, count) if stats[k, cv2.CC_STAT_AREA] >= fewest]
+        if len(parts) > 1:
+            parts.sort(key=lambda k: -int(stats[k, cv2.CC_STAT_AREA]))
+            return [each for k in parts for each in _parted(points, labels == k, within, fewest)]
+    return [core]
 
 
 def _surface(

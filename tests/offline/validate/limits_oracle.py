@@ -153,12 +153,12 @@ def truths(case: Case, config: CellConfig) -> dict[int, LineTruth]:
     for event in walk(case.program, arm_setup(config, "g60")):
         if isinstance(event, PlannedMotion):
             for line in np.unique(event.plan.path.line).tolist():
-                found[line] = _truth(event.plan, line, oracle)
+                found[line] = _truth(event.plan, line, oracle, rests=not event.goes_on)
     return found
 
 
-def _truth(plan: Plan, line: int, oracle: Oracle) -> LineTruth:
-    times = _times(plan, line)
+def _truth(plan: Plan, line: int, oracle: Oracle, *, rests: bool) -> LineTruth:
+    times = _times(plan, line, rests=rests)
     motion = plan.sample(times)
     model, truth = oracle.model, LineTruth()
     low, high = model.lowerPositionLimit, model.upperPositionLimit
@@ -173,13 +173,17 @@ def _truth(plan: Plan, line: int, oracle: Oracle) -> LineTruth:
     return truth
 
 
-def _times(plan: Plan, line: int) -> Array:
-    """1 kHz, and just inside both ends of every part of the plan, where accelerations jump."""
+def _times(plan: Plan, line: int, *, rests: bool) -> Array:
+    """1 kHz, and just inside both ends of every part of the plan, where accelerations jump.
+
+    ``rests``: the arm stands at the end of the plan; to hold it there can take more torque than to
+    brake into it."""
     law = plan.law
     segments = np.flatnonzero(plan.path.line[law.piece] == line)
     begins, ends = law.begins[segments], law.begins[segments + 1]
     grid = np.arange(begins[0], ends[-1], 1e-3)
-    return np.unique(np.concatenate([grid, begins + 1e-9, ends - 1e-9]))
+    at_rest = law.begins[len(law) :] if rests and segments[-1] == len(law) - 1 else begins[:0]
+    return np.unique(np.concatenate([grid, begins + 1e-9, ends - 1e-9, at_rest]))
 
 
 def _feed_truth(plan: Plan, pieces: NDArray[np.int64], oracle: Oracle, truth: LineTruth) -> None:
