@@ -3,7 +3,7 @@
 The part asks questions (`AsksProcess`); a wire carries them, or the cell answers them in this
 process. If time has stood since the question (lock-step, a pause, an answer in this process), the
 answer acts after the latency of the configuration, else when it comes. A question without an answer
-is lost at the end of the time-out, in simulated time.
+is lost when the wire reports it, if time has run meanwhile, else at the end of the time-out.
 """
 
 import zlib
@@ -250,7 +250,7 @@ class ProcessVision:
     def unanswered(self, number: int, reason: str, now: int) -> None:
         asked = self.state.asked
         if asked is not None and asked.ticket == number:
-            self._lose(asked, reason)
+            self._lose(asked, reason, now if now > asked.at else self._lost_at(asked))
 
     def on_question(self, listener: Callable[[], None]) -> None:
         self._on_question.append(listener)
@@ -266,7 +266,7 @@ class ProcessVision:
     def wake(self, now: int) -> None:
         state = self.state
         if state.answer is None and state.asked is not None and now >= self._lost_at(state.asked):
-            self._lose(state.asked, f"no answer in {self._timeout / NS_PER_MS:g} ms")
+            self._lose(state.asked, f"no answer in {self._timeout / NS_PER_MS:g} ms", now)
         answer = state.answer
         if answer is None or answer.due > now:
             return
@@ -344,11 +344,11 @@ class ProcessVision:
     def _lost_at(self, asked: Asked) -> int:
         return asked.at + self._timeout
 
-    def _lose(self, asked: Asked, reason: str) -> None:
+    def _lose(self, asked: Asked, reason: str, due: int) -> None:
         state = self.state
         state.lost += 1
         state.connected, state.problem = False, reason
-        state.answer = Answer(asked.ticket, self._lost_at(asked), asked.command, refused=reason)
+        state.answer = Answer(asked.ticket, due, asked.command, refused=reason)
         self._set_asked(None)
 
     def _picture(self, asked: Asked, payload: bytes, due: int, now: int) -> Answer:

@@ -15,7 +15,13 @@ from understudy.hmi.page import STATIC
 from understudy.hmi.texts import Texts, cell_text, dictionary
 from understudy.jobs.modes.manager import STEPS
 from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS, Event
-from understudy.jobs.pick_place.status import ADVICE, PickPlaceReason, PickPlaceState
+from understudy.jobs.pick_place.status import (
+    ADVICE,
+    PickPlaceError,
+    PickPlaceMiss,
+    PickPlaceReason,
+    PickPlaceState,
+)
 from understudy.ports.modes import TargetMode
 
 FACES = "    faces: {hmi_link: {port: 0, status: {port: 0}}}\n"
@@ -446,7 +452,9 @@ def test_the_transitions_of_the_diagram_are_in_the_language_of_the_page(screen: 
 
 def test_texts_are_those_of_the_jobs() -> None:
     texts = dictionary()
-    assert {code: cell_text(texts[f"pick_place.advice.{code}"]) for code in ADVICE} == ADVICE
+    for section, codes in (("advice", PickPlaceError), ("ends", PickPlaceMiss)):
+        for code in filter(None, get_args(codes)):
+            assert cell_text(texts[f"pick_place.{section}.{code}"]) == ADVICE[code]
     needed = [f"pick_place.states.{state}" for state in get_args(PickPlaceState)]
     needed += [f"pick_place.events.{event}" for event in get_args(Event)]
     needed += [f"pick_place.ends.{reason}" for reason in get_args(PickPlaceReason) if reason]

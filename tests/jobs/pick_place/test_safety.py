@@ -10,11 +10,13 @@ from understudy.errors import ConfigError, Refused
 from understudy.jobs.pick_place.config import (
     CycleConfig,
     Insert,
+    PalletConfig,
     SafetyConfig,
     Zone,
     check_sections,
 )
 from understudy.jobs.pick_place.moves import CycleMove, line
+from understudy.jobs.pick_place.pallet import PalletPattern
 from understudy.jobs.pick_place.safety import PickPlaceSafety, PictureWatchdog
 from understudy.jobs.pick_place.status import ADVICE
 from understudy.ports.object_finder import DetectedObject
@@ -240,6 +242,55 @@ def test_a_scan_position_out_of_the_straight_line_is_reached_point_to_point() ->
     assert bench.status.code == "OUT_OF_REACH"
 
 
+REACHED = (("PLACE_OUT_OF_REACH", None), ("PALLET_CELL_OUT_OF_REACH", PalletConfig()))
+
+
+@pytest.mark.parametrize(("reason", "pallet"), REACHED)
+@pytest.mark.parametrize("source", ["vision", "fixed"])
+def test_a_place_out_of_reach_is_told_from_a_part(
+    source: Any, reason: str, pallet: PalletConfig | None
+) -> None:
+    known = Position(400.0, 50.0, 110.0, 180.0, 0.0, 0.0)
+    config = CycleConfig(max_scan_retries=1, source=source, pick_position=known)
+    place = None if pallet is None else PalletPattern(pallet, config.place_position)
+    bench = Bench(config, pallet=place)
+    bench.arm.unreachable = lambda target: target.pose is not None and target.pose.x > 0.55
+    bench.job.run_single_cycle(0)
+    bench.run()
+    found = bench.status.reason if source == "vision" else bench.status.code
+    assert found == reason
+    assert ADVICE[found] in bench.status.last_error
+    assert bench.gripper.calls == []
+
+
+def test_the_part_that_came_nearest_to_being_picked_tells_the_reason() -> None:
+    weak = DetectedObject(2, "part", 0.5, PART.pose)
+    outside = DetectedObject(3, "part", 0.99, pose_of((0.0, 500.0, 490.0, 0, 0, 0)))
+    limits = SafetyConfig(pick_zone=AROUND_PICK)
+    for seen, reason in (
+        ((), "NO_OBJECT"),
+        ((weak,), "LOW_CONFIDENCE"),
+        ((outside, weak), "PICK_OUT_OF_ZONE"),
+        ((weak, outside, PART), "PICK_OUT_OF_REACH"),
+    ):
+        bench = Bench(CycleConfig(max_scan_retries=1), limits)
+        bench.arm.unreachable = lambda target: target.pose is not None and target.pose.z < 0.3
+        bench.vision.always = seen
+        bench.job.run_single_cycle(0)
+        bench.run()
+        assert (bench.state, bench.status.reason) == ("IDLE", reason)
+        assert bench.status.last_error.endswith(ADVICE[bench.status.reason])
+
+
+def test_a_known_pick_position_outside_its_zone_is_a_fault_of_its_own() -> None:
+    at = Position(400.0, 50.0, 110.0, 180.0, 0.0, 0.0)
+    config = CycleConfig(source="fixed", pick_position=at)
+    bench = Bench(config, SafetyConfig(pick_zone=AROUND_PLACE))
+    bench.job.run_single_cycle(0)
+    bench.run()
+    assert bench.status.code == "OUT_OF_ZONE"
+
+
 # ── watchdog ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -255,6 +306,45 @@ def test_the_watchdog_expires_without_food() -> None:
     watchdog.stop()
     watchdog.feed(1)
     assert watchdog.expires is None
+
+
+def test_the_action_of_the_watchdog_is_called_once() -> None:
+    watchdog, calls = PictureWatchdog(), list[int]()
+    watchdog.set_timeout_action(calls.append)
+    watchdog.start(100, 1000)
+    for now in (1099, 1100, 1101):
+        watchdog.wake(now)
+    assert calls == [1100]
+
+
+def test_with_another_action_of_the_watchdog_the_job_goes_on() -> None:
+    bench = running("SCANNING", SafetyConfig(vision_timeout_ms=300.0))
+    calls = list[int]()
+    bench.job.watchdog.set_timeout_action(calls.append)
+    bench.vision.answers.append(None)
+    bench.run(lambda: bool(bench.cycles))
+    assert len(calls) == 1
+    assert bench.cycles == [(1, True)]
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_lost_answer_is_asked_for_again(lost: int) -> None:
+    bench = Bench(CYCLE)
+    bench.vision.answers.extend([None] * lost)
+    bench.job.run_single_cycle(0)
+    bench.run()
+    assert bench.cycles == [(1, True)]
+    assert len(bench.vision.requests) == lost + 1
+
+
+def test_lost_answers_are_asked_for_until_the_watchdog_expires() -> None:
+    bench = Bench(CycleConfig(vision_answer_timeout_ms=900.0))
+    bench.vision.always = None
+    bench.job.run_single_cycle(0)
+    bench.run_to("ERROR")
+    assert bench.status.code == "VISION_TIMEOUT"
+    assert "no answer in 900 ms" in bench.status.last_error
+    assert len(bench.vision.requests) == 5  # one a second
 
 
 def test_an_answer_without_objects_is_valid() -> None:

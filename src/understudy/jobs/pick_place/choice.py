@@ -5,17 +5,17 @@ Zone, reach and speed of all moves are checked before the first of them starts.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.jobs.pick_place.config import CycleConfig, Grasp
-from understudy.jobs.pick_place.moves import CycleMove, CyclePoses, part_moves
+from understudy.jobs.pick_place.moves import CycleMove, CyclePoses, Leg, part_moves
 from understudy.jobs.pick_place.obstacles import ObstacleCheck
 from understudy.jobs.pick_place.safety import PickPlaceSafety
-from understudy.jobs.pick_place.status import PickPlaceError
+from understudy.jobs.pick_place.status import PickPlaceError, PickPlaceMiss
 from understudy.ports.job_arm import ArmReadings, Block, ReachCheck
 from understudy.ports.object_finder import DetectedObject, FoundObjects, ObjectFinder
 from understudy.space.pose import Pose, pose_of
@@ -27,6 +27,7 @@ TURNED_OVER = matrix(pose_of((0.0, 0.0, 0.0, 180.0, 0.0, 0.0)))
 WHOLE_TURN = 360.0
 MOST_TURNS = 8
 """Grasps of a symmetric part that are tried; a round part would have any number."""
+TO_PART: tuple[Leg, ...] = ("MOVE_TO_PICK", "APPROACH_PICK", "RETRACT_PICK")
 MOST_CHECKED = 8
 """Objects of one picture that are checked, the best ones first."""
 
@@ -60,10 +61,23 @@ class Chosen(Struct, frozen=True):
 
 
 class Unfit(Struct, frozen=True):
-    """Why no part was chosen. An empty `code`: another scan may find one."""
+    """Why no part was chosen. An empty `code`: another scan may find one; `miss` says why this one
+    has not."""
 
     reason: str
     code: PickPlaceError = ""
+    miss: PickPlaceMiss = "NO_OBJECT"
+
+
+NEAREST_MISS: Sequence[PickPlaceMiss] = get_args(PickPlaceMiss)
+"""Of several objects of a picture, the one that came furthest in this order tells the reason."""
+FAULTS: Mapping[PickPlaceMiss, PickPlaceError] = {
+    "PICK_OUT_OF_ZONE": "OUT_OF_ZONE",
+    "PICK_OUT_OF_REACH": "OUT_OF_REACH",
+    "PLACE_OUT_OF_REACH": "PLACE_OUT_OF_REACH",
+    "PALLET_CELL_OUT_OF_REACH": "PALLET_CELL_OUT_OF_REACH",
+}
+"""What a miss is at a known position, where no other scan can help."""
 
 
 class Place(Struct, frozen=True):
@@ -111,13 +125,13 @@ class TargetChoice:
         assert self._finder is not None
         camera = self._finder.camera(self._arm.flange(result.exposed_at))
         near = self._arm.tool(now)
-        reason, found = "no object in the picture", []
+        misses, found = [Unfit("no object in the picture")], []
         around = self._unknown_objects(result, camera)
         if isinstance(around, Refused):
-            return Unfit(around.reason)
+            return Unfit(around.reason, miss="NO_DEPTH")
         for seen in result.objects:
             if unfit := self._unwanted(seen):
-                reason = unfit
+                misses.append(unfit)
                 continue
             grasp = self._config.grasp(seen.class_name)
             found.append((seen, pick_poses(camera, seen.pose, grasp, near)))
@@ -125,10 +139,12 @@ class TargetChoice:
             chosen = self._first_checked(seen, grips, now)
             if isinstance(chosen, Chosen):
                 chosen = self._clear(chosen, around, camera, now)
-            if isinstance(chosen, Chosen) or chosen.code == "OUT_OF_ZONE":
+            if isinstance(chosen, Chosen) or chosen.code:
                 return chosen
-            reason = chosen.reason
-        return Unfit(reason)
+            misses.append(chosen)
+        furthest = max(NEAREST_MISS.index(each.miss) for each in misses)
+        own = misses[1:] or misses  # an object of another class tells more than none
+        return next((u for u in own if NEAREST_MISS.index(u.miss) == furthest), own[0])
 
     def _first_checked(self, seen: DetectedObject, grips: list[Pose], now: int) -> Chosen | Unfit:
         """With the first of the grips that the arm can do; without one the reason of the first."""
@@ -150,15 +166,16 @@ class TargetChoice:
         at = pose(matrix(camera) @ matrix(chosen.seen.pose))
         held = self._obstacles.held(chosen.class_name, at, chosen.poses.pick, now)
         refused = self._obstacles.in_the_way(around, chosen.moves, held, now)
-        return chosen if refused is None else Unfit(refused.reason)
+        return chosen if refused is None else Unfit(refused.reason, miss="OBSTACLE")
 
-    def _unwanted(self, seen: DetectedObject) -> str:
+    def _unwanted(self, seen: DetectedObject) -> Unfit | None:
         wanted, least = self._config.object_class_filter, self._safety.min_confidence
         if wanted and seen.class_name != wanted:
-            return f"the object is a {seen.class_name}, not a {wanted}"
+            return Unfit(f"the object is a {seen.class_name}, not a {wanted}")
         if seen.confidence < least:
-            return f"confidence {seen.confidence:.2f} of {seen.class_name} is below {least:.2f}"
-        return ""
+            below = f"confidence {seen.confidence:.2f} of {seen.class_name} is below {least:.2f}"
+            return Unfit(below, miss="LOW_CONFIDENCE")
+        return None
 
     def _sorted(
         self, found: list[tuple[DetectedObject, list[Pose]]], near: Pose
@@ -182,7 +199,7 @@ class TargetChoice:
             height = source.safe_height(index)
             chosen = self._checked(wanted, at, now, source_cell=index, travel=height)
         if isinstance(chosen, Unfit) and not chosen.code:
-            return Unfit(chosen.reason, "OUT_OF_REACH")
+            return Unfit(chosen.reason, FAULTS[chosen.miss], chosen.miss)
         return chosen
 
     # ── place and checks ──
@@ -197,7 +214,7 @@ class TargetChoice:
         index = self.pallet.get_current_index()
         at = self.pallet.get_position(index)
         if isinstance(at, Refused):
-            return Unfit(at.reason)
+            return Unfit(at.reason, "PALLET_CELL_OUT_OF_REACH")
         return Place(at, self.pallet.safe_height(index), index)
 
     def _checked(
@@ -211,7 +228,7 @@ class TargetChoice:
         travel: float | None = None,
     ) -> Chosen | Unfit:
         if refused := self._safety.validate_pick_position(at):
-            return Unfit(refused.reason)
+            return Unfit(refused.reason, miss="PICK_OUT_OF_ZONE")
         place = self.place(class_name)
         if isinstance(place, Unfit):
             return place
@@ -221,13 +238,18 @@ class TargetChoice:
         axis = self._config.grasp(class_name).approach
         poses = CyclePoses(at, place.at, max(heights, default=None), axis)
         moves = tuple(part_moves(self._config, poses, self._arm.tool(now)))
-        if refused := self._refused(moves, now):
-            return Unfit(refused.reason)
+        if refused := self._safety.validate_speeds(moves):
+            return Unfit(refused.reason, "SPEED_LIMIT")
+        if refused := self._reach.check([move.target for move in moves], now):
+            return Unfit(refused.reason, miss=self._not_reached(moves, place, now))
         return Chosen(class_name, poses, moves, seen, place.cell, source_cell)
 
-    def _refused(self, moves: Sequence[CycleMove], now: int) -> Refused | None:
-        fast = self._safety.validate_speeds(moves)
-        return fast or self._reach.check([move.target for move in moves], now)
+    def _not_reached(self, moves: Sequence[CycleMove], place: Place, now: int) -> PickPlaceMiss:
+        """Which end of the way the arm does not reach."""
+        to_part = [move.target for move in moves if move.leg in TO_PART]
+        if self._reach.check(to_part, now):
+            return "PICK_OUT_OF_REACH"
+        return "PLACE_OUT_OF_REACH" if place.cell < 0 else "PALLET_CELL_OUT_OF_REACH"
 
 
 _RANKS: Mapping[str, Callable[[DetectedObject, Pose, Pose], float]] = {

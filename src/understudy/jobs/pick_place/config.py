@@ -154,8 +154,9 @@ class CycleConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
     `fallback_position`: where the arm goes when vision fails; without it, the scan position.
     `gripper_timeout_ms`: 0 means the gripper's own. `vision_latency_s`: from the picture to the
-    result, where time does not run by itself. `scan_retry_ms`: until the next request after an
-    answer with an error.
+    result, where time does not run by itself. `vision_answer_timeout_ms`: an answer that has not
+    come by then is lost, and another picture is asked for. `scan_retry_ms`: until the next request
+    after an answer with an error.
 
     `source`: parts are seen by vision, taken from `source_pallet` in reverse order, or from the one
     `pick_position`. `order`: which of several detected parts is picked first. `grasps` and `places`
@@ -172,6 +173,7 @@ class CycleConfig(Struct, frozen=True, forbid_unknown_fields=True):
     object_class_filter: str = ""
     min_confidence: Confidence = 0.8
     vision_timeout_ms: Milliseconds = 5000.0
+    vision_answer_timeout_ms: Milliseconds = 2000.0
     max_grip_retries: Tries = 3
     max_scan_retries: Tries = 5
     fallback_position: Position | None = None

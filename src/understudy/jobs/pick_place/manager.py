@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from understudy.errors import Refused
 from understudy.jobs.pick_place.choice import Exhausted, TargetChoice, Unfit
 from understudy.jobs.pick_place.config import CycleConfig
-from understudy.jobs.pick_place.safety import PickPlaceSafety
+from understudy.jobs.pick_place.safety import PickPlaceSafety, PictureWatchdog
 from understudy.jobs.pick_place.state import (
     BEFORE_PAUSE,
     CARRYING,
@@ -89,7 +89,9 @@ class PickPlaceManager:
         self._arm, self._hand = equipment.arm, equipment.hand
         self._script = CycleScript(config, safety, equipment, reach)
         self._work: Work = Work(config, safety, equipment, self)
-        self.state = Saved(work=self._work.state)
+        self.watchdog = PictureWatchdog()
+        self.watchdog.set_timeout_action(lambda now: self._fail(NO_PICTURE, self._no_answer(), now))
+        self.state = Saved(work=self._work.state, watchdog=self.watchdog.state)
         self._on_cycle: list[CycleListener] = []
         self._on_state: list[StateListener] = []
         self.may_start: Callable[[int], Refused | None] = lambda now: None
@@ -164,7 +166,7 @@ class PickPlaceManager:
         if refused := self._arm.resume(now):
             return refused
         self._work.delay(now - state.paused_at)
-        state.watchdog.delay(now - state.paused_at)
+        self.watchdog.delay(now - state.paused_at)
         self._change(state.before, now)
         state.due = now
         return None
@@ -218,7 +220,7 @@ class PickPlaceManager:
         state = self.state
         times = [state.due, state.monitor]
         if state.state != "PAUSED":
-            times += [self._work.state.deadline, state.watchdog.expires]
+            times += [self._work.state.deadline, self.watchdog.expires]
         return min((time for time in times if time is not None), default=None)
 
     def wake(self, now: int) -> None:
@@ -228,8 +230,7 @@ class PickPlaceManager:
             self._monitor(now)
         if state.state == "PAUSED":
             return
-        if state.watchdog.is_expired(now):
-            self._fail(NO_PICTURE, self._no_answer(), now)
+        self.watchdog.wake(now)
         deadline = self._work.state.deadline
         if deadline is not None and now >= deadline:
             self._work.deadline_come(now)
@@ -274,6 +275,7 @@ class PickPlaceManager:
     def restored(self) -> None:
         check_saved(self.state)
         self._work.state = self.state.work
+        self.watchdog.state = self.state.watchdog
 
     # ── start and end of a cycle ──
 
@@ -323,10 +325,10 @@ class PickPlaceManager:
         """Changes the state by the table and begins the steps of the new one."""
         new = TRANSITIONS[self.state.state, event]
         assert new != BEFORE_PAUSE
-        self.state.watchdog.stop()
+        self.watchdog.stop()
         self._change(new, now)
         if new == "SCANNING" and self.config.looks:
-            self.state.watchdog.start(self.safety.picture_timeout, now)
+            self.watchdog.start(self.safety.picture_timeout, now)
         if new in RUNNING:
             steps = self._script.steps(new, self.state.target, self.state.holding, now)
             if isinstance(steps, Unfit):
@@ -370,7 +372,7 @@ class PickPlaceManager:
     def _abandon(self, now: int) -> int:
         state = self.state
         state.monitor, state.notes = None, []
-        state.watchdog.stop()
+        self.watchdog.stop()
         return self._work.abandon(now)
 
     # ── the end of each state ──
@@ -508,7 +510,7 @@ class PickPlaceManager:
         if note.result is None:
             self._work.look_later(note.refused or "", now)
             return
-        state.watchdog.feed(now)
+        self.watchdog.feed(now)
         chosen = self._choice.from_picture(note.result, now)
         if isinstance(chosen, Unfit):
             self._not_found(chosen, now)
@@ -526,9 +528,9 @@ class PickPlaceManager:
         if state.scan_misses < self.config.max_scan_retries:
             self._go("not_found", now)
             return
-        state.reason = "NO_OBJECT"
+        state.reason = unfit.miss
         missed = f"{state.scan_misses} scans without a part: {state.miss}"
-        state.last_error = f"NO_OBJECT: {missed}; bring parts or check the camera, then start"
+        state.last_error = f"{unfit.miss}: {missed}; {ADVICE[unfit.miss]}"
         self._abandon(now)
         self._go("scans_used_up", now)
         self._end_cycle(False, now)

@@ -1,6 +1,6 @@
 """PickPlaceSafety: zones, force, part presence, speeds and confidence of the pick & place job."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -27,6 +27,7 @@ class PickPlaceSafety:
         self.picture_timeout = round(
             min(cycle.vision_timeout_ms, config.vision_timeout_ms) * NS_PER_MS
         )
+        self.answer_timeout = round(cycle.vision_answer_timeout_ms * NS_PER_MS)
         self.monitor_interval = round(config.grip_monitor_interval_ms * NS_PER_MS)
         self.retract_height = config.safe_retract_height_mm * MM
         self.require_part_sensor = config.require_part_sensor
@@ -76,31 +77,52 @@ def _outside(at: Pose, zone: Zone | None, name: str) -> Refused | None:
     return None
 
 
-class PictureWatchdog(Struct):
-    """Expires when no valid answer of vision has come for the time-out. Times in ns."""
+class WatchdogState(Struct):
+    """The watchdog in a snapshot. `last_feed`: None if it is not started. Times in ns."""
 
     timeout: int = 0
     last_feed: int | None = None
 
+
+class PictureWatchdog:
+    """Expires when no valid answer of vision has come for the time-out, and then calls its action
+    once. Times in ns."""
+
+    def __init__(self) -> None:
+        self.state = WatchdogState()
+        self._action: Callable[[int], None] = lambda now: None
+
+    def set_timeout_action(self, action: Callable[[int], None]) -> None:
+        """``action`` is called with the time at which the watchdog has expired; it replaces the
+        former one."""
+        self._action = action
+
     def start(self, timeout: int, now: int) -> None:
-        self.timeout, self.last_feed = timeout, now
+        self.state.timeout, self.state.last_feed = timeout, now
 
     def feed(self, now: int) -> None:
         """A valid answer has come; one without objects is valid too."""
-        if self.last_feed is not None:
-            self.last_feed = now
+        if self.state.last_feed is not None:
+            self.state.last_feed = now
 
     def stop(self) -> None:
-        self.last_feed = None
+        self.state.last_feed = None
 
     def delay(self, time: int) -> None:
         """A pause of the job does not count."""
-        if self.last_feed is not None:
-            self.last_feed += time
+        if self.state.last_feed is not None:
+            self.state.last_feed += time
 
     @property
     def expires(self) -> int | None:
-        return None if self.last_feed is None else self.last_feed + self.timeout
+        state = self.state
+        return None if state.last_feed is None else state.last_feed + state.timeout
 
     def is_expired(self, now: int) -> bool:
         return self.expires is not None and now >= self.expires
+
+    def wake(self, now: int) -> None:
+        """Calls the action if the watchdog has expired, and stops."""
+        if self.is_expired(now):
+            self.stop()
+            self._action(now)

@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from understudy.jobs.pick_place.choice import Chosen
-from understudy.jobs.pick_place.safety import PictureWatchdog
+from understudy.jobs.pick_place.safety import WatchdogState
 from understudy.jobs.pick_place.status import (
     PickPlaceError,
     PickPlaceReason,
@@ -143,7 +143,7 @@ class Saved(Struct):
     failures: int = 0
     by_class: dict[str, int] = {}
     times: CycleTimes = field(default_factory=CycleTimes)
-    watchdog: PictureWatchdog = field(default_factory=PictureWatchdog)
+    watchdog: WatchdogState = field(default_factory=WatchdogState)
     monitor: int | None = None
     holding: bool = False
     target: Chosen | None = None

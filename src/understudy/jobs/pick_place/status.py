@@ -29,7 +29,10 @@ PickPlaceError = Literal[
     "EMERGENCY_STOP",
     "ARM_FAULT",
     "OUT_OF_REACH",
+    "PLACE_OUT_OF_REACH",
+    "PALLET_CELL_OUT_OF_REACH",
     "OUT_OF_ZONE",
+    "SPEED_LIMIT",
     "VISION_TIMEOUT",
     "GRIP_FAILED",
     "GRIPPER_FAULT",
@@ -44,10 +47,30 @@ PickPlaceError = Literal[
 """The fault of a job that is in ERROR."""
 NO_PICTURE: PickPlaceError = "VISION_TIMEOUT"
 HAND_FAULT: PickPlaceError = "GRIPPER_FAULT"
-ADVICE: Mapping[PickPlaceError, str] = {
+PickPlaceMiss = Literal[
+    "NO_OBJECT",
+    "LOW_CONFIDENCE",
+    "PICK_OUT_OF_ZONE",
+    "PICK_OUT_OF_REACH",
+    "PLACE_OUT_OF_REACH",
+    "PALLET_CELL_OUT_OF_REACH",
+    "OBSTACLE",
+    "NO_DEPTH",
+]
+"""Why a scan has found no part that can be picked and placed."""
+ADVICE: Mapping[PickPlaceError | PickPlaceMiss, str] = {
+    "NO_OBJECT": "bring parts or check the camera, then start",
+    "LOW_CONFIDENCE": "check light, focus and detector, or lower min_confidence, then start",
+    "PICK_OUT_OF_ZONE": "bring the part into safety.pick_zone or correct the zone, then start",
+    "PICK_OUT_OF_REACH": "move the part nearer to the arm or change its grasp, then start",
+    "OBSTACLE": "take the object out of the way of the arm, then start",
+    "NO_DEPTH": "use a camera with a depth image, or switch safety.obstacle_check off",
     "EMERGENCY_STOP": "reset the robot, enable its drives, reset the job; the hand has not changed",
     "ARM_FAULT": "see the robot's message, then reset the job",
     "OUT_OF_REACH": "move the part or the position, then reset the job",
+    "PLACE_OUT_OF_REACH": "move the place position nearer to the arm, then start",
+    "PALLET_CELL_OUT_OF_REACH": "move the pallet, or skip the cell, then start",
+    "SPEED_LIMIT": "lower approach_speed_mm_s of the section pickplace",
     "OUT_OF_ZONE": "correct the position or the zone, then reset the job",
     "VISION_TIMEOUT": "check camera and vision process, then reset the job",
     "GRIP_FAILED": "check part, grasp and air, then reset the job; the hand is open",
@@ -60,12 +83,17 @@ ADVICE: Mapping[PickPlaceError, str] = {
     "OUTPUT_REFUSED": "check the pins of the handshake, then reset the job",
     "NO_CONTACT": "check part and place; the hand still has the part",
 }
-"""What to do about each fault."""
-
-PickPlaceReason = Literal["", "DONE", "STOPPED", "NO_OBJECT", "PALLET_FULL", "SOURCE_EMPTY"]
+"""What to do about each fault, and about each reason of a scan without a part."""
+PickPlaceReason = Literal["", "DONE", "STOPPED", "PALLET_FULL", "SOURCE_EMPTY", PickPlaceMiss]
 """Why the last run has ended without a fault."""
-GOOD_ENDS: tuple[PickPlaceReason, ...] = ("DONE", "NO_OBJECT", "PALLET_FULL", "SOURCE_EMPTY")
-"""Ends of a run that has done what there was to do."""
+GOOD_ENDS: tuple[PickPlaceReason, ...] = (
+    "DONE",
+    "NO_OBJECT",
+    "PICK_OUT_OF_ZONE",
+    "PALLET_FULL",
+    "SOURCE_EMPTY",
+)
+"""Ends of a run that has done what there was to do: objects outside the pick zone are left."""
 
 
 class PickPlaceStatistics(Struct, frozen=True):

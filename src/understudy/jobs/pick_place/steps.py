@@ -372,10 +372,11 @@ class Work:
             self.look_later(ticket.reason, now)
         else:
             self.state.waits, self.state.ticket = "finder", ticket
+            self.state.deadline = now + self._safety.answer_timeout
         return True
 
     def look_later(self, problem: str, now: int) -> None:
-        """Vision has answered with an error: another request follows."""
+        """Vision has answered with an error, or not at all: another request follows."""
         state = self.state
         state.waits, state.ticket, state.problem = "retry", 0, problem
         state.deadline = now + round(self._config.scan_retry_ms * NS_PER_MS)
@@ -464,6 +465,11 @@ class Work:
         if state.waits == "retry":
             state.waits = ""
             self._go_on(now)
+        elif state.waits == "finder":
+            assert self._finder is not None
+            self._finder.cancel(now)
+            longest = self._safety.answer_timeout / NS_PER_MS
+            self.look_later(f"no answer in {longest:g} ms", now)
         elif state.waits == "contact":
             self._poll_force(now)
             self.look_at_inputs(now)

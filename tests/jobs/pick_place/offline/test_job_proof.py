@@ -119,7 +119,7 @@ def test_a_cell_of_the_pallet_out_of_reach_is_named() -> None:
     (found,) = report.violations
     assert found.kind == "unreachable"
     assert found.message.startswith("part 2, pallet cell 1 (row 0, column 1, layer 0), SCANNING: ")
-    assert "J2 = 61.0° is outside -120.0°…60.0°" in found.message
+    assert "J2 = 61.1° is outside -120.0°…60.0°" in found.message
     assert "the arm cannot reach 2 of 4 cells of the pallet: 1 (row 0" in found.message
 
 
