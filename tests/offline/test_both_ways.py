@@ -5,6 +5,7 @@ running controller starts everything on whole nanoseconds.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast, get_args
 
@@ -67,13 +68,13 @@ def walked(lines: list[str], robot: str) -> tuple[Outcome, int, list[Remark]]:
     setup = offline_robot(CONFIG, robot).setup()
     assert setup is not None
     assert setup.devices is not None
-    events = list(walk("\n".join(lines), setup))
+    devices: Any = setup.devices()
+    events = list(walk("\n".join(lines), replace(setup, devices=lambda: devices)))
     violations = [event for event in events if isinstance(event, Violation)]
     first, refused = 0, None
     if violations:
         first, code = violations[0].line, violations[0].code
         refused = bare(violations[0].message, first, lines[first - 1]), code
-    devices: Any = setup.devices
     outcome = Outcome(cycle_time_of(events).total_s, outputs(devices._pins.io), refused)
     return outcome, first, [event for event in events if isinstance(event, Remark)]
 

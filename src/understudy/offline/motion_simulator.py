@@ -10,8 +10,9 @@ from understudy.errors import Refused
 from understudy.gcode.blocks import number_text
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion
+from understudy.offline.cycle_time import cycle_time_of
 from understudy.offline.setup import Setup
-from understudy.offline.walk import PlannedMotion, Violation
+from understudy.offline.walk import PlannedMotion
 from understudy.offline.waypoints import Speeds, Waypoint, follow, tool_way
 from understudy.ports import ControllerStatus, JointState
 from understudy.space.given import given_positive, given_row
@@ -82,23 +83,19 @@ class MotionSimulator:
         first."""
         if start is not None:
             start = given_row(start, len(self._setup.mover.limits.velocity), "start")
-        runs: list[PlannedMotion] = []
-        problem = ""
-        for event in follow(waypoints, self._setup, self._speeds, start):
-            if isinstance(event, Violation) and not problem:
-                problem = event.message
-            elif isinstance(event, PlannedMotion):
-                runs.append(event)
+        events = list(follow(waypoints, self._setup, self._speeds, start))
+        cycle = cycle_time_of(events)
+        runs = [event for event in events if isinstance(event, PlannedMotion)]
         motions = [_motion(run, self._rate_hz) for run in runs]
         log = tuple(state for logged, _ in motions for state in self._states(logged))
         extremes = [extreme for _, extreme in motions]
         return SimulationResult(
-            success=not problem,
-            total_time_s=runs[-1].plan.ends if runs else 0.0,
+            success=not cycle.violations,
+            total_time_s=cycle.total_s,
             max_velocity=_largest([motion.velocity for motion in extremes]),
             max_acceleration=_largest([motion.acceleration for motion in extremes]),
             trajectory_log=log,
-            error_message=problem,
+            error_message=next((each.message for each in cycle.violations), ""),
         )
 
     def simulate_trajectory(self, waypoints: Sequence[Waypoint], now: int = 0) -> SimulationResult:

@@ -162,7 +162,8 @@ class Setup:
     `mount`: the mover with another tool. `switch_seconds`: time that a switch takes (spin-up,
     ignition) where there are no `devices`. `rests_at_offsets`: motion ends before offsets change.
     `modal`, `start`: modal state and joints before the first line. `dynamics`: of the joints with
-    the first tool. `devices`: what answers on the pins; without them waits take no time.
+    the first tool. `devices`: makes what answers on the pins, anew for each walk; without them
+    waits take no time.
     """
 
     mover: Mover
@@ -175,4 +176,4 @@ class Setup:
     modal: Modal = INITIAL_MODAL
     start: tuple[float, ...] = ()
     dynamics: Dynamics | None = None
-    devices: OfflineDevices | None = None
+    devices: Callable[[], OfflineDevices] | None = None

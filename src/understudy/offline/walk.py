@@ -327,6 +327,7 @@ class Walker:
         self, setup: Setup, start: Floats | None = None, *, in_parts: bool = False
     ) -> None:
         self.setup = setup
+        self.devices = None if setup.devices is None else setup.devices()
         self._in_parts = in_parts
         self._use(setup.mover)
         rest = np.array(setup.start or np.zeros(len(setup.mover.limits.velocity)))
@@ -410,8 +411,8 @@ class Walker:
         if isinstance(path, Refused):
             return path
         problem = ""
-        if self.setup.devices is not None:
-            probed = self.setup.devices.probe_end(probe, path, self.mover)
+        if self.devices is not None:
+            probed = self.devices.probe_end(probe, path, self.mover)
             path, problem = probed.path, probed.problem
         self._append(path)
         self.rest(probe=not problem)
@@ -447,17 +448,17 @@ class Walker:
         self._gather()  # the moves so far are not the next one
         if output.with_motion:
             self._with_next.append((line, output))
-        elif self.setup.devices is not None:
-            self.events += self.setup.devices.carry_out(output, line, self.now).remarks
+        elif self.devices is not None:
+            self.events += self.devices.carry_out(output, line, self.now).remarks
 
     def end(self, line: int) -> None:
         """Ends the program: outputs that wait for a move are set now, in dialects that do so."""
         self.rest()
-        if self.setup.devices is not None:
+        if self.devices is not None:
             left = self._with_next if sets_outputs_without_move(self.setup.dialect) else []
             for asked, output in left:
-                self.events += self.setup.devices.carry_out(output, asked, self.now).remarks
-            self.events += self.setup.devices.program_ended(line, self.now)
+                self.events += self.devices.carry_out(output, asked, self.now).remarks
+            self.events += self.devices.program_ended(line, self.now)
         self._with_next.clear()
 
     def take(self) -> list[Event]:
@@ -489,14 +490,14 @@ class Walker:
         if goes_on:
             last = int(plan.path.line[-1])
             self._outputs = [each for each in outputs if each[0] > last]
-        if self.setup.devices is not None:
+        if self.devices is not None:
             spans = spans_of(plan)
             times = [
                 TimedOutput(spans[line][0], output, asked)
                 for line, asked, output in outputs
                 if line in spans
             ]
-            self.events += self.setup.devices.motion_ended(plan, self.mover, times)
+            self.events += self.devices.motion_ended(plan, self.mover, times)
 
     def _gather(self) -> None:
         """Appends the straight lines so far as one path, and the rest of an arc."""
@@ -520,9 +521,9 @@ class Walker:
         with_next, self._with_next = self._with_next, []
         if self._motion:
             self._outputs += [(int(path.line[0]), *asked) for asked in with_next]
-        elif self.setup.devices is not None:  # this move begins now
+        elif self.devices is not None:  # this move begins now
             for asked, output in with_next:
-                self.events += self.setup.devices.carry_out(output, asked, self.now).remarks
+                self.events += self.devices.carry_out(output, asked, self.now).remarks
         self._motion.append(path.with_entry(entry))
         self.q = path.end[-1]
 
@@ -635,7 +636,7 @@ class Reader:
             request, before, self.modal, dialect=setup.dialect, at_offsets=setup.rests_at_offsets
         ):
             walker.rest()
-            waits = setup.devices is None and isinstance(request, WaitInput)
+            waits = walker.devices is None and isinstance(request, WaitInput)
             timeout = getattr(request, "timeout", None) if waits else None
             kind = delay_kind(request, setup.dialect)
             walker.stand(line, kind, self._delay(request, line), timeout)
@@ -649,7 +650,7 @@ class Reader:
 
     def _delay(self, request: Request, line: int) -> float:
         """Seconds for which a request keeps the program, now that the robot stands."""
-        walker, devices = self._walker, self._setup.devices
+        walker, devices = self._walker, self._walker.devices
         if devices is not None:
             delay = devices.carry_out(request, line, walker.now)
             walker.events += delay.remarks

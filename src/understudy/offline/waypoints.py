@@ -80,7 +80,7 @@ def _check(waypoints: Any, joints: int) -> None:
 
 def _switch(walker: Walker, process: bool, number: int) -> None:
     walker.rest()
-    devices = walker.setup.devices
+    devices = walker.devices
     if devices is not None:
         delay = devices.carry_out(Spindle("M3" if process else "M5", 0.0), number, walker.now)
         walker.events += delay.remarks

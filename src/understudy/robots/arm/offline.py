@@ -360,8 +360,8 @@ def arm_setup(
     own: Config = config.robots[name].config
     devices, room = config.robots[name].devices, _around(own, setup, config)
     mode = mode_of(config, name) or "WELDING"
-    beside = ArmDevices(name, own, devices, rules, config.head.seed, room, mode)
-    return replace(setup, devices=beside)
+    seed = config.head.seed
+    return replace(setup, devices=lambda: ArmDevices(name, own, devices, rules, seed, room, mode))
 
 
 def _around(own: Config, setup: Setup, config: CellConfig) -> ArmSurroundings | None:

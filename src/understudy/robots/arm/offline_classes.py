@@ -22,7 +22,7 @@ from understudy.offline.robot import Arm
 from understudy.offline.setup import Setup
 from understudy.offline.waypoints import Waypoint
 from understudy.ports import ControllerStatus, JointState
-from understudy.robots.arm.offline import motion_setup, setup_of_arm
+from understudy.robots.arm.offline import arm_setup
 from understudy.robots.arm.virtual_controller import VirtualController
 from understudy.space.collision import detector
 from understudy.space.given import given_positive
@@ -30,6 +30,8 @@ from understudy.space.reach import reach_map
 from understudy.units import MM
 
 Source = str | Path | CellConfig
+TRAVEL_MM_S, PROCESS_MM_S = 250.0, 10.0
+"""Speeds of the tool to a waypoint that has none of its own."""
 SOURCES = "a shipped cell or robot, a cell file, a URDF"
 
 
@@ -51,10 +53,10 @@ def config_of(source: Source) -> CellConfig:
 
 
 def setup_of(source: Source | VirtualController, robot: str = "") -> Setup:
-    """How programs and waypoints are planned on an arm."""
+    """How programs and waypoints are planned on an arm, with its pins and devices."""
     if isinstance(source, VirtualController):
-        return setup_of_arm(source.timed()[1].arm)
-    return motion_setup(config_of(source), robot)
+        return source.planned
+    return arm_setup(config_of(source), robot)
 
 
 def arm_of(source: Source, robot: str = "") -> Arm:
@@ -73,8 +75,8 @@ class CycleTimeEstimator(cycle_time.CycleTimeEstimator):
         source: Source | VirtualController = "g60",
         *,
         robot: str = "",
-        travel_speed_mm_s: float = 250.0,
-        process_speed_mm_s: float = 10.0,
+        travel_speed_mm_s: float = TRAVEL_MM_S,
+        process_speed_mm_s: float = PROCESS_MM_S,
     ) -> None:
         super().__init__(setup_of(source, robot))
         self._speeds = (
@@ -90,15 +92,19 @@ class CycleTimeEstimator(cycle_time.CycleTimeEstimator):
 
 class MotionSimulator(motion_simulator.MotionSimulator):
     """Waypoints computed (`dry_run`), or executed by a `VirtualController` and logged
-    (`simulate_trajectory`), with the torques of the joints."""
+    (`simulate_trajectory`), with the torques of the joints.
+
+    The speeds are those of the tool where a waypoint has none of its own; None: as fast as the
+    joints can.
+    """
 
     def __init__(
         self,
         source: Source | VirtualController = "g60",
         *,
         robot: str = "",
-        travel_speed_mm_s: float | None = None,
-        process_speed_mm_s: float | None = None,
+        travel_speed_mm_s: float | None = TRAVEL_MM_S,
+        process_speed_mm_s: float | None = PROCESS_MM_S,
         rate_hz: float = INTERNAL_RATE_HZ,
     ) -> None:
         speeds = tuple(

@@ -11,6 +11,7 @@ from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports import Snapshot
 from understudy.ports.device import Device
 from understudy.robots.arm import Config as ArmConfig
+from understudy.robots.arm.offline import arm_setup
 from understudy.robots.arm.virtual_controller import VirtualController
 from understudy.simulation.engine import EngineState, SimulationMetrics
 from understudy.simulation.engine import SimulationEngine as EnginePart
@@ -50,7 +51,11 @@ class SimulationEngine:
         devices = {kind: part for kind, part in found.items() if isinstance(part, Device)}
         delay = config.robots[self.robot].config.simulation.feedback_delay_ms / 1000.0
         self.controller = VirtualController.of_cell(
-            self.cell, self.robot, devices, feedback_delay=delay
+            self.cell,
+            self.robot,
+            devices,
+            feedback_delay=delay,
+            planned=arm_setup(config, self.robot),
         )
         self.advance = self.controller.advance
         self.wait = self.controller.wait

@@ -5,6 +5,7 @@ only in `advance`, `wait` and `run_until_idle`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -18,6 +19,7 @@ from understudy.config.contents import contents
 from understudy.config.files import read_model
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
+from understudy.offline.setup import Setup
 from understudy.ports import (
     AnalogIO,
     ControllerStatus,
@@ -30,7 +32,9 @@ from understudy.ports import (
 from understudy.ports.device import Device, Mount
 from understudy.registry import module_of
 from understudy.robots.arm import Config, build
+from understudy.robots.arm.assembly import body_of
 from understudy.robots.arm.controller import ArmController
+from understudy.robots.arm.offline import ArmDevices, ArmSurroundings, setup_of_arm
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.contact import CollisionListener, Contact
@@ -143,7 +147,14 @@ class VirtualController:
         parts = {"arm": inner, **inner.parts, "environment": surroundings}
         surroundings.join(parts)
         cell = Cell("arm", digest=digest, components=parts, faces={}, clock_state=tempo)
-        self._attach(cell, inner, surroundings, mounted)
+        chain, there = inner.arm.movers[0].chain, around.build(deps.read)
+        room = ArmSurroundings(body_of(arm, chain, deps.read), there)
+        touched = room if arm.collision.enable else None
+        planned = replace(
+            setup_of_arm(inner.arm),
+            devices=lambda: ArmDevices("arm", arm, devices, Rules(), 0, touched),
+        )
+        self._attach(cell, inner, surroundings, mounted, planned)
         self._feedback_delay = arm.simulation.feedback_delay_ms / 1000.0
         if config is not None:
             self.set_time_scale(config.time_scale)
@@ -154,7 +165,9 @@ class VirtualController:
         inner: ArmController,
         surroundings: CellEnvironment,
         devices: Mapping[str, Device],
+        planned: Setup,
     ) -> None:
+        self.planned = planned
         self._cell, self._inner, self._tempo = cell, inner, cell.clock_state
         self.surroundings = surroundings
         self.io = AtNow(inner.io, lambda: cell.now)
@@ -162,15 +175,24 @@ class VirtualController:
 
     @classmethod
     def of_cell(
-        cls, cell: Cell, name: str, devices: Mapping[str, Device], *, feedback_delay: float
+        cls,
+        cell: Cell,
+        name: str,
+        devices: Mapping[str, Device],
+        *,
+        feedback_delay: float,
+        planned: Setup,
     ) -> "VirtualController":
-        """The controller of an arm of a cell that exists already; it shares the cell's time."""
+        """The controller of an arm of a cell that exists already; it shares the cell's time.
+
+        ``planned``: how programs are planned without running them.
+        """
         inner, surroundings = cell.components[name], cell.components["environment"]
         if not isinstance(inner, ArmController):
             raise ConfigError(f"{name} is no arm", value=type(inner).__name__)
         assert isinstance(surroundings, CellEnvironment)
         controller = cls.__new__(cls)
-        controller._attach(cell, inner, surroundings, devices)
+        controller._attach(cell, inner, surroundings, devices, planned)
         controller._feedback_delay = feedback_delay
         return controller
 

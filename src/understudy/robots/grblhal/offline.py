@@ -45,14 +45,13 @@ def machine_setup(
         raise ConfigError("--dialect", value=dialect, allowed=allowed)
     own: Config = config.robots[robot].config
     settings = _settings(config, robot)
-    devices = MachineDevices(robot, own, settings, rules, config.head.seed)
     return Setup(
         TravelMover.of(settings) if settings.soft_limits else MachineMover.of(settings),
         dialect_of(own, settings),
         window=settings.planner_blocks,
         rests_at_offsets=settings.rests_at_offsets,
         modal=modal_of(own),
-        devices=devices,
+        devices=lambda: MachineDevices(robot, own, settings, rules, config.head.seed),
     )
 
 
