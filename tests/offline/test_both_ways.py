@@ -181,6 +181,8 @@ def the_walk_of_a_welding_arm_agrees_with_the_running_controller(lines: list[str
     lines = [*lines, "M30"]
     expected, _, remarks = walked(lines, "welder")
     assume(not any(remark.kind == "process" for remark in remarks))
+    # A pulse of no length has no order with the lines that wait for it.
+    assume(len({(at, pin) for at, pin, _ in expected.pins}) == len(expected.pins))
     same(run(lines, "welder"), expected)
 
 

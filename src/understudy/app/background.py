@@ -49,7 +49,7 @@ def reach(parameters: dict[str, Any], progress: Progress) -> dict[str, Any] | Re
     _, arm = arm_with_initial_tool(loaded(asked.cell), asked.robot)
     from_foot = Frames(np.eye(4), arm.frames.tool)
     found = ReachabilityAnalyzer(arm.chain, frames=from_foot).generate_map(
-        asked.resolution_mm * MM, orientations=asked.orientations, progress=progress
+        asked.resolution_mm, orientations=asked.orientations, progress=progress
     )
     count = int((found.orientations > 0).sum())
     if count > MOST_POINTS:

@@ -20,7 +20,6 @@ from understudy.space.reach.reach_map import (
     ReachabilityResult,
 )
 from understudy.space.transform import inverse
-from understudy.units import MM
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +45,8 @@ def reach_maps(config: CellConfig, *, robot: str = "", resolution_mm: float = 50
     name, arm = arm_with_initial_tool(config, robot)
     analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
     foot = inverse(arm.frames.base)[:3, 3]
-    found = analyzer.generate_map(resolution_mm * MM, foot)
-    free = analyzer.generate_map(resolution_mm * MM, foot, avoid_collisions=True)
+    found = analyzer.generate_map(resolution_mm, foot)
+    free = analyzer.generate_map(resolution_mm, foot, avoid_collisions=True)
     return ReachMaps(name, found, free)
 
 

@@ -111,6 +111,13 @@ class DeviceEvent(NamedTuple):
 
 
 @runtime_checkable
+class CountsUse(Protocol):
+    """A device with counters, which count from zero after a reset of the cell."""
+
+    def zero_counters(self, now: int) -> None: ...
+
+
+@runtime_checkable
 class ReportsEvents(Protocol):
     """A device whose events appear in the event log under its kind."""
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.ports import Component, Injectable, Tally
-from understudy.ports.device import Device
+from understudy.ports.device import CountsUse, Device
 from understudy.ports.operation import Supervised
 from understudy.simulation.clock_state import ClockState
 from understudy.units import MM, seconds
@@ -167,6 +167,8 @@ class SimulationEngine:
             robot.reset(now)
         for device in self._devices:
             device.reset(now)
+            if isinstance(device, CountsUse):
+                device.zero_counters(now)
         self._since = {name: component.tally(now) for name, component in self._tallying.items()}
         self._apply("reset")
 

@@ -54,4 +54,4 @@ def warm_collisions(chain: Chain) -> None:
     figure = PlacedArm(chain, np.eye(4), arm_parts(chain, {}), chain.velocity)
     ArmPair(figure, replace(figure, foot=translation(2.0, 0.0, 0.0))).distance(q, q)
     if closed_form(chain) is not None:
-        ReachabilityAnalyzer(chain).generate_map(0.5, extent=0.5)
+        ReachabilityAnalyzer(chain).generate_map(500.0, extent=0.5)

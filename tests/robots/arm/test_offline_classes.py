@@ -118,11 +118,15 @@ def test_wrong_joints_are_named(
         ),
         (lambda r: r.check_pose(Pose(NAN, 0, 0, 0, 0, 0)), "pose: finite numbers"),
         (lambda r: r.check_pose(PLACE, near=[0.0]), r"near: 6 numbers .* shape \(1,\)"),
-        (lambda r: r.generate_map(resolution=0), "resolution: a number above 0 is needed, got 0"),
-        (lambda r: r.generate_map(resolution="fine"), "resolution: a number above 0"),
-        (lambda r: r.generate_map(resolution=1e-4), "points, 20000000 are allowed"),
-        (lambda r: r.generate_map(0.2, center=(1.0,)), "center: 3 numbers"),
-        (lambda r: r.generate_map(0.2, extent=-1.0), "extent: a number above 0"),
+        (
+            lambda r: r.generate_map(resolution_mm=0),
+            "resolution_mm: a number above 0 is needed, got 0",
+        ),
+        (lambda r: r.generate_map(resolution_mm="fine"), "resolution_mm: a number above 0"),
+        (lambda r: r.generate_map(1.0, extent=2.0), "points, 20000000 are allowed"),
+        (lambda r: r.generate_map(0.05), "at least 1 is needed, got 0.05: it is in millimetres"),
+        (lambda r: r.generate_map(200.0, center=(1.0,)), "center: 3 numbers"),
+        (lambda r: r.generate_map(200.0, extent=-1.0), "extent: a number above 0"),
     ],
 )
 def test_wrong_poses_and_grids_are_named(

@@ -10,6 +10,7 @@ from understudy.units import DEG
 
 
 def weld(engine: SimulationEngine) -> None:
+    engine.start()
     arm = engine.controller
     arm.connect()
     arm.enable()
@@ -34,6 +35,46 @@ def test_the_engine_has_controller_pins_and_welder_on_one_time() -> None:
     assert metrics.total_distance_mm > 100.0
 
 
+def test_before_start_the_engine_is_stopped_and_refuses_motion() -> None:
+    engine = SimulationEngine("g60_welding")
+    engine.controller.connect()
+    engine.controller.enable()
+    assert engine.state() == "STOPPED"
+    assert isinstance(engine.controller.send_gcode("G0 A1"), Refused)
+    engine.start()
+    assert engine.controller.send_gcode("G0 A1") is None
+    assert engine.state() == "RUNNING"
+
+
+def test_a_reset_zeroes_the_counters_of_the_engine_and_of_the_welder() -> None:
+    engine = SimulationEngine("g60_welding")
+    weld(engine)
+    assert engine.welder.status().arc_on_time_s > 1.0
+    engine.reset()
+    status, metrics = engine.welder.status(), engine.metrics()
+    assert (status.arc_on_time_s, status.total_weld_length_mm) == (0.0, 0.0)
+    assert (metrics.gcode_executed, metrics.total_distance_mm) == (0, 0.0)
+
+
+def test_the_metrics_have_the_time_of_the_computer() -> None:
+    engine = SimulationEngine("g60_welding")
+    assert (engine.metrics().real_time_s, engine.metrics().time_ratio) == (0.0, 1.0)
+    engine.advance(3600.0)
+    metrics = engine.metrics()
+    assert metrics.real_time_s > 0.0
+    assert metrics.time_ratio == pytest.approx(3600.0 / metrics.real_time_s)
+
+
+def test_the_collision_detector_has_what_stands_around_now(tmp_path: Path) -> None:
+    engine = SimulationEngine("g60_welding")
+    into_the_table = [0.0, 60 * DEG, 60 * DEG, 0.0, 0.0, 0.0]
+    assert engine.collision_detector.check_collision(into_the_table).collision
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("objects: []")
+    engine.load_environment(empty)
+    assert not engine.collision_detector.check_collision(into_the_table).collision
+
+
 def test_a_snapshot_brings_back_joints_pins_and_time() -> None:
     engine = SimulationEngine("g60_welding")
     before, joints = engine.snapshot(), engine.controller.joint_state().positions
@@ -48,6 +89,7 @@ def test_faults_are_injected_and_reset() -> None:
     engine = SimulationEngine("g60_welding")
     assert engine.inject("gas_fault", "g60.welder") is None
     assert isinstance(engine.inject("gas_fault", "nowhere"), Refused)
+    engine.start()
     engine.inject("emergency_stop")
     assert engine.state() == "ERROR"
     engine.reset()
@@ -57,6 +99,7 @@ def test_faults_are_injected_and_reset() -> None:
 
 def test_the_time_scale_is_the_factor_of_wait() -> None:
     engine = SimulationEngine("g60_welding")
+    engine.start()
     engine.set_time_scale(5.0)
     engine.wait(2.0)
     assert engine.time_scale() == 5.0

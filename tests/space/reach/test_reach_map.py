@@ -71,7 +71,7 @@ def test_the_map_agrees_with_single_poses(g60: Chain, seed: int) -> None:
     rng = np.random.default_rng(seed)
     analyzer = ReachabilityAnalyzer(g60)
     center = rng.uniform(-1, 1, 3) + np.array([0, 0, 0.5])
-    found = analyzer.generate_map(0.1, center, extent=0.1)
+    found = analyzer.generate_map(100.0, center, extent=0.1)
     turns = directions(14)
     for k in rng.choice(len(found.points), 3):
         turns[:, :3, 3] = found.points[k]
@@ -82,7 +82,7 @@ def test_the_map_agrees_with_single_poses(g60: Chain, seed: int) -> None:
 
 
 def test_the_map_of_the_whole_arm(g60: Chain) -> None:
-    found = ReachabilityAnalyzer(g60).generate_map(0.2)
+    found = ReachabilityAnalyzer(g60).generate_map(200.0)
     assert len(found.points) == len(found.reachable_points) + len(found.unreachable_points)
     assert (found.workspace_max[:2] > 0.9).all()
     assert (found.workspace_min[:2] < -0.5).all()
@@ -93,7 +93,7 @@ def test_the_map_of_the_whole_arm(g60: Chain) -> None:
 
 def test_manipulability_is_yoshikawas(g60: Chain) -> None:
     analyzer = ReachabilityAnalyzer(g60)
-    found = analyzer.generate_map(0.1, (0.5, 0.0, 0.5), extent=0.1)
+    found = analyzer.generate_map(100.0, (0.5, 0.0, 0.5), extent=0.1)
     counts, q = analyzer._tried(found.points, directions(14))
     for k in np.flatnonzero(counts)[:10]:
         assert found.manipulability[k] == pytest.approx(manipulability(g60, q[k]), abs=1e-9)
@@ -103,8 +103,8 @@ def test_a_map_that_avoids_collisions_has_fewer_points(g60: Chain) -> None:
     wall = as_object("wall", Box((0.1, 2.0, 2.0)), translation(0.45, 0.0, 0.5))
     analyzer = ReachabilityAnalyzer(g60, CollisionDetector(g60, [wall]))
     center = (0.5, 0.0, 0.6)
-    free = analyzer.generate_map(0.1, center, extent=0.3)
-    careful = analyzer.generate_map(0.1, center, extent=0.3, avoid_collisions=True)
+    free = analyzer.generate_map(100.0, center, extent=0.3)
+    careful = analyzer.generate_map(100.0, center, extent=0.3, avoid_collisions=True)
     assert 0 <= len(careful.reachable_points) < len(free.reachable_points)
 
 
@@ -112,7 +112,7 @@ def test_a_map_that_avoids_collisions_tries_every_configuration(g60: Chain) -> N
     post = as_object("post", Box((0.1, 0.1, 1.0)), translation(0.4, 0.15, 0.5))
     analyzer = ReachabilityAnalyzer(g60, CollisionDetector(g60, [post]))
     turns = directions(6)
-    careful = analyzer.generate_map(0.15, (0.5, 0.0, 0.6), 6, extent=0.3, avoid_collisions=True)
+    careful = analyzer.generate_map(150.0, (0.5, 0.0, 0.6), 6, extent=0.3, avoid_collisions=True)
     free = []
     for point in careful.points:
         targets = turns.copy()
@@ -122,7 +122,7 @@ def test_a_map_that_avoids_collisions_tries_every_configuration(g60: Chain) -> N
 
 
 def test_an_arm_without_closed_form() -> None:
-    found = ReachabilityAnalyzer(seven_axes()).generate_map(0.4, (0.3, 0.0, 0.7), 2, extent=0.4)
+    found = ReachabilityAnalyzer(seven_axes()).generate_map(400.0, (0.3, 0.0, 0.7), 2, extent=0.4)
     assert 0 < len(found.reachable_points) <= 27
 
 
@@ -135,7 +135,7 @@ def test_directions_are_rotations() -> None:
 
 
 def test_export(g60: Chain) -> None:
-    found = ReachabilityAnalyzer(g60).generate_map(0.3)
+    found = ReachabilityAnalyzer(g60).generate_map(300.0)
     lines = csv(found).splitlines()
     assert lines[0] == "x_mm,y_mm,z_mm,reachable,orientations,manipulability"
     assert len(lines) == 1 + len(found.points)
@@ -149,13 +149,13 @@ def test_export(g60: Chain) -> None:
 
 
 def test_nothing_reachable(g60: Chain) -> None:
-    found = ReachabilityAnalyzer(g60).generate_map(0.1, (9.0, 0.0, 0.0), extent=0.1)
+    found = ReachabilityAnalyzer(g60).generate_map(100.0, (9.0, 0.0, 0.0), extent=0.1)
     assert np.isnan(found.workspace_min).all()
     assert svg(found).count('class="cell"') == 0
 
 
 def test_a_cell_is_drawn_where_the_axes_say(g60: Chain) -> None:
-    found = ReachabilityAnalyzer(g60).generate_map(0.1)
+    found = ReachabilityAnalyzer(g60).generate_map(100.0)
     picture = svg(found, along=1)
     marks = re.findall(
         r'<text x="([\d.]+)" y="[\d.]+" text-anchor="middle">(-?\d+)</text>', picture
@@ -169,7 +169,7 @@ def test_a_cell_is_drawn_where_the_axes_say(g60: Chain) -> None:
 
 
 def test_the_page_has_a_colour_scale(g60: Chain) -> None:
-    found = ReachabilityAnalyzer(g60).generate_map(0.3)
+    found = ReachabilityAnalyzer(g60).generate_map(300.0)
     text = html(found, "an <arm>")
     assert "an &lt;arm&gt;" in text
     assert "reachable tool directions" in text

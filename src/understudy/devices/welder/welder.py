@@ -132,6 +132,11 @@ class Seam:
             state.cold_noted = True
             self.note(now, "cold", "the tool moved along a seam without an arc")
 
+    def zero(self, now: int) -> None:
+        """Arc time and length count from zero."""
+        self.look(now)
+        self.state.arc_on, self.state.length = 0, 0.0
+
     def next_look(self) -> int | None:
         watched = self.state.burning or self.state.wanted
         return self.state.seen + LOOK if watched else None
@@ -501,6 +506,9 @@ class Welder:
         self._io.drive(READY, True, now)
         self._event("reset", now)
         self._update_gas(now)
+
+    def zero_counters(self, now: int) -> None:
+        self._seam.zero(now)
 
     @property
     def running(self) -> bool:

@@ -1,6 +1,11 @@
 """`SimulationEngine` of the design document: one arm of a cell with its pins, devices and time."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
+
+from msgspec import structs
 
 from understudy.app.at_now import AtNow
 from understudy.app.build import build_cell
@@ -12,18 +17,28 @@ from understudy.ports import Snapshot
 from understudy.ports.device import Device
 from understudy.robots.arm import Config as ArmConfig
 from understudy.robots.arm.offline import arm_setup
-from understudy.robots.arm.virtual_controller import VirtualController
+from understudy.robots.arm.offline_classes import CollisionDetector
+from understudy.robots.arm.virtual_controller import IDLE_TIMEOUT, VirtualController
 from understudy.simulation.engine import EngineState, SimulationMetrics
 from understudy.simulation.engine import SimulationEngine as EnginePart
 from understudy.simulation.scenario import Scenario
+
+
+class EngineMetrics(SimulationMetrics, frozen=True):
+    """`real_time_s`: seconds that the computer needed for the simulated time; `time_ratio`:
+    simulated seconds in each of them."""
+
+    real_time_s: float
+    time_ratio: float
 
 
 class SimulationEngine:
     """A whole cell in this process, on virtual time, around one of its arms.
 
     `controller`, `io` and the devices (`welder`) belong to that arm; `start`, `stop`, `pause`,
-    `reset` and the metrics to the whole cell. Time passes only in `advance`, `wait` and
-    `run_until_idle`. Scenario rules of the cell act only with ``rules=True``.
+    `reset` and the metrics to the whole cell. Before `start` the engine is STOPPED and refuses
+    motion. Time passes only in `advance`, `wait` and `run_until_idle`. Scenario rules of the cell
+    act only with ``rules=True``.
     """
 
     def __init__(
@@ -57,9 +72,9 @@ class SimulationEngine:
             feedback_delay=delay,
             planned=arm_setup(config, self.robot),
         )
-        self.advance = self.controller.advance
-        self.wait = self.controller.wait
-        self.run_until_idle = self.controller.run_until_idle
+        self._config = config
+        self._real_s = 0.0
+        self._engine.stop(self.cell.now)
 
     @property
     def io(self) -> AtNow:
@@ -102,14 +117,50 @@ class SimulationEngine:
         """Injects a fault into a part of the cell; into the arm if none is named."""
         return self._scenario.inject(fault, on or self.robot, parameters, self.cell.now)
 
+    # ── time ──
+
+    def advance(self, duration: float) -> None:
+        """Lets simulated seconds pass."""
+        with self._timed():
+            self.controller.advance(duration)
+
+    def wait(self, duration: float) -> None:
+        """Lets seconds of wall time pass: simulated time advances by them times the time scale."""
+        with self._timed():
+            self.controller.wait(duration)
+
+    def run_until_idle(self, timeout: float = IDLE_TIMEOUT) -> None:
+        """Lets time pass until nothing is under way."""
+        with self._timed():
+            self.controller.run_until_idle(timeout)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        begun = perf_counter()
+        try:
+            yield
+        finally:
+            self._real_s += perf_counter() - begun
+
     # ── readings ──
+
+    @property
+    def collision_detector(self) -> CollisionDetector:
+        """The arm with its tool among what stands around it now."""
+        detector = CollisionDetector(self._config, robot=self.robot)
+        detector.clear_environment()
+        for thing in self.controller.surroundings.environment.everything():
+            detector.add_object(thing)
+        return detector
 
     def state(self) -> EngineState:
         return self._engine.state(self.cell.now)
 
-    def metrics(self) -> SimulationMetrics:
-        """Seconds, executed lines, contacts and millimetres since the last reset."""
-        return self._engine.metrics(self.cell.now)
+    def metrics(self) -> EngineMetrics:
+        """Seconds, and executed lines, contacts and millimetres since the last reset."""
+        counted = self._engine.metrics(self.cell.now)
+        ratio = counted.simulation_time_s / self._real_s if self._real_s > 0.0 else 1.0
+        return EngineMetrics(**structs.asdict(counted), real_time_s=self._real_s, time_ratio=ratio)
 
     # ── snapshots and environment ──
 

@@ -26,6 +26,7 @@ from understudy.space.kinematics.ik import (
 )
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, matrix
+from understudy.units import MM
 
 MOST_POINTS = 20_000_000
 """Points of a map."""
@@ -89,10 +90,10 @@ def _target(pose: "Pose | Array") -> Array:
 
 def _grid(side: float, resolution: float) -> Array:
     """A cube of points about zero, ±side."""
-    steps = math.floor(side / given_positive(resolution, "resolution") + 1e-9)
+    steps = math.floor(side / resolution + 1e-9)
     if (2 * steps + 1) ** 3 > MOST_POINTS:
         raise ValueError(
-            f"resolution {resolution:g} m gives {(2 * steps + 1) ** 3} points, "
+            f"resolution_mm {resolution / MM:g} gives {(2 * steps + 1) ** 3} points, "
             f"{MOST_POINTS} are allowed: a coarser resolution or a smaller extent is needed"
         )
     axis = np.arange(-steps, steps + 1) * resolution
@@ -147,7 +148,7 @@ class ReachabilityAnalyzer:
 
     def generate_map(
         self,
-        resolution: float = 0.05,
+        resolution_mm: float = 50.0,
         center: ArrayLike = (0.0, 0.0, 0.0),
         orientations: int = 14,
         *,
@@ -157,11 +158,18 @@ class ReachabilityAnalyzer:
     ) -> ReachabilityMap:
         """Maps a cube of points around the centre, ±extent (default: the arm's length), in metres.
 
+        ``resolution_mm``: the distance of neighbouring points, at least 1 mm.
+
         Every point is tried with the tool along ``orientations`` directions: the 6 faces, then the
         8 corners of a cube. With ``avoid_collisions`` a point counts only if it has a solution
         without contact. ``progress`` is called with the share done, 0…1.
         """
         side = self._length() if extent is None else given_positive(extent, "extent")
+        resolution = given_positive(resolution_mm, "resolution_mm") * MM
+        if resolution_mm < 1.0:
+            raise ValueError(
+                f"resolution_mm: at least 1 is needed, got {resolution_mm:g}: it is in millimetres"
+            )
         points = _grid(side, resolution) + given_row(center, 3, "center")
         turns = directions(orientations)
         counts = np.zeros(len(points), dtype=np.int64)
