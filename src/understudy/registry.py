@@ -51,7 +51,8 @@ class OptionRow(NamedTuple):
 @dataclass(frozen=True)
 class Capability:
     """The row of a capability. `sections`: keys at the top of a cell file. `commands`: modules with
-    commands and queries of a running cell; their names are those of subjects."""
+    commands and queries of a running cell; their names are those of subjects. `packages`: optional
+    ones, by the module that is imported: the name of the package, and what needs it."""
 
     package: str
     robots: Modules = field(default_factory=dict)
@@ -67,6 +68,7 @@ class Capability:
     panels: Modules = field(default_factory=dict)
     cli: Mapping[str, CliRow] = field(default_factory=dict)
     options: Mapping[str, OptionRow] = field(default_factory=dict)
+    packages: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 EVERY_CELL = Capability(
@@ -167,6 +169,16 @@ EVERY_CELL = Capability(
         ),
         "warm": CliRow("cli.warm", "Compile the kernels once, at set-up.", "warm"),
     },
+    packages={
+        "trimesh": ("trimesh", "meshes of robots and fixtures"),
+        "collada": ("pycollada", "meshes in DAE files"),
+        "xacro": ("xacro", "robot descriptions in xacro files"),
+        "eaik": ("eaik", "inverse kinematics of arms without a spherical wrist"),
+        "nicegui": ("nicegui", "the page"),
+        "zmq": ("pyzmq", "page, clients on ZeroMQ"),
+        "serial": ("pyserial", "serial lines of real controllers"),
+        "pytest": ("pytest", "robots as fixtures of your tests"),
+    },
 )
 CAPABILITIES = (
     Capability("understudy.robots.arm", robots={"arm": ""}),
@@ -187,6 +199,12 @@ CAPABILITIES = (
                 "Send commands and tasks to mobile robots, and watch them.",
                 "fleet send robot-1 MOVE_TO_POSE x=2 y=1",
             )
+        },
+        packages={
+            "pymodbus": ("pymodbus", "PLCs of REAL mobile robots"),
+            "can": ("python-can", "CAN buses of REAL mobile robots"),
+            "nats": ("nats-py", "mobile robots on NATS"),
+            "nkeys": ("nkeys", "NATS servers that want an nkey or JWT"),
         },
     ),
     Capability(
@@ -233,6 +251,9 @@ CAPABILITIES = (
                 "where detections come from: `process` looks at rendered pictures, `ground_truth` "
                 "knows the parts; default: as in the cell file",
             )
+        },
+        packages={
+            "cv2": ("opencv-python-headless", "vision: virtual camera, vision process, calibration")
         },
     ),
     Capability(
@@ -304,7 +325,7 @@ def module_name(package: str, module: str) -> str:
 TABLES = {
     each.name: _table(each.name)
     for each in fields(Capability)
-    if each.name not in ("package", "options")
+    if each.name not in ("package", "options", "packages")
 }
 OPTIONS = {name: row for each in CAPABILITIES for name, row in each.options.items()}
 _registered: dict[str, dict[str, str]] = {table: {} for table in TABLES}
@@ -387,6 +408,12 @@ def _usable(table: str, names: Iterable[str]) -> Iterator[tuple[str, ModuleType]
             yield kind, module_of(table, kind)
         except ConfigError as problem:
             log.warning("%s", problem)
+
+
+def packages() -> dict[str, tuple[str, str]]:
+    """The optional packages, as in the rows."""
+    rows = (each.packages for each in (EVERY_CELL, *CAPABILITIES))
+    return {module: row for packages_of in rows for module, row in packages_of.items()}
 
 
 def cli_rows() -> dict[str, CliRow]:

@@ -63,7 +63,7 @@ def test_a_held_part_is_placed_from_the_flange_and_is_not_among_the_held_objects
     assert scene["robots"]["g60"]["held"] == []
     assert [thing["name"] for thing in scene["environment"]] == ["table"]
     refused = table.refusal("detach", robot="g60", name="cube")
-    assert refused == "cube is a part: open the gripper of g60"
+    assert refused == "cube is a part: let g60 release it"
 
 
 def test_parts_are_placed_added_and_removed(table: Bench) -> None:
@@ -83,7 +83,7 @@ def test_parts_are_placed_added_and_removed(table: Bench) -> None:
     assert "can_2" in table.refusal("remove_part", name="can_2")
     assert "wrong pose" in table.refusal("place_part", name="can_1", position_mm=[1e9, 0, 0])
     take(table, "can_1")
-    held = "g60 holds can_1: open its gripper first"
+    held = "g60 holds can_1: release it first"
     assert table.refusal("remove_part", name="can_1") == held
     assert table.refusal("place_part", name="can_1", position_mm=[0, 0, 0]) == held
 

@@ -25,7 +25,7 @@ from understudy.ports import (
 from understudy.ports.device import Mount, SeesCell
 from understudy.ports.jobs import JobSite, build_jobs, has_jobs
 from understudy.ports.operation import components_of
-from understudy.registry import TABLES, module_of, modules
+from understudy.registry import TABLES, kinds, module_of, modules
 from understudy.sight.lens import CameraModel
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
@@ -256,12 +256,17 @@ def _free_name(endpoint: str, taken: Collection[str]) -> str:
 
 
 def _check_fit(face: str, robot: str) -> None:
-    """A kind of robot declares the shipped faces that fit it; other faces are not checked."""
-    fitting = getattr(module_of("robots", robot), "FACES", (face,))
-    if face in TABLES["faces"] and face not in fitting:
-        fit = [
-            kind for _, kind, module in modules("robots") if face in getattr(module, "FACES", ())
-        ]
+    """A kind of robot declares the shipped faces that fit it; those of devices fit an arm. Other
+    faces are not checked."""
+    of_device = getattr(module_of("faces", face), "OF_DEVICE", False)
+
+    def fits(kind: str) -> bool:
+        if of_device:
+            return has_jobs(kind)
+        return face in getattr(module_of("robots", kind), "FACES", (face,))
+
+    if face in TABLES["faces"] and not fits(robot):
+        fit = [kind for kind in kinds("robots") if fits(kind)]
         raise ConfigError(
             f"the face {face} does not fit a robot of kind {robot}",
             allowed=" or ".join(f"kind {kind}" for kind in fit),

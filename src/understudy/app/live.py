@@ -72,8 +72,8 @@ class Options:
     """How a cell is run, as opposed to what it is. `hmi`: open the doors of the page. `secret`:
     what the clients of its doors must know. `files`: the folder for the files that clients name;
     None: that of the cell file, or the working directory for a shipped cell. `wires`: endpoints
-    that have another wire than in the cell file. `run`: None: a new one. `vision_inside`: questions
-    to vision processes are answered in this process."""
+    that have another wire than in the cell file. `run`: None: a new one. `answers_inside`:
+    questions to other processes are answered in this process."""
 
     rate: Rate = 1.0
     ephemeral: bool = False
@@ -86,7 +86,7 @@ class Options:
     files: Path | None = None
     note: Callable[[Event], None] | None = None
     run: Run | None = None
-    vision_inside: bool = False
+    answers_inside: bool = False
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
 
@@ -361,7 +361,7 @@ class Live:
 
     def _make_asking(self, options: Options) -> dict[str, QuestionWire]:
         """The connections to the processes that parts of this cell ask, by part."""
-        asking = {} if options.vision_inside else self._cell.asking()
+        asking = {} if options.answers_inside else self._cell.asking()
         return {name: QuestionWire(component, self._pump) for name, component in asking.items()}
 
     def _doors(self, wires: dict[str, Wire], *, page: bool) -> dict[str, AnyFace]:
@@ -427,7 +427,7 @@ class Live:
 
 
 def _built(config: CellConfig, options: Options) -> Cell:
-    build = build_cell if options.vision_inside else build_live_cell
+    build = build_cell if options.answers_inside else build_live_cell
     return build(config, options.run or run_of(config, options.rate))
 
 

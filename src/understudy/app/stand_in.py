@@ -97,11 +97,12 @@ class StandIn:
             raise RuntimeError(result.reason)
         return result
 
-    def gripper(self, name: str = "") -> Any:
-        """A gripper with calls that wait: `grip()`, `release()`; the only one if none is named."""
+    def device(self, kind: str, name: str = "") -> Any:
+        """A device with calls that wait, as `grip()` of a gripper; the only one of its kind if none
+        is named."""
         from understudy.registry import module_of
 
-        return module_of("devices", "gripper").for_tests(self, name)
+        return module_of("devices", kind).for_tests(self, name)
 
     def parts(self) -> "dict[str, WorkpieceReading]":
         """The parts of the cell by name, as they truly are."""
@@ -192,7 +193,7 @@ class StandIn:
         cell, seed, rules, rate, hmi = self._settings
         config = load_config(cell, seed=seed)
         files = None if self._files is None else Path(self._files)
-        options = Options(rate, ephemeral=True, hmi=hmi, files=files, vision_inside=True)
+        options = Options(rate, ephemeral=True, hmi=hmi, files=files, answers_inside=True)
         live = Live(config if rules else config.without_rules(), options)
         await live.start()
         self._live = live

@@ -18,27 +18,11 @@ from understudy import __version__
 from understudy.config import Hmi, Wire, load_config, shipped_cells
 from understudy.config.files import shipped_robots
 from understudy.errors import install_command
-from understudy.registry import kinds, module_of
+from understudy.registry import kinds, module_of, packages
 from understudy.simulation.scenario import declared_faults
 from understudy.wire.nats.server import PACKAGE, find_binary
 
 PACKAGES = ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba", "ruckig")
-OPTIONAL = {
-    "trimesh": ("trimesh", "meshes of robots and fixtures"),
-    "collada": ("pycollada", "meshes in DAE files"),
-    "xacro": ("xacro", "robot descriptions in xacro files"),
-    "eaik": ("eaik", "inverse kinematics of arms without a spherical wrist"),
-    "nicegui": ("nicegui", "the page"),
-    "zmq": ("pyzmq", "page, vision process"),
-    "cv2": ("opencv-python-headless", "vision: virtual camera, vision process, calibration"),
-    "serial": ("pyserial", "serial lines of real controllers"),
-    "pymodbus": ("pymodbus", "PLCs of REAL mobile robots"),
-    "can": ("python-can", "CAN buses of REAL mobile robots"),
-    "nats": ("nats-py", "mobile robots on NATS"),
-    "nkeys": ("nkeys", "NATS servers that want an nkey or JWT"),
-    "pytest": ("pytest", "robots as fixtures of your tests"),
-}
-"""Module: the package that brings it, and what needs it."""
 BROWSERS = (
     "chromium", "chromium-browser", "google-chrome", "firefox", "firefox-esr", "microsoft-edge",
     "open", "wslview",
@@ -110,7 +94,7 @@ def _findings() -> list[tuple[bool, str, str, str]]:
     found += [_package(name) for name in PACKAGES]
     if find_spec("numba") is not None:
         found.append(_kernels())
-    found += [_optional(module, *row) for module, row in OPTIONAL.items()]
+    found += [_optional(module, *row) for module, row in packages().items()]
     found += [_nats_server(), _browser()]
     return found + list(_ports())
 

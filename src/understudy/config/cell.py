@@ -29,8 +29,8 @@ from understudy.config.include import (
     all_rules,
     included_kind,
     simulation_sections,
-    with_pickplace,
     with_robots_key,
+    with_sections,
 )
 from understudy.config.limits import MOST_ROBOTS, MOST_ROWS
 from understudy.config.looks import check_looks
@@ -326,7 +326,7 @@ def read_config(text: str, file: str) -> CellConfig:
     simulation = {name: getattr(head, name) for name in SimulationFile.__struct_fields__}
     included = simulation_sections(document, head.include, simulation)
     bodies = all_robots(document, head.include, head.robots)
-    bodies = with_pickplace(document, head.include, bodies)
+    bodies = with_sections(document, head.include, bodies)
     document.at(("robots",), check_count, bodies)
     for name in bodies:
         if name in PARTS_OF_EVERY_CELL:

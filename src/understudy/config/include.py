@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from understudy.config.document import Document, parse
 from understudy.config.fields import file_keys
@@ -33,13 +33,13 @@ with. The design document calls such a file pickplace.yaml."""
 
 class Include(Struct, frozen=True, forbid_unknown_fields=True):
     """Files with their own keys and units, by path beside the cell file. `robots`: files of mobile
-    robots; in the cell a robot has its robotId as name. `pickplace`: the file of the only arm, or
-    of each arm by its name."""
+    robots; in the cell a robot has its robotId as name. `sections`: the file of the only arm, or of
+    each arm by its name."""
 
     simulation: str | None = None
     scenario: str | None = None
     environment: str | None = None
-    pickplace: FileName | dict[Name, FileName] | None = None
+    sections: FileName | dict[Name, FileName] | None = field(name=SECTIONS_FILE, default=None)
     robots: Annotated[tuple[FileName, ...], Meta(max_length=MOST_ROWS)] = ()
 
 
@@ -145,28 +145,28 @@ def read_environment(text: str, file: str) -> EnvironmentConfig:
     return found
 
 
-# ── pick & place ────────────────────────────────────────────────────────────────────────────────
+# ── sections of jobs ──────────────────────────────────────────────────────────────────────────────
 
 
-def with_pickplace(
+def with_sections(
     document: Document, include: Include, robots: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """The robots, each with the sections of its pickplace.yaml below its own keys."""
-    files = include.pickplace
+    """The robots, each with the sections of its file below its own keys."""
+    files = include.sections
     if files is None:
         return dict(robots)
     if isinstance(files, str):
         arms = [name for name, body in robots.items() if body.get("kind") == "arm"]
         if len(arms) != 1:
-            allowed = "`pickplace: {NAME: FILE}` with the name of the arm"
+            allowed = f"`{SECTIONS_FILE}: {{NAME: FILE}}` with the name of the arm"
             problem = ConfigError(f"the cell has {len(arms)} arms", value=files, allowed=allowed)
-            raise document.error(("include", "pickplace"), problem)
+            raise document.error(("include", SECTIONS_FILE), problem)
         files = {arms[0]: files}
     merged = dict(robots)
     for name, file in files.items():
         if name not in robots:
-            raise document.error(("include", "pickplace"), unknown("robot", name, robots))
-        text, path = _included_text(document, "pickplace", file)
+            raise document.error(("include", SECTIONS_FILE), unknown("robot", name, robots))
+        text, path = _included_text(document, SECTIONS_FILE, file)
         sections = read_sections(text, path)
         merged[name] = _over(robots[name], _seen_from(document.file, path, sections))
     return merged

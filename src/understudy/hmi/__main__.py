@@ -50,7 +50,7 @@ async def _run(given: argparse.Namespace, access: Access, listener: socket.socke
     gc.disable()  # what modules allocate stays: a tenth of the time to load them
     from understudy.hmi.link import CellLink
     from understudy.hmi.server import build, command_table, server_of
-    from understudy.hmi.state import FLEET_RATE_HZ, StateFeed
+    from understudy.hmi.state import GROUP_RATE_HZ, StateFeed
 
     gc.freeze()
     gc.enable()
@@ -63,7 +63,7 @@ async def _run(given: argparse.Namespace, access: Access, listener: socket.socke
     link = CellLink(given.link, given.status, secret=secret, status_password=password)
     feeds = {
         "state": StateFeed(given.state, secret=secret),
-        "fleet": StateFeed(given.state, want="fleet", rate_hz=FLEET_RATE_HZ, secret=secret),
+        "fleet": StateFeed(given.state, want="fleet", rate_hz=GROUP_RATE_HZ, secret=secret),
     }
     await link.start()
     for feed in feeds.values():

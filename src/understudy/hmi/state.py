@@ -22,7 +22,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 log = logging.getLogger(__name__)
 
 RATE_HZ = 30.0
-FLEET_RATE_HZ = 10.0
+GROUP_RATE_HZ = 10.0
 TIMEOUT_SECONDS = 2.0
 RETRY_SECONDS = 0.25
 BYTES_PER_SECOND = 1.5e6

@@ -293,7 +293,7 @@ class EnvironmentCommands:
 
         def put_down(now: int) -> Refused | None:
             if self._is_part(given.name):
-                return Refused(f"{given.name} is a part: open the gripper of {given.robot}")
+                return Refused(f"{given.name} is a part: let {given.robot} release it")
             held = {thing.name: thing for thing in watch.held()}
             if given.name in held:
                 placed = moved(held[given.name], watch.flange(now))

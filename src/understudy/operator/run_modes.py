@@ -222,7 +222,7 @@ class ModeCommands:
         self._wanted = config.head.controller
         self._places = {name: each.real for name, each in config.robots.items() if each.real}
         self._connections: dict[str, RealConnection] = {}
-        self._vision_at: dict[str, str] = {}
+        self._asked_at: dict[str, str] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self.dead_man = DeadManSwitch(log, now)
         _check_drivers(config)
@@ -253,8 +253,8 @@ class ModeCommands:
                 raise ConfigError(refused.reason, key=f"robots.{name}.real")
 
     def ask_at(self, robot: str, address: str) -> None:
-        """The jobs of the REAL robot ask the vision process at this address."""
-        self._vision_at[robot] = address
+        """The jobs of the REAL robot ask their process at this address."""
+        self._asked_at[robot] = address
         if robot in self._connections:
             for wire in self._connections[robot].asking:
                 wire.ask_at(address)
@@ -282,8 +282,8 @@ class ModeCommands:
         connection = connection_to(self._config, robot, place)
         if isinstance(connection, Refused):
             return connection
-        for wire in connection.asking if robot.name in self._vision_at else ():
-            wire.ask_at(self._vision_at[robot.name])
+        for wire in connection.asking if robot.name in self._asked_at else ():
+            wire.ask_at(self._asked_at[robot.name])
         guard = self._guard(robot)
         if guard is not None and isinstance(connection.client.driver, ObeysModes):
             connection.client.driver.obey(guard)

@@ -9,9 +9,9 @@ from understudy.operator.workpieces import workpieces_in
 from understudy.ports import Component
 from understudy.ports.device import HasFingers
 from understudy.ports.hmi import (
-    NO_FLEET,
+    NO_GROUP,
     CellView,
-    FleetFrame,
+    GroupFrame,
     HasSeenTogether,
     Known,
     RobotView,
@@ -38,9 +38,9 @@ class CellWatch:
         self._pump = pump
         self._clock_state = clock_state
         self._real = real
-        shown = (c.fleet_view for c in components.values() if isinstance(c, HasSeenTogether))
-        self._fleet = next(shown, None)
-        together = set() if self._fleet is None else set(self._fleet.names())
+        shown = (c.seen_together for c in components.values() if isinstance(c, HasSeenTogether))
+        self._group = next(shown, None)
+        together = set() if self._group is None else set(self._group.names())
         self._robots = {
             name: component
             for name, component in components.items()
@@ -72,8 +72,8 @@ class CellWatch:
     def _views(self, now: int) -> dict[str, RobotView]:
         """Mobile robots, which may be many, are read together."""
         views = {name: self._view(name, now) for name in self._robots}
-        if self._fleet is not None:
-            views.update(self._fleet.views())
+        if self._group is not None:
+            views.update(self._group.views())
         return views | dict(self._real())
 
     def _view(self, name: str, now: int) -> RobotView:
@@ -86,17 +86,17 @@ class CellWatch:
         line = program.reading(now).line if program.under_way() else 0
         return structs.replace(view, line=line)
 
-    def look_at_fleet(self) -> FleetFrame | Refused:
-        if self._fleet is None:
-            return NO_FLEET
+    def look_at_group(self) -> GroupFrame | Refused:
+        if self._group is None:
+            return NO_GROUP
         self._seq += 1
-        columns, link = self._fleet.columns(), self._fleet.link()
-        return FleetFrame(
+        columns, link = self._group.columns(), self._group.link()
+        return GroupFrame(
             seq=self._seq,
             t=seconds(self._pump.now()),
             real=self._pump.real_seconds(),
             rate=self._clock_state.running_rate,
-            floor=self._fleet.floor_version(),
+            floor=self._group.floor_version(),
             connected=link.connected,
             waiting=link.waiting,
             count=len(columns.pose),

@@ -18,7 +18,7 @@ The offline check of a program builds the same device on the pins and the time o
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -251,9 +251,18 @@ class Preview(NamedTuple):
 
 
 @runtime_checkable
-class SizedByVision(Protocol):
-    """Settings of a device whose pictures have the size that the section `vision` gives, unless
-    they have one of their own."""
+class MayBeReal(Protocol):
+    """Settings of a device that may be a REAL one."""
+
+    def simulated(self) -> Self:
+        """The same device, simulated."""
+        ...
+
+
+@runtime_checkable
+class SizesPictures(Protocol):
+    """Settings of a device whose pictures have the size that its robot wants, unless they have
+    one of their own."""
 
     def check_size(self, width_px: int, height_px: int) -> None:
         """Raises ConfigError, with the key of the section, for a size that it may not have."""

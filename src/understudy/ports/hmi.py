@@ -208,7 +208,7 @@ class CellView(Struct, frozen=True):
     parts: int = 0
 
 
-class FleetFrame(Struct, frozen=True):
+class GroupFrame(Struct, frozen=True):
     """All mobile robots at one time, as `ports.fleet.FleetColumns`: each column is an array of
     little-endian numbers. `floor`: another number means that the query `fleet` has another answer.
     `connected`, `waiting`: of the connection to NATS."""
@@ -238,13 +238,13 @@ class SeenTogether(Protocol):
     def views(self) -> Mapping[str, RobotView]: ...
 
     def columns(self) -> Any:
-        """A named tuple with an array for each column of `FleetFrame`."""
+        """A named tuple with an array for each column of `GroupFrame`."""
         ...
 
     def floor_version(self) -> int: ...
 
     def link(self) -> Any:
-        """`connected` and `waiting`, as in `FleetFrame`."""
+        """`connected` and `waiting`, as in `GroupFrame`."""
         ...
 
 
@@ -253,7 +253,7 @@ class HasSeenTogether(Protocol):
     """The component of a cell that shows such robots."""
 
     @property
-    def fleet_view(self) -> SeenTogether: ...
+    def seen_together(self) -> SeenTogether: ...
 
 
 @runtime_checkable
@@ -264,7 +264,7 @@ class MarksScene(Protocol):
     def scene_marks(self) -> dict[str, Any]: ...
 
 
-NO_FLEET = Refused("this cell has no mobile robots")
+NO_GROUP = Refused("this cell has no mobile robots")
 
 
 class Watch(Protocol):
@@ -276,7 +276,7 @@ class Watch(Protocol):
 
 
 @runtime_checkable
-class WatchesFleet(Protocol):
+class WatchesGroup(Protocol):
     """A `Watch` of a cell that may have mobile robots."""
 
-    def look_at_fleet(self) -> FleetFrame | Refused: ...
+    def look_at_group(self) -> GroupFrame | Refused: ...

@@ -14,6 +14,7 @@ and, as far as it has them,
     provide(site, kind, need)   makes one of this Protocol or class for a job; None: not its kind
     build_real(site)        as `build`, for a REAL robot; a refusal says why it cannot work there
     OPTIONS                 option of `load_cell` and `understudy run` → function (config, value)
+    without_processes(config)    the cell asking no process: for checks of its work
     answer_questions(cell, config)   answers in this process what its components ask others
     child_processes(live, is_up)     the processes that `understudy run` starts for it
     in_mode(sections, mode, allowed), mode_at_start(sections)   modes of operation
@@ -193,6 +194,14 @@ def check_sections(robot: JobSections) -> None:
     for _, _, module in modules("jobs"):
         if check := getattr(module, "check", None):
             check(robot)
+
+
+def without_processes(config: Any) -> Any:
+    """The configuration of a cell whose jobs ask no other process."""
+    for _, _, module in modules("jobs"):
+        if change := getattr(module, "without_processes", None):
+            config = change(config)
+    return config
 
 
 def mode_at_start(sections: Mapping[str, Any]) -> OperationMode | None:

@@ -13,6 +13,8 @@ from understudy.ports.refusals import LOCKED
 OperationMode = Literal["WELDING", "PICKPLACE", "SCAN_TO_PATH", "MANUAL", "CHANGEOVER"]
 TargetMode = Literal["WELDING", "PICKPLACE", "SCAN_TO_PATH", "MANUAL"]
 """The modes that can be requested; CHANGEOVER is the way between two of them."""
+JOB_MODE: TargetMode = "PICKPLACE"
+"""The mode in which jobs of cycles run."""
 
 MANUAL_SPEED = 0.25
 """Largest speed of the tool in MANUAL, m/s."""

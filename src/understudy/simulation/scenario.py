@@ -3,7 +3,7 @@
 A rule with `at_s` or `when` injects its fault; a rule without them acts when the part that has the
 fault queries it. Each rule draws from its own random stream, whose key is the name of the rule.
 
-Faults are declared by the modules of robots, faces and devices; `declared_faults` lists them all.
+Faults are declared by the modules of robots, faces, devices and jobs; `declared_faults` lists them.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -23,7 +23,7 @@ from understudy.ports import (
     NamesPins,
     ReportsCommands,
 )
-from understudy.ports.faults import FACE_FAULTS, VISION_FAULTS, Fault, Faults
+from understudy.ports.faults import FACE_FAULTS, Fault, Faults
 from understudy.registry import modules
 from understudy.units import MM, NS_PER_MS, nanoseconds
 
@@ -43,7 +43,9 @@ Probability = Annotated[float, Meta(ge=0, le=1)]
 def _declarations() -> Iterator[tuple[str, Faults]]:
     """Yields what faults act on, and those faults; imports each module when it is needed."""
     yield "any face", FACE_FAULTS
-    yield "vision of a robot", VISION_FAULTS
+    for _, kind, module in modules("jobs"):
+        if faults := getattr(module, "FAULTS", None):
+            yield f"{kind} of a robot", faults
     for table, kind, module in modules("devices", "robots", "faces"):
         yield f"{table.removesuffix('s')} {kind}", getattr(module, "FAULTS", {})
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from understudy.config.files import find_calibration, path_beside
 from understudy.errors import located_at
 from understudy.ports import Component
-from understudy.ports.device import SizedByVision
+from understudy.ports.device import SizesPictures
 from understudy.ports.jobs import ChildProcesses, JobSections, JobSite
 from understudy.vision.config import VisionConfig, VisionSource
+from understudy.vision.faults import FAULTS as FAULTS
 
 if TYPE_CHECKING:
     from understudy.app.live import Live
@@ -42,7 +43,7 @@ def check(robot: JobSections) -> None:
         section.check_in_file(robot.given[VISION], partial(path_beside, beside=robot.file))
         camera_of_section(section, calibration_text(section, robot.file))
         for device in robot.devices.values():
-            if isinstance(device, SizedByVision):
+            if isinstance(device, SizesPictures):
                 device.check_size(section.width_px, section.height_px)
 
 
@@ -79,6 +80,10 @@ def _with_source(config: "CellConfig", source: VisionSource) -> "CellConfig":
     from understudy.vision.assembly import with_source
 
     return with_source(config, source)
+
+
+def without_processes(config: "CellConfig") -> "CellConfig":
+    return _with_source(config, "ground_truth")
 
 
 OPTIONS = {VISION: _with_source}

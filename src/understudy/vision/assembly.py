@@ -36,7 +36,7 @@ def with_source(config: CellConfig, source: VisionSource) -> CellConfig:
         raise ConfigError(
             "no robot of this cell looks for parts, so there is nothing to ask the vision process",
             file=config.document.file,
-            allowed="a robot with the section `pickplace`, and a camera",
+            allowed="a robot with a job that looks for parts, and a camera",
         )
     robots = dict(config.robots)
     for name, section in used.items():

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports import FaultSource, Ticket
-from understudy.ports.faults import VISION_FAULTS, Faults
+from understudy.ports.faults import Faults
 from understudy.ports.object_finder import FoundObjects, ResultListener
 from understudy.ports.requests import Question
 from understudy.sight.lens import CameraModel
@@ -26,6 +26,7 @@ from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
 from understudy.units import NS_PER_MS, nanoseconds, seconds
 from understudy.vision.detector_config import DetectorChoice, plain
+from understudy.vision.faults import FAULTS
 from understudy.vision.ground_truth import VisionFaults, refuse_injection
 from understudy.vision.messages import Picture, read_facts, read_picture
 
@@ -277,7 +278,7 @@ class ProcessVision:
         return self.state.asked is not None or self.state.answer is not None
 
     def faults(self) -> Faults:
-        return VISION_FAULTS
+        return FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         return refuse_injection(fault)

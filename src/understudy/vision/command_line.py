@@ -29,9 +29,7 @@ log = logging.getLogger(__name__)
 
 CellName = Annotated[str, typer.Option(help="cell file or shipped cell with `vision`")]
 RobotName = Annotated[str, typer.Option(help="robot of --cell; default: the one that sees")]
-ConfigFile = Annotated[
-    Path | None, typer.Option(help="file with a section `vision`, e.g. pickplace.yaml")
-]
+ConfigFile = Annotated[Path | None, typer.Option(help="file with a section `vision`")]
 CameraAddress = Annotated[
     str, typer.Option(help="understudy://HOST:PORT/NAME, opencv:0, opencv:FILE or files:DIR")
 ]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import Refused
 from understudy.ports import ActiveFault, FaultSource, Ticket
-from understudy.ports.faults import VISION_FAULTS, Faults
+from understudy.ports.faults import Faults
 from understudy.ports.object_finder import DetectedObject, FoundObjects, ResultListener
 from understudy.ports.workpieces import SeenWorkpieces, WorkpieceReading
 from understudy.sight.lens import CameraModel
@@ -23,6 +23,7 @@ from understudy.space.model.shapes import box_corners
 from understudy.space.pose import ORIGIN, Pose
 from understudy.space.transform import Array, inverse, matrices, matrix, pose
 from understudy.units import DEG, MM
+from understudy.vision.faults import FAULTS
 
 Bools = NDArray[np.bool_]
 CONFIDENCE = 0.99
@@ -122,7 +123,7 @@ class GroundTruthVision:
         return self.state.pending is not None
 
     def faults(self) -> Faults:
-        return VISION_FAULTS
+        return FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         return refuse_injection(fault)
@@ -194,7 +195,7 @@ def refuse_injection(fault: str) -> Refused:
 
 
 class VisionFaults:
-    """The `VISION_FAULTS` of one camera, by the rules of the scenario. ``place``: the name of its
+    """The `FAULTS` of one camera, by the rules of the scenario. ``place``: the name of its
     component in the cell."""
 
     def __init__(self, place: str, fault_source: FaultSource) -> None:

@@ -312,7 +312,7 @@ def test_parts_are_added_and_removed_while_the_cell_runs() -> None:
     assert parts.names() == ("cube", "new")
     parts.take("new", "g60", cell.now)
     for refused in (parts.remove("new", cell.now), parts.move("new", np.eye(4), cell.now)):
-        assert refused == Refused("g60 holds new: open its gripper first")
+        assert refused == Refused("g60 holds new: release it first")
     assert isinstance(parts.remove("nobody", cell.now), Refused)
     assert parts.remove("cube", cell.now) is None
     assert parts.names() == ("new",)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from understudy.devices.camera.camera import VirtualCamera
 
 LINE_ANSWERS = None
+OF_DEVICE = True
 FAULTS: Faults = {}
 LARGEST_REQUEST = 4096
 LONGEST_ID = 256

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from understudy.devices.gripper.modbus import FAULTS as SERVO_FAULTS
 from understudy.devices.gripper.modbus import ServoConfig
@@ -129,6 +129,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     fingers: Fingers = Fingers()
     cup: Cup = Cup()
     servo: ServoConfig = ServoConfig()
+
+    def simulated(self) -> "Config":
+        return structs.replace(self, servo=structs.replace(self.servo, real=None))
 
 
 # ── phases of the controller ──

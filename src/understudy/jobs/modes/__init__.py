@@ -8,17 +8,17 @@ from msgspec import structs
 from understudy.jobs.modes.config import ModesConfig
 from understudy.ports import Component
 from understudy.ports.jobs import JobSite, WorkTool
-from understudy.ports.modes import TargetMode
+from understudy.ports.modes import JOB_MODE, TargetMode
 
 MODES = "modes"
 SECTIONS = {MODES: ModesConfig}
 
 
 def provide(site: JobSite, kind: type, need: Any) -> Any:
-    """The tool of the mode PICKPLACE, for jobs that work with it."""
+    """The tool of the mode in which jobs run, for jobs that work with it."""
     if kind is not WorkTool or MODES not in site.sections:
         return None
-    return WorkTool(site.sections[MODES].tools.get("PICKPLACE"))
+    return WorkTool(site.sections[MODES].tools.get(JOB_MODE))
 
 
 def in_mode(

@@ -23,11 +23,11 @@ def mode_components(site: JobSite) -> dict[str, Component]:
         process=site.find(Settles),
         arc_on=arm.arc_on,
         hand=site.find(Hand),
-        pick_place=job,
+        job=job,
     )
     manager = ModeManager(config, around)
     if job is not None:
-        start_only_if(job, manager.pick_place_refusal)
+        start_only_if(job, manager.job_refusal)
     if isinstance(site.controller, ObeysModes):
         site.controller.obey(manager)
     return {"modes_motion": motion, "modes": manager}

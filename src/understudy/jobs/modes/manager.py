@@ -20,6 +20,7 @@ from understudy.ports.hand import Hand
 from understudy.ports.job_arm import JobArm
 from understudy.ports.modes import (
     CHANGEOVER_STEPS,
+    JOB_MODE,
     ChangeStep,
     ModeStatus,
     OperationMode,
@@ -107,7 +108,7 @@ class Surroundings:
     process: Settles | None = None
     arc_on: Callable[[], bool] = lambda: False
     hand: Hand | None = None
-    pick_place: OccupiesRobot | None = None
+    job: OccupiesRobot | None = None
 
 
 class State(Struct):
@@ -178,7 +179,7 @@ class ModeManager:
     def _unsafe(self, now: int) -> Refused | None:
         """Why no changeover can begin: a job runs, the arc is on, the hand is full, …"""
         around = self._around
-        if around.pick_place is not None and (refused := around.pick_place.occupied(now)):
+        if around.job is not None and (refused := around.job.occupied(now)):
             return refused
         if around.arc_on():
             return Refused("the arc is on: switch it off first (M5)")
@@ -234,14 +235,14 @@ class ModeManager:
     def arc_refusal(self) -> Refused | None:
         return arc_refusal(self.state.mode)
 
-    def pick_place_refusal(self, now: int) -> Refused | None:
-        """Why the pick & place cycle cannot start."""
-        if self.state.mode != "PICKPLACE":
-            return Refused(f"the mode is {self.state.mode}: request the mode PICKPLACE first")
-        wanted, mounted = self._config.tools.get("PICKPLACE"), self._mounted(now)
+    def job_refusal(self, now: int) -> Refused | None:
+        """Why the job of cycles cannot start."""
+        if self.state.mode != JOB_MODE:
+            return Refused(f"the mode is {self.state.mode}: request the mode {JOB_MODE} first")
+        wanted, mounted = self._config.tools.get(JOB_MODE), self._mounted(now)
         if wanted in (None, mounted):
             return None
-        return Refused(f"tool {mounted} is active; PICKPLACE needs tool {wanted}: change it first")
+        return Refused(f"tool {mounted} is active; {JOB_MODE} needs tool {wanted}: change it first")
 
     def occupied(self, now: int) -> Refused | None:
         """While the changeover moves the robot; in a step with a person at it, jogs are allowed."""

@@ -25,6 +25,7 @@ from understudy.ports import Component
 from understudy.ports.hand import Hand
 from understudy.ports.jobs import JobSite
 from understudy.ports.object_finder import FINDER, FinderUse, ObjectFinder
+from understudy.registry import modules
 from understudy.space.pose import Pose
 from understudy.units import MM
 
@@ -45,7 +46,7 @@ def pick_place_components(site: JobSite) -> dict[str, Component]:
         site.warn(f"{site.name}: {warning}")
     hand, arm = site.find(Hand), site.arm
     if hand is None:
-        raise ConfigError("pick & place needs a gripper", key="gripper", allowed="gripper: {}")
+        raise ConfigError("pick & place needs a hand", allowed=_hands())
     if cycle.source == "pallet" and cycle.source_pallet is not None:
         with located_at("pickplace.source_pallet"):
             own["source_pallet"] = source = PalletPattern(cycle.source_pallet, cycle.pick_position)
@@ -120,6 +121,12 @@ def _sizes(parts: Any, now: int) -> dict[str, tuple[float, float, float]]:
 def _filled(pallet: PalletPattern) -> list[Pose]:
     """The places of a pallet that are filled."""
     return [pallet.layout.pose(index) for index in range(pallet.get_current_index())]
+
+
+def _hands() -> str:
+    """The devices that take hold of parts, as keys of a robot."""
+    able = (kind for _, kind, each in modules("devices") if getattr(each, "USES_WORKPIECES", False))
+    return " or ".join(f"{kind}: {{}}" for kind in able)
 
 
 # ── checks ──────────────────────────────────────────────────────────────────────────────────────

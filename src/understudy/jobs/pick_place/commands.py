@@ -51,7 +51,7 @@ class CycleCommands:
 
     def __init__(self, cell: "OperatedCell", cycles: Jobs[PickPlaceManager]) -> None:
         self._cycles = cycles
-        self._hands = Jobs(cell.robots, Hand, "gripper")
+        self._hands = Jobs(cell.robots, Hand, "hand")
         self._kept: dict[str, deque[Cycle]] = {}
         for name, job in cycles.all().items():
             job.on_cycle(partial(_note_end, name, job, cell.log))
@@ -107,7 +107,7 @@ class CycleCommands:
 
         def grip(job: PickPlaceManager, now: int) -> Refused | None:
             if isinstance(found, Refused):
-                return Refused("the robot has no gripper")
+                return Refused("the robot has no hand")
             if refused := job.occupied(now):
                 return refused
             ticket = found[1].start_grip(now)

@@ -550,7 +550,7 @@ class PickPlaceManager:
 
     def _no_answer(self) -> str:
         problem = self._work.state.problem
-        waited = f"no valid answer of vision in {self.safety.picture_timeout / NS_PER_MS:g} ms"
+        waited = f"no valid answer in {self.safety.picture_timeout / NS_PER_MS:g} ms"
         return f"{waited} ({problem})" if problem else waited
 
 

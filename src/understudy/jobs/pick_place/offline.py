@@ -7,7 +7,7 @@ n of the record.
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from time import perf_counter
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, structs
 
-from understudy.app.build import build_cell, with_options
+from understudy.app.build import build_cell
 from understudy.app.validate import DEFAULTS, Options, in_mode, subject_of
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
@@ -37,8 +37,9 @@ from understudy.offline.setup import Remark, Setup
 from understudy.offline.validate.judge import judge_events
 from understudy.offline.validate.report import Finding, Report
 from understudy.offline.walk import Event, Standstill, Violation, Walker, impossible
-from understudy.ports.device import DeviceEvent
+from understudy.ports.device import DeviceEvent, MayBeReal
 from understudy.ports.job_arm import JobArm
+from understudy.ports.jobs import without_processes
 from understudy.ports.operation import Target
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell
@@ -264,22 +265,17 @@ def record_job(config: CellConfig, robot: str = "", cycles: int = 0) -> JobRecor
 
 
 def _unhindered(config: CellConfig, robot: str) -> CellConfig:
-    """The cell without collision checks of this robot, without a REAL gripper, and with vision that
-    knows where the parts are."""
-    config = with_options(config, {"vision": "ground_truth"})
+    """The cell without collision checks of this robot, without REAL devices and other processes."""
+    config = without_processes(config)
     given = config.robots[robot]
     rules = structs.replace(given.config.collision, enable=False)
     own = structs.replace(given.config, collision=rules)
-    changed = structs.replace(given, config=own, devices=_simulated(given.devices))
+    devices = {
+        kind: device.simulated() if isinstance(device, MayBeReal) else device
+        for kind, device in given.devices.items()
+    }
+    changed = structs.replace(given, config=own, devices=devices)
     return replace(config, robots={**config.robots, robot: changed})
-
-
-def _simulated(devices: Mapping[str, Any]) -> dict[str, Any]:
-    gripper = devices.get("gripper")
-    if gripper is None:
-        return dict(devices)
-    servo = structs.replace(gripper.servo, real=None)
-    return {**devices, "gripper": structs.replace(gripper, servo=servo)}
 
 
 class _Watch:

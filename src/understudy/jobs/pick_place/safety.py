@@ -59,12 +59,12 @@ class PickPlaceSafety:
         most = self.config.max_grip_force_n
         if hand.force_n <= most:
             return None
-        return Refused(f"the gripper presses with {hand.force_n:.1f} N; at most {most:g} N")
+        return Refused(f"the hand presses with {hand.force_n:.1f} N; at most {most:g} N")
 
     def check_part_presence(self, hand: HandStatus) -> Refused | None:
         if hand.part_detected or not self.require_part_sensor:
             return None
-        return Refused("the part sensor of the gripper is off: the part was lost")
+        return Refused("the part sensor of the hand is off: the part was lost")
 
 
 def _outside(at: Pose, zone: Zone | None, name: str) -> Refused | None:

@@ -23,7 +23,7 @@ from msgspec import Struct
 from understudy.errors import UNREADABLE, Refused
 from understudy.operator.doors import OPEN, Admission, Door, DoorSession, Lock
 from understudy.ports import HANG_UP
-from understudy.ports.hmi import NO_FLEET, NOT_A_REQUEST, Known, Watch, WatchesFleet
+from understudy.ports.hmi import NO_GROUP, NOT_A_REQUEST, Known, Watch, WatchesGroup
 from understudy.protocol.sessions import Outbox
 
 LENGTH = struct.Struct(">I")
@@ -102,10 +102,10 @@ class StateSession(DoorSession):
         if asked.want == "frame":
             return _encoder.encode(self._watch.look(asked.trail_from))
         watch = self._watch
-        fleet = watch.look_at_fleet() if isinstance(watch, WatchesFleet) else NO_FLEET
-        if isinstance(fleet, Refused):
-            return _error(fleet.reason)
-        return _encoder.encode(fleet)
+        group = watch.look_at_group() if isinstance(watch, WatchesGroup) else NO_GROUP
+        if isinstance(group, Refused):
+            return _error(group.reason)
+        return _encoder.encode(group)
 
 
 def state_face(watch: Watch, *, lock: Lock = OPEN) -> Door[StateSession]:

@@ -91,7 +91,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     arc_wait: Literal["implicit", "none"] = "implicit"
 
 
-FACES = ("grblhal", "gripper", "camera")
+FACES = ("grblhal",)
 SIMULATION_SECTIONS = ("simulation", "collision", "io")
 
 # The simulated robot, its check and its actions are imported on first use: they load

@@ -202,7 +202,7 @@ class FleetCommands:
 
 def fleet_in(parts: Mapping[str, Component]) -> FleetView | None:
     """The mobile robots of a cell; None if it has none."""
-    found = (part.fleet_view for part in parts.values() if isinstance(part, HasFleetView))
+    found = (part.seen_together for part in parts.values() if isinstance(part, HasFleetView))
     return next(found, None)
 
 

@@ -285,7 +285,7 @@ class SimulatedHardware:
         self.heights = [robot.dimensions.height_mm * MM for robot in layout.robots]
         self.graph = graph
         self._fleet = fleet
-        self.fleet_view = FleetMap(layout, graph, fleet)
+        self.seen_together = FleetMap(layout, graph, fleet)
         self._count = 0
         self._loaded: State = None
 

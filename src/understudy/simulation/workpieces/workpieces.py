@@ -256,7 +256,7 @@ class Workpieces:
         if name not in self._records:
             return Refused(str(unknown("part", name, self._records)))
         if holder := self._records[name].holder:
-            return Refused(f"{holder} holds {name}: open its gripper first")
+            return Refused(f"{holder} holds {name}: release it first")
         return None
 
     # ── readings ──

@@ -26,6 +26,7 @@ ENDPOINTS = {
     "tcp": Endpoint(wires=("tcp",), defaults={"port": 5020}, enabled=False),
 }
 FAULTS = FACE_FAULTS
+OF_DEVICE = True
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):

@@ -26,6 +26,7 @@ from understudy.hmi.pages.cell.devices import device_panel
 from understudy.hmi.scene.scene import SCRIPT, scene, view_buttons
 from understudy.hmi.texts import cell_text, dictionary
 from understudy.ports.modes import TargetMode
+from understudy.ports.object_finder import FINDER
 
 LAYERS = ("environment", "camera", "pallet")
 PUSHED = ("state", "paused_in", "cycle_count", "success_count", "fail_count", "running")
@@ -49,7 +50,7 @@ def build(browser: Browser) -> None:
             status(browser)
             control(browser)
             statistics(browser)
-            gripper(browser)
+            hand(browser)
             pallet(browser)
             modes(browser)
             tools(browser)
@@ -103,7 +104,7 @@ def picture_buttons(browser: Browser) -> None:
 
 def _facts(browser: Browser) -> dict[str, Any]:
     """What pick_place.js draws."""
-    job, vision = job_status(browser), browser.part("vision")
+    job, finder = job_status(browser), browser.part(FINDER)
     target = job.get("current_target") or {}
     return {
         "robot": browser.robot if job else "",
@@ -112,7 +113,7 @@ def _facts(browser: Browser) -> dict[str, Any]:
         "target": {key: target[key] for key in ("id", "bbox")} if target else None,
         "camera": bool(browser.part("camera")),
         "pallet": browser.part("pallet") or browser.part("source_pallet") or None,
-        "vision": {k: v for k, v in vision.items() if k not in UNUSED} or None,
+        "finder": {k: v for k, v in finder.items() if k not in UNUSED} or None,
     }
 
 
@@ -270,24 +271,26 @@ def _figure(browser: Browser, name: str) -> ui.label:
     return figure
 
 
-# ── gripper ──
+# ── hand ──
 
 
-def gripper(browser: Browser) -> None:
-    """The panel of the gripper, as it declares it, with its buttons and faults."""
-    place = ui.element("div").classes("u-pick-gripper").props("data-mark=gripper")
+def hand(browser: Browser) -> None:
+    """The panel of the hand, as it declares it, with its buttons and faults."""
+    place = ui.element("div").classes("u-pick-hand").props("data-mark=hand")
     shown = [""]
 
     def found() -> str:
-        """The gripper of the robot; that of the last robot which had one."""
-        name = f"{browser.robot}.gripper"
-        if any(device["name"] == name for device in browser.cell.devices):
-            shown[0] = name
+        """The device of the robot that knows whether it has a part; that of the last robot which
+        had one."""
+        parts = browser.cell.status.get("parts", {})
+        names = (each["name"] for each in browser.cell.devices_of(browser.robot))
+        able = (name for name in names if "part_detected" in (parts.get(name) or {}))
+        shown[0] = next(able, shown[0])
         return shown[0]
 
     def fill(name: str) -> None:
         if name:
-            device_panel(browser, name, title=browser.texts("pick_place.gripper"))
+            device_panel(browser, name, title=browser.texts("pick_place.hand"))
 
     keep_filled(browser, place, found, fill)
 

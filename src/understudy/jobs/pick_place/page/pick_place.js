@@ -43,10 +43,10 @@ class PickPlace {
     this.facts = facts;
     if (!facts.job) return;
     this.light();
-    const { robot, job, pallet, vision, target } = facts;
+    const { robot, job, pallet, finder, target } = facts;
     this.camera.aim(target);
     this.request("cycles", [robot, job.success_count, job.fail_count], "pick_place_cycles", { robot }, ({ cycles }) => this.showCycles(cycles));
-    if (vision && !vision.waiting) this.request("vision", [robot, vision], "vision_result", { robot }, (seen) => this.showSeen(seen));
+    if (finder && !finder.waiting) this.request("finder", [robot, finder], "vision_result", { robot }, (seen) => this.showSeen(seen));
     if (pallet) this.showPallet();
   }
 
