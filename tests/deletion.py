@@ -151,9 +151,10 @@ def cells(tree: Tree) -> str:
     ]
     if "runs" not in outcomes.values():
         wrong.append("no cell is left")
-    for name, outcome in outcomes.items():
-        if outcome != "runs":
-            (tree.root / f"src/understudy/catalog/cells/{name}.yaml").unlink()
+    refused = {name for name, outcome in outcomes.items() if outcome != "runs"}
+    for file in tree.root.glob("src/understudy/**/catalog/cells/*.yaml"):
+        if file.stem in refused:
+            file.unlink()
     return "\n".join(wrong)
 
 

@@ -3,7 +3,8 @@
 A capability is a folder. Its row says which names it adds to which table, each with its module:
 kinds of robots and devices, jobs, faces, pages, commands of a running cell, commands of the command
 line, sections of the cell file, and so on. A module is imported when its name is used for the first
-time. Removing a folder and its row removes the capability.
+time. Cells, robots and programs that a capability ships are in the `catalog` of its folder.
+Removing a folder and its row removes the capability.
 
 A package from outside adds to a table by an entry point of the group `understudy.<table>`:
 
@@ -408,6 +409,12 @@ def _usable(table: str, names: Iterable[str]) -> Iterator[tuple[str, ModuleType]
             yield kind, module_of(table, kind)
         except ConfigError as problem:
             log.warning("%s", problem)
+
+
+def folders() -> Iterator[str]:
+    """The folder of every row, seen from this package: what a row ships is in its `catalog`."""
+    for each in (EVERY_CELL, *CAPABILITIES):
+        yield each.package.replace(".", "/").removeprefix("understudy").removeprefix("/")
 
 
 def packages() -> dict[str, tuple[str, str]]:

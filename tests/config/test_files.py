@@ -1,5 +1,6 @@
 """Files of the user take precedence over shipped files, which are found by name."""
 
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,27 @@ from understudy.config.files import (
     found_beside,
     read_model,
     read_program,
+    shipped_cells,
     shipped_programs,
+    shipped_robot_files,
+    shipped_robots,
 )
 from understudy.errors import ConfigError
+
+
+def test_what_shows_one_capability_is_in_the_catalog_of_its_folder() -> None:
+    places = {name: str(file) for name, file in shipped_cells().items()}
+    assert places["fleet"].endswith("understudy/robots/mobile/catalog/cells/fleet.yaml")
+    assert places["default"].endswith("understudy/catalog/cells/default.yaml")
+    assert str(shipped_robot_files()["amr"]).endswith("robots/mobile/catalog/robots/amr.json")
+
+
+def test_a_shipped_name_is_in_one_catalog_only() -> None:
+    files = Path(str(resources.files("understudy"))).glob("**/catalog/*/*.*")
+    names = [f"{file.parent.name}/{file.name}" for file in files if file.name != "index.yaml"]
+    assert sorted(names) == sorted(set(names))
+    shipped = (shipped_cells(), shipped_robots(), shipped_robot_files(), shipped_programs())
+    assert len(names) == sum(map(len, shipped))
 
 
 @pytest.mark.parametrize("name", ["seam", "seam.gcode"])

@@ -5,7 +5,6 @@ The script of a cell follows from a seed. Time passes in `run` only.
 
 import asyncio
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
@@ -20,6 +19,7 @@ from understudy.app.build import repeatable_run
 from understudy.app.live import Live, Options
 from understudy.config import load_config
 from understudy.config.cell import CellConfig
+from understudy.config.files import shipped_cells
 from understudy.ports import UNLIMITED, Snapshot
 from understudy.ports.hmi import Later
 from understudy.simulation.cell import Cell
@@ -59,7 +59,7 @@ class Taker:
 
 def with_faults(name: str, folder: Path) -> CellConfig:
     """The shipped cell, with rules that also delay, lose and repeat answers and requests."""
-    shipped = (files("understudy") / f"catalog/cells/{name}.yaml").read_text()
+    shipped = shipped_cells()[name].read_text()
     document = yaml.safe_load(shipped.replace(" on: ", ' "on": '))  # YAML 1.1 reads on as true
     rules = document.setdefault("scenario", {}).setdefault("rules", {})
     endpoints = [name for name in load_config(name).endpoints() if "hmi_link" not in name]

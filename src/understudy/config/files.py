@@ -3,6 +3,7 @@
 import logging
 import os.path
 from collections.abc import Iterable
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -24,6 +25,7 @@ from understudy.config.outside_files import (
     why,
 )
 from understudy.errors import ConfigError, unknown
+from understudy.registry import folders
 
 log = logging.getLogger(__name__)
 
@@ -96,9 +98,13 @@ def path_beside(name: str, *, beside: str) -> Path:
 
 def shipped_programs() -> dict[str, Traversable]:
     """The shipped programs by name, without the ending."""
-    files = resources.files("understudy").joinpath("catalog", "programs").iterdir()
-    ordered = sorted(files, key=lambda file: file.name)
-    return {Path(f.name).stem: f for f in ordered if Path(f.name).suffix in PROGRAM_FILES}
+    files = _catalog("programs")
+    return {Path(f.name).stem: f for f in files if Path(f.name).suffix in PROGRAM_FILES}
+
+
+def program_indexes() -> list[Traversable]:
+    """The files that say what the shipped programs are."""
+    return [file for file in _catalog("programs") if file.name == "index.yaml"]
 
 
 def shipped_program(name: str) -> Traversable | None:
@@ -182,9 +188,18 @@ def _no_model(name: str, endings: Iterable[str] = (*MODEL_FILES, ".xacro")) -> C
 
 
 def _shipped(folder: str, ending: str) -> dict[str, Traversable]:
-    files = resources.files("understudy").joinpath("catalog", folder).iterdir()
-    ordered = sorted(files, key=lambda file: file.name)
-    return {f.name.removesuffix(ending): f for f in ordered if f.name.endswith(ending)}
+    files = _catalog(folder)
+    return {f.name.removesuffix(ending): f for f in files if f.name.endswith(ending)}
+
+
+@cache
+def _catalog(folder: str) -> list[Traversable]:
+    """The files of a folder in the catalogs of all capabilities, by name. The catalog of the
+    package has what joins several of them."""
+    package = resources.files("understudy")
+    places = (package.joinpath(own, "catalog", folder) for own in folders())
+    found = (file for place in places if place.is_dir() for file in place.iterdir())
+    return sorted(found, key=lambda file: file.name)
 
 
 def append_line(name: str, line: str) -> None:

@@ -1,6 +1,5 @@
 """Programs to open: the shipped ones, those beside the cell file, those of the project folder."""
 
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -8,7 +7,7 @@ from msgspec import Meta, Struct
 
 from understudy.config import CellConfig
 from understudy.config.document import parse
-from understudy.config.files import PROGRAM_FILES, SHIPPED, shipped_programs
+from understudy.config.files import PROGRAM_FILES, SHIPPED, program_indexes, shipped_programs
 from understudy.config.outside_files import FilesFolder, anything
 from understudy.config.project import (
     HEAD,
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 Source = Literal["shipped", "cell", "project"]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
-INDEX = "index.yaml"
 DEFAULT_ENDING = ".gcode"
 
 
@@ -159,9 +157,10 @@ class LibraryCommands:
 
 def program_index() -> dict[str, dict[str, Any]]:
     """The shipped programs by name: `kind` of robot, `cell`, and the title in every language."""
-    file = resources.files("understudy").joinpath("catalog", "programs", INDEX)
-    found: dict[str, dict[str, Any]] = parse(file.read_text(encoding="utf-8"), INDEX).value
-    return found
+    found: dict[str, dict[str, Any]] = {}
+    for file in program_indexes():
+        found |= parse(file.read_text(encoding="utf-8"), file.name).value
+    return dict(sorted(found.items()))
 
 
 def file_name(name: str) -> str | Refused:
