@@ -36,10 +36,10 @@ class RunningCell:
             stderr=self._log,
             env={**os.environ, "XDG_RUNTIME_DIR": str(folder)},
         )
-        self.wait(lambda: "g60.vision" in self._endpoints())
+        self.wait(lambda: "g60.vision" in self.endpoints())
         self._ready: Ready = read_ready(self.ready_file)
 
-    def _endpoints(self) -> dict[str, str]:
+    def endpoints(self) -> dict[str, str]:
         if not self.ready_file.exists():
             return {}
         found: dict[str, str] = json.loads(self.ready_file.read_text())["endpoints"]
@@ -52,8 +52,11 @@ class RunningCell:
         found: dict[str, Any] = self.do("pick_place")
         return found
 
+    def status_of(self, component: str) -> dict[str, Any]:
+        return dict(self._result({"do": "status"})["parts"][component])
+
     def moves(self) -> bool:
-        return bool(self._result({"do": "status"})["parts"]["g60"]["moving"])
+        return bool(self.status_of("g60")["moving"])
 
     def set_rate(self, rate: float | str) -> None:
         self._result({"do": "rate", "rate": rate})
@@ -84,7 +87,7 @@ class RunningCell:
         child = self.vision()
         if child is None or child.pid == after.pid:
             return False
-        requester = ZmqRequester(self._endpoints()["g60.vision"])
+        requester = ZmqRequester(self.endpoints()["g60.vision"])
         try:
             return b"true" in requester.ask([b'{"command": "ping"}'], ANSWER_SECONDS)[0]
         except NoReplyError:

@@ -1,6 +1,7 @@
 """`run` and the vision process: it starts and ends with the cell, changes nothing of what the cell
 does on virtual time, and kills of it do no harm."""
 
+import contextlib
 import random
 import time
 from collections.abc import Iterator
@@ -9,11 +10,14 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import psutil
 import pytest
 import yaml
+import zmq
 from tests.cli.running_cell import PATIENCE_SECONDS, RunningCell
 from tests.jobs.pick_place.cell_bench import GRIPPER, TABLE, cube
 from tests.vision.loop_cell import PARTS, SCAN, camera_keys
+from tests.wire.zmq_server import Server
 
 from understudy.app.build import build_cell
 from understudy.config import load_config
@@ -25,11 +29,11 @@ PLACE = {"x": 470.0, "y": 40.0, "z": 70.0}
 """In the picture: the cube is picked again where it was placed, so the job has no end."""
 
 
-def cell_text(folder: Path) -> str:
+def cell_text(folder: Path, vision_timeout_ms: float = 1000.0) -> str:
     robot = {
         "kind": "arm", "tool": 2, "tools": {2: GRIPPER}, "gripper": {},
         "pickplace": {
-            "scan_position": SCAN, "place_position": PLACE, "vision_timeout_ms": 1000,
+            "scan_position": SCAN, "place_position": PLACE, "vision_timeout_ms": vision_timeout_ms,
             "grasps": {"*": {"symmetry_deg": 90}},
         },
         "faces": {"camera": {"port": 0}},
@@ -46,6 +50,14 @@ def cell_text(folder: Path) -> str:
 def cell(tmp_path: Path) -> Iterator[RunningCell]:
     (tmp_path / "cell.yaml").write_text(cell_text(tmp_path))
     with RunningCell(tmp_path, str(tmp_path / "cell.yaml"), rate="max") as running:
+        yield running
+
+
+@pytest.fixture
+def patient_cell(tmp_path: Path) -> Iterator[RunningCell]:
+    """At rate 1, with a job that waits for vision as long as a test may take."""
+    (tmp_path / "cell.yaml").write_text(cell_text(tmp_path, 1000.0 * PATIENCE_SECONDS))
+    with RunningCell(tmp_path, str(tmp_path / "cell.yaml"), rate="1") as running:
         yield running
 
 
@@ -156,3 +168,61 @@ def test_the_vision_process_gives_the_same_bytes_and_kills_of_it_do_no_harm(
 def test_50_equal_cycles_and_100_kills_at_random_moments(cell: RunningCell) -> None:
     check_same_run(cell, cycles=50)
     attack(cell, 100)
+
+
+# ── a process that ends during a scan, and another one at its port ────────────────────────────────
+
+LIE = {
+    "success": True,
+    "objects": [{"id": 0, "class": "cube", "confidence": 1.0, "bbox": [1, 1, 9, 9],
+                 "pose": {"x": 0, "y": 0, "z": 300, "rx": 180, "ry": 0, "rz": 0}}],
+}  # fmt: skip
+
+
+def impostor(cell: RunningCell, address: str) -> Server:
+    """A server at the port of the process that was killed; it sees a part in the air."""
+    made: list[Server] = []
+
+    def is_bound() -> bool:
+        with contextlib.suppress(zmq.ZMQError):
+            made.append(Server(address, lambda request: msgspec.json.encode(LIE)))
+        return bool(made)
+
+    cell.wait(is_bound)
+    return made[0]
+
+
+def kill_in_a_scan(cell: RunningCell) -> psutil.Process:
+    cell.wait(lambda: cell.job()["state"] == "SCANNING")
+    victim = cell.vision()
+    assert victim is not None
+    victim.kill()
+    return victim
+
+
+def check_kills_in_scans(cell: RunningCell, kills: int) -> None:
+    cell.do("enable")
+    cell.do("start_pick_place", max_cycles=-1)
+    address = cell.endpoints()["g60.vision"]
+    for number in range(kills):
+        placed = cell.job()["success_count"]
+        victim = kill_in_a_scan(cell)
+        if number % 2:
+            with impostor(cell, address):
+                cell.wait(lambda: "does not run" in cell.status_of("g60.vision")["problem"])
+                job = cell.job()
+                assert (job["state"], job["current_target"]) == ("SCANNING", None)
+        cell.wait(lambda before=victim: cell.is_back(before))  # type: ignore[misc]
+        cell.wait(lambda least=placed: cell.job()["success_count"] > least)  # type: ignore[misc]
+    assert cell.job()["fail_count"] == 0
+
+
+def test_a_scan_goes_on_when_the_killed_process_is_back_and_believes_no_other(
+    patient_cell: RunningCell,
+) -> None:
+    check_kills_in_scans(patient_cell, 2)
+
+
+@pytest.mark.soak
+def test_40_kills_in_scans_lose_no_cycle(patient_cell: RunningCell) -> None:
+    check_kills_in_scans(patient_cell, 40)

@@ -21,7 +21,7 @@ from understudy.vision.bridge import ProcessVision
 from understudy.wire import zmq_request
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
-from understudy.wire.zmq_request import CONNECT_SECONDS, QuestionWire
+from understudy.wire.zmq_request import CONNECT_SECONDS, AskedProcess, QuestionWire
 
 pytestmark = pytest.mark.usefixtures("patient_connection")
 PATIENCE = 60.0
@@ -258,3 +258,37 @@ def test_a_restore_asks_again_what_is_out_already(address: str) -> None:
 
     with Server(address, lambda request: answer(request) if server.heard > 1 else None) as server:
         play(scene, "max", address)
+
+
+def test_another_process_at_the_port_of_a_dead_one_is_not_asked(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zmq_request, "CONNECT_SECONDS", 0.05)
+
+    async def scene(stand: Stand) -> None:
+        stand.wire.ask(AskedProcess(address, lambda: None))
+        await to_the_end(stand)
+
+    with Server(address, answer) as impostor:
+        stand = play(scene, "max", address, 0.5)
+    assert impostor.heard == 0
+    assert stand.looks.log == [(TIMEOUT, "Refused")]
+    assert "does not run" in stand.vision.state.problem
+
+
+def test_an_answer_counts_only_if_the_process_still_runs_when_it_has_come(address: str) -> None:
+    """The process dies after the question, and another one takes its port and answers."""
+    running: list[int | None] = [1]
+
+    def impostor(request: bytes) -> bytes:
+        running[0] = None
+        return answer(request)
+
+    async def scene(stand: Stand) -> None:
+        stand.wire.ask(AskedProcess(address, lambda: running[0]))
+        await to_the_end(stand)
+
+    with Server(address, impostor):
+        stand = play(scene, "max", address, 0.35)
+    assert stand.looks.log == [(TIMEOUT, "Refused")]
+    assert "has ended" in stand.vision.state.problem

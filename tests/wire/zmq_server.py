@@ -14,7 +14,11 @@ class Server:
 
     def __init__(self, address: str, respond: Respond) -> None:
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
-        self._socket.bind(address)
+        try:
+            self._socket.bind(address)
+        except zmq.ZMQError:
+            self._socket.close()
+            raise
         self._respond = respond
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run)

@@ -53,7 +53,7 @@ from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, KeepsFiles, PeerEvents, Server
 from understudy.wire.pump import Pump
-from understudy.wire.zmq_request import QuestionWire
+from understudy.wire.zmq_request import AskedProcess, QuestionWire
 
 log = logging.getLogger(__name__)
 
@@ -263,10 +263,10 @@ class Live:
                 break
             await asyncio.sleep(LOOK_SECONDS)
 
-    def ask_at(self, component: str, address: str) -> None:
-        """Questions of this part go to this address."""
-        self._asking[component].ask_at(address)
-        self.operator.modes.ask_at(component.partition(".")[0], address)
+    def ask(self, component: str, process: AskedProcess) -> None:
+        """Questions of this part go to this process."""
+        self._asking[component].ask(process)
+        self.operator.modes.ask(component.partition(".")[0], process)
 
     def on_component(self, name: str, action: Callable[[Any, int], Any]) -> Any:
         """Calls ``action(part, now)`` with a part of the cell at its present time."""

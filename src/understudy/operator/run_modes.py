@@ -30,7 +30,7 @@ from understudy.simulation.cell import Cell
 from understudy.wire.dial import Destination, Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
-from understudy.wire.zmq_request import QuestionWire
+from understudy.wire.zmq_request import AskedProcess, QuestionWire
 
 if TYPE_CHECKING:
     from understudy.operator.cell import OperatedCell
@@ -222,7 +222,7 @@ class ModeCommands:
         self._wanted = config.head.controller
         self._places = {name: each.real for name, each in config.robots.items() if each.real}
         self._connections: dict[str, RealConnection] = {}
-        self._asked_at: dict[str, str] = {}
+        self._asked: dict[str, AskedProcess] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self.dead_man = DeadManSwitch(log, now)
         _check_drivers(config)
@@ -252,12 +252,12 @@ class ModeCommands:
             elif isinstance(refused := self._set_mode(SetMode(name, "real")), Refused):
                 raise ConfigError(refused.reason, key=f"robots.{name}.real")
 
-    def ask_at(self, robot: str, address: str) -> None:
-        """The jobs of the REAL robot ask their process at this address."""
-        self._asked_at[robot] = address
+    def ask(self, robot: str, process: AskedProcess) -> None:
+        """The jobs of the REAL robot ask this process."""
+        self._asked[robot] = process
         if robot in self._connections:
             for wire in self._connections[robot].asking:
-                wire.ask_at(address)
+                wire.ask(process)
 
     async def stop(self) -> None:
         self.dead_man.stop()
@@ -282,8 +282,8 @@ class ModeCommands:
         connection = connection_to(self._config, robot, place)
         if isinstance(connection, Refused):
             return connection
-        for wire in connection.asking if robot.name in self._asked_at else ():
-            wire.ask_at(self._asked_at[robot.name])
+        for wire in connection.asking if robot.name in self._asked else ():
+            wire.ask(self._asked[robot.name])
         guard = self._guard(robot)
         if guard is not None and isinstance(connection.client.driver, ObeysModes):
             connection.client.driver.obey(guard)

@@ -15,6 +15,7 @@ from understudy.vision.assembly import section_in_use
 from understudy.vision.config import VisionConfig
 from understudy.vision.detector_config import require_opencv
 from understudy.wire.child_process import ChildProcess, Program
+from understudy.wire.zmq_request import AskedProcess
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class VisionProcess:
         self._started = asyncio.Event()
         self._is_up = False
         self._address = ""
+        self._serving: int | None = None
         program = Program(
             f"the vision process of {robot}",
             self._command,
@@ -48,6 +50,15 @@ class VisionProcess:
             ended=self._started.set,
         )
         self._child = ChildProcess(program)
+        self._ask_at(vision.camera_address)  # where nothing is asked until the process is ready
+
+    def _ask_at(self, address: str) -> None:
+        self._live.ask(f"{self._robot}.vision", AskedProcess(address, self.serving))
+
+    def serving(self) -> int | None:
+        """The number of the process, while it runs and is ready; asked from any thread."""
+        number = self._serving
+        return number if number == self._child.pid and self._child.runs() else None
 
     @property
     def pid(self) -> int | None:
@@ -90,10 +101,15 @@ class VisionProcess:
             self._port = urlsplit(self._address).port or 0
         elif line != SAYS_READY:
             log.info("vision of %s: %s", self._robot, line)
-        elif not self._is_up:
+        else:
+            self._serving = self.pid
+            self._came_up()
+
+    def _came_up(self) -> None:
+        if not self._is_up:
             self._is_up = True
             self._started.set()
-            self._live.ask_at(f"{self._robot}.vision", self._address)
+            self._ask_at(self._address)
             self._ready(f"{self._robot}.vision", f"Vision of {self._robot}", self._address)
         else:
             log.info("the vision process of %s is back", self._robot)

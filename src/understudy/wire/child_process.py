@@ -78,6 +78,17 @@ class ChildProcess:
         """Number of the process that runs now."""
         return self._process.pid if self._process and self._process.returncode is None else None
 
+    def runs(self) -> bool:
+        """Whether the process runs at this instant, also where its end was not noticed yet. May be
+        called from any thread."""
+        pid = self.pid
+        if pid is None or not hasattr(os, "waitid"):
+            return pid is not None
+        try:
+            return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:
+            return False
+
     async def start(self) -> None:
         """Starts the process and waits until it is ready; if that fails, it is ended."""
         program = self._program

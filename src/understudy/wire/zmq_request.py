@@ -22,6 +22,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ConfigError, NotInstalledError, install_command
@@ -180,6 +181,19 @@ class ZmqRequester:
 # ── questions of a part ─────────────────────────────────────────────────────────────────────────
 
 
+@dataclass(frozen=True)
+class AskedProcess:
+    """A process that is asked. `number`: of the process that answers at the address at this
+    instant, None while it does not run or is not ready.
+
+    While our process is dead another one may take its port: an answer counts only if the process
+    that answers there was ours before the question and still is after the answer.
+    """
+
+    address: str
+    number: Callable[[], int | None]
+
+
 class QuestionWire:
     """One part and the process that it asks; made on the event loop of the cell.
 
@@ -195,7 +209,7 @@ class QuestionWire:
         self._out: Question | None = None
         self._waiting: queue.SimpleQueue[Question | None] = queue.SimpleQueue()
         self._requester = ZmqRequester(part.where)
-        self._next_requester: ZmqRequester | None = None
+        self._process: AskedProcess | None = None
         self._thread = threading.Thread(target=self._run, name=f"asks {part.where}", daemon=True)
         part.on_question(self._question_changed)
 
@@ -203,9 +217,10 @@ class QuestionWire:
         self._thread.start()
         self._question_changed()
 
-    def ask_at(self, address: str) -> None:
-        """From the next question on the process is asked at this address."""
-        self._next_requester = ZmqRequester(address)
+    def ask(self, process: AskedProcess) -> None:
+        """From the next question on this process is asked, and nothing else at its address."""
+        check_address(process.address)
+        self._process = process
 
     async def stop(self) -> None:
         """Ends the thread, also in the middle of a question."""
@@ -250,11 +265,25 @@ class QuestionWire:
 
         if not wanted():
             return None, "not asked any more"
-        if self._next_requester is not None:
+        process = self._process
+        if process is not None and process.address != self._requester.address:
             self._requester.close()
-            self._requester, self._next_requester = self._next_requester, None
+            self._requester = ZmqRequester(process.address)
+        number = None if process is None else self._running(process, wanted)
+        if process is not None and number is None:
+            return None, f"the process of {process.address} does not run"
         try:
             parts = self._requester.ask([question.payload], question.seconds, wanted)
         except NoReplyError as problem:
             return None, str(problem)
+        if process is not None and process.number() != number:
+            self._requester.close()
+            return None, f"the process of {process.address} has ended, something else answers there"
         return b"".join(parts), ""
+
+    def _running(self, process: AskedProcess, wanted: Callable[[], bool]) -> int | None:
+        """The number of the process; waited for as long as for a connection."""
+        until = time.monotonic() + CONNECT_SECONDS
+        while (number := process.number()) is None and wanted() and time.monotonic() < until:
+            time.sleep(RECONNECT_MS / 1000)
+        return number

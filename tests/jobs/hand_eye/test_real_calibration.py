@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from understudy.units import DEG, MM
 from understudy.vision.config import read_calibration
 from understudy.vision.process import setup_of_camera
 from understudy.wire.dial import Destination
+from understudy.wire.zmq_request import AskedProcess
 
 pytestmark = pytest.mark.usefixtures("patient_connection")
 THERE_RATE = 30.0
@@ -73,7 +75,7 @@ def test_the_camera_of_a_real_arm_is_found(tmp_path: Path) -> None:
         async with real_arm(tmp_path, camera="opencv:0") as (there, operator):
             camera = f"understudy://{urlsplit(there.live.endpoints['g60.camera']).netloc}/g60"
             with served(setup_of_camera(camera)) as address:
-                operator.live.ask_at("g60.vision", address)
+                operator.live.ask("g60.vision", AskedProcess(address, os.getpid))
                 assert "not enabled" in operator.refusal("hand_eye_start")
                 operator.on("enable")
                 assert operator.on("hand_eye_start")["running"]
