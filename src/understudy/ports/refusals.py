@@ -4,8 +4,8 @@ from understudy.errors import Refused
 
 LOCKED, NOT_IDLE = 9, 8
 """Error numbers."""
-HARD_LIMIT, SOFT_LIMIT, ESTOP, MOTOR_FAULT = 1, 2, 10, 17
-"""Alarm numbers."""
+HARD_LIMIT, SOFT_LIMIT, ESTOP, PROCESS_FAULT, MOTOR_FAULT = 1, 2, 10, 14, 17
+"""Alarm numbers. `PROCESS_FAULT`: the spindle, or the arc in its place, is not as commanded."""
 NOT_CONNECTED = Refused("the controller is not connected")
 NOT_ENABLED = Refused("the drives are not enabled", LOCKED)
 STOPPED = Refused("emergency stop: reset first", ESTOP)

@@ -140,7 +140,7 @@ def test_a_weld_fault_in_a_seam_stops_the_robot_with_a_reason(fault: str, why: s
     cell.advance(1.0)
     status = cell.g60.status(cell.now)
     assert status.error_message == f"line 6: weld fault: {why}"
-    assert status.error_code == 17
+    assert status.error_code == 14
     assert not cell.moving
     assert tip_mm(cell)[1] < -60.0
     assert cell.io.digital().outputs == 0, "arc and gas are off"

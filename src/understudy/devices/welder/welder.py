@@ -49,6 +49,7 @@ from understudy.ports.device import DeviceAction, DeviceEvent, Mount, PlotRow, T
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import Known, PanelRow, Trail
 from understudy.ports.io import PinChange
+from understudy.ports.refusals import PROCESS_FAULT
 from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds
 
 Floats = NDArray[np.float64]
@@ -217,9 +218,6 @@ class Seam:
 
 STEEL = WeldParameters()
 WELD_FAULT = "weld fault"
-MOTOR_FAULT = 17
-"""The code of a controller's error after a weld fault."""
-
 SWITCH_NAMES = {
     "M3": "Arc",
     "M4": "Arc",
@@ -530,7 +528,7 @@ class Welder:
         return self._no_arc() if self.state.phase == "Fault" else None
 
     def _no_arc(self) -> Refused:
-        return Refused(f"{WELD_FAULT}: {self.state.reason or 'the arc is off'}", MOTOR_FAULT)
+        return Refused(f"{WELD_FAULT}: {self.state.reason or 'the arc is off'}", PROCESS_FAULT)
 
     def program_ended(self, now: int) -> None:
         """Notes an arc that is still on when the program ends."""

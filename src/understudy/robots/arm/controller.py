@@ -63,7 +63,7 @@ from understudy.robots.grblhal.firmware import (
 from understudy.robots.grblhal.numbers import ErrorCode, SettingNumber
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
 from understudy.simulation.collision.body import Body
-from understudy.simulation.collision.contact import Contact
+from understudy.simulation.collision.contact import WIRE_LINES, Contact
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.program.runner import ProgramHooks, Runner
@@ -169,8 +169,6 @@ class ArmState(Struct):
     firmware: FirmwareState
 
 
-WIRE_LINES = 1 << 40
-"""Lines over a wire are numbered from here on, so that no other line has their number."""
 CHANGEABLE = (1, 10, 30, 31, 39, 62, 392, 393, 481)
 """Settings that can be changed; the others belong to the model of the arm."""
 
@@ -594,6 +592,8 @@ class ArmController:
             line = runner.queue.line_at(now)
             place = f"line {line}: " if line else ""
             runner.fail(Refused(place + failure.reason, failure.code), now)
+            if line is not None and line >= WIRE_LINES:
+                self.firmware.process_failed(now)
         runner.run(now)
         self._report(now)
 

@@ -115,6 +115,7 @@ class AlarmCode:
     engaged after the pull-off, or no switch within the search distance."""
     HOMING_REQUIRED, LIMITS_ENGAGED = 11, 12
     ESTOP, MOTOR_FAULT = refusals.ESTOP, refusals.MOTOR_FAULT
+    PROCESS_FAULT = refusals.PROCESS_FAULT
 
 
 CRITICAL_ALARMS = (

@@ -542,6 +542,9 @@ class Runner:
 
     def _output(self, output: requests.Output, now: int) -> bool:
         if output.with_motion:
+            on = isinstance(output, SetOutput) and output.on
+            if on and (locked := self.io.interlocked(output.pin)):
+                return self.refuse_if(locked, now)
             self.state.with_next_move.append(output)
         else:
             self._act(output, now)

@@ -242,12 +242,21 @@ def test_the_delay_of_arc_and_gas_is_a_setting() -> None:
     assert bench.ask("$392=0.4") == ["error:52"]
 
 
-def test_a_welder_refuses_the_arc_without_gas_until_a_reset() -> None:
+@pytest.mark.parametrize("reset", ["\x18", "$X\nM64 P4\nM65 P4\n"])
+def test_a_welder_without_gas_raises_the_alarm_of_the_spindle_until_a_reset(reset: str) -> None:
     bench = Bench("default", "g60.grblhal")
-    assert bench.ask("M3") == ["error:17"]
-    assert bench.ask("M7") == ["error:17"]
-    bench.say(b"\x18")
+    assert bench.ask("M3") == ["ALARM:14", "error:9"]
+    assert bench.ask("M7") == ["error:9"]
+    bench.say(reset.encode())
     bench.received()
+    assert bench.ask("$X")[-1] == "ok"
     assert bench.ask("M7") == ["ok"]
     assert bench.ask("M3") == ["ok"]
     assert bench.outputs == 0b11
+
+
+@pytest.mark.parametrize("line", ["M64 P0", "M62 P0"])
+def test_a_locked_arc_is_refused_in_the_line_that_asks_for_it(line: str) -> None:
+    bench = Bench("pick_place", "g60.grblhal")
+    assert bench.ask(line) == ["error:9"]
+    assert bench.outputs & 1 == 0

@@ -68,6 +68,7 @@ class Firmware:
         self.storage = FirmwareStorage(self._core, self.lines.store_startup)
         self.listen = self._core.listen
         self.emergency_stop = self._core.emergency_stop
+        self.process_failed = self._core.process_failed
         self.release = self.realtime.release
         self.inhibit = self.realtime.inhibit
         self.permit = self.realtime.permit
@@ -372,6 +373,9 @@ class FirmwareLines:
             core.emit(Notice("void"), now)
             return
         code = refused.code if refused and refused != DROPPED else 0
+        if code == AlarmCode.PROCESS_FAULT:
+            core.process_failed(now)
+            code = ErrorCode.LOCKED
         if isinstance(entry, Homing):
             self._answer(code, now)
             return

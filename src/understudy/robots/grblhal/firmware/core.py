@@ -398,6 +398,11 @@ class FirmwareCore:
         self.sync(now)
         self.lock("emergency stop", alarm, now)
 
+    def process_failed(self, now: int) -> None:
+        """The spindle, or the arc in its place, is not as commanded."""
+        if not self.locked:
+            self.lock("alarm", AlarmCode.PROCESS_FAULT, now)
+
     def lock(self, event: Event, alarm: int, now: int) -> None:
         """Raise an alarm: nothing moves until it is unlocked or reset."""
         state = self.state
