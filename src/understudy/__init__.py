@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from understudy.app.validate import validate as validate
     from understudy.errors import ConfigError as ConfigError
     from understudy.errors import Refused as Refused
+    from understudy.jobs.weld.client import WeldingSequencer as WeldingSequencer
     from understudy.offline.waypoints import Waypoint as Waypoint
+    from understudy.robots.arm.client import GrblHalDriver as GrblHalDriver
     from understudy.robots.arm.offline_classes import CollisionDetector as CollisionDetector
     from understudy.robots.arm.offline_classes import CycleTimeEstimator as CycleTimeEstimator
     from understudy.robots.arm.offline_classes import MotionSimulator as MotionSimulator
@@ -29,6 +31,7 @@ _OFFERED = {
     "CollisionDetector": "understudy.robots.arm.offline_classes",
     "ConfigError": "understudy.errors",
     "CycleTimeEstimator": "understudy.robots.arm.offline_classes",
+    "GrblHalDriver": "understudy.robots.arm.client",
     "HandEyeCalibrator": "understudy.sight.calibrator",
     "MotionSimulator": "understudy.robots.arm.offline_classes",
     "Pose": "understudy.space.pose",
@@ -40,12 +43,14 @@ _OFFERED = {
     "VirtualController": "understudy.robots.arm.virtual_controller",
     "VisionBridge": "understudy.vision.script_bridge",
     "Waypoint": "understudy.offline.waypoints",
+    "WeldingSequencer": "understudy.jobs.weld.client",
     "validate": "understudy.app.validate",
 }
 __all__ = [
     "CollisionDetector",
     "ConfigError",
     "CycleTimeEstimator",
+    "GrblHalDriver",
     "HandEyeCalibrator",
     "MotionSimulator",
     "Pose",
@@ -57,6 +62,7 @@ __all__ = [
     "VirtualController",
     "VisionBridge",
     "Waypoint",
+    "WeldingSequencer",
     "load_cell",
     "validate",
 ]

@@ -284,6 +284,7 @@ CAPABILITIES = (
             )
         },
     ),
+    Capability("understudy.jobs.weld", jobs={"weld": ""}, commands={"weld": "commands"}),
     Capability("understudy.jobs.tools", jobs={"tools": ""}, commands={"tools": "commands"}),
     Capability("understudy.jobs.modes", jobs={"modes": ""}, commands={"modes": "commands"}),
 )

@@ -203,3 +203,32 @@ def test_a_detector_of_a_cell_has_its_tool_its_objects_and_its_pairs(
 def test_a_source_of_another_type_is_named() -> None:
     with pytest.raises(understudy.ConfigError, match="neither a cell nor a robot"):
         API.CollisionDetector(7)
+
+
+# ── one truth of cycle time ──
+
+WELD = "G0 X450 Y-50 Z350 A180 B0 C0\nM8\nM3\nG1 Y50 F600\nM5\nG4 P0.5\nM9\nM30\n"
+
+
+def test_the_cycle_time_of_a_program_is_that_of_the_running_cell() -> None:
+    estimator = understudy.CycleTimeEstimator("g60_welding")
+    found = estimator.estimate(WELD).total_s
+    assert estimator.estimate(WELD).total_s == found, "each estimate begins anew"
+    engine = understudy.SimulationEngine("g60_welding")
+    engine.start()
+    engine.controller.connect()
+    engine.controller.enable()
+    for line in WELD.splitlines():
+        assert engine.controller.send_gcode(line) is None
+    engine.run_until_idle()
+    assert found == pytest.approx(engine.metrics().simulation_time_s, abs=0.005)
+    assert understudy.CycleTimeEstimator(engine.controller).estimate(WELD).total_s == found
+
+
+def test_a_dry_run_counts_the_waits_of_the_process_as_the_estimator_does() -> None:
+    way = [Waypoint(BENT), Waypoint(PLACE, process=True)]
+    for source in ("g60_welding", understudy.VirtualController("g60", welder={})):
+        found = understudy.CycleTimeEstimator(source).estimate(way)
+        planned = understudy.MotionSimulator(source).dry_run(way)
+        assert found.process_s > 1.0
+        assert planned.total_time_s == pytest.approx(found.total_s)

@@ -1,0 +1,51 @@
+"""Commands of the job that welds seams."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta
+
+from understudy.errors import Refused
+from understudy.jobs.weld.sequencer import WeldingSequencer
+from understudy.operator.jobs import Jobs
+from understudy.operator.table import Command, command, commands_of, query
+
+if TYPE_CHECKING:
+    from understudy.operator.cell import OperatedCell
+
+MOST_LINES = 10_000
+Seam = Annotated[
+    list[Annotated[str, Meta(max_length=250)]], Meta(min_length=1, max_length=MOST_LINES)
+]
+
+
+def commands(cell: "OperatedCell") -> list[Command]:
+    sequencers = Jobs(cell.robots, WeldingSequencer, "weld job")
+    return commands_of(WeldCommands(sequencers)) if sequencers else []
+
+
+class WeldCommands:
+    """`robot` can be left out if one robot of the cell has a weld job."""
+
+    def __init__(self, sequencers: Jobs[WeldingSequencer]) -> None:
+        self._sequencers = sequencers
+
+    @query()
+    def weld_job(self, robot: str = "") -> Any:
+        """Phase of the seam, and the reason of a fault."""
+        return self._sequencers.look(robot)
+
+    @command()
+    def weld_seam(self, lines: Seam, robot: str = "") -> Any:
+        """Weld along moves, from where the robot is.
+
+        Gas and arc first; the moves are sent when the arc burns.
+        """
+        found = self._sequencers.find(robot)
+        if isinstance(found, Refused):
+            return found
+        of, _ = found
+        if of.under_way():
+            return Refused(f"{of.name} is under way: a seam starts at rest")
+        if refused := of.motion_refusal("move_to"):
+            return refused
+        return self._sequencers.act(robot, lambda job, now: job.start(lines, now))
