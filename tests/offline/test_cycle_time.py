@@ -113,14 +113,15 @@ def test_motion_takes_as_long_as_in_the_firmware(name: str) -> None:
 def test_words_that_do_not_end_the_motion() -> None:
     straight = seconds("G1 X10", "X20")
     for between in ("M62 P1", "M64 P1", "M67 E1 Q5", "M68 E0 Q1", "T2", "M61 Q3", "M48", "M50 P0",
-                    "G28.1", "(MSG,hello)", "G10 L2 P3 X1", "N10 G17", "M9", "M5"):  # fmt: skip
+                    "G28.1", "(MSG,hello)", "G10 L2 P3 X1", "N10 G17", "M9", "M5",
+                    "G54"):  # fmt: skip
         assert seconds("G1 X10", between, "X20") == straight, between
 
 
 def test_words_that_end_the_motion() -> None:
     straight = seconds("G1 X10", "X20")
     for between in ("M3 S1", "M7", "M8", "G4 P0", "M66 P1 L0", "M66 P1 L3 Q2", "M6 T1", "M0",
-                    "M1", "M60", "M49", "M53 P0", "G54", "G55", "G92 Y5", "G43.1 Z1"):  # fmt: skip
+                    "M1", "M60", "M49", "M53 P0", "G55", "G92 Y5", "G43.1 Z1"):  # fmt: skip
         assert seconds("G1 X10", between, "X20") == pytest.approx(straight + STOP), between
 
 

@@ -434,6 +434,7 @@ def _set_work_offset(work: Work, kind: int, number: int) -> Refused | None:
     offsets = list(work.old.offsets)
     offsets[index] = six(offset)
     work.changes["offsets"] = tuple(offsets)
+    work.moves_zero = index == work.coordinates
     return None
 
 
@@ -486,16 +487,21 @@ def shift_zero(work: Work) -> Refused | None:
         work.changes.update(g92=ZERO)
     elif name == "G92.3":
         work.changes.update(g92=work.old.g92_kept)
+    work.moves_zero |= name.startswith("G92")
     return None
 
 
 def report_offsets(work: Work) -> Refused | None:
-    """Requests `OffsetsChanged` if this block changes an offset."""
-    if _OFFSET_FIELDS.isdisjoint(work.changes):
-        return None
+    """Requests `OffsetsChanged` if this block writes an active offset, or changes the coordinate
+    system or the tool length.
+
+    The firmware marks the work offset as changed also when the offset written is the present one,
+    but not for a coordinate system or a tool length that is active already (gcode.c).
+    """
     fields = {name: work.changes[name] for name in _OFFSET_FIELDS if name in work.changes}
-    after = replace(work.old, **fields)
-    if after != work.old:
+    old, after = work.old, replace(work.old, **fields)
+    changed = (after.coordinates, after.tool_length) != (old.coordinates, old.tool_length)
+    if work.moves_zero or changed:
         work.requests.append(OffsetsChanged(work_offset(after)))
     return None
 

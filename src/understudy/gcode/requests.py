@@ -12,7 +12,6 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from understudy.gcode.blocks import Block
 from understudy.gcode.dialect import Axes, Dialect
 from understudy.gcode.modal import Modal
 from understudy.ports.operation import Target
@@ -212,7 +211,8 @@ class Overrides(Struct, frozen=True, tag=True):
 
 
 class OffsetsChanged(Struct, frozen=True, tag=True):
-    """Work offsets, G92 or tool length have changed; their sum per axis in axis units."""
+    """The active work offset or G92 was written, or coordinate system or tool length changed;
+    `work_offset` is the sum of the offsets per axis in axis units."""
 
     work_offset: Axes
 
@@ -279,7 +279,7 @@ Request = (
 
 
 Kind = Literal["move", "stored_move", "probe", "output", "wait", "switch", "flow", "mode", "notice"]
-Rests = Literal["never", "always", "if_changed", "if_zero_shifts"]
+Rests = Literal["never", "always", "if_changed", "at_offsets"]
 DelayKind = Literal["dwell", "io", "process"]
 
 
@@ -326,7 +326,7 @@ MEANINGS: dict[type, StepMeaning] = {
     ToolSelect: StepMeaning("notice"),
     ToolChange: StepMeaning("switch", "if_changed", "always"),
     Overrides: StepMeaning("mode", "if_changed"),
-    OffsetsChanged: StepMeaning("mode", "if_zero_shifts"),
+    OffsetsChanged: StepMeaning("mode", "at_offsets"),
     ScalingChanged: StepMeaning("notice"),
     PathMode: StepMeaning("mode"),
     KinematicsMode: StepMeaning("notice"),
@@ -357,17 +357,9 @@ def rests_motion(
     rests = (meaning.on_arm if dialect.arm else None) or meaning.rests
     if rests == "if_changed":
         return _changes(request, before)
-    if rests == "if_zero_shifts":
-        return at_offsets and active_zero(before) != active_zero(after)
+    if rests == "at_offsets":
+        return at_offsets
     return rests == "always"
-
-
-def system_word_rests(block: Block, *, at_offsets: bool) -> bool:
-    """Whether motion ends before a line with G54 … G59.3, also if that system is active already.
-
-    The firmware marks the work offset as changed for every such word (gcode.c, step 15).
-    """
-    return at_offsets and "coordinates" in block.commands
 
 
 def _changes(request: Request, before: Modal) -> bool:
@@ -379,12 +371,6 @@ def _changes(request: Request, before: Modal) -> bool:
     if isinstance(request, ToolChange):
         return request.physical
     return isinstance(request, Overrides) and request.rests
-
-
-def active_zero(modal: Modal) -> tuple[object, ...]:
-    """All values that determine the active zero; other coordinate systems are not included."""
-    chosen = modal.coordinates
-    return chosen, modal.offsets[chosen], modal.g92, modal.tool_length
 
 
 def delay_kind(request: Request, dialect: Dialect) -> DelayKind:

@@ -72,6 +72,8 @@ class Work:
     reached_frame: Frame = "axes"
     changes: dict[str, Any] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
+    moves_zero: bool = False
+    """Whether the block writes the offset of the active coordinate system, or G92."""
     accepted_only: str = ""
     kept: dict[str, Any] = field(default_factory=dict)
     kept_requests: list[Request] = field(default_factory=list)

@@ -49,7 +49,6 @@ from understudy.gcode.requests import (
     rests_motion,
     sets_outputs_without_move,
     stops_at_corners,
-    system_word_rests,
 )
 from understudy.gcode.work import LAST_LINE_NUMBER
 from understudy.motion.lines import seam
@@ -582,9 +581,6 @@ class Reader:
         if step.refusal is not None:
             self.modal = after_refusal(self.modal)
             self._refuse(line.number, step.refusal.refused)
-        at_offsets = self._setup.rests_at_offsets
-        if isinstance(line.block, Block) and system_word_rests(line.block, at_offsets=at_offsets):
-            self._walker.rest()
         if step.accepted_only:
             self._note_missing_motion(line.number, step)
         if step.requests:

@@ -40,7 +40,6 @@ from understudy.gcode.requests import (
     rests_motion,
     sets_outputs_without_move,
     stops_at_corners,
-    system_word_rests,
 )
 from understudy.motion.path import Floats, Path, dwell_path
 from understudy.motion.saved import position_from
@@ -63,7 +62,6 @@ from understudy.simulation.program.steps import (
     ProcessWait,
     Rest,
     Step,
-    SystemChosen,
     Until,
 )
 from understudy.units import nanoseconds
@@ -429,9 +427,6 @@ class Runner:
         before, state.modal = state.modal, found.modal
         if found.axes or found.pose:
             state.axes = found.axes
-        if "coordinates" in block.commands and (refusal is None or refusal.executed):
-            rests = system_word_rests(block, at_offsets=self.options.rests_at_offsets)
-            state.todo += (*((Rest(),) if rests else ()), SystemChosen())
         pauses = [each for each in found.requests if isinstance(each, requests.ProgramPause)]
         single = entry.single and refusal is None and not found.ends_early
         for request in found.requests:
@@ -881,7 +876,6 @@ ACTIONS: dict[type, Callable[[Runner, Any, int], bool]] = {
     requests.SetHome: report,
     requests.ToolSelect: report,
     requests.KinematicsMode: report,
-    SystemChosen: report,
     LineRefused: lambda program, step, now: program.refuse_if(
         Refused(step.reason, step.code), now, in_place=True
     ),

@@ -80,10 +80,6 @@ class ProcessWait(Struct, frozen=True, tag=True):
     on: bool
 
 
-class SystemChosen(Struct, frozen=True, tag=True):
-    """The line has one of G54 … G59.3, also if that system is active already."""
-
-
 class LineRefused(Struct, frozen=True, tag=True):
     """The line is refused after its other steps."""
 
@@ -101,7 +97,6 @@ Step = (
     | ProbeMove
     | Probed
     | ProcessWait
-    | SystemChosen
 )
 
 EXECUTED_IN_CHECK = (

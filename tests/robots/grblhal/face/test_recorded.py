@@ -15,8 +15,8 @@ GOLDEN = Path(__file__).parents[3] / "golden" / "grblhal_wire"
 SESSIONS = sorted(GOLDEN.glob("*.json"))
 
 
-def test_there_are_48_recorded_sessions() -> None:
-    assert len(SESSIONS) == 48
+def test_there_are_51_recorded_sessions() -> None:
+    assert len(SESSIONS) == 51
 
 
 def machine(cell: str = FACTORY) -> InProcessCell:

@@ -10,7 +10,6 @@ import numpy as np
 from understudy.errors import Refused
 from understudy.gcode import Modal, requests
 from understudy.gcode.blocks import normalized
-from understudy.gcode.modal import work_offset
 from understudy.motion.path import Floats
 from understudy.robots.grblhal.controller import FirmwareReading, Notice
 from understudy.robots.grblhal.firmware.commands import (
@@ -43,7 +42,7 @@ from understudy.simulation.program.runner import (
     Runner,
     over_a_wire,
 )
-from understudy.simulation.program.steps import Probed, Step, SystemChosen
+from understudy.simulation.program.steps import Probed, Step
 from understudy.units import whole_ns
 
 __all__ = ["IN_ALARM", "ControlledAxes", "Firmware", "FirmwareState", "SettingValues"]
@@ -454,7 +453,8 @@ class FirmwareLines:
 
     def _end_program(self, step: requests.ProgramEnd, now: int) -> None:
         core = self._core
-        core.changed(now, "offset", "spindle", "coolant")
+        if core.state.condition != "Check":
+            core.changed(now, "offset", "spindle", "coolant")
         core.state.feed_allowed = core.state.speed_allowed = True
         core.notify("program end", now)
 
@@ -462,13 +462,10 @@ class FirmwareLines:
         self._core.state.result = self._core.runner.state.result
         self._core.changed(now, "input")
 
-    def _offsets_changed(self, step: requests.OffsetsChanged | SystemChosen, now: int) -> None:
-        state, modal = self._core.state, self._core.runner.state.modal
-        if isinstance(step, SystemChosen) or modal.coordinates != state.system:
-            self._core.changed(now, "system", "offset")
-        elif work_offset(modal) != state.shift:
-            self._core.changed(now, "offset")
-        state.system, state.shift = modal.coordinates, work_offset(modal)
+    def _offsets_changed(self, step: requests.OffsetsChanged, now: int) -> None:
+        state, chosen = self._core.state, self._core.runner.state.modal.coordinates
+        self._core.changed(now, "offset", *(("system",) if chosen != state.system else ()))
+        state.system = chosen
 
     def _allow_overrides(self, step: requests.Overrides, now: int) -> None:
         core, state = self._core, self._core.state
@@ -506,7 +503,6 @@ _NOTES: dict[type, Callable[[FirmwareLines, Any, int], None]] = {
     requests.Message: FirmwareLines._print_message,
     requests.ProgramEnd: FirmwareLines._end_program,
     requests.OffsetsChanged: FirmwareLines._offsets_changed,
-    SystemChosen: FirmwareLines._offsets_changed,
     requests.WaitInput: FirmwareLines._note_input,
     requests.Overrides: FirmwareLines._allow_overrides,
     requests.ToolSelect: lambda lines, step, now: lines._core.changed(now, "tool"),

@@ -9,7 +9,6 @@ from understudy.errors import Refused
 from understudy.gcode import Modal
 from understudy.gcode.blocks import normalized
 from understudy.gcode.dialect import ZERO, Axes, firmware_delay
-from understudy.gcode.modal import work_offset
 from understudy.motion.path import Floats
 from understudy.robots.grblhal.controller import Event, Notice, Override, Restored, Toggle
 from understudy.robots.grblhal.firmware.conditions import CRITICAL, SLEEP, TRANSITIONS
@@ -303,8 +302,7 @@ class FirmwareRealtime:
             core.set_homed(0)
         state.position_lost = False
         state.numbered, state.starting = [], []
-        modal = core.runner.state.modal
-        state.system, state.shift = modal.coordinates, work_offset(modal)
+        state.system = core.runner.state.modal.coordinates
         core.reset_switches()
         state.feed_allowed = state.speed_allowed = state.hold_allowed = True
         cleared = int(core.settings()[SettingNumber.RESET_ACTIONS])

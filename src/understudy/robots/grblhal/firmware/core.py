@@ -117,7 +117,7 @@ class FirmwareState(Struct):
     the time `limits_from`.
 
     M48 … M53 set the fields `…_allowed`; an override that is not allowed is kept and acts again
-    later. `system` and `shift` are the coordinate system and work offset of the last notice.
+    later. `system` is the coordinate system of the last notice.
     `numbered` are the N words of queued lines; `starting` and `storing` are start-up lines in
     execution, by number; `unchecked` are blocks of the latter that have not run. `resume_at`: when
     a client that waits may continue. `inhibited`: the cell is stopped.
@@ -152,7 +152,6 @@ class FirmwareState(Struct):
     mist: bool = False
     result: float | None = None
     system: int = 0
-    shift: Axes = ZERO
     probe: Axes = ZERO
     touched: bool = False
     optional_stop: bool = True
