@@ -13,7 +13,7 @@ import pytest
 from understudy.app.build import load_cell
 from understudy.cli import load, with_values
 from understudy.jobs.modes import manager as modes
-from understudy.operator.clock import BUTTONS, ENGINE
+from understudy.operator.clock import ClockCommands
 from understudy.protocol import client
 from understudy.registry import TABLES, cli_rows
 from understudy.robots.kuka import robot as kuka
@@ -178,7 +178,11 @@ def test_every_command_of_the_desk_and_every_fault_has_its_line() -> None:
     scenario = (ROOT / "docs/simulation/scenario.md").read_text()
     control = (ROOT / "docs/operator/control.md").read_text()
     assert [fault for fault in declared_faults() if f"`{fault}`" not in scenario] == []
-    assert [name for name in (*ENGINE, *BUTTONS) if f"`{name}`" not in control] == []
+    commands = [
+        name for name, each in vars(ClockCommands).items() if hasattr(each, "command_marks")
+    ]
+    assert len(commands) == 16
+    assert [name for name in commands if f"`{name}`" not in control] == []
 
 
 def test_the_python_api_page_runs_as_it_stands() -> None:

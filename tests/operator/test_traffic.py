@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.errors import Refused
-from understudy.operator.traffic import KEPT, LONGEST, MOST_AT_ONCE, Traffic, WhichTraffic
+from understudy.operator.traffic import KEPT, LONGEST, MOST_AT_ONCE, Traffic
 from understudy.ports import WireMessage
 from understudy.units import NS_PER_SECOND
 from understudy.wire.connection import Event, event_of
@@ -15,8 +15,7 @@ ENDS = ("bench.text_tcp", "g60.grblhal")
 
 
 def query(traffic: Traffic, since: int = 0, endpoint: str = "") -> Any:
-    (command,) = traffic.commands()
-    return command.run(WhichTraffic(since=since, endpoint=endpoint))
+    return traffic.traffic(since, endpoint)
 
 
 def noted(count: int, endpoint: str = ENDS[0]) -> Traffic:

@@ -20,12 +20,12 @@ from understudy.config.files import SHIPPED, name_of_cell
 from understudy.config.groups import grouped
 from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, NotInstalledError, Refused, unknown
-from understudy.operator.background import KINDS, OVER, BackgroundRuns, run_commands
+from understudy.operator.background import KINDS, OVER, BackgroundRuns, RunCommands
 from understudy.operator.cell import OperatedCell
 from understudy.operator.doors import DoorContext, Doors, Lock
 from understudy.operator.doors.control import control_face
 from understudy.operator.doors.state import state_face
-from understudy.operator.table import Commands
+from understudy.operator.table import Commands, commands_of
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
 from understudy.ports import (
@@ -128,8 +128,8 @@ class Live:
             config, self._cell, self._pump, self._runs, self.files,
             facts=self._facts, quit_=self.finished.set, real=options.real,
         )  # fmt: skip
-        traffic = self._traffic.commands()
-        self.commands = Commands([*self.operator.commands(), *run_commands(self._runs), *traffic])
+        own = commands_of(RunCommands(self._runs)) + commands_of(self._traffic)
+        self.commands = Commands([*self.operator.commands(), *own])
         self.watch = CellWatch(
             self._cell.components, self._pump, self._cell.clock_state, self.operator.real_views
         )

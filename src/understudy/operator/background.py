@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from understudy.errors import UNREADABLE, ConfigError, Refused
 from understudy.operator.background_worker import Progress, WorkerLimits, worker_limits
-from understudy.operator.table import Command
+from understudy.operator.table import command, query
 from understudy.ports.hmi import BROKEN, Later
 from understudy.wire.child_process import Process, worker_process
 
@@ -328,28 +328,29 @@ async def _outcome_in_thread(work: Callable[[Progress], Any], progress: Progress
 # ── commands ────────────────────────────────────────────────────────────────────────────────────
 
 
-class StartRun(Struct, frozen=True, forbid_unknown_fields=True):
-    kind: str
-    parameters: dict[str, Any] = {}
+class RunCommands:
+    """Starts, lists and cancels long queries."""
 
+    def __init__(self, runs: BackgroundRuns) -> None:
+        self._runs = runs
 
-class WhichRun(Struct, frozen=True, forbid_unknown_fields=True):
-    id: int
+    @command()
+    def start_run(self, kind: str, parameters: Mapping[str, Any] = {}) -> Any:
+        """Start a long query in a worker process."""
+        return self._runs.start(kind, parameters)
 
+    @query()
+    def runs(self) -> list[BackgroundRun]:
+        """List the long queries."""
+        return self._runs.all()
 
-def run_commands(runs: BackgroundRuns) -> list[Command]:
-    def result(given: WhichRun) -> Any:
-        run = runs.get(given.id)
-        return run if isinstance(run, Refused) else {"run": run, "result": runs.result(given.id)}
+    @query()
+    def run_result(self, id: int) -> Any:
+        """The result of a long query."""
+        run = self._runs.get(id)
+        return run if isinstance(run, Refused) else {"run": run, "result": self._runs.result(id)}
 
-    return [
-        Command(
-            "start_run",
-            "start a long query in a worker process",
-            lambda given: runs.start(given.kind, given.parameters),
-            StartRun,
-        ),
-        Command("runs", "list the long queries", lambda _: runs.all(), role="viewer"),
-        Command("run_result", "the result of a long query", result, WhichRun, role="viewer"),
-        Command("cancel_run", "cancel a long query", lambda given: runs.cancel(given.id), WhichRun),
-    ]
+    @command()
+    def cancel_run(self, id: int) -> Any:
+        """Cancel a long query."""
+        return self._runs.cancel(id)

@@ -82,13 +82,7 @@ class OperatedCell:
             changes=self.changes, preparation=preparation,
         )  # fmt: skip
         self.programs = ProgramCommands(config, self.robots, self.slices, runs, self.changes)
-        self.play = PlayCommands(
-            config,
-            self.robots,
-            start=self.clock.start,
-            load=self.programs.load,
-            run=self.programs.run,
-        )
+        self.play = PlayCommands(config, self.robots, self.clock, self.programs)
         self.folder = ProjectFolder(config, files)
         self.project = ProjectCommands(
             config, self.robots, cell.components, self.folder, self.programs

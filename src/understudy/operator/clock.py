@@ -1,9 +1,9 @@
 """Time, faults, snapshots and the engine of a live cell."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, to_builtins
 
 from understudy.config.limits import LARGEST_SNAPSHOT
 from understudy.config.outside_files import FilesFolder
@@ -12,7 +12,7 @@ from understudy.operator.changes import Changes
 from understudy.operator.events import EventLog
 from understudy.operator.preparation import Preparation
 from understudy.operator.robots import Robots
-from understudy.operator.table import Command
+from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports import Snapshot
 from understudy.ports.faults import Faults
 from understudy.simulation.cell import Cell, begins_snapshot, read_snapshot, write_snapshot
@@ -27,49 +27,14 @@ if TYPE_CHECKING:
 
 LONGEST_ADVANCE_SECONDS = 86_400.0
 SNAPSHOT_ENDING = ".json"
-ENGINE = {
-    "start": "let time run and accept motion",
-    "pause": "stop time",
-    "resume": "let time run again",
-}
-BUTTONS = {
-    "stop": "every robot stops, drops its program and refuses motion until start or reset; "
-    "with `robot` that one alone stops",
-    "reset": "clear emergency stops, errors, faults, forced inputs and outputs; without `robot` "
-    "also the counters",
-    "emergency_stop": "the cell's own button: every robot stops; with `robot` that one alone",
-}
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return cell.clock.commands()
+    return commands_of(cell.clock)
 
 
-class Advance(Struct, frozen=True, forbid_unknown_fields=True):
-    seconds: Annotated[float, Meta(ge=0, le=LONGEST_ADVANCE_SECONDS)]
-
-
-class SetRate(Struct, frozen=True, forbid_unknown_fields=True):
-    rate: Annotated[float, Meta(ge=0, le=HIGHEST_RATE)] | Literal["max", "step"]
-
-
-class ToFile(Struct, frozen=True, forbid_unknown_fields=True):
-    file: str | None = None
-
-
-class Restore(Struct, frozen=True, forbid_unknown_fields=True):
-    snapshot: Snapshot | None = None
-    file: str | None = None
-
-
-class Inject(Struct, frozen=True, forbid_unknown_fields=True):
-    fault: str
-    on: str
-    parameters: dict[str, float | str] = {}
-
-
-class OneRobot(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str | None = None
+Seconds = Annotated[float, Meta(ge=0, le=LONGEST_ADVANCE_SECONDS)]
+Rate = Annotated[float, Meta(ge=0, le=HIGHEST_RATE)] | Literal["max", "step"]
 
 
 class ClockCommands:
@@ -102,149 +67,46 @@ class ClockCommands:
         assert isinstance(engine, SimulationEngine)
         self._fault_source, self._engine = fault_source, engine
 
-    def commands(self) -> list[Command]:
-        viewer: Literal["viewer"] = "viewer"
-        return [
-            Command("advance", "run ahead by a number of seconds", self._advance, Advance),
-            Command("now", "the cell's time", lambda _: self._now(), role=viewer),
-            Command("rate", "set the rate of time", self._set_rate, SetRate),
-            Command("status", "status of every part", lambda _: self._status(), role=viewer),
-            Command("faults", "faults that can be injected", lambda _: self._faults(), role=viewer),
-            Command(
-                "snapshot",
-                "save the state of the cell, after all changes that were asked for before",
-                lambda given: self._changes.do(lambda: self._snapshot(given)),
-                ToFile,
-            ),
-            Command(
-                "restore",
-                "restore a snapshot",
-                lambda given: self._changes.do(lambda: self._restore(given)),
-                Restore,
-            ),
-            Command("inject", "inject a fault", self._inject, Inject),
-            Command("metrics", "metrics of the engine", lambda _: self._metrics(), role=viewer),
-            Command("quit", "end the cell", lambda _: self._quit()),
-            *(self._of_engine(name, doc) for name, doc in ENGINE.items()),
-            *(self._of_button(name, doc) for name, doc in BUTTONS.items()),
-        ]
-
-    # ── the engine ──
-
-    def start(self) -> dict[str, Any]:
-        return self._run_engine("start")
-
-    def _of_engine(self, name: str, doc: str) -> Command:
-        def run(_: Any) -> Any:
-            if name != "start" and (refused := self._on_real(name)):
-                return refused
-            return self._run_engine(name)
-
-        return Command(name, doc, run)
-
-    def _of_button(self, name: str, doc: str) -> Command:
-        """A command for the cell or one robot; the REAL robots are commanded directly."""
-
-        def run(given: OneRobot) -> Any:
-            if given.robot is not None:
-                return self._robots.do(given.robot, name)
-            for robot in self._robots.real():
-                robot.do(name)
-            if name == "stop":
-                for robot in self._robots:
-                    robot.end_program()
-            return self._run_engine(name)
-
-        always = name == "emergency_stop"  # a stop must not fail for want of a secret
-        return Command(name, doc, run, OneRobot, secret="never" if always else "while REAL")
-
-    def _run_engine(self, name: str) -> dict[str, Any]:
-        self._pump.act(lambda now: getattr(self._engine, name)(now))
-        return self._metrics()
-
-    def _metrics(self) -> dict[str, Any]:
-        now = self._pump.now()
-        status = to_builtins(self._engine.status(now))
-        real = self._pump.real_seconds()
-        clock = {"real_time_s": real, "time_ratio": seconds(now) / real if real > 0.0 else 0.0}
-        return {"state": status["state"], **status["metrics"], **clock}
-
     # ── time ──
 
-    def _now(self) -> dict[str, Any]:
-        """The rate at which time runs; while it is paused also the one that `resume` returns to."""
+    @command()
+    def advance(self, seconds: Seconds) -> Any:
+        """Run ahead by a number of seconds."""
+        if refused := self._on_real("advance"):
+            return refused
+        later = self._pump.run_ahead(nanoseconds(seconds))
+        return self.now() if later is None else later.turned(lambda _: self.now())
+
+    @query()
+    def now(self) -> dict[str, Any]:
+        """The cell's time."""
         now, clock = self._pump.now(), self._cell.clock_state
         answer: dict[str, Any] = {"now_s": seconds(now), "now_ns": now, "rate": clock.running_rate}
         if clock.paused:
             answer |= {"paused": True, "resumes_at": clock.rate or clock.scale}
         return answer
 
-    def _advance(self, given: Advance) -> Any:
-        if refused := self._on_real("advance"):
+    @command()
+    def rate(self, rate: Rate) -> Any:
+        """Set the rate of time."""
+        if rate != 1.0 and (refused := self._on_real("rate")):
             return refused
-        later = self._pump.run_ahead(nanoseconds(given.seconds))
-        return self._now() if later is None else later.turned(lambda _: self._now())
+        self._cell.clock_state.set_rate(rate)
+        return self.now()
 
-    def _set_rate(self, given: SetRate) -> Any:
-        if given.rate != 1.0 and (refused := self._on_real("rate")):
-            return refused
-        self._cell.clock_state.set_rate(given.rate)
-        return self._now()
-
-    def _status(self) -> dict[str, Any]:
-        now = self._now()  # first: the cell catches up with the clock
+    @query()
+    def status(self) -> dict[str, Any]:
+        """Status of every part."""
+        now = self.now()  # first: the cell catches up with the clock
         real, parts = self._pump.real_seconds(), self._cell.status()
         problem = {"problem": self._pump.problem} if self._pump.problem else {}
         return now | self._facts() | problem | {"real_s": real, "parts": parts}
 
-    # ── snapshots and faults ──
+    # ── faults and snapshots ──
 
-    def _snapshot(self, given: ToFile) -> Any:
-        """A file is one of the run's folder: a new one, or an older snapshot."""
-        if given.file is None:
-            return {"snapshot": self._pump.snapshot()}
-        if not given.file.endswith(SNAPSHOT_ENDING):
-            return Refused(f"{given.file!r}: the name of a snapshot ends in {SNAPSHOT_ENDING}")
-        try:
-            data = write_snapshot(self._pump.snapshot())
-            return {"file": str(self._files.write(given.file, data, begins_snapshot))}
-        except ConfigError as problem:
-            return Refused(str(problem))
-
-    def _restore(self, given: Restore) -> Any:
-        if refused := self._on_real("restore"):
-            return refused
-        if (given.snapshot is None) == (given.file is None):
-            return Refused("give either snapshot or file")
-        try:
-            snapshot = given.snapshot or self._read(given.file or "")
-            return self._preparation.then(snapshot, lambda: self._put_back(snapshot))
-        except ConfigError as problem:
-            return Refused(str(problem))
-
-    def _put_back(self, snapshot: Snapshot) -> Any:
-        try:
-            self._pump.restore(snapshot)
-        except ConfigError as problem:
-            return Refused(str(problem))
-        return self._now()
-
-    def _read(self, file: str) -> Snapshot:
-        return read_snapshot(self._files.read(file, LARGEST_SNAPSHOT), file=file)
-
-    def _inject(self, given: Inject) -> Any:
-        for robot in self._robots.real():
-            if given.on.split(".")[0] == robot.name:
-                return Refused(f"{robot.name} is REAL: no fault can be injected there")
-        refused = self._pump.act(
-            lambda now: self._fault_source.inject(given.fault, given.on, given.parameters, now)
-        )
-        if refused is None:
-            self._log.note("fault", given.on, f"injected: {given.fault}", self._pump.now())
-        return refused or self._now()
-
-    def _faults(self) -> dict[str, Any]:
-        """`places`: the parts of this cell that the fault can be injected into."""
+    @query()
+    def faults(self) -> dict[str, Any]:
+        """Faults that can be injected."""
         able: dict[str, Faults] = {
             name: getattr(part, "faults", dict)() for name, part in self._cell.components.items()
         }
@@ -252,6 +114,7 @@ class ClockCommands:
             name: {
                 "how": fault.how,
                 "acts_on": ", ".join(acts_on),
+                # the parts of this cell that the fault can be injected into
                 "places": [
                     place
                     for place, faults in able.items()
@@ -262,6 +125,129 @@ class ClockCommands:
             }
             for name, (fault, acts_on) in declared_faults().items()
         }
+
+    @command()
+    def snapshot(self, file: str | None = None) -> Any:
+        """Save the state of the cell, after all changes that were asked for before."""
+        return self._changes.do(lambda: self._saved(file))
+
+    def _saved(self, file: str | None) -> Any:
+        """A file is one of the run's folder: a new one, or an older snapshot."""
+        if file is None:
+            return {"snapshot": self._pump.snapshot()}
+        if not file.endswith(SNAPSHOT_ENDING):
+            return Refused(f"{file!r}: the name of a snapshot ends in {SNAPSHOT_ENDING}")
+        try:
+            data = write_snapshot(self._pump.snapshot())
+            return {"file": str(self._files.write(file, data, begins_snapshot))}
+        except ConfigError as problem:
+            return Refused(str(problem))
+
+    @command()
+    def restore(self, snapshot: Snapshot | None = None, file: str | None = None) -> Any:
+        """Restore a snapshot."""
+        return self._changes.do(lambda: self._restored(snapshot, file))
+
+    def _restored(self, given: Snapshot | None, file: str | None) -> Any:
+        if refused := self._on_real("restore"):
+            return refused
+        if (given is None) == (file is None):
+            return Refused("give either snapshot or file")
+
+        def put_back() -> Any:
+            try:
+                self._pump.restore(snapshot)
+            except ConfigError as problem:
+                return Refused(str(problem))
+            return self.now()
+
+        try:
+            snapshot = given or self._read(file or "")
+            return self._preparation.then(snapshot, put_back)
+        except ConfigError as problem:
+            return Refused(str(problem))
+
+    def _read(self, file: str) -> Snapshot:
+        return read_snapshot(self._files.read(file, LARGEST_SNAPSHOT), file=file)
+
+    @command()
+    def inject(self, fault: str, on: str, parameters: Mapping[str, float | str] = {}) -> Any:
+        """Inject a fault."""
+        for robot in self._robots.real():
+            if on.split(".")[0] == robot.name:
+                return Refused(f"{robot.name} is REAL: no fault can be injected there")
+        refused = self._pump.act(lambda now: self._fault_source.inject(fault, on, parameters, now))
+        if refused is None:
+            self._log.note("fault", on, f"injected: {fault}", self._pump.now())
+        return refused or self.now()
+
+    # ── the engine ──
+
+    @query()
+    def metrics(self) -> dict[str, Any]:
+        """Metrics of the engine."""
+        now = self._pump.now()
+        status = to_builtins(self._engine.status(now))
+        real = self._pump.real_seconds()
+        clock = {"real_time_s": real, "time_ratio": seconds(now) / real if real > 0.0 else 0.0}
+        return {"state": status["state"], **status["metrics"], **clock}
+
+    @command()
+    def quit(self) -> None:
+        """End the cell."""
+        self._quit()
+
+    @command()
+    def start(self) -> dict[str, Any]:
+        """Let time run and accept motion."""
+        return self._run_engine(self._engine.start)
+
+    @command()
+    def pause(self) -> Any:
+        """Stop time."""
+        return self._on_real("pause") or self._run_engine(self._engine.pause)
+
+    @command()
+    def resume(self) -> Any:
+        """Let time run again."""
+        return self._on_real("resume") or self._run_engine(self._engine.resume)
+
+    @command()
+    def stop(self, robot: str | None = None) -> Any:
+        """Every robot stops, drops its program and refuses motion until start or reset; with
+        `robot` that one alone stops."""
+        if robot is None:
+            self._command_real("stop")
+            for each in self._robots:
+                each.end_program()
+            return self._run_engine(self._engine.stop)
+        return self._robots.do(robot, "stop")
+
+    @command()
+    def reset(self, robot: str | None = None) -> Any:
+        """Clear emergency stops, errors, faults, forced inputs and outputs; without `robot` also
+        the counters."""
+        if robot is None:
+            self._command_real("reset")
+            return self._run_engine(self._engine.reset)
+        return self._robots.do(robot, "reset")
+
+    @command(secret="never")  # a stop must not fail for want of a secret
+    def emergency_stop(self, robot: str | None = None) -> Any:
+        """The cell's own button: every robot stops; with `robot` that one alone."""
+        if robot is None:
+            self._command_real("emergency_stop")
+            return self._run_engine(self._engine.emergency_stop)
+        return self._robots.do(robot, "emergency_stop")
+
+    def _command_real(self, action: str) -> None:
+        """The engine moves simulated robots only: the REAL ones are commanded directly."""
+        for robot in self._robots.real():
+            robot.do(action)
+
+    def _run_engine(self, action: Callable[[int], object]) -> dict[str, Any]:
+        self._pump.act(action)
+        return self.metrics()
 
     def _on_real(self, name: str) -> Refused | None:
         """The refusal of a command that would change the time of a REAL robot."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from understudy.config import CellConfig, read_config
 from understudy.config.files import YAML_FILES, read_client_model, read_text
@@ -22,8 +22,8 @@ from understudy.operator.background import BackgroundRuns
 from understudy.operator.background_worker import Progress
 from understudy.operator.changes import Changes
 from understudy.operator.mesh_builder import Build, MeshBuilder
-from understudy.operator.table import Command, safely
-from understudy.operator.workpieces import Named, workpieces_in
+from understudy.operator.table import Command, command, commands_of, query, safely
+from understudy.operator.workpieces import workpieces_in
 from understudy.ports import Component
 from understudy.ports.hmi import Later
 from understudy.simulation.collision.contact import report_of
@@ -45,36 +45,7 @@ MOST_OVERLAPS = 1000
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return cell.environment.commands()
-
-
-class NewEnvironment(Struct, frozen=True, forbid_unknown_fields=True):
-    """`file`: of the folder for files. Or its content: `text`, and `meshes` by their names in it
-    (in JSON: base64)."""
-
-    file: str | None = None
-    text: Annotated[str, Meta(max_length=LARGEST_YAML)] | None = None
-    meshes: dict[str, bytes] = {}
-
-
-class NewObject(Struct, frozen=True, forbid_unknown_fields=True):
-    """An object as in an environment file. `zone`: nothing may reach into it."""
-
-    object: ObjectConfig
-    zone: bool = False
-
-
-class Attach(Struct, frozen=True, forbid_unknown_fields=True):
-    """The `name` of an object of the environment, or a new `object`, seen from the flange."""
-
-    robot: str
-    name: str = ""
-    object: ObjectConfig | None = None
-
-
-class Detach(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    name: str
+    return commands_of(cell.environment)
 
 
 @runtime_checkable
@@ -124,45 +95,21 @@ class EnvironmentCommands:
             if isinstance(part, HoldsObjects)
         }
 
-    def commands(self) -> list[Command]:
-        add = Command
-        return [
-            add(
-                "environment",
-                "the objects and zones around the robots",
-                lambda _: self._listed(),
-                role="viewer",
-            ),
-            add("check_objects", "objects that overlap", lambda _: self._overlaps(), role="viewer"),
-            add(
-                "load_environment",
-                "replace the environment by a file or a text",
-                self._load,
-                NewEnvironment,
-            ),
-            add("reload_environment", "read the cell's own files again", lambda _: self._reload()),
-            add(
-                "add_object", "add an object, or replace the one of that name", self._add, NewObject
-            ),
-            add("remove_object", "remove an object", self._remove, Named),
-            add("clear_environment", "remove all objects and zones", lambda _: self._clear()),
-            add("attach", "a robot holds an object from now on", self._attach, Attach),
-            add("detach", "a robot puts an object down where it is", self._detach, Detach),
-            add("clear_collisions", "clear the shown contacts", lambda _: self._clear_collisions()),
-        ]
-
     # ── environment ──
 
-    def _listed(self) -> dict[str, Any]:
+    @query()
+    def environment(self) -> dict[str, Any]:
+        """The objects and zones around the robots."""
         there = self.here.environment
         return {
             "objects": [_object(thing, zone=False) for thing in there.objects]
             + [_object(thing, zone=True) for thing in there.zones]
         }
 
-    def _overlaps(self) -> Any:
-        """Viewers who ask at the same time get one answer."""
-        there = self.here.environment
+    @query()
+    def check_objects(self) -> Any:
+        """Objects that overlap."""
+        there = self.here.environment  # viewers who ask at the same time get one answer
         if self._check is None or self._check[0] is not there:
             later = self._runs.in_thread(
                 "check_objects", lambda progress: overlaps(there, progress)
@@ -177,14 +124,25 @@ class EnvironmentCommands:
         if self._check is not None and self._check[1] is later:
             self._check = None
 
-    def _load(self, given: NewEnvironment) -> Any:
-        if (given.file is None) == (given.text is None):
+    @command()
+    def load_environment(
+        self,
+        file: str | None = None,
+        text: Annotated[str, Meta(max_length=LARGEST_YAML)] | None = None,
+        meshes: Mapping[str, bytes] = {},
+    ) -> Any:
+        """Replace the environment by a file or a text.
+
+        `file`: of the folder for files. Or its content: `text`, and `meshes` by their names in it
+        (in JSON: base64).
+        """
+        if (file is None) == (text is None):
             return Refused("give either file or text")
 
         def read() -> Build[Environment]:
-            name = "environment" if given.file is None else given.file
-            text = self._text(name) if given.text is None else given.text
-            found, once = read_environment(text, name), cache(self._reader(name, given.meshes))
+            name = "environment" if file is None else file
+            content = self._text(name) if text is None else text
+            found, once = read_environment(content, name), cache(self._reader(name, meshes))
             return lambda read_mesh: found.build(once, read_mesh)
 
         return self._put_up(read)
@@ -202,7 +160,9 @@ class EnvironmentCommands:
     def _model(self, name: str) -> bytes:
         return read_client_model(name, self._files)
 
-    def _reload(self) -> Any:
+    @command()
+    def reload_environment(self) -> Any:
+        """Read the cell's own files again."""
         file = Path(self._config.document.file)
 
         def read() -> Build[Environment]:
@@ -217,18 +177,24 @@ class EnvironmentCommands:
     def _put_up(self, read: Callable[[], Build[Environment]]) -> Any:
         def replace(there: Environment) -> Any:
             self._pump.act(lambda now: self.here.replace(there, now))
-            return self._listed()
+            return self.environment()
 
         return self._changes.do(
             lambda: self._meshes.built(read).turned(safely(replace, "environment"))
         )
 
-    def _add(self, given: NewObject) -> Any:
-        def add(thing: "CollisionObject") -> Any:
-            refused = self._pump.act(lambda now: self.here.add([thing], now, zone=given.zone))
-            return refused or self._listed()
+    @command()
+    def add_object(self, object: ObjectConfig, zone: bool = False) -> Any:
+        """Add an object, or replace the one of that name.
 
-        return self._changes.do(lambda: self._with_object(given.object, add))
+        An object as in an environment file. `zone`: nothing may reach into it.
+        """
+
+        def add(thing: "CollisionObject") -> Any:
+            refused = self._pump.act(lambda now: self.here.add([thing], now, zone=zone))
+            return refused or self.environment()
+
+        return self._changes.do(lambda: self._with_object(object, add))
 
     def _with_object(self, config: ObjectConfig, then: "Callable[[CollisionObject], Any]") -> Any:
         """Builds an object; one with a mesh is built beside the event loop."""
@@ -241,27 +207,38 @@ class EnvironmentCommands:
         except ConfigError as problem:
             return Refused(str(problem))
 
-    def _remove(self, given: Named) -> Any:
+    @command()
+    def remove_object(self, name: str) -> Any:
+        """Remove an object."""
+
         def remove() -> Any:
-            found = self._pump.act(lambda now: self.here.remove(given.name, now))
-            return found if isinstance(found, Refused) else self._listed()
+            found = self._pump.act(lambda now: self.here.remove(name, now))
+            return found if isinstance(found, Refused) else self.environment()
 
         return self._changes.do(remove)
 
-    def _clear(self) -> Any:
+    @command()
+    def clear_environment(self) -> Any:
+        """Remove all objects and zones."""
+
         def clear() -> Any:
             self._pump.act(lambda now: self.here.replace(Environment(), now))
-            return self._listed()
+            return self.environment()
 
         return self._changes.do(clear)
 
     # ── held objects ──
 
-    def _attach(self, given: Attach) -> Any:
-        watch = self._watch(given.robot)
+    @command()
+    def attach(self, robot: str, name: str = "", object: ObjectConfig | None = None) -> Any:
+        """A robot holds an object from now on.
+
+        The `name` of an object of the environment, or a new `object`, seen from the flange.
+        """
+        watch = self._watch(robot)
         if isinstance(watch, Refused):
             return watch
-        if bool(given.name) == (given.object is not None):
+        if bool(name) == (object is not None):
             return Refused("attach needs either name or object")
 
         def hold(thing: "CollisionObject") -> Any:
@@ -271,9 +248,9 @@ class EnvironmentCommands:
             return refused or watch.status(self._pump.now())
 
         def take() -> Any:
-            if given.object is not None:
-                return self._with_object(given.object, hold)
-            refused = self._pump.act(lambda now: self._take(watch, given.name, now))
+            if object is not None:
+                return self._with_object(object, hold)
+            refused = self._pump.act(lambda now: self._take(watch, name, now))
             return refused or watch.status(self._pump.now())
 
         return self._changes.do(take)
@@ -286,20 +263,22 @@ class EnvironmentCommands:
             return thing
         return watch.attach(moved(thing, inverse(watch.flange(now))), now)
 
-    def _detach(self, given: Detach) -> Any:
-        watch = self._watch(given.robot)
+    @command()
+    def detach(self, robot: str, name: str) -> Any:
+        """A robot puts an object down where it is."""
+        watch = self._watch(robot)
         if isinstance(watch, Refused):
             return watch
 
         def put_down(now: int) -> Refused | None:
-            if self._is_part(given.name):
-                return Refused(f"{given.name} is a part: let {given.robot} release it")
+            if self._is_part(name):
+                return Refused(f"{name} is a part: let {robot} release it")
             held = {thing.name: thing for thing in watch.held()}
-            if given.name in held:
-                placed = moved(held[given.name], watch.flange(now))
+            if name in held:
+                placed = moved(held[name], watch.flange(now))
                 if refused := self.here.add([placed], now):
                     return refused
-            outcome = watch.detach(given.name, now)
+            outcome = watch.detach(name, now)
             return outcome if isinstance(outcome, Refused) else None
 
         return self._changes.do(lambda: self._pump.act(put_down) or watch.status(self._pump.now()))
@@ -307,7 +286,9 @@ class EnvironmentCommands:
     def _is_part(self, name: str) -> bool:
         return self._parts is not None and name in self._parts.names()
 
-    def _clear_collisions(self) -> dict[str, Any]:
+    @command()
+    def clear_collisions(self) -> dict[str, Any]:
+        """Clear the shown contacts."""
         self._engine.clear_collisions(self._pump.now())
         now = self._pump.now()
         return {name: watch.status(now) for name, watch in self._watches.items()}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct, structs
 
 from understudy.operator.robots import Robot, Robots
-from understudy.operator.table import Command
+from understudy.operator.table import Command, commands_of, query
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import ReportsStatus
 from understudy.ports.device import Device, DeviceEvent, ReportsEvents
@@ -32,7 +32,7 @@ CellTime = Callable[[int], int]
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return cell.events.commands()
+    return commands_of(cell.events)
 
 
 class Event(Struct, frozen=True):
@@ -49,10 +49,6 @@ class Event(Struct, frozen=True):
     text: str
     code: int = 0
     what_to_do: str = ""
-
-
-class Since(Struct, frozen=True, forbid_unknown_fields=True):
-    since: Annotated[int, Meta(ge=0)] = 0
 
 
 class EventLog:
@@ -132,13 +128,11 @@ class EventSources:
             if "." not in name and isinstance(part, ReportsEvents):
                 self._connect_device(part, name, name, None)
 
-    def commands(self) -> list[Command]:
-        doc = "events after a number: at most 500 per answer, the last 2000 are kept"
-        contacts = "contacts that were not cleared, ended ones too, with advice"
-        return [
-            Command("events", doc, self._events, Since, role="viewer"),
-            Command("contacts", contacts, lambda _: self._contacts(), role="viewer"),
-        ]
+    @query()
+    def events(self, since: Annotated[int, Meta(ge=0)] = 0) -> dict[str, Any]:
+        """Events after a number: at most 500 per answer, the last 2000 are kept."""
+        self.poll(self._now())
+        return self._log.since(since)
 
     def connect_real(self, robot: Robot, cell_time: CellTime) -> None:
         """Connects the controller of a robot that has just become REAL."""
@@ -180,7 +174,9 @@ class EventSources:
 
         watch.on_collision(record)
 
-    def _contacts(self) -> list[dict[str, str]]:
+    @query()
+    def contacts(self) -> list[dict[str, str]]:
+        """Contacts that were not cleared, ended ones too, with advice."""
         return [
             {
                 "robot": name,
@@ -206,10 +202,6 @@ class EventSources:
             self._log.note("alarm", robot, event.alarm, event.at, what_to_do=advice)
 
         device.on_event(record)
-
-    def _events(self, given: Since) -> dict[str, Any]:
-        self.poll(self._now())
-        return self._log.since(given.since)
 
     def poll(self, now: int) -> None:
         """Records what has changed in robots that report nothing, and rules that have acted."""

@@ -19,12 +19,12 @@ from math import dist, inf
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from understudy.errors import Refused
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.slices import Slices, Work
-from understudy.operator.table import Command
+from understudy.operator.table import Command, commands_of, query
 from understudy.ports import Component, TimedComponent
 from understudy.ports.device import PlotRow, Plotted
 from understudy.simulation.cell import Cell
@@ -51,17 +51,7 @@ LONGEST_READING_SECONDS = 0.01
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return cell.history.commands()
-
-
-class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
-    """Rows of the last `seconds_back` of the cell's time, or those later than `after_s`; at most
-    `count` of them, evenly thinned."""
-
-    robot: str
-    seconds_back: Annotated[float, Meta(gt=0, le=86_400)] = 60.0
-    after_s: float | None = None
-    count: Annotated[int, Meta(ge=1, le=KEPT)] = 600
+    return commands_of(cell.history)
 
 
 class History:
@@ -93,10 +83,6 @@ class History:
         self.due = 0
         self._timer: asyncio.TimerHandle | None = None
         pump.record(self)
-
-    def commands(self) -> list[Command]:
-        doc = "rows of joints, speeds, torques and device values of the last ten minutes"
-        return [Command("sample", doc, self._sample, Wanted, role="viewer", large=True)]
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -169,21 +155,33 @@ class History:
 
     # ── the query ──
 
-    def _sample(self, given: Wanted) -> Any:
-        robot = self._robots.find(given.robot)
-        if isinstance(robot, Refused):
-            return robot
-        now, record = self._now(), self._records[given.robot]
-        self._watched[given.robot] = record
+    @query(large=True)
+    def sample(
+        self,
+        robot: str,
+        seconds_back: Annotated[float, Meta(gt=0, le=86_400)] = 60.0,
+        after_s: float | None = None,
+        count: Annotated[int, Meta(ge=1, le=KEPT)] = 600,
+    ) -> Any:
+        """Rows of joints, speeds, torques and device values of the last ten minutes.
+
+        Rows of the last `seconds_back` of the cell's time, or those later than `after_s`; at most
+        `count` of them, evenly thinned.
+        """
+        found = self._robots.find(robot)
+        if isinstance(found, Refused):
+            return found
+        now, record = self._now(), self._records[robot]
+        self._watched[robot] = record
         self._set_due()
-        if robot.real is None:
+        if found.real is None:
             record.add(now)
-        if given.after_s is None:
-            rows = record.span(record.newest - nanoseconds(given.seconds_back), given.count)
+        if after_s is None:
+            rows = record.span(record.newest - nanoseconds(seconds_back), count)
         else:
-            rows = record.rows(nanoseconds(given.after_s), given.count)
+            rows = record.rows(nanoseconds(after_s), count)
         answer = {
-            "robot": given.robot,
+            "robot": robot,
             "axes": record.axes(),
             "plots": [{"name": each.name, "unit": each.unit} for each in record.plots],
             "newest_s": seconds(record.newest),

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from understudy.config import CellConfig
 from understudy.config.document import parse
@@ -17,8 +17,8 @@ from understudy.config.project import (
 )
 from understudy.errors import ConfigError, Refused
 from understudy.operator.programs import Text
-from understudy.operator.robots import OfRobot, Robots
-from understudy.operator.table import Command
+from understudy.operator.robots import Robots
+from understudy.operator.table import Command, command, commands_of, query
 
 if TYPE_CHECKING:
     from understudy.operator.cell import OperatedCell
@@ -29,21 +29,7 @@ DEFAULT_ENDING = ".gcode"
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return LibraryCommands(cell.config, cell.robots, cell.folder).commands()
-
-
-class ReadProgram(Struct, frozen=True, forbid_unknown_fields=True):
-    """`source`: `shipped`, `cell` (beside the cell file) or `project`."""
-
-    robot: str
-    name: Name
-    source: Source = "shipped"
-
-
-class SaveProgram(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    name: Name
-    text: Text
+    return commands_of(LibraryCommands(cell.config, cell.robots, cell.folder))
 
 
 class ProjectFolder:
@@ -84,30 +70,23 @@ class LibraryCommands:
         self._robots = robots
         self._folder = folder
 
-    def commands(self) -> list[Command]:
-        viewer: Literal["viewer"] = "viewer"
-        listing = "programs to open: shipped, beside the cell file, in the project folder"
-        return [
-            Command("programs", listing, self._list, OfRobot, role=viewer),
-            Command("read_program", "the text of one of them", self._read, ReadProgram, viewer),
-            Command("save_program", "write it to the project folder", self._save, SaveProgram),
-        ]
-
-    def _list(self, given: OfRobot) -> Any:
-        robot = self._robots.find(given.robot)
-        if isinstance(robot, Refused):
-            return robot
+    @query()
+    def programs(self, robot: str) -> Any:
+        """Programs to open: shipped, beside the cell file, in the project folder."""
+        found = self._robots.find(robot)
+        if isinstance(found, Refused):
+            return found
         shipped = [
             {"source": "shipped", "name": shipped_programs()[name].name, **row}
             for name, row in program_index().items()
-            if row["kind"] == robot.kind
+            if row["kind"] == found.kind
         ]
         shipped.sort(key=lambda row: row["cell"] != self._cell)  # those of this cell first
         try:
             own = [
                 {"source": source, "name": name}
                 for source in ("project", "cell")
-                for name in self._files(robot.name, source)
+                for name in self._files(robot, source)
             ]
         except ConfigError as problem:
             return Refused(str(problem))
@@ -123,36 +102,41 @@ class LibraryCommands:
             return program_folder(self._folder.now, robot)
         return self._folder.files
 
-    def _read(self, given: ReadProgram) -> Any:
-        listed = self._list(OfRobot(given.robot))
+    @query()
+    def read_program(self, robot: str, name: Name, source: Source = "shipped") -> Any:
+        """The text of one of them.
+
+        `source`: `shipped`, `cell` (beside the cell file) or `project`.
+        """
+        listed = self.programs(robot)
         if isinstance(listed, Refused):
             return listed
-        known = [row["name"] for row in listed["programs"] if row["source"] == given.source]
-        if given.name not in known:
+        known = [row["name"] for row in listed["programs"] if row["source"] == source]
+        if name not in known:
             there = ", ".join(known) or "none"
-            return Refused(f"no program {given.name!r} ({given.source}); there are: {there}")
+            return Refused(f"no program {name!r} ({source}); there are: {there}")
         try:
-            text = self._text(given)
+            if source == "shipped":
+                text = shipped_programs()[Path(name).stem].read_text(encoding="utf-8")
+            else:
+                text = read_program_file(self._place(robot, source), name)
         except ConfigError as problem:
             return Refused(str(problem))
-        return {"name": given.name, "text": text}
+        return {"name": name, "text": text}
 
-    def _text(self, given: ReadProgram) -> str:
-        if given.source == "shipped":
-            return shipped_programs()[Path(given.name).stem].read_text(encoding="utf-8")
-        return read_program_file(self._place(given.robot, given.source), given.name)
-
-    def _save(self, given: SaveProgram) -> Any:
-        robot = self._robots.find(given.robot)
-        name = file_name(given.name)
-        if isinstance(robot, Refused) or isinstance(name, Refused):
-            return robot if isinstance(robot, Refused) else name
-        folder = program_folder(self._folder.now, robot.name)
+    @command()
+    def save_program(self, robot: str, name: Name, text: Text) -> Any:
+        """Write it to the project folder."""
+        found, file = self._robots.find(robot), file_name(name)
+        if isinstance(found, Refused):
+            return found
+        if isinstance(file, Refused):
+            return file
         try:
-            path = folder.write(name, given.text.encode(), anything)
+            path = program_folder(self._folder.now, robot).write(file, text.encode(), anything)
         except ConfigError as problem:
             return Refused(str(problem))
-        return {"name": name, "file": str(path)}
+        return {"name": file, "file": str(path)}
 
 
 def program_index() -> dict[str, dict[str, Any]]:

@@ -8,8 +8,8 @@ from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.operator.robots import OfRobot, Robot, Robots
-from understudy.operator.table import Command
+from understudy.operator.robots import Robot, Robots
+from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports.program import LineState
 from understudy.units import seconds
 
@@ -17,16 +17,12 @@ if TYPE_CHECKING:
     from understudy.operator.cell import OperatedCell
 
 MOST_ENTRIES = 100
+Line = Annotated[str, Meta(min_length=1, max_length=256)]
 Outcome = LineState | Literal["refused"]
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return MdiCommands(cell.robots).commands()
-
-
-class Line(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    line: Annotated[str, Meta(min_length=1, max_length=256)]
+    return commands_of(MdiCommands(cell.robots))
 
 
 class Entry(Struct, frozen=True):
@@ -47,34 +43,31 @@ class MdiCommands:
         self._entries: dict[str, deque[Entry]] = defaultdict(lambda: deque(maxlen=MOST_ENTRIES))
         self._count = 0
 
-    def commands(self) -> list[Command]:
-        doc = "run one line in the language of the robot; refused while a program runs"
-        return [
-            Command("mdi", doc, self._run, Line),
-            Command("mdi_history", "the last lines and answers", self._show, OfRobot, "viewer"),
-        ]
-
-    def _run(self, given: Line) -> Any:
-        robot = self._robots.find(given.robot)
-        if isinstance(robot, Refused):
-            return robot
-        self._settle(robot)
-        refused = _refusal(robot, given.line)
+    @command()
+    def mdi(self, robot: str, line: Line) -> Any:
+        """Run one line in the language of the robot; refused while a program runs."""
+        found = self._robots.find(robot)
+        if isinstance(found, Refused):
+            return found
+        self._settle(found)
+        refused = _refusal(found, line)
         self._count += 1
-        at = seconds(robot.side.time.now())
+        at = seconds(found.side.time.now())
         state: Outcome = "refused" if refused else "running"
         answer = _without_count(refused.reason) if refused else ""
-        entries = self._entries[robot.name]
-        entries.append(Entry(self._count, at, given.line.strip(), state, answer))
-        self._settle(robot)
+        entries = self._entries[robot]
+        entries.append(Entry(self._count, at, line.strip(), state, answer))
+        self._settle(found)
         return to_builtins(entries[-1])
 
-    def _show(self, given: OfRobot) -> Any:
-        robot = self._robots.find(given.robot)
-        if isinstance(robot, Refused):
-            return robot
-        self._settle(robot)
-        return {"entries": [to_builtins(entry) for entry in self._entries[robot.name]]}
+    @query()
+    def mdi_history(self, robot: str) -> Any:
+        """The last lines and answers."""
+        found = self._robots.find(robot)
+        if isinstance(found, Refused):
+            return found
+        self._settle(found)
+        return {"entries": [to_builtins(entry) for entry in self._entries[robot]]}
 
     def _settle(self, robot: Robot) -> None:
         """Notes the outcome of the line that was carried out last, once the robot has ended it;

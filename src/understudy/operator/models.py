@@ -1,7 +1,7 @@
 """The queries `robots` (kind, mode, joints, limits, tools, capabilities) and `devices` (panels),
 and the commands that devices declare."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,7 +10,7 @@ from msgspec import Struct
 from understudy.config import CellConfig
 from understudy.errors import Refused
 from understudy.operator.robots import Robot, Robots
-from understudy.operator.table import Command
+from understudy.operator.table import Command, commands_of, query
 from understudy.ports import Component, DigitalIO, HasCallers
 from understudy.ports.controller import Pins as HasPins
 from understudy.ports.device import Device, DeviceAction, HasActions
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def commands(cell: "OperatedCell") -> list[Command]:
     robots = RobotQuery(cell.robots, lambda: cell.facts()["endpoints"])
     devices = DeviceCommands(cell.config, cell.robots, cell.components, cell.pump)
-    return robots.commands() + devices.commands()
+    return commands_of(robots) + commands_of(devices) + devices.own()
 
 
 class RobotQuery:
@@ -37,11 +37,9 @@ class RobotQuery:
         self._robots = robots
         self._addresses = addresses
 
-    def commands(self) -> list[Command]:
-        doc = "all robots: kind, mode, joints, limits, tools, capabilities"
-        return [Command("robots", doc, lambda _: self._list(), role="viewer")]
-
-    def _list(self) -> dict[str, Any]:
+    @query()
+    def robots(self) -> dict[str, Any]:
+        """All robots: kind, mode, joints, limits, tools, capabilities."""
         addresses = self._addresses()
         return {"robots": [facts(robot, addresses) for robot in self._robots]}
 
@@ -201,18 +199,15 @@ class DeviceCommands:
             if isinstance(component := components[name], HasPanel)
         }
 
-    def commands(self) -> list[Command]:
-        doc = (
-            "devices and robots with a panel, or a fault: rows (label, value, unit, state), faults"
+    def own(self) -> list[Command]:
+        """The commands that devices declare."""
+        names = (
+            name
+            for device in self._devices.values()
+            if isinstance(device, HasActions)
+            for name in device.actions()
         )
-        return [
-            Command("devices", doc, lambda _: self._list(), role="viewer"),
-            *(self._own(action) for action in dict.fromkeys(self._actions())),
-        ]
-
-    def _actions(self) -> Iterator[str]:
-        for device in self._devices.values():
-            yield from device.actions() if isinstance(device, HasActions) else ()
+        return [self._own(name) for name in dict.fromkeys(names)]
 
     def _own(self, name: str) -> Command:
         """A command that devices declare; the parameter `device` chooses one of several."""
@@ -252,7 +247,9 @@ class DeviceCommands:
             return None
         return robot.job_refusal()
 
-    def _list(self) -> list[dict[str, Any]]:
+    @query()
+    def devices(self) -> list[dict[str, Any]]:
+        """Devices and robots with a panel, or a fault: rows (label, value, unit, state), faults."""
         now = self._pump.now()
         robots = [
             {

@@ -1,16 +1,15 @@
 """Commands that move a robot: drives, homing, G-code lines, overrides, jogs, moves, tools."""
 
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from understudy.errors import Refused
 from understudy.operator.models import joints_from, units_of
-from understudy.operator.robots import OfRobot, Robot, Robots
+from understudy.operator.robots import Robot, Robots
 from understudy.operator.run_modes import DeadManSwitch
-from understudy.operator.table import Command
+from understudy.operator.table import Command, command, commands_of
 from understudy.ports.operation import Frame, Jog, Target, components_of
 from understudy.simulation.collision.contact import Contact, ReportsContacts
 from understudy.space.pose import pose_of
@@ -26,71 +25,13 @@ Step = Annotated[float, Meta(gt=0, le=10_000)]
 Number = Annotated[float, Meta(ge=-1e6, le=1e6)]
 Six = tuple[Number, Number, Number, Number, Number, Number]
 Text = Annotated[str, Meta(max_length=256)]
+TcpSpeed = Annotated[float, Meta(gt=0, le=10_000)]
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return MotionCommands(cell.robots, cell.modes.dead_man).commands()
+    return commands_of(MotionCommands(cell.robots, cell.modes.dead_man))
 
 
-class Home(Struct, frozen=True, forbid_unknown_fields=True):
-    """`axis`: the axis to home; None: all."""
-
-    robot: str
-    axis: Axis | None = None
-
-
-class SendLine(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    line: Text
-
-
-class Override(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    feed_percent: Percent | None = None
-    rapid_percent: Percent | None = None
-
-
-class JogOrder(Struct, frozen=True, forbid_unknown_fields=True):
-    """`speed`: deg/s of a joint or about an axis, mm/s along an axis; its sign is the direction.
-
-    `step`: the distance in deg or mm; None: the jog goes on until `stop_jog`.
-    """
-
-    robot: str
-    frame: Literal["joint", "base", "tool"]
-    axis: Axis
-    speed: Speed
-    step: Step | None = None
-
-
-class MoveTo(Struct, frozen=True, forbid_unknown_fields=True):
-    """`joints_deg` or `pose_mm_deg` of the tool. `line`: the tool goes straight at `speed_mm_s`;
-    otherwise the joints move at their own speeds."""
-
-    robot: str
-    joints_deg: list[Number] | None = None
-    pose_mm_deg: Six | None = None
-    line: bool = False
-    speed_mm_s: Annotated[float, Meta(gt=0, le=10_000)] = 100.0
-
-
-class SetJoints(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    joints_deg: list[Number]
-
-
-class SetTool(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    tool: Annotated[int, Meta(ge=0, le=99)]
-
-
-PLAIN = {
-    "enable": "connect if necessary and switch the drives on",
-    "disable": "switch the drives off and drop what waits",
-    "hold": "brake along the path and wait for cycle_start",
-    "cycle_start": "go on after hold, M0 or M1",
-    "stop_jog": "end every jog",
-}
 HOW_TO = Refused("give either joints_deg or pose_mm_deg")
 
 
@@ -107,65 +48,123 @@ class MotionCommands:
                 if isinstance(part, ReportsContacts):
                     part.on_collision(partial(self._collided, robot))
 
-    def commands(self) -> list[Command]:
-        return [
-            *(self._plain(name, doc) for name, doc in PLAIN.items()),
-            Command("home", "home all axes, or one", self._home, Home),
-            Command("send_gcode", "one line, as from a program", self._send, SendLine),
-            Command(
-                "override", "set feed and rapid override, in percent", self._override, Override
-            ),
-            Command("jog", "one axis, by a step or until stop_jog", self._jog, JogOrder),
-            Command("move_to", "joints or pose, straight or not", self._move, MoveTo),
-            Command(
-                "set_joint_positions", "put the arm there (simulation only)", self._put, SetJoints
-            ),
-            Command("set_tool", "change the tool", self._set_tool, SetTool),
-        ]
+    @command()
+    def enable(self, robot: str) -> Any:
+        """Connect if necessary and switch the drives on."""
+        return self._robots.do(robot, "enable")
 
-    def _plain(self, name: str, doc: str) -> Command:
-        def run(given: OfRobot) -> Any:
-            if name == "stop_jog":
-                self._dead_man.release(given.robot)
-                self._held.discard(given.robot)
-            return self._robots.do(given.robot, name)
+    @command()
+    def disable(self, robot: str) -> Any:
+        """Switch the drives off and drop what waits."""
+        return self._robots.do(robot, "disable")
 
-        return Command(name, doc, run, OfRobot)
+    @command()
+    def hold(self, robot: str) -> Any:
+        """Brake along the path and wait for cycle_start."""
+        return self._robots.do(robot, "hold")
 
-    def _home(self, given: Home) -> Any:
-        axis = -1 if given.axis is None else given.axis
-        return self._robots.do(given.robot, "home", axis)
+    @command()
+    def cycle_start(self, robot: str) -> Any:
+        """Go on after hold, M0 or M1."""
+        return self._robots.do(robot, "cycle_start")
 
-    def _send(self, given: SendLine) -> Any:
-        return self._robots.do(given.robot, "send_gcode", given.line)
+    @command()
+    def stop_jog(self, robot: str) -> Any:
+        """End every jog."""
+        self._dead_man.release(robot)
+        self._held.discard(robot)
+        return self._robots.do(robot, "stop_jog")
 
-    def _override(self, given: Override) -> Any:
-        wanted = {"override_feed": given.feed_percent, "override_rapid": given.rapid_percent}
-        asked = {verb: percent for verb, percent in wanted.items() if percent is not None}
-        if not asked:
-            return Refused("give feed_percent or rapid_percent")
+    @command()
+    def home(self, robot: str, axis: Axis | None = None) -> Any:
+        """Home all axes, or one.
+
+        `axis`: the axis to home; None: all.
+        """
+        return self._robots.do(robot, "home", -1 if axis is None else axis)
+
+    @command()
+    def send_gcode(self, robot: str, line: Text) -> Any:
+        """One line, as from a program."""
+        return self._robots.do(robot, "send_gcode", line)
+
+    @command()
+    def override(
+        self, robot: str, feed_percent: Percent | None = None, rapid_percent: Percent | None = None
+    ) -> Any:
+        """Set feed and rapid override, in percent."""
         answer: Any = None
-        for verb, percent in asked.items():
-            answer = self._robots.do(given.robot, verb, percent)
+        for action, percent in (("override_feed", feed_percent), ("override_rapid", rapid_percent)):
+            if percent is None:
+                continue
+            answer = self._robots.do(robot, action, percent)
             if isinstance(answer, Refused):
-                return answer
-        return answer
+                break
+        return answer or Refused("give feed_percent or rapid_percent")
 
-    def _jog(self, given: JogOrder) -> Any:
-        if given.speed == 0.0:
+    @command()
+    def jog(
+        self, robot: str, frame: Frame, axis: Axis, speed: Speed, step: Step | None = None
+    ) -> Any:
+        """One axis, by a step or until stop_jog.
+
+        `speed`: deg/s of a joint or about an axis, mm/s along an axis; its sign is the direction.
+
+        `step`: the distance in deg or mm; None: the jog goes on until `stop_jog`.
+        """
+        if speed == 0.0:
             return Refused("speed 0 goes nowhere: its sign is the direction; stop_jog ends a jog")
-        robot = self._robots.find(given.robot)
-        if isinstance(robot, Refused):
-            return robot
-        jog = jog_of(given, units_of(robot))
-        answer = self._robots.do(given.robot, "jog", jog)
+        found = self._robots.find(robot)
+        if isinstance(found, Refused):
+            return found
+        unit, units = MM if frame != "joint" and axis < 3 else DEG, units_of(found)
+        if frame == "joint" and axis < len(units):
+            unit = units[axis]
+        jog = Jog(frame, axis, speed * unit, None if step is None else step * unit)
+        answer = self._robots.do(robot, "jog", jog)
         if isinstance(answer, Refused):
             return answer
-        if robot.real is not None and jog.step is None:
-            self._dead_man.hold(robot, jog)
-        elif jog.step is None:
-            self._held.add(robot.name)
+        if found.real is not None and step is None:
+            self._dead_man.hold(found, jog)
+        elif step is None:
+            self._held.add(robot)
         return answer
+
+    @command()
+    def move_to(
+        self,
+        robot: str,
+        joints_deg: list[Number] | None = None,
+        pose_mm_deg: Six | None = None,
+        line: bool = False,
+        speed_mm_s: TcpSpeed = 100.0,
+    ) -> Any:
+        """Joints or pose, straight or not.
+
+        `joints_deg` or `pose_mm_deg` of the tool. `line`: the tool goes straight at `speed_mm_s`;
+        otherwise the joints move at their own speeds.
+        """
+        if (joints_deg is None) == (pose_mm_deg is None):
+            return HOW_TO
+        joints = joints_deg and self._angles(robot, joints_deg)
+        if isinstance(joints, Refused):
+            return joints
+        pose = None if pose_mm_deg is None else pose_of(pose_mm_deg)
+        target = Target(joints or None, pose, line, speed_mm_s * MM)
+        return self._robots.do(robot, "move_to", target)
+
+    @command()
+    def set_joint_positions(self, robot: str, joints_deg: list[Number]) -> Any:
+        """Put the arm there (simulation only)."""
+        joints = self._angles(robot, joints_deg)
+        if isinstance(joints, Refused):
+            return joints
+        return self._robots.do(robot, "set_joint_positions", joints)
+
+    @command()
+    def set_tool(self, robot: str, tool: Annotated[int, Meta(ge=0, le=99)]) -> Any:
+        """Change the tool."""
+        return self._robots.do(robot, "set_tool", tool)
 
     def _collided(self, robot: Robot, contact: Contact) -> None:
         """A new contact ends a held jog; the next jog may lead out of it, or go on."""
@@ -173,25 +172,6 @@ class MotionCommands:
             self._held.discard(robot.name)
             if stop := getattr(robot.simulated.actions, "stop_jog", None):
                 stop(contact.at)
-
-    def _move(self, given: MoveTo) -> Any:
-        if (given.joints_deg is None) == (given.pose_mm_deg is None):
-            return HOW_TO
-        joints = given.joints_deg and self._angles(given.robot, given.joints_deg)
-        if isinstance(joints, Refused):
-            return joints
-        pose = None if given.pose_mm_deg is None else pose_of(given.pose_mm_deg)
-        target = Target(joints or None, pose, given.line, given.speed_mm_s * MM)
-        return self._robots.do(given.robot, "move_to", target)
-
-    def _put(self, given: SetJoints) -> Any:
-        joints = self._angles(given.robot, given.joints_deg)
-        if isinstance(joints, Refused):
-            return joints
-        return self._robots.do(given.robot, "set_joint_positions", joints)
-
-    def _set_tool(self, given: SetTool) -> Any:
-        return self._robots.do(given.robot, "set_tool", given.tool)
 
     def _angles(self, name: str, degrees: list[float]) -> tuple[float, ...] | Refused:
         robot = self._robots.find(name)
@@ -201,15 +181,3 @@ class MotionCommands:
         if len(degrees) != count:
             return Refused(f"{name} has {count} joints, joints_deg has {len(degrees)} numbers")
         return joints_from(robot, degrees)
-
-
-def jog_of(given: JogOrder, units: Sequence[float]) -> Jog:
-    """The jog in m and rad; ``units``: sizes of the joints' units."""
-    frame: Frame = given.frame
-    if frame == "joint":
-        unit = units[given.axis] if given.axis < len(units) else DEG
-    else:
-        unit = MM if given.axis < 3 else DEG
-    return Jog(
-        frame, given.axis, given.speed * unit, None if given.step is None else given.step * unit
-    )

@@ -1,12 +1,13 @@
 """Commands for pins: levels, forced inputs, outputs, links; and for the trails of devices."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from understudy.errors import Refused
-from understudy.operator.robots import OfRobot, Robot, Robots
-from understudy.operator.table import Command
+from understudy.operator.robots import Robot, Robots
+from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports.device import LeavesTrail
 from understudy.simulation.io.virtual_io import LONGEST_DELAY_MS, PinNames, VirtualIO
 from understudy.units import NS_PER_MS
@@ -16,60 +17,14 @@ if TYPE_CHECKING:
 
 Pin = Annotated[int, Meta(ge=0, le=1000)] | Annotated[str, Meta(max_length=64)]
 Volts = Annotated[float, Meta(ge=-1000, le=1000)]
+Ramp = Annotated[float, Meta(ge=0, le=3600)]
 Milliseconds = Annotated[float, Meta(ge=0, le=LONGEST_DELAY_MS)]
+Change = Callable[[VirtualIO, int], Refused | None]
 SIMULATED_ONLY = "inputs of a REAL controller are what its wires say"
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return PinCommands(cell.robots).commands()
-
-
-class Level(Struct, frozen=True, forbid_unknown_fields=True):
-    """`pin`: its number, its name, or both (`DI3`)."""
-
-    robot: str
-    pin: Pin
-    value: bool
-
-
-class ThePin(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    pin: Pin
-
-
-class Analog(Struct, frozen=True, forbid_unknown_fields=True):
-    """A voltage of an analog output."""
-
-    robot: str
-    pin: Pin
-    value: Volts
-
-
-class AnalogInput(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    pin: Pin
-    value: Volts | None
-    ramp_s: Annotated[float, Meta(ge=0, le=3600)] = 0.0
-
-
-class Trigger(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    pin: Pin
-    ms: Milliseconds = 100.0
-    value: bool = True
-
-
-class LinkPins(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    output: Pin
-    input: Pin
-    delay_ms: Milliseconds = 0.0
-    invert: bool = False
-
-
-class Unlink(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    output: Pin
+    return commands_of(PinCommands(cell.robots))
 
 
 class PinCommands:
@@ -78,85 +33,99 @@ class PinCommands:
     def __init__(self, robots: Robots) -> None:
         self._robots = robots
 
-    def commands(self) -> list[Command]:
-        add = Command
-        return [
-            add("io", "every pin: value, forced, owner; links", self._io, OfRobot, role="viewer"),
-            add("set_input", "force a digital input", self._set_input, Level),
-            add("release_input", "let a forced input go", self._release, ThePin),
-            add("set_output", "switch a digital output", self._set_output, Level),
-            add("set_analog_input", "force an analog input, or let go", self._force, AnalogInput),
-            add("set_analog_output", "set an analog output", self._set_analog, Analog),
-            add("trigger", "a pulse on an input, as of a sensor", self._trigger, Trigger),
-            add("link", "an output moves an input from now on", self._link, LinkPins),
-            add("unlink", "an output moves no input any more", self._unlink, Unlink),
-            add("clear_trail", "clear the trails of a robot's devices", self._clear_trail, OfRobot),
-        ]  # fmt: skip
-
-    # ── looking ──
-
-    def _io(self, given: OfRobot) -> Any:
-        robot = self._robots.find(given.robot)
-        io = robot if isinstance(robot, Refused) else _board(robot)
-        if isinstance(robot, Refused) or isinstance(io, Refused):
+    @query()
+    def io(self, robot: str) -> Any:
+        """Every pin: value, forced, owner; links."""
+        found = self._robots.find(robot)
+        io = found if isinstance(found, Refused) else _board(found)
+        if isinstance(found, Refused) or isinstance(io, Refused):
             return io
-        return robot.simulated.time.act(lambda now: pinboard(robot, io, now))
+        return found.simulated.time.act(lambda now: pinboard(found, io, now))
 
-    # ── switching ──
+    @command()
+    def set_input(self, robot: str, pin: Pin, value: bool) -> Any:
+        """Force a digital input.
 
-    def _set_input(self, given: Level) -> Any:
-        return self._on_board(
-            given.robot, lambda io, now: io.set_digital_input(given.pin, given.value, now)
-        )
+        `pin`: its number, its name, or both (`DI3`).
+        """
+        return self._on_board(robot, lambda io, now: io.set_digital_input(pin, value, now))
 
-    def _release(self, given: ThePin) -> Any:
-        return self._on_board(given.robot, lambda io, now: io.release_digital_input(given.pin, now))
+    @command()
+    def release_input(self, robot: str, pin: Pin) -> Any:
+        """Let a forced input go."""
+        return self._on_board(robot, lambda io, now: io.release_digital_input(pin, now))
 
-    def _force(self, given: AnalogInput) -> Any:
+    @command()
+    def set_output(self, robot: str, pin: Pin, value: bool) -> Any:
+        """Switch a digital output.
+
+        `pin`: its number, its name, or both (`DI3`).
+        """
+        return self._switch(robot, "set_digital_output", pin, value)
+
+    @command()
+    def set_analog_input(
+        self, robot: str, pin: Pin, value: Volts | None, ramp_s: Ramp = 0.0
+    ) -> Any:
+        """Force an analog input, or let go."""
+
         def force(io: VirtualIO, now: int) -> Refused | None:
-            if given.value is None:
-                return io.release_analog_input(given.pin, now)
-            return io.simulate_analog_sensor(given.pin, given.value, now, given.ramp_s)
+            if value is None:
+                return io.release_analog_input(pin, now)
+            return io.simulate_analog_sensor(pin, value, now, ramp_s)
 
-        return self._on_board(given.robot, force)
+        return self._on_board(robot, force)
 
-    def _trigger(self, given: Trigger) -> Any:
+    @command()
+    def set_analog_output(self, robot: str, pin: Pin, value: Volts) -> Any:
+        """Set an analog output.
+
+        A voltage of an analog output.
+        """
+        return self._switch(robot, "set_analog_output", pin, value)
+
+    @command()
+    def trigger(self, robot: str, pin: Pin, ms: Milliseconds = 100.0, value: bool = True) -> Any:
+        """A pulse on an input, as of a sensor."""
         return self._on_board(
-            given.robot,
-            lambda io, now: io.simulate_sensor_trigger(given.pin, given.value, now, given.ms),
+            robot, lambda io, now: io.simulate_sensor_trigger(pin, value, now, ms)
         )
 
-    def _link(self, given: LinkPins) -> Any:
+    @command()
+    def link(
+        self,
+        robot: str,
+        output: Pin,
+        input: Pin,
+        delay_ms: Milliseconds = 0.0,
+        invert: bool = False,
+    ) -> Any:
+        """An output moves an input from now on."""
         return self._on_board(
-            given.robot,
-            lambda io, now: io.link(
-                given.output, given.input, given.delay_ms, now, invert=given.invert
-            ),
+            robot, lambda io, now: io.link(output, input, delay_ms, now, invert=invert)
         )
 
-    def _unlink(self, given: Unlink) -> Any:
-        return self._on_board(given.robot, lambda io, now: io.unlink(given.output, now))
+    @command()
+    def unlink(self, robot: str, output: Pin) -> Any:
+        """An output moves no input any more."""
+        return self._on_board(robot, lambda io, now: io.unlink(output, now))
 
-    def _set_output(self, given: Level) -> Any:
-        return self._switch(given.robot, "set_digital_output", given.pin, given.value)
-
-    def _set_analog(self, given: Analog) -> Any:
-        return self._switch(given.robot, "set_analog_output", given.pin, given.value)
-
-    def _clear_trail(self, given: OfRobot) -> Any:
-        robot = self._robots.find(given.robot)
-        if isinstance(robot, Refused):
-            return robot
-        drawing = [each for each in robot.devices.values() if isinstance(each, LeavesTrail)]
+    @command()
+    def clear_trail(self, robot: str) -> Any:
+        """Clear the trails of a robot's devices."""
+        found = self._robots.find(robot)
+        if isinstance(found, Refused):
+            return found
+        drawing = [each for each in found.devices.values() if isinstance(each, LeavesTrail)]
         if not drawing:
-            return Refused(f"{given.robot} has no device that leaves a trail")
+            return Refused(f"{robot} has no device that leaves a trail")
         for device in drawing:
-            robot.simulated.time.act(device.clear_trail)
-        return robot.summary()
+            found.simulated.time.act(device.clear_trail)
+        return found.summary()
 
     # ── inside ──
 
-    def _on_board(self, name: str, deed: Any) -> Any:
+    def _on_board(self, name: str, change: Change) -> Any:
         """Changes the pins of a simulated robot; a REAL one is refused."""
         robot = self._robots.find(name)
         if isinstance(robot, Refused):
@@ -166,8 +135,8 @@ class PinCommands:
         io = _board(robot)
         if isinstance(io, Refused):
             return io
-        refused = robot.simulated.time.act(lambda now: deed(io, now))
-        return refused or self._io(OfRobot(name))
+        refused = robot.simulated.time.act(lambda now: change(io, now))
+        return refused or self.io(name)
 
     def _switch(self, name: str, verb: str, pin: int | str, value: float) -> Any:
         """Sets an output through the controller, simulated or REAL, else directly on the pins."""
@@ -177,7 +146,7 @@ class PinCommands:
             return io
         switch = getattr(robot.side.controller, verb, None) or getattr(io, verb)
         refused = robot.side.time.act(lambda now: switch(pin, value, now))
-        return refused if isinstance(refused, Refused) else self._io(OfRobot(name))
+        return refused if isinstance(refused, Refused) else self.io(name)
 
 
 def _board(robot: Robot) -> VirtualIO | Refused:

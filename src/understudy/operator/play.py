@@ -2,16 +2,17 @@
 names."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from understudy.config import CellConfig
 from understudy.errors import Refused
+from understudy.operator.clock import ClockCommands
 from understudy.operator.jobs import Jobs
-from understudy.operator.programs import LoadProgram, RunProgram
+from understudy.operator.programs import ProgramCommands
 from understudy.operator.robots import Robot, Robots
-from understudy.operator.table import Command
+from understudy.operator.table import Command, command, commands_of
 from understudy.ports.hmi import Later
 from understudy.ports.jobs import Played
 
@@ -22,50 +23,42 @@ log = logging.getLogger(__name__)
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return cell.play.commands()
+    return commands_of(cell.play)
 
 
 class PlayCommands:
-    """``start`` lets time run and answers with the metrics; ``load`` and ``run`` are the commands
-    `load_program` and `run_program`."""
+    """Play, as the button of a page: one command for time, programs and jobs."""
 
     def __init__(
         self,
         config: CellConfig,
         robots: Robots,
-        *,
-        start: Callable[[], dict[str, Any]],
-        load: Callable[[LoadProgram], Any],
-        run: Callable[[RunProgram], Any],
+        clock: ClockCommands,
+        programs: ProgramCommands,
     ) -> None:
         self._config = config
         self._robots = robots
-        self._start = start
-        self._load = load
-        self._run = run
+        self._clock = clock
+        self._programs = programs
         self._jobs = Jobs(robots, Played, "a job to play")
-
-    def commands(self) -> list[Command]:
-        doc = (
-            "let time run; if no robot moves, run the loaded program of every simulated robot, "
-            "or its pick & place job"
-        )
-        return [Command("play", doc, lambda _: self._play())]
 
     def load_named_programs(self) -> None:
         """Loads the programs that the cell file names; logs those that cannot be loaded."""
         for robot in self._robots:
             named = self._config.robots[robot.name].program
             if named is not None:
-                answer = self._load(LoadProgram(robot.name, named.text, named.name))
+                answer = self._programs.load_program(robot.name, named.text, named.name)
                 log_refusal = partial(_log_refusal, robot.name, named.name)
                 if isinstance(answer, Later):
                     answer.then(log_refusal)
                 else:
                     log_refusal(answer)
 
-    def _play(self) -> dict[str, Any]:
-        answer = self._start()
+    @command()
+    def play(self) -> dict[str, Any]:
+        """Let time run; if no robot moves, run the loaded program of every simulated robot, or its
+        pick & place job."""
+        answer = self._clock.start()
         jobs = self._jobs.all().values()
         if any(robot.under_way() for robot in self._robots) or any(j.is_running() for j in jobs):
             return {**answer, "started": [], "refused": {}, "under_way": True}
@@ -88,7 +81,7 @@ class PlayCommands:
         if not _has_program(robot):
             answer = self._jobs.act(robot.name, lambda job, now: job.play(now))
         else:
-            answer = self._run(RunProgram(robot.name))
+            answer = self._programs.run_program(robot.name)
         return answer if isinstance(answer, Refused) else None
 
     def _has_job(self, robot: Robot) -> bool:

@@ -5,16 +5,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Meta, Raw, Struct, to_builtins
+from msgspec import Meta, Raw, to_builtins
 from msgspec.json import encode
 
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.changes import Changes
-from understudy.operator.robots import OfRobot, Robot, Robots
+from understudy.operator.robots import Robot, Robots
 from understudy.operator.slices import Slices, Work
-from understudy.operator.table import Command, safely
+from understudy.operator.table import Command, command, commands_of, query, safely
 from understudy.ports.device import NamesSwitches
 from understudy.ports.program import LONGEST_PROGRAM, ProgramControl
 
@@ -32,38 +32,10 @@ Text = Annotated[str, Meta(max_length=LONGEST_PROGRAM)]
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return cell.programs.commands()
+    return commands_of(cell.programs)
 
 
-class LoadProgram(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    text: Text
-    name: Annotated[str, Meta(max_length=256)] = ""
-
-
-class RunProgram(Struct, frozen=True, forbid_unknown_fields=True):
-    """`from_line`: start there, with the modes that earlier lines set. `step`: line by line.
-    `process`: what to do about arc, gas and outputs that earlier lines switched on; without it such
-    a start is refused."""
-
-    robot: str
-    from_line: Annotated[int, Meta(ge=1)] = 1
-    step: bool = False
-    process: Literal["restore", "leave"] | None = None
-
-
-class StartLine(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    from_line: Annotated[int, Meta(ge=1)]
-
-
-class Preview(Struct, frozen=True, forbid_unknown_fields=True):
-    """`text`: None: the loaded program."""
-
-    robot: str
-    text: Text | None = None
-
-
+Line = Annotated[int, Meta(ge=1)]
 NO_PREVIEW = Refused("programs of this robot have no preview")
 
 
@@ -107,75 +79,56 @@ class ProgramCommands:
         self._changes = changes
         self._setups: dict[str, Setup] = {}
 
-    def commands(self) -> list[Command]:
-        add = Command
-        return [
-            add(
-                "program",
-                "the loaded program and its progress",
-                self._show,
-                OfRobot,
-                role="viewer",
-                large=True,
-            ),
-            add("load_program", "load and check a text; nothing moves", self.load, LoadProgram),
-            add("run_program", "run from a line on, or go on after a pause", self.run, RunProgram),
-            add(
-                "process_before",
-                "what lines before a line switch on and is off now",
-                self._process_before,
-                StartLine,
-                role="viewer",
-            ),
-            add("step_program", "run one more line", self._of("step"), OfRobot),
-            add("pause_program", "hold; run_program goes on", self._of("pause"), OfRobot),
-            add("stop_program", "brake and drop the rest", self._of("stop"), OfRobot),
-            add(
-                "preview",
-                "the path of the tool, computed and not run",
-                self._preview,
-                Preview,
-                role="viewer",
-            ),
-        ]
-
-    def _show(self, given: OfRobot) -> Any:
-        program = self._program(given.robot)
+    @query(large=True)
+    def program(self, robot: str) -> Any:
+        """The loaded program and its progress."""
+        program = self._program(robot)
         if isinstance(program, Refused):
             return program
-        shown = self._with(given.robot, lambda program, now: None)
+        shown = self._with(robot, lambda program, now: None)
         if len(program.text) <= WRITE_AT_ONCE:
             return {**shown, "text": program.text}
         return self._slices.do(_with_text(shown, program.text), "program")
 
-    def load(self, given: LoadProgram) -> Any:
-        """Reads a short program at once, a long one in slices."""
+    @command()
+    def load_program(
+        self, robot: str, text: Text, name: Annotated[str, Meta(max_length=256)] = ""
+    ) -> Any:
+        """Load and check a text; nothing moves."""
 
-        def reading() -> Work[Any]:
-            program = self._program(given.robot)
+        def reading() -> Work[Any]:  # at once, or in slices if it is long
+            program = self._program(robot)
             if isinstance(program, Refused):
                 return program
-            refused = yield from program.prepare(given.text)
+            refused = yield from program.prepare(text)
             if refused is not None:
                 return refused
-            return self._with(given.robot, lambda program, now: program.load_prepared(given.name))
+            return self._with(robot, lambda program, now: program.load_prepared(name))
 
         return self._changes.do(lambda: self._slices.do(reading(), "load_program"))
 
-    def run(self, given: RunProgram) -> Any:
-        """Runs at once; what a start in the middle of a long program needs is found before."""
+    @command()
+    def run_program(
+        self,
+        robot: str,
+        from_line: Line = 1,
+        step: bool = False,
+        process: Literal["restore", "leave"] | None = None,
+    ) -> Any:
+        """Run from a line on, or go on after a pause.
+
+        `from_line`: start there, with the modes that earlier lines set. `step`: line by line.
+        `process`: what to do about arc, gas and outputs that earlier lines switched on; without it
+        such a start is refused.
+        """
 
         def run(program: ProgramControl, now: int) -> Refused | None:
             if program.reading(now).state == "paused":
-                return program.step(now) if given.step else program.resume(now)
-            return program.run(
-                now, from_line=given.from_line, step=given.step, process=given.process
-            )
+                return program.step(now) if step else program.resume(now)
+            return program.run(now, from_line=from_line, step=step, process=process)
 
         return self._changes.do(
-            lambda: self._at_line(
-                given.robot, given.from_line, lambda: self._with(given.robot, run, moves=True)
-            )
+            lambda: self._at_line(robot, from_line, lambda: self._with(robot, run, moves=True))
         )
 
     def _at_line(self, robot: str, line: int, then: Callable[[], Any]) -> Any:
@@ -192,26 +145,51 @@ class ProgramCommands:
         later = self._runs.in_thread("start_line", lambda _: find())
         return later if isinstance(later, Refused) else later.turned(safely(use, "start_line"))
 
-    def _process_before(self, given: StartLine) -> Any:
-        robot, program = self._robots.find(given.robot), self._program(given.robot)
-        if isinstance(robot, Refused) or isinstance(program, Refused):
+    @query()
+    def process_before(self, robot: str, from_line: Line) -> Any:
+        """What lines before a line switch on and is off now."""
+        found, program = self._robots.find(robot), self._program(robot)
+        if isinstance(found, Refused) or isinstance(program, Refused):
             return program
         names: dict[str, str] = {}
-        for device in robot.devices.values():
+        for device in found.devices.values():
             names |= device.switch_names() if isinstance(device, NamesSwitches) else {}
 
         def missing() -> list[dict[str, Any]]:
             return [
                 {"word": each.word, "line": each.line, "name": names.get(each.word, "")}
-                for each in program.missing_process(given.from_line)
+                for each in program.missing_process(from_line)
             ]
 
-        return self._at_line(given.robot, given.from_line, missing)
+        return self._at_line(robot, from_line, missing)
 
-    def _of(self, verb: str) -> Callable[[OfRobot], Any]:
-        return lambda given: self._with(
-            given.robot, lambda program, now: getattr(program, verb)(now), moves=verb == "step"
-        )
+    @command()
+    def step_program(self, robot: str) -> Any:
+        """Run one more line."""
+        return self._with(robot, lambda program, now: program.step(now), moves=True)
+
+    @command()
+    def pause_program(self, robot: str) -> Any:
+        """Hold; run_program goes on."""
+        return self._with(robot, lambda program, now: program.pause(now))
+
+    @command()
+    def stop_program(self, robot: str) -> Any:
+        """Brake and drop the rest."""
+        return self._with(robot, lambda program, now: program.stop(now))
+
+    @query()
+    def preview(self, robot: str, text: Text | None = None) -> Any:
+        """The path of the tool, computed and not run.
+
+        `text`: None: the loaded program.
+        """
+        found, program = self._robots.find(robot), self._program(robot)
+        if isinstance(found, Refused) or isinstance(program, Refused):
+            return program
+        work = self._planned(found, program.text if text is None else text)
+        runs = text is None and program.under_way()
+        return self._slices.do(_drawn(work, runs=runs), "preview")
 
     def _with(
         self,
@@ -241,14 +219,6 @@ class ProgramCommands:
         return robot.side.program
 
     # ── preview ──
-
-    def _preview(self, given: Preview) -> Any:
-        robot, program = self._robots.find(given.robot), self._program(given.robot)
-        if isinstance(robot, Refused) or isinstance(program, Refused):
-            return program
-        work = self._planned(robot, program.text if given.text is None else given.text)
-        runs = given.text is None and program.under_way()
-        return self._slices.do(_drawn(work, runs=runs), "preview")
 
     def _planned(self, robot: Robot, text: str) -> "Work[dict[str, Any] | Refused]":
         """The preview of a text, from where the robot is. The first one loads its modules."""

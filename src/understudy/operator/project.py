@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from understudy.config import CellConfig
 from understudy.config.files import ProgramFile
@@ -25,9 +25,9 @@ from understudy.gcode.blocks import COORDINATE_SYSTEMS
 from understudy.operator.library import ProjectFolder, file_name
 from understudy.operator.models import joints_from, work_offsets_of
 from understudy.operator.points import written
-from understudy.operator.programs import LoadProgram, ProgramCommands
+from understudy.operator.programs import ProgramCommands
 from understudy.operator.robots import Robot, Robots
-from understudy.operator.table import Command
+from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports import Component
 from understudy.ports.hmi import Later
 from understudy.simulation.points import Point, Points
@@ -42,13 +42,10 @@ ZERO = (0.0,) * 6
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return cell.project.commands()
+    return commands_of(cell.project)
 
 
-class Folder(Struct, frozen=True, forbid_unknown_fields=True):
-    """`folder`: another project folder from now on; None: the present one."""
-
-    folder: Annotated[str, Meta(max_length=1024)] | None = None
+Folder = Annotated[str, Meta(max_length=1024)]
 
 
 class ProjectCommands:
@@ -68,14 +65,9 @@ class ProjectCommands:
         self._folder = folder
         self._programs = programs
 
-    def commands(self) -> list[Command]:
-        return [
-            Command("project", "the project folder", lambda _: self._show(), role="viewer"),
-            Command("save_project", "write programs, points, tools, frames", self._save, Folder),
-            Command("load_project", "read them and put them into use", self.load, Folder),
-        ]
-
-    def _show(self) -> dict[str, Any]:
+    @query()
+    def project(self) -> dict[str, Any]:
+        """The project folder."""
         return {"folder": str(self._folder.path), "saved": self._folder.saved()}
 
     def _points(self, robot: Robot) -> Points:
@@ -85,10 +77,15 @@ class ProjectCommands:
 
     # ── saving ──
 
-    def _save(self, given: Folder) -> Any:
-        folder = self._folder.named(given.folder)
-        if isinstance(folder, Refused):
-            return folder
+    @command()
+    def save_project(self, folder: Folder | None = None) -> Any:
+        """Write programs, points, tools, frames.
+
+        `folder`: another project folder from now on; None: the present one.
+        """
+        place = self._folder.named(folder)
+        if isinstance(place, Refused):
+            return place
         programs = {robot.name: _loaded_program(robot) for robot in self._robots}
         project = Project(
             SavedHead(FORMAT, self._cell),
@@ -96,11 +93,11 @@ class ProjectCommands:
             {name: [program] for name, program in programs.items() if program},
         )
         try:
-            files = write_project(folder, project)
+            files = write_project(place, project)
         except ConfigError as problem:
             return Refused(str(problem))
-        self._folder.now = folder
-        return {"folder": str(folder.path), "files": files}
+        self._folder.now = place
+        return {"folder": str(place.path), "files": files}
 
     def _saved(self, robot: Robot, program: ProgramFile | None) -> SavedRobot:
         points = {
@@ -117,12 +114,17 @@ class ProjectCommands:
 
     # ── loading ──
 
-    def load(self, given: Folder) -> Any:
-        """Nothing is changed if a file cannot be read or a robot is under way."""
-        folder = self._folder.named(given.folder)
-        return folder if isinstance(folder, Refused) else self._load(folder)
+    @command()
+    def load_project(self, folder: Folder | None = None) -> Any:
+        """Read them and put them into use.
+
+        `folder`: another project folder from now on; None: the present one.
+        """
+        place = self._folder.named(folder)
+        return place if isinstance(place, Refused) else self._load(place)
 
     def _load(self, folder: FilesFolder) -> Any:
+        """Nothing is changed if a file cannot be read or a robot is under way."""
         try:
             project = read_project(folder)
         except ConfigError as problem:
@@ -173,7 +175,7 @@ class ProjectCommands:
         program = next((each for each in programs if each.name == saved.program), None)
         if program is None:
             return Refused(f"its program {saved.program} is not in the folder")
-        answer = self._programs.load(LoadProgram(robot.name, program.text, program.name))
+        answer = self._programs.load_program(robot.name, program.text, program.name)
         return None if isinstance(answer, Later) or not isinstance(answer, Refused) else answer
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.config import CellConfig, RobotConfig
@@ -40,12 +39,6 @@ NOT_DURING_PROGRAM = (
 MOVES = ("send_gcode", "jog", "move_to", "home", "cycle_start", "run_program")
 """Actions that may move a robot: refused while the cell is stopped."""
 NO_EMERGENCY_STOP = Refused("this robot has no emergency stop")
-
-
-class OfRobot(Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of a command that needs nothing but a robot."""
-
-    robot: str
 
 
 class TimeSource(Protocol):

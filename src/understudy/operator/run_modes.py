@@ -12,14 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct
-
 from understudy.config import CellConfig
 from understudy.config.cell import RealPlace
 from understudy.errors import ConfigError, Refused
 from understudy.operator.events import EventLog, EventSources
-from understudy.operator.robots import OfRobot, Robot, Robots, Side
-from understudy.operator.table import Command
+from understudy.operator.robots import Robot, Robots, Side
+from understudy.operator.table import Command, command, commands_of
 from understudy.ports import Component
 from understudy.ports.jobs import JobSite, build_jobs
 from understudy.ports.modes import ObeysModes
@@ -44,12 +42,7 @@ DEAD_MAN_SECONDS = 0.3
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return cell.modes.commands()
-
-
-class SetMode(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-    mode: Literal["real", "simulation"]
+    return commands_of(cell.modes)
 
 
 # ── connection to a REAL robot ──────────────────────────────────────────────────────────────────
@@ -228,18 +221,6 @@ class ModeCommands:
         _check_drivers(config)
         _check(self._wanted, self._places, allowed=allowed)
 
-    def commands(self) -> list[Command]:
-        return [
-            Command(
-                "set_mode",
-                "real or simulation, at rest (--real)",
-                self._set_mode,
-                SetMode,
-                secret="always",
-            ),
-            Command("heartbeat", "the operator still holds the jog button", self._beat, OfRobot),
-        ]
-
     async def begin(self) -> None:
         """Sets the modes of the cell file; `auto`: REAL if it is allowed and the robot answers."""
         if self._wanted == "simulation":
@@ -249,7 +230,7 @@ class ModeCommands:
                 self._note(name, f"nothing answers at {place}: simulated")
             elif not self._allowed:
                 self._note(name, f"{place} answers; --real would use it: simulated")
-            elif isinstance(refused := self._set_mode(SetMode(name, "real")), Refused):
+            elif isinstance(refused := self.set_mode(name, "real"), Refused):
                 raise ConfigError(refused.reason, key=f"robots.{name}.real")
 
     def ask(self, robot: str, process: AskedProcess) -> None:
@@ -265,19 +246,24 @@ class ModeCommands:
             self._leave(robot)
         await asyncio.gather(*self._closing)
 
-    def _set_mode(self, given: SetMode) -> Any:
-        robot = self._robots.find(given.robot)
-        if isinstance(robot, Refused):
-            return robot
-        if (robot.mode == "REAL") == (given.mode == "real"):
-            return robot.summary()
-        if refused := self._not_now(robot) or self._not_here(robot, given.mode):
+    @command(secret="always")
+    def set_mode(self, robot: str, mode: Literal["real", "simulation"]) -> Any:
+        """Real or simulation, at rest (--real)."""
+        found = self._robots.find(robot)
+        if isinstance(found, Refused):
+            return found
+        if (found.mode == "REAL") == (mode == "real"):
+            return found.summary()
+        if refused := self._not_now(found):
             return refused
-        if given.mode == "simulation":
-            self._leave(robot)
-            self._changed()
-            self._log.note("mode", robot.name, "SIMULATION", self._now())
-            return robot.summary()
+        if mode == "real":
+            return self._not_here(found) or self._become_real(found)
+        self._leave(found)
+        self._changed()
+        self._log.note("mode", robot, "SIMULATION", self._now())
+        return found.summary()
+
+    def _become_real(self, robot: Robot) -> dict[str, Any] | Refused:
         place = self._places[robot.name]
         connection = connection_to(self._config, robot, place)
         if isinstance(connection, Refused):
@@ -296,11 +282,13 @@ class ModeCommands:
         self._note(robot.name, f"REAL at {place}; the faces of its simulated sibling are closed")
         return robot.summary()
 
-    def _beat(self, given: OfRobot) -> Any:
-        robot = self._robots.find(given.robot)
-        if isinstance(robot, Refused):
-            return robot
-        return {**robot.summary(), "jogging": self.dead_man.beat(given.robot)}
+    @command()
+    def heartbeat(self, robot: str) -> Any:
+        """The operator still holds the jog button."""
+        found = self._robots.find(robot)
+        if isinstance(found, Refused):
+            return found
+        return {**found.summary(), "jogging": self.dead_man.beat(robot)}
 
     def _not_now(self, robot: Robot) -> Refused | None:
         program = robot.side.program
@@ -322,9 +310,7 @@ class ModeCommands:
             "change its mode of operation first"
         )
 
-    def _not_here(self, robot: Robot, mode: str) -> Refused | None:
-        if mode == "simulation":
-            return None
+    def _not_here(self, robot: Robot) -> Refused | None:
         if not self._allowed:
             return Refused("the cell was started without --real: no robot of it can be REAL")
         if refused := self._no_mode_for_real(robot):

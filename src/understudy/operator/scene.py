@@ -17,7 +17,7 @@ from understudy.operator.background import BackgroundRuns
 from understudy.operator.environment import HoldsObjects
 from understudy.operator.models import chain_of, tool_of, tools_of, work_offsets_of
 from understudy.operator.robots import Robot, Robots
-from understudy.operator.table import Command
+from understudy.operator.table import Command, commands_of, query
 from understudy.operator.workpieces import workpieces_in
 from understudy.ports import Component
 from understudy.ports.device import HasBodies, HasFingers, SceneBody
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def commands(cell: "OperatedCell") -> list[Command]:
     around = cell.environment.here
-    return SceneQuery(cell.config, cell.robots, around, cell.components, cell.runs).commands()
+    return commands_of(SceneQuery(cell.config, cell.robots, around, cell.components, cell.runs))
 
 
 class SceneQuery:
@@ -60,12 +60,10 @@ class SceneQuery:
         self._parts = workpieces_in(parts)
         self._still: dict[str, dict[str, Any]] = {}
 
-    def commands(self) -> list[Command]:
-        doc = "geometry for a browser: robots, tools, environment, colours"
-        return [Command("scene", doc, lambda _: self._answer(), role="viewer", large=True)]
-
-    def _answer(self) -> Any:
-        """Viewers who ask while the geometry is prepared wait for the same work."""
+    @query(large=True)
+    def scene(self) -> Any:
+        """Geometry for a browser: robots, tools, environment, colours."""
+        # viewers who ask while the geometry is prepared wait for the same work
         if self._under_way is None:
             robots = [robot for robot in self._robots if robot.name not in self._still]
             meshes = [mesh for mesh in self._meshes() if mesh not in _texts]
@@ -76,7 +74,7 @@ class SceneQuery:
                 return later
             self._under_way = later
             later.then(lambda _: self._forget_work())
-        return self._under_way.turned(lambda _: self._answer())
+        return self._under_way.turned(lambda _: self.scene())
 
     def _forget_work(self) -> None:
         self._under_way = None

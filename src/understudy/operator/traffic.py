@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused, unknown
-from understudy.operator.table import Command
+from understudy.operator.table import query
 from understudy.ports import WireMessage
 from understudy.units import seconds
 from understudy.wire.chat import escape
@@ -41,13 +41,6 @@ class Piece(Struct, frozen=True):
     size: int
 
 
-class WhichTraffic(Struct, frozen=True, forbid_unknown_fields=True):
-    """`endpoint`: empty: all endpoints."""
-
-    since: Annotated[int, Meta(ge=0)] = 0
-    endpoint: str = ""
-
-
 class Traffic:
     """A ring buffer for each face; the numbers of messages go on counting."""
 
@@ -73,25 +66,27 @@ class Traffic:
             for number, data in enumerate(last, first)
         ])  # fmt: skip
 
-    def commands(self) -> list[Command]:
-        doc = f"messages on the wires since a number: the last {KEPT} of each face are kept"
-        return [Command("traffic", doc, self._since, WhichTraffic, role="viewer")]
+    @query()
+    def traffic(
+        self, since: Annotated[int, Meta(ge=0)] = 0, endpoint: str = ""
+    ) -> dict[str, Any] | Refused:
+        """Messages on the wires since a number: the last 500 of each face are kept.
 
-    def _since(self, given: WhichTraffic) -> dict[str, Any] | Refused:
-        """Messages after a number, the oldest first; ``more``: how many did not fit."""
-        if given.endpoint and given.endpoint not in self._rings:
-            return Refused(str(unknown("endpoint", given.endpoint, self._rings)))
-        chosen = [given.endpoint] if given.endpoint else list(self._rings)
+        `endpoint`: empty: all endpoints.
+        """
+        if endpoint and endpoint not in self._rings:
+            return Refused(str(unknown("endpoint", endpoint, self._rings)))
+        chosen = [endpoint] if endpoint else list(self._rings)
         fresh = sorted(
-            (noted[0], endpoint, noted)
-            for endpoint in chosen
-            for noted in self._rings[endpoint]
-            if noted[0] > given.since
+            (noted[0], name, noted)
+            for name in chosen
+            for noted in self._rings[name]
+            if noted[0] > since
         )
-        sent = fresh[:MOST_AT_ONCE]
+        sent = fresh[:MOST_AT_ONCE]  # the oldest first; `more`: how many did not fit
         more = len(fresh) - len(sent)
         last = sent[-1][0] if more else self._count
-        traffic = [_written(endpoint, noted) for _, endpoint, noted in sent]
+        traffic = [_written(name, noted) for _, name, noted in sent]
         return {"traffic": traffic, "last": last, "more": more}
 
 

@@ -1,12 +1,10 @@
 """Commands for the parts of a cell, and the query of their true state."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from understudy.errors import ConfigError, Refused
-from understudy.operator.table import Command
+from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports import Component
 from understudy.simulation.workpieces.config import WorkpieceConfig
 from understudy.space.model.environment import Xyz, place
@@ -22,25 +20,7 @@ NO_PARTS = Refused("this cell has no parts: add the line `parts: []` to its cell
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return WorkpieceCommands(cell.components, cell.pump).commands()
-
-
-class Named(Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
-
-
-class PlaceWorkpiece(Struct, frozen=True, forbid_unknown_fields=True):
-    """The new centre of a part in the cell."""
-
-    name: str
-    position_mm: Xyz
-    rotation_deg: Xyz = (0.0, 0.0, 0.0)
-
-
-class NewWorkpiece(Struct, frozen=True, forbid_unknown_fields=True):
-    """A part, or a grid of parts, as in a cell file."""
-
-    part: WorkpieceConfig
+    return commands_of(WorkpieceCommands(cell.components, cell.pump))
 
 
 class WorkpieceCommands:
@@ -50,17 +30,9 @@ class WorkpieceCommands:
         self._parts = workpieces_in(parts)
         self._pump = pump
 
-    def commands(self) -> list[Command]:
-        return [
-            Command(
-                "parts", "the parts, as they truly are", lambda _: self._listed(), role="viewer"
-            ),
-            Command("place_part", "put a part somewhere else", self._place, PlaceWorkpiece),
-            Command("add_part", "add a part or a grid of parts", self._add, NewWorkpiece),
-            Command("remove_part", "take a part out of the cell", self._remove, Named),
-        ]
-
-    def _listed(self) -> dict[str, Any]:
+    @query()
+    def parts(self) -> dict[str, Any]:
+        """The parts, as they truly are."""
         if self._parts is None:
             return {"version": 0, "parts": []}
         return {
@@ -89,27 +61,37 @@ class WorkpieceCommands:
             "transform": shown.reshape(-1).tolist(),
         }
 
-    def _place(self, given: PlaceWorkpiece) -> Any:
-        if self._parts is None:
-            return NO_PARTS
-        parts = self._parts
+    @command()
+    def place_part(self, name: str, position_mm: Xyz, rotation_deg: Xyz = (0.0, 0.0, 0.0)) -> Any:
+        """Put a part somewhere else.
+
+        The new centre of a part in the cell.
+        """
         try:
-            at = place(given.position_mm, given.rotation_deg)
+            return self._change(
+                lambda parts, now: parts.move(name, place(position_mm, rotation_deg), now)
+            )
         except ConfigError as problem:
             return Refused(str(problem))
-        return self._pump.act(lambda now: parts.move(given.name, at, now)) or self._listed()
 
-    def _add(self, given: NewWorkpiece) -> Any:
-        if self._parts is None:
-            return NO_PARTS
-        parts = self._parts
-        return self._pump.act(lambda now: parts.add(given.part, now)) or self._listed()
+    @command()
+    def add_part(self, part: WorkpieceConfig) -> Any:
+        """Add a part or a grid of parts.
 
-    def _remove(self, given: Named) -> Any:
-        if self._parts is None:
-            return NO_PARTS
+        A part, or a grid of parts, as in a cell file.
+        """
+        return self._change(lambda parts, now: parts.add(part, now))
+
+    @command()
+    def remove_part(self, name: str) -> Any:
+        """Take a part out of the cell."""
+        return self._change(lambda parts, now: parts.remove(name, now))
+
+    def _change(self, change: "Callable[[Workpieces, int], Refused | None]") -> Any:
         parts = self._parts
-        return self._pump.act(lambda now: parts.remove(given.name, now)) or self._listed()
+        if parts is None:
+            return NO_PARTS
+        return self._pump.act(lambda now: change(parts, now)) or self.parts()
 
 
 def workpieces_in(parts: Mapping[str, Component]) -> "Workpieces | None":
