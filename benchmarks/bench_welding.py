@@ -12,9 +12,9 @@ from benchmarks import Row
 from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.devices.welder.welder import Welder
+from understudy.operator.background import Slices
 from understudy.operator.history import History
 from understudy.operator.robots import Robots
-from understudy.operator.slices import Slices
 from understudy.robots.arm.controller import ArmController
 from understudy.simulation.cell import Cell
 from understudy.units import NS_PER_MS, NS_PER_SECOND

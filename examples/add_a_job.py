@@ -156,7 +156,7 @@ COMMANDS = '''
 """Commands and queries of the inspection."""
 from typing import Any
 from understudy.operator.cell import OperatedCell
-from understudy.operator.jobs import Jobs
+from understudy.operator.robots import Jobs
 from understudy.operator.table import Command, command, commands_of, query
 from inspection.job import Inspection
 

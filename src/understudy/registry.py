@@ -99,7 +99,6 @@ EVERY_CELL = Capability(
         "pins": "operator.pins",
         "points": "operator.points",
         "programs": "operator.programs",
-        "play": "operator.play",
         "library": "operator.library",
         "project": "operator.project",
         "lines": "operator.mdi",

@@ -4,8 +4,7 @@ import asyncio
 import time
 from collections.abc import Generator
 
-from understudy.operator.background import ENDED
-from understudy.operator.slices import MOST_AT_ONCE, TOO_MUCH, Slices
+from understudy.operator.background import ENDED, MOST_AT_ONCE, TOO_MUCH, Slices
 from understudy.ports.hmi import Later
 
 

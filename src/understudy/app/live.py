@@ -20,7 +20,7 @@ from understudy.config.files import SHIPPED, name_of_cell
 from understudy.config.groups import grouped
 from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, NotInstalledError, Refused, unknown
-from understudy.operator.background import KINDS, OVER, BackgroundRuns, RunCommands
+from understudy.operator.background import KINDS, OVER, BackgroundRuns
 from understudy.operator.cell import OperatedCell
 from understudy.operator.doors import DoorContext, Doors, Lock
 from understudy.operator.doors.control import control_face
@@ -128,7 +128,7 @@ class Live:
             config, self._cell, self._pump, self._runs, self.files,
             facts=self._facts, quit_=self.finished.set, real=options.real,
         )  # fmt: skip
-        own = commands_of(RunCommands(self._runs)) + commands_of(self._traffic)
+        own = commands_of(self._runs) + commands_of(self._traffic)
         self.commands = Commands([*self.operator.commands(), *own])
         self.watch = CellWatch(
             self._cell.components, self._pump, self._cell.clock_state, self.operator.real_views
@@ -186,7 +186,7 @@ class Live:
         the first motion of the robot finds them.
         """
         for name, key in unknown_bodies(self._cell.components).items():
-            run = self._runs.start("self_pairs", {"part": name})
+            run = self._runs.start_run("self_pairs", {"part": name})
             while not isinstance(run, Refused) and run.state not in OVER:
                 report(name.partition(".")[0], run.progress)
                 await asyncio.sleep(REPORT_SECONDS)

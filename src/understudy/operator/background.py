@@ -1,4 +1,4 @@
-"""Long work beside the event loop, in worker processes and threads.
+"""Long work: beside the event loop in worker processes and threads, or on it in slices.
 
 Long queries of clients run one at a time, a few wait, the latest results are kept. Work that a
 command needs before it can answer (meshes, files, contacts between objects) has a line of its own:
@@ -11,8 +11,8 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from typing import IO, Any, Literal
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from typing import IO, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -101,7 +101,11 @@ class BackgroundRuns:
         self._beside: set[asyncio.Task[None]] = set()
         self._stopped = False
 
-    def start(self, kind: str, parameters: Mapping[str, Any]) -> BackgroundRun | Refused:
+    # ── long queries of clients ──
+
+    @command()
+    def start_run(self, kind: str, parameters: Mapping[str, Any] = {}) -> BackgroundRun | Refused:
+        """Start a long query in a worker process."""
         if kind not in self._kinds:
             return Refused(f"there is no run {kind!r}; there are: {', '.join(self._kinds)}")
         if len(self._tasks) - len(self._for_commands) > MOST_WAITING:
@@ -110,6 +114,35 @@ class BackgroundRuns:
         work = self._work(run, {**parameters, **self._given})
         self._tasks[run.id] = asyncio.get_running_loop().create_task(work)
         return run
+
+    @query()
+    def runs(self) -> list[BackgroundRun]:
+        """List the long queries."""
+        return list(self._runs.values())
+
+    @query()
+    def run_result(self, id: int) -> Any:
+        """The result of a long query."""
+        run = self.get(id)
+        return run if isinstance(run, Refused) else {"run": run, "result": self.result(id)}
+
+    @command()
+    def cancel_run(self, id: int) -> BackgroundRun | Refused:
+        """Cancel a long query."""
+        run = self.get(id)
+        if not isinstance(run, Refused) and run.state not in OVER:
+            run.state = "cancelled"
+            if id in self._tasks:  # slices look at the state themselves
+                self._tasks[id].cancel()
+        return run
+
+    def get(self, number: int) -> BackgroundRun | Refused:
+        known = ", ".join(map(str, self._runs)) or "none"
+        return self._runs.get(number) or Refused(f"there is no run {number}; there are: {known}")
+
+    def result(self, number: int) -> msgspec.Raw | None:
+        """The result as JSON; None if there is none yet."""
+        return self._results.get(number)
 
     # ── work that a command waits for ──
 
@@ -193,29 +226,10 @@ class BackgroundRuns:
     def unlist(self, run: BackgroundRun) -> None:
         self._runs.pop(run.id, None)
 
-    def all(self) -> list[BackgroundRun]:
-        return list(self._runs.values())
-
-    def get(self, number: int) -> BackgroundRun | Refused:
-        known = ", ".join(map(str, self._runs)) or "none"
-        return self._runs.get(number) or Refused(f"there is no run {number}; there are: {known}")
-
-    def result(self, number: int) -> msgspec.Raw | None:
-        """The result as JSON; None if there is none yet."""
-        return self._results.get(number)
-
-    def cancel(self, number: int) -> BackgroundRun | Refused:
-        run = self.get(number)
-        if not isinstance(run, Refused) and run.state not in OVER:
-            run.state = "cancelled"
-            if number in self._tasks:  # slices look at the state themselves
-                self._tasks[number].cancel()
-        return run
-
     async def stop(self) -> None:
         self._stopped = True
         for number in list(self._tasks):
-            self.cancel(number)
+            self.cancel_run(number)
         for task in self._beside:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), *self._beside, return_exceptions=True)
@@ -325,32 +339,62 @@ async def _outcome_in_thread(work: Callable[[Progress], Any], progress: Progress
     return await ended
 
 
-# ── commands ────────────────────────────────────────────────────────────────────────────────────
+# ── slices ──────────────────────────────────────────────────────────────────────────────────────
+
+SLICE_SECONDS = 0.01
+MOST_AT_ONCE = 4
+Outcome = TypeVar("Outcome")
+Work = Generator[None, None, Outcome]
+"""Long work: it yields wherever it may be interrupted, and returns the answer of the command."""
+TOO_MUCH = Refused(f"{MOST_AT_ONCE} long commands are under way: try again when one has ended")
 
 
-class RunCommands:
-    """Starts, lists and cancels long queries."""
+class Slices:
+    """Runs long commands in slices on the event loop, so that a stop never waits behind one."""
 
-    def __init__(self, runs: BackgroundRuns) -> None:
-        self._runs = runs
+    def __init__(self, listed: BackgroundRuns | None = None) -> None:
+        """``listed``: where work is shown while it is under way."""
+        self._listed = listed
+        self._loop = asyncio.get_running_loop()
+        self._under_way = 0
+        self._stopped = False
 
-    @command()
-    def start_run(self, kind: str, parameters: Mapping[str, Any] = {}) -> Any:
-        """Start a long query in a worker process."""
-        return self._runs.start(kind, parameters)
+    def do(self, work: Work[Outcome], kind: str = "") -> Outcome | Later | Refused:
+        """The answer if the first slice gives it, else a `Later`. ``kind``: its name in the list of
+        work; none: it is not listed."""
+        if self._under_way >= MOST_AT_ONCE:
+            return TOO_MUCH
+        over, answer = _one_slice(work)
+        if over:
+            assert answer is not None
+            return answer
+        self._under_way += 1
+        later = Later()
+        run = self._listed.list_slices(kind) if self._listed and kind else None
+        self._loop.call_soon(self._go_on, work, later, run)
+        return later
 
-    @query()
-    def runs(self) -> list[BackgroundRun]:
-        """List the long queries."""
-        return self._runs.all()
+    def stop(self) -> None:
+        self._stopped = True
 
-    @query()
-    def run_result(self, id: int) -> Any:
-        """The result of a long query."""
-        run = self._runs.get(id)
-        return run if isinstance(run, Refused) else {"run": run, "result": self._runs.result(id)}
+    def _go_on(self, work: Work[Outcome], later: Later, run: BackgroundRun | None) -> None:
+        cancelled = run is not None and run.state == "cancelled"
+        over, answer = (False, None) if cancelled else _one_slice(work)
+        if not (over or cancelled or self._stopped):
+            self._loop.call_soon(self._go_on, work, later, run)
+            return
+        self._under_way -= 1
+        if self._listed is not None and run is not None:
+            self._listed.unlist(run)
+        later.settle(answer if over else CANCELLED if cancelled else ENDED)
 
-    @command()
-    def cancel_run(self, id: int) -> Any:
-        """Cancel a long query."""
-        return self._runs.cancel(id)
+
+def _one_slice(work: Work[Outcome]) -> tuple[bool, Outcome | None]:
+    """Whether the work is over, and its answer."""
+    deadline = time.monotonic() + SLICE_SECONDS
+    try:
+        while time.monotonic() < deadline:
+            next(work)
+    except StopIteration as end:
+        return True, end.value
+    return False, None

@@ -6,23 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.config import CellConfig
 from understudy.config.outside_files import FilesFolder
-from understudy.operator.background import BackgroundRuns
-from understudy.operator.changes import Changes
-from understudy.operator.clock import ClockCommands
+from understudy.operator.background import BackgroundRuns, Slices
+from understudy.operator.clock import ClockCommands, Preparation
 from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, EventSources
 from understudy.operator.history import History
 from understudy.operator.library import ProjectFolder
 from understudy.operator.mesh_builder import MeshBuilder
 from understudy.operator.models import view_of
-from understudy.operator.play import PlayCommands
-from understudy.operator.preparation import Preparation
-from understudy.operator.programs import ProgramCommands
+from understudy.operator.programs import PlayCommands, ProgramCommands
 from understudy.operator.project import ProjectCommands
 from understudy.operator.robots import Robots
 from understudy.operator.run_modes import ModeCommands
-from understudy.operator.slices import Slices
-from understudy.operator.table import Commands
+from understudy.operator.table import Changes, Commands
 from understudy.operator.workpieces import workpieces_in
 from understudy.ports.hmi import RobotView
 from understudy.registry import CAPABILITIES, EVERY_CELL, module_of, outside

@@ -1,23 +1,25 @@
 """Time, faults, snapshots and the engine of a live cell."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Meta, to_builtins
+from msgspec import Meta, ValidationError, convert, to_builtins
 
 from understudy.config.limits import LARGEST_SNAPSHOT
 from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, Refused
-from understudy.operator.changes import Changes
+from understudy.operator.background import Slices, Work
 from understudy.operator.events import EventLog
-from understudy.operator.preparation import Preparation
+from understudy.operator.mesh_builder import MeshBuilder
 from understudy.operator.robots import Robots
-from understudy.operator.table import Command, command, commands_of, query
+from understudy.operator.table import Changes, Command, command, commands_of, query, safely
 from understudy.ports import Snapshot
 from understudy.ports.faults import Faults
+from understudy.ports.hmi import Later
 from understudy.simulation.cell import Cell, begins_snapshot, read_snapshot, write_snapshot
 from understudy.simulation.clock_state import HIGHEST_RATE
 from understudy.simulation.engine import SimulationEngine
+from understudy.simulation.environment import SavedObject
 from understudy.simulation.scenario import Scenario, declared_faults
 from understudy.units import nanoseconds, seconds
 from understudy.wire.pump import Pump
@@ -27,14 +29,57 @@ if TYPE_CHECKING:
 
 LONGEST_ADVANCE_SECONDS = 86_400.0
 SNAPSHOT_ENDING = ".json"
+Seconds = Annotated[float, Meta(ge=0, le=LONGEST_ADVANCE_SECONDS)]
+Rate = Annotated[float, Meta(ge=0, le=HIGHEST_RATE)] | Literal["max", "step"]
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
     return commands_of(cell.clock)
 
 
-Seconds = Annotated[float, Meta(ge=0, le=LONGEST_ADVANCE_SECONDS)]
-Rate = Annotated[float, Meta(ge=0, le=HIGHEST_RATE)] | Literal["max", "step"]
+class Preparation:
+    """The long work of a restore, done before the state of the cell is replaced.
+
+    Reads the programs of a snapshot in slices and repairs its meshes in a worker process. What the
+    cell has already is not read again.
+    """
+
+    def __init__(self, robots: Robots, meshes: MeshBuilder, slices: Slices) -> None:
+        self._robots = robots
+        self._meshes = meshes
+        self._slices = slices
+
+    def then(self, snapshot: Snapshot, restore: Callable[[], Any]) -> Any:
+        """Calls ``restore`` when everything is prepared; its answer, or a `Later`."""
+        ready = self._meshes.prepared(list(saved_objects(snapshot.parts)))
+
+        def go_on(_: object) -> Any:
+            read = self._slices.do(self._read_programs(snapshot.parts), "restore")
+            if isinstance(read, Later):
+                return read.turned(safely(lambda _: restore(), "restore"))
+            return restore()
+
+        return go_on(None) if ready is None else ready.turned(safely(go_on, "restore"))
+
+    def _read_programs(self, parts: Mapping[str, Any]) -> Work[bool]:
+        for robot in self._robots:
+            program, saved = robot.simulated.program, parts.get(f"{robot.name}.program")
+            text = saved.get("text") if isinstance(saved, dict) else None
+            if program is not None and isinstance(text, str) and text != program.text:
+                yield from program.prepare(text)
+        return True
+
+
+def saved_objects(parts: Mapping[str, Any]) -> Iterator[SavedObject]:
+    """The objects around and on the robots; a damaged one is left to the restore, which refuses."""
+    for state in parts.values():
+        saved = state if isinstance(state, dict) else {}
+        groups = [saved.get(key) for key in ("objects", "zones", "held")]
+        for each in (one for group in groups if isinstance(group, list) for one in group):
+            try:
+                yield convert(each, SavedObject)
+            except (ValidationError, ValueError):
+                continue
 
 
 class ClockCommands:

@@ -20,9 +20,8 @@ from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.background_worker import Progress
-from understudy.operator.changes import Changes
 from understudy.operator.mesh_builder import Build, MeshBuilder
-from understudy.operator.table import Command, command, commands_of, query, safely
+from understudy.operator.table import Changes, Command, command, commands_of, query, safely
 from understudy.operator.workpieces import workpieces_in
 from understudy.ports import Component
 from understudy.ports.hmi import Later

@@ -22,8 +22,8 @@ import msgspec
 from msgspec import Meta
 
 from understudy.errors import Refused
+from understudy.operator.background import Slices, Work
 from understudy.operator.robots import Robot, Robots
-from understudy.operator.slices import Slices, Work
 from understudy.operator.table import Command, commands_of, query
 from understudy.ports import Component, TimedComponent
 from understudy.ports.device import PlotRow, Plotted

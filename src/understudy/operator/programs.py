@@ -1,8 +1,10 @@
-"""Commands for programs: load, run, step, pause, stop, preview."""
+"""Commands for programs: load, run, step, pause, stop, preview; and `play`."""
 
+import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Raw, to_builtins
@@ -10,12 +12,13 @@ from msgspec.json import encode
 
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
-from understudy.operator.background import BackgroundRuns
-from understudy.operator.changes import Changes
-from understudy.operator.robots import Robot, Robots
-from understudy.operator.slices import Slices, Work
-from understudy.operator.table import Command, command, commands_of, query, safely
+from understudy.operator.background import BackgroundRuns, Slices, Work
+from understudy.operator.clock import ClockCommands
+from understudy.operator.robots import Jobs, Robot, Robots
+from understudy.operator.table import Changes, Command, command, commands_of, query, safely
 from understudy.ports.device import NamesSwitches
+from understudy.ports.hmi import Later
+from understudy.ports.jobs import Played
 from understudy.ports.program import LONGEST_PROGRAM, ProgramControl
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:  # imported where needed: it brings compiled code
     from understudy.offline.setup import Setup
+
+log = logging.getLogger(__name__)
 
 WRITE_AT_ONCE = 1_000_000
 """Characters of a text that are written as JSON at once: some milliseconds."""
@@ -32,7 +37,7 @@ Text = Annotated[str, Meta(max_length=LONGEST_PROGRAM)]
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return commands_of(cell.programs)
+    return commands_of(cell.programs) + commands_of(cell.play)
 
 
 Line = Annotated[int, Meta(ge=1)]
@@ -257,3 +262,79 @@ class ProgramCommands:
             return setup
         live: Setup = robot.model.live_setup(setup)
         return live
+
+
+# ── play ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class PlayCommands:
+    """Play, as the button of a page: one command for time, programs and jobs."""
+
+    def __init__(
+        self,
+        config: CellConfig,
+        robots: Robots,
+        clock: ClockCommands,
+        programs: ProgramCommands,
+    ) -> None:
+        self._config = config
+        self._robots = robots
+        self._clock = clock
+        self._programs = programs
+        self._jobs = Jobs(robots, Played, "a job to play")
+
+    def load_named_programs(self) -> None:
+        """Loads the programs that the cell file names; logs those that cannot be loaded."""
+        for robot in self._robots:
+            named = self._config.robots[robot.name].program
+            if named is not None:
+                answer = self._programs.load_program(robot.name, named.text, named.name)
+                log_refusal = partial(_log_refusal, robot.name, named.name)
+                if isinstance(answer, Later):
+                    answer.then(log_refusal)
+                else:
+                    log_refusal(answer)
+
+    @command()
+    def play(self) -> dict[str, Any]:
+        """Let time run; if no robot moves, run the loaded program of every simulated robot, or its
+        pick & place job."""
+        answer = self._clock.start()
+        jobs = self._jobs.all().values()
+        if any(robot.under_way() for robot in self._robots) or any(j.is_running() for j in jobs):
+            return {**answer, "started": [], "refused": {}, "under_way": True}
+        ready = [robot for robot in self._robots if _has_program(robot) or self._has_job(robot)]
+        refusals: Mapping[str, Refused | None] = {r.name: self._begin(r) for r in ready}
+        return {
+            **answer,
+            "started": [name for name, refused in refusals.items() if refused is None],
+            "refused": {name: refused.reason for name, refused in refusals.items() if refused},
+            "under_way": False,
+        }
+
+    def _begin(self, robot: Robot) -> Refused | None:
+        """Switches the drives on where they are switched, and runs the program from its start, or
+        the job of a robot without a program."""
+        if "drives" in robot.skills() and not robot.condition().enabled:
+            refused = robot.do("enable")
+            if refused is not None:
+                return refused
+        if not _has_program(robot):
+            answer = self._jobs.act(robot.name, lambda job, now: job.play(now))
+        else:
+            answer = self._programs.run_program(robot.name)
+        return answer if isinstance(answer, Refused) else None
+
+    def _has_job(self, robot: Robot) -> bool:
+        return robot.real is None and robot.name in self._jobs.all()
+
+
+def _log_refusal(robot: str, program: str, answer: Any) -> None:
+    if isinstance(answer, Refused):
+        log.warning("%s: the program %s is not loaded: %s", robot, program, answer.reason)
+
+
+def _has_program(robot: Robot) -> bool:
+    """A REAL robot is never started by `play`."""
+    program = robot.side.program
+    return robot.real is None and program is not None and bool(program.text.strip())

@@ -1,11 +1,21 @@
-"""The table of commands and queries: name, typed parameters, role, doc."""
+"""The table of commands and queries: name, typed parameters, role, doc; the order of changes."""
 
 import inspect
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,6 +30,9 @@ from understudy.ports.hmi import (
     UNKNOWN_COMMAND,
     Later,
 )
+
+if TYPE_CHECKING:
+    from understudy.wire.pump import Pump
 
 log = logging.getLogger(__name__)
 
@@ -240,3 +253,49 @@ def _no_such(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"unknown command {name!r}; there are: {', '.join(names)}{hint}"
+
+
+# ── changes, one after the other ────────────────────────────────────────────────────────────────
+
+MOST_WAITING = 64
+TOO_MANY = Refused(f"{MOST_WAITING} changes wait for one that takes time: try again later")
+
+
+class Changes:
+    """Begins each change when the one before has ended, so that the order of requests is the order
+    of their effects, however long a file takes to read. Snapshots are in that order, too: they hold
+    everything that was asked for before. In lock-step the cell's time waits meanwhile."""
+
+    def __init__(self, pump: "Pump") -> None:
+        self._pump = pump
+        self._under_way = False
+        self._waiting: deque[tuple[Callable[[], Any], Later]] = deque()
+
+    def do(self, change: Callable[[], Any]) -> Any:
+        """The answer of a change that is not delayed and answers at once, else a `Later`."""
+        if not self._under_way:
+            return self._begin(change)
+        if len(self._waiting) >= MOST_WAITING:
+            return TOO_MANY
+        later = Later()
+        self._waiting.append((change, later))
+        return later
+
+    def _begin(self, change: Callable[[], Any]) -> Any:
+        answer = safely(change, "a change")()
+        if isinstance(answer, Later):
+            self._under_way = True
+            self._pump.owe()
+            answer.then(lambda _: self._ended())
+        return answer
+
+    def _ended(self) -> None:
+        self._under_way = False
+        self._pump.paid()
+        while self._waiting and not self._under_way:
+            change, later = self._waiting.popleft()
+            answer = self._begin(change)
+            if isinstance(answer, Later):
+                answer.then(later.settle)
+            else:
+                later.settle(answer)

@@ -18,9 +18,8 @@ from understudy.config import CellConfig
 from understudy.config.fields import fields_of
 from understudy.errors import Refused, unknown
 from understudy.operator.background import BackgroundRuns
-from understudy.operator.jobs import Jobs
 from understudy.operator.pictures import picture_answer
-from understudy.operator.robots import Robot, Robots
+from understudy.operator.robots import Jobs, Robot, Robots
 from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports.device import Preview, ShowsPicture
 from understudy.ports.hmi import Later

@@ -14,7 +14,7 @@ from understudy.config.outside_files import FilesFolder
 from understudy.jobs.hand_eye.commands import HandEyeCommands, without_picture
 from understudy.jobs.hand_eye.job import HandEyeJob
 from understudy.jobs.hand_eye.state import Checked, Saved, SavedPose
-from understudy.operator.jobs import Jobs
+from understudy.operator.robots import Jobs
 from understudy.operator.table import commands_of
 from understudy.ports import state as snapshots
 from understudy.ports.hmi import FILE_EXISTS

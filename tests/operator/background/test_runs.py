@@ -41,7 +41,7 @@ def play(
 
 
 def start(runs: BackgroundRuns, kind: str, **parameters: Any) -> BackgroundRun:
-    run = runs.start(kind, parameters)
+    run = runs.start_run(kind, parameters)
     assert isinstance(run, BackgroundRun)
     return run
 
@@ -141,9 +141,9 @@ def test_one_run_works_and_the_others_wait_and_can_be_cancelled() -> None:
         await until(first, "running", progress=0.25)
         assert second.state == "waiting"
         third = start(runs, "echo")
-        assert runs.cancel(third.id) is third
+        assert runs.cancel_run(third.id) is third
         assert third.state == "cancelled"
-        runs.cancel(first.id)
+        runs.cancel_run(first.id)
         assert first.state == "cancelled"
         await until(second, "done")
         assert first.state == "cancelled"
@@ -156,14 +156,14 @@ def test_too_many_runs_and_unknown_kinds_are_refused() -> None:
     async def scene(runs: BackgroundRuns) -> None:
         for _ in range(MOST_WAITING + 1):
             start(runs, "wait")
-        refused = runs.start("echo", {})
+        refused = runs.start_run("echo", {})
         assert isinstance(refused, Refused)
         assert str(MOST_WAITING) in refused.reason
-        unknown = runs.start("tea", {})
+        unknown = runs.start_run("tea", {})
         assert isinstance(unknown, Refused)
         assert "echo, refuse" in unknown.reason
         assert isinstance(runs.get(99), Refused)
-        assert isinstance(runs.cancel(99), Refused)
+        assert isinstance(runs.cancel_run(99), Refused)
 
     play(scene)
 
@@ -174,10 +174,10 @@ def test_only_the_latest_runs_are_kept() -> None:
         for _ in range(2 * MOST_KEPT):
             waits = start(runs, "echo")
             await asyncio.sleep(0)
-            runs.cancel(waits.id)
+            runs.cancel_run(waits.id)
             await asyncio.sleep(0)
         latest = range(waits.id - MOST_KEPT + 2, waits.id + 1)
-        assert [run.id for run in runs.all()] == [works.id, *latest]
+        assert [run.id for run in runs.runs()] == [works.id, *latest]
 
     play(scene)
 

@@ -11,9 +11,8 @@ from understudy.errors import ConfigError, Refused
 from understudy.jobs.hand_eye.config import MOST_POSES, Method
 from understudy.jobs.hand_eye.job import HandEyeJob
 from understudy.operator.background import BackgroundRuns
-from understudy.operator.jobs import Jobs
 from understudy.operator.pictures import LARGEST_WIDTH, SharedPictures, picture_answer
-from understudy.operator.robots import Robots
+from understudy.operator.robots import Jobs, Robots
 from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports.device import Preview, ShowsPicture
 from understudy.ports.hmi import FILE_EXISTS

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.errors import Refused
 from understudy.jobs.modes.manager import ModeManager
 from understudy.operator.events import EventLog
-from understudy.operator.jobs import Jobs
+from understudy.operator.robots import Jobs
 from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports.modes import OperationMode, TargetMode
 

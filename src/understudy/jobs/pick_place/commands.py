@@ -13,7 +13,7 @@ from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.jobs.pick_place.pallet import PalletPattern
 from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS
 from understudy.operator.events import EventLog
-from understudy.operator.jobs import Jobs
+from understudy.operator.robots import Jobs
 from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports.hand import Hand
 from understudy.ports.modes import CHANGEOVER_STEPS

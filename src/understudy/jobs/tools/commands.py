@@ -7,7 +7,7 @@ from msgspec import Meta
 from understudy.errors import Refused
 from understudy.jobs.tools.change import ToolChanger
 from understudy.jobs.tools.manager import ToolManager
-from understudy.operator.jobs import Jobs
+from understudy.operator.robots import Jobs
 from understudy.operator.table import Command, command, commands_of, query
 
 if TYPE_CHECKING:
