@@ -64,7 +64,9 @@ class OperatedCell:
             self.log,
             allowed=real,
             real_time=cell.clock_state.run_in_real_time,
-            close=lambda robot, why: pump.close(_faces_of(robot, cell), why),
+            close=lambda robot, why: pump.close(
+                [endpoint for endpoint in cell.faces if endpoint.split(".")[0] == robot], why
+            ),
             now=pump.now,
             changed=self.history.follow_real,
         )
@@ -107,7 +109,3 @@ class OperatedCell:
         self.history.stop()
         self.slices.stop()
         await self.modes.stop()
-
-
-def _faces_of(robot: str, cell: Cell) -> list[str]:
-    return [endpoint for endpoint in cell.faces if endpoint.split(".")[0] == robot]

@@ -86,16 +86,12 @@ class LibraryCommands:
             own = [
                 {"source": source, "name": name}
                 for source in ("project", "cell")
-                for name in self._files(robot, source)
+                if source == "project" or self._folder.lists_files
+                for name in program_files_in(self._place(robot, source))
             ]
         except ConfigError as problem:
             return Refused(str(problem))
         return {"programs": [*shipped, *own], "project": str(self._folder.path)}
-
-    def _files(self, robot: str, source: Source | str) -> list[str]:
-        if source == "cell" and not self._folder.lists_files:
-            return []
-        return program_files_in(self._place(robot, source))
 
     def _place(self, robot: str, source: Source | str) -> FilesFolder:
         if source == "project":

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
 from understudy.config import CellConfig
 from understudy.errors import Refused
@@ -207,9 +206,9 @@ class DeviceCommands:
             if isinstance(device, HasActions)
             for name in device.actions()
         )
-        return [self._own(name) for name in dict.fromkeys(names)]
+        return [self._declared(name) for name in dict.fromkeys(names)]
 
-    def _own(self, name: str) -> Command:
+    def _declared(self, name: str) -> Command:
         """A command that devices declare; the parameter `device` chooses one of several."""
         able = {
             owner: device.actions()[name]
@@ -217,7 +216,13 @@ class DeviceCommands:
             if isinstance(device, HasActions) and name in device.actions()
         }
         first = next(iter(able.values()))
-        fields = [("device", str, ""), *((key, float) for key in first.parameters)]
+        parameters = msgspec.defstruct(
+            name,
+            [("device", str, ""), *((key, float) for key in first.parameters)],
+            frozen=True,
+            forbid_unknown_fields=True,
+            kw_only=True,
+        )
 
         def run(given: Any) -> Any:
             owner = given.device or (next(iter(able)) if len(able) == 1 else "")
@@ -229,7 +234,7 @@ class DeviceCommands:
             refused = self._pump.act(lambda now: able[owner].run(now, *values))
             return refused or self._row(owner, self._devices[owner])
 
-        return Command(name, first.doc, run, _parameters(name, fields))
+        return Command(name, first.doc, run, parameters)
 
     def _only_simulated(self, name: str) -> Refused | None:
         """Why a command for this device is refused: its robot is REAL, and the device is not."""
@@ -278,7 +283,3 @@ def _buttons(device: Device) -> dict[str, str]:
     """Commands without parameters that the page offers, with their labels."""
     actions = device.actions() if isinstance(device, HasActions) else {}
     return {name: action.button for name, action in actions.items() if action.button}
-
-
-def _parameters(command: str, fields: list[Any]) -> type[Struct]:
-    return msgspec.defstruct(command, fields, frozen=True, forbid_unknown_fields=True, kw_only=True)

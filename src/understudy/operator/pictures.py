@@ -38,11 +38,8 @@ class SharedPictures:
         later = work if isinstance(work, Refused) else self._runs.beside(work)
         if not isinstance(later, Refused):
             self._under_way[which] = later
-            later.then(lambda _: self._forget(which))
+            later.then(lambda _: self._under_way.pop(which))
         return later
-
-    def _forget(self, made: Hashable) -> None:
-        del self._under_way[made]
 
 
 def picture_answer(robot: str, now: int, make: Callable[[], Preview]) -> dict[str, Any]:

@@ -353,13 +353,12 @@ def validated(
 
 @dataclass(frozen=True)
 class _Estimate:
-    """`pixel_rms` of each pose, `covariance` and `scale`: of the refinement only."""
+    """The camera and the target; `refined`: with what the refinement says of them, if there was
+    one."""
 
     camera: Array
     target: Array
-    pixel_rms: tuple[float, ...] = ()
-    covariance: Array | None = None
-    scale: ScaleError | None = None
+    refined: Refined | None = None
 
 
 @dataclass(frozen=True)
@@ -379,25 +378,22 @@ class _Solver:
         if isinstance(found, Refused):
             return found
         missed = residuals(self._views(everything), found.camera, found.target)
-        covariance = found.covariance
-        if covariance is None:
-            covariance = self._spread(method, found.camera)
+        bundle = found.refined
+        pixels = bundle.pixel_rms.tolist() if bundle else [None] * len(missed)
         return HandEyeResult(
             found.camera,
             found.target,
             self.mount,
             method,
-            bool(found.pixel_rms),
+            bundle is not None,
             tuple(
-                PoseResidual(each.distance_mm, each.angle_deg, pixels)
-                for each, pixels in zip(
-                    missed, found.pixel_rms or [None] * len(missed), strict=True
-                )
+                PoseResidual(each.distance_mm, each.angle_deg, rms)
+                for each, rms in zip(missed, pixels, strict=True)
             ),
-            covariance,
+            bundle.covariance if bundle else self._spread(method, found.camera),
             self._held_out(method, found),
             self.lens,
-            found.scale,
+            bundle.scale if bundle else None,
             float(np.mean([pose.target[2, 3] for pose in self.poses])) / MM,
         )
 
@@ -425,9 +421,7 @@ class _Solver:
             best = self._refined(self._views(rows), known, self.lens, start)
         except np.linalg.LinAlgError:
             return Refused("the corners of these poses do not determine the camera")
-        return _Estimate(
-            best.camera, best.target, tuple(best.pixel_rms.tolist()), best.covariance, best.scale
-        )
+        return _Estimate(best.camera, best.target, best)
 
     def _refined(
         self, views: Views, corners: Sequence[Corners], lens: Lens, start: _Estimate
@@ -446,8 +440,10 @@ class _Solver:
             kept = [row for row in range(len(self.poses)) if row % FOLDS != fold]
             if degenerate(self._views(kept)):
                 continue
-            refined = bool(best.pixel_rms)  # then its minimum is found from any start near it
-            found = self._bundle(kept, best) if refined else self._estimate(method, kept)
+            if best.refined is not None:  # its minimum is found from any start near it
+                found = self._bundle(kept, best)
+            else:
+                found = self._estimate(method, kept)
             if not isinstance(found, Refused):
                 missed += residuals(self._views(out), found.camera, found.target)
         if not missed:

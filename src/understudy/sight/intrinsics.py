@@ -74,25 +74,38 @@ def calibrate_lens(
             f"the board covers {covered:.0%} of the picture's area, {SMALLEST_COVERAGE:.0%} are "
             "needed: bring it to the corners of the picture, too"
         )
-    found = _solve(board, [pictures[each] for each in used], width, height)
-    if not found.rms <= LARGEST_RMS:  # also if it is not a number
-        return _unexplained(found, used)
-    if found.tilt < SMALLEST_TILT:
+    chosen = [pictures[each] for each in used]
+    points: Any = [board.points[each.numbers].astype(np.float32) for each in chosen]
+    pixels: Any = [each.pixels.astype(np.float32)[:, None] for each in chosen]
+    solve: Any = cv2.calibrateCameraExtended  # its types do not know that the start may be None
+    found = solve(points, pixels, (width, height), None, None, flags=FLAGS)
+    rms, matrix, bend, turns, _, deviations, _, by_picture = found
+    if not rms <= LARGEST_RMS:  # also if it is not a number
+        return _unexplained(float(rms), by_picture.reshape(-1).tolist(), used)
+    tilt = _tilt([cv2.Rodrigues(each)[0] for each in turns])
+    if tilt < SMALLEST_TILT:
         return Refused(
-            f"the board turns by {found.tilt / DEG:.1f}° between the pictures, "
+            f"the board turns by {tilt / DEG:.1f}° between the pictures, "
             f"{SMALLEST_TILT / DEG:g}° are needed: tilt it, to several sides"
         )
+    fx, fy, cx, cy = (float(matrix[at]) for at in ((0, 0), (1, 1), (0, 2), (1, 2)))
+    k1, k2, p1, p2, k3 = (float(value) for value in bend.reshape(-1)[:5])
     return LensResult(
-        found.lens, found.rms, found.picture_rms, found.deviations, covered, tuple(used)
+        Lens(width, height, fx, fy, cx, cy, (k1, k2, p1, p2, k3)),
+        float(rms),
+        tuple(by_picture.reshape(-1).tolist()),
+        tuple(deviations.reshape(-1)[:9].tolist()),
+        covered,
+        tuple(used),
     )
 
 
-def _unexplained(found: "_Solved", used: Sequence[int]) -> Refused:
+def _unexplained(rms: float, by_picture: Sequence[float], used: Sequence[int]) -> Refused:
     """The refusal of a residual above `LARGEST_RMS`; pictures are counted from 1."""
-    worst = int(np.argmax(found.picture_rms))
+    worst = int(np.argmax(by_picture))
     return Refused(
-        f"the residual is {found.rms:.2f} px rms, {LARGEST_RMS:g} px are allowed; the worst is "
-        f"picture {used[worst] + 1} with {found.picture_rms[worst]:.2f} px: check the type of the "
+        f"the residual is {rms:.2f} px rms, {LARGEST_RMS:g} px are allowed; the worst is "
+        f"picture {used[worst] + 1} with {by_picture[worst]:.2f} px: check the type of the "
         "board and its numbers of columns and rows, and look for pictures of another camera and "
         "blurred pictures"
     )
@@ -128,37 +141,7 @@ def _moved(one: BoardPicture, other: BoardPicture) -> float:
     return float(np.linalg.norm(apart, axis=1).mean())
 
 
-class _Solved(NamedTuple):
-    """A lens that was solved for, and how well the boards were spread.
-
-    `tilt`: the largest angle between the planes of two boards.
-    """
-
-    lens: Lens
-    rms: float
-    picture_rms: tuple[float, ...]
-    deviations: tuple[float, ...]
-    tilt: float
-
-
-def _solve(board: Board, pictures: Sequence[BoardPicture], width: int, height: int) -> _Solved:
-    points: Any = [board.points[each.numbers].astype(np.float32) for each in pictures]
-    pixels: Any = [each.pixels.astype(np.float32)[:, None] for each in pictures]
-    solve: Any = cv2.calibrateCameraExtended  # its types do not know that the start may be None
-    found = solve(points, pixels, (width, height), None, None, flags=FLAGS)
-    rms, matrix, bend, turns, _, deviations, _, by_picture = found
-    fx, fy, cx, cy = (float(matrix[at]) for at in ((0, 0), (1, 1), (0, 2), (1, 2)))
-    k1, k2, p1, p2, k3 = (float(value) for value in bend.reshape(-1)[:5])
-    lens = Lens(width, height, fx, fy, cx, cy, (k1, k2, p1, p2, k3))
-    return _Solved(
-        lens,
-        float(rms),
-        tuple(by_picture.reshape(-1).tolist()),
-        tuple(deviations.reshape(-1)[:9].tolist()),
-        _tilt([cv2.Rodrigues(each)[0] for each in turns]),
-    )
-
-
 def _tilt(rotations: Sequence[Any]) -> float:
+    """The largest angle between the planes of two boards."""
     normals = np.array([each[:, 2] for each in rotations])
     return float(np.arccos(np.clip(normals @ normals.T, -1.0, 1.0)).max())

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import ConfigError, unknown
-from understudy.space.collision.distance import Scratch, scratch
+from understudy.space.collision.distance import scratch
 from understudy.space.collision.pair_store import Pair, SelfPairs
 from understudy.space.collision.self_pairs import candidates, self_pairs
 from understudy.space.collision.solids import Ints, Part
 from understudy.space.collision.world import (
-    Arrays,
-    Placement,
+    Packed,
     ShapeContact,
     World,
     arm_parts,
@@ -185,7 +184,7 @@ class CollisionDetector:
     @property
     def self_collision_pairs(self) -> tuple[Pair, ...]:
         """The pairs of link indices that are checked."""
-        return self._links_of(self._built_now().world.partners)
+        return self._links_of(self._built_now().packed.world.partners)
 
     def touchable_pairs(self) -> tuple[Pair, ...]:
         """The pairs of link indices that can touch in some configuration."""
@@ -270,15 +269,16 @@ class CollisionDetector:
         built = self._built or self._built_now()
         if built.foot.collision:
             return built.foot
-        if np.shape(q) != built.q.shape:
-            given_row(q, len(built.q), "joints")
+        own = built.packed.q
+        if np.shape(q) != own.shape:
+            given_row(q, len(own), "joints")
         try:
-            built.q[:] = q
+            own[:] = q
         except (TypeError, ValueError):
-            built.q[:] = given_row(q, len(built.q), "joints")
-        if not math.isfinite(built.q @ built.q):
-            given_row(q, len(built.q), "joints")
-        pair = contact_in(*built.arrays)
+            own[:] = given_row(q, len(own), "joints")
+        if not math.isfinite(own @ own):
+            given_row(q, len(own), "joints")
+        pair = contact_in(*built.packed.arrays)
         return FREE if pair < 0 else self._result(built, *divmod(pair, len(built.parts)))
 
     def check_trajectory(
@@ -297,19 +297,20 @@ class CollisionDetector:
         built = self._built_now()
         rows = np.atleast_2d(self._joints(Q))
         out = np.empty((len(rows), 2), dtype=np.int64)
-        contacts(built.world, rows, built.at, built.scratch, out)
+        contacts(built.packed.world, rows, built.packed.at, built.packed.scratch, out)
         return np.asarray((out[:, 0] >= 0) | built.foot.collision)
 
     def get_min_distance(self, q: ArrayLike) -> float:
         """Smallest distance of all checked pairs; negative: depth; infinite: no pairs."""
         built = self._built_now()
-        pose(built.world, given_row(q, len(built.q), "joints"), built.at)
-        least, i, j = least_distance(built.world, built.at, np.inf, -np.inf, built.scratch)
+        world, at = built.packed.world, built.packed.at
+        pose(world, given_row(q, len(built.packed.q), "joints"), at)
+        least, i, j = least_distance(world, at, np.inf, -np.inf, built.packed.scratch)
         return float(self._touch(built, i, j).distance if least <= 0.0 else least)
 
     def _joints(self, Q: ArrayLike) -> Array:
         """Configurations of a caller: one or many rows; none at all is an empty list."""
-        columns = len(self._built_now().q)
+        columns = len(self._built_now().packed.q)
         return given_numbers(Q, columns, "joints") if np.size(Q) else np.zeros((0, columns))
 
     def check_objects(
@@ -337,7 +338,7 @@ class CollisionDetector:
     @property
     def world(self) -> World:
         """The world as arrays, for kernels and `sweep`."""
-        return self._built_now().world
+        return self._built_now().packed.world
 
     @property
     def chain(self) -> Chain | None:
@@ -364,7 +365,7 @@ class CollisionDetector:
     def contact_between(self, q: ArrayLike, i: int, j: int) -> CollisionResult:
         """ShapeContact of shapes i and j of the world in configuration q, if they touch."""
         built = self._built_now()
-        pose(built.world, _floats(q), built.at)
+        pose(built.packed.world, _floats(q), built.packed.at)
         touched = self._touch(built, i, j)
         found = self._named(built.parts[i].name, built.parts[j].name, touched)
         return replace(found, collision=bool(touched.distance <= 0.0))
@@ -372,7 +373,7 @@ class CollisionDetector:
     def distance_between(self, q: ArrayLike, i: int, j: int) -> float:
         """Distance of shapes i and j of the world in configuration q; negative: depth."""
         built = self._built_now()
-        pose(built.world, _floats(q), built.at)
+        pose(built.packed.world, _floats(q), built.packed.at)
         return float(self._touch(built, i, j).distance)
 
     def _built_now(self) -> "_Built":
@@ -387,16 +388,15 @@ class CollisionDetector:
             for thing in (self._objects.values() if self._environment else ())
         )
         world = assembled(self._chain, moving, standing, self._partners())
-        row = packed(world)
         parts = (*moving, *standing)
-        built = _Built(row.arrays, row.q, row.world, row.at, row.scratch, parts, FREE)
+        built = _Built(packed(world), parts, FREE)
         for i, j in _near_the_foot(world, parts):
             if self._touch(built, i, j).depth > SUNK:
                 return replace(built, foot=self._result(built, i, j))
         return built
 
     def _touch(self, built: "_Built", i: int, j: int) -> ShapeContact:
-        return shape_contact(built.world.solids, built.at, i, j, built.scratch)
+        return shape_contact(built.packed.world.solids, built.packed.at, i, j, built.packed.scratch)
 
     def _result(self, built: "_Built", i: int, j: int) -> CollisionResult:
         return self._named(built.parts[i].name, built.parts[j].name, self._touch(built, i, j))
@@ -408,13 +408,9 @@ class CollisionDetector:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Built:
-    arrays: Arrays
-    """The packed world."""
-    q: Array
-    """The view for the configuration in it."""
-    world: World
-    at: Placement
-    scratch: Scratch
+    """The world of a detector; `foot`: what its own foot touches, whatever the joints are."""
+
+    packed: Packed
     parts: tuple[Part, ...]
     foot: CollisionResult
 
