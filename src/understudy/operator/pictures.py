@@ -38,7 +38,11 @@ class SharedPictures:
         later = work if isinstance(work, Refused) else self._runs.beside(work)
         if not isinstance(later, Refused):
             self._under_way[which] = later
-            later.then(lambda _: self._under_way.pop(which))
+
+            def forget(_: object) -> None:
+                del self._under_way[which]
+
+            later.then(forget)
         return later
 
 
