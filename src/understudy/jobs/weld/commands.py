@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from understudy.errors import Refused
 from understudy.jobs.weld.sequencer import WeldingSequencer
-from understudy.operator.jobs import Jobs
+from understudy.operator.robots import Jobs
 from understudy.operator.table import Command, command, commands_of, query
 
 if TYPE_CHECKING:

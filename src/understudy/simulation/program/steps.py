@@ -87,17 +87,7 @@ class LineRefused(Struct, frozen=True, tag=True):
     code: int
 
 
-Step = (
-    Request
-    | LineRefused
-    | Rest
-    | Paused
-    | HomingMove
-    | Homed
-    | ProbeMove
-    | Probed
-    | ProcessWait
-)
+Step = Request | LineRefused | Rest | Paused | HomingMove | Homed | ProbeMove | Probed | ProcessWait
 
 EXECUTED_IN_CHECK = (
     ProgramEnd,
