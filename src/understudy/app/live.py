@@ -104,7 +104,6 @@ class Live:
         self.secret = options.secret
         self._token = os.environ.get(TOKEN_VARIABLE) or config.head.token or ""
         check_token(self._token, TOKEN_KEYS)
-        self._real_allowed = options.real
         self.files = files_folder(config, options.files)
         self._project = options.project
         self.ephemeral = options.ephemeral
@@ -129,7 +128,8 @@ class Live:
             facts=self._facts, quit_=self.finished.set, real=options.real,
         )  # fmt: skip
         own = commands_of(self._runs) + commands_of(self._traffic)
-        self.commands = Commands([*self.operator.commands(), *own])
+        real = self.operator.robots.real if options.real else None
+        self.commands = Commands([*self.operator.commands(), *own], real)
         self.watch = CellWatch(
             self._cell.components, self._pump, self._cell.clock_state, self.operator.real_views
         )
@@ -370,9 +370,7 @@ class Live:
         context, head = self._door_context(), self.config.head
         control = self._lock("control", head.control, required=head.control.auth == "secret")
         doors: dict[str, AnyFace] = {
-            "control": control_face(
-                self.commands, context.late, lock=control, needs_secret=self._needs_secret
-            )
+            "control": control_face(self.commands, context.late, lock=control)
         }
         if "state" in wires:
             state = self._lock("state", head.state, required=head.state.auth == "secret")
@@ -407,7 +405,7 @@ class Live:
         loop = asyncio.get_running_loop()
         late: Callable[[], object] = lambda: loop.call_soon(self._door_pump.act, _nothing)  # noqa: E731
         lock = Lock(self._keys())
-        return DoorContext(self.commands, self.watch, time.time, late, lock, self._needs_secret)
+        return DoorContext(self.commands, self.watch, time.time, late, lock)
 
     # ── access ──
 
@@ -419,11 +417,6 @@ class Live:
         host = (wire.listens_on() or ("localhost", 0))[0]
         check_reachable(endpoint, host, self._token, set_by=TOKEN_KEYS)
         return Lock(self._keys(), required=required or not _is_local(wire))
-
-    def _needs_secret(self, command: str) -> bool:
-        """Whether a command would command a REAL robot, or make a robot REAL."""
-        real = bool(self.operator.robots.real())
-        return self._real_allowed and self.commands.needs_secret(command, real=real)
 
 
 def _built(config: CellConfig, options: Options) -> Cell:

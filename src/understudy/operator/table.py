@@ -3,7 +3,7 @@
 import inspect
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import (
@@ -146,19 +146,25 @@ def _row(sentence: str) -> str:
 class Commands:
     """`CommandTable`: finds a command, checks role and parameters, runs it."""
 
-    def __init__(self, commands: Iterable[Command]) -> None:
+    def __init__(
+        self, commands: Iterable[Command], real: Callable[[], Collection[object]] | None = None
+    ) -> None:
+        """``real`` returns the robots that are REAL now; None: no robot can be."""
+        self._real = real
         rows = (*commands, *commands_of(self))
         self._commands = {command.name: command for command in rows}
 
     def __iter__(self) -> Iterator[Command]:
         return iter(self._commands.values())
 
-    def needs_secret(self, name: str, *, real: bool) -> bool:
-        """Whether the caller must know the secret; ``real``: a robot of the cell is REAL now."""
+    def needs_secret(self, name: str) -> bool:
+        """Whether a command would command a REAL robot, or make a robot REAL."""
         command = self._commands.get(name)
-        if command is None or command.role == "viewer":
+        if self._real is None or command is None or command.role == "viewer":
             return False
-        return command.secret == "always" or (real and command.secret == "while REAL")
+        return command.secret == "always" or (
+            command.secret == "while REAL" and len(self._real()) > 0
+        )
 
     @query(large=True)
     def commands(self) -> list[dict[str, Any]]:

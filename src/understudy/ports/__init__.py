@@ -568,3 +568,8 @@ class CommandTable(Protocol):
     """The table of commands and queries of a cell, as its doors use it."""
 
     def call(self, name: str, parameters: Mapping[str, Any], role: str) -> Any | Refused: ...
+
+    def needs_secret(self, name: str) -> bool:
+        """Whether a command needs the secret of the run now, even at a door that is open without
+        it."""
+        ...

@@ -27,6 +27,9 @@ class Echo:
             return Refused("no", code=4)
         return {"name": name, "parameters": parameters, "role": role}
 
+    def needs_secret(self, name: str) -> bool:
+        return False
+
 
 def answers(*packets: bytes, table: Any = None, lock: Lock = OPEN) -> list[Any]:
     face = control_face(table or Echo(), lock=lock)

@@ -50,6 +50,9 @@ class Echo:
             return self.late[-1]
         return {"name": name, "parameters": dict(parameters), "role": role}
 
+    def needs_secret(self, name: str) -> bool:
+        return False
+
 
 class Panel:
     """A peer of the link, and the answers it has received."""

@@ -74,10 +74,6 @@ class Admission:
         return None
 
 
-NeedsSecret = Callable[[str], bool]
-"""Whether a command needs the secret now, even at a door that is open without it."""
-
-
 def real_refusal(command: str) -> Refused:
     return Refused(
         f"{command} commands a REAL robot and needs the secret of this run: {WHERE}", NOT_ALLOWED
@@ -97,8 +93,7 @@ class DoorContext:
     """What a door needs: the commands, the view of the cell, and two functions.
 
     `wall` returns the wall time in seconds, for timestamps. `late` is called when an answer is
-    ready that the peer has not just asked for. `lock` is the lock of this door, `needs_secret` that
-    of single commands.
+    ready that the peer has not just asked for. `lock` is the lock of this door.
     """
 
     commands: CommandTable
@@ -106,7 +101,6 @@ class DoorContext:
     wall: Callable[[], float]
     late: Callable[[], object] = lambda: None
     lock: Lock = OPEN
-    needs_secret: NeedsSecret = lambda command: False
 
 
 class Doors:

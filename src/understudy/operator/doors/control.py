@@ -22,7 +22,6 @@ from understudy.operator.doors import (
     Door,
     DoorSession,
     Lock,
-    NeedsSecret,
     real_refusal,
 )
 from understudy.ports import HANG_UP, CommandTable
@@ -51,13 +50,11 @@ class ControlSession(DoorSession):
         late: Late,
         *,
         lock: Lock,
-        needs_secret: NeedsSecret,
     ) -> None:
         self._commands = commands
         self._outbox = outbox
         self._leave = leave
         self._late = late
-        self._needs_secret = needs_secret
         self.admission = Admission(lock)
         self._first_line = bytearray()
         self._lines = LineReader(LONGEST_LINE)
@@ -127,7 +124,7 @@ class ControlSession(DoorSession):
         return self._call(number, name, request)
 
     def _call(self, number: Any, name: str, parameters: dict[str, Any]) -> None:
-        if not self.admission.trusted and self._needs_secret(name):
+        if not self.admission.trusted and self._commands.needs_secret(name):
             return self._reply(number, real_refusal(name))
         result = self._commands.call(name, parameters, "operator")
         if not isinstance(result, Later):
@@ -165,11 +162,10 @@ def control_face(
     late: Late = lambda: None,
     *,
     lock: Lock = OPEN,
-    needs_secret: NeedsSecret = lambda command: False,
 ) -> Door[ControlSession]:
     """The face of the control endpoint."""
 
     def session(outbox: Outbox, leave: Callable[[], None]) -> ControlSession:
-        return ControlSession(commands, outbox, leave, late, lock=lock, needs_secret=needs_secret)
+        return ControlSession(commands, outbox, leave, late, lock=lock)
 
     return Door(session)

@@ -155,7 +155,7 @@ class LinkSession:
         asked = _payload(message, Command)
         if isinstance(asked, Refused):
             return _refuse(reply, message.id, asked.code, asked.reason)
-        if message.secret is None and self._face.context.needs_secret(asked.command):
+        if message.secret is None and self._face.context.commands.needs_secret(asked.command):
             return _answer(reply, message.id, real_refusal(asked.command))
         if self._face.pending() >= MOST_PENDING:
             reason = f"{MOST_PENDING} commands are under way; wait for their answers"
