@@ -99,7 +99,7 @@ JOB = '''
 from collections.abc import Mapping
 from typing import Any
 from msgspec import Struct
-from understudy.config.position import Position
+from understudy.space.pose import Position
 from understudy.errors import Refused
 from understudy.jobs.arm_motion import ControllerMotion
 from understudy.ports import Component, Ticket

@@ -20,7 +20,7 @@ import pytest
 from understudy.app.stand_in import StandIn
 
 if TYPE_CHECKING:
-    from understudy.ports import Rate
+    from understudy.agenda import Rate
     from understudy.robots.arm.virtual_controller import VirtualController
     from understudy.robots.mobile.stand_in import FleetStandIn, MobileRobot
 

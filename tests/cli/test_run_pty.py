@@ -17,7 +17,7 @@ import serial
 from typer.testing import CliRunner
 
 from understudy import cli
-from understudy.cli.terminals import terminals
+from understudy.cli.run import terminals
 from understudy.config import load_config, read_config
 from understudy.errors import ConfigError
 

@@ -26,7 +26,7 @@ from understudy.hmi.access import (
     read_access,
     role_of,
 )
-from understudy.ports.tokens import SHORTEST_TOKEN
+from understudy.ports.access import SHORTEST_TOKEN
 
 SECRET = "secret-of-the-operator"
 LOOK = "token-of-a-viewer"

@@ -8,10 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.motion.arms import G60, LIMITS, joints_at, pose
 
-from understudy.motion.cartesian import Blocked, extremes, joint_path, lines_through, traced_arm
+from understudy.motion.cartesian import (
+    BEYOND_LIMIT,
+    Blocked,
+    extremes,
+    joint_path,
+    lines_through,
+    traced_arm,
+    within_limits,
+)
 from understudy.motion.path import Floats, Path
 from understudy.motion.tool_path import ToolLine
-from understudy.motion.trace import BEYOND_LIMIT, within_limits
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain
 from understudy.space.kinematics.follow import FailureKind
 from understudy.units import DEG

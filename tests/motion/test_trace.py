@@ -9,12 +9,19 @@ from hypothesis import strategies as st
 from tests.motion.arms import AT_SCAN, G60, LIMITS, SCAN, joints_at, pose
 
 from understudy.motion.cartesian import (
+    MOST_PIECES,
     Blocked,
+    TracedArm,
+    allowed_on,
+    empty_columns,
     joint_path,
     joint_path_by_knots,
     knots_along,
+    knots_on,
     lines_through,
     path_through,
+    solved,
+    trace_path,
     traced_arm,
 )
 from understudy.motion.lines import seam
@@ -29,15 +36,6 @@ from understudy.motion.tool_path import (
     rates_on,
     tool_arc,
     turn_between,
-)
-from understudy.motion.trace import (
-    MOST_PIECES,
-    TracedArm,
-    allowed_on,
-    empty_columns,
-    knots_on,
-    solved,
-    trace_path,
 )
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.kinematics.follow import FailureKind

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from understudy.agenda import Rate
 from understudy.app.stand_in import StandIn
-from understudy.ports import Rate
 
 
 def seen(cell: StandIn) -> tuple[Any, ...]:

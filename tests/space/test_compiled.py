@@ -4,7 +4,7 @@ import subprocess
 import sys
 from typing import Any
 
-from understudy.space.collision import convex, distance
+from understudy.space.collision import distance, solids
 from understudy.space.compiled import compiled
 
 
@@ -28,7 +28,7 @@ def test_the_stamp_of_a_kernel_covers_the_kernels_it_can_call() -> None:
 
 
 def test_the_stamp_is_in_the_index_of_the_cache() -> None:
-    kernels: tuple[Any, ...] = (convex.core_distance, distance.distance)
+    kernels: tuple[Any, ...] = (solids.core_distance, distance.distance)
     for kernel in kernels:
         assert kernel._cache._cache_file._source_stamp == stamp(kernel)
 

@@ -10,7 +10,7 @@ from understudy.space.warm import warm_collisions, warm_kinematics
 # In a process of its own: kernels compiled by other tests must not count.
 COUNT = """
 from understudy.config.files import shipped_robots
-from understudy.space.collision import certify, convex, distance, self_pairs, world
+from understudy.space.collision import distance, self_pairs, solids, sweep, world
 from understudy.space.kinematics import chain as chains, follow, ik
 from understudy.space.reach import reach_map
 from understudy.space.kinematics.chain import chain
@@ -23,7 +23,7 @@ for file in shipped_robots().values():
 kernels = (
     chains.flange_frames, chains.joint_frames, chains.jacobians, ik.all_branches,
     ik.limited_branches, follow.follow_branches, ik.search,
-    certify.certify, convex.core_depth, distance.distance, reach_map.reach_points,
+    sweep.certify, solids.core_depth, distance.distance, reach_map.reach_points,
     self_pairs.look, self_pairs.divide, world.contact_in, world.contacts,
     world.least_distance, world.pose,
 )

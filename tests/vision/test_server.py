@@ -33,9 +33,8 @@ from understudy.sight.faces import marker_face
 from understudy.sight.frame import Frame
 from understudy.sight.lens import Lens
 from understudy.sight.markers import Charuco
-from understudy.space.matrix_rows import rows_mm
 from understudy.space.pose import pose_of
-from understudy.space.transform import angle_between, matrix, translation
+from understudy.space.transform import angle_between, matrix, rows_mm, translation
 from understudy.units import DEG, MM
 from understudy.vision.detector_config import DetectorChoice, build_detectors
 from understudy.vision.interface import Seen, Shot, View

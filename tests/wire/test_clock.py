@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.ports import Rate
-from understudy.simulation.clock_state import ClockState, parse_rate
+from understudy.agenda import ClockState, Rate, parse_rate
 from understudy.wire.pump import Clock
 
 SECOND = 1_000_000_000

@@ -10,13 +10,13 @@ from itertools import pairwise
 import pytest
 from tests.robots.kuka.kuka_wire import command, feedback
 
+from understudy.agenda import ClockState
 from understudy.app.build import build_cell, load_cell
 from understudy.app.stand_in import StandIn
 from understudy.config import load_config
 from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome
 from understudy.robots.kuka.records import Record
 from understudy.simulation.cell import Cell
-from understudy.simulation.clock_state import ClockState
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 from understudy.wire.connection import Event
 from understudy.wire.exchange import Exchange

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from understudy.agenda import ClockState, Rate
 from understudy.app.build import build_cell
 from understudy.app.live import Live, Options
 from understudy.app.stand_in import StandIn
 from understudy.config import load_config
-from understudy.ports import Rate
-from understudy.simulation.clock_state import ClockState
 from understudy.wire.chat import write
 from understudy.wire.connection import Event
 from understudy.wire.exchange import Exchange

@@ -10,10 +10,10 @@ import pytest
 from tests.free_ports import free_port
 from tests.wire.zmq_server import Server
 
-from understudy.ports import Component, Rate
+from understudy.agenda import ClockState, Rate
+from understudy.ports import Component
 from understudy.sight.lens import CameraModel
 from understudy.simulation.cell import Cell
-from understudy.simulation.clock_state import ClockState
 from understudy.simulation.scenario import Config, build
 from understudy.space.pose import ORIGIN
 from understudy.units import NS_PER_MS, NS_PER_SECOND

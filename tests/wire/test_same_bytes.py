@@ -11,12 +11,12 @@ import pytest
 from tests.robots.kuka.kuka_wire import command
 from tests.wire.streams import FACES, Cuts, ShippedFace, packets, random_cuts
 
+from understudy.agenda import ClockState
 from understudy.app.build import build_cell
 from understudy.app.stand_in import StandIn
 from understudy.config import load_config
 from understudy.ports import UNLIMITED, Snapshot
 from understudy.simulation.cell import Cell
-from understudy.simulation.clock_state import ClockState
 from understudy.wire.connection import Event
 from understudy.wire.exchange import Exchange, InProcessCell
 from understudy.wire.pump import Pump

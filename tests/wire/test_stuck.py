@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from tests.wire.test_run_ahead import advance, answer
 
-from understudy.agenda import StuckError
+from understudy.agenda import Rate, StuckError
 from understudy.app.build import load_cell
 from understudy.app.live import Live, Options
 from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.operator.doors import Doors
-from understudy.ports import Rate
 from understudy.robots.text_robot.robot import TextRobot
 from understudy.units import NS_PER_SECOND
 from understudy.wire import pump

@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from understudy.agenda import ClockState
 from understudy.app.self_pairs import keep_pairs_on_disk
 from understudy.config import CellConfig, RobotConfig, endpoint_name, load_config
+from understudy.config.cell import grouped
 from understudy.config.files import append_line
-from understudy.config.groups import grouped
 from understudy.errors import ConfigError, located_at, unknown
 from understudy.ports import (
     DEFAULT_EPOCH_NS,
@@ -22,17 +23,15 @@ from understudy.ports import (
     Injectable,
     Run,
 )
-from understudy.ports.device import Mount, SeesCell
+from understudy.ports.device import Mount, SeesCell, mount_devices, uses_workpieces
 from understudy.ports.jobs import JobSite, build_jobs, has_jobs
 from understudy.ports.operation import components_of
 from understudy.registry import TABLES, kinds, module_of, modules
 from understudy.sight.lens import CameraModel
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
-from understudy.simulation.clock_state import ClockState
 from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import CellEnvironment, SeesEnvironment
-from understudy.simulation.mount import mount_devices, uses_workpieces
 from understudy.simulation.points import Points
 from understudy.wire.exchange import InProcessCell
 

@@ -19,15 +19,15 @@ from numba.core import event
 
 from understudy.config.files import shipped_robots
 from understudy.gcode import program
-from understudy.motion import trace
 from understudy.motion import warm as motion
+from understudy.motion.cartesian import trace_lines
 from understudy.motion.dynamics import dynamics
 from understudy.motion.plan import motions_at
 from understudy.registry import modules
 from understudy.sight import rasters
 from understudy.sight import warm as sight
 from understudy.space import warm as space
-from understudy.space.collision.certify import certify
+from understudy.space.collision.sweep import certify
 from understudy.space.compiled import KERNELS
 from understudy.space.kinematics.chain import Chain, chain, flange_frames
 from understudy.space.model.urdf import read
@@ -40,7 +40,7 @@ LINE_SECONDS = 5.0
 
 def is_warm() -> bool:
     """The cache holds the present version of a kernel of each package."""
-    core = (program.split_lines, motions_at, trace.trace_lines, certify, flange_frames)
+    core = (program.split_lines, motions_at, trace_lines, certify, flange_frames)
     own = (
         module.kernel_probe()
         for _, _, module in modules("robots")

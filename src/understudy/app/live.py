@@ -13,11 +13,12 @@ from typing import Any
 
 import msgspec
 
+from understudy.agenda import Rate
 from understudy.app.build import build_cell, build_live_cell, end_run, repeatable_run
 from understudy.app.self_pairs import unknown_bodies
 from understudy.config import CellConfig, Wire, endpoint_name, read_wire
+from understudy.config.cell import grouped
 from understudy.config.files import SHIPPED, name_of_cell
-from understudy.config.groups import grouped
 from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, NotInstalledError, Refused, unknown
 from understudy.operator.background import KINDS, OVER, BackgroundRuns
@@ -28,19 +29,10 @@ from understudy.operator.doors.state import state_face
 from understudy.operator.table import Commands, commands_of
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
-from understudy.ports import (
-    AnyFace,
-    CallsPlace,
-    EndsRun,
-    HasCallers,
-    Rate,
-    Run,
-    WireMessage,
-)
-from understudy.ports.access import TOKEN_VARIABLE, check_reachable, is_loopback
+from understudy.ports import AnyFace, CallsPlace, EndsRun, HasCallers, Run, WireMessage
+from understudy.ports.access import TOKEN_VARIABLE, check_reachable, check_token, is_loopback
 from understudy.ports.device import SeesCell
 from understudy.ports.hmi import Later
-from understudy.ports.tokens import check_token
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell
 from understudy.space.collision.pair_store import SelfPairs, keep

@@ -21,8 +21,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from understudy.agenda import Rate
 from understudy.errors import ConfigError
-from understudy.ports import Rate
 from understudy.wire.interface import host_and_port
 from understudy.wire.runtime_folder import check_private, make_runtime_folder, runtime_folder
 

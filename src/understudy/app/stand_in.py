@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from understudy.agenda import Rate
     from understudy.app.live import Live
-    from understudy.ports import LineAnswers, Rate
+    from understudy.ports import LineAnswers
     from understudy.ports.hmi import Later
     from understudy.ports.workpieces import WorkpieceReading
 

@@ -10,8 +10,8 @@ import typer
 
 from understudy.app.build import build_cell, end_run, repeatable_run
 from understudy.config import CellConfig, load_config, shipped_cells
+from understudy.config.cell import grouped
 from understudy.config.files import read_text
-from understudy.config.groups import grouped
 from understudy.config.limits import LARGEST_CHAT
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Run

@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -20,36 +20,50 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
+from understudy.agenda import Rate, parse_rate
 from understudy.app.build import with_options
 from understudy.app.live import Live, Options, files_folder, run_of
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
 from understudy.cli.end_signals import EndOnSignals
 from understudy.cli.job_options import job_options, takes_job_options
-from understudy.cli.terminals import Terminals, terminals
 from understudy.cli.transcript import Transcript
 from understudy.cli.warm import announce
-from understudy.config import CellConfig, Hmi, load_config
+from understudy.config import Hmi, load_config
+from understudy.config.cell import CellConfig, endpoint_name, read_wire
 from understudy.config.files import read_program
 from understudy.config.shards import parse_shard, with_robots, with_shard
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.robots import Robot
-from understudy.ports import Rate, Run
+from understudy.ports import Endpoint, Run
 from understudy.ports.hmi import Later
 from understudy.ports.jobs import ChildProcesses
-from understudy.registry import modules
-from understudy.simulation.clock_state import parse_rate
+from understudy.registry import module_of, modules
 from understudy.wire import descriptors
 from understudy.wire.chat import ChatWriter, write_facts
 from understudy.wire.connection import Event
+from understudy.wire.interface import Wire
+from understudy.wire.terminal_link import link_path
 
 log = logging.getLogger(__name__)
 
+TERMINAL = "pty"
+"""The wire of a pseudo-terminal, and the key that selects it."""
 STARTING = (page_process.ENDPOINT,)
 """Endpoints that listen later than the others."""
 SWITCH_SECONDS = 0.0005
 """How long a thread with long work may keep the event loop from running, instead of 5 ms."""
 
+Terminals = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pty",
+        metavar="[[ROBOT.FACE=]PATH]",
+        help="a serial port instead of TCP: a pseudo-terminal behind a link at PATH, such as "
+        "./ttyGRBL (a path has a /); without PATH: for every robot with a serial port, at a path "
+        "that the table of addresses shows",
+    ),
+]
 CellName = Annotated[str, typer.Argument(help="path of a cell file, or name of a shipped cell")]
 RateText = Annotated[
     str | None, typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`")
@@ -611,3 +625,39 @@ def log_to_stderr() -> None:
     handler = logging.StreamHandler()
     handler.addFilter(RepeatFilter())
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler])
+
+
+def terminals(given: Sequence[str], config: CellConfig, *, ephemeral: bool) -> dict[str, Wire]:
+    """The wires of the endpoints that become terminals; with ``ephemeral``, those without a path
+    on the command line have no link."""
+    possible = dict(_possible_terminals(config))
+    serial = [name for name, endpoint in possible.items() if endpoint.serial]
+    wires: dict[str, Wire] = {}
+    for text in given:
+        endpoint, equals, path = text.rpartition("=")
+        if equals and endpoint not in possible:
+            raise unknown("endpoint that can be a terminal", endpoint, possible)
+        names = [endpoint] if equals else serial
+        if not names or (path and len(names) != 1):
+            raise ConfigError(
+                "--pty: name the endpoint, the cell has "
+                + ("several with a serial port" if names else "none with a serial port"),
+                value=text,
+                allowed=", ".join(f"{each}={path or 'PATH'}" for each in serial or possible)
+                or "a cell with a robot that can have a serial port",
+            )
+        link = str(link_path(str(Path(path).expanduser().absolute()))) if path else ""
+        for name in names:
+            wire = read_wire(possible[name], {TERMINAL: link})
+            wires[name] = wire if path else wire.placed(None, ephemeral=ephemeral)
+    return wires
+
+
+def _possible_terminals(config: CellConfig) -> Iterator[tuple[str, Endpoint]]:
+    """The endpoints that a pseudo-terminal can carry, by their full names."""
+    for robot_name, robot in config.robots.items():
+        for face_name, face in robot.faces.items():
+            for suffix in face.wires:
+                endpoint = module_of("faces", face.kind).ENDPOINTS[suffix]
+                if TERMINAL in endpoint.wires:
+                    yield endpoint_name(robot_name, face_name, suffix), endpoint

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from understudy.app.validate import OfflineJob, Options
     from understudy.app.validate import Progress as OnProgress
     from understudy.config import CellConfig
-    from understudy.offline.cycle_time import CycleTime
-    from understudy.offline.job import JobTable
+    from understudy.offline.cycle_time import CycleTime, JobTable
     from understudy.offline.validate.report import Finding, Report
 
 DIALECTS = ("arm", "grblhal")

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
         endpoint_name,
         load_config,
         read_config,
+        read_wire,
     )
     from understudy.config.files import shipped_cells
-    from understudy.config.wires import read_wire
     from understudy.wire.interface import Wire
 
 # name → module; imported when asked for, so that the process that reads a xacro file starts fast.
@@ -27,7 +27,7 @@ _OFFERED = {
     "endpoint_name": "understudy.config.cell",
     "load_config": "understudy.config.cell",
     "read_config": "understudy.config.cell",
-    "read_wire": "understudy.config.wires",
+    "read_wire": "understudy.config.cell",
     "shipped_cells": "understudy.config.files",
 }
 __all__ = [

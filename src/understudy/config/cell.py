@@ -1,7 +1,7 @@
 """A cell file: robots with their faces and devices, scenario, environment and endpoints."""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
@@ -20,10 +20,10 @@ from understudy.config.files import (
     read_beside,
     read_model,
 )
-from understudy.config.groups import check_count, wires_of_groups
 from understudy.config.include import (
     Include,
     Name,
+    SimulationFile,
     all_objects,
     all_robots,
     all_rules,
@@ -33,25 +33,32 @@ from understudy.config.include import (
     with_sections,
 )
 from understudy.config.limits import MOST_ROBOTS, MOST_ROWS
-from understudy.config.looks import check_looks
-from understudy.config.simulation_file import SimulationFile
 from understudy.config.typed import read
-from understudy.config.wires import read_wire, wire_keys
-from understudy.errors import ConfigError, unknown
+from understudy.errors import ConfigError, located_at, unknown
 from understudy.ports import Endpoint
 from understudy.ports.access import is_loopback
 from understudy.ports.jobs import JobSections, check_sections, has_jobs, job_sections
 from understudy.registry import kinds, module_of, modules, with_present_names
 from understudy.simulation.scenario import Config as Scenario
 from understudy.simulation.workpieces.config import MOST_PARTS, WorkpieceConfig, WorkpieceRules
-from understudy.space.model.environment import Environment, EnvironmentConfig, Read
+from understudy.space.model.environment import (
+    PRINTED,
+    Environment,
+    EnvironmentConfig,
+    ObjectConfig,
+    Read,
+)
 from understudy.space.model.shapes import ReadMesh, mesh_from_bytes
 from understudy.wire import tcp
 from understudy.wire.dial import Destination, Device, parse_place
 from understudy.wire.interface import Port, Wire
 
 if TYPE_CHECKING:
-    from understudy.simulation.workpieces.sequence import WorkpieceSequence
+    from understudy.simulation.workpieces.workpieces import WorkpieceSequence
+from collections import Counter
+from collections.abc import Sequence
+
+from understudy.config.files import find_robot_file
 
 log = logging.getLogger(__name__)
 
@@ -224,7 +231,7 @@ class CellConfig:
 
     def workpiece_sequence(self, environment: Environment | None = None) -> "WorkpieceSequence":
         """The parts of the cell before the first step, for offline checks."""
-        from understudy.simulation.workpieces.sequence import WorkpieceSequence
+        from understudy.simulation.workpieces.workpieces import WorkpieceSequence
 
         there = self.environment() if environment is None else environment
         try:
@@ -346,8 +353,43 @@ def read_config(text: str, file: str) -> CellConfig:
             raise document.error(("devices", name), problem)
     stem = file.rsplit("/", 1)[-1].split(".", 1)[0]
     config = CellConfig(stem, head, robots, document, included, devices, shared, sections)
-    document.at((), check_looks, document, head.parts or (), head.environment, robots)
+    document.at((), _check_printed, document, head, robots)
     return config
+
+
+def _check_printed(document: Document, head: Head, robots: Mapping[str, RobotConfig]) -> None:
+    """Checks the markers and boards on parts, objects and tools."""
+    for number, part in enumerate(head.parts or ()):
+        with located_at(f"parts.{number}"):
+            part.check_printed()
+    with located_at("environment"):
+        head.environment.check_printed()
+    for name in _robots_with_patterns(document):
+        if name in robots:
+            for key, thing in _objects(robots[name].config, f"robots.{name}"):
+                with located_at(key):
+                    thing.check_printed()
+
+
+def _robots_with_patterns(document: Document) -> set[str]:
+    """Robots with a marker or a board: a cell may have thousands of others."""
+    return {keys[1] for keys in document.lines if keys[:1] == ("robots",) and keys[-1] in PRINTED}
+
+
+def _objects(config: Any, key: str) -> Iterator[tuple[str, ObjectConfig]]:
+    """The shapes of tools and held objects in the configuration of a robot, with their keys."""
+    if isinstance(config, ObjectConfig):
+        yield key, config
+    elif isinstance(config, Struct):
+        names = zip(config.__struct_encode_fields__, config.__struct_fields__, strict=True)
+        for written, name in names:
+            yield from _objects(getattr(config, name), f"{key}.{written}")
+    elif isinstance(config, Mapping):
+        for name, value in config.items():
+            yield from _objects(value, f"{key}.{name}")
+    elif isinstance(config, list | tuple):
+        for number, value in enumerate(config):
+            yield from _objects(value, f"{key}.{number}")
 
 
 def _divided(document: Document, body: Any) -> tuple[Any, dict[str, Any]]:
@@ -469,3 +511,98 @@ def _rest(
         if key not in known:
             raise unknown("key", str(key), known, key=str(key))
     return {key: value for key, value in body.items() if key not in (*common, *others)}
+
+
+# ── the wire of an endpoint ─────────────────────────────────────────────────────────────────────
+
+
+def wire_keys(endpoint: Endpoint) -> tuple[str, ...]:
+    """Keys of a cell file for the wires of an endpoint, those that select one included."""
+    modules = [module_of("wires", kind) for kind in endpoint.wires]
+    fields = [field for module in modules for field in module.Config.__struct_fields__]
+    return tuple(dict.fromkeys([*fields, *_selectors(modules)]))
+
+
+def read_wire(endpoint: Endpoint, given: Any) -> Wire:
+    """The settings of an endpoint's wire: its defaults, and what the cell file says."""
+    if not isinstance(given, dict | None):
+        raise ConfigError("this does not fit", value=given, allowed="a mapping")
+    keys = dict(given or {})
+    modules = [module_of("wires", kind) for kind in endpoint.wires]
+    selectors = {
+        key: read(keys.pop(key), kind, key)
+        for key, kind in _selectors(modules).items()
+        if key in keys
+    }
+    texts = {k: v for k, v in selectors.items() if isinstance(v, str) and _has_detail(k, modules)}
+    selectors |= dict.fromkeys(texts, True)
+    chosen = next(
+        (m for m in modules if all(m.SELECTED_BY.get(k) == v for k, v in selectors.items())), None
+    )
+    if chosen is None:
+        raise ConfigError("these keys select no wire together", value=selectors)
+    settings = {k: v for k, v in endpoint.defaults.items() if k in chosen.Config.__struct_fields__}
+    wire: Wire = read(settings | keys | texts, chosen.Config)
+    return wire
+
+
+def _selectors(modules: Sequence[ModuleType]) -> dict[str, Any]:
+    """Keys that select one of several wires, and the type of their values."""
+    keys = dict.fromkeys(key for module in modules for key in module.SELECTED_BY)
+    choices = {
+        key: {module.SELECTED_BY[key]: None for module in modules if key in module.SELECTED_BY}
+        for key in keys
+    }
+    return {
+        key: (bool | str if _has_detail(key, modules) else bool)
+        if True in values
+        else Literal[tuple(values)]
+        for key, values in choices.items()
+        if len(values) > 1
+    }
+
+
+def _has_detail(key: str, modules: Sequence[ModuleType]) -> bool:
+    """Whether a text selects a wire as `true` does: it is a setting of that wire (`pty: PATH`)."""
+    return any(key in module.Config.__struct_fields__ for module in modules)
+
+
+# ── kinds of robots that are built in one call ──────────────────────────────────────────────────
+
+
+def grouped(robots: Mapping[str, RobotConfig]) -> dict[str, dict[str, Any]]:
+    """The configurations of the robots by name, for each kind that builds its robots together."""
+    groups: dict[str, dict[str, Any]] = {}
+    for name, robot in robots.items():
+        if is_group(robot.kind):
+            groups.setdefault(robot.kind, {})[name] = robot.config
+    return groups
+
+
+def is_group(kind: str) -> bool:
+    return hasattr(module_of("robots", kind), "build_group")
+
+
+def check_count(bodies: Mapping[str, Mapping[str, Any]]) -> None:
+    """A cell has few robots that are computed one by one, and many that are rows of a table.
+
+    ``bodies``: the robots as they stand in the cell file.
+    """
+    counts = Counter(str(body.get("kind")) for body in bodies.values())
+    rows = [kind for kind in counts if kind in kinds("robots") and is_group(kind)]
+    single = len(bodies) - sum(counts[kind] for kind in rows)
+    for count, most in ((single, MOST_ROBOTS), (len(bodies), MOST_ROWS)):
+        if count > most:
+            raise ConfigError("too many robots", value=count, allowed=f"at most {most}")
+
+
+def wires_of_groups(
+    robots: Mapping[str, RobotConfig], sections: Mapping[str, Any], cell_file: str
+) -> dict[str, Wire]:
+    """The wires of shared endpoints by name. ``sections``: of the cell file."""
+    wires: dict[str, Wire] = {}
+    for kind, own in grouped(robots).items():
+        wires |= module_of("robots", kind).group_wires(
+            own, sections, lambda name: find_robot_file(name, beside=cell_file)
+        )
+    return wires

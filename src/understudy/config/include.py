@@ -1,12 +1,14 @@
-"""The files that a cell file includes, by their own keys and units."""
+"""The files that a cell file includes, by their own keys and units.
 
-from collections.abc import Iterator, Mapping
+simulation.yaml has timing, collision checks, colours and pin links: defaults for the robots.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, field, to_builtins
 
 from understudy.config.document import Document, parse
-from understudy.config.fields import file_keys
 from understudy.config.files import (
     find_robot_file,
     found_beside,
@@ -14,14 +16,85 @@ from understudy.config.files import (
     read_text,
 )
 from understudy.config.limits import MOST_ROWS
-from understudy.config.looks import check_objects
-from understudy.config.simulation_file import SimulationFile, read_simulation
-from understudy.config.typed import read
+from understudy.config.typed import file_keys, read
 from understudy.errors import ConfigError, unknown
 from understudy.ports.jobs import JobSections, check_sections, job_sections
 from understudy.registry import kinds, module_of, modules
+from understudy.simulation.io.virtual_io import Link
 from understudy.simulation.scenario import Config as Scenario
-from understudy.space.model.environment import EnvironmentConfig
+from understudy.space.model.environment import CollisionConfig, EnvironmentConfig
+
+Color = Annotated[int, Meta(ge=0, le=0xFFFFFF)]
+NotNegative = Annotated[float, Meta(ge=0, le=1e6)]
+
+
+class Simulation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Timing, dynamics and delays: defaults for the arms of the cell."""
+
+    update_rate_hz: Annotated[float, Meta(gt=0)] | None = None
+    default_time_scale: Annotated[float, Meta(ge=1e-6, le=1e6)] = 1.0
+    enable_dynamics: bool | None = None
+    joint_inertia: list[NotNegative] | None = None
+    joint_friction: list[NotNegative] | None = None
+    command_delay_ms: NotNegative | None = None
+    feedback_delay_ms: NotNegative | None = None
+
+
+class Visualization(Struct, frozen=True, forbid_unknown_fields=True):
+    """What pages show, and the colours."""
+
+    show_collision_volumes: bool = False
+    show_trajectory_preview: bool = True
+    show_weld_trail: bool = True
+    show_workspace_boundary: bool = False
+    robot_color: Color = 0xFF5E00
+    ghost_robot_color: Color = 0x808080
+    collision_color: Color = 0xFF0000
+    trajectory_color: Color = 0x00FF00
+    weld_color: Color = 0xFFD700
+
+
+class VirtualIo(Struct, frozen=True, forbid_unknown_fields=True):
+    """Links from outputs to inputs."""
+
+    links: list[Link] = []
+
+
+class SimulationFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A simulation.yaml; the same sections can stand in the cell file itself."""
+
+    simulation: Simulation = Simulation()
+    collision: CollisionConfig = CollisionConfig()
+    visualization: Visualization = Visualization()
+    virtual_io: VirtualIo = VirtualIo()
+
+    def defaults(self, section: str) -> dict[str, Any]:
+        """A section as the defaults of the robot's key of the same name."""
+        if section == "io":
+            return {"links": to_builtins(self.virtual_io.links)}
+        values: dict[str, Any] = to_builtins(getattr(self, section))
+        values.pop("default_time_scale", None)
+        return values
+
+    def under(self, robot: dict[str, Any], sections: Iterable[str]) -> dict[str, Any]:
+        """A robot of the cell file with these sections as defaults of its own keys."""
+        return robot | {key: _over(robot.get(key), self.defaults(key)) for key in sections}
+
+
+def _over(own: Any, below: dict[str, Any]) -> Any:
+    """A section of a robot over its defaults; the reader reports what is no mapping."""
+    mine = {} if own is None else own
+    return below | mine if isinstance(mine, dict) else mine
+
+
+def read_simulation(text: str, file: str) -> SimulationFile:
+    document = parse(text, file)
+    try:
+        found: SimulationFile = read(document.value, SimulationFile)
+    except ConfigError as problem:
+        raise document.error((), problem) from None
+    return found
+
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z", max_length=64)]
 """The name of a robot, a face or a device in a cell file."""
@@ -141,7 +214,7 @@ def all_objects(document: Document, include: Include, own: EnvironmentConfig) ->
 def read_environment(text: str, file: str) -> EnvironmentConfig:
     document = parse(text, file)
     found: EnvironmentConfig = document.at((), read, document.value, EnvironmentConfig)
-    document.at((), check_objects, found)
+    document.at((), found.check_printed)
     return found
 
 
@@ -168,16 +241,11 @@ def with_sections(
             raise document.error(("include", SECTIONS_FILE), unknown("robot", name, robots))
         text, path = _included_text(document, SECTIONS_FILE, file)
         sections = read_sections(text, path)
-        merged[name] = _over(robots[name], _seen_from(document.file, path, sections))
-    return merged
-
-
-def _over(own: Mapping[str, Any], file: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a robot, with the sections of the file below them."""
-    merged = dict(own)
-    for name, section in file.items():
-        mine = {} if own.get(name) is None else own[name]
-        merged[name] = {**(section or {}), **mine} if isinstance(mine, dict) else mine
+        own = robots[name]
+        merged[name] = own | {
+            key: _over(own.get(key), section or {})
+            for key, section in _seen_from(document.file, path, sections).items()
+        }
     return merged
 
 

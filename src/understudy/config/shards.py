@@ -9,8 +9,8 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
-from understudy.config.cell import CellConfig, RobotConfig
-from understudy.config.groups import check_number, is_group, wires_of_groups
+from understudy.config.cell import CellConfig, RobotConfig, is_group, wires_of_groups
+from understudy.config.limits import MOST_ROWS, MOST_SHARDED
 from understudy.errors import ConfigError
 from understudy.registry import module_of
 
@@ -32,6 +32,15 @@ def parse_shard(text: str) -> Shard:
     return Shard(int(found[1]), int(found[2]))
 
 
+def _check_number(count: int, shards: int) -> None:
+    """The number of robots that are rows of tables, one table in each shard."""
+    most = min(MOST_ROWS * shards, MOST_SHARDED)
+    if not 1 <= count <= most:
+        raise ConfigError(
+            "--robots", value=count, allowed=f"1 to {most}: {MOST_ROWS} a process (--shard K/N)"
+        )
+
+
 def with_robots(config: CellConfig, count: int, shards: int = 1) -> CellConfig:
     """The cell with ``count`` robots of the kind that can be many: those of the file, and copies of
     them, one after the other. A copy has the pose of its original.
@@ -41,7 +50,7 @@ def with_robots(config: CellConfig, count: int, shards: int = 1) -> CellConfig:
         raise ConfigError(
             f"--robots: the cell {config.name} has no mobile robots", value=count, allowed="none"
         )
-    check_number(count, shards)
+    _check_number(count, shards)
     chosen = dict(list(originals.items())[:count])
     stem = next(iter(originals)).rstrip("0123456789")
     stem, number = stem if stem.endswith(("-", "_")) else f"{stem}-", 0

@@ -26,9 +26,8 @@ from typing import Any, Literal
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from understudy.errors import ConfigError
-from understudy.ports.access import check_reachable, is_loopback, same_secret
+from understudy.ports.access import check_reachable, check_token, is_loopback, same_secret
 from understudy.ports.hmi import NOT_ALLOWED
-from understudy.ports.tokens import check_token
 
 log = logging.getLogger(__name__)
 

@@ -1,11 +1,15 @@
-"""Cycle time of a program, line by line, without running it."""
+"""Cycle time of a program, line by line, without running it.
+
+A job, unlike a program, has rows of its own: how long each workpiece takes, how long each state of
+its cycle lasts. The report offers the place (`JobRows`), the job's module fills it.
+"""
 
 from abc import abstractmethod
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args, overload
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, get_args, overload
 
 import numpy as np
 from msgspec import Struct
@@ -14,7 +18,6 @@ from understudy.gcode.program import ProgramLine
 from understudy.motion.dynamics import Dynamics, Overload
 from understudy.motion.path import Floats, Ints
 from understudy.motion.plan import Plan
-from understudy.offline.job import JobRows
 from understudy.offline.json_stream import Listed
 from understudy.offline.setup import Setup
 from understudy.offline.walk import (
@@ -30,6 +33,31 @@ from understudy.offline.walk import (
 from understudy.offline.waypoints import Waypoint, follow
 from understudy.space.given import shown
 from understudy.units import MM
+
+
+class JobTable(NamedTuple):
+    """A table for the terminal. `columns`: those with a ">" in front of their name are figures."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+class JobRows(Protocol):
+    """The rows of a job in its report."""
+
+    def document(self) -> dict[str, Any]:
+        """Keys and plain values for the JSON document."""
+        ...
+
+    def summary(self) -> str:
+        """One line that follows the cycle time in the report of a validation."""
+        ...
+
+    def tables(self) -> Sequence[JobTable]:
+        """Tables that follow the times in the report of the cycle time."""
+        ...
+
 
 # ── lines with their times, in columns: some dozen bytes for each line ────────────────────────────
 

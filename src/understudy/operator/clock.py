@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, ValidationError, convert, to_builtins
 
+from understudy.agenda import HIGHEST_RATE
 from understudy.config.limits import LARGEST_SNAPSHOT
 from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, Refused
@@ -17,7 +18,6 @@ from understudy.ports import Snapshot
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import Later
 from understudy.simulation.cell import Cell, begins_snapshot, read_snapshot, write_snapshot
-from understudy.simulation.clock_state import HIGHEST_RATE
 from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import SavedObject
 from understudy.simulation.scenario import Scenario, declared_faults

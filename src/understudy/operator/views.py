@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import structs
 
+from understudy.agenda import ClockState
 from understudy.errors import Refused
 from understudy.operator.workpieces import workpieces_in
 from understudy.ports import Component
@@ -20,7 +21,6 @@ from understudy.ports.hmi import (
     Viewed,
 )
 from understudy.ports.program import ProgramReadings
-from understudy.simulation.clock_state import ClockState
 from understudy.units import seconds
 from understudy.wire.pump import Pump
 

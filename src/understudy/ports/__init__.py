@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, NewType, Protocol, runtime_checkable
 
 from msgspec import Meta, Struct
 
+from understudy.agenda import ClockState
 from understudy.errors import Refused
 from understudy.ports.faults import Faults
 
@@ -441,32 +442,6 @@ class AnalogIO:
 
 
 # ── what a robot is built with ──────────────────────────────────────────────────────────────────
-
-
-Rate = float | Literal["max", "step"]
-"""How fast simulated time runs: times real time, as fast as possible, or on request only."""
-
-
-class ClockState(Protocol):
-    """The cell's one clock, as a controller may set it."""
-
-    def set_scale(self, scale: float) -> Refused | None: ...
-
-    def pause(self) -> None: ...
-
-    def resume(self) -> None: ...
-
-
-class RunningClock(Protocol):
-    """The cell's one clock, as the pump reads it."""
-
-    @property
-    def rate(self) -> Rate: ...
-
-    @property
-    def paused(self) -> bool: ...
-
-    def on_change(self, listener: Callable[[], None]) -> None: ...
 
 
 DEFAULT_EPOCH_NS = 1_767_225_600_000_000_000

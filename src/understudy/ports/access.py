@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Iterable
 
 from understudy.errors import ConfigError
-from understudy.ports.tokens import SHORTEST_TOKEN, check_token
+from understudy.ports.access import SHORTEST_TOKEN, check_token
 
 SECRET_VARIABLE = "UNDERSTUDY_SECRET"
 """Environment variable by which a cell gives its secret to the process of its page."""

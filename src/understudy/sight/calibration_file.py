@@ -19,8 +19,7 @@ from understudy.errors import ConfigError
 from understudy.sight.calibrator import HandEyeResult
 from understudy.sight.hand_eye import Mount
 from understudy.sight.lens import Coefficients, Focus, Lens, Middle, five_coefficients
-from understudy.space.matrix_rows import Rows, from_rows_mm, rows_mm
-from understudy.space.transform import Array
+from understudy.space.transform import Array, Rows, from_rows_mm, rows_mm
 from understudy.units import DEG, MM
 
 LARGEST_SKEW = 1e-2

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import UNREADABLE
 from understudy.sight.lens import Coefficients, Focus, Lens, Middle, five_coefficients
-from understudy.space.matrix_rows import Rows, from_rows_mm, rows_mm
-from understudy.space.transform import Array, is_rigid
+from understudy.space.transform import Array, Rows, from_rows_mm, is_rigid, rows_mm
 from understudy.units import MM
 
 LensRows = tuple[

@@ -10,11 +10,11 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 from msgspec import Struct
 
+from understudy.agenda import ClockState
 from understudy.errors import Refused
 from understudy.ports import Component, Injectable, Tally
 from understudy.ports.device import CountsUse, Device
 from understudy.ports.operation import Supervised
-from understudy.simulation.clock_state import ClockState
 from understudy.units import MM, seconds
 
 EngineState = Literal["STOPPED", "RUNNING", "PAUSED", "ERROR"]

@@ -1,16 +1,20 @@
 """Homogeneous 4×4 matrices, rotations and straight lines between two poses.
 
 Roll, pitch and yaw mean R = Rz(rz)·Ry(ry)·Rx(rx) everywhere. KUKA's A, B, C are the same angles in
-the opposite order: A = rz, B = ry, C = rx.
+the opposite order: A = rz, B = ry, C = rx. Files and messages have four rows of a matrix, with
+millimetres in the last column (`rows_mm`).
 """
 
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.space.pose import Pose
+from understudy.units import MM
 
 Array = NDArray[np.float64]
 
@@ -160,3 +164,23 @@ def line(start: Array, end: Array, shares: Array) -> Array:
     out[..., :3, 3] = start[:3, 3] + shares[..., None] * (end[:3, 3] - start[:3, 3])
     out[..., 3, 3] = 1.0
     return out
+
+
+Number = Annotated[float, Meta(ge=-1e6, le=1e6)]
+Row = tuple[Number, Number, Number, Number]
+Rows = tuple[Row, Row, Row, Row]
+
+
+def rows_mm(place: Array) -> Rows:
+    """The rows of a matrix in metres."""
+    scaled = place.copy()
+    scaled[:3, 3] /= MM
+    a, b, c, d = (tuple(row) for row in scaled.tolist())
+    return a, b, c, d
+
+
+def from_rows_mm(rows: Rows) -> Array:
+    """The inverse of `rows_mm`: 4×4 in metres."""
+    place = np.array(rows, dtype=np.float64)
+    place[:3, 3] *= MM
+    return place

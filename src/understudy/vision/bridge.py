@@ -21,9 +21,8 @@ from understudy.ports.faults import Faults
 from understudy.ports.object_finder import FoundObjects, ResultListener
 from understudy.ports.requests import Question
 from understudy.sight.lens import CameraModel
-from understudy.space.matrix_rows import Rows, rows_mm
 from understudy.space.pose import Pose
-from understudy.space.transform import matrix, pose
+from understudy.space.transform import Rows, matrix, pose, rows_mm
 from understudy.units import NS_PER_MS, nanoseconds, seconds
 from understudy.vision.detector_config import DetectorChoice, plain
 from understudy.vision.faults import FAULTS

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Meta, to_builtins
 
 from understudy.config import CellConfig
-from understudy.config.fields import fields_of
+from understudy.config.typed import fields_of
 from understudy.errors import Refused, unknown
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.pictures import picture_answer

@@ -7,9 +7,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.config.document import parse
-from understudy.config.fields import IS_FILE
-from understudy.config.position import PoseMmDeg
-from understudy.config.typed import read
+from understudy.config.typed import IS_FILE, read
 from understudy.errors import ConfigError, located_at
 from understudy.sight.calibration_file import Calibration, Intrinsics
 from understudy.sight.lens import (
@@ -21,7 +19,7 @@ from understudy.sight.lens import (
     Middle,
     five_coefficients,
 )
-from understudy.space.pose import pose_of
+from understudy.space.pose import PoseMmDeg, pose_of
 from understudy.space.transform import matrix
 from understudy.vision.cameras import check_camera
 from understudy.vision.detector_config import (

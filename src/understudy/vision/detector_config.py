@@ -9,8 +9,7 @@ import msgspec
 import msgspec.inspect as shape
 from msgspec import Meta, to_builtins
 
-from understudy.config.fields import IS_FILE
-from understudy.config.typed import read
+from understudy.config.typed import IS_FILE, read
 from understudy.errors import ConfigError, NotInstalledError, install_command, located_at, unknown
 from understudy.registry import kinds, module_of
 from understudy.vision.interface import Detector, ReadFile

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from understudy.config.fields import FileKey
+from understudy.config.typed import FileKey
 from understudy.sight.frame import Frame
 from understudy.sight.lens import Lens
 from understudy.space.transform import Array

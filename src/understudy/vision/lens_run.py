@@ -19,7 +19,7 @@ from understudy.sight.calibration_file import (
 )
 from understudy.sight.lens import Lens
 from understudy.sight.targets import CalibrationTarget
-from understudy.space.matrix_rows import rows_mm
+from understudy.space.transform import rows_mm
 from understudy.vision.cameras import open_camera
 from understudy.vision.config import read_calibration
 from understudy.vision.detector_config import require_opencv

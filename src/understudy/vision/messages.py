@@ -23,9 +23,8 @@ from understudy.ports.object_finder import DetectedObject
 from understudy.sight.frame import ROUNDING
 from understudy.sight.hand_eye import Mount
 from understudy.sight.targets import CalibrationTarget, Name
-from understudy.space.matrix_rows import Rows, from_rows_mm, rows_mm
 from understudy.space.pose import Pose, pose_mm_deg, pose_of
-from understudy.space.transform import Array, is_rigid, pose
+from understudy.space.transform import Array, Rows, from_rows_mm, is_rigid, pose, rows_mm
 from understudy.units import MM
 from understudy.vision.interface import Seen
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from understudy.errors import LONGEST_SHOWN, UNREADABLE, ConfigError, Refused
 from understudy.ports.object_finder import DetectedObject, FoundObjects
-from understudy.space.matrix_rows import Rows
+from understudy.space.transform import Rows
 from understudy.vision.messages import read_facts, read_picture
 from understudy.wire.zmq_request import NoReplyError, ZmqRequester
 

@@ -15,8 +15,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
+from understudy.agenda import ClockState
 from understudy.errors import Refused
-from understudy.ports import Rate, RunningClock, Snapshot, WireMessage
+from understudy.ports import Snapshot, WireMessage
 from understudy.ports.hmi import Later
 from understudy.units import NS_PER_SECOND
 from understudy.wire.connection import Connection, Data, pieces_of
@@ -40,31 +41,22 @@ Outcome = TypeVar("Outcome")
 # ── the clock ───────────────────────────────────────────────────────────────────────────────────
 
 
-class RealTime:
-    """`RunningClock` that always runs at rate 1: the time of real robots and of the doors."""
-
-    rate: Rate = 1.0
-    paused = False
-
-    def on_change(self, listener: Callable[[], None]) -> None:
-        return None
-
-
 class Clock:
-    """Simulated time from wall time and rate; a change of the rate never makes it jump."""
+    """Simulated time from wall time and rate; a change of the rate never makes it jump. Without a
+    `state` it is real time, for real robots and for the doors."""
 
     def __init__(
         self,
-        state: RunningClock = RealTime(),  # noqa: B008 - it has no state
+        state: ClockState | None = None,
         wall: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        self._state = state
+        self._state = state or ClockState()
         self._wall = wall
         self._speed = self._speed_now()
         self._since_wall = wall()
         self._since = 0
         self.started = self._since_wall
-        state.on_change(self._rate_changed)
+        self._state.on_change(self._rate_changed)
 
     @property
     def lock_step(self) -> bool:
@@ -139,7 +131,7 @@ class Pump:
     def __init__(
         self,
         exchange: Exchange,
-        state: RunningClock = RealTime(),  # noqa: B008 - it has no state
+        state: ClockState | None = None,
         *,
         poll_step: int = 1,
         until: int | None = None,
@@ -155,8 +147,8 @@ class Pump:
         self._held = held
         self._exchange = exchange
         self._timed_cell = exchange.timed_cell
-        self._state = state
-        self._clock = Clock(state, wall)
+        self._state = state or ClockState()
+        self._clock = Clock(self._state, wall)
         self._poll_step = poll_step
         self._skip_missed = skip_missed
         self._until = until
@@ -174,7 +166,7 @@ class Pump:
         self._broker_behind = False
         exchange.poll_step = self._turn_step
         self._problem: Exception | None = None
-        state.on_change(self._rate_changed)
+        self._state.on_change(self._rate_changed)
 
     # ── events of the wires ──
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.jobs.pick_place.cell_bench import CellBench, box, cube
 
-from understudy.devices.camera.visible import VisibleCell, visible_cell
+from understudy.devices.camera.camera import VisibleCell, visible_cell
 from understudy.simulation.environment import CellEnvironment
 from understudy.space.transform import Array
 from understudy.units import MM

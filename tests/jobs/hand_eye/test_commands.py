@@ -18,7 +18,7 @@ from understudy.operator.robots import Jobs
 from understudy.operator.table import commands_of
 from understudy.ports import state as snapshots
 from understudy.ports.hmi import FILE_EXISTS
-from understudy.space.matrix_rows import rows_mm
+from understudy.space.transform import rows_mm
 from understudy.vision.config import read_calibration
 
 

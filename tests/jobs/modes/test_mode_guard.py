@@ -10,7 +10,7 @@ from tests.jobs.modes.cells import ModeCell
 
 from understudy.gcode.requests import JointMove
 from understudy.motion.path import Path
-from understudy.motion.tool_speed import with_tip_speed
+from understudy.motion.tool_path import with_tip_speed
 from understudy.robots.arm.mover import ArmMover
 from understudy.units import DEG, NS_PER_MS
 

@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 from tests.jobs.pick_place.bench import ESTOP, PART, Bench
 
-from understudy.config.position import Position
 from understudy.errors import Refused
 from understudy.jobs.pick_place.config import CycleConfig
 from understudy.jobs.pick_place.state import RUNNING, TRANSITIONS
 from understudy.ports import state as snapshots
 from understudy.ports.object_finder import DetectedObject
-from understudy.space.pose import pose_of
+from understudy.space.pose import Position, pose_of
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 

@@ -10,10 +10,9 @@ from understudy.errors import ConfigError
 from understudy.jobs.pick_place.obstacles import blocks, unexplained
 from understudy.ports.job_arm import Block, SweptMove, Touch
 from understudy.ports.operation import Target
-from understudy.robots.arm.for_jobs import job_arm
-from understudy.space.collision.near import near
+from understudy.robots.arm.operator import job_arm
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
-from understudy.space.model.shapes import CollisionObject, Hull, ObjectType, TriangleMesh
+from understudy.space.model.shapes import CollisionObject, Hull, ObjectType, TriangleMesh, near
 from understudy.space.pose import ORIGIN, Pose
 from understudy.space.transform import Array, matrix, translation
 from understudy.units import MM

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from tests.jobs.pick_place.bench import ESTOP, PART, Bench
 
-from understudy.config.position import Position
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.pick_place.config import (
     CycleConfig,
@@ -20,7 +19,7 @@ from understudy.jobs.pick_place.pallet import PalletPattern
 from understudy.jobs.pick_place.safety import PickPlaceSafety, PictureWatchdog
 from understudy.jobs.pick_place.status import ADVICE
 from understudy.ports.object_finder import DetectedObject
-from understudy.space.pose import pose_of
+from understudy.space.pose import Position, pose_of
 from understudy.units import NS_PER_MS
 
 CYCLE = CycleConfig()

@@ -3,7 +3,6 @@
 import pytest
 from tests.jobs.pick_place.bench import PART, Bench
 
-from understudy.config.position import Position
 from understudy.jobs.pick_place.config import (
     CycleConfig,
     Grasp,
@@ -14,7 +13,7 @@ from understudy.jobs.pick_place.config import (
 )
 from understudy.jobs.pick_place.pallet import PalletPattern
 from understudy.ports.object_finder import DetectedObject
-from understudy.space.pose import Pose, pose_of
+from understudy.space.pose import Pose, Position, pose_of
 from understudy.units import NS_PER_MS
 
 

@@ -18,7 +18,7 @@ from understudy.offline.validate.html_report import wireframe
 from understudy.offline.validate.judge import MOST_POINTS, Courses, feed_findings
 from understudy.offline.walk import PlannedMotion, walk
 from understudy.robots.arm.offline import arm_subject, motion_setup
-from understudy.space.kinematics.singular import distances
+from understudy.space.kinematics.follow import distances
 from understudy.space.model.shapes import CollisionObject, ObjectType
 
 

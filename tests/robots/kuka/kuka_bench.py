@@ -7,13 +7,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from understudy.agenda import advance
+from understudy.agenda import ClockState, advance
 from understudy.config.files import read_model
 from understudy.ports import Deps
 from understudy.robots.kuka import Config, build
 from understudy.robots.kuka.records import KukaReading, Record
 from understudy.robots.kuka.robot import KukaGcodeServer
-from understudy.simulation.clock_state import ClockState
 from understudy.simulation.scenario import Config as NoScenario
 from understudy.simulation.scenario import build as scenario
 from understudy.units import DEG, MM, nanoseconds, seconds

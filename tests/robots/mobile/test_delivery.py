@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from tests.wire.nats.bench import client_of, run, stored, until
 
+from understudy.agenda import Rate
 from understudy.app.live import Live, Options
 from understudy.config import load_config
-from understudy.ports import Rate
 from understudy.wire.nats.endpoint import NatsEndpoint
 
 CELL = """

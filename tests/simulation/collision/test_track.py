@@ -10,7 +10,7 @@ from understudy.motion.lines import lines
 from understudy.motion.path import Limits, Path
 from understudy.motion.plan import Motion, Plan, passing_time
 from understudy.motion.stream import Stream
-from understudy.simulation.collision.track import (
+from understudy.simulation.collision.watch import (
     FARTHEST,
     MOST_PIECES,
     Place,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from understudy.agenda import ClockState
 from understudy.config.files import read_model
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
@@ -18,7 +19,6 @@ from understudy.robots.arm.controller import ArmController
 from understudy.robots.grblhal.language import GcodeLanguage
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
-from understudy.simulation.clock_state import ClockState
 from understudy.simulation.program.run import ProgramRun
 from understudy.units import DEG, nanoseconds
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from understudy.agenda import advance
 from understudy.simulation.environment import CellEnvironment
 from understudy.simulation.workpieces.config import WorkpieceConfig
-from understudy.simulation.workpieces.layout import solid
-from understudy.simulation.workpieces.workpieces import Holder, Workpieces
+from understudy.simulation.workpieces.workpieces import Holder, Workpieces, solid
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.model.environment import Environment, ObjectConfig
 from understudy.space.model.shapes import CollisionObject

@@ -17,7 +17,7 @@ from tests.simulation.workpieces.table_cell import (
 from understudy import validate
 from understudy.config import read_config
 from understudy.simulation.environment import CellEnvironment
-from understudy.simulation.workpieces.sequence import WorkpieceSequence
+from understudy.simulation.workpieces.workpieces import WorkpieceSequence
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix
 

@@ -24,7 +24,6 @@ from tests.space.collision.scenes import (
     pair,
 )
 
-from understudy.space.collision.convex import core_distance, support, triangle_weights
 from understudy.space.collision.distance import (
     core_mesh,
     distance,
@@ -36,6 +35,7 @@ from understudy.space.collision.distance import (
     segment_segment,
     segment_triangle,
 )
+from understudy.space.collision.solids import core_distance, support, triangle_weights
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Hull
 from understudy.space.transform import inverse

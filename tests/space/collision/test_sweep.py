@@ -11,18 +11,20 @@ from tests.space.collision.oracles import moved_at_most as plain_bound
 from tests.space.collision.scenes import Coal, ball, crowd, sheet, tube, with_tools
 from tests.space.uncompiled import uncompiled
 
-from understudy.space.collision.certify import CREEP, certified_until, near
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.distance import distance, scratch
 from understudy.space.collision.solids import BODY, FAR
 from understudy.space.collision.sweep import (
+    CREEP,
     EPS,
     ContactSpot,
     LineResult,
     Sweeper,
     Verdict,
     _sweep_path,
+    certified_until,
     greatest_slopes,
+    near,
     straight,
     sweep,
 )

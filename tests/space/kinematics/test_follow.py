@@ -5,9 +5,8 @@ import pytest
 from tests.space.arm_models import manipulability, seven_axes
 
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.kinematics.follow import FailureKind, follow
+from understudy.space.kinematics.follow import FailureKind, branch, distances, follow, kinds
 from understudy.space.kinematics.ik import nearest, solve, unlimited
-from understudy.space.kinematics.singular import branch, distances, kinds
 from understudy.space.pose import Pose
 from understudy.space.transform import line, matrix, translation
 from understudy.units import DEG, MM

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.space.kinematics.trigonometry import arctan2, sincos
+from understudy.space.kinematics.chain import arctan2, sincos
 
 anything = st.floats(-1e6, 1e6)
 

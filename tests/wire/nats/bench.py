@@ -11,7 +11,8 @@ import msgspec
 import nats
 from nats.aio.client import Client as NatsPy
 
-from understudy.ports import CONFIRMED, Rate, WireMessage
+from understudy.agenda import Rate
+from understudy.ports import CONFIRMED, WireMessage
 from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
 from understudy.robots.mobile.runtime.outgoing import Entry, Outbox, SavedOutbox
 from understudy.simulation.cell import Cell

@@ -19,7 +19,8 @@ from tests.wire.nats.bench import (
     until,
 )
 
-from understudy.ports import UNLIMITED, Rate, WireMessage
+from understudy.agenda import Rate
+from understudy.ports import UNLIMITED, WireMessage
 from understudy.simulation.cell import Cell
 from understudy.wire import broker
 from understudy.wire.exchange import Exchange

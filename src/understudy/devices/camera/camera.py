@@ -26,7 +26,7 @@ from understudy.devices.camera import (
     Grey,
     Share,
 )
-from understudy.devices.camera.visible import CameraScene, VisibleCell, color_of, visible_cell
+from understudy.devices.camera.camera import CameraScene, VisibleCell, color_of, visible_cell
 from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports.device import DeviceAction, Mount, Preview
 from understudy.ports.faults import Faults

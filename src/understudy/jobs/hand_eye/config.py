@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Meta, Struct
 
-from understudy.config.position import Position
 from understudy.sight.bundle import Noise
 from understudy.sight.calibrator import CORNER_NOISE, ENOUGH_POSES, USUAL_ROBOT
 from understudy.sight.targets import CalibrationTarget
+from understudy.space.pose import Position
 from understudy.space.transform import Array
 from understudy.units import DEG, MM
 

@@ -50,9 +50,8 @@ from understudy.sight.calibrator import (
     validated,
 )
 from understudy.sight.lens import CameraModel, Lens
-from understudy.space.matrix_rows import from_rows_mm, rows_mm
 from understudy.space.pose import Pose
-from understudy.space.transform import Array, inverse, matrix, pose
+from understudy.space.transform import Array, from_rows_mm, inverse, matrix, pose, rows_mm
 from understudy.units import MM, NS_PER_MS
 
 Reply = Callable[[Ticket, dict[str, Any] | Refused, int], None]

@@ -11,9 +11,8 @@ from understudy.errors import Refused
 from understudy.sight.bundle import Corners
 from understudy.sight.calibrator import CalibrationPose, HandEyeResult
 from understudy.sight.lens import Coefficient, Focus, Lens
-from understudy.space.matrix_rows import Rows, from_rows_mm, rows_mm
 from understudy.space.pose import pose_mm_deg
-from understudy.space.transform import is_rigid, pose
+from understudy.space.transform import Rows, from_rows_mm, is_rigid, pose, rows_mm
 from understudy.units import DEG, MM
 
 State = Literal[

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.config.position import Coordinate, Position, Speed
 from understudy.errors import ConfigError
 from understudy.ports.modes import TargetMode
+from understudy.space.pose import Coordinate, Position, Speed
 
 Seconds = Annotated[float, Meta(gt=0, le=3600)]
 Millimetres = Annotated[float, Meta(gt=0, le=1000)]

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.config.position import PoseMmDeg, Position, Speed
 from understudy.errors import ConfigError
+from understudy.space.pose import PoseMmDeg, Position, Speed
 from understudy.units import nanoseconds
 
 PatternType = Literal["SNAKE", "ZIGZAG", "ROW_BY_ROW", "COLUMN_BY_COLUMN", "SPIRAL"]

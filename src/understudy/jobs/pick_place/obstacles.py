@@ -15,9 +15,8 @@ from understudy.errors import Refused
 from understudy.jobs.pick_place.moves import CycleMove, Leg
 from understudy.ports.job_arm import Block, SweepsMoves, SweptMove
 from understudy.ports.object_finder import FoundObjects
-from understudy.space.collision.near import near
 from understudy.space.model.robot import Box
-from understudy.space.model.shapes import CollisionObject
+from understudy.space.model.shapes import CollisionObject, near
 from understudy.space.pose import ORIGIN, Pose
 from understudy.space.transform import Array, inverse, matrix, pose
 from understudy.units import MM

@@ -30,8 +30,7 @@ from understudy.jobs.pick_place.headless import JOB
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.jobs.pick_place.pallet import PalletPattern, unreachable_message
 from understudy.jobs.pick_place.status import GOOD_ENDS
-from understudy.offline.cycle_time import CycleTime, cycle_time_of
-from understudy.offline.job import JobTable
+from understudy.offline.cycle_time import CycleTime, JobTable, cycle_time_of
 from understudy.offline.robot import Arm, MovesWorkpieces, Subject, offline_robot
 from understudy.offline.setup import Remark, Setup
 from understudy.offline.validate.judge import judge_events
@@ -44,8 +43,7 @@ from understudy.ports.operation import Target
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell
 from understudy.simulation.environment import CellEnvironment
-from understudy.simulation.workpieces.sequence import WorkpieceStage, stage_of
-from understudy.simulation.workpieces.workpieces import Workpieces
+from understudy.simulation.workpieces.workpieces import Workpieces, WorkpieceStage, stage_of
 from understudy.units import nanoseconds, seconds
 from understudy.wire.exchange import InProcessCell
 

@@ -12,10 +12,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from understudy.config.position import Position
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.pick_place.config import PalletConfig, PatternType, StartCorner
-from understudy.space.pose import Pose
+from understudy.space.pose import Pose, Position
 from understudy.space.transform import Array, matrix, rotation_about
 from understudy.space.transform import pose as pose_of_matrix
 from understudy.units import MM

@@ -18,7 +18,7 @@ from understudy.offline.validate.report import (
     JudgeOptions,
     PartContact,
 )
-from understudy.simulation.collision.track import Place, beginning_at
+from understudy.simulation.collision.watch import Place, beginning_at
 from understudy.space.collision.pair_store import Pair
 from understudy.space.collision.sweep import ContactSpot, LineResult, Verdict
 from understudy.space.model.environment import Environment

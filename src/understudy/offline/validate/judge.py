@@ -42,7 +42,7 @@ from understudy.offline.validate.report import (
 from understudy.offline.walk import Event, PlannedMotion, PoseMotion, ToolMounted, Violation
 from understudy.space.collision.detector import LeftOut
 from understudy.space.collision.sweep import Verdict, greatest_slopes
-from understudy.space.kinematics.singular import distances, kinds
+from understudy.space.kinematics.follow import distances, kinds
 from understudy.units import digits_apart
 
 JOINTS, POSE = frozenset("ABCUVW"), frozenset("XYZABC")

@@ -9,8 +9,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from understudy.motion.path import Floats
-from understudy.offline.cycle_time import ReadOnDemand, Row
-from understudy.offline.job import JobRows
+from understudy.offline.cycle_time import JobRows, ReadOnDemand, Row
 from understudy.offline.json_stream import Listed
 from understudy.space.collision.detector import LeftOut
 from understudy.space.collision.sweep import EPS

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.config.position import Position
 from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
 from understudy.simulation.io.virtual_io import Config as IoConfig
 from understudy.space.model.environment import CollisionConfig, ObjectConfig
+from understudy.space.pose import Position
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
@@ -124,7 +124,7 @@ def program_run(robot: "ArmController") -> "ProgramRun":
 
 
 def job_arm(robot: "ArmController") -> "JobArm":
-    from understudy.robots.arm.for_jobs import job_arm
+    from understudy.robots.arm.operator import job_arm
 
     return job_arm(robot)
 

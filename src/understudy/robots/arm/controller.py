@@ -13,18 +13,11 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
+from understudy.agenda import ClockState
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import Problem, parse
 from understudy.motion.path import Floats
-from understudy.ports import (
-    AnalogIO,
-    ClockState,
-    Component,
-    ControllerStatus,
-    DigitalIO,
-    JointState,
-    Tally,
-)
+from understudy.ports import AnalogIO, Component, ControllerStatus, DigitalIO, JointState, Tally
 from understudy.ports.controller import JointListener, StatusListener
 from understudy.ports.device import Device, FollowsTool, LightsTool, Process, ToolPath
 from understudy.ports.faults import Faults
@@ -51,7 +44,7 @@ from understudy.robots.arm.drives import (
     status_of,
     view_of,
 )
-from understudy.robots.arm.probe import ContactProbe
+from understudy.robots.arm.mover import ContactProbe
 from understudy.robots.grblhal.controller import Notice
 from understudy.robots.grblhal.firmware import (
     IN_ALARM,

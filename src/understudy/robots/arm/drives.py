@@ -23,7 +23,7 @@ from understudy.motion.plan import Motion, Odometer, OdometerState, Plan
 from understudy.motion.profile import Profile
 from understudy.motion.saved import plan_from, position_from
 from understudy.motion.stream import Queue, Stream, time_in
-from understudy.motion.tool_speed import axis_speeds
+from understudy.motion.tool_path import axis_speeds
 from understudy.ports import ControllerStatus
 from understudy.ports.hmi import Pins, RobotView
 from understudy.ports.refusals import BUSY, LOCKED

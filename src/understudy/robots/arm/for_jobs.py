@@ -52,8 +52,8 @@ class ArmBody:
     def covers(
         self, points: Sequence[tuple[float, float, float]], margin: float, now: int
     ) -> list[bool]:
-        from understudy.space.collision.near import near
         from understudy.space.collision.world import arm_parts, carried_part
+        from understudy.space.model.shapes import near
 
         body, rows = self._body, np.array(points).reshape(-1, 3)
         carried = (carried_part(body.chain, thing) for thing in body.carried(self._tool(now)))

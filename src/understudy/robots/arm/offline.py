@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from msgspec import structs
 
+from understudy.agenda import ClockState
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused, located_at, unknown
 from understudy.gcode import requests
@@ -20,7 +21,7 @@ from understudy.motion.dynamics import Payload, with_payload
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
 from understudy.motion.stream import ending_at
-from understudy.offline.robot import NO_RULES, Arm, Subject, collision_notes
+from understudy.offline.robot import NO_RULES, Arm, OfflinePins, Subject, collision_notes, rules_of
 from understudy.offline.setup import (
     ARC_LEFT_ON,
     NO_TOUCH,
@@ -41,6 +42,9 @@ from understudy.ports.device import (
     Mount,
     Process,
     ReportsEvents,
+    build_devices,
+    offline_devices,
+    program_wait_s,
 )
 from understudy.ports.faults import Faults
 from understudy.ports.io import PinChange
@@ -52,17 +56,13 @@ from understudy.robots.arm.assembly import ArmTools, body_of, detector_of
 from understudy.robots.arm.assembly import arm_of as drives_of
 from understudy.robots.arm.drives import ARC_START, GAS
 from understudy.robots.arm.drives import Arm as Drives
-from understudy.robots.arm.mover import ArmMover
-from understudy.robots.arm.probe import ContactProbe
+from understudy.robots.arm.mover import ArmMover, ContactProbe
 from understudy.simulation import scenario
-from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.body import Body
-from understudy.simulation.io.offline import OfflinePins, rules_of
 from understudy.simulation.io.virtual_io import VirtualIO
-from understudy.simulation.mount import build_devices, offline_devices, program_wait_s
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build
-from understudy.simulation.workpieces.sequence import WorkpieceStage
+from understudy.simulation.workpieces.workpieces import WorkpieceStage
 from understudy.space.collision.sweep import Sweeper
 from understudy.space.model.environment import Environment, Read, place
 from understudy.space.model.shapes import CollisionObject

@@ -28,9 +28,8 @@ from understudy.offline.setup import Mover, Setup
 from understudy.ports import Joints
 from understudy.ports.operation import RealClient
 from understudy.robots.arm.controller import ArmController
-from understudy.robots.arm.for_jobs import real_job_arm
 from understudy.robots.arm.offline import motion_setup
-from understudy.robots.arm.operator import ArmActions
+from understudy.robots.arm.operator import ArmActions, real_job_arm
 from understudy.robots.grblhal.driver import Config as GrblHalConfig
 from understudy.robots.grblhal.driver import GrblHalDriver, build
 from understudy.robots.grblhal.language import GcodeLanguage

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
+from understudy.agenda import ClockState
 from understudy.app.at_now import AtNow
 from understudy.config.cell import device_keys
 from understudy.config.contents import contents
@@ -29,17 +30,15 @@ from understudy.ports import (
     Snapshot,
     Tally,
 )
-from understudy.ports.device import Device, Mount
+from understudy.ports.device import Device, Mount, mount_devices
 from understudy.registry import module_of
 from understudy.robots.arm import Config, build
 from understudy.robots.arm.assembly import body_of
 from understudy.robots.arm.controller import ArmController
 from understudy.robots.arm.offline import ArmDevices, ArmSurroundings, setup_of_arm
 from understudy.simulation.cell import Cell
-from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.contact import CollisionListener, Contact
 from understudy.simulation.environment import CellEnvironment
-from understudy.simulation.mount import mount_devices
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build as fault_source
 from understudy.space.given import given_positive, given_row

@@ -11,7 +11,7 @@ from understudy.gcode import GRBLHAL_MACHINE, requests
 from understudy.gcode.dialect import AXIS_LETTERS
 from understudy.motion.path import Path
 from understudy.motion.plan import Plan
-from understudy.offline.robot import NO_RULES, Machine, Subject
+from understudy.offline.robot import NO_RULES, Machine, OfflinePins, Subject, rules_of
 from understudy.offline.setup import NO_TOUCH, Delay, Mover, ProbeResult, Remark, Setup, TimedOutput
 from understudy.offline.walk import Event, walk
 from understudy.ports.faults import Faults
@@ -26,7 +26,6 @@ from understudy.robots.grblhal.machine.machine import (
 from understudy.robots.grblhal.machine.mover import MachineMover, TravelMover
 from understudy.robots.grblhal.machine.sensors import SENSOR_FAULTS
 from understudy.robots.grblhal.settings import Settings, read_settings
-from understudy.simulation.io.offline import OfflinePins, rules_of
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build
 from understudy.units import nanoseconds, seconds, whole_ns

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.errors import ConfigError
-from understudy.space.model.appearance import ColorName, MarkerConfig
+from understudy.errors import ConfigError, located_at
+from understudy.space.model.appearance import ColorName, MarkerConfig, UpperFace
 from understudy.space.model.environment import ObjectName, Xyz, check_name, place
 from understudy.space.model.shapes import FARTHEST
 from understudy.space.transform import Array, translation
@@ -100,6 +100,17 @@ class WorkpieceConfig(
                 key = f"{self.name}.grid.pitch_mm"
                 raise ConfigError("the grid is too large", key=key, value=pitch, allowed=allowed)
             yield value, at
+
+    def check_printed(self) -> None:
+        """As `ObjectConfig.check_printed`."""
+        if self.marker is not None:
+            with located_at("marker"):
+                self.marker.check(self._upper_face())
+
+    def _upper_face(self) -> UpperFace:
+        if self.type == "cylinder":
+            return UpperFace(2.0 * self.radius_mm, 2.0 * self.radius_mm, round=True)
+        return UpperFace(*self.dimensions_mm[:2])
 
     def _place(self) -> Array:
         try:

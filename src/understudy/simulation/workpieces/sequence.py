@@ -12,8 +12,7 @@ import numpy as np
 from understudy.ports.workpieces import Load, WorkpieceReading
 from understudy.simulation.environment import CellEnvironment
 from understudy.simulation.workpieces.config import WorkpieceConfig, WorkpieceRules
-from understudy.simulation.workpieces.layout import solid
-from understudy.simulation.workpieces.workpieces import Holder, Workpieces, load_of
+from understudy.simulation.workpieces.workpieces import Holder, Workpieces, load_of, solid
 from understudy.space.model.environment import Environment
 from understudy.space.model.shapes import CollisionObject
 from understudy.space.pose import Pose

@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 
-from understudy.space.collision.convex import SIMPLEX, Shapes, core_distance
 from understudy.space.collision.solids import (
     CLOSED,
     COUNT,
@@ -24,9 +23,12 @@ from understudy.space.collision.solids import (
     MESH,
     ROOT,
     SEGMENT,
+    SIMPLEX,
     SKIN,
     Ints,
+    Shapes,
     Solids,
+    core_distance,
 )
 from understudy.space.compiled import borrowed, compiled, inlined
 from understudy.space.transform import Array

@@ -3,24 +3,555 @@
 The path is q(s), a polynomial on each piece, as `motion` plans it. The verdict is valid for every
 speed along the path, stops and braking included. For a straight line of the tool the joint path
 that follows it is swept.
+
+The kernel proves that an arm keeps a clearance along a path. Every pair of shapes has a
+certificate. The pair's distance at one place of the path, minus the clearance to be proven, is a
+budget of motion. Until the bound of the motion (`moved_at_most`) has used the budget, the pair
+keeps at least that clearance at every place, however thin the shapes are. Then the certificate ends
+and is renewed with a new distance. The path is processed from one end of a certificate to the next;
+distant pairs are computed once, near ones often.
+
+Why this is sound: a distance is never larger than the true one (`distance`), the bound of the
+motion never smaller, and the travel of a joint between two places is bounded by the sum of its
+greatest slopes (``SweepPath.run``), so that nothing depends on how the path bends in between. Only
+the arm moves: for a pair of the arm and an object the joints up to the shape count, for two shapes
+of the arm those between their bodies.
 """
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
-from understudy.space.collision import certify
-from understudy.space.collision.certify import LineResults, PairCertificates, SweepPath
 from understudy.space.collision.detector import CollisionDetector, CollisionResult
-from understudy.space.collision.distance import scratch
+from understudy.space.collision.distance import Scratch, distance, lent, line_distance, scratch
 from understudy.space.collision.pair_store import Pair
-from understudy.space.collision.solids import Ints
-from understudy.space.collision.world import World, furthest, placement
+from understudy.space.collision.solids import (
+    BODY,
+    CYLINDER,
+    FAR,
+    KIND,
+    ROUND,
+    SEGMENT,
+    SKIN,
+    Ints,
+    Solids,
+)
+from understudy.space.collision.world import (
+    Placement,
+    World,
+    carry,
+    distances_from_axes,
+    furthest,
+    gap_between,
+    gap_to_box,
+    joint_rows,
+    moved_at_most,
+    placement,
+)
+from understudy.space.compiled import borrowed, compiled, inlined
 from understudy.space.transform import Array
+
+ROUNDING = 1e-9
+"""Rounding error of a computed distance (m)."""
+TIGHT = 0.901
+"""Share of the smallest distance found on a line that is proven as its clearance, up to ENOUGH: the
+90 % that are promised, and something for rounding. A tighter proof takes more renewals: the budget
+of a certificate is what is left of the distance."""
+ENOUGH = 0.0225
+"""A clearance of 20 mm (TIGHT of this) or more may be proven less tightly."""
+TIGHT_FAR = 0.8
+"""Share of the smallest distance found that is proven beyond that, if it takes few renewals. No
+decision depends on a clearance of more than 20 mm."""
+MOST_LOOKS = 20
+"""Most renewals of a pair on the rest of the path for a tighter proof beyond 20 mm."""
+LOOSE = 0.1
+"""Share of its own distance that is proven for every pair, so that a far one has a floor, too."""
+CREEP = 1e-5
+"""Motion (m) between two checks of a pair that is too close: a contact is found to 0.01 mm. Without
+a least step, ever smaller distances would give ever smaller steps."""
+FAR_AWAY = 1e6
+"""A finite distance beyond all others (m)."""
+USED_UP = 0.8
+"""A certificate is renewed early, together with another, after this share of its length: the frames
+of the arm at that place are computed anyway."""
+
+PROVEN, CONTACT, UNDECIDED = range(3)
+DUE, END, LAST, FLOOR = range(4)
+
+
+class SweepPath(NamedTuple):
+    """A path of the joints: polynomial pieces in the distance s."""
+
+    shape: Array
+    """(pieces, degree + 1, dof), constant term first."""
+    start: Array
+    """(pieces + 1,): distance at which each piece begins; last, the total length."""
+    slopes: Array
+    """(pieces, dof): upper bounds of |dq/ds|."""
+    run: Array
+    """(pieces + 1, dof): upper bounds of the joints' travel up to the beginning of each piece."""
+    line: Ints
+    """(pieces,): 0, 1, 2 …: the program line of each piece; there is one verdict per line."""
+
+
+class PairCertificates(NamedTuple):
+    """The checked pairs and their certificates, with working memory."""
+
+    pairs: Ints
+    """(m, 2)"""
+    certificates: Array
+    """(m, 4), in the order of ``active``: where it is due for renewal, where it ends, the distance
+    when it was made, the clearance it proves."""
+    hints: Ints
+    """(m, 2): the nearest triangle; whether one shape may be inside the other."""
+    active: Ints
+    """Pairs; those not yet proven to the end of the path come first."""
+    radii: Array
+    """(moving, dof): distances from the axes; valid if ``stamps`` is the current step."""
+    stamps: Ints
+    caps: Array
+    q: Array
+    now: Array
+    travel: Array
+
+
+class LineResults(NamedTuple):
+    """Results per program line."""
+
+    verdict: Ints
+    clearance: Array
+    place: Array
+    """(lines, 3): piece, s on it and distance there, of the contact or of the first close pair."""
+    pair: Ints
+    seen: Array
+    """(lines, 3): piece, s and distance of the smallest distance that was computed."""
+    nearest: Ints
+    """(lines,): the pair at that place, as an index of the table; -1: there is none."""
+
+
+@inlined
+def near(  # kernel
+    solids: Solids,
+    traits: Ints,
+    sizes: Array,
+    placed: Array,
+    ends: Array,
+    i: int,
+    j: int,
+    enough: float,
+    hint: int,
+    look_inside: bool,
+    scratch: Scratch,
+) -> tuple[float, int]:
+    """Like `distance`, with a fast path for the most common shapes."""
+    one, other = (i, j) if traits[i, KIND] == SEGMENT else (j, i)
+    if traits[one, KIND] == SEGMENT and traits[other, KIND] <= CYLINDER:
+        skins = sizes[i, SKIN] + sizes[j, SKIN]
+        d = line_distance(traits, sizes, placed, ends, one, other) - skins
+    else:
+        d, hint = distance(solids, placed, ends, i, j, enough, ENOUGH, hint, look_inside, scratch)
+    return d, hint
+
+
+@inlined
+def gap(sizes: Array, ends: Array, boxes: Array, moving: int, i: int, j: int) -> float:
+    """Lower bound of the distance of shapes i and j, from their bounding volumes."""
+    if j >= moving:
+        least = gap_to_box(ends, i, sizes[i, FAR], boxes, j - moving)
+    else:
+        least = gap_between(ends, i, j, sizes[i, ROUND] + sizes[j, ROUND])
+    return least
+
+
+@inlined
+def certified_until(  # kernel
+    start: Array,
+    slopes: Array,
+    run: Array,
+    radii: Array,
+    caps: Array,
+    slides: Array,
+    now: Array,
+    travel: Array,
+    i: int,
+    low: int,
+    high: int,
+    piece: int,
+    s: float,
+    budget: float,
+) -> float:
+    """Place on the path up to which shape i, relative to body ``low``, moves at most ``budget``.
+
+    The caller knows that the rest of the path exceeds the budget.
+    """
+    # Whole pieces: steps that double, then bisection.
+    done, fails, step = piece - 1, len(start) - 2, 1
+    while done + 1 < fails:
+        middle = done + step if step > 0 else (done + fails) // 2
+        middle = min(middle, fails - 1)
+        for k in range(low, high):
+            travel[k] = run[middle + 1, k] - now[k]
+        if moved_at_most(radii, caps, slides, i, low, high, travel) <= budget:
+            done = middle
+            step *= 2
+        else:
+            fails = middle
+            step = 0
+    begin = s
+    for k in range(low, high):
+        travel[k] = 0.0
+    if fails > piece:
+        begin = start[fails]
+        for k in range(low, high):
+            travel[k] = run[fails, k] - now[k]
+    # In the piece the joints travel in proportion to s and the radii only grow, so the rate at its
+    # beginning leads to a place that is not too near. From there the chord leads back, mostly in
+    # one step, because the bound is convex except where a cap takes effect. The loop ends only at
+    # a place where the bound itself is within the budget.
+    rate, before = 0.0, 0.0
+    for k in range(high - 1, low - 1, -1):
+        rho = 1.0 if slides[k] != 0.0 else min(radii[i, k] + before, caps[i, k])
+        before += travel[k] * rho
+        rate += slopes[fails, k] * rho
+    left, h = budget - before, start[fails + 1] - begin
+    if rate * h > left:
+        h = left / rate
+    for k in range(low, high):
+        travel[k] += slopes[fails, k] * h
+    moved = moved_at_most(radii, caps, slides, i, low, high, travel) - before
+    while moved > left:
+        shorter = min(h * left / moved, 0.999 * h)
+        for k in range(low, high):
+            travel[k] -= slopes[fails, k] * (h - shorter)
+        h = shorter
+        moved = moved_at_most(radii, caps, slides, i, low, high, travel) - before
+    return float(begin + h)
+
+
+@compiled
+def certify(  # kernel
+    world: World,
+    path: SweepPath,
+    table: PairCertificates,
+    at: Placement,
+    scratch: Scratch,
+    wanted: float,
+    slack: float,
+    measured: float,
+    results: LineResults,
+) -> int:
+    """Processes the path and fills ``results``; returns the number of computed configurations.
+
+    After a contact the rest of that line is skipped. ``measured``: 0 proves ``wanted`` only.
+    """
+    solids, moving = lent(world.solids), world.moving
+    traits, sizes, local, axes = solids.traits, solids.sizes, solids.local, solids.axes
+    scratch = (borrowed(scratch[0]), borrowed(scratch[1]), borrowed(scratch[2]))
+    rest_frames, slides, boxes = borrowed(world.rest), borrowed(world.slides), borrowed(world.boxes)
+    frames, placed, ends = borrowed(at.frames), borrowed(at.placed), borrowed(at.ends)
+    pairs, active = borrowed(table.pairs), borrowed(table.active)
+    certificates, hints = borrowed(table.certificates), borrowed(table.hints)
+    radii, caps, stamps = borrowed(table.radii), borrowed(table.caps), borrowed(table.stamps)
+    q, now, travel = borrowed(table.q), borrowed(table.now), borrowed(table.travel)
+    shape, slopes, run = borrowed(path.shape), borrowed(path.slopes), borrowed(path.run)
+    start, lines = borrowed(path.start), borrowed(path.line)
+    clearance, seen = borrowed(results.clearance), borrowed(results.seen)
+    nearest, pieces = borrowed(results.nearest), len(lines)
+    total = start[pieces]
+    piece, s, line, stamp, count = 0, 0.0, -1, 0, 0
+    least, retired, last_pair, fresh, line_end = math.inf, math.inf, -1, True, 0.0
+    while True:
+        # A piece of no length is a dwell. Its line must get a verdict after a restart, too.
+        while not fresh and piece < pieces - 1 and s >= start[piece + 1]:
+            piece += 1
+        run_to(shape, slopes, run, piece, s - start[piece], q, now)
+        joint_rows(q, rest_frames, slides, frames)
+        carry(traits, local, axes, moving, frames, placed, ends)
+        stamp += 1  # of this configuration: radii of another stamp are out of date
+        if fresh:
+            least = restart(world, table, at, s, measured, scratch)
+            count, retired, last_pair, fresh = len(pairs), math.inf, -1, False
+        elif lines[piece] > line:
+            least = lowest_first(certificates, active, count)
+        begun = lines[piece] > line
+        if begun:
+            carry_over(table, count, retired, last_pair, line + 1, lines[piece], results)
+            line, line_end = lines[piece], end_of_line(lines, start, piece)
+            clearance[line] = min(clearance[line], retired)
+        ahead, k, touched, lowest = math.inf, 0, False, math.inf
+        while k < count and not touched:
+            end = certificates[k, END]
+            # A certificate that was made for a line with a smaller distance may prove less than
+            # this line deserves: it is renewed at the beginning of the line.
+            loose = begun and certificates[k, FLOOR] < measured * TIGHT * min(least, ENOUGH)
+            renew = loose or certificates[k, DUE] <= s
+            if begun and not renew:
+                clearance[line] = min(clearance[line], certificates[k, FLOOR])
+            if renew:
+                p = active[k]
+                i, j = pairs[p, 0], pairs[p, 1]
+                # Of two shapes of the arm, the outer one moves relative to the body of the inner.
+                mover, low = (j, traits[i, BODY]) if j < moving else (i, 0)
+                high = traits[mover, BODY]
+                if stamps[mover] != stamp:
+                    distances_from_axes(frames, ends, slides, sizes[mover, FAR], mover, high, radii)
+                    stamps[mover] = stamp
+                for m in range(low, high):
+                    travel[m] = run[pieces, m] - now[m]
+                rest = moved_at_most(radii, caps, slides, mover, low, high, travel)
+                # Bounding volumes first: they prove most pairs to the end of the path.
+                d = gap(sizes, ends, boxes, moving, i, j) - ROUNDING
+                floor = max(wanted + slack, measured * TIGHT * min(least, FAR_AWAY))
+                if d - floor < rest:
+                    d, hints[p, 0] = near(
+                        solids,
+                        traits,
+                        sizes,
+                        placed,
+                        ends,
+                        i,
+                        j,
+                        rest + (least if measured else 2.0 * wanted),
+                        hints[p, 0],
+                        hints[p, 1] != 0,
+                        scratch,
+                    )
+                    d -= ROUNDING
+                    least = min(least, max(d, 0.0))
+                    # The clearance to prove: large enough for the promise about this line, and as
+                    # small as possible, since the rest of the distance is the budget.
+                    tight = min(TIGHT_FAR * least, d - rest / MOST_LOOKS)
+                    tight = max(tight, TIGHT * min(least, ENOUGH))
+                    floor = max(wanted, measured * max(tight, min(0.5 * least, d), LOOSE * d))
+                    if d < seen[line, 2]:
+                        seen[line, 0], seen[line, 1], seen[line, 2] = piece, s - start[piece], d
+                        nearest[line] = p
+                close = d < wanted + slack
+                # A shape can only get inside another through its surface, next to which the pair
+                # is close: otherwise the next distance need not look inside.
+                hints[p, 1] = close
+                limit = total
+                if close:
+                    # Nothing can be proven here; halving the distance finds where it is a contact.
+                    floor = d - max(0.5 * d, CREEP)
+                    touched = d <= -ROUNDING
+                    # The certificate ends with the line: it does not count for the next one.
+                    limit = note(results, table, path, piece, s, p, d)
+                end = total
+                if d - floor < rest:
+                    end = certified_until(
+                        start,
+                        slopes,
+                        run,
+                        radii,
+                        caps,
+                        slides,
+                        now,
+                        travel,
+                        mover,
+                        low,
+                        high,
+                        piece,
+                        s,
+                        d - floor,
+                    )
+                else:
+                    floor = d - rest
+                end, floor = min(end, limit), max(floor, 0.0)
+                certificates[k, DUE], certificates[k, END] = s + USED_UP * (end - s), end
+                certificates[k, LAST], certificates[k, FLOOR] = d, floor
+                clearance[line] = min(clearance[line], floor)
+                # Proven to the end of the path, and tight enough for every line of it: the pair is
+                # done. The last active one takes its place.
+                if end >= total and (floor >= TIGHT * ENOUGH or line_end >= total):
+                    last_pair = p if floor < retired else last_pair
+                    retired = min(retired, floor)
+                    count -= 1
+                    active[k] = active[count]
+                    for column in range(4):
+                        certificates[k, column] = certificates[count, column]
+                    continue
+            ahead, lowest = min(ahead, end), min(lowest, certificates[k, FLOOR])
+            k += 1
+        if lowest < TIGHT * ENOUGH:
+            # Every line needs a tight proof of its own.
+            ahead = min(ahead, line_end)
+        if touched:
+            # The rest of the line decides nothing. After it every pair begins anew, since those
+            # behind the contact in the list were not looked at.
+            clearance[line] = 0.0
+            fresh = True
+            while piece < pieces and lines[piece] == line:
+                piece += 1
+            if piece == pieces:
+                return stamp
+            ahead = start[piece]
+        elif count == 0:
+            carry_over(table, 0, retired, last_pair, line + 1, len(clearance), results)
+            return stamp
+        s = ahead
+
+
+@compiled
+def restart(
+    world: World,
+    table: PairCertificates,
+    at: Placement,
+    s: float,
+    measured: float,
+    scratch: Scratch,
+) -> float:
+    """Makes all pairs due at s; returns the distance of the pair with the smallest bound if
+    distances are measured, else infinity."""
+    nearest, least = -1, math.inf
+    sizes, ends, boxes, moving = world.solids.sizes, at.ends, world.boxes, world.moving
+    pairs, certificates, hints, active = table.pairs, table.certificates, table.hints, table.active
+    for p in range(len(pairs)):
+        active[p] = p
+        hints[p, 0], hints[p, 1] = -1, 1
+        certificates[p, DUE] = certificates[p, END] = s
+        certificates[p, LAST] = certificates[p, FLOOR] = math.inf
+        d = gap(sizes, ends, boxes, moving, pairs[p, 0], pairs[p, 1])
+        if d < least:
+            nearest, least = p, d
+    table.stamps[:] = -1
+    if nearest < 0 or not measured:
+        return math.inf
+    i, j = pairs[nearest, 0], pairs[nearest, 1]
+    d, _ = distance(world.solids, at.placed, at.ends, i, j, math.inf, math.inf, -1, True, scratch)
+    return max(d, 0.0)
+
+
+@inlined
+def run_to(
+    shape: Array, slopes: Array, run: Array, piece: int, x: float, q: Array, now: Array
+) -> None:
+    """Sets q and the joints' travel ``now`` at the distance x along a piece."""
+    degree = shape.shape[1] - 1
+    for k in range(len(q)):
+        value = shape[piece, degree, k]
+        for d in range(degree - 1, -1, -1):
+            value = shape[piece, d, k] + value * x
+        q[k] = value
+        now[k] = run[piece, k] + slopes[piece, k] * x
+
+
+@compiled
+def lowest_first(certificates: Array, active: Ints, count: int) -> float:
+    """Puts the certificate with the lowest clearance first; returns a distance of the new line.
+
+    Infinite if the lowest clearance is to be proven again: its pair gives the first distance.
+    """
+    lowest, least = -1, math.inf
+    for k in range(count):
+        if lowest < 0 or certificates[k, FLOOR] < certificates[lowest, FLOOR]:
+            lowest = k
+        least = min(least, certificates[k, LAST])
+    if lowest < 0 or certificates[lowest, FLOOR] >= TIGHT * ENOUGH:
+        return least
+    active[0], active[lowest] = active[lowest], active[0]
+    for column in range(4):
+        first = certificates[0, column]
+        certificates[0, column] = certificates[lowest, column]
+        certificates[lowest, column] = first
+    return math.inf
+
+
+@compiled
+def carry_over(
+    table: PairCertificates,
+    count: int,
+    retired: float,
+    last_pair: int,
+    first: int,
+    last: int,
+    results: LineResults,
+) -> None:
+    """Sets the clearance of lines that certificates of earlier lines cover completely, and the
+    nearest pair of these and of the next line."""
+    lowest, pair = retired, last_pair
+    for k in range(count):
+        if table.certificates[k, FLOOR] < lowest:
+            lowest, pair = table.certificates[k, FLOOR], table.active[k]
+    for line in range(first, min(last + 1, len(results.nearest))):
+        results.nearest[line] = pair
+        if line < last:
+            results.clearance[line] = min(results.clearance[line], lowest)
+
+
+@compiled
+def end_of_line(lines: Ints, start: Array, piece: int) -> float:
+    """Place at which the line of a piece ends."""
+    line = lines[piece]
+    while piece + 1 < len(lines) and lines[piece + 1] == line:
+        piece += 1
+    return float(start[piece + 1])
+
+
+@compiled
+def measure_seen(
+    world: World,
+    path: SweepPath,
+    table: PairCertificates,
+    at: Placement,
+    scratch: Scratch,
+    results: LineResults,
+) -> None:
+    """Sets the exact distance of each line's nearest pair, where it was found or at the beginning
+    of the line."""
+    piece, pieces = 0, len(path.line)
+    for line in range(len(results.nearest)):
+        while piece < pieces - 1 and path.line[piece] < line:
+            piece += 1
+        p = results.nearest[line]
+        if p < 0:
+            continue
+        if results.seen[line, 2] == math.inf:
+            results.seen[line, 0], results.seen[line, 1] = piece, 0.0
+        there = int(results.seen[line, 0])
+        run_to(path.shape, path.slopes, path.run, there, results.seen[line, 1], table.q, table.now)
+        joint_rows(table.q, world.rest, world.slides, at.frames)
+        carry(
+            world.solids.traits,
+            world.solids.local,
+            world.solids.axes,
+            world.moving,
+            at.frames,
+            at.placed,
+            at.ends,
+        )
+        i, j = table.pairs[p, 0], table.pairs[p, 1]
+        results.seen[line, 2], _ = distance(
+            world.solids, at.placed, at.ends, i, j, math.inf, math.inf, -1, True, scratch
+        )
+
+
+@compiled
+def note(
+    results: LineResults,
+    table: PairCertificates,
+    path: SweepPath,
+    piece: int,
+    s: float,
+    p: int,
+    d: float,
+) -> float:
+    """Records the first close pair of a line, or its contact; returns where the line ends."""
+    line = path.line[piece]
+    verdict = CONTACT if d <= -ROUNDING else UNDECIDED
+    if results.verdict[line] != UNDECIDED or verdict == CONTACT:
+        results.verdict[line] = verdict
+        results.place[line, 0], results.place[line, 1] = piece, s - path.start[piece]
+        results.place[line, 2] = d
+        results.pair[line, 0], results.pair[line, 1] = table.pairs[p, 0], table.pairs[p, 1]
+    return end_of_line(path.line, path.start, piece)
+
 
 EPS = 1e-4
 """Default clearance to prove (m)."""
@@ -140,11 +671,9 @@ class Sweeper:
         path = _sweep_path(coefficients, lengths, which.reshape(-1), slopes)
         certificates = self._without(ignoring)
         found = self._certify(path, certificates, len(named), float(clearance))
-        certify.measure_seen(self._world, path, certificates, self._at, self._scratch, found)
+        measure_seen(self._world, path, certificates, self._at, self._scratch, found)
         # A dwell at a place that is too close has no certificate of its own.
-        found.verdict[(found.verdict == certify.PROVEN) & (found.clearance < clearance)] = (
-            certify.UNDECIDED
-        )
+        found.verdict[(found.verdict == PROVEN) & (found.clearance < clearance)] = UNDECIDED
         return self._results(path, found, named.tolist())
 
     def pairs(self) -> list[Pair]:
@@ -197,7 +726,7 @@ class Sweeper:
         certificates = self._without(ignoring)
         path = _sweep_path(coefficients, lengths, np.zeros(len(lengths), dtype=np.int64), None)
         found = self._certify(path, certificates, 1, EPS, measured=False)
-        if found.verdict[0] != certify.CONTACT:
+        if found.verdict[0] != CONTACT:
             return None
         return self._spot(path, found, 0, looks=looks)
 
@@ -223,7 +752,7 @@ class Sweeper:
         measured: bool = True,
     ) -> LineResults:
         found = _blank(lines)
-        self.configurations += certify.certify(
+        self.configurations += certify(
             self._world,
             path,
             certificates,
@@ -246,7 +775,7 @@ class Sweeper:
                 LineResult(line, Verdict.CONTACT, 0.0, 0.0, _foot_spot(path, foot, k))
                 for k, line in enumerate(lines)
             )
-        seen = np.where(found.verdict == certify.CONTACT, found.place[:, 2], found.seen[:, 2])
+        seen = np.where(found.verdict == CONTACT, found.place[:, 2], found.seen[:, 2])
         columns = (found.verdict.tolist(), found.clearance.tolist(), seen.tolist())
         return tuple(
             LineResult(
@@ -254,9 +783,7 @@ class Sweeper:
                 VERDICTS[verdict],
                 clearance,
                 distance,
-                None
-                if verdict == certify.PROVEN or found.pair[k, 0] < 0
-                else self._spot(path, found, k),
+                None if verdict == PROVEN or found.pair[k, 0] < 0 else self._spot(path, found, k),
             )
             for k, (line, verdict, clearance, distance) in enumerate(
                 zip(lines, *columns, strict=True)
@@ -269,7 +796,7 @@ class Sweeper:
         q = _at(path, piece, s)
         there = self._detector.contact_between(q, i, j)
         depth = 0.0
-        if found.verdict[k] == certify.CONTACT:
+        if found.verdict[k] == CONTACT:
             rest = _rest_of_line(path, piece, s, looks)
             depth = max(self._detector.contact_between(row, i, j).penetration_depth for row in rest)
         return ContactSpot(

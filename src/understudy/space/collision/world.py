@@ -16,7 +16,6 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.space.collision.convex import SIMPLEX, core_depth, core_distance, nearest_point
 from understudy.space.collision.distance import DEPTH, Scratch, distance, lent, scratch
 from understudy.space.collision.solids import (
     BODY,
@@ -24,11 +23,15 @@ from understudy.space.collision.solids import (
     KIND,
     MESH,
     ROUND,
+    SIMPLEX,
     SIZES,
     SKIN,
     Ints,
     Part,
     Solids,
+    core_depth,
+    core_distance,
+    nearest_point,
     solids,
 )
 from understudy.space.compiled import borrowed, compiled, table

@@ -19,11 +19,11 @@ from understudy.space.kinematics.chain import (
     FOOT_AND_FLANGE,
     Chain,
     Frames,
+    arctan2,
     flange_frames,
     jacobians,
     joint_frames,
 )
-from understudy.space.kinematics.trigonometry import arctan2
 from understudy.space.transform import Array, inverse, rotation_about
 from understudy.units import MM, digits_apart
 

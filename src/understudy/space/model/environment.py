@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta, Struct
 
-from understudy.errors import ConfigError, unknown
+from understudy.errors import ConfigError, located_at, unknown
 from understudy.space.model.appearance import (
     Appearance,
     BoardConfig,
@@ -49,6 +49,8 @@ ObjectName = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 MOST_OBJECTS = 1000
 MOST_TRIANGLES_AROUND = 500_000
 """Triangles of all meshes of an environment."""
+PRINTED = ("marker", "board")
+"""Keys of what is printed on the upper face of an object."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,14 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             return UpperFace(*self.dimensions_mm[:2])
         wide = 2.0 * self.radius_mm
         return UpperFace(wide, wide, round=True)
+
+    def check_printed(self) -> None:
+        """Raises a ConfigError for a marker or a board that does not exist, or is larger than the
+        upper face that it is on. Needs no OpenCV."""
+        for key in PRINTED:
+            if (printed := getattr(self, key)) is not None:
+                with located_at(key):
+                    printed.check(self.upper_face())
 
     def _look(self) -> Appearance:
         try:
@@ -213,6 +223,11 @@ class EnvironmentConfig(Struct, frozen=True, forbid_unknown_fields=True):
     objects: Annotated[tuple[ObjectConfig, ...], Meta(max_length=MOST_OBJECTS)] = ()
     fixtures: Annotated[tuple[FixtureConfig, ...], Meta(max_length=MOST_OBJECTS)] = ()
     zones: Annotated[tuple[ObjectConfig, ...], Meta(max_length=MOST_OBJECTS)] = ()
+
+    def check_printed(self) -> None:
+        for number, thing in enumerate(self.objects):
+            with located_at(f"objects.{number}"):
+                thing.check_printed()
 
     def build(self, read: Read, read_mesh: ReadMesh = mesh_from_bytes) -> Environment:
         objects = [thing.build(read, read_mesh) for thing in self.objects]

@@ -18,7 +18,7 @@ import numpy as np
 from understudy.errors import UNREADABLE, ConfigError
 from understudy.sight.frame import Frame, FrameError, FrameHeader, LensRows, decode, encode
 from understudy.sight.lens import Coefficients
-from understudy.space.matrix_rows import Rows
+from understudy.space.transform import Rows
 from understudy.vision.interface import CameraError, CameraSource, NoMorePicturesError, Shot
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff")

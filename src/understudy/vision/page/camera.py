@@ -280,7 +280,7 @@ def field_value(field: Mapping[str, Any], table: Mapping[str, Any], shown: Any) 
 
 
 def _control(field: Mapping[str, Any], value: Any) -> Any:
-    """The control for a key of this type (`config/fields.py`)."""
+    """The control for a key of this type (`config/typed.py`)."""
     name, kind = field["name"], field["type"]
     if kind == "switch":
         return ui.switch(name, value=bool(value)).classes("u-switch")

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from understudy.config.position import Position
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.pick_place.config import (
@@ -28,7 +27,7 @@ from understudy.jobs.pick_place.pallet import (
     unreachable,
     unreachable_message,
 )
-from understudy.space.pose import Pose
+from understudy.space.pose import Pose, Position
 from understudy.space.transform import matrix, rotation_about
 
 PATTERNS: tuple[PatternType, ...] = get_args(PatternType)

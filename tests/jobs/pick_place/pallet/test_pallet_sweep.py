@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from understudy.config import load_config
-from understudy.config.position import Position
 from understudy.config.typed import read
 from understudy.errors import Refused
 from understudy.gcode.requests import LineMove
@@ -23,6 +22,7 @@ from understudy.space.collision.sweep import LineResult, Sweeper
 from understudy.space.kinematics.ik import nearest, solve
 from understudy.space.model.environment import Environment, ObjectConfig
 from understudy.space.model.shapes import CollisionObject, ObjectType
+from understudy.space.pose import Position
 from understudy.space.transform import Array, matrix, translation
 
 GRIPPER: dict[str, Any] = {

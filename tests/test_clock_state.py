@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from understudy.agenda import ClockState, Rate
 from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.errors import Refused
-from understudy.ports import Rate
-from understudy.simulation.clock_state import ClockState
 from understudy.simulation.engine import SimulationEngine
 
 
