@@ -8,7 +8,7 @@ from understudy.devices.welder import ADVICE
 from understudy.gcode.blocks import Problem, parse
 from understudy.gcode.dialect import ARM, GRBLHAL_ARM
 from understudy.hmi.pages.log.page import KINDS
-from understudy.hmi.pages.program.points import figures, straight_to
+from understudy.hmi.pages.program.page import figures, straight_to
 from understudy.hmi.texts import LANGUAGES, Texts
 from understudy.operator.events import ADVICE_BY_CODE, ADVICE_BY_WORD, OTHER_ADVICE
 from understudy.robots.grblhal.language import TO_JOINTS, TO_POSE, GcodeLanguage

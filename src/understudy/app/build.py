@@ -109,9 +109,11 @@ def _build(config: CellConfig, run: Run) -> Cell:
             built: Any = in_group.get(name) or _one(name, robot, deps)
             site = _site(config, name, built, workpieces, deps.fault_source, warn)
             mount = Mount(
-                fault_source, parts=workpieces, camera=partial(site.provide, CameraModel),
+                fault_source,
+                parts=workpieces,
+                camera=partial(site.provide, CameraModel),
                 seed=config.head.seed,
-            )  # fmt: skip
+            )
             mounted = mount_devices(name, built, robot.devices, mount)
             jobs = build_jobs(replace(site, components=mounted)) if has_jobs(robot.kind) else {}
         components[name], own_faces = built, _faces(name, robot, built, deps)

@@ -79,9 +79,13 @@ def _carry_out(planned: PlanFile, journal: Journal, engine: str, workers: int) -
     if journal.outcomes:
         print(f"{len(journal.outcomes):,} of {total:,} runs are done already", file=sys.stderr)
     bar = Progress(
-        "{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        console=Console(stderr=True), disable=not sys.stderr.isatty(),
-    )  # fmt: skip
+        "{task.description}",
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+    )
     with bar:
         shown = bar.add_task("runs", total=total, completed=len(journal.outcomes))
         for outcome in ENGINES[engine](planned, left, workers):

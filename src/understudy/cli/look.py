@@ -24,9 +24,15 @@ from understudy.wire.nats.server import PACKAGE, find_binary
 
 PACKAGES = ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba", "ruckig")
 BROWSERS = (
-    "chromium", "chromium-browser", "google-chrome", "firefox", "firefox-esr", "microsoft-edge",
-    "open", "wslview",
-)  # fmt: skip
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "firefox",
+    "firefox-esr",
+    "microsoft-edge",
+    "open",
+    "wslview",
+)
 
 
 def cells() -> None:

@@ -150,12 +150,18 @@ def run(
     chat = _Log(log_file, _facts(cell, config, this_run)) if log_file else None
     announce()
     options = Options(
-        rate=pace, run=this_run, ephemeral=ephemeral, ports=_ports(port or [], config),
+        rate=pace,
+        run=this_run,
+        ephemeral=ephemeral,
+        ports=_ports(port or [], config),
         wires=terminals(pty or [], config, ephemeral=ephemeral),
-        for_seconds=for_, hmi=_with_page(hmi, config, exit_),
-        real=real, project=project, files=_existing(files),
+        for_seconds=for_,
+        hmi=_with_page(hmi, config, exit_),
+        real=real,
+        project=project,
+        files=_existing(files),
         note=chat.note if chat else None,
-    )  # fmt: skip
+    )
     on_start = _on_start(program, robot, leave=exit_)
     interrupted = _until_interrupted(_live(config, options, ready_file, chat, on_start))
     if on_start is not None and on_start.failed and not interrupted:

@@ -12,8 +12,8 @@ from tests.jobs.hand_eye.bench import HandEyeBench
 from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.errors import ConfigError, Refused
+from understudy.jobs.hand_eye.command_line import with_hand_eye
 from understudy.jobs.hand_eye.config import MOST_POSES
-from understudy.jobs.hand_eye.headless import with_hand_eye
 from understudy.jobs.hand_eye.job import IS_RUNNING, NOT_RUNNING, NOTHING_COMPUTED, TOO_MANY
 from understudy.jobs.hand_eye.state import (
     RESTING,

@@ -11,8 +11,7 @@ from understudy.ports.faults import Fault, Faults, Figure
 
 if TYPE_CHECKING:
     from understudy.app.stand_in import StandIn
-    from understudy.devices.gripper.controller import GripperController
-    from understudy.devices.gripper.stand_in import GripperStandIn
+    from understudy.devices.gripper.controller import GripperController, GripperStandIn
     from understudy.ports.device import Mount
 
 GripperType = Literal["PNEUMATIC_2FINGER", "PNEUMATIC_VACUUM", "ELECTRIC_SERVO"]
@@ -197,6 +196,6 @@ def build(name: str, config: Config, mount: "Mount") -> "GripperController":
 
 def for_tests(cell: "StandIn", name: str) -> "GripperStandIn":
     """The gripper of a cell in a test."""
-    from understudy.devices.gripper.stand_in import GripperStandIn
+    from understudy.devices.gripper.controller import GripperStandIn
 
     return GripperStandIn(cell, name)

@@ -30,7 +30,7 @@ def build(site: JobSite) -> dict[str, Component]:
     one that takes pictures."""
     if HAND_EYE not in site.sections:
         return {}
-    from understudy.jobs.hand_eye.assembly import hand_eye_components
+    from understudy.jobs.hand_eye.job import hand_eye_components
 
     return hand_eye_components(site)
 

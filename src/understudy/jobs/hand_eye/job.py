@@ -12,7 +12,9 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 import numpy as np
 
-from understudy.errors import Refused
+from understudy.errors import Refused, located_at
+from understudy.jobs.arm_motion import ControllerMotion
+from understudy.jobs.hand_eye import HAND_EYE
 from understudy.jobs.hand_eye.config import MOST_POSES, HandEyeConfig
 from understudy.jobs.hand_eye.state import (
     MOST_MESSAGES,
@@ -38,6 +40,8 @@ from understudy.jobs.hand_eye.state import (
 )
 from understudy.ports import Component, Ticket
 from understudy.ports.job_arm import ArmMotion, JobArm
+from understudy.ports.jobs import JobSite, StartsWhenAllowed, keep_apart
+from understudy.ports.object_finder import FINDER, FinderUse, ObjectFinder
 from understudy.ports.operation import Target
 from understudy.sight.calibration_file import calibration_of, calibration_text
 from understudy.sight.calibration_poses import Sighting, calibration_flanges
@@ -52,7 +56,7 @@ from understudy.sight.calibrator import (
 from understudy.sight.lens import CameraModel, Lens
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, from_rows_mm, inverse, matrix, pose, rows_mm
-from understudy.units import MM, NS_PER_MS
+from understudy.units import MM, NS_PER_MS, nanoseconds
 
 Reply = Callable[[Ticket, dict[str, Any] | Refused, int], None]
 
@@ -618,3 +622,32 @@ _SEEN: Mapping[Purpose, Callable[[HandEyeJob, SavedPose, int], None]] = {
     "here": HandEyeJob._posed_here,
     "validate": HandEyeJob._validated_here,
 }
+
+
+def hand_eye_components(site: JobSite) -> dict[str, Component]:
+    config: HandEyeConfig = site.sections[HAND_EYE]
+    own: dict[str, Component] = {}
+    with located_at(f"{HAND_EYE}.target"):
+        config.target.check()
+    asked = site.find(TargetFinder)
+    if asked is None:
+        name = FINDER if site.find(ObjectFinder) is None else f"{HAND_EYE}_{FINDER}"
+        own[name] = asked = _finder(site, config, name)
+    arm = site.arm
+    own["hand_eye_motion"] = motion = ControllerMotion(arm.controller, arm.move_to, arm.flange)
+    own[HAND_EYE] = job = HandEyeJob(config, Equipment(motion, arm, asked, site.tool))
+    for other in site.find_all(StartsWhenAllowed):
+        keep_apart(job, other)
+    return own
+
+
+def _finder(site: JobSite, config: HandEyeConfig, name: str) -> TargetFinder:
+    need = FinderUse(
+        f"{site.name}.{name}",
+        latency=nanoseconds(config.latency_s),
+        timeout=round(config.timeout_ms * NS_PER_MS),
+        pictures=True,
+    )
+    found = site.provide(ObjectFinder, need)
+    assert isinstance(found, TargetFinder)
+    return found

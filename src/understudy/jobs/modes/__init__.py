@@ -42,6 +42,6 @@ def build(site: JobSite) -> dict[str, Component]:
     """`modes_motion` and `modes`."""
     if MODES not in site.sections:
         return {}
-    from understudy.jobs.modes.assembly import mode_components
+    from understudy.jobs.modes.manager import mode_components
 
     return mode_components(site)

@@ -14,15 +14,19 @@ from typing import Protocol
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.jobs.modes.config import ModesConfig, TouchPlate
-from understudy.ports import ControllerStatus, Finished, Ticket
+from understudy.jobs.arm_motion import ControllerMotion
+from understudy.jobs.modes import MODES
+from understudy.jobs.modes.config import ModesConfig, TouchPlate, check_modes
+from understudy.ports import Component, ControllerStatus, Finished, Ticket
 from understudy.ports.hand import Hand
 from understudy.ports.job_arm import JobArm
+from understudy.ports.jobs import JobSite, Played, start_only_if
 from understudy.ports.modes import (
     CHANGEOVER_STEPS,
     JOB_MODE,
     ChangeStep,
     ModeStatus,
+    ObeysModes,
     OperationMode,
     Settles,
     TargetMode,
@@ -536,3 +540,26 @@ class ControllerTools:
 
     def on_finished(self, listener: Finished) -> None:
         """No change is ever under way."""
+
+
+def mode_components(site: JobSite) -> dict[str, Component]:
+    """The mode manager and its moves; without a tool changer tools are changed by hand."""
+    config: ModesConfig = site.sections[MODES]
+    arm, tools, job = site.arm, site.find(ToolsInHand), site.find(Played)
+    check_modes(config, arm.tools, automatic=tools is not None)
+    motion = ControllerMotion(arm.controller, arm.move_to, arm.flange)
+    around = Surroundings(
+        controller=arm.controller,
+        arm=motion,
+        tools=tools or ControllerTools(arm),
+        process=site.find(Settles),
+        arc_on=arm.arc_on,
+        hand=site.find(Hand),
+        job=job,
+    )
+    manager = ModeManager(config, around)
+    if job is not None:
+        start_only_if(job, manager.job_refusal)
+    if isinstance(site.controller, ObeysModes):
+        site.controller.obey(manager)
+    return {"modes_motion": motion, "modes": manager}

@@ -58,9 +58,15 @@ def pick_place_components(site: JobSite) -> dict[str, Component]:
         own[FINDER] = finder
     _check_positions(cycle, limits, site, pallet, source)
     choice = TargetChoice(
-        cycle, limits, arm=motion, reach=arm.reach, finder=finder, pallet=pallet,
-        source=source, obstacles=_obstacle_check(safety, finder, site, pallet),
-    )  # fmt: skip
+        cycle,
+        limits,
+        arm=motion,
+        reach=arm.reach,
+        finder=finder,
+        pallet=pallet,
+        source=source,
+        obstacles=_obstacle_check(safety, finder, site, pallet),
+    )
     equipment = Equipment(motion, hand, finder, site.pins)
     own["pick_place"] = PickPlaceManager(cycle, limits, choice, equipment, arm.reach)
     return own

@@ -13,6 +13,6 @@ def build(site: JobSite) -> dict[str, Component]:
     changer = site.find(ChangesTools)
     if not site.sections and changer is None:
         return {}
-    from understudy.jobs.tools.assembly import tool_components
+    from understudy.jobs.tools.change import tool_components
 
     return tool_components(site, changer)

@@ -10,6 +10,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from understudy.errors import Refused
+from understudy.jobs.arm_motion import ControllerMotion
 from understudy.jobs.tools.manager import (
     TRANSITIONS,
     WORKING,
@@ -25,12 +26,13 @@ from understudy.jobs.tools.manager import (
     outside,
     step,
 )
-from understudy.ports import ControllerStatus, Finished, Ticket
+from understudy.ports import Component, ControllerStatus, Finished, Ticket
 from understudy.ports.hand import Hand
 from understudy.ports.io import PinChange
+from understudy.ports.jobs import JobSite
 from understudy.ports.operation import Target
 from understudy.ports.refusals import HAND_FULL
-from understudy.ports.tools import ChangerSettings
+from understudy.ports.tools import ChangerSettings, ChangesTools
 from understudy.space.pose import Pose
 from understudy.space.transform import inverse, matrix
 from understudy.units import nanoseconds
@@ -333,3 +335,25 @@ class ToolChanger:
     def restored(self) -> None:
         if self.state.phase in WORKING:
             self._listen()
+
+
+def tool_components(site: JobSite, device: ChangesTools | None) -> dict[str, Component]:
+    arm, settings = site.arm, None if device is None else device.settings
+    manager = ToolManager(
+        table=arm.table,
+        controller=arm.controller,
+        settings=settings,
+        feed_per_second=arm.feed_per_second,
+    )
+    if settings is None:
+        return {"tools": manager}
+    motion = ControllerMotion(arm.controller, arm.move_to, arm.flange)
+    changer = ToolChanger(
+        manager,
+        arm=motion,
+        pins=site.pins,
+        controller=arm.controller,
+        settings=settings,
+        hand=site.find(Hand),
+    )
+    return {"tools": manager, "tool_motion": motion, "tool_change": changer}

@@ -1,5 +1,9 @@
 """The program page: editor and validation, scene with ghost, and manual operation with the MDI
-panel."""
+panel.
+
+Taught points of a robot are the cell's: every browser shows the same. The tool and the frame that
+are computed from them are shown beside them.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,10 +13,19 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from understudy.hmi.frame.browser import Browser
-from understudy.hmi.frame.widgets import button, operator_only, page_element, set_class, tab_panels
+from understudy.hmi.frame.widgets import (
+    button,
+    card,
+    dialog_answers,
+    fixed,
+    operator_only,
+    page_element,
+    set_class,
+    tab_panels,
+    temporary_dialog,
+)
 from understudy.hmi.page import Page
 from understudy.hmi.pages.program.jog import JogPanel, overrides
-from understudy.hmi.pages.program.points import PointPanel, TaughtPoints, teach_panel
 from understudy.hmi.scene.scene import SCRIPT, scene, view_buttons
 
 SCRIPT_TEXTS = {"program": "", "check": "", "violation": "violation_", "library": "library_"}
@@ -269,3 +282,407 @@ PAGE = Page(
     scripts=(SCRIPT, "program.js", "jog.js", "splitter.js"),
     styles=("program.css",),
 )
+
+
+POSE, JOINTS = "pose_mm_deg", "joints_deg"
+POSE_FIELDS = ("X [mm]", "Y [mm]", "Z [mm]", "RX [°]", "RY [°]", "RZ [°]")
+POSE_NAMES = ("x", "y", "z", "rx", "ry", "rz")
+TCP_POINTS = 4
+FRAME_POINTS = ("origin", "on_x", "on_y")
+WORK_SYSTEMS = ("G54", "G55", "G56", "G57", "G58", "G59")
+
+Point = Mapping[str, Any]
+
+
+class TaughtPoints:
+    """The points of the chosen robot; calls its listeners when they change."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.all: list[Point] = []
+        self.undo: Mapping[str, str] | None = None
+        """Command and point of the change that can be undone."""
+        self._browser = browser
+        self._listeners: list[Callable[[list[Point]], None]] = []
+        self._requested: object = None
+        browser.on_robot_change(lambda: self._set([]))
+        browser.on_update(self._request_if_changed)
+
+    def on_change(self, listener: Callable[[list[Point]], None]) -> None:
+        """Calls ``listener`` now and after every change."""
+        self._listeners.append(listener)
+        listener(self.all)
+
+    def find(self, name: str | None) -> Point | None:
+        return next((point for point in self.all if point["name"] == name), None)
+
+    def free_name(self) -> str:
+        taken = {point["name"] for point in self.all}
+        return next(f"P{n}" for n in range(1, len(taken) + 2) if f"P{n}" not in taken)
+
+    def _request_if_changed(self) -> None:
+        """The status has a version of the points; another version means that they changed."""
+        robot = self._browser.robot
+        version = self._browser.cell.status.get("parts", {}).get(f"{robot}.points")
+        if version is not None and [robot, version] != self._requested:
+            self._requested = [robot, version]
+            self._browser.ask("points", self.set)
+
+    def set(self, answer: Any) -> None:
+        """The answer to a command about points; None if the command was refused."""
+        if answer is not None:
+            self._set(answer["points"], answer["undo"])
+
+    def _set(self, points: list[Point], undo: Mapping[str, str] | None = None) -> None:
+        if (points, undo) != (self.all, self.undo):
+            self.all, self.undo = points, undo
+            for listener in self._listeners:
+                listener(points)
+
+
+class PointPanel:
+    """Table of the points, and buttons that act on the chosen one."""
+
+    def __init__(self, browser: Browser, points: TaughtPoints) -> None:
+        self._browser = browser
+        self._points = points
+        self._chosen: str | None = None
+        self._build()
+        points.on_change(lambda all_: self._show())
+
+    def _build(self) -> None:
+        texts = self._browser.texts
+        with ui.element("div").classes("u-inline"):
+            self._name = ui.input(placeholder=texts("points.name")).classes("u-input")
+            self._name.props("outlined dense maxlength=64 data-mark=point-name")
+            teach = button(texts("points.teach"), icon="add_location", kind="u-go", mark="teach")
+            teach.on_click(self._teach)
+        self._rows = ui.element("div").classes("u-point-rows").props("data-mark=points")
+        with ui.element("div").classes("u-point-buttons"):
+            self._buttons = [
+                self._button("go_joint", "route", self._go),
+                self._button("go_line", "trending_flat", lambda: self._go(line=True)),
+                self._button("insert", "post_add", self._insert),
+                self._button("touch_up", "my_location", self._touch_up),
+                self._button("edit", "tune", self._edit),
+                self._button("rename", "edit", self._rename),
+                self._button("delete", "delete", self._delete),
+            ]
+            self._undo = self._button("undo", "undo", self._take_back)
+
+    def _button(self, name: str, icon: str, action: Callable[[], Any]) -> ui.button:
+        made = button(self._browser.texts(f"points.{name}"), icon=icon, kind="u-action")
+        made.props(f"stack data-mark=point-{name}").on_click(action)
+        return made
+
+    def _show(self) -> None:
+        if self._points.find(self._chosen) is None:
+            self._chosen = self._points.all[-1]["name"] if self._points.all else None
+        self._rows.clear()
+        with self._rows:
+            for point in self._points.all:
+                self._row(point)
+            if not self._points.all:
+                ui.label(self._browser.texts("points.none")).classes("u-caption")
+        for each in self._buttons:
+            each.set_enabled(self._chosen is not None)
+        self._undo.set_enabled(self._points.undo is not None)
+
+    def _row(self, point: Point) -> None:
+        chosen = "u-chosen" if point["name"] == self._chosen else ""
+        with ui.element("button").classes(f"u-point {chosen}") as row:
+            row.props["data-point"] = point["name"]
+            ui.label(point["name"]).classes("u-point-name")
+            ui.label(figures(point["pose_mm_deg"])).classes("u-point-figures")
+        row.on("click", lambda: self._choose(point["name"]))
+
+    def _choose(self, name: str) -> None:
+        self._chosen = name
+        self._show()
+
+    async def _teach(self) -> None:
+        typed = self._take_name()
+        name = typed or self._points.free_name()
+        answer = await self._browser.robot_command("teach_point", {"name": name})
+        if answer is None:
+            self._put_back(typed)
+        else:
+            self._chosen = name
+            self._points.set(answer)
+            self._show()
+
+    def _take_name(self) -> str:
+        """Empties the name field and returns its text."""
+        typed = (self._name.value or "").strip()
+        self._name.set_value("")
+        return typed
+
+    def _put_back(self, typed: str) -> None:
+        """Restores the name after a refusal, unless another was typed meanwhile."""
+        if not self._name.value:
+            self._name.set_value(typed)
+
+    async def _touch_up(self) -> None:
+        self._changed(await self._browser.robot_command("touch_up", {"name": self._chosen}))
+
+    def _changed(self, answer: Any) -> None:
+        """Shows the points after a change that loses something, with a notice that can undo it."""
+        self._points.set(answer)
+        if answer is None or answer["undo"] is None:
+            return
+        text = self._browser.texts(f"points.did_{answer['undo']['command']}")
+        text = text.format(name=answer["undo"]["name"])
+        label = self._browser.texts("points.undo")
+        self._browser.call_script("program.offerUndo", text, label)
+
+    async def _take_back(self) -> None:
+        self._points.set(await self._browser.robot_command("undo_point"))
+
+    def _edit(self) -> None:
+        point = self._points.find(self._chosen)
+        if point is not None:
+            CoordinateDialog(self._browser, point, self._changed)
+
+    async def _rename(self) -> None:
+        to = self._take_name()
+        if not to:
+            ui.notify(self._browser.texts("points.name_missing"), position="top")
+            return
+        before, self._chosen = self._chosen, to
+        answer = await self._browser.robot_command("rename_point", {"name": before, "to": to})
+        if answer is None:
+            self._chosen = before
+            self._put_back(to)
+        self._points.set(answer)
+
+    async def _delete(self) -> None:
+        self._changed(await self._browser.robot_command("delete_point", {"name": self._chosen}))
+
+    async def _go(self, line: bool = False) -> None:
+        await self._browser.robot_command("go_to_point", {"name": self._chosen, "line": line})
+
+    def _insert(self) -> None:
+        point = self._points.find(self._chosen)
+        if point is None:
+            return
+        move = straight_to(point, self._browser.facts.get("target_line", ""))
+        self._browser.call_script("program.insert", move, point["name"])
+
+
+class CoordinateDialog:
+    """The coordinates of a point: the pose of the tool, or the joints. Opens at once; calls
+    ``changed`` with the answer of the cell when the point was changed."""
+
+    def __init__(self, browser: Browser, point: Point, changed: Callable[[Any], None]) -> None:
+        self._browser = browser
+        self._point = point
+        self._changed = changed
+        self._fields: list[ui.number] = []
+        with temporary_dialog() as self._dialog, ui.card().classes("u-dialog u-coordinates"):
+            self._build()
+        self._dialog.open()
+
+    def _build(self) -> None:
+        texts = self._browser.texts
+        has_joints = self._browser.facts.get("joints") and self._point[JOINTS]
+        kinds = [POSE, JOINTS] if has_joints else [POSE]
+        ui.label(texts("points.edit_title").format(name=self._point["name"])).classes("u-figure")
+        self._kind = ui.toggle({kind: texts(f"points.{kind}") for kind in kinds}, value=POSE)
+        self._kind.classes("u-toggle").props("no-caps unelevated data-mark=coordinate-kind")
+        self._kind.set_visibility(len(kinds) > 1)
+        self._kind.on_value_change(self._show)
+        self._grid = ui.element("div").classes("u-coordinate-fields")
+        self._show()
+        apply = dialog_answers(self._browser, self._dialog, "points.apply", "coordinates-apply")
+        apply.on_click(self._apply)
+
+    def _show(self) -> None:
+        """The fields of the chosen kind, with the point's own values."""
+        joints = [f"{joint['name']} [°]" for joint in self._browser.facts.get("joints", ())]
+        names = POSE_FIELDS if self._kind.value == POSE else joints
+        values = self._point[self._kind.value]
+        self._grid.clear()
+        with self._grid:
+            self._fields = [
+                ui.number(name, value=round(value, 3) + 0.0).classes("u-input")
+                for name, value in zip(names, values, strict=True)
+            ]
+        for place, each in enumerate(self._fields):
+            each.props(f"outlined dense data-mark=coordinate-{place}")
+
+    async def _apply(self) -> None:
+        values = [each.value for each in self._fields]
+        if None in values:
+            ui.notify(self._browser.texts("points.number_missing"), position="top")
+            return
+        given = {"name": self._point["name"], self._kind.value: values}
+        answer = await self._browser.robot_command("set_point", given)
+        if answer is not None:
+            self._dialog.close()
+            self._changed(answer)
+
+
+def figures(pose_mm_deg: list[float]) -> str:
+    """A pose as text: `450.0 -100.0 350.0 | 180.0 0.0 0.0`."""
+    position, angles = pose_mm_deg[:3], pose_mm_deg[3:]
+    return f"{_joined(position)}  |  {_joined(angles)}"
+
+
+def straight_to(point: Point, target_line: str) -> str:
+    """A straight line to the point, in the language of the robot's programs."""
+    pose = dict(zip(POSE_NAMES, point["pose_mm_deg"], strict=True))
+    joints = {f"j{n}": value for n, value in enumerate(point["joints_deg"], 1)}
+    return target_line.format(**{name: _figure(v) for name, v in (pose | joints).items()})
+
+
+def _joined(values: list[float]) -> str:
+    return " ".join(fixed(value, 1) for value in values)
+
+
+def _figure(value: float) -> str:
+    return fixed(value, 3).rstrip("0").rstrip(".")
+
+
+# ── tool and work frame ──
+
+
+def teach_panel(browser: Browser, points: TaughtPoints) -> None:
+    """Computes a TCP from four points and a work frame from three."""
+    _tcp_card(browser, points)
+    _frame_card(browser, points)
+
+
+def _tcp_card(browser: Browser, points: TaughtPoints) -> None:
+    """TCP from points with the tip on one spot and different orientations."""
+    with _card(browser, "tip"):
+        with ui.element("div").classes("u-pairs"):
+            wanted = [_point_choice(points, f"{n}", f"tip-{n}") for n in range(1, TCP_POINTS + 1)]
+        with ui.element("div").classes("u-actions"):
+            compute = _compute_button(browser, "tip")
+            use = button(browser.texts("teach.use_tip"), icon="done", mark="use-tip")
+        result = ui.label().classes("u-result").props("data-mark=tip-result")
+        _measured_note(browser)
+    found: list[list[float]] = []
+    _show_with_result(browser, use, "set_tcp", found)
+
+    async def run() -> None:
+        chosen = _chosen(browser, wanted)
+        answer = chosen and await browser.robot_command("tcp_by_four_points", {"points": chosen})
+        if answer:
+            found[:] = [answer["tcp_mm_deg"][:3]]
+            fit = browser.texts("teach.residual").format(mm=answer["residual_mm"])
+            result.set_text(f"TCP {figures(answer['tcp_mm_deg'])}\n{fit}")
+            browser.refresh()
+
+    async def apply() -> None:
+        answer = await browser.robot_command("set_tcp", {"tcp_mm": found[0]})
+        if answer:
+            result.set_text(f"{browser.texts('teach.in_use')}\n{answer['cell_file']}")
+
+    compute.on_click(run)
+    use.on_click(apply)
+
+
+def _measured_note(browser: Browser) -> None:
+    """Note that the current tool uses measured values; a button restores those of the file."""
+    with ui.element("div").classes("u-measured").props("data-mark=measured") as place:
+        note = ui.label().classes("u-caption")
+        back = button(browser.texts("teach.restore_file"), icon="undo", mark="restore-file")
+    back.on_click(lambda: browser.robot_command("set_tcp"))
+
+    @browser.on_update
+    def update() -> None:
+        tool = browser.facts.get("tool", 0)
+        place.set_visibility(
+            bool(browser.facts.get("tools", {}).get(str(tool), {}).get("measured"))
+        )
+        note.set_text(browser.texts("teach.measured").format(tool=tool))
+
+
+def _frame_card(browser: Browser, points: TaughtPoints) -> None:
+    """Work frame from its origin, a point on +x and a point on the +y side."""
+    with _card(browser, "frame"):
+        with ui.element("div").classes("u-triple"):
+            wanted = [
+                _point_choice(points, browser.texts(f"teach.{name}"), name) for name in FRAME_POINTS
+            ]
+        with ui.element("div").classes("u-actions"):
+            compute = _compute_button(browser, "frame")
+        result = ui.label().classes("u-result").props("data-mark=frame-result")
+        found: list[list[float]] = []
+        _use_frame(browser, found)
+
+    async def run() -> None:
+        chosen = _chosen(browser, wanted)
+        answer = chosen and await browser.robot_command("frame_by_three_points", {"points": chosen})
+        if answer:
+            found[:] = [answer["frame_mm_deg"]]
+            result.set_text(figures(answer["frame_mm_deg"]))
+            browser.refresh()
+
+    compute.on_click(run)
+
+
+def _use_frame(browser: Browser, found: list[list[float]]) -> None:
+    """Stores the frame as one of G54 … G59, and shows the current offset of that one."""
+    with ui.element("div").classes("u-actions") as place:
+        system = ui.select(list(WORK_SYSTEMS), value=WORK_SYSTEMS[0]).classes("u-input u-system")
+        system.props("outlined dense popup-content-class=u-menu data-mark=work-system")
+        use = button(browser.texts("teach.use_frame"), icon="done", mark="use-frame")
+        origin_only = ui.switch(browser.texts("teach.origin_only")).classes("u-switch")
+        origin_only.props("data-mark=origin-only")
+    now = ui.label().classes("u-caption").props("data-mark=work-offset")
+
+    async def apply() -> None:
+        given = {"system": system.value, "origin_only": origin_only.value}
+        await browser.robot_command("set_work_frame", {"frame_mm_deg": found[0], **given})
+
+    def update() -> None:
+        place.set_visibility(bool(found) and "base" in browser.facts.get("frames", ()))
+        offset = browser.facts.get("work_offsets_mm_deg", {}).get(system.value)
+        text = figures(offset) if offset else browser.texts("teach.no_offset")
+        now.set_text(f"{system.value}: {text}")
+
+    use.on_click(apply)
+    system.on_value_change(update)
+    browser.on_robot_change(found.clear)
+    browser.on_update(update)
+
+
+def _show_with_result(
+    browser: Browser, action: ui.button, capability: str, found: list[list[float]]
+) -> None:
+    """Shows a button while there is a result, and for robots that have the capability."""
+    browser.on_robot_change(found.clear)
+    browser.on_update(lambda: action.set_visibility(bool(found) and browser.can(capability)))
+
+
+def _compute_button(browser: Browser, mark: str) -> ui.button:
+    return button(browser.texts("teach.compute"), icon="calculate", kind="u-go", mark=mark)
+
+
+def _card(browser: Browser, name: str) -> ui.element:
+    made = card(browser.texts(f"teach.{name}"), "u-teach")
+    with made:
+        ui.label(browser.texts(f"teach.{name}_hint")).classes("u-caption")
+    return made
+
+
+def _point_choice(points: TaughtPoints, label: str, mark: str) -> ui.select:
+    choice = ui.select([], label=label).classes("u-input").props(f"data-mark=teach-{mark}")
+    choice.props("outlined dense options-dense=false popup-content-class=u-menu")
+
+    def update(all_: list[Point]) -> None:
+        names = [point["name"] for point in all_]
+        choice.set_options(names, value=choice.value if choice.value in names else None)
+
+    points.on_change(update)
+    return choice
+
+
+def _chosen(browser: Browser, wanted: list[ui.select]) -> list[str] | None:
+    """The names of the points; None, and a notice, if some are missing."""
+    names = [each.value for each in wanted if each.value]
+    if len(names) == len(wanted):
+        return names
+    ui.notify(browser.texts("teach.missing").format(count=len(wanted)), position="top")
+    return None
