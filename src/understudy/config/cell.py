@@ -1,7 +1,8 @@
 """A cell file: robots with their faces and devices, scenario, environment and endpoints."""
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
@@ -17,6 +18,7 @@ from understudy.config.files import (
     ProgramFile,
     find_cell,
     find_program,
+    find_robot_file,
     read_beside,
     read_model,
 )
@@ -55,10 +57,7 @@ from understudy.wire.interface import Port, Wire
 
 if TYPE_CHECKING:
     from understudy.simulation.workpieces.workpieces import WorkpieceSequence
-from collections import Counter
-from collections.abc import Sequence
 
-from understudy.config.files import find_robot_file
 
 log = logging.getLogger(__name__)
 

@@ -257,12 +257,14 @@ def _join(key: str, name: str) -> str:
     return f"{key}.{name}" if key else name
 
 
+# ── the fields of a Config class ──────────────────────────────────────────────────────────────────
+
+
 IS_FILE = "file"
 """The `extra` of a key that names a file."""
 FieldType = Literal["number", "whole", "switch", "choice", "text", "value"]
 
 
-IS_FILE = "file"
 FileKey = Annotated[str, Meta(min_length=1, max_length=1024, extra={IS_FILE: True})]
 """A key that names a file beside the cell file."""
 

@@ -271,6 +271,9 @@ def path_length(start: Floats, end: Floats, arc: ArcShape) -> float:  # kernel
     return math.hypot(math.sqrt(x * x + y * y + z * z) * arc.swept, arc.climb)
 
 
+# ── the speed of the tip ──────────────────────────────────────────────────────────────────────────
+
+
 SPACING = 0.01
 """Distance of two samples on a line of the joints, rad or m."""
 MOST_SAMPLES = 2000

@@ -334,6 +334,9 @@ class HasFindings(Protocol):
         ...
 
 
+# ── building the devices of a robot ───────────────────────────────────────────────────────────────
+
+
 def build_devices(robot: str, devices: Mapping[str, Any], mount: Mount) -> dict[str, Device]:
     """The devices of a robot by kind, from their configurations; each has the name
     `<robot>.<kind>`."""

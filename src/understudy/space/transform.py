@@ -166,6 +166,9 @@ def line(start: Array, end: Array, shares: Array) -> Array:
     return out
 
 
+# ── matrices in files and messages ────────────────────────────────────────────────────────────────
+
+
 Number = Annotated[float, Meta(ge=-1e6, le=1e6)]
 Row = tuple[Number, Number, Number, Number]
 Rows = tuple[Row, Row, Row, Row]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.devices.gripper.gripper_bench import DOWN, Bench, box
 
-from understudy.devices.gripper.grasp import (
+from understudy.devices.gripper.hardware import (
     cup_carries,
     fingers_carry,
     load_of,

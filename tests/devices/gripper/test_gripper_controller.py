@@ -7,8 +7,12 @@ from msgspec import convert
 
 from understudy.agenda import advance
 from understudy.devices.gripper import Config
-from understudy.devices.gripper.controller import MISSED, GripperController
-from understudy.devices.gripper.valves import FingerValve, VacuumValve
+from understudy.devices.gripper.controller import (
+    MISSED,
+    FingerValve,
+    GripperController,
+    VacuumValve,
+)
 from understudy.errors import Refused
 from understudy.ports import Ticket
 from understudy.ports.device import Device

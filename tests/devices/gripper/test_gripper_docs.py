@@ -6,8 +6,7 @@ import pytest
 from tests.devices.gripper.gripper_cell import GripperCell
 
 from understudy.devices.gripper import TRANSITIONS, Calibration, Config, Cup, Fingers, Pins
-from understudy.devices.gripper.cup import OWN_FAULTS as CUP_FAULTS
-from understudy.devices.gripper.fingers import OWN_FAULTS as FINGER_FAULTS
+from understudy.devices.gripper.hardware import CUP_FAULTS, FINGER_FAULTS
 
 PAGE = (Path(__file__).parents[3] / "docs/devices/gripper.md").read_text()
 

@@ -305,6 +305,9 @@ class ArmMover:
         return ToolArc(here, there, centre, axis, move.angle)
 
 
+# ── the tip of the tool as a probe ────────────────────────────────────────────────────────────────
+
+
 TIP = "tip"
 RADIUS = 1e-6
 """Radius of the tip in metres; so small that it counts as a point."""

@@ -19,8 +19,10 @@ from msgspec import structs
 from understudy.errors import Refused
 from understudy.gcode.blocks import COORDINATE_SYSTEMS, number_text
 from understudy.gcode.dialect import Dialect
-from understudy.gcode.requests import LineMove
+from understudy.gcode.requests import LineMove, move_to_target
+from understudy.motion.path import Floats, Path
 from understudy.ports.controller import MotionController
+from understudy.ports.job_arm import Block, JobArm, SweptMove, Touch
 from understudy.ports.operation import (
     AxisReading,
     Condition,
@@ -31,11 +33,16 @@ from understudy.ports.operation import (
     SixNumbers,
     Target,
 )
+from understudy.robots.arm.controller import ArmController
+from understudy.robots.arm.drives import ARC_START
+from understudy.robots.arm.mover import ArmMover
 from understudy.robots.grblhal.operator import condition_of
+from understudy.simulation.collision.body import Body
 from understudy.space.kinematics.chain import Frames
 from understudy.space.kinematics.teach import moved_frame
+from understudy.space.model.shapes import CollisionObject, ObjectType
 from understudy.space.pose import Pose, pose_mm_deg
-from understudy.space.transform import inverse, matrix, pose
+from understudy.space.transform import Array, inverse, matrix, pose
 from understudy.units import DEG, MINUTE, MM
 
 if TYPE_CHECKING:
@@ -43,19 +50,6 @@ if TYPE_CHECKING:
     from understudy.robots.arm import Config
     from understudy.robots.arm.controller import ArmController
     from understudy.robots.arm.drives import Arm
-from typing import TYPE_CHECKING
-
-from understudy.gcode.requests import move_to_target
-from understudy.motion.path import Floats, Path
-from understudy.ports.job_arm import Block, JobArm, SweptMove, Touch
-from understudy.robots.arm.controller import ArmController
-from understudy.robots.arm.drives import ARC_START
-from understudy.robots.arm.mover import ArmMover
-from understudy.simulation.collision.body import Body
-from understudy.space.model.shapes import CollisionObject, ObjectType
-from understudy.space.transform import Array
-
-if TYPE_CHECKING:
     from understudy.space.collision.sweep import Sweeper
 
 

@@ -12,6 +12,7 @@ hide another. A place is the number of a path piece and the distance along it.
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
@@ -19,13 +20,15 @@ import numpy as np
 from msgspec import Struct, structs
 
 from understudy.errors import Refused
-from understudy.motion.path import Path
+from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan, TimeLaw, passing_time
+from understudy.motion.stream import ending_at
 from understudy.simulation.collision.body import Body, Scene
 from understudy.simulation.collision.contact import (
     WIRE_LINES,
     CollisionListener,
     Contact,
+    ContactKind,
     ContactReport,
     Names,
     Pair,
@@ -36,19 +39,10 @@ from understudy.space.model.environment import Environment
 from understudy.space.model.robot import Sphere
 from understudy.space.model.shapes import CollisionObject, as_object
 from understudy.space.transform import Array, translation
-from understudy.units import seconds, whole_ns
+from understudy.units import DEG, MM, seconds, whole_ns
 
 if TYPE_CHECKING:
     from understudy.space.collision.arm_pair import PlacedArm
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-from understudy.motion.path import Floats
-from understudy.motion.stream import ending_at
-from understudy.simulation.collision.contact import ContactKind
-from understudy.units import DEG, MM
-
-if TYPE_CHECKING:
     from understudy.space.collision.sweep import ContactSpot
 
 

@@ -338,6 +338,9 @@ def _select(middles: Array, order: Ints, begin: int, end: int, half: int, axis: 
             return
 
 
+# ── distance and depth of two convex shapes ───────────────────────────────────────────────────────
+
+
 SIMPLEX = (4, 7)
 """Shape of the simplex array: per row a point of the Minkowski difference, the point of the first
 core, and its weight."""

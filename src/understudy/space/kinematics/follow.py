@@ -31,6 +31,8 @@ from understudy.space.kinematics.ik import (
 )
 from understudy.space.transform import Array
 
+# ── singular poses ────────────────────────────────────────────────────────────────────────────────
+
 
 def kinds(chain: Chain) -> tuple[str, ...]:
     """Names of the kinds of singular poses of this arm: one per column of ``distances``."""

@@ -536,6 +536,9 @@ CHECKS: Mapping[str, Callable[[bytes], None]] = {
 
 
 Bools = NDArray[np.bool_]
+# ── points near a shape ───────────────────────────────────────────────────────────────────────────
+
+
 MOST_STEPS = 400
 """Of the grid of points on a triangle, along each edge."""
 CUBES_KEPT = 64

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.devices.gripper import Config
-from understudy.devices.gripper.grasp import STANDARD_GRAVITY, Grasp, span_along
+from understudy.devices.gripper.hardware import STANDARD_GRAVITY, Grasp, span_along
 from understudy.devices.gripper.modbus.interface import Jaws, Opening
 from understudy.ports.device import Mount
 from understudy.ports.workpieces import WorkpieceReading
