@@ -106,7 +106,9 @@ def _build(config: CellConfig, run: Run) -> Cell:
     faces: dict[str, AnyFace] = {}
     for name, robot in config.robots.items():
         with located_at(f"robots.{name}"):
-            built: Any = in_group.get(name) or _one(name, robot, deps)
+            built: Any = in_group.get(name)
+            if built is None:
+                built = module_of("robots", robot.kind).build(name, robot.config, deps)
             site = _site(config, name, built, workpieces, deps.fault_source, warn)
             mount = Mount(
                 fault_source,
@@ -201,10 +203,6 @@ def _surroundings(
         if isinstance(component, SeesCell):
             component.see(environment, workpieces, robots, components)
     return found
-
-
-def _one(name: str, robot: RobotConfig, deps: Deps) -> Any:
-    return module_of("robots", robot.kind).build(name, robot.config, deps)
 
 
 def _groups(config: CellConfig, deps: Deps) -> list[Group]:

@@ -3,7 +3,7 @@
 simulation.yaml has timing, collision checks, colours and pin links: defaults for the robots.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field, to_builtins
@@ -138,11 +138,9 @@ def included_kind(document: Document) -> str:
 
 def device_sections() -> list[str]:
     """The kinds of devices that jobs work with: their keys can be in a file of sections, too."""
-    return [kind for kind, module in _devices() if getattr(module, "WITH_JOBS", False)]
-
-
-def _devices() -> Iterator[tuple[str, Any]]:
-    return ((kind, module_of("devices", kind)) for kind in kinds("devices"))
+    return [
+        kind for kind in kinds("devices") if getattr(module_of("devices", kind), "WITH_JOBS", False)
+    ]
 
 
 def read_included(text: str, file: str) -> tuple[str, dict[str, Any] | Struct] | None:

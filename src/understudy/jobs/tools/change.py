@@ -28,12 +28,12 @@ from understudy.jobs.tools.manager import (
 )
 from understudy.ports import Component, ControllerStatus, Finished, Ticket
 from understudy.ports.hand import Hand
-from understudy.ports.io import PinChange
+from understudy.ports.io import DevicePins, PinChange
+from understudy.ports.job_arm import ArmMotion
 from understudy.ports.jobs import JobSite
 from understudy.ports.operation import Target
 from understudy.ports.refusals import HAND_FULL
 from understudy.ports.tools import ChangerSettings, ChangesTools
-from understudy.space.pose import Pose
 from understudy.space.transform import inverse, matrix
 from understudy.units import nanoseconds
 
@@ -41,30 +41,6 @@ BUSY = Refused("a tool change is under way")
 CANCELLED = "the tool change was cancelled"
 WIDE = 5.0
 """A flange within this many tolerances beside a dock, and below its approach, is in the dock."""
-
-
-class Mover(Protocol):
-    """The moves of a tool change; `ports.job_arm.ArmMotion` has them."""
-
-    def move(self, target: Target, now: int) -> Ticket | Refused: ...
-
-    def stop(self, now: int) -> Refused | None: ...
-
-    def flange(self, now: int) -> Pose: ...
-
-    def on_finished(self, listener: Finished) -> None: ...
-
-    def on_fault(self, listener: Callable[[Refused, int], None]) -> None: ...
-
-
-class ChangerPins(Protocol):
-    """The pins that a tool change uses."""
-
-    def digital_input(self, pin: int, /) -> bool: ...
-
-    def set_digital_output(self, pin: int, value: bool, now: int, /) -> Refused | None: ...
-
-    def on_change(self, listener: Callable[[PinChange], None], /) -> None: ...
 
 
 class ChangeController(Protocol):
@@ -108,8 +84,8 @@ class ToolChanger:
         self,
         manager: ToolManager,
         *,
-        arm: Mover,
-        pins: ChangerPins,
+        arm: ArmMotion,
+        pins: DevicePins,
         controller: ChangeController,
         settings: ChangerSettings,
         hand: Hand | None = None,
