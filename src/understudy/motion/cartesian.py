@@ -465,7 +465,7 @@ def joint_path_by_knots(
     frames: Frames = FOOT_AND_FLANGE,
     line: int = 0,
 ) -> Path | Blocked:
-    """`joint_path` for any arm and any tool path, without the kernels of `trace`."""
+    """`joint_path` for any arm and any tool path, without the kernel `trace_lines`."""
     knots = knots_along(chain, start, tool_path, frames)
     if isinstance(knots, Blocked):
         return knots

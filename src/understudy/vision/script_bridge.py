@@ -129,7 +129,7 @@ class VisionBridge:
 
     def capture_calibration_image(self, **params: Any) -> bool:
         """Adds a pose to the calibration. ``params``: T_base_flange, 4 rows with millimetres in the
-        last column, if the camera does not know it; `rows_mm` of `space.matrix_rows` makes them
+        last column, if the camera does not know it; `rows_mm` of `space.transform` makes them
         from a matrix in metres."""
         return self._facts("calibrate_capture", params) is not None
 
@@ -139,7 +139,7 @@ class VisionBridge:
 
     def get_hand_eye_matrix(self) -> tuple[float, ...] | None:
         """The camera on the flange or in the base of the robot: 16 numbers by rows, with
-        millimetres in the last column. `from_rows_mm` of `space.matrix_rows` makes the 4×4 matrix
+        millimetres in the last column. `from_rows_mm` of `space.transform` makes the 4×4 matrix
         in metres, the unit of `DetectedObject.pose`."""
         facts = self._facts("get_hand_eye")
         if facts is None:
