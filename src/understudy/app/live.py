@@ -116,9 +116,15 @@ class Live:
         self._cell.on_stuck = self._pump.stop_time
         self._runs = BackgroundRuns(KINDS, {"cell": self._name()})
         self.operator = OperatedCell(
-            config, self._cell, self._pump, self._runs, self.files,
-            facts=self._facts, quit_=self.finished.set, real=options.real,
-        )  # fmt: skip
+            config,
+            self._cell,
+            self._pump,
+            self._runs,
+            self.files,
+            facts=self._facts,
+            quit_=self.finished.set,
+            real=options.real,
+        )
         own = commands_of(self._runs) + commands_of(self._traffic)
         real = self.operator.robots.real if options.real else None
         self.commands = Commands([*self.operator.commands(), *own], real)

@@ -76,9 +76,16 @@ class OperatedCell:
         )
         preparation = Preparation(self.robots, MeshBuilder(runs), self.slices)
         self.clock = ClockCommands(
-            cell, pump, self.robots, self.log, facts, quit_, files,
-            changes=self.changes, preparation=preparation,
-        )  # fmt: skip
+            cell,
+            pump,
+            self.robots,
+            self.log,
+            facts,
+            quit_,
+            files,
+            changes=self.changes,
+            preparation=preparation,
+        )
         self.programs = ProgramCommands(config, self.robots, self.slices, runs, self.changes)
         self.play = PlayCommands(config, self.robots, self.clock, self.programs)
         self.folder = ProjectFolder(config, files)

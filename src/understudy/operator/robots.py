@@ -34,9 +34,17 @@ Mode = Literal["SIMULATION", "REAL"]
 Outcome = TypeVar("Outcome")
 Job = TypeVar("Job")
 NOT_DURING_PROGRAM = (
-    "send_gcode", "jog", "stop_jog", "move_to", "home", "set_tool", "set_tcp",
-    "set_tcp_of", "set_work_offsets", "set_joint_positions",
-)  # fmt: skip
+    "send_gcode",
+    "jog",
+    "stop_jog",
+    "move_to",
+    "home",
+    "set_tool",
+    "set_tcp",
+    "set_tcp_of",
+    "set_work_offsets",
+    "set_joint_positions",
+)
 """Actions that are refused while a program is running."""
 MOVES = ("send_gcode", "jog", "move_to", "home", "cycle_start", "run_program")
 """Actions that may move a robot: refused while the cell is stopped."""

@@ -61,10 +61,12 @@ class Traffic:
         last = [message.payload for message in messages[-KEPT:]]
         self._count += len(messages)
         first = self._count - len(last) + 1
-        self._rings[endpoint].extend([
-            (number, at, peer, "<", data[:LONGEST], len(data))
-            for number, data in enumerate(last, first)
-        ])  # fmt: skip
+        self._rings[endpoint].extend(
+            [
+                (number, at, peer, "<", data[:LONGEST], len(data))
+                for number, data in enumerate(last, first)
+            ]
+        )
 
     @query()
     def traffic(
