@@ -7,7 +7,15 @@ import pytest
 from tests.sight.test_hand_eye import MOUNTS
 
 from understudy.errors import Refused
-from understudy.sight.bundle import Corners, Noise, Refined, refine, small_motion
+from understudy.sight.bundle import (
+    Corners,
+    Noise,
+    Refined,
+    motion_vector,
+    refine,
+    refine_with_noise,
+    small_motion,
+)
 from understudy.sight.hand_eye import Mount, Views, target_place, tsai_lenz
 from understudy.sight.lens import Lens
 from understudy.space.transform import Array, angle_between, inverse, rotation_about
@@ -137,3 +145,72 @@ def test_a_robot_may_be_exact_in_its_shifts_or_in_its_turns_only(shift: float, t
         for noise in (EXACT, Noise(shift=shift, turn=turn), Noise(shift=0.1 * MM, turn=0.03 * DEG))
     ]
     assert 1.2 * spreads[0] < spreads[1] < spreads[2]
+
+
+# ── errors of the robot that are not given ────────────────────────────────────────────────────────
+
+
+def estimated(views: Views, corners: list[Corners]) -> Refined:
+    first = tsai_lenz(views)
+    assert not isinstance(first, Refused)
+    start = target_place(views, first)
+    return refine_with_noise(views, corners, LENS, camera=first, target=start)
+
+
+REAL_ROBOTS = [(0.07, 0.0, 0.0), (0.07, 0.1, 0.03), (0.3, 0.5, 0.15), (0.2, 2.0, 0.5)]
+"""Standard deviations: pixels, mm and degrees of the robot."""
+
+
+@pytest.mark.parametrize(("pixel", "mm", "deg"), REAL_ROBOTS)
+def test_the_noise_is_estimated_from_the_residuals(pixel: float, mm: float, deg: float) -> None:
+    found = [
+        estimated(*scene(seed, "eye_in_hand", pixel=pixel, shift=mm * MM, turn=deg * DEG)[:2])
+        for seed in range(3)
+    ]
+    means = np.mean(
+        [(f.noise.pixel, f.noise.shift / MM, f.noise.turn / DEG) for f in found], axis=0
+    )
+    assert means == pytest.approx([pixel, mm, deg], rel=0.25, abs=0.004)
+    assert all(abs(f.scale.share) < 5.0 * f.scale.deviation for f in found), "no size is wrong"
+
+
+def check_deviations(seeds: int) -> None:
+    """The camera misses by what its covariance says; so do the cameras of two halves of a set."""
+    chi2, halves = [], []
+    for seed in range(seeds):
+        views, corners, camera = scene(
+            seed, "eye_in_hand", pixel=0.3, shift=0.5 * MM, turn=0.2 * DEG
+        )
+        found = estimated(views, corners)
+        missed = motion_vector(inverse(found.camera) @ camera)
+        chi2.append(missed @ np.linalg.solve(found.covariance, missed))
+        first, second = (
+            estimated(Views(views.flange[k::2], views.target[k::2]), corners[k::2]) for k in (0, 1)
+        )
+        apart = motion_vector(inverse(first.camera) @ second.camera)
+        sigma = np.sqrt(np.diag(first.covariance + second.covariance))
+        halves.append(float(np.abs(apart / sigma).max()))
+    print(f"chi² of 6: {np.mean(chi2):.1f}; halves differ by {max(halves):.1f} σ at most")
+    assert 2.0 < np.mean(chi2) < 12.0
+    assert np.median(halves) < 3.0
+
+
+def test_deviations_are_true_where_the_errors_of_the_robot_are_not_given() -> None:
+    check_deviations(4)
+
+
+@pytest.mark.soak
+def test_deviations_are_true_over_80_sets() -> None:
+    check_deviations(80)
+
+
+@pytest.mark.parametrize(("mm", "deg"), [(0.0, 0.0), (0.1, 0.03), (0.3, 0.1)])
+def test_a_wrong_size_is_not_taken_for_noise(mm: float, deg: float) -> None:
+    views, corners, _ = scene(1, "eye_in_hand", pixel=0.1, shift=mm * MM, turn=deg * DEG)
+    target = views.target.copy()
+    target[:, :3, 3] *= 1.02
+    wrong = [each._replace(points=1.02 * each.points) for each in corners]
+    found = estimated(Views(views.flange, target), wrong)
+    assert found.scale.kind == "target_size"
+    assert found.scale.share == pytest.approx(-0.02, abs=0.004)
+    assert abs(found.scale.share) > 5.0 * found.scale.deviation

@@ -24,7 +24,7 @@ ROBOT_ERROR = (0.2 * MM, 0.05 * DEG)
 
 
 def computed(
-    poses: Sequence[CalibrationPose], mount: Mount, method: str = "tsai_lenz"
+    poses: Sequence[CalibrationPose], mount: Mount, method: str = "best"
 ) -> tuple[HandEyeCalibrator, HandEyeResult]:
     calibrator = HandEyeCalibrator(mount, LENS)
     for pose in poses:
@@ -191,7 +191,7 @@ def test_poses_that_are_of_no_use_are_refused() -> None:
         "the pose of the flange is not a rotation and a translation",
         "the flange is where it was at pose 1; move it first",
         "3 poses; at least 10 are needed, 15 are usual",
-        "method magic: known are tsai_lenz, tsai, park, horaud, andreff, daniilidis",
+        "method magic: known are best, tsai_lenz, tsai, park, horaud, andreff, daniilidis",
         "compute the calibration before it is validated",
     ]
 
@@ -242,3 +242,20 @@ def test_deviations_are_those_along_the_axes_of_the_frame_of_the_camera() -> Non
     shifts, turns = replace(found, camera=turned, covariance=own).deviations_mm_deg
     assert shifts * MM == pytest.approx([3.0, 2.0, 1.0])
     assert turns * DEG == pytest.approx([6.0, 5.0, 4.0])
+
+
+def test_the_best_method_is_the_one_that_predicts_unseen_poses_best() -> None:
+    rendered = session(3, "eye_in_hand")
+    calibrator = HandEyeCalibrator()
+    for pose in rendered.with_robot_error(3, *ROBOT_ERROR):
+        assert calibrator.add_pose(pose.flange, pose.target) is None
+    held_out = {}
+    for method in METHODS:
+        result = calibrator.compute(method)
+        assert isinstance(result, HandEyeResult)
+        assert result.held_out is not None
+        held_out[method] = result.held_out.rms_mm
+    assert held_out["best"] == min(held_out.values()) < max(held_out.values())
+    best = calibrator.compute()
+    assert isinstance(best, HandEyeResult)
+    assert held_out[best.method] == held_out["best"], "it is named by its own name"

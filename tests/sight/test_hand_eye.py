@@ -100,3 +100,19 @@ def test_an_error_of_the_robot_shifts_the_camera_little() -> None:
     assert not isinstance(found, Refused)
     assert np.linalg.norm(found[:3, 3] - camera[:3, 3]) < 2e-3
     assert angle_between(found, camera) < np.radians(0.2)
+
+
+@pytest.mark.parametrize(("wobble_deg", "refused"), [(1.0, True), (3.0, True), (9.0, False)])
+def test_nearly_one_axis_is_refused(wobble_deg: float, refused: bool) -> None:
+    """Single pairs of these poses turn about quite other axes, by errors and small wobbles."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        hand = turned_about(seed, 1, 1.5).flange
+        for each in hand:
+            for axis in np.eye(3):
+                turn = np.radians(rng.normal() * wobble_deg)
+                each[:3, :3] = each[:3, :3] @ rotation_about(axis, turn)
+        found = degenerate(Views(hand, hand))
+        assert (found is not None) == refused, (seed, found)
+        if found is not None:
+            assert "one axis" in found.reason

@@ -11,7 +11,7 @@ act on the right of X, Y and E: X·exp(ξ).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -30,6 +30,14 @@ COMMON = 12
 """Unknowns of camera and target."""
 NEARLY_EXACT = (1e-3 * MM, 3e-4 * DEG)
 """Standard deviations of a robot that is exact in its shifts only, or in its turns only."""
+MOST_ROUNDS = 40
+SAME_NOISE = 0.02
+"""The noise is estimated when no deviation changes by a larger share."""
+LARGEST_CHANGE = 4.0
+"""Factor by which a deviation changes in one round."""
+SMALLEST_PIXEL = 0.01
+DOUBTFUL = 3.0
+"""Standard deviations by which a size must differ for the noise to be estimated with it changed."""
 Scale = Literal["target_size", "focal_length"]
 SCALES: tuple[Scale, ...] = ("target_size", "focal_length")
 
@@ -74,8 +82,8 @@ class Refined:
 
     `covariance`: 6×6 of the camera, in metres and radians, along its own axes; larger by
     `variance`, the mean square of the deviations in standard deviations, if that is above 1.
-    `pixel_rms`: of the corners, one for each pose. `errors`: of the robot, (n, 4, 4). `scale`:
-    the given size that is contradicted most.
+    `pixel_rms`: of the corners, one for each pose. `errors`: of the robot, (n, 4, 4). `scales`: the
+    given sizes, `scale` the one that is contradicted most. `noise`: with which this was computed.
     """
 
     camera: Array
@@ -86,6 +94,8 @@ class Refined:
     variance: float
     scale: ScaleError
     steps: int
+    noise: Noise
+    scales: tuple[ScaleError, ...]
 
     @property
     def rms(self) -> float:
@@ -162,12 +172,97 @@ def refine(
     rms = problem.pixel_rms(here)
     variance = 2.0 * equations.cost / max(problem.count - COMMON, 1)
     covariance = _floats(np.linalg.inv(equations.reduced()[0])[:6, :6]) * max(1.0, variance)
-    scale = _worst_scale(problem.equations(here, scales=True), max(1.0, variance))
-    return Refined(here.camera, here.target, here.errors, rms, covariance, variance, scale, steps)
+    scales = _scales(problem.equations(here, scales=True), max(1.0, variance))
+    return Refined(
+        here.camera,
+        here.target,
+        here.errors,
+        rms,
+        covariance,
+        variance,
+        scales[0],
+        steps,
+        problem.noise,
+        scales,
+    )
 
 
-def _worst_scale(equations: Equations, variance: float) -> ScaleError:
-    """Of one Gauss-Newton step for each scale, the one that explains most."""
+def refine_with_noise(
+    views: Views, corners: Sequence[Corners], lens: Lens, *, camera: Array, target: Array
+) -> Refined:
+    """The best camera where the errors of corners and robot are not known: they are estimated from
+    the residuals, by restricted maximum likelihood.
+
+    The estimate of a variance is the sum of the squares of its residuals, divided by the part of
+    their number that the pictures determine and not the prior (MacKay's fixed point). A robot
+    whose errors shrink to nothing is exact.
+    """
+    best = _estimated(views, corners, lens, camera=camera, target=target)
+    if abs(best.scale.share) <= DOUBTFUL * best.scale.deviation:
+        return best
+    # What a wrong size does was taken for noise: the share is right, its deviation too large.
+    kind, share = best.scale.kind, best.scale.share
+    if kind == "target_size":
+        corners = [each._replace(points=each.points * (1.0 + share)) for each in corners]
+    else:
+        lens = replace(lens, fx=lens.fx * (1.0 + share), fy=lens.fy * (1.0 + share))
+    changed = _estimated(views, corners, lens, camera=best.camera, target=best.target)
+    rest = next(each for each in changed.scales if each.kind == kind)
+    surer = best.scale._replace(share=share + rest.share, deviation=rest.deviation)
+    return replace(best, scale=surer)
+
+
+def _estimated(
+    views: Views, corners: Sequence[Corners], lens: Lens, *, camera: Array, target: Array
+) -> Refined:
+    noise = Noise()
+    for _ in range(MOST_ROUNDS):
+        best = refine(views, corners, lens, camera=camera, target=target, noise=noise)
+        camera, target, before = best.camera, best.target, noise
+        noise = _noise_of(_Problem(views, corners, lens, noise), best)
+        pairs = zip(_deviations(noise), _deviations(before), strict=True)
+        if all(abs(new - old) <= SAME_NOISE * old for new, old in pairs):
+            break
+    if noise.shift <= NEARLY_EXACT[0] and noise.turn <= NEARLY_EXACT[1]:
+        noise = Noise(noise.pixel, 0.0, 0.0)
+    return refine(views, corners, lens, camera=camera, target=target, noise=noise)
+
+
+def _deviations(noise: Noise) -> tuple[float, float, float]:
+    return noise.pixel, noise.shift, noise.turn
+
+
+def _noise_of(problem: "_Problem", best: Refined) -> Noise:
+    """The next estimate of the noise, from a refinement with the one before."""
+    noise = problem.noise
+    at = problem.equations(Estimate(best.camera, best.target, best.errors))
+    curvature, _ = at.reduced()
+    own = np.linalg.inv(at.poses)
+    through = at.mixed @ own
+    spread = own + np.swapaxes(through, 1, 2) @ np.linalg.solve(curvature, through)
+    shares = np.einsum("nii->ni", spread)  # of the errors of each pose, in metres² and rad²
+    errors = np.array([motion_vector(each) for each in best.errors])
+    count, found = len(errors), []
+    told = float(COMMON)  # unknowns that the corners determine
+    for part, given, least in (
+        (slice(0, 3), noise.shift, NEARLY_EXACT[0]),
+        (slice(3, 6), noise.turn, NEARLY_EXACT[1]),
+    ):
+        known = 3.0 * count - float(shares[:, part].sum()) / given**2
+        told += max(known, 0.0)
+        square = float((errors[:, part] ** 2).sum()) / max(known, 1e-9)
+        found.append(max(_limited(np.sqrt(square), given), least))
+    missed = float((best.pixel_rms**2) @ [len(each.points) for each in problem.corners])
+    pixel = np.sqrt(missed / max(problem.count - told, 1.0))
+    return Noise(max(_limited(pixel, noise.pixel), SMALLEST_PIXEL), *found)
+
+
+def _limited(new: float, old: float) -> float:
+    return float(np.clip(new, old / LARGEST_CHANGE, old * LARGEST_CHANGE))
+
+
+def _scales(equations: Equations, variance: float) -> tuple[ScaleError, ...]:
+    """One Gauss-Newton step for each scale, the one that explains most first."""
     curvature, slope = equations.reduced()
     common, common_slope = curvature[:COMMON, :COMMON], slope[:COMMON]
     found = []
@@ -180,7 +275,7 @@ def _worst_scale(equations: Equations, variance: float) -> ScaleError:
             continue
         deviation = float(np.sqrt(variance / own))
         found.append(ScaleError(kind, -rise / own, deviation, 0.5 * rise * rise / own))
-    return max(found, key=lambda each: each.gain)
+    return tuple(sorted(found, key=lambda each: -each.gain))
 
 
 def information(
@@ -204,9 +299,9 @@ class _Problem:
 
     def __init__(self, views: Views, corners: Sequence[Corners], lens: Lens, noise: Noise) -> None:
         self._views = views
-        self._corners = corners
+        self.corners = corners
         self._lens = lens
-        self._noise = noise
+        self.noise = noise
         self.count = sum(2 * len(each.points) for each in corners)
         """Deviations of corners; with errors of the robot there are as many more as unknowns."""
 
@@ -230,7 +325,7 @@ class _Problem:
             common += shared.T @ shared
             common_slope += shared.T @ missed
             cost += 0.5 * float(missed @ missed)
-            if not self._noise.exact_robot:
+            if not self.noise.exact_robot:
                 mixed.append(shared.T @ own)
                 poses.append(own.T @ own)
                 slopes.append(own.T @ missed)
@@ -257,19 +352,19 @@ class _Problem:
     def _pose(self, here: Estimate, number: int) -> tuple[Array, Array]:
         """Derivatives and deviations of one pose, in standard deviations."""
         missed, seen, on_flange, inner = self._missed(here, number)
-        bend = self._lens.pixel_slopes(seen) / self._noise.pixel
+        bend = self._lens.pixel_slopes(seen) / self.noise.pixel
         by_camera = np.concatenate([-_unit(seen), _crosses(seen)], axis=2)
-        points = self._corners[number].points
+        points = self.corners[number].points
         turn = inverse(here.camera)[:3, :3] @ inner[:3, :3]
         by_target = turn @ np.concatenate([_unit(points), -_crosses(points)], axis=2)
         columns = [by_camera, by_target]
-        if not self._noise.exact_robot:
+        if not self.noise.exact_robot:
             columns.append(self._by_error(here, number, on_flange))
         rows = (bend @ np.concatenate(columns, axis=2)).reshape(2 * len(points), -1)
-        deviations = missed.reshape(-1) / self._noise.pixel
-        if self._noise.exact_robot:
+        deviations = missed.reshape(-1) / self.noise.pixel
+        if self.noise.exact_robot:
             return rows, deviations
-        given = np.maximum((self._noise.shift, self._noise.turn), NEARLY_EXACT)
+        given = np.maximum((self.noise.shift, self.noise.turn), NEARLY_EXACT)
         scale = np.repeat(1.0 / given, 3)
         prior = np.hstack([np.zeros((6, COMMON)), np.diag(scale)])
         return np.vstack([rows, prior]), np.concatenate(
@@ -280,13 +375,13 @@ class _Problem:
         """Derivatives of the deviations by the logarithms of the size of the target and of the
         focal length: (height, 2), zero for the prior."""
         missed, seen, _, inner = self._missed(here, number)
-        points, pixels = self._corners[number]
+        points, pixels = self.corners[number]
         turn = inverse(here.camera)[:3, :3] @ inner[:3, :3]
         by_size = self._lens.pixel_slopes(seen) @ (turn @ points[..., None])
         by_focal = pixels + missed - (self._lens.cx, self._lens.cy)
         out = np.zeros((height, len(SCALES)))
         columns = [by_size.reshape(-1), by_focal.reshape(-1)]
-        out[: 2 * len(points)] = np.stack(columns, axis=1) / self._noise.pixel
+        out[: 2 * len(points)] = np.stack(columns, axis=1) / self.noise.pixel
         return out
 
     def _by_error(self, here: Estimate, number: int, on_flange: Array) -> Array:
@@ -300,7 +395,7 @@ class _Problem:
 
     def _missed(self, here: Estimate, number: int) -> tuple[Array, Array, Array, Array]:
         """Deviations in pixels, the corners in the frame of the camera and of the flange, and M."""
-        points, pixels = self._corners[number]
+        points, pixels = self.corners[number]
         robot = self._views.flange[number] @ here.errors[number]
         inner = inverse(robot) if self._views.mount == "eye_in_hand" else robot
         on_target = _moved(here.target, points)

@@ -7,6 +7,7 @@ the corners of the target are known, the bundle with a prior on the errors of th
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import get_args
 
 import numpy as np
@@ -19,6 +20,7 @@ from understudy.sight.bundle import (
     ScaleError,
     motion_vector,
     refine,
+    refine_with_noise,
 )
 from understudy.sight.hand_eye import (
     OPENCV_METHODS,
@@ -37,7 +39,9 @@ from understudy.space.transform import Array, angle_between, is_rigid
 from understudy.units import DEG, MM
 
 OWN = "tsai_lenz"
-METHODS = (OWN, *OPENCV_METHODS)
+BEST = "best"
+"""The one of the other methods that predicts poses best that it has not seen."""
+METHODS = (BEST, OWN, *OPENCV_METHODS)
 ENOUGH_POSES = 10
 MOST_POSES = 1000
 FOLDS = 5
@@ -52,10 +56,8 @@ LARGEST_RMS_MM = 5.0
 """By which poses may miss the common target, rms; an error of a robot is far smaller."""
 CORNER_NOISE = 0.07
 """Standard deviation of a corner of a board in pixels, measured on rendered boards."""
-EXACT_ROBOT = Noise(pixel=CORNER_NOISE, shift=0.0, turn=0.0)
 USUAL_ROBOT = Noise(pixel=CORNER_NOISE)
-SMALL_DEVIATION = 2.0 * CORNER_NOISE
-"""Corners that deviate by less, rms, need no errors of the robot as an explanation."""
+"""What is assumed of a robot before its first pose."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ class HandEyeResult:
     T_base_target or T_flange_target. `covariance`: 6×6 of the camera along its own axes, metres
     and radians. `held_out`: None if too few poses were left for it. `scale`: the given size
     that the pictures contradict most, known after a refinement; `distance_mm`: of the target
-    from the camera, in the mean.
+    from the camera, in the mean. `noise`: of corners and robot, as it was given or estimated;
+    known after a refinement.
     """
 
     camera: Array
@@ -113,6 +116,7 @@ class HandEyeResult:
     lens: Lens | None = None
     scale: ScaleError | None = None
     distance_mm: float = 0.0
+    noise: Noise | None = None
 
     @property
     def rms_mm(self) -> float:
@@ -234,7 +238,7 @@ class HandEyeCalibrator:
     """Collects poses and computes where the camera is.
 
     ``lens``: needed for the refinement; ``noise``: of the corners and of the robot. Without it the
-    robot is taken as exact if that explains the corners, else as USUAL_ROBOT.
+    noise is estimated from the residuals.
     """
 
     def __init__(
@@ -307,7 +311,7 @@ class HandEyeCalibrator:
 
     # ── result ──
 
-    def compute(self, method: str = OWN, *, refined: bool = True) -> HandEyeResult | Refused:
+    def compute(self, method: str = BEST, *, refined: bool = True) -> HandEyeResult | Refused:
         """The camera from all poses; ``refined``: by the bundle, if the corners are known."""
         if refused := unknown_method(method):
             return refused
@@ -316,7 +320,7 @@ class HandEyeCalibrator:
                 f"{len(self._poses)} poses; at least {ENOUGH_POSES} are needed, 15 are usual"
             )
         solver = _Solver(self._poses, self.mount, self.lens if refined else None, self.noise)
-        found = solver.solve(method)
+        found = solver.best() if method == BEST else solver.solve(method)
         self._result = found if isinstance(found, HandEyeResult) else None
         return found
 
@@ -370,6 +374,19 @@ class _Solver:
     lens: Lens | None
     noise: Noise | None = None
 
+    def best(self) -> HandEyeResult | Refused:
+        """By the method that predicts poses best that it has not seen; without OpenCV the own."""
+        methods = (OWN, *OPENCV_METHODS) if find_spec("cv2") else (OWN,)
+        closed = replace(self, lens=None)
+        found: dict[str, float] = {}
+        for method in methods:
+            estimate = closed._estimate(method, range(len(self.poses)))
+            if isinstance(estimate, Refused):
+                continue
+            held_out = closed._held_out(method, estimate)
+            found[method] = np.inf if held_out is None else held_out.rms_mm
+        return self.solve(min(found, key=lambda each: found[each], default=OWN))
+
     def solve(self, method: str) -> HandEyeResult | Refused:
         everything = range(len(self.poses))
         if refused := degenerate(self._views(everything)):
@@ -395,6 +412,7 @@ class _Solver:
             self.lens,
             bundle.scale if bundle else None,
             float(np.mean([pose.target[2, 3] for pose in self.poses])) / MM,
+            bundle.noise if bundle else None,
         )
 
     def _views(self, rows: Sequence[int]) -> Views:
@@ -426,11 +444,12 @@ class _Solver:
     def _refined(
         self, views: Views, corners: Sequence[Corners], lens: Lens, start: _Estimate
     ) -> Refined:
-        camera, target, noise = start.camera, start.target, self.noise or EXACT_ROBOT
-        best = refine(views, corners, lens, camera=camera, target=target, noise=noise)
-        if self.noise is not None or best.rms <= SMALL_DEVIATION:
-            return best
-        return refine(views, corners, lens, camera=camera, target=target, noise=USUAL_ROBOT)
+        camera, target, noise = start.camera, start.target, self.noise
+        if noise is None and start.refined is not None:  # of all poses, for some of them
+            noise = start.refined.noise
+        if noise is None:
+            return refine_with_noise(views, corners, lens, camera=camera, target=target)
+        return refine(views, corners, lens, camera=camera, target=target, noise=noise)
 
     def _held_out(self, method: str, best: _Estimate) -> HeldOut | None:
         """Every pose predicted once, from the poses of the other groups."""

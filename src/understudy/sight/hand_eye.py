@@ -20,6 +20,9 @@ FEWEST = 3
 """Poses that determine the camera at all."""
 SMALLEST_SPREAD = 15.0 * DEG
 """Poses that differ less in their rotation say too little about the camera."""
+SMALLEST_SECOND = 5.0 * DEG
+"""By which poses must turn, rms, about a second axis: where the camera is along the first one
+follows from these turns alone."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,20 @@ def degenerate(views: Views) -> Refused | None:
             f"the flange turns about one axis only (all axes are within {between / DEG:.1f}°); "
             f"turn it about a second one, at least {SMALLEST_SPREAD / DEG:g}° away"
         )
+    second = _second_turn(angles, axes)
+    if second < SMALLEST_SECOND:
+        return Refused(
+            f"the flange turns about one axis, and about any other by {second / DEG:.1f}° rms "
+            f"only; turn it about a second one, by {SMALLEST_SECOND / DEG:g}° rms at least"
+        )
     return None
+
+
+def _second_turn(angles: Array, axes: Array) -> float:
+    """By how much the poses turn about the second of their main axes, rms from their middle."""
+    turns = 2.0 * np.sin(0.5 * angles)[:, None] * axes
+    squares = np.linalg.eigvalsh(turns.T @ turns / len(turns))
+    return float(np.sqrt(0.5 * max(squares[1], 0.0)))  # two poses differ by twice the variance
 
 
 def _turns(places: Array) -> tuple[Array, Array]:

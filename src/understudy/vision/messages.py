@@ -98,7 +98,7 @@ class ComputeParams(Struct, frozen=True, forbid_unknown_fields=True):
     """How the camera is computed. `refine`: by the corners of all pictures together. `apply`: later
     pictures use the result."""
 
-    method: Name = "tsai_lenz"
+    method: Name = "best"
     refine: bool = True
     apply: bool = True
 

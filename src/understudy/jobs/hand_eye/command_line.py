@@ -53,7 +53,7 @@ CellOption = Annotated[
     str, typer.Option(help="cell to run headless, at full speed; default: the running cell")
 ]
 MethodOption = Annotated[
-    str, typer.Option(help="tsai_lenz, tsai, park, horaud, andreff or daniilidis")
+    str, typer.Option(help="best, tsai_lenz, tsai, park, horaud, andreff or daniilidis")
 ]
 RunningOption = Annotated[
     str, typer.Option("--running", metavar="NAME", help="name or process id of a running cell")

@@ -12,7 +12,7 @@ from understudy.space.pose import Position
 from understudy.space.transform import Array
 from understudy.units import DEG, MM
 
-Method = Literal["tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis"]
+Method = Literal["best", "tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis"]
 MOST_POSES = 100
 PoseCount = Annotated[int, Meta(ge=ENOUGH_POSES, le=MOST_POSES)]
 
@@ -23,14 +23,14 @@ class HandEyeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     for the calibration; `check_poses`: more, that only check it. `distance_mm`: from the camera to
     the target, 0: as the size of the target wants it. `tolerance_mm`: of the poses that check, of
     the residuals, and of what a wrong size of the target would move the camera by. `robot_error_mm`
-    and `robot_error_deg`: standard deviations of the reported pose of the flange; without them the
-    pictures decide, with one of them the other is as usual."""
+    and `robot_error_deg`: standard deviations of the reported pose of the flange; without them they
+    are estimated from the residuals, with one of them the other is as usual."""
 
     target: CalibrationTarget = CalibrationTarget()
     start_position: Position | None = None
     poses: PoseCount = 15
     check_poses: Annotated[int, Meta(ge=0, le=20)] = 3
-    method: Method = "tsai_lenz"
+    method: Method = "best"
     settle_ms: Annotated[float, Meta(ge=0, le=60_000)] = 200.0
     distance_mm: Annotated[float, Meta(ge=0, le=10_000)] = 0.0
     tolerance_mm: Annotated[float, Meta(gt=0, le=1000)] = 1.0

@@ -189,7 +189,7 @@ class Saved(Struct):
     purpose: Purpose = ""
     wanted: int = 0
     checks_wanted: int = 0
-    method: str = "tsai_lenz"
+    method: str = "best"
     queue: list[Rows] = []
     planned: int = 0
     left_out: int = 0

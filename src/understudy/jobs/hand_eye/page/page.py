@@ -48,7 +48,7 @@ ORDERS = (
     ("do_validate", "v", "fact_check", "hand_eye_validate"),
 )
 """Buttons: name in the texts, key, icon and command."""
-METHODS = ("tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis")
+METHODS = ("best", "tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis")
 USUAL_FILE = "hand_eye_calib.yaml"
 FEWEST, MOST = 10, 100
 """Poses of an automatic run."""
