@@ -220,6 +220,7 @@ class TickGroup(NamedTuple):
     limits: Rows
     lidars: Rows
     scanners: Rows
+    late: Rows
 
 
 class HardwareState(Struct, frozen=True):
@@ -247,7 +248,7 @@ class MockHardware:
         poses = [_pose(layout, row, each) for row, each in enumerate(surroundings)]
         self._now = 0
         self._worlds = Worlds([each.solids for each in surroundings], profiles)
-        self.motors = MockMotors(layout, poses, _odometry_scales(layout, seeds))
+        self.motors = MockMotors(layout, poses, _odometry_scales(layout, seeds), seeds)
         self.io = MockIo(layout, seeds)
         self.sensors = MockSensors(layout, self._worlds, self.motors.body)
         self.faults = Faults(layout, self.motors, self.io, self.sensors)
@@ -276,7 +277,7 @@ class MockHardware:
         group = self._groups.get(rows.tobytes()) or self._group(rows)
         self.motors.powered = self.io.enabled
         self.motors.connected[rows] = self._battery(rows) > 0.0
-        self.motors.step(rows, group.axes, seconds)
+        self.motors.step(rows, group.axes, group.late, seconds, self._now)
         self.io.step(group.limits, self.motors.state, self.motors.limits, self._now)
         self.sensors.step(rows, group.lidars, group.scanners, self.motors.body, self._now)
 
@@ -285,7 +286,7 @@ class MockHardware:
 
     def next_change(self) -> int | None:
         """`Rests`: when something acts although all motors stand."""
-        if self._worlds.moving():
+        if self._worlds.moving() or self.motors.response.acts_at_rest():
             return self._now
         left = self._battery(np.arange(len(self._charge)))
         empty = self._now + np.ceil(left[left > 0.0] / PERCENT_PER_SECOND * NS_PER_SECOND)
@@ -419,8 +420,9 @@ class MockHardware:
         limits = [row for row in self.io.limit_rows if layout.inputs[row].robot in chosen]
         lidars = [row for row in self.sensors.lidar_rows if layout.devices[row].robot in chosen]
         scanners = [row for row in self.sensors.scanner_rows if layout.devices[row].robot in chosen]
+        late = [n for n, robot in enumerate(self.motors.response.robot.tolist()) if robot in chosen]
         found = TickGroup(
-            *(np.array(each, dtype=np.int64) for each in (axes, limits, lidars, scanners))
+            *(np.array(each, dtype=np.int64) for each in (axes, limits, lidars, scanners, late))
         )
         self._groups[rows.tobytes()] = found
         return found

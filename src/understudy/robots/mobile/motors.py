@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from understudy.chance import draw
 from understudy.errors import Refused
 from understudy.robots.mobile import axes, drive
 from understudy.robots.mobile.config.layout import (
@@ -22,6 +23,8 @@ from understudy.robots.mobile.config.layout import (
     wheel_rows,
     wheels_of,
 )
+from understudy.robots.mobile.config.profile import DriveResponse
+from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.drive import STEERING
 from understudy.robots.mobile.hardware_interface import (
     RESET_COOLDOWN,
@@ -37,7 +40,7 @@ from understudy.robots.mobile.hardware_interface import (
 from understudy.robots.mobile.tables import Columns, columns, restore
 from understudy.robots.mobile.wheels import DIRECT, Wheels
 from understudy.space.compiled import compiled
-from understudy.units import nanoseconds, seconds
+from understudy.units import MM, nanoseconds, seconds
 
 Pose = tuple[float, float, float]
 
@@ -60,14 +63,17 @@ class MotorsState(Struct, frozen=True):
 
 class MockMotors:
     """`MotorDriver` of all motors of a layout. ``scales``: what a motor reports of the distance
-    that it has moved, 1 = all."""
+    that it has moved, 1 = all. ``seeds``: of the random numbers of each robot."""
 
-    def __init__(self, layout: Layout, poses: Sequence[Pose], scales: Floats) -> None:
+    def __init__(
+        self, layout: Layout, poses: Sequence[Pose], scales: Floats, seeds: Sequence[int]
+    ) -> None:
         self._layout = layout
         motors, robots = len(layout.motors), len(layout.robots)
         self.robot = np.array([row.robot for row in layout.motors], dtype=np.int64)
         self._scales = scales
         self._speed, self._target, self._tolerance = np.zeros((3, motors))
+        self.response = Response(layout, seeds)
         self._moving = np.zeros(motors, dtype=np.bool_)
         self._faulty = np.zeros(motors, dtype=np.bool_)
         self._faults: dict[int, Fault] = {}
@@ -108,9 +114,10 @@ class MockMotors:
         self._limit_bodies(sorted(set(self.robot[rows].tolist())))
 
     def read(self, rows: Rows) -> MotorReadings:
+        seen = self.state if not self.response.rows.size else self.state + self.response.noise
         return MotorReadings(
-            position=self.state[rows, POSITION],
-            velocity=self.state[rows, SPEED],
+            position=seen[rows, POSITION],
+            velocity=seen[rows, SPEED],
             connected=self.connected[self.robot[rows]],
             faulty=self._faulty[rows],
             homing=np.zeros(rows.size, dtype=np.bool_),
@@ -145,15 +152,19 @@ class MockMotors:
         self._faults.pop(row, None)
         self._faulty[row] = False
 
-    def step(self, rows: Rows, axis_rows: Rows, duration: float) -> None:
-        """Moves robots and their functional axes on. ``rows``: of robots."""
+    def step(self, rows: Rows, axis_rows: Rows, late: Rows, duration: float, now: int) -> None:
+        """Moves robots and their functional axes on. ``rows``: of robots; ``late``: their places in
+        `response`."""
         running = (self.powered & self.connected)[self.robot] & ~self._faulty
         before = self.body[:, drive.FORWARD : drive.TURNING + 1].copy()
+        speed = self._speed
+        if late.size:
+            speed = self.response.follow(late, self._speed, duration, now)
         command_bodies(
             rows,
             self._wheels,
             self._wheel_motors,
-            self._speed,
+            speed,
             running,
             self._wheel_speeds,
             self.command,
@@ -208,6 +219,7 @@ class MockMotors:
             "body": self.body,
             "wheel_speeds": self._wheel_speeds,
             "command": self.command,
+            **self.response.saved(),
         }
 
     def _limit_bodies(self, robots: Sequence[int] | range) -> None:
@@ -218,6 +230,77 @@ class MockMotors:
             rows = self._wheel_motors[begin:end][rolling[begin:end]]
             if rows.size:
                 self._figures[robot, drive.MAX_SPEED :] = self.limits[rows, : axes.LOWEST].min(0)
+
+
+class Response:
+    """How late DRIVE motors follow, and what they misread, by `driveResponse` of their robots."""
+
+    def __init__(self, layout: Layout, seeds: Sequence[int]) -> None:
+        responses = [_response(robot) for robot in layout.robots]
+        self.rows = np.array(
+            [
+                row
+                for row, (robot, motor) in enumerate(layout.motors)
+                if motor.role == "DRIVE" and responses[robot].acts
+            ],
+            dtype=np.int64,
+        )
+        """The motors that have a response."""
+        self.robot = np.array([layout.motors[row].robot for row in self.rows], dtype=np.int64)
+        found = [responses[robot] for robot in self.robot]
+        self._delay = np.array([each.delay_ms / 1000.0 for each in found])
+        self._lag = np.array([each.lag_ms / 1000.0 for each in found])
+        self._noise = np.array(
+            [(each.position_noise_mm * MM, each.speed_noise_mps) for each in found]
+        ).reshape(-1, 2)
+        names = [
+            f"{layout.robots[robot].identity.robot_id}.noise.{layout.motors[row].motor.motor_id}"
+            for row, robot in zip(self.rows, self.robot, strict=True)
+        ]
+        self._seeds = np.array(
+            [
+                int(draw(seeds[robot], name, 0) * 2**53)
+                for name, robot in zip(names, self.robot, strict=True)
+            ],
+            dtype=np.uint64,
+        )
+        hz = max((layout.robots[robot].runtime.tick_hz for robot in self.robot), default=0)
+        kept = math.ceil(self._delay.max(initial=0.0) * hz) + 2
+        self._speeds = np.zeros((self.rows.size, kept))
+        """Set speeds of the last ticks, the last one first."""
+        self._following = np.zeros(self.rows.size)
+        self._all = np.zeros(len(layout.motors))
+        self.noise = np.zeros((len(layout.motors), 2))
+        """Of position and speed of each motor."""
+
+    def follow(self, late: Rows, speed: Floats, duration: float, now: int) -> Floats:
+        """The set speeds that act in this tick; draws the noise of the readings after it."""
+        self._all[:] = speed
+        follow_late(
+            late,
+            self.rows,
+            self._delay,
+            self._lag,
+            self._speeds,
+            self._following,
+            self._all,
+            duration,
+        )
+        draw_noise(late, self.rows, self._seeds, now, self._noise, self.noise)
+        return self._all
+
+    def acts_at_rest(self) -> bool:
+        """Whether something changes although no motor has a set speed: a command is under way, or
+        readings are noisy."""
+        return bool(self._noise.any() or self._speeds.any() or self._following.any())
+
+    def saved(self) -> dict[str, Floats]:
+        return {"speeds": self._speeds, "following": self._following, "noise": self.noise}
+
+
+def _response(robot: RobotFile) -> DriveResponse:
+    profile = robot.runtime.simulation_profile
+    return profile.drive_response if profile else DriveResponse()
 
 
 def _limits(layout: Layout) -> Floats:
@@ -236,6 +319,61 @@ def _limits(layout: Layout) -> Floats:
 
 
 # ── kernels ─────────────────────────────────────────────────────────────────────────────────────
+
+
+GONE = 1e-6
+"""m/s or rad below which the lag has ended."""
+
+
+@compiled
+def follow_late(
+    late: Rows,
+    rows: Rows,
+    delay: Floats,
+    lag: Floats,
+    given: Floats,
+    following: Floats,
+    speed: Floats,
+    seconds: float,
+) -> None:
+    """Replaces the set speeds of late motors by those that act: each is ``delay`` seconds old, and
+    approached with a time constant of ``lag``."""
+    for n in late:
+        motor = rows[n]
+        for age in range(given.shape[1] - 1, 0, -1):
+            given[n, age] = given[n, age - 1]
+        given[n, 0] = speed[motor]
+        ticks = delay[n] / seconds
+        age = min(int(ticks), given.shape[1] - 2)
+        part = min(ticks - age, 1.0)
+        wanted = (1.0 - part) * given[n, age] + part * given[n, age + 1]
+        share = 1.0 - math.exp(-seconds / lag[n]) if lag[n] > 0.0 else 1.0
+        following[n] += share * (wanted - following[n])
+        if abs(following[n] - wanted) < GONE:
+            following[n] = wanted
+        speed[motor] = following[n]
+
+
+@compiled
+def draw_noise(
+    late: Rows,
+    rows: Rows,
+    seeds: NDArray[np.uint64],
+    now: int,
+    amplitude: Floats,
+    noise: Floats,
+) -> None:
+    """Fills ``noise`` of late motors with numbers within ±``amplitude``, which follow from seed and
+    time (splitmix64)."""
+    for n in late:
+        for column in range(2):
+            mixed = seeds[n] + np.uint64(now) * np.uint64(2) + np.uint64(column)
+            mixed *= np.uint64(0x9E3779B97F4A7C15)
+            mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            mixed ^= mixed >> np.uint64(31)
+            chance = float(mixed >> np.uint64(11)) * 2.0**-52 - 1.0
+            noise[rows[n], column] = chance * amplitude[n, column]
 
 
 @compiled

@@ -156,7 +156,8 @@ class RealBench:
     def __init__(self, kind: str, change: Change) -> None:
         self.log: list[str] = []
         text = json.dumps(robot_document(kind, change))
-        self.hardware = RealHardware(Layout([read_robot_file(text, "f")]), [0], self.log.append)
+        self.layout = Layout([read_robot_file(text, "f")])
+        self.hardware = RealHardware(self.layout, [0], self.log.append)
         self.drivers = self.hardware.callers()
         self.ends = {where: far_end(where) for where in self.drivers}
         self._wiring = WIRINGS[kind]

@@ -40,6 +40,8 @@ class VirtualDevice:
         self.lasting_fault = False
         self._counters: dict[int, tuple[int, float]] = {}
         """The cycle counter of each motor, and for how long it has not changed."""
+        self._exact: dict[int, tuple[float, float]] = {}
+        """Position and speed of each motor; what can be read is rounded."""
         self._received = b""
 
     def answer(self, data: bytes) -> bytes:
@@ -56,7 +58,8 @@ class VirtualDevice:
             if control & 4 and not self.lasting_fault:
                 self.inputs[address] = 1
                 self.inputs[address + 5] = 0
-            speed, position = self.number(address + 3), self.number(address + 1)
+            read = self.number(address + 1), self.number(address + 3)
+            position, speed = self._exact.get(address, read)
             wanted = self._wanted(address, position, seconds)
             if not control & 1 or self.inputs[address] & 2 or self._silent(address, seconds):
                 wanted = 0.0
@@ -65,7 +68,9 @@ class VirtualDevice:
             after = speed + max(min(wanted - speed, most), -most)
             if control & 2 and abs(wanted) <= ARRIVED and abs(speed) <= most:
                 after = 0.0
-            self._put(address + 1, position + (speed + after) / 2.0 * seconds)
+            position += (speed + after) / 2.0 * seconds
+            self._exact[address] = position, after
+            self._put(address + 1, position)
             self._put(address + 3, after)
 
     def _wanted(self, address: int, position: float, seconds: float) -> float:

@@ -167,7 +167,7 @@ def test_an_idle_fleet_without_a_connection_sleeps_until_something_happens() -> 
 def test_wheels_that_report_wrong_distances_do_not_keep_a_robot_from_its_goal(seed: int) -> None:
     fleet = Mock({"io__devices__1__config": {"odometryDriftPercent": 5.0}}, seed=seed).run(0.1)
     fleet.command("MOVE_TO_POSE", x=-2.0, y=0.3, yaw=0.5)
-    fleet.run(8.0)
+    fleet.run(10.0)
     assert fleet.acks()[-1] == "MOVE_TO_POSE:DONE"
 
 

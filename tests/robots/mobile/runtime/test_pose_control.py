@@ -43,7 +43,7 @@ class Driven:
         radius = wheels.smallest_radius(BASE) if model == wheels.ACKERMANN else 0.0
         turning = speed / REACH[model], ACCELERATION / REACH[model]
         self.limits = np.tile(
-            (speed, ACCELERATION, DECELERATION, *turning, radius, REACH[model]), (count, 1)
+            (speed, ACCELERATION, DECELERATION, *turning, radius, REACH[model], 0.0), (count, 1)
         )
         self.rows = np.arange(count)
         self.tick = tick
@@ -58,6 +58,7 @@ class Driven:
             speeds,
             self.goal,
             self.limits,
+            np.ones(self.phase.size, dtype=np.bool_),
             self.phase,
             self.route,
             self.command,

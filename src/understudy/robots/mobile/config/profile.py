@@ -153,6 +153,21 @@ class Scripts(Camel, frozen=True):
     barcodes: Annotated[tuple[BarcodeScan, ...], Meta(max_length=MOST_OBSTACLES)] = ()
 
 
+class DriveResponse(Camel, frozen=True):
+    """How the DRIVE motors of a simulated robot follow, as those of a real one do: each command
+    acts later, the speed follows with a lag of first order, and readings differ from what is true
+    by up to the noise."""
+
+    delay_ms: Annotated[float, Meta(ge=0, le=500)] = 0.0
+    lag_ms: Annotated[float, Meta(ge=0, le=500)] = 0.0
+    speed_noise_mps: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    position_noise_mm: Annotated[float, Meta(ge=0, le=100)] = 0.0
+
+    @property
+    def acts(self) -> bool:
+        return self != DriveResponse()
+
+
 class SimulationProfile(Camel, frozen=True):
     """The whole profile; without one the world is empty and the battery full."""
 
@@ -164,6 +179,7 @@ class SimulationProfile(Camel, frozen=True):
     io_overrides: IoOverrides = IoOverrides()
     scripts: Scripts = Scripts()
     drive_model: DriveModel = "differential"
+    drive_response: DriveResponse = DriveResponse()
 
 
 # ── what does not fit together ──────────────────────────────────────────────────────────────────

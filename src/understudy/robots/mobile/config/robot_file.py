@@ -151,10 +151,12 @@ class Capabilities(Camel, frozen=True):
 
 
 class Driver(Camel, frozen=True):
-    """`config` is read in REAL mode only."""
+    """`config` is read in REAL mode only. `latencyMs`: of a DRIVE motor, the time from a command of
+    a speed to the reading that shows it; without it the robot measures it."""
 
     type: DriverType
     config: dict[str, Any] = field(default_factory=dict)
+    latency_ms: Annotated[float, Meta(ge=0, le=600)] | None = None
 
 
 class SiLimits(Struct, frozen=True):

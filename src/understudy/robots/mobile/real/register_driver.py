@@ -82,6 +82,10 @@ class RegisterDriver(DeviceCaller):
         self._writes: list[Block] = []
         self._answers: list[tuple[int, Sequence[int]] | None] = []
         """Time and content of the last answer for each block that is read."""
+        self._fresh: dict[int, tuple[int, Sequence[int]]] = {}
+        """Answers of the cycle under way. They are given out together at its end: with the position
+        of one wheel from this cycle and that of the other from the last one, a robot that drives
+        straight would seem to turn."""
         self._outputs: list[Sequence[int]] = []
         self._queue: deque[tuple[Block, int, bool]] = deque()
         """Requests of this cycle: block, place, and whether it is written."""
@@ -159,6 +163,9 @@ class RegisterDriver(DeviceCaller):
 
     def _send_next(self, now: int) -> None:
         if not self._queue:
+            for place, found in self._fresh.items():
+                self._answers[place] = found
+            self._fresh.clear()
             return
         block, place, writes = self._queue.popleft()
         self._transaction = self._transaction % 0xFFFF + 1
@@ -182,7 +189,7 @@ class RegisterDriver(DeviceCaller):
             self._schedule.answered()
             self._refused.discard((place, writes))
             if not writes:
-                self._answers[place] = now, tuple(answer.values[: request.block.count])
+                self._fresh[place] = now, tuple(answer.values[: request.block.count])
         self._send_next(now)
 
     def _note_refusal(self, reason: str, block: Block, what: tuple[int, bool]) -> None:
@@ -194,6 +201,7 @@ class RegisterDriver(DeviceCaller):
 
     def _drop(self, now: int) -> None:
         self._queue.clear()
+        self._fresh.clear()
         self._under_way = None
         self._unsent = b""
         self._codec = self._new_codec()

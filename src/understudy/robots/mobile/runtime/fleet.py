@@ -36,6 +36,7 @@ from understudy.robots.mobile.hardware_interface import (
     TimedHardware,
 )
 from understudy.robots.mobile.runtime import tick
+from understudy.robots.mobile.runtime.late_drives import expect, give_ramped
 from understudy.robots.mobile.runtime.messages import TIMEOUT, TO_ROBOT, MotorState, kind_of
 from understudy.robots.mobile.runtime.outgoing import (
     BOOT,
@@ -141,6 +142,7 @@ class Ticker:
             or table.command.any()
             or table.speeds.any()
             or table.rolling.any()
+            or table.given.any()
         )
 
     def next_module_wake(self) -> int:
@@ -224,12 +226,29 @@ class Ticker:
 
     def _steer(self, now: int, seconds: float, passed: int) -> None:
         """The limits of this tick, and the speeds towards goals."""
-        table = self.table
+        table, late = self.table, self.table.late
         tick.extend_held(table.mode, table.stop, table.until, passed)
+        if late.rows.size:
+            expect(
+                late.rows,
+                late.given,
+                late.ordered,
+                late.measured,
+                late.fixed,
+                late.reach,
+                table.pose,
+                table.speeds,
+                table.moved,
+                table.latency,
+                table.expected_pose,
+                table.expected_speeds,
+                late.settled,
+                seconds,
+            )
         tick.update_limits(
             table.figures,
             table.wheels,
-            table.speeds,
+            table.expected_speeds,
             table.command,
             table.ahead,
             table.limits,
@@ -237,10 +256,11 @@ class Ticker:
         )
         steer_to_goals(
             table.drive,
-            table.pose,
-            table.speeds,
+            table.expected_pose,
+            table.expected_speeds,
             table.goal,
             table.limits,
+            table.settled,
             table.phase,
             table.route,
             table.steered,
@@ -300,17 +320,7 @@ class Ticker:
     def _foresee(self, seconds: float) -> None:
         """Looks along the way of the next tick; robots whose way is not free stop."""
         table = self.table
-        tick.foresee(
-            table.drive,
-            table.wheels,
-            table.speeds,
-            table.body_limits,
-            table.command,
-            table.steering,
-            table.next_steering,
-            table.foreseen,
-            seconds,
-        )
+        self._foresee_speeds(seconds)
         if table.lidars.size:
             tick.watched_motion(table.wheels, table.foreseen, table.motion)
             self.hardware.sensors.set_motion(table.lidars, table.motion[table.lidar_robot])
@@ -318,14 +328,32 @@ class Ticker:
             tick.hold_back(
                 table.figures,
                 table.wheels,
-                table.speeds,
+                table.expected_speeds,
                 table.foreseen,
                 table.ahead,
                 table.command,
                 table.blocked,
                 seconds,
             )
+        if table.late.rows.size:
+            self._foresee_speeds(seconds)  # a robot may be held back now
+            may_move = (table.mode != tick.REST) & (table.stop == tick.NO_STOP)
+            give_ramped(table.late.rows, table.foreseen, may_move, table.command, table.given)
         np.copyto(table.steering, table.next_steering, where=table.command[:, 0] != 0.0)
+
+    def _foresee_speeds(self, seconds: float) -> None:
+        table = self.table
+        tick.foresee(
+            table.drive,
+            table.wheels,
+            table.expected_speeds,
+            table.body_limits,
+            table.command,
+            table.steering,
+            table.next_steering,
+            table.foreseen,
+            seconds,
+        )
 
     def _read(self, now: int) -> None:
         """Motors, inputs and lidars; motors that fail or recover."""

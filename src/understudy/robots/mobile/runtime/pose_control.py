@@ -39,13 +39,15 @@ Floats = NDArray[np.float64]
 COUNT, SEGMENT, CURVATURE, TRAVEL, ORIGIN, PATH = 0, 1, 2, 3, 4, 7
 """Columns of the route: number of segments, the present one, the curvature that is steered (1/m),
 the metres driven in the segment (backwards: below 0), the pose at the begin of the segment, then
-curvature and length of each segment."""
-ROUTE = PATH + 2 * SEGMENTS
+curvature and length of each segment, and for how long a standing robot has been steered as it shall
+be."""
+WAITED = PATH + 2 * SEGMENTS
+ROUTE = WAITED + 1
 WIDER = 1.1
 """The smallest radius, times this, is that of the path: the rest is for corrections."""
 CHANGE = 0.5
 """Metres of a longer path that are better than one more segment: a stop costs time."""
-CREEP = 1e-9
+NUDGE = 1e-9
 """m/s by which a standing robot is steered."""
 AT_END = 1e-3
 """Metres before the end of a segment at which it ends."""
@@ -88,13 +90,16 @@ def follow_route(
     deceleration: float,
     radius: float,
     outer: float,
+    delay: float,
+    settled: bool,
     route: Floats,
     command: Floats,
     seconds: float,
 ) -> bool:
     """Fills ``command``; returns whether the robot stands at the end of the route. ``highest`` and
     ``deceleration``: of the wheels; ``radius``: the smallest of a turn; ``outer``: metres by which
-    a driven wheel is away from the middle."""
+    a driven wheel is away from the middle; ``delay``: seconds in which wheels that are steered come
+    to their angle."""
     command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
     place = int(route[SEGMENT])
     if place >= int(route[COUNT]):
@@ -104,19 +109,22 @@ def follow_route(
     left = length - route[TRAVEL]
     standing = abs(speeds[FORWARD]) < STILL
     if abs(left) <= AT_END:
-        if standing:
+        if standing and settled:
             _next_segment(route, curvature, length)
         return False
     ahead = math.copysign(1.0, left)
     wanted = curvature + _correction(aside, turned * ahead, max(radius, 0.6 * abs(speeds[FORWARD])))
     wanted = min(max(wanted, -1.0 / radius), 1.0 / radius)
     steered = route[CURVATURE] = _steered(route[CURVATURE], wanted, radius, seconds)
-    speed = CREEP
-    if not standing or abs(steered - wanted) <= STEERED:
+    speed = NUDGE
+    route[WAITED] = route[WAITED] + seconds if abs(steered - wanted) <= STEERED else 0.0
+    if not standing or (abs(steered - wanted) <= STEERED and route[WAITED] > delay):
         most = 1.0 + outer * max(abs(steered), abs(curvature))
         speed = fastest_within(
             abs(left), ahead * speeds[FORWARD], deceleration / most, highest / most, seconds
         )
+        if delay > 0.0:
+            speed = min(speed, 2.0 * abs(left) / delay)
     command[FORWARD] = ahead * speed
     command[TURNING] = steered * command[FORWARD]
     return False
@@ -137,7 +145,7 @@ def _next_segment(route: Floats, curvature: float, length: float) -> None:
     )
     route[ORIGIN], route[ORIGIN + 1], route[ORIGIN + 2] = x, y, wrapped(yaw)
     route[SEGMENT] += 1.0
-    route[TRAVEL] = 0.0
+    route[TRAVEL] = route[WAITED] = 0.0
 
 
 @compiled
@@ -174,19 +182,26 @@ def _steered(curvature: float, wanted: float, radius: float, seconds: float) -> 
 # ── goals of all robots ──────────────────────────────────────────────────────────────────────────
 
 
-REST, START, DRIVE, TURN, DONE = range(5)
-"""Phases: no goal; a new goal; on the way to the place; turning to the final yaw; there."""
+REST, START, DRIVE, CREEP, TURN, DONE = range(6)
+"""Phases: no goal; a new goal; on the way to the place; slowly to and fro, after a way too far;
+turning to the final yaw; there."""
 X, Y, YAW, HAS_YAW, TOLERANCE = range(5)
 """Columns of the goal."""
-LIMITS = 7
+LIMITS = 8
 MAX_SPEED, ACCELERATION, DECELERATION, MAX_TURNING, TURNING_ACCELERATION = range(5)
-SMALLEST_RADIUS, REACH = 5, 6
-"""Columns of the limits, of the body: m/s, m/s2, m/s2, rad/s, rad/s2, m (0: turns on the spot), and
-m/s of the fastest wheel at 1 rad/s."""
+SMALLEST_RADIUS, REACH, EASING = 5, 6, 7
+"""Columns of the limits, of the body: m/s, m/s2, m/s2, rad/s, rad/s2, m (0: turns on the spot), m/s
+of the fastest wheel at 1 rad/s, and the seconds in which a late robot comes to an end at most: so
+it does not swing about its goal."""
 ASTRAY = math.radians(30.0)
 """A robot that drives stops and turns again if the goal lies this far aside."""
 YAW_TOLERANCE = math.radians(0.5)
 CAR_YAW_TOLERANCE = math.radians(1.0)
+OVERRUN = 0.25
+"""Metres up to which a robot that has driven beyond its goal drives back without turning round."""
+CREEPING = 0.5
+"""Seconds: the speed is the rest of the way in this time, so that it ends also with a wrong delay
+of the loop."""
 STILL_SPEED, STILL_TURNING = 1e-3, 1e-3
 """m/s and rad/s below which a robot has stopped."""
 WHEEL_ERROR = 0.02
@@ -210,6 +225,7 @@ def steer_to_goals(
     speeds: Floats,
     goal: Floats,
     limits: Floats,
+    settled: NDArray[np.bool_],
     phase: NDArray[np.int8],
     route: Floats,
     command: Floats,
@@ -218,7 +234,8 @@ def steer_to_goals(
     """Fills ``command`` and changes ``phase`` of the robots that have a goal.
 
     ``drive``: codes of `wheels`. ``speeds`` and ``command``: forward, sideways, turning. A
-    new goal begins with the phase START. ``route``: as `car_control` has it.
+    new goal begins with the phase START. ``settled``: robots that stand where ``pose`` says, when
+    their speeds are 0; late ones do so some time later. ``route``: as `plan_route` fills it.
     """
     for row in range(phase.size):
         if phase[row] == REST or phase[row] == DONE:
@@ -230,6 +247,7 @@ def steer_to_goals(
                 speeds[row],
                 goal[row],
                 limits[row],
+                settled[row],
                 route[row],
                 command[row],
                 seconds,
@@ -242,6 +260,7 @@ def steer_to_goals(
                 speeds[row],
                 goal[row],
                 limits[row],
+                settled[row],
                 command[row],
                 seconds,
             )
@@ -255,6 +274,7 @@ def _drive_and_turn(
     speeds: Floats,
     goal: Floats,
     limits: Floats,
+    settled: bool,
     command: Floats,
     seconds: float,
 ) -> int:
@@ -266,41 +286,62 @@ def _drive_and_turn(
         if abs(turn) > YAW_TOLERANCE or abs(speeds[TURNING]) >= STILL_TURNING:
             return TURN
         command[TURNING] = 0.0
-        return DONE
+        return DONE if settled else TURN
     if sideways:
         _glide(pose, speeds, goal, limits, command, seconds)
+        phase = DRIVE
     else:
-        _drive(pose, speeds, goal, limits, command, seconds)
+        phase = _drive(phase, pose, speeds, goal, limits, command, seconds)
     away = math.hypot(goal[X] - pose[X], goal[Y] - pose[Y])
     stopped = math.hypot(speeds[FORWARD], speeds[SIDEWAYS]) < STILL_SPEED
-    return TURN if away <= goal[TOLERANCE] / 2.0 and stopped else DRIVE
+    return TURN if away <= goal[TOLERANCE] / 2.0 and stopped and settled else phase
 
 
 @compiled
 def _drive(
-    pose: Floats, speeds: Floats, goal: Floats, limits: Floats, command: Floats, seconds: float
-) -> None:
-    """Turns towards the goal and drives there."""
+    phase: int,
+    pose: Floats,
+    speeds: Floats,
+    goal: Floats,
+    limits: Floats,
+    command: Floats,
+    seconds: float,
+) -> int:
+    """Turns towards the goal and drives there. A robot that has driven beyond it does not turn
+    round: it drives the rest backwards, slowly. Returns the next phase."""
     dx, dy = goal[X] - pose[X], goal[Y] - pose[Y]
     away = math.hypot(dx, dy)
     aside = wrapped(math.atan2(dy, dx) - pose[YAW])
     command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
     if away <= goal[TOLERANCE] / 2.0:  # near enough: stop, do not turn after a point underfoot
-        return
+        return phase
+    if away > OVERRUN:
+        phase = min(phase, DRIVE)
+    elif phase == DRIVE and abs(aside) > math.pi / 2.0:
+        phase = CREEP
+    backwards = phase == CREEP and abs(aside) > math.pi / 2.0
+    if backwards:
+        aside = wrapped(aside + math.pi)
     standing = abs(speeds[FORWARD]) < STILL_SPEED + WHEEL_ERROR * abs(speeds[TURNING])
     if standing and (abs(aside) > YAW_TOLERANCE or abs(speeds[TURNING]) > STILL_TURNING):
         command[TURNING] = turning_towards(aside, speeds, limits, seconds)
-        return
+        return phase
     if abs(aside) > ASTRAY and away > goal[TOLERANCE]:
-        return
+        return phase
     ahead = away * math.cos(aside)
+    if backwards:
+        ahead = -ahead
     fastest = fastest_within(
         abs(ahead), abs(speeds[FORWARD]), limits[DECELERATION], limits[MAX_SPEED], seconds
     )
+    fastest = eased(fastest, abs(ahead), limits)
+    if phase == CREEP:
+        fastest = min(fastest, away / CREEPING)
     command[FORWARD] = math.copysign(fastest, ahead)
-    straight = aside if ahead > 0.0 else wrapped(aside + math.pi)
+    straight = aside if backwards or ahead > 0.0 else wrapped(aside + math.pi)
     turning = CORRECTION * straight * min(1.0, away / CORRECTED_BEFORE)
     command[TURNING] = min(max(turning, -limits[MAX_TURNING]), limits[MAX_TURNING])
+    return max(phase, DRIVE)
 
 
 @compiled
@@ -325,6 +366,7 @@ def _glide(
             limits[MAX_SPEED] / wheel,
             seconds,
         )
+        fastest = eased(fastest, away, limits)
         command[FORWARD], command[SIDEWAYS] = fastest * along, fastest * across
     turning = turning_towards(turn, speeds, limits, seconds)
     # The faster it drives soon, the more acceleration a turn needs.
@@ -343,6 +385,7 @@ def _follow(
     speeds: Floats,
     goal: Floats,
     limits: Floats,
+    settled: bool,
     route: Floats,
     command: Floats,
     seconds: float,
@@ -356,13 +399,15 @@ def _follow(
             limits[DECELERATION],
             limits[SMALLEST_RADIUS],
             limits[REACH],
+            2.0 * limits[EASING],
+            settled,
             route,
             command,
             seconds,
         )
         return START if ended else DRIVE
     command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
-    if abs(speeds[FORWARD]) >= STILL_SPEED:
+    if abs(speeds[FORWARD]) >= STILL_SPEED or not settled:
         return START
     away = math.hypot(goal[X] - pose[X], goal[Y] - pose[Y])
     turn = wrapped(goal[YAW] - pose[YAW]) if goal[HAS_YAW] > 0.0 else 0.0
@@ -374,8 +419,17 @@ def _follow(
 
 @compiled
 def turning_towards(angle: float, speeds: Floats, limits: Floats, seconds: float) -> float:
-    """The turning speed from which the robot still stops at the angle."""
+    """The turning speed from which the robot still stops at the angle. A late robot comes to rest
+    near it: its readings may be noisy."""
+    if limits[EASING] > 0.0 and abs(angle) <= YAW_TOLERANCE / 2.0:
+        return 0.0
     fastest = fastest_within(
         abs(angle), abs(speeds[TURNING]), limits[TURNING_ACCELERATION], limits[MAX_TURNING], seconds
     )
-    return math.copysign(fastest, angle)
+    return math.copysign(eased(fastest, abs(angle), limits), angle)
+
+
+@compiled
+def eased(fastest: float, distance: float, limits: Floats) -> float:
+    """A speed towards an end at this distance."""
+    return min(fastest, distance / limits[EASING]) if limits[EASING] > 0.0 else fastest

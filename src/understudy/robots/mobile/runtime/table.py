@@ -15,6 +15,7 @@ from understudy.robots.mobile.config.layout import Layout, drives_of, outlines_o
 from understudy.robots.mobile.config.robot_file import LidarConfig, ScannerConfig
 from understudy.robots.mobile.hardware_interface import Rows
 from understudy.robots.mobile.reeds_shepp import SEGMENTS
+from understudy.robots.mobile.runtime.late_drives import BRAKING_SHARE, LateDrives
 from understudy.robots.mobile.runtime.pose_control import DONE, LIMITS, ROUTE
 from understudy.robots.mobile.runtime.tick import (
     MANUAL_HOLD,
@@ -46,6 +47,7 @@ ALLOWED = {
     "status": (-1, RUNNING),
     "max_speed": (1e-9, 1e9),
     "max_acceleration": (1e-9, 1e9),
+    "measured": (-1, 1e9),
 }
 ALLOWED_OF = {"f": (-1e15, 1e15), "i": (-LATEST, LATEST), "b": (0, 1)}
 """Values in a snapshot: of a column, or of all columns of a type."""
@@ -64,7 +66,7 @@ class Table:
         traffic_hold manual_hold operator_hold inputs_up stop status drive_down function_down
         bootstrapped stop_on_obstacle stop_distance warn_distance position rolling connected
         faulty homing set_speed target tolerance moving deadline max_speed max_acceleration
-        due
+        due settled given ordered measured
         """
     """Columns of a snapshot; the others follow from the robot files or are filled at each tick."""
 
@@ -76,6 +78,7 @@ class Table:
         self._add_io(layout, place)
         self._add_robots()
         self._add_policies()
+        self._add_late_drives()
         self.update_limits(range(len(robots)))
         self.figures = Figures._make(getattr(self, name) for name in Figures._fields)
         self.conditions = Conditions._make(getattr(self, name) for name in Conditions._fields)
@@ -203,6 +206,18 @@ class Table:
         )
         self.due = np.where(self.periods == LATEST, LATEST, 0)
 
+    def _add_late_drives(self) -> None:
+        """Where robots will stand when all commands so far are carried out: where they are, unless
+        their drives answer late."""
+        late = self.late = LateDrives(self.files, self.files[0].runtime.tick_hz, self.reach)
+        self.given, self.ordered, self.measured = late.given, late.ordered, late.measured
+        self.settled = late.settled
+        self.latency, self.braking_share = np.zeros(self.size), np.ones(self.size)
+        self.braking_share[late.rows] = BRAKING_SHARE
+        self.expected_pose, self.expected_speeds = self.pose, self.speeds
+        if late.rows.size:
+            self.expected_pose, self.expected_speeds = self.pose.copy(), self.speeds.copy()
+
     # ── limits ──
 
     def update_limits(self, robots: Sequence[int] | range) -> None:
@@ -228,6 +243,7 @@ class Table:
                 turning,
                 radius if self.drive[row] == ACKERMANN else 0.0,
                 self.reach[row],
+                0.0,
             )
 
     # ── snapshot ──

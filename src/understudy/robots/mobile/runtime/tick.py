@@ -13,9 +13,11 @@ from understudy.robots.mobile.runtime.messages import RobotStatus, StopReason
 from understudy.robots.mobile.runtime.pose_control import (
     ACCELERATION,
     DECELERATION,
+    EASING,
     MAX_SPEED,
     MAX_TURNING,
     REACH,
+    TURNING_ACCELERATION,
 )
 from understudy.robots.mobile.wheels import (
     ACKERMANN,
@@ -59,6 +61,8 @@ STANDS = 1e-6
 CRAWL = 0.05
 """m/s of the wheels that is allowed in front of every obstacle: so the robot comes so near that it
 stops for it, and does not creep up to it for ever."""
+EASED = 0.75
+"""The easing of late robots, as a part of their delay."""
 HYSTERESIS = 0.05
 """Metres by which an obstacle must be farther away than at a stop until the stop ends."""
 STATUS_CHANGED, ESTOP_CHANGED, OBSTACLE_CHANGED, STOP_CHANGED = 1, 2, 4, 8
@@ -66,7 +70,8 @@ STATUS_CHANGED, ESTOP_CHANGED, OBSTACLE_CHANGED, STOP_CHANGED = 1, 2, 4, 8
 
 
 class Figures(NamedTuple):
-    """Of robots: limits of the motors and distances, as the settings have them now."""
+    """Of robots: limits of the motors and distances, as the settings have them now. `latency` and
+    `braking_share`: see `late_drives`."""
 
     body_limits: Floats
     speed_limit: Floats
@@ -77,6 +82,8 @@ class Figures(NamedTuple):
     warn_distance: Floats
     sight: Floats
     stop_on_obstacle: Flags
+    latency: Floats
+    braking_share: Floats
 
 
 @inlined
@@ -122,6 +129,9 @@ def update_limits(
     for row in range(limits.shape[0]):
         for column in range(limits.shape[1]):
             limits[row, column] = figures.body_limits[row, column]
+        limits[row, DECELERATION] *= figures.braking_share[row]
+        limits[row, TURNING_ACCELERATION] *= figures.braking_share[row]
+        limits[row, EASING] = EASED * figures.latency[row]
         fastest = min(limits[row, MAX_SPEED], figures.speed_limit[row], figures.traffic_limit[row])
         if figures.stop_on_obstacle[row]:
             seen = figures.sight[row]
@@ -133,6 +143,7 @@ def update_limits(
             present = fastest_wheel(wheels.spans, wheels.coefficients, speeds, row) * rate
             faster = limits[row, ACCELERATION] / limits[row, DECELERATION]
             spare = 2.0 * GAP + (2.0 + faster) * present * seconds
+            spare += present * figures.latency[row]
             safe = fastest_within(
                 max(seen - spare, 0.0),
                 present,
@@ -228,7 +239,7 @@ def watch_obstacles(
             wheel,
             limits[row, ACCELERATION],
             limits[row, DECELERATION],
-            seconds if moves else 0.0,
+            (seconds if moves else 0.0) + figures.latency[row],
         )
         needed = max(stop_distance[row], GAP, needed)
         if moves and ahead[row] <= needed:
@@ -540,13 +551,16 @@ def hold_back(
     for row in range(blocked.size):
         if not stop_on[row] or fastest_wheel(spans, coefficients, command, row) < STANDS:
             continue
+        rate = pace_of_wheels(spans, coefficients, foreseen, row, radius[row])
+        after = fastest_wheel(spans, coefficients, foreseen, row)
         needed = GAP + stopping_distance(
-            pace_of_wheels(spans, coefficients, foreseen, row, radius[row]),
+            rate,
             fastest_wheel(spans, coefficients, speeds, row),
-            fastest_wheel(spans, coefficients, foreseen, row),
+            after,
             limits[row, DECELERATION],
             seconds,
         )
+        needed += rate * after * figures.latency[row]
         if ahead[row] <= max(needed, stop_distance[row]):
             blocked[row] = True
             command[row, :] = 0.0

@@ -1,0 +1,161 @@
+"""MOVE_TO_POSE of REAL robots: a PLC and drives of a CAN bus that follow the commanded ramps with a
+tick of 4 ms, and whose answers come late. On virtual time."""
+
+import math
+
+import numpy as np
+import pytest
+from tests.robots.mobile.conformance.benches import RealBench
+from tests.robots.mobile.conformance.far_ends import FarEnd
+from tests.robots.mobile.runtime.driven_fleet import DrivenFleet
+
+from understudy.ports import Caller
+from understudy.robots.mobile.runtime.fleet import Fleet
+from understudy.units import NS_PER_MS, NS_PER_SECOND
+
+STEP = 4 * NS_PER_MS
+READY_SECONDS = 10.0
+TOLERANCE = 0.02
+DELAYS = {"PLC": (0, 1, 4, 8), "CANOPEN": (0, 50, 100, 200)}
+"""Milliseconds by which each answer is late. A PLC is asked 13 times in a cycle, one after the
+other."""
+POSES_IN_TESTS, POSES_IN_SOAK = 6, 125
+"""For each of the eight lines."""
+
+
+class Half:
+    """One direction of a line, as a far end sees it."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.answers = b""
+
+    def take(self, room: int) -> bytes:
+        data, self._data = self._data, b""
+        return data
+
+    def receive(self, data: bytes, now: int) -> None:
+        self.answers += data
+
+
+class Line:
+    """Carries what a driver and its devices say, each answer after a delay."""
+
+    def __init__(self, driver: Caller, end: FarEnd, delay: int) -> None:
+        self._driver, self._end, self._delay = driver, end, delay
+        self._asked: list[tuple[int, bytes]] = []
+        self._answered: list[tuple[int, bytes]] = []
+
+    def carry(self, now: int) -> None:
+        self._end.run(STEP / NS_PER_SECOND)
+        while data := self._driver.take(1 << 30):
+            self._asked.append((now + self._delay // 2, data))
+        while self._asked and self._asked[0][0] <= now:
+            half = Half(self._asked.pop(0)[1])
+            self._end.exchange(half, now)  # type: ignore[arg-type]
+            if half.answers:
+                self._answered.append((now + self._delay - self._delay // 2, half.answers))
+        while self._answered and self._answered[0][0] <= now:
+            self._driver.receive(self._answered.pop(0)[1], now)
+
+
+def alone(robot: dict[str, object]) -> None:
+    """Without sensors, and without a broker."""
+    io, runtime = robot["io"], robot["runtime"]
+    assert isinstance(io, dict)
+    assert isinstance(runtime, dict)
+    io["devices"] = []
+    runtime["healthPolicy"] = {"requireNatsForMotion": False}
+
+
+class LateRobot:
+    """A REAL robot at late lines."""
+
+    def __init__(self, kind: str, delay_ms: int) -> None:
+        bench = RealBench(kind, alone)
+        self._drivers = bench.drivers
+        self._lines = [
+            Line(driver, bench.ends[where], delay_ms * NS_PER_MS)
+            for where, driver in bench.drivers.items()
+        ]
+        self.driven = DrivenFleet(bench.layout, bench.hardware)
+        self.now = 0
+        self.run(READY_SECONDS)
+        self.table = self.fleet._tickers[0].table
+
+    @property
+    def fleet(self) -> Fleet:
+        return self.driven.fleet
+
+    def run(self, seconds: float) -> None:
+        for _ in range(round(seconds * NS_PER_SECOND / STEP)):
+            self.now += STEP
+            for driver in self._drivers.values():
+                at = driver.next_wake()
+                if at is not None and at <= self.now:
+                    driver.wake(self.now)
+                if driver.status(self.now).connection == "connecting":
+                    driver.connected(self.now)
+            for line in self._lines:
+                line.carry(self.now)
+            self.driven.run(STEP / NS_PER_SECOND)
+
+    def drive(self, x: float, y: float, yaw: float | None) -> tuple[str, float, float]:
+        """Drives to a pose: the last answer, metres driven backwards, and radians turned."""
+        own = {} if yaw is None else {"yaw": yaw}
+        self.driven.command("MOVE_TO_POSE", robot="robot-1", x=x, y=y, **own)
+        self.run(0.1)
+        backwards = turned = 0.0
+        deadline = self.now + 40 * NS_PER_SECOND
+        while self.fleet.busy() and self.now < deadline:
+            before = float(self.table.pose[0, 2])
+            self.run(0.02)
+            backwards += max(-float(self.table.speeds[0, 0]), 0.0) * 0.02
+            turned += abs(math.remainder(float(self.table.pose[0, 2]) - before, math.tau))
+        self.run(0.5)
+        return self.driven.acks("robot-1")[-1], backwards, turned
+
+
+@pytest.mark.parametrize(
+    ("kind", "delay"), [(kind, delay) for kind, delays in DELAYS.items() for delay in delays]
+)
+def test_a_metre_ends_at_the_goal_without_turning_round(kind: str, delay: int) -> None:
+    robot = LateRobot(kind, delay)
+    ended, backwards, turned = robot.drive(1.0, 0.0, None)
+    assert ended == "MOVE_TO_POSE:DONE"
+    x, y, yaw = robot.table.pose[0].tolist()
+    assert math.hypot(x - 1.0, y) <= TOLERANCE
+    assert abs(yaw) <= 0.05
+    assert backwards <= 0.01
+    assert turned <= 0.2
+
+
+def _check_random_poses(kind: str, delay: int, count: int) -> None:
+    robot, draw = LateRobot(kind, delay), np.random.default_rng(delay)
+    for number in range(count):
+        x, y = draw.uniform(-3.0, 3.0, 2).tolist()
+        goal = draw.uniform(-math.pi, math.pi) if number % 3 else None
+        was_x, was_y, was = robot.table.pose[0].tolist()
+        ended, backwards, turned = robot.drive(x, y, goal)
+        way = math.atan2(y - was_y, x - was_x)
+        needed = abs(math.remainder(way - was, math.tau))
+        needed += 0.0 if goal is None else abs(math.remainder(goal - way, math.tau))
+        assert ended == "MOVE_TO_POSE:DONE", number
+        assert math.hypot(*(robot.table.pose[0, :2] - (x, y))) <= TOLERANCE, number
+        assert backwards <= 0.02, number
+        assert turned - needed <= math.radians(30.0), number
+
+
+@pytest.mark.parametrize(
+    ("kind", "delay"), [(kind, delay) for kind, delays in DELAYS.items() for delay in delays]
+)
+def test_random_poses(kind: str, delay: int) -> None:
+    _check_random_poses(kind, delay, POSES_IN_TESTS)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("kind", "delay"), [(kind, delay) for kind, delays in DELAYS.items() for delay in delays]
+)
+def test_a_thousand_random_poses(kind: str, delay: int) -> None:
+    _check_random_poses(kind, delay, POSES_IN_SOAK)
