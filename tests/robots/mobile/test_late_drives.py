@@ -115,7 +115,7 @@ def random_robots(model: str, count: int, seed: int) -> Driven:
 @pytest.mark.parametrize("delay", [0, 20, 100, 200])
 @pytest.mark.parametrize("lag", [0, 100])
 def test_a_late_robot_ends_at_its_goal_without_turning_round(delay: float, lag: float) -> None:
-    response = {"delayMs": delay, "lagMs": lag}
+    response: dict[str, float] = {"delayMs": delay, "lagMs": lag}
     robots = Driven([late_robot("r1", "differential", response)], [(1.0, 0.0, None)]).run(10.0)
     robots.check_arrived()
     robots.check_not_reversed()
@@ -140,7 +140,7 @@ def test_a_thousand_random_poses_with_late_drives(model: str) -> None:
 
 
 def test_the_measured_delay_is_that_of_the_drives() -> None:
-    response = {"delayMs": 120, "lagMs": 0}
+    response: dict[str, float] = {"delayMs": 120}
     robots = Driven([late_robot("r1", "differential", response)], [(3.0, 0.0, None)]).run(10.0)
     (ticker,) = robots.fleet.fleet._tickers
     assert ticker.table.latency[0] == pytest.approx(0.12, abs=0.02)

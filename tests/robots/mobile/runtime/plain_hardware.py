@@ -37,6 +37,7 @@ class PlainHardware:
         self.limits = np.zeros((motors, 3))
         self.faults: dict[int, MotorFault] = {}
         self.silent: set[int] = set()
+        self.stuck: set[int] = set()
         self.resets: list[int] = []
         self.inputs = np.zeros(len(layout.inputs), dtype=np.bool_)
         self.inputs_up = np.ones(len(layout.inputs), dtype=np.bool_)
@@ -124,7 +125,7 @@ class PlainHardware:
         for row, (robot, motor) in enumerate(self.layout.motors):
             if robot not in rows:
                 continue
-            if row in self.faults or row in self.silent:
+            if row in self.faults or row in self.silent or row in self.stuck:
                 self.velocity[row] = 0.0
             elif motor.role == "DRIVE":
                 self.velocity[row] = self.outputs.speed[row]

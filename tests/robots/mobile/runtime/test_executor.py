@@ -48,6 +48,9 @@ class RecordedBody:
     def is_up(self, motor: str | None) -> bool:
         return motor != "" and motor not in self.down
 
+    def leads_away(self, parameters: Any) -> bool:
+        return False
+
     def motor_of(self, action: ExecuteAction) -> str:
         return "act_1" if "GRIPPER" in (action.function_key, action.motor_id) else ""
 

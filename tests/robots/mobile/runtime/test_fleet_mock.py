@@ -209,3 +209,31 @@ def driven() -> bytes:
     fleet = play(busy(), 2.0)
     fleet.command("MOVE_TO_POSE", x=1.0, y=1.0)
     return msgspec.json.encode(fleet.fleet.save())
+
+
+def test_a_robot_in_front_of_an_obstacle_drives_backwards_away_from_it() -> None:
+    post = {"id": "post", "x": 2.0, "y": 0.0, "radiusMeters": 0.2}
+    fleet = Mock({"runtime__simulationProfile": {"world": {"obstacles": [post]}}}).run(0.1)
+    fleet.command("MOVE_VELOCITY", linear=0.5)
+    assert fleet.run(6.0).state()["safetyStopReason"] == "OBSTACLE"
+    stopped = fleet.mock.pose(0)[0]
+    fleet.command("MOVE_VELOCITY", linear=0.3)
+    assert fleet.run(0.1).acks()[-1] == "MOVE_VELOCITY:REJECTED:SAFETY_STOP_ACTIVE"
+    fleet.command("MOVE_VELOCITY", linear=-0.3, durationSeconds=2.0)
+    fleet.run(4.0)
+    assert fleet.acks()[-1] == "MOVE_VELOCITY:DONE"
+    assert fleet.mock.pose(0)[0] < stopped - 0.4
+    assert fleet.state()["status"] == "RUNNING"
+    fleet.command("MOVE_VELOCITY", linear=0.5)
+    assert fleet.run(6.0).state()["safetyStopReason"] == "OBSTACLE"
+
+
+def test_a_robot_between_two_obstacles_does_not_drive_into_the_one_behind() -> None:
+    posts = [{"id": f"at{x}", "x": x, "y": 0.0, "radiusMeters": 0.2} for x in (2.0, -1.0)]
+    fleet = Mock({"runtime__simulationProfile": {"world": {"obstacles": posts}}}).run(0.1)
+    fleet.command("MOVE_VELOCITY", linear=0.5)
+    fleet.run(6.0)
+    fleet.command("MOVE_VELOCITY", linear=-0.5)
+    fleet.run(6.0)
+    assert fleet.acks()[-1] == "MOVE_VELOCITY:FAILED:SAFETY_STOP"
+    assert fleet.mock.clearance(0) > 0.0

@@ -21,6 +21,7 @@ from understudy.robots.mobile.runtime import pose_control
 from understudy.robots.mobile.runtime.messages import (
     COMMANDS,
     CUT_OFF,
+    DISABLED,
     INVALID,
     MOTOR_DOWN,
     NOT_READY,
@@ -40,7 +41,7 @@ from understudy.robots.mobile.runtime.messages import (
     read_parameters,
 )
 from understudy.robots.mobile.runtime.modules import CANCELED
-from understudy.robots.mobile.runtime.table import Table
+from understudy.robots.mobile.runtime.table import Table, rows_of
 from understudy.robots.mobile.runtime.tick import POSE, REST, VELOCITY
 from understudy.robots.mobile.wheels import MECANUM, ideal_seconds
 from understudy.units import LATEST, nanoseconds
@@ -85,13 +86,19 @@ class Body(Protocol):
         """The motor of an action; empty if there is none."""
         ...
 
+    def leads_away(self, parameters: Any) -> bool:
+        """Whether a command drives the robot straight back from where it came to an obstacle."""
+        ...
+
 
 class Readiness(Struct, frozen=True):
-    """What decides whether a robot takes a command. `stopped`: for safety. `held`: by traffic
-    control or an operator. `may_drive`, `may_act`: its policies allow it in this status."""
+    """What decides whether a robot takes a command. `stopped`: for safety; `blocked`: for an
+    obstacle in its way. `held`: by traffic control or an operator. `may_drive`, `may_act`: its
+    policies allow it in this status."""
 
     status: RobotStatus = "RUNNING"
     stopped: bool = False
+    blocked: bool = False
     held: bool = False
     may_drive: bool = True
     may_act: bool = True
@@ -235,7 +242,8 @@ class Executor:
             return parameters
         if not self._has_motors(kind, parameters):
             return MOTOR_DOWN
-        if (ready.stopped or held) and not kind.stops:
+        retreats = ready.blocked and not held and self._body.leads_away(parameters)
+        if (ready.stopped or held) and not kind.stops and not retreats:
             return STOPPED
         problem = self._body.problem(parameters)
         if problem is not None:
@@ -355,7 +363,14 @@ class RowBody:
 
     def begin(self, parameters: Any, now: int) -> Refused | None:
         self.halt(now)
+        if isinstance(parameters, TAKE_TIME) and (refused := self.why_not_moving()):
+            return refused
         return BEGINNINGS[type(parameters)](self, parameters, now)
+
+    def why_not_moving(self) -> Refused | None:
+        """Why no motor can move."""
+        on = self._hardware.io.read_outputs(rows_of(self._table.enables[self._row]))
+        return None if on.all() else DISABLED
 
     def halt(self, now: int) -> None:
         table, row = self._table, self._row
@@ -377,6 +392,11 @@ class RowBody:
             if action.motor_id == motor.motor_id or action.function_key == motor.function_key:
                 return motor.motor_id
         return ""
+
+    def leads_away(self, parameters: Any) -> bool:
+        if not isinstance(parameters, MoveVelocity) or parameters.lateral or parameters.angular:
+            return False
+        return bool(parameters.linear * self._table.last_way[self._row] < 0.0)
 
     # ── checks ──
 
@@ -413,6 +433,8 @@ class RowBody:
         table.velocity[row] = move.linear, move.lateral, move.angular
         table.until[row] = LATEST if seconds is None else now + nanoseconds(seconds)
         table.mode[row] = VELOCITY
+        if table.blocked[row] and self.leads_away(move):
+            table.blocked[row] = False  # the lidars look along the new way at the next tick
 
     def _go(self, goal: MoveToPose, now: int) -> None:
         table, row = self._table, self._row

@@ -37,7 +37,13 @@ from understudy.robots.mobile.hardware_interface import (
 )
 from understudy.robots.mobile.runtime import tick
 from understudy.robots.mobile.runtime.late_drives import expect, give_ramped
-from understudy.robots.mobile.runtime.messages import TIMEOUT, TO_ROBOT, MotorState, kind_of
+from understudy.robots.mobile.runtime.messages import (
+    NOT_FOLLOWING,
+    TIMEOUT,
+    TO_ROBOT,
+    MotorState,
+    kind_of,
+)
 from understudy.robots.mobile.runtime.outgoing import (
     BOOT,
     SavedSendQueue,
@@ -106,6 +112,7 @@ class Ticker:
         """What the next tick was planned for, and when it is; see `Fleet`."""
         self._take_scans = take_scans
         self._ended = np.zeros(table.motors.size, dtype=np.int8)
+        self._lost = np.zeros(table.size, dtype=np.bool_)
         self._due = np.zeros(table.due.size, dtype=np.int64)
         self._wakes = np.zeros(table.size, dtype=np.int64)
         keys = [robot.key for robot in self.robots]
@@ -164,12 +171,7 @@ class Ticker:
         hardware.begin(now)
         limits = MotorLimits(table.max_speed, table.max_acceleration, table.deceleration)
         hardware.motors.set_limits(table.motors, limits)
-        enables = [
-            row
-            for file, rows in zip(table.files, table.outputs, strict=True)
-            for point, row in zip(file.io.digital_outputs, rows, strict=True)
-            if point.role == "MOTOR_ENABLE"
-        ]
+        enables = [row for rows in table.enables for row in rows]
         hardware.io.write_outputs(rows_of(enables), np.ones(len(enables), dtype=np.bool_))
         for robot, seed in zip(self.robots, seeds, strict=True):
             robot.started(seed, now)
@@ -268,8 +270,24 @@ class Ticker:
         )
 
     def _finish(self, now: int, seconds: float) -> None:
-        """Commands that have ended."""
+        """Commands that have ended, or that a drive does not follow."""
         table = self.table
+        lost = tick.find_lost(
+            table.mode,
+            table.until,
+            now,
+            table.wheels,
+            table.drives,
+            table.set_speed,
+            table.rolling,
+            table.body_limits,
+            table.latency,
+            seconds,
+            table.astray,
+            self._lost,
+        )
+        for row in np.flatnonzero(self._lost).tolist() if lost else ():
+            self._end(row, self.robots[row].body.why_not_moving() or NOT_FOLLOWING, now)
         over = (table.mode == tick.VELOCITY) & (table.until <= now)
         over |= (table.mode == tick.POSE) & (table.phase == DONE) & (table.stop == tick.NO_STOP)
         if over.any():
@@ -322,7 +340,7 @@ class Ticker:
         table = self.table
         self._foresee_speeds(seconds)
         if table.lidars.size:
-            tick.watched_motion(table.wheels, table.foreseen, table.motion)
+            tick.watched_motion(table.wheels, table.foreseen, table.motion, table.last_way)
             self.hardware.sensors.set_motion(table.lidars, table.motion[table.lidar_robot])
             self._read_lidars()
             tick.hold_back(

@@ -501,6 +501,9 @@ STOPPED = Refused("SAFETY_STOP_ACTIVE")
 """Why a command is rejected, in the order of the checks."""
 CUT_OFF = Refused("SAFETY_STOP")
 TIMEOUT = Refused("TIMEOUT")
+DISABLED = Refused("MOTORS_DISABLED")
+NOT_FOLLOWING = Refused("DRIVE_NOT_FOLLOWING")
+LIMIT_REACHED = Refused("LIMIT_SWITCH_ACTIVE")
 """Why a running command fails."""
 INVALID = "INVALID_PARAMETERS"
 
@@ -601,6 +604,9 @@ REASONS: Mapping[str, str] = {
     "QUEUE_FULL": "100 commands wait already",
     CUT_OFF.reason: "a safety stop ended the command",
     TIMEOUT.reason: "the action took longer than its timeoutSeconds",
+    DISABLED.reason: "an output MOTOR_ENABLE is off; settings.desired sets it",
+    NOT_FOLLOWING.reason: "a wheel does not turn as it is commanded",
+    LIMIT_REACHED.reason: "the limit input at this end of the axis is on",
     RESET_COOLDOWN: "RESET_MOTOR came too early after the fault; the rest of the text says how "
     "long it must wait",
     RESET_NOT_ALLOWED.reason: "the resetPolicy of the motor has no allowReset",

@@ -67,6 +67,7 @@ from understudy.robots.mobile.runtime.tick import (
     ERROR,
     ESTOP_CHANGED,
     NO_STOP,
+    OBSTACLE,
     OBSTACLE_CHANGED,
     OFFLINE,
     STATUS_CHANGED,
@@ -436,6 +437,7 @@ class Robot:
         return Readiness(
             STATUSES[status],
             stopped=NO_STOP < stop < TRAFFIC_HOLD,
+            blocked=stop == OBSTACLE,
             held=stop >= TRAFFIC_HOLD,
             may_drive=ready and not slow,
             may_act=ready,

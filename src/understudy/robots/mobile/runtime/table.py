@@ -66,7 +66,7 @@ class Table:
         traffic_hold manual_hold operator_hold inputs_up stop status drive_down function_down
         bootstrapped stop_on_obstacle stop_distance warn_distance position rolling connected
         faulty homing set_speed target tolerance moving deadline max_speed max_acceleration
-        due settled given ordered measured
+        due settled given ordered measured astray last_way
         """
     """Columns of a snapshot; the others follow from the robot files or are filled at each tick."""
 
@@ -113,6 +113,8 @@ class Table:
         self.faulty, self.homing, self.moving = (np.zeros(count, dtype=np.bool_) for _ in range(3))
         self.set_speed, self.target, self.tolerance = (np.zeros(count) for _ in range(3))
         self.deadline = np.full(count, LATEST, dtype=np.int64)
+        self.astray = np.zeros(self.drives.size)
+        """Seconds for which each wheel has not followed its command."""
         self.wheels = wheels_of(Layout(self.files))
         wheels = [self.wheels.coefficients[first:end] for first, end in self.wheels.spans]
         self.reach = np.array([np.abs(each[:, 2]).max(initial=0.0) for each in wheels])
@@ -135,11 +137,15 @@ class Table:
                 least = min(self.sight[place[robot]], device.settings.max_range_meters)
                 self.sight[place[robot]] = least
         self.outputs: list[list[int]] = [[] for _ in place]
+        self.enables: list[list[int]] = [[] for _ in place]
+        """Rows of the outputs MOTOR_ENABLE of each robot."""
         self.devices: list[list[int]] = [[] for _ in place]
         """Rows of the outputs and the devices of each robot."""
         for n, output in enumerate(layout.outputs):
             if output.robot in place:
                 self.outputs[place[output.robot]].append(n)
+                if output.point.role == "MOTOR_ENABLE":
+                    self.enables[place[output.robot]].append(n)
         for n, robot, _ in devices:
             self.devices[place[robot]].append(n)
         self.all_devices, self.device_robot = _pairs([(n, place[robot]) for n, robot, _ in devices])
@@ -177,6 +183,8 @@ class Table:
         )
         self.lidar_up, self.inputs_up = (np.ones(count, dtype=np.bool_) for _ in range(2))
         self.foreseen, self.motion = np.zeros((count, 3)), np.zeros((count, 3))
+        self.last_way = np.zeros(count)
+        """m/s forward when the robot drove last: below 0, it drove backwards."""
         self.steering, self.next_steering = np.zeros(count), np.zeros(count)
         """See `foresight`."""
         self.changes, self.seen = (np.zeros(count, dtype=np.int8) for _ in range(2))

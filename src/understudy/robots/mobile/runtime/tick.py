@@ -425,6 +425,64 @@ def find_ended(
     return count
 
 
+FOLLOWS = 0.5
+"""The part of a speed by which a wheel may differ from what is commanded."""
+FOLLOWS_WITHIN = 4e-3
+"""m/s by which it may differ at any speed."""
+PATIENCE = 1.0
+"""Seconds that a wheel has to follow, besides its ramp and the delay of the loop."""
+SHORT_PATIENCE = 0.3
+"""The same at the end of a MOVE_VELOCITY, which may be short."""
+
+
+@compiled
+def find_lost(
+    mode: Codes,
+    until: Times,
+    now: int,
+    wheels: Wheels,
+    motors: Rows,
+    set_speed: Floats,
+    rolling: Floats,
+    body_limits: Floats,
+    latency: Floats,
+    seconds: float,
+    astray: Floats,
+    lost: Flags,
+) -> int:
+    """Finds the robots that do not move as they are commanded; returns how many there are.
+
+    ``motors``: of the wheels; ``astray``: for how long each wheel has not followed, in seconds;
+    ``lost``: is set for robots with a wheel that has not followed for too long.
+    """
+    count = 0
+    for row in range(mode.size):
+        lost[row] = False
+        if mode[row] == REST:
+            for n in range(wheels.spans[row, 0], wheels.spans[row, 1]):
+                astray[n] = 0.0
+            continue
+        slowest = min(body_limits[row, ACCELERATION], body_limits[row, DECELERATION])
+        ends = mode[row] == VELOCITY and until[row] <= now
+        for n in range(wheels.spans[row, 0], wheels.spans[row, 1]):
+            wanted, present = set_speed[motors[n]], rolling[motors[n]]
+            fastest = max(abs(wanted), abs(present))
+            if wheels.steers[n]:
+                continue
+            if abs(wanted - present) <= FOLLOWS * fastest + FOLLOWS_WITHIN:
+                if fastest > 2.0 * FOLLOWS_WITHIN:  # a wheel that shall stand shows nothing
+                    astray[n] = 0.0
+                continue
+            astray[n] += seconds
+            most = PATIENCE + body_limits[row, MAX_SPEED] / slowest
+            if ends:
+                most = SHORT_PATIENCE + FOLLOWS * fastest / slowest
+            if astray[n] > most + latency[row]:
+                lost[row] = True
+        count += 1 if lost[row] else 0
+    return count
+
+
 @compiled
 def add_travel(moved: Floats, travelled: Floats) -> None:
     """Adds the travel of a tick."""
@@ -522,14 +580,16 @@ def _steered(angle: float, base: float, command: Floats, seconds: float) -> floa
 
 
 @compiled
-def watched_motion(wheels: Wheels, foreseen: Floats, motion: Floats) -> None:
+def watched_motion(wheels: Wheels, foreseen: Floats, motion: Floats, last_way: Floats) -> None:
     """Fills ``motion`` with the speeds that the protective fields look at: 0 for robots that
-    stand."""
+    stand; ``last_way``: the forward speed of the others."""
     spans, coefficients = wheels.spans, wheels.coefficients
     for row in range(motion.shape[0]):
         stands = fastest_wheel(spans, coefficients, foreseen, row) < STANDS
         for column in range(3):
             motion[row, column] = 0.0 if stands else foreseen[row, column]
+        if not stands:
+            last_way[row] = foreseen[row, FORWARD]
 
 
 @compiled
