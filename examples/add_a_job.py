@@ -181,6 +181,7 @@ class InspectionCommands:
 PAGE = '''
 """A page that is shown if the cell has the query `inspection`, and asks it."""
 from pathlib import Path
+from typing import Any
 from nicegui import ui
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.page import Page
@@ -188,11 +189,10 @@ from understudy.hmi.page import Page
 def build(browser: Browser) -> None:
     label = ui.label().props("data-mark=visited")
 
-    async def show() -> None:
-        answer = await browser.ask("inspection")
+    def show(answer: dict[str, Any]) -> None:
         label.set_text(f"{answer['visited']} points")
 
-    ui.timer(0.5, show)
+    ui.timer(0.5, lambda: browser.ask("inspection", show))
 
 PAGE = Page("inspection", "F9", "search", build, folder=Path(__file__).parent, needs="inspection")
 '''
@@ -235,6 +235,7 @@ report_title = inspection.section
 """
 CELL = """
 report_title: plate 7
+hmi: {}
 robots:
   g60:
     kind: arm

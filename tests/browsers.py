@@ -74,10 +74,13 @@ def time_runs(ready: Path) -> bool:
     return bool(now["now_s"] > 0.0)
 
 
-def started(cell: str, folder: Path, *options: str) -> RunningCell:
+def started(cell: str, folder: Path, *options: str, run_in: Path | None = None) -> RunningCell:
+    """``run_in``: the folder in which the cell runs, where Python finds packages, too."""
     ready = folder / "ready.json"
     command = [sys.executable, "-m", "understudy", "run", cell, "--ephemeral", *options]
-    process = subprocess.Popen([*command, "--ready-file", str(ready)], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*command, "--ready-file", str(ready)], stdout=subprocess.DEVNULL, cwd=run_in
+    )
     until = time.monotonic() + STARTING_SECONDS
     while time.monotonic() < until and process.poll() is None:
         ready_file = json.loads(ready.read_text()) if ready.exists() else {}
