@@ -61,10 +61,11 @@ CAPABILITIES = {
     "pick & place": ("jobs/pick_place", "pick_?place"),
     "vision": ("vision", "vision"),
     "fleet": ("robots/mobile", "fleet"),
-    "hand-eye": ("jobs/hand_eye", "hand_?eye"),
+    "hand-eye": ("jobs/hand_eye", "(?<!calibrate)hand_?eye"),
     "gripper": ("devices/gripper", "gripper"),
 }
-"""Capability → its folder, and how source outside the folder would name it."""
+"""Capability → its folder, and how source outside the folder would name it. `calibrateHandEye` is a
+function of OpenCV, and names no capability."""
 
 
 class Figure(NamedTuple):

@@ -10,8 +10,7 @@ from understudy.sight.bundle import Corners, small_motion
 from understudy.sight.calibration_poses import Sighting, calibration_flanges
 from understudy.sight.calibrator import CalibrationPose
 from understudy.sight.faces import Face, facing
-from understudy.sight.hand_eye import Mount
-from understudy.sight.lens import Lens
+from understudy.sight.lens import Lens, Mount
 from understudy.sight.markers import Board, Charuco, Image, board_place
 from understudy.sight.render import render
 from understudy.space.transform import Array, inverse

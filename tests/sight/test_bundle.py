@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.sight.test_hand_eye import MOUNTS
+from tests.sight.test_camera_place import MOUNTS
 
 from understudy.errors import Refused
 from understudy.sight.bundle import (
@@ -16,8 +16,8 @@ from understudy.sight.bundle import (
     refine_with_noise,
     small_motion,
 )
-from understudy.sight.hand_eye import Mount, Views, target_place, tsai_lenz
-from understudy.sight.lens import Lens
+from understudy.sight.camera_place import Views, target_place, tsai_lenz
+from understudy.sight.lens import Lens, Mount
 from understudy.space.transform import Array, angle_between, inverse, rotation_about
 from understudy.units import DEG, MM
 

@@ -6,17 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.sight.rendered_board import LENS, session
-from tests.sight.test_hand_eye import MOUNTS, exact_views, turned_about
+from tests.sight.test_camera_place import MOUNTS, exact_views, turned_about
 
 from understudy.errors import ConfigError, Refused
 from understudy.sight.calibrator import (
     METHODS,
     CalibrationPose,
+    CalibrationResult,
     HandEyeCalibrator,
-    HandEyeResult,
     coverage,
 )
-from understudy.sight.hand_eye import Mount, Views
+from understudy.sight.camera_place import Views
+from understudy.sight.lens import Mount
 from understudy.space.transform import Array, angle_between, rotation_about
 from understudy.units import DEG, MM
 
@@ -25,7 +26,7 @@ ROBOT_ERROR = (0.2 * MM, 0.05 * DEG)
 
 def computed(
     poses: Sequence[CalibrationPose], mount: Mount, method: str = "best"
-) -> tuple[HandEyeCalibrator, HandEyeResult]:
+) -> tuple[HandEyeCalibrator, CalibrationResult]:
     calibrator = HandEyeCalibrator(mount, LENS)
     for pose in poses:
         assert calibrator.add_pose(pose.flange, pose.target, pose.corners) is None
@@ -235,7 +236,7 @@ def test_a_wrong_mount_and_a_pose_of_another_shape_are_named() -> None:
 def test_deviations_are_those_along_the_axes_of_the_frame_of_the_camera() -> None:
     """A camera that is turned by 90° about y: its own z axis is the x axis of the flange."""
     found = exact_calibrator(1, "eye_in_hand")[0].compute()
-    assert isinstance(found, HandEyeResult)
+    assert isinstance(found, CalibrationResult)
     turned = np.eye(4)
     turned[:3, :3] = rotation_about((0.0, 1.0, 0.0), 90.0 * DEG)
     own = np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) ** 2
@@ -252,10 +253,10 @@ def test_the_best_method_is_the_one_that_predicts_unseen_poses_best() -> None:
     held_out = {}
     for method in METHODS:
         result = calibrator.compute(method)
-        assert isinstance(result, HandEyeResult)
+        assert isinstance(result, CalibrationResult)
         assert result.held_out is not None
         held_out[method] = result.held_out.rms_mm
     assert held_out["best"] == min(held_out.values()) < max(held_out.values())
     best = calibrator.compute()
-    assert isinstance(best, HandEyeResult)
+    assert isinstance(best, CalibrationResult)
     assert held_out[best.method] == held_out["best"], "it is named by its own name"

@@ -227,7 +227,6 @@ def test_commands_of_a_calibration_get_their_facts() -> None:
     stand.answer(b'{"success": false, "error": "no board"}', LATENCY)
     stand.vision.wake(2 * LATENCY)
     assert stand.replies[-1][1] == Refused("no board")
-    assert len(stand.vision.get_hand_eye_matrix()) == 16
 
 
 def test_faults_of_the_scenario_act_as_on_ground_truth_vision() -> None:

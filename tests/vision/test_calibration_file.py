@@ -12,9 +12,8 @@ from tests.sight.test_calibrator import exact_calibrator
 
 from understudy.errors import ConfigError, Refused
 from understudy.sight.calibration_file import Intrinsics, calibration_of, calibration_text
-from understudy.sight.calibrator import HandEyeResult
-from understudy.sight.hand_eye import Mount
-from understudy.sight.lens import Lens
+from understudy.sight.calibrator import CalibrationResult
+from understudy.sight.lens import Lens, Mount
 from understudy.vision.config import VisionConfig, camera_of, read_calibration
 from understudy.vision.lens_run import calibration_at, with_intrinsics
 from understudy.vision.process import setup_of_camera
@@ -22,7 +21,7 @@ from understudy.vision.process import setup_of_camera
 LENS = Lens(640, 480, 600.1, 602.3, 322.7, 238.9, (-0.12, 0.08, 0.001, -0.0005, 0.03))
 
 
-def result_of(seed: int, mount: Mount) -> HandEyeResult:
+def result_of(seed: int, mount: Mount) -> CalibrationResult:
     calibrator, _ = exact_calibrator(seed, mount)
     calibrator.lens = LENS
     found = calibrator.compute()

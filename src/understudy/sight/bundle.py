@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.sight.hand_eye import Views
+from understudy.sight.camera_place import Views
 from understudy.sight.lens import Lens
 from understudy.space.transform import Array, axis_angle, inverse, rotation_about
 from understudy.units import DEG, MM

@@ -16,9 +16,8 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
-from understudy.sight.calibrator import HandEyeResult
-from understudy.sight.hand_eye import Mount
-from understudy.sight.lens import Coefficients, Focus, Lens, Middle, five_coefficients
+from understudy.sight.calibrator import CalibrationResult
+from understudy.sight.lens import Coefficients, Focus, Lens, Middle, Mount, five_coefficients
 from understudy.space.transform import Array, Rows, from_rows_mm, rows_mm
 from understudy.units import DEG, MM
 
@@ -98,7 +97,7 @@ class Calibration(Struct, frozen=True, forbid_unknown_fields=True):
 # ── writing ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def calibration_of(result: HandEyeResult, date: str) -> Calibration:
+def calibration_of(result: CalibrationResult, date: str) -> Calibration:
     """The contents of the file of a calibration."""
     held_out = result.held_out
     scale = np.repeat([1.0 / MM, 1.0 / DEG], 3)

@@ -14,8 +14,8 @@ import numpy as np
 from understudy.errors import Refused
 from understudy.sight.bundle import information
 from understudy.sight.calibrator import USUAL_ROBOT, unsuitable
-from understudy.sight.hand_eye import Mount, Views
-from understudy.sight.lens import Lens
+from understudy.sight.camera_place import Views
+from understudy.sight.lens import Lens, Mount
 from understudy.space.transform import Array, inverse, rotation_about
 from understudy.units import DEG
 

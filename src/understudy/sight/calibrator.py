@@ -22,10 +22,9 @@ from understudy.sight.bundle import (
     refine,
     refine_with_noise,
 )
-from understudy.sight.hand_eye import (
+from understudy.sight.camera_place import (
     OPENCV_METHODS,
     SMALLEST_SPREAD,
-    Mount,
     Residual,
     Views,
     by_opencv,
@@ -34,7 +33,7 @@ from understudy.sight.hand_eye import (
     target_place,
     tsai_lenz,
 )
-from understudy.sight.lens import Lens
+from understudy.sight.lens import Lens, Mount
 from understudy.space.transform import Array, angle_between, is_rigid
 from understudy.units import DEG, MM
 
@@ -94,7 +93,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True)
-class HandEyeResult:
+class CalibrationResult:
     """The result of a hand-eye calibration.
 
     `camera`: T_flange_camera (eye in hand) or T_base_camera (eye to hand); `target`:
@@ -250,7 +249,7 @@ class HandEyeCalibrator:
         self.lens = lens
         self.noise = noise
         self._poses: list[CalibrationPose] = []
-        self._result: HandEyeResult | None = None
+        self._result: CalibrationResult | None = None
 
     # ── poses ──
 
@@ -311,7 +310,7 @@ class HandEyeCalibrator:
 
     # ── result ──
 
-    def compute(self, method: str = BEST, *, refined: bool = True) -> HandEyeResult | Refused:
+    def compute(self, method: str = BEST, *, refined: bool = True) -> CalibrationResult | Refused:
         """The camera from all poses; ``refined``: by the bundle, if the corners are known."""
         if refused := unknown_method(method):
             return refused
@@ -321,11 +320,11 @@ class HandEyeCalibrator:
             )
         solver = _Solver(self._poses, self.mount, self.lens if refined else None, self.noise)
         found = solver.best() if method == BEST else solver.solve(method)
-        self._result = found if isinstance(found, HandEyeResult) else None
+        self._result = found if isinstance(found, CalibrationResult) else None
         return found
 
     @property
-    def result(self) -> HandEyeResult | None:
+    def result(self) -> CalibrationResult | None:
         return self._result
 
     def get_hand_eye_matrix(self) -> Array | None:
@@ -346,7 +345,7 @@ class HandEyeCalibrator:
 
 
 def validated(
-    result: HandEyeResult, pose: CalibrationPose, tolerance_mm: float = 1.0
+    result: CalibrationResult, pose: CalibrationPose, tolerance_mm: float = 1.0
 ) -> Validation:
     """Where the calibration puts the target in this pose, against where the target is."""
     views = Views(pose.flange[None], pose.target[None], result.mount)
@@ -374,7 +373,7 @@ class _Solver:
     lens: Lens | None
     noise: Noise | None = None
 
-    def best(self) -> HandEyeResult | Refused:
+    def best(self) -> CalibrationResult | Refused:
         """By the method that predicts poses best that it has not seen; without OpenCV the own."""
         methods = (OWN, *OPENCV_METHODS) if find_spec("cv2") else (OWN,)
         closed = replace(self, lens=None)
@@ -387,7 +386,7 @@ class _Solver:
             found[method] = np.inf if held_out is None else held_out.rms_mm
         return self.solve(min(found, key=lambda each: found[each], default=OWN))
 
-    def solve(self, method: str) -> HandEyeResult | Refused:
+    def solve(self, method: str) -> CalibrationResult | Refused:
         everything = range(len(self.poses))
         if refused := degenerate(self._views(everything)):
             return refused
@@ -397,7 +396,7 @@ class _Solver:
         missed = residuals(self._views(everything), found.camera, found.target)
         bundle = found.refined
         pixels = bundle.pixel_rms.tolist() if bundle else [None] * len(missed)
-        return HandEyeResult(
+        return CalibrationResult(
             found.camera,
             found.target,
             self.mount,

@@ -10,14 +10,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
 
-from understudy.sight.hand_eye import Mount
 from understudy.space.transform import Array
 
+Mount = Literal["eye_in_hand", "eye_to_hand"]
 Distortion = tuple[float, float, float, float, float]
 NO_DISTORTION: Distortion = (0.0, 0.0, 0.0, 0.0, 0.0)
 UNDISTORT_STEPS = 30

@@ -54,7 +54,7 @@ def files(robot: JobSections) -> dict[str, str | None]:
 
 def calibration_text(section: VisionConfig, file: str) -> str | None:
     """The text of the calibration file; None if there is none, or no such file."""
-    name = section.hand_eye_calibration_file
+    name = section.calibration_file
     return find_calibration(name, beside=file) if name else None
 
 

@@ -16,11 +16,16 @@ from understudy.ports.object_finder import FinderUse, ObjectFinder
 from understudy.sight.lens import CameraModel
 from understudy.vision import VISION, calibration_text
 from understudy.vision.bridge import ProcessVision
-from understudy.vision.config import VisionConfig, VisionSource, camera_of, read_calibration
+from understudy.vision.config import (
+    CALIBRATE,
+    CALIBRATION_FILE,
+    VisionConfig,
+    VisionSource,
+    camera_of,
+    read_calibration,
+)
 from understudy.vision.detector_config import DetectorChoice, check_detectors
 from understudy.vision.ground_truth import GroundTruthVision
-
-CALIBRATION = "hand_eye_calibration_file"
 
 
 def section_in_use(sections: Mapping[str, Any]) -> VisionConfig | None:
@@ -53,8 +58,8 @@ def camera_of_section(section: VisionConfig, text: str | None) -> CameraModel:
     """The camera of a section, with the text of its calibration file."""
     found = None
     if text is not None:
-        with located_at(CALIBRATION):
-            found = read_calibration(text, section.hand_eye_calibration_file)
+        with located_at(CALIBRATION_FILE):
+            found = read_calibration(text, section.calibration_file)
     return camera_of(section, found)
 
 
@@ -62,12 +67,12 @@ def camera_of_robot(
     robot: str, section: VisionConfig, file: str, warn: Callable[[str], None] = lambda text: None
 ) -> CameraModel:
     """The camera of a robot, with its calibration file read. ``file``: the cell file."""
-    text, name = calibration_text(section, file), section.hand_eye_calibration_file
+    text, name = calibration_text(section, file), section.calibration_file
     if name and text is None and section.camera_mm_deg is None:
         where = "flange" if section.mount == "eye_in_hand" else "origin of the cell"
         warn(
             f"{robot}: there is no file {name}: its camera is taken to be at the {where}; "
-            f"`understudy calibrate hand-eye --cell {name_of_cell(file)} --out "
+            f"`{CALIBRATE} --cell {name_of_cell(file)} --out "
             f"{Path(file).parent / name}` writes it, or give vision.camera_mm_deg"
         )
     with located_at(VISION):
@@ -106,7 +111,7 @@ def _process_vision(site: JobSite, section: VisionConfig, need: FinderUse) -> Pr
     with located_at(VISION):
         section.check_address()
         if need.pictures:
-            _check_camera(site, section, "the hand-eye calibration")
+            _check_camera(site, section, "the calibration of a camera")
         else:
             section.check_camera()
             check_detectors(section.detectors)

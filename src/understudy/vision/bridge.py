@@ -206,10 +206,6 @@ class ProcessVision:
     def compute_calibration(self, params: Mapping[str, Any], now: int) -> Ticket | Refused:
         return self.ask("calibrate_compute", params, now)
 
-    def get_hand_eye_matrix(self) -> tuple[float, ...]:
-        """The camera on the flange or in the cell, by rows, with millimetres."""
-        return tuple(value for row in rows_mm(self.model.at) for value in row)
-
     def get_last_result(self) -> FoundObjects | None:
         return self.state.last
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from understudy.config.document import parse
 from understudy.config.typed import IS_FILE, read
@@ -32,6 +32,10 @@ from understudy.wire.zmq_request import check_address
 
 VisionSource = Literal["ground_truth", "process"]
 """Where detections come from: the simulated parts themselves, or pictures."""
+CALIBRATION_FILE = "hand_eye_calibration_file"
+"""The key of the file with the place of the camera."""
+CALIBRATE = "understudy calibrate hand-eye"
+"""The command that writes it."""
 Pixels = Annotated[int, Meta(ge=16, le=20_000)]
 
 
@@ -51,7 +55,9 @@ class VisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     camera_address: str = "tcp://127.0.0.1:5570"
-    hand_eye_calibration_file: Annotated[str, Meta(max_length=1024, extra={IS_FILE: True})] = ""
+    calibration_file: Annotated[str, Meta(max_length=1024, extra={IS_FILE: True})] = field(
+        name=CALIBRATION_FILE, default=""
+    )
     source: VisionSource = "ground_truth"
     mount: Literal["eye_in_hand", "eye_to_hand"] = "eye_in_hand"
     camera_mm_deg: PoseMmDeg | None = None
@@ -137,8 +143,8 @@ def _check_use(config: VisionConfig, calibration: Calibration) -> None:
     if not calibration.has_place() and config.camera_mm_deg is None:
         raise ConfigError(
             "this calibration has intrinsics only: the place of the camera must be known, too",
-            key="hand_eye_calibration_file",
-            allowed="the file after `understudy calibrate hand-eye`, or the key camera_mm_deg",
+            key=CALIBRATION_FILE,
+            allowed=f"the file after `{CALIBRATE}`, or the key camera_mm_deg",
         )
     lens = calibration.camera_intrinsics
     if lens is None or not lens.width:

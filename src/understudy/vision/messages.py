@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 from understudy.errors import LONGEST_SHOWN, UNREADABLE, Refused
 from understudy.ports.object_finder import DetectedObject
 from understudy.sight.frame import ROUNDING
-from understudy.sight.hand_eye import Mount
+from understudy.sight.lens import Mount
 from understudy.sight.targets import CalibrationTarget, Name
 from understudy.space.pose import Pose, pose_mm_deg, pose_of
 from understudy.space.transform import Array, Rows, from_rows_mm, is_rigid, pose, rows_mm

@@ -28,7 +28,7 @@ from understudy.sight.lens import CameraModel, Lens
 from understudy.vision import VISION
 from understudy.vision.assembly import camera_of_robot, section_in_use
 from understudy.vision.cameras import open_camera
-from understudy.vision.config import VisionConfig, camera_of, read_calibration
+from understudy.vision.config import CALIBRATION_FILE, VisionConfig, camera_of, read_calibration
 from understudy.vision.detector_config import DetectorChoice, build_detectors
 from understudy.vision.interface import ReadFile
 from understudy.vision.server import Eye, Named, VisionServer
@@ -110,12 +110,12 @@ def setup_of_file(file: Path, camera: str = "") -> VisionSetup:
         allowed = "understudy://HOST:PORT/NAME, opencv:0 or files:DIR"
         missing = ConfigError("this key is missing", key="camera", allowed=allowed)
         raise document.error(("vision",), missing)
-    name, calibration = section.hand_eye_calibration_file, None
+    name, calibration = section.calibration_file, None
     if name:
         text = find_calibration(name, beside=str(file))
         if text is None:
             missing = ConfigError("there is no such file", value=name)
-            raise document.error(("vision", "hand_eye_calibration_file"), missing)
+            raise document.error(("vision", CALIBRATION_FILE), missing)
         calibration = read_calibration(text, name)
     return VisionSetup(
         camera=camera or section.camera,

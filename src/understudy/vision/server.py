@@ -20,14 +20,13 @@ from understudy.errors import ConfigError, Refused, unknown
 from understudy.sight.bundle import Corners
 from understudy.sight.calibrator import (
     CalibrationPose,
+    CalibrationResult,
     HandEyeCalibrator,
-    HandEyeResult,
     Validation,
 )
 from understudy.sight.cloud import cloud, thinned
 from understudy.sight.frame import Frame
-from understudy.sight.hand_eye import Mount
-from understudy.sight.lens import Lens
+from understudy.sight.lens import Lens, Mount
 from understudy.sight.markers import target_finder
 from understudy.sight.targets import CalibrationTarget
 from understudy.space.transform import Array
@@ -197,7 +196,7 @@ class CalibrationSession:
         _unless(self._calibrator.delete_last())
         self.captures.pop()
 
-    def compute(self, method: str, *, refine: bool) -> HandEyeResult:
+    def compute(self, method: str, *, refine: bool) -> CalibrationResult:
         result = self._calibrator.compute(method, refined=refine)
         if isinstance(result, Refused):
             raise RequestError(result.reason)
@@ -222,7 +221,7 @@ def _unless(refused: Refused | None) -> None:
         raise RequestError(refused.reason)
 
 
-def result_facts(result: HandEyeResult) -> dict[str, Any]:
+def result_facts(result: CalibrationResult) -> dict[str, Any]:
     """A result as the replies have it."""
     held_out, (mm, deg) = result.held_out, result.deviations_mm_deg
     pixels = [each.pixel_rms for each in result.poses]

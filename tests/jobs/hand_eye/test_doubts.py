@@ -10,7 +10,7 @@ from tests.sight.test_calibrator import exact_calibrator
 from understudy.jobs.hand_eye.config import HandEyeConfig
 from understudy.jobs.hand_eye.state import TEXTS, Checked, Doubt, doubt_text, doubts
 from understudy.sight.bundle import ScaleError
-from understudy.sight.calibrator import USUAL_ROBOT, HandEyeResult, HeldOut, PoseResidual
+from understudy.sight.calibrator import USUAL_ROBOT, CalibrationResult, HeldOut, PoseResidual
 from understudy.units import DEG, MM
 
 GOOD = Checked(True, 0.2, 0.01)
@@ -18,9 +18,9 @@ BAD = Checked(False, 1.4, 0.01)
 
 
 @pytest.fixture(scope="module")
-def result() -> HandEyeResult:
+def result() -> CalibrationResult:
     found = exact_calibrator(1, "eye_in_hand")[0].compute()
-    assert isinstance(found, HandEyeResult)
+    assert isinstance(found, CalibrationResult)
     return replace(found, scale=None, held_out=HeldOut(0.1, 0.2, 0.01, 15), distance_mm=400.0)
 
 
@@ -43,7 +43,7 @@ def scale(share: float, deviation: float = 1e-4) -> ScaleError:
     ],
 )
 def test_a_result_is_doubted(
-    result: HandEyeResult, changed: dict[str, Any], checked: list[Checked], kinds: list[str]
+    result: CalibrationResult, changed: dict[str, Any], checked: list[Checked], kinds: list[str]
 ) -> None:
     found = doubts(replace(result, **changed), checked, 1.0)
     assert [each.kind for each in found] == kinds

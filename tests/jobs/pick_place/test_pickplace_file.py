@@ -79,7 +79,7 @@ def test_files_are_found_beside_the_file_or_in_the_folder_above(tmp_path: Path, 
     cell.parent.mkdir()
     cell.write_text(cell_text(f"../project/{at}/pickplace.yaml"))
     vision = load_config(str(cell)).robots["g60"].sections["vision"]
-    found = cell.parent / vision.hand_eye_calibration_file
+    found = cell.parent / vision.calibration_file
     assert found.resolve() == (below / at / "hand_eye_calib.yaml").resolve()
 
 

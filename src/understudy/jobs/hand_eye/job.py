@@ -47,8 +47,8 @@ from understudy.sight.calibration_file import calibration_of, calibration_text
 from understudy.sight.calibration_poses import Sighting, calibration_flanges
 from understudy.sight.calibrator import (
     ENOUGH_POSES,
+    CalibrationResult,
     HandEyeCalibrator,
-    HandEyeResult,
     coverage,
     unknown_method,
     validated,
@@ -109,7 +109,7 @@ class HandEyeJob:
         self._arm, self._finder, self._job_arm = equipment.arm, equipment.finder, equipment.job_arm
         self._tool = equipment.tool
         self.state = Saved(method=config.method)
-        self._result: HandEyeResult | None = None
+        self._result: CalibrationResult | None = None
         self._pictures: dict[str, str] = {}
         self.may_start: Callable[[int], Refused | None] = lambda now: None
         """Why another job does not allow this one; None if it does."""
@@ -212,7 +212,7 @@ class HandEyeJob:
         return found or Refused(f"there is no picture of pose {number}")
 
     @property
-    def result(self) -> HandEyeResult | None:
+    def result(self) -> CalibrationResult | None:
         return self._result
 
     @property
@@ -520,10 +520,10 @@ class HandEyeJob:
             found.add_pose(each.flange, each.target, each.corners, each.joints)
         return found
 
-    def _computed(self, method: str) -> HandEyeResult | Refused:
+    def _computed(self, method: str) -> CalibrationResult | Refused:
         return self._calibrator().compute(method)
 
-    def _use(self, found: HandEyeResult, now: int) -> None:
+    def _use(self, found: CalibrationResult, now: int) -> None:
         state = self.state
         self._result, state.computed, state.error = found, found.method, ""
         self._go("computed")
@@ -547,7 +547,7 @@ class HandEyeJob:
         found = self._doubts()
         return doubt_text(found[0], self.config.tolerance_mm) if found else ""
 
-    def _check(self, result: HandEyeResult, seen: SavedPose) -> Checked:
+    def _check(self, result: CalibrationResult, seen: SavedPose) -> Checked:
         found = validated(result, seen.pose(), self.config.tolerance_mm)
         return Checked(found.passed, found.distance_mm, found.angle_deg)
 

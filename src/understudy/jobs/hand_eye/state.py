@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.sight.bundle import Corners
-from understudy.sight.calibrator import CalibrationPose, HandEyeResult
+from understudy.sight.calibrator import CalibrationPose, CalibrationResult
 from understudy.sight.lens import Coefficient, Focus, Lens
 from understudy.space.pose import pose_mm_deg
 from understudy.space.transform import Rows, from_rows_mm, is_rigid, pose, rows_mm
@@ -283,7 +283,7 @@ class HandEyeStatus(Struct, frozen=True):
     method: str
 
 
-def pose_rows(poses: Sequence[SavedPose], result: HandEyeResult | None) -> list[PoseRow]:
+def pose_rows(poses: Sequence[SavedPose], result: CalibrationResult | None) -> list[PoseRow]:
     known = result.poses if result is not None and len(result.poses) == len(poses) else None
     rows = []
     for number, each in enumerate(poses):
@@ -303,7 +303,7 @@ def pose_rows(poses: Sequence[SavedPose], result: HandEyeResult | None) -> list[
     return rows
 
 
-def result_row(result: HandEyeResult) -> ResultRow:
+def result_row(result: CalibrationResult) -> ResultRow:
     shifts, turns = result.deviations_mm_deg
     held_out = result.held_out
     return ResultRow(
@@ -354,7 +354,9 @@ TEXTS: Mapping[str, str] = {
 }
 
 
-def doubts(result: HandEyeResult, checked: Sequence[Checked], tolerance_mm: float) -> list[Doubt]:
+def doubts(
+    result: CalibrationResult, checked: Sequence[Checked], tolerance_mm: float
+) -> list[Doubt]:
     """All reasons, the most telling first; empty if the result can be used."""
     found = []
     if result.scale is not None and result.scale_shift_mm > tolerance_mm:

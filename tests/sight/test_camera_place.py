@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from understudy.errors import Refused
-from understudy.sight.hand_eye import (
+from understudy.sight.camera_place import (
     OPENCV_METHODS,
-    Mount,
     Views,
     by_opencv,
     degenerate,
@@ -14,6 +13,7 @@ from understudy.sight.hand_eye import (
     target_place,
     tsai_lenz,
 )
+from understudy.sight.lens import Mount
 from understudy.space.transform import Array, angle_between, inverse, rotation_about
 
 MOUNTS: tuple[Mount, ...] = ("eye_in_hand", "eye_to_hand")

@@ -7,15 +7,14 @@ equation gives X = T_base_camera and Y = T_flange_target.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from understudy.errors import Refused
+from understudy.sight.lens import Mount
 from understudy.space.transform import Array, axis_angle, inverse, is_rigid
 from understudy.units import DEG, MM
 
-Mount = Literal["eye_in_hand", "eye_to_hand"]
 FEWEST = 3
 """Poses that determine the camera at all."""
 SMALLEST_SPREAD = 15.0 * DEG
