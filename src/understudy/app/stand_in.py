@@ -98,12 +98,11 @@ class StandIn:
             raise RuntimeError(result.reason)
         return result
 
-    def device(self, kind: str, name: str = "") -> Any:
-        """A device with calls that wait, as `grip()` of a gripper; the only one of its kind if none
-        is named."""
+    def gripper(self, name: str = "") -> Any:
+        """A gripper with calls that wait: `grip()`, `release()`; the only one if none is named."""
         from understudy.registry import module_of
 
-        return module_of("devices", kind).for_tests(self, name)
+        return module_of("devices", "gripper").for_tests(self, name)
 
     def parts(self) -> "dict[str, WorkpieceReading]":
         """The parts of the cell by name, as they truly are."""

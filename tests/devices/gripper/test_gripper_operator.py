@@ -21,7 +21,7 @@ def live(tmp_path: Path) -> Iterator[StandIn]:
 
 
 def test_blocking_calls_let_simulated_time_pass(live: StandIn) -> None:
-    gripper = live.device("gripper")
+    gripper = live.gripper()
     assert gripper.is_ready()
     assert not gripper.grip(), "there is no part"
     assert gripper.reason.startswith("MISSED")
@@ -45,7 +45,7 @@ def test_operator_commands(live: StandIn) -> None:
     ]  # fmt: skip
     live.do("gripper_open")
     live.forward(0.5)
-    assert live.device("gripper").is_ready()
+    assert live.gripper().is_ready()
     with pytest.raises(RuntimeError, match="vacuum_on"):
         live.do("vacuum_on")
 
