@@ -243,17 +243,17 @@ def _noise_of(problem: "_Problem", best: Refined) -> Noise:
     shares = np.einsum("nii->ni", spread)  # of the errors of each pose, in metres² and rad²
     errors = np.array([motion_vector(each) for each in best.errors])
     count, found = len(errors), []
-    told = float(COMMON)  # unknowns that the corners determine
+    determined = float(COMMON)  # unknowns that the corners determine
     for part, given, least in (
         (slice(0, 3), noise.shift, NEARLY_EXACT[0]),
         (slice(3, 6), noise.turn, NEARLY_EXACT[1]),
     ):
         known = 3.0 * count - float(shares[:, part].sum()) / given**2
-        told += max(known, 0.0)
+        determined += max(known, 0.0)
         square = float((errors[:, part] ** 2).sum()) / max(known, 1e-9)
         found.append(max(_limited(np.sqrt(square), given), least))
     missed = float((best.pixel_rms**2) @ [len(each.points) for each in problem.corners])
-    pixel = np.sqrt(missed / max(problem.count - told, 1.0))
+    pixel = np.sqrt(missed / max(problem.count - determined, 1.0))
     return Noise(max(_limited(pixel, noise.pixel), SMALLEST_PIXEL), *found)
 
 
