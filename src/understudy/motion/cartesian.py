@@ -70,6 +70,10 @@ HIGHEST_OVERRIDE = 2.0
 """Largest feed override."""
 CURVATURE_SHARE = 0.5
 """Share of the joints' acceleration that the curvature of the path may use."""
+JERK_SHARE = 0.25
+"""Share of the joints' jerk that each effect of the curvature may use."""
+JERK_TICK = 1e-3
+"""Seconds in which the acceleration passes from one cubic to the next."""
 MOST_PIECES = 256
 """Most pieces of a tool path that the kernels handle."""
 CLOSE_TO_SINGULAR = 1e-4
@@ -268,16 +272,26 @@ def within_limits(shape: Floats, h: float, lower: Floats, upper: Floats) -> bool
 
 @compiled
 def allowed_on(  # kernel
-    shape: Floats, h: float, feed: float, limits: tuple[Floats, Floats, Floats], scratch: Floats
+    shape: Floats,
+    h: float,
+    feed: float,
+    limits: tuple[Floats, Floats, Floats],
+    steps: Floats,
+    scratch: Floats,
 ) -> Vector:
-    """Largest speed, acceleration and jerk that the joints allow on a piece."""
+    """Largest speed, acceleration and jerk that the joints allow on a piece.
+
+    ``steps``: the greater step of q'' of each joint at the two ends of the piece.
+    """
     # A joint has the speed q'·v and the acceleration q'·a + q''·v². The derivatives are bounded
     # over the piece: q' is a parabola (ends, and where it turns), q'' a line (ends). First v, so
     # that the curvature uses its share of the acceleration at most; then a, from what v leaves.
-    # A faster plan than the highest override of the feed is never asked for.
+    # Its jerk is q'·j + 3·q''·v·a, the third derivative times v³, and the step of q'' at a knot
+    # times v², within a tick: all but the first get a share each at most, and j what they leave. A
+    # faster plan than the highest override of the feed is never asked for.
     slope, bend = scratch[0], scratch[1]
     velocity, acceleration, jerks = limits
-    fastest, curved, jerk = np.inf, np.inf, np.inf
+    fastest, curved, twisted = np.inf, np.inf, np.inf
     for j in range(AXES):
         b, c, d = shape[1, j], shape[2, j], shape[3, j]
         turn = -c / (3.0 * d)
@@ -287,11 +301,16 @@ def allowed_on(  # kernel
         bend[j] = max(abs(2.0 * c), abs(2.0 * c + 6.0 * d * h))
         fastest = min(fastest, velocity[j] / slope[j])
         curved = min(curved, CURVATURE_SHARE * acceleration[j] / bend[j])
-        jerk = min(jerk, jerks[j] / slope[j])
-    fastest = min(fastest, math.sqrt(curved), HIGHEST_OVERRIDE * feed)
-    able = np.inf
+        curved = min(curved, JERK_SHARE * jerks[j] * JERK_TICK / steps[j])
+        twisted = min(twisted, JERK_SHARE * jerks[j] / abs(6.0 * d))
+    fastest = min(fastest, math.sqrt(curved), twisted ** (1.0 / 3.0), HIGHEST_OVERRIDE * feed)
+    able, jerk = np.inf, np.inf
     for j in range(AXES):
         able = min(able, (acceleration[j] - bend[j] * fastest**2) / slope[j])
+        able = min(able, JERK_SHARE * jerks[j] / (3.0 * bend[j] * fastest))
+    for j in range(AXES):
+        bends = fastest * (abs(6.0 * shape[3, j]) * fastest**2 + 3.0 * bend[j] * able)
+        jerk = min(jerk, (jerks[j] - bends - steps[j] * fastest**2 / JERK_TICK) / slope[j])
     return fastest, able, jerk
 
 
@@ -317,16 +336,25 @@ def trace_path(  # kernel
     s, q, slopes = knots_on(start, end, arc, length, before, arm)
     pieces = max(0, len(s) - 1)
     limits, scratch = (arm.velocity, arm.acceleration, arm.jerk), np.empty((2, AXES))
+    steps, worst = np.zeros((pieces + 1, AXES)), np.empty(AXES)
     for k in range(pieces):
         row = n + k
         h = s[k + 1] - s[k]
         cubic(q[k], q[k + 1], slopes[k], slopes[k + 1], h, out.shape[row])
         if not within_limits(out.shape[row], h, arm.lower, arm.upper):
             return 0
-        fastest, able, jerk = allowed_on(out.shape[row], h, feed, limits, scratch)
+        for j in range(AXES if k else 0):
+            c, d = out.shape[row - 1, 2, j], out.shape[row - 1, 3, j]
+            steps[k, j] = abs(2.0 * (out.shape[row, 2, j] - c - 3.0 * d * out.length[row - 1]))
+        out.length[row] = h
+    for k in range(pieces):
+        row = n + k
+        for j in range(AXES):
+            worst[j] = max(steps[k, j], steps[k + 1, j])
+        h = out.length[row]
+        fastest, able, jerk = allowed_on(out.shape[row], h, feed, limits, worst, scratch)
         for j in range(AXES):
             out.end[row, j] = q[k + 1, j]
-        out.length[row] = h
         out.fastest[row] = fastest
         out.acceleration[row] = min(able, acceleration)
         out.jerk[row] = jerk
@@ -672,15 +700,23 @@ def path_through(
     fastest = np.minimum(
         _least(limits.velocity, slope), np.sqrt(_least(CURVATURE_SHARE * limits.acceleration, bend))
     )
+    twist, steps = np.abs(6.0 * shape[:, 3]), greatest_steps(shape, h)
+    fastest = np.minimum(fastest, np.cbrt(_least(JERK_SHARE * limits.jerk, twist)))
+    fastest = np.minimum(fastest, np.sqrt(_least(JERK_SHARE * JERK_TICK * limits.jerk, steps)))
     fastest = np.minimum(fastest, HIGHEST_OVERRIDE * feed)
-    left = limits.acceleration - bend * fastest[:, None] ** 2
+    v = fastest[:, None]
+    able = np.minimum(
+        _least(limits.acceleration - bend * v**2, slope),
+        _least(JERK_SHARE * limits.jerk, 3.0 * bend * v),
+    )
+    bends = v * (twist * v**2 + 3.0 * bend * able[:, None]) + steps * v**2 / JERK_TICK
     count = len(h)
     return path_of(
         shape=shape,
         end=knots.q[1:].copy(),
         length=h[:, 0].copy(),
-        acceleration=np.minimum(_least(left, slope), acceleration),
-        jerk=_least(limits.jerk, slope),
+        acceleration=np.minimum(able, acceleration),
+        jerk=_least(limits.jerk - bends, slope),
         fastest=fastest,
         feed=np.full(count, feed),
         junction=np.concatenate([[0.0], np.full(count - 1, np.inf)]),
@@ -728,6 +764,14 @@ def greatest_bends(shape: Floats, h: Floats) -> Floats:
     """Largest |d²q/ds²| on each piece; it is linear in s, so at one of the ends."""
     _, _, c, d = np.moveaxis(shape, 1, 0)
     return np.asarray(np.maximum(np.abs(2.0 * c), np.abs(2.0 * c + 6.0 * d * h)))
+
+
+def greatest_steps(shape: Floats, h: Floats) -> Floats:
+    """Largest step of d²q/ds² at the two ends of each piece."""
+    _, _, c, d = np.moveaxis(shape, 1, 0)
+    inside = np.abs(2.0 * c[1:] - (2.0 * c + 6.0 * d * h)[:-1])
+    steps = np.pad(inside, ((1, 1), (0, 0)))
+    return np.asarray(np.maximum(steps[:-1], steps[1:]))
 
 
 def _least(allowed: Floats, used: Floats) -> Floats:

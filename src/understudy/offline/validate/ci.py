@@ -20,6 +20,7 @@ MEANING: dict[FindingKind, str] = {
     "singularity": "The path of the tool leads through a singular pose",
     "velocity": "The programmed feed is faster than the joints can follow",
     "acceleration": "The programmed feed bends faster than the joints can follow",
+    "jerk": "The bend changes faster at the programmed feed than the jerk of the joints allows",
     "torque": "A joint needs more torque than it has",
     "self_collision": "The arm touches itself",
     "collision": "The arm touches an object",

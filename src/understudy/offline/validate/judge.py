@@ -229,8 +229,9 @@ class WorstFindings:
 
 
 def _feed_excess(found: Finding) -> tuple[float, ...]:
-    """A speed that the joints cannot follow counts before an acceleration."""
-    return (found.kind != "acceleration", found.factor)
+    """A speed that the joints cannot follow counts before an acceleration, that before a jerk."""
+    rank = {"jerk": 0.0, "acceleration": 1.0}.get(found.kind, 2.0)
+    return (rank, found.factor)
 
 
 def length_of(tips: Floats) -> float:
@@ -497,13 +498,15 @@ def feed_findings(stretch: Stretch, arm: Arm | Machine) -> FeedFindings:
         return findings
     slope = greatest_slopes(path.shape, path.length)
     speed = np.where(asked, path.feed, 0.0)[:, None] * slope / arm.limits.velocity
-    turn = np.zeros_like(speed)
+    turn, twist = np.zeros_like(speed), np.zeros_like(speed)
     if path.shape.shape[1] == 4:
         bend = greatest_bends(path.shape, path.length[:, None])
         along = asked & (path.measure == TOOL)
-        turn = np.where(along, path.feed, 0.0)[:, None] ** 2 * bend / arm.limits.acceleration
-    over = np.flatnonzero((speed.max(axis=1) > ROUNDING) | (turn.max(axis=1) > ROUNDING))
-    need = _Need(stretch, path, speed, turn, arm)
+        paces = np.where(along, path.feed, 0.0)[:, None]
+        turn = paces**2 * bend / arm.limits.acceleration
+        twist = paces**3 * np.abs(6.0 * path.shape[:, 3]) / arm.limits.jerk
+    over = np.flatnonzero(np.maximum.reduce([speed, turn, twist]).max(axis=1) > ROUNDING)
+    need = _Need(stretch, path, speed, turn, twist, arm)
     for line in np.unique(path.line[over]).tolist():
         first, last = np.searchsorted(path.line, [line, line + 1])
         pieces = np.arange(first, last)
@@ -518,12 +521,13 @@ def feed_findings(stretch: Stretch, arm: Arm | Machine) -> FeedFindings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Need:
-    """Needed speed and acceleration as shares of the limits, per piece and joint."""
+    """Needed speed, acceleration and jerk as shares of the limits, per piece and joint."""
 
     stretch: Stretch
     path: Path
     speed: Floats
     turn: Floats
+    twist: Floats
     arm: Arm | Machine
 
 
@@ -547,6 +551,7 @@ def _worst(need: _Need, pieces: Ints, near: "_Near", counted: NDArray[np.bool_])
     shares: tuple[tuple[FindingKind, Floats], ...] = (
         ("velocity", need.speed[pieces[rows]]),
         ("acceleration", need.turn[pieces[rows]]),
+        ("jerk", need.twist[pieces[rows]]),
     )
     for kind, share in shares:
         row, joint = divmod(int(np.argmax(share)), share.shape[1])
@@ -598,6 +603,8 @@ def _finding(need: _Need, found: _Excess, line: int, *, slowed: bool = False) ->
     limits, time, sign = arm.limits.velocity, axis.seconds, f"{axis.name}/{axis.per}"
     if found.kind == "acceleration":
         limits, time, sign = arm.limits.acceleration, axis.seconds**2, sign + "2"
+    elif found.kind == "jerk":
+        limits, time, sign = arm.limits.jerk, axis.seconds**3, sign + "3"
     has = float(limits[found.joint]) / axis.unit * time
     factor = digits_apart(found.share, 1.0, digits=1)
     wanted = digits_apart(found.share * has, has, digits=0)

@@ -23,6 +23,7 @@ FindingKind = Literal[
     "singularity",
     "velocity",
     "acceleration",
+    "jerk",
     "torque",
     "self_collision",
     "collision",

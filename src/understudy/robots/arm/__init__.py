@@ -73,7 +73,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     fixed_joints_deg: dict[str, float] = {}
     dialect: Literal["arm", "grblhal"] = "arm"
     feed_unit: Literal["per_minute", "per_second"] = "per_minute"
-    profile: Literal["trapezoid", "jerk_limited"] = "trapezoid"
+    profile: Literal["trapezoid", "jerk_limited"] | None = None
     planner_blocks: Annotated[int, Meta(ge=2, le=1000)] = 100
     junction_deviation_deg: NotNegative = 0.01
     base_mm_deg: Axes6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

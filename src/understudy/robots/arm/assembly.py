@@ -11,6 +11,7 @@ from understudy.gcode import ARM, GRBLHAL_ARM, ZERO, Dialect, Modal
 from understudy.gcode.dialect import with_pins
 from understudy.motion.dynamics import Dynamics, Payload, dynamics, gravity_at
 from understudy.motion.path import Floats, Limits
+from understudy.motion.profile import Profile
 from understudy.ports import Deps
 from understudy.ports.tools import ToolDefinition
 from understudy.robots.arm import Config, ToolConfig
@@ -146,13 +147,18 @@ def arm_of(config: Config, deps: Deps) -> Arm:
         movers={number: mover_of(config, joints, number) for number in tools},
         dynamics={number: _dynamics(config, joints, tool) for number, tool in tools.items()},
         window=config.planner_blocks,
-        profile=config.profile,
+        profile=profile_of(config),
         start=tuple(start.tolist()),
         period=round(NS_PER_SECOND / simulation.update_rate_hz),
         command_delay=round(simulation.command_delay_ms * NS_PER_MS),
         feedback_delay=round(simulation.feedback_delay_ms * NS_PER_MS),
         enable_dynamics=simulation.enable_dynamics,
     )
+
+
+def profile_of(config: Config) -> Profile:
+    """The profile of the cell file; without it, a jerk that is given acts."""
+    return config.profile or ("jerk_limited" if config.max_jerk_deg_s3 else "trapezoid")
 
 
 def _options(config: Config, joints: Chain, home: Floats) -> ControllerOptions:
@@ -197,12 +203,13 @@ def dialect_of(config: Config, rotary: tuple[bool, ...], *, wire: bool = False) 
 def mover_of(config: Config, joints: Chain, number: int) -> ArmMover:
     """The arm with a tool of its table; 0: with none."""
     tool = config.tools[number] if number else BARE
+    jerk = _figures(config.max_jerk_deg_s3, joints, joints.jerk, "max_jerk_deg_s3")
     limits = Limits.of(
         _figures(config.max_velocity_deg_s, joints, joints.velocity, "max_velocity_deg_s"),
         _figures(
             config.max_acceleration_deg_s2, joints, joints.acceleration, "max_acceleration_deg_s2"
         ),
-        _figures(config.max_jerk_deg_s3, joints, joints.jerk, "max_jerk_deg_s3"),
+        jerk if profile_of(config) == "jerk_limited" else np.inf,
     )
     # Poses are those of the cell, seen from the foot of the arm.
     frames = Frames(inverse(_matrix(config.base_mm_deg)), _matrix(tool.tcp_mm_deg))
