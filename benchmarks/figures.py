@@ -61,11 +61,11 @@ CAPABILITIES = {
     "pick & place": ("jobs/pick_place", "pick_?place"),
     "vision": ("vision", "vision"),
     "fleet": ("robots/mobile", "fleet"),
-    "hand-eye": ("jobs/hand_eye", "(?<!calibrate)hand_?eye"),
+    "hand-eye": ("jobs/hand_eye", "(?<!calibrate)(?<!calib_)hand_?eye"),
     "gripper": ("devices/gripper", "gripper"),
 }
-"""Capability → its folder, and how source outside the folder would name it. `calibrateHandEye` is a
-function of OpenCV, and names no capability."""
+"""Capability → its folder, and how source outside the folder would name it. `calibrateHandEye` and
+`CALIB_HAND_EYE_…` are names of OpenCV, not of a capability."""
 
 
 class Figure(NamedTuple):
