@@ -392,6 +392,8 @@ def _length_from_table(work: Work, name: str) -> Refused | None:
     work.use("H")
     mounted = work.old.built_in_length(work.changes.get("tool", work.old.tool))
     length = six([a - b for a, b in zip(tool.offset, mounted, strict=True)])
+    if work.dialect.arm and not work.dialect.two_frames:
+        length = ZERO  # X Y Z are joints: the tool is in the kinematics, and no joint is longer
     work.changes.update(tool_offset=name, tool_length=length)
     return None
 

@@ -116,6 +116,8 @@ def single(value: float) -> float:
 _AXIS_INDEX = {letter: index for index, letter in enumerate(AXIS_LETTERS)}
 _JOINT_INDEX = {letter: index for index, letter in enumerate(JOINT_LETTERS)}
 _NOT_IN_FIRMWARE = frozenset({"G43", "G43.2", "G61.1", "G64", "M428", "M429"})
+TABLE_CODES = frozenset({"G43"})
+"""Codes that the firmware has only with a tool table."""
 _WITHOUT_MOTION = frozenset({"G85", "G86", "G89"})
 """The firmware reads these cycles, answers ok, and does not drill."""
 _WIRE_SPELLING = Spelling(single=True, longest=LONGEST_WIRE_LINE)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import ARM, GRBLHAL_ARM, ZERO, Dialect, Modal
-from understudy.gcode.dialect import with_pins
+from understudy.gcode.dialect import TABLE_CODES, with_pins
 from understudy.motion.dynamics import Dynamics, Payload, dynamics, gravity_at
 from understudy.motion.path import Floats, Limits
 from understudy.motion.profile import Profile
@@ -172,9 +172,7 @@ def _options(config: Config, joints: Chain, home: Floats) -> ControllerOptions:
             tool=config.tool,
             selected=config.tool,
             g28=(a, b, c, u, v, w) if own else ZERO,
-            tools=tuple(tool_row(number, tool.tcp_mm_deg[2]) for number, tool in rows)
-            if own
-            else (),
+            tools=tuple(tool_row(number, tool.tcp_mm_deg[2]) for number, tool in rows),
         ),
         home=(a, b, c, u, v, w),
         homing_share=config.homing_speed_percent / 100.0,
@@ -186,8 +184,10 @@ def _options(config: Config, joints: Chain, home: Floats) -> ControllerOptions:
 
 def dialect_of(config: Config, rotary: tuple[bool, ...], *, wire: bool = False) -> Dialect:
     """The dialect of a program's lines, or of lines over a wire; ``rotary``: joints that turn."""
+    kind = ARM if config.dialect == "arm" and not wire else GRBLHAL_ARM
     dialect = replace(
-        ARM if config.dialect == "arm" and not wire else GRBLHAL_ARM,
+        kind,
+        without=kind.without - TABLE_CODES if config.tools else kind.without,
         rotary=rotary,
         feed_per_second=config.feed_unit == "per_second" and not wire,
     )

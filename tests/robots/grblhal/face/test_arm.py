@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from tests.robots.grblhal.face.bench import Bench, fields
 
+from understudy.jobs.tools.manager import ToolManager
+
 WITHOUT_WELDER = Path(__file__).parent / "arm.yaml"
 
 
@@ -83,6 +85,31 @@ def test_a_tool_over_the_wire_waits_for_the_operator_and_one_in_process_does_not
     bench.wait(0.1)
     assert fields(bench.report())["State"] == "Idle"
     assert bench.ask("$G")[0].split()[-3] == "T1"
+
+
+def test_the_tool_change_of_the_design_document_shifts_no_joint() -> None:
+    """The tool is in the kinematics: its length is no offset of J3, which is Z on the wire."""
+    bench = arm()
+    for line in ("G49", "T2", "G43 H2", "G0 Z10"):
+        assert bench.ask(line) == ["ok"], line
+    bench.idle()
+    assert joints(bench) == [0.0, 0.0, 10.0, 0.0, 0.0, 0.0]
+    assert "G43" in bench.ask("$G")[0].split()
+    assert bench.ask("G43 H7") == ["error:38"]
+    assert bench.ask("") == ["ok"]
+    assert bench.ask("G49") == ["ok"]
+
+
+def test_the_lines_of_the_tool_manager_run_over_the_wire() -> None:
+    bench = Bench("default", "g60.grblhal")
+    tools = ToolManager(table=bench.robot.tools)
+    text = tools.generate_tool_change_gcode(2)
+    assert isinstance(text, str)
+    for line in text.splitlines():
+        assert bench.ask(line)[-1] == "ok", line
+        if "M6" in line:
+            bench.say(b"~")  # the operator has mounted it
+    assert bench.robot.firmware.modal.tool == 2
 
 
 def test_a_motor_fault_is_alarm_17() -> None:

@@ -11,7 +11,7 @@ from understudy.errors import ConfigError, Refused
 from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
 from understudy.gcode.actions import LAST_TOOL
 from understudy.gcode.blocks import number_text
-from understudy.gcode.dialect import with_pins
+from understudy.gcode.dialect import TABLE_CODES, with_pins
 from understudy.gcode.modal import Tool
 from understudy.motion.path import Floats
 from understudy.motion.plan import Odometer, OdometerState
@@ -57,8 +57,6 @@ HOMED_FOR_TOUCH_OFF = {1: 0b100, 2: 0b111, 3: 0b111}
 """Mask of the axes that have to be homed for M6, by the mode of $341."""
 IGNORED_TOOL_CHANGE = 4
 """Value of $341: M6 has no effect."""
-TABLE_CODES = frozenset({"G43"})
-"""Codes that the firmware has only with a tool table."""
 _SETTING_NUMBERS = frozenset(DEFAULTS)
 UNITS = (MM, MM, MM, DEG, DEG, DEG)
 
