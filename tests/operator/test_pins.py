@@ -48,7 +48,8 @@ def test_analog_pins_are_set_and_released(arm: Bench) -> None:
     arm.forward(0.5)
     io = arm.do("io", robot="g60")
     assert io["analog_outputs"][0]["value"] == 4.0
-    assert io["analog_inputs"][5] == {"number": 5, "name": "VACUUM", "value": 4.0, "forced": True}
+    row = {"number": 5, "name": "VACUUM_PRESSURE", "value": 4.0, "forced": True}
+    assert io["analog_inputs"][5] == row
     arm.do("set_analog_input", robot="g60", pin=5, value=None)
     assert not arm.pin("g60", "analog_inputs", 5)["forced"]
 

@@ -40,7 +40,7 @@ class TestVirtualIO:
         cell = WeldingCell()
         cell.run("M68 E3 Q7.5")
         assert cell.g60.analog_io(cell.now).outputs[3] == 7.5
-        cell.io.simulate_analog_sensor("GRIP_FORCE", 6.0, cell.now, ramp_s=2.0)
+        cell.io.simulate_analog_sensor("GRIPPER_FORCE", 6.0, cell.now, ramp_s=2.0)
         cell.advance(1.0)
         assert cell.g60.analog_io(cell.now).inputs[4] == pytest.approx(3.0)
         cell.run("M66 E4 L0")

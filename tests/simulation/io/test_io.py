@@ -71,9 +71,9 @@ def test_names_work_everywhere() -> None:
     assert io.digital_input("DI10")
     assert io.is_forced("PART_DETECTED")
     assert io.release_digital_input("PART_DETECTED", 0) is None
-    assert io.set_analog_input("VACUUM", 3.0, 0) is None
+    assert io.set_analog_input("VACUUM_PRESSURE", 3.0, 0) is None
     assert io.analog_input("AI5", 0) == 3.0
-    assert io.release_analog_input("VACUUM", 0) is None
+    assert io.release_analog_input("VACUUM_PRESSURE", 0) is None
     assert io.set_analog_output("WIRE_FEED_SET", 4.0, 0) is None
     assert io.analog_output("AO0") == 4.0
     assert io.simulate_sensor_trigger("PART_DETECTED", True, 0) is None

@@ -65,8 +65,8 @@ ANALOG_INPUTS = {
     1: "VOLTAGE",
     2: "WIRE_SPEED",
     3: "GAS_FLOW",
-    4: "GRIP_FORCE",
-    5: "VACUUM",
+    4: "GRIPPER_FORCE",
+    5: "VACUUM_PRESSURE",
 }
 FAULTS: Faults = {
     "force_input": Fault(
