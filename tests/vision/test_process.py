@@ -180,7 +180,7 @@ def test_the_command_serves_records_and_ends_with_a_signal(pictures: Path, tmp_p
     try:
         assert where.startswith("tcp://127.0.0.1:")
         assert asked(where, b'{"command": "capture"}')["objects"][0]["id"] == 3
-        assert asked(where, b'{"command": "capture"}')["error"].startswith("all 1 pictures")
+        assert asked(where, b'{"command": "capture"}')["detail"].startswith("all 1 pictures")
         port = int(where.rsplit(":", 1)[1])
         with pytest.raises(ConfigError, match=f"port {port} is taken"):
             vision(camera=f"files:{pictures}", port=port)

@@ -207,7 +207,7 @@ WRONG: list[tuple[bytes, str]] = [
     (b"{}", "command"),
     (b'{"command": 7}', "Expected `str`"),
     (b'{"comand": "capture"}', "allowed"),
-    (b'{"command": "captur"}', "did you mean 'capture'"),
+    (b'{"command": "captur"}', "Unknown command: captur"),
     (b'{"command": "capture", "params": []}', "Expected `object`"),
     (b'{"command": "capture", "params": {"exposre_ms": 1}}', "exposure_ms"),
     (b'{"command": "capture", "params": {"exposure_ms": "10"}}', "Expected `float | null`"),
@@ -242,7 +242,7 @@ WRONG: list[tuple[bytes, str]] = [
     (b'{"command": "calibrate_delete_last"}', "calibrate_start"),
     (b'{"command": "calibrate_validate"}', "calibrate_start"),
     (b"[" * 60_000, "not a request"),
-    (b'{"command": "' + b"x" * 60_000 + b'"}', "unknown command"),
+    (b'{"command": "' + b"x" * 60_000 + b'"}', "Unknown command"),
     (b'{"command": "ping", "params": {"a": 1}}', "allowed: none"),
     (b" " * (LONGEST_REQUEST + 1), "at most"),
 ]
@@ -296,6 +296,13 @@ def test_no_bytes_make_the_server_raise(message: bytes) -> None:
     assert "internal" not in reply.get("error", "")
 
 
+def test_an_unknown_command_is_answered_as_the_design_document_has_it() -> None:
+    server, _ = marker_server()
+    reply = json.loads(server.handle(b'{"command": "captur"}'))
+    assert reply["error"] == "Unknown command: captur"
+    assert "did you mean 'capture'" in reply["detail"]
+
+
 def test_errors_of_camera_and_detectors_are_replies() -> None:
     class Broken:
         def detect(self, view: View) -> list[Seen]:
@@ -304,7 +311,8 @@ def test_errors_of_camera_and_detectors_are_replies() -> None:
     source = RenderedCamera([TABLE], [FLANGE])
     ask = asker(VisionServer(source, [Named("broken", Broken())]))
     assert "internal error: ZeroDivisionError: a bug" in ask("capture")["error"]
-    assert ask("capture")["error"] == "no more pictures"
+    failed = ask("capture")
+    assert (failed["error"], failed["detail"]) == ("Failed to capture image", "no more pictures")
     assert ask("ping")["success"] is True
 
 

@@ -35,7 +35,12 @@ LengthMm = Annotated[float, Meta(gt=0, le=10_000)]
 
 
 class RequestError(ValueError):
-    """Why a request is not carried out: what came, and what is allowed."""
+    """Why a request is not carried out: what came, and what is allowed. `detail`: what the process
+    adds to a text of the design document."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(reason)
+        self.detail = detail
 
 
 class Request(Struct, frozen=True, forbid_unknown_fields=True):
@@ -245,6 +250,7 @@ class _Head(Struct, frozen=True):
 
     success: bool
     error: str = ""
+    detail: str = ""
     request_id: Any = None
 
 
@@ -272,7 +278,14 @@ def _refused(data: bytes, request_id: int) -> Refused | None:
         return head
     if head.request_id is not None and head.request_id != request_id:
         return _wrong(f"request_id {_short(repr(head.request_id))}, not {request_id}")
-    return None if head.success else Refused(_short(head.error) or "the vision process failed")
+    if head.success:
+        return None
+    return Refused(_short(error_words(head.error, head.detail)) or "the vision process failed")
+
+
+def error_words(error: str, detail: str) -> str:
+    """An error of the design document with what the process adds to it."""
+    return f"{error}: {detail}" if detail else error
 
 
 def _decoded(data: bytes, kind: Any) -> Any:

@@ -21,7 +21,7 @@ import numpy as np
 from understudy.errors import LONGEST_SHOWN, UNREADABLE, ConfigError, Refused
 from understudy.ports.object_finder import DetectedObject, FoundObjects
 from understudy.space.transform import Rows
-from understudy.vision.messages import read_facts, read_picture
+from understudy.vision.messages import error_words, read_facts, read_picture
 from understudy.wire.zmq_request import NoReplyError, ZmqRequester
 
 NS_PER_US = 1000
@@ -312,15 +312,17 @@ class _Error(msgspec.Struct, frozen=True):
     """The error of a reply."""
 
     error: str = ""
+    detail: str = ""
 
 
 def _with_whole_error(refused: Refused, reply: bytes) -> Refused:
     """The refusal with the error as the process has sent it. `messages` shortens it for the pages
     of a cell, which would lose the list of allowed values."""
     try:
-        error = msgspec.json.decode(reply, type=_Error).error
+        found = msgspec.json.decode(reply, type=_Error)
     except UNREADABLE:
         return refused
+    error = error_words(found.error, found.detail)
     if not error or not error.startswith(refused.reason.removesuffix("…")):
         return refused
     return Refused(error if len(error) <= LONGEST_ERROR else f"{error[:LONGEST_ERROR]}…")

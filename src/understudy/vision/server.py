@@ -51,6 +51,7 @@ from understudy.vision.messages import (
     RequestError,
     StartParams,
     ValidateParams,
+    error_words,
     is_sound,
     object_of,
     place_rows,
@@ -66,6 +67,7 @@ MOST_OBJECTS = 256
 """Of a reply."""
 GRAB_SECONDS = 4.0
 """Wall time that the camera has for a picture: less than clients wait for a reply (5 s)."""
+NO_IMAGE = "Failed to capture image"
 
 
 @dataclass(frozen=True)
@@ -290,7 +292,11 @@ class VisionServer:
             request = read_request(message)
             request_id = request.request_id
             reply = {"success": True} | self._answer(request)
-        except (RequestError, CameraError, DetectionError) as problem:
+        except CameraError as problem:
+            reply = self._failed(NO_IMAGE, str(problem))
+        except RequestError as problem:
+            reply = self._failed(str(problem), problem.detail)
+        except DetectionError as problem:
             reply = self._failed(str(problem))
         except Exception as problem:
             log.exception("a request failed")
@@ -314,14 +320,14 @@ class VisionServer:
         row = COMMANDS.get(request.command)
         if row is None:
             wrong = unknown("command", shown(request.command), COMMANDS)
-            raise RequestError(str(wrong))
+            raise RequestError(f"Unknown command: {shown(request.command)}", str(wrong))
         self._trigger = request.trigger
         return row.answer(self, read_params(request, row.params))
 
-    def _failed(self, reason: str) -> dict[str, Any]:
+    def _failed(self, reason: str, detail: str = "") -> dict[str, Any]:
         self._counts["errors"] += 1
-        self._last_error = reason
-        return {"success": False, "error": reason}
+        self._last_error = error_words(reason, detail)
+        return {"success": False, "error": reason, **({"detail": detail} if detail else {})}
 
     # ── pictures ──
 
