@@ -1,6 +1,7 @@
 """`understudy check`: the configuration of a cell, without running it."""
 
 import asyncio
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -21,13 +22,13 @@ def check(
     cell: Annotated[
         str,
         typer.Argument(
-            help="path of a cell file, of a file it includes or of a robot_config.json, "
-            "or name of a shipped cell"
+            help="path of a cell file, of a file it includes, of a robot_config.json or of a "
+            "hand_eye_calib.yaml, or name of a shipped cell"
         ),
     ],
 ) -> None:
     """Check the configuration of a cell: read it and build the cell, without running it."""
-    if _check_robot_file(Path(cell)) or _check_included(Path(cell)):
+    if _check_named_file(Path(cell)) or _check_included(Path(cell)):
         return
     config = load_config(cell)
     asyncio.run(_build_as_run(config))
@@ -36,12 +37,12 @@ def check(
     print(f"{cell}: valid (robots: {len(config.robots)}, faces: {faces})")
 
 
-def _check_robot_file(file: Path) -> bool:
-    """Checks a file that a robot of the cell names; False if it is none that a robot knows."""
+def _check_named_file(file: Path) -> bool:
+    """Checks a file that a robot or a job of a cell names; False if none of them knows it."""
     if not file.is_file():
         return False
     text = read_text(file)
-    for _, _, module in modules("robots"):
+    for _, _, module in chain(modules("robots"), modules("jobs")):
         if hasattr(module, "check_file") and (found := module.check_file(text, str(file))):
             print(f"{file}: valid as {found}")
             return True

@@ -1,5 +1,6 @@
 """Vision: the section `vision` of a robot, vision for its jobs, the process with its cameras."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 VISION = "vision"
 SECTIONS = {VISION: VisionConfig}
+CALIBRATION_HEAD = re.compile(r"^hand_eye_calibration\s*:", re.MULTILINE)
 
 
 def build(site: JobSite) -> dict[str, Component]:
@@ -50,6 +52,17 @@ def check(robot: JobSections) -> None:
 def files(robot: JobSections) -> dict[str, str | None]:
     section: VisionConfig | None = robot.sections.get(VISION)
     return {} if section is None else {VISION: calibration_text(section, robot.file)}
+
+
+def check_file(text: str, file: str) -> str:
+    """What the file is: a calibration of a camera; empty if it is none. Raises ConfigError for one
+    that cannot be used."""
+    if not CALIBRATION_HEAD.search(text):
+        return ""
+    from understudy.vision.config import read_calibration
+
+    read_calibration(text, file)
+    return "a camera calibration; vision: {hand_eye_calibration_file: …} uses it"
 
 
 def calibration_text(section: VisionConfig, file: str) -> str | None:

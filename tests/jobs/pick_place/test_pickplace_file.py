@@ -1,5 +1,6 @@
 """The pickplace.yaml of the design document is read unchanged, as a file and as sections."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from understudy.app.build import build_cell, with_options
 from understudy.cli.check import check
 from understudy.config import CellConfig, load_config
 from understudy.errors import ConfigError
+from understudy.jobs.headless import run_job
+from understudy.jobs.pick_place.manager import PickPlaceManager
+from understudy.jobs.pick_place.status import PickPlaceStatus
 
 PICKPLACE = Path(__file__).with_name("pickplace.yaml").read_text()
 CALIBRATION = (Path(__file__).parents[2] / "vision" / "hand_eye_calib.yaml").read_text()
@@ -95,6 +99,39 @@ def test_a_missing_calibration_file_is_a_warning(
     assert "hand_eye_calib.yaml: its camera is taken to be at the flange" in caplog.text
 
 
+PARTS = """
+parts: [{name: bolt, class: bolt_m8, dimensions_mm: [40, 40, 50], position_mm: [450, 20, 75]}]
+environment:
+  objects: [{name: table, type: box, position_mm: [500, 0, 25], dimensions_mm: [700, 1000, 50]}]
+"""
+
+
+def outcome_of_a_cycle(folder: Path, text: str) -> PickPlaceStatus:
+    """Of one cycle with the gripper of the file, over a table with a part."""
+    file = Path(written(folder, text))
+    file.write_text(file.read_text() + PARTS)
+    cell = build_cell(load_config(str(file)))
+    job = cell.components["g60.pick_place"]
+    assert isinstance(job, PickPlaceManager)
+    assert run_job(cell, "g60", job, 60.0, max_cycles=1) is None
+    return job.status(cell.now)
+
+
+@pytest.mark.parametrize("kind", ["PNEUMATIC_2FINGER", "PNEUMATIC_VACUUM", "ELECTRIC_SERVO"])
+def test_another_type_of_gripper_grips_or_names_the_grasp_that_it_needs(
+    tmp_path: Path, kind: str
+) -> None:
+    text = PICKPLACE.replace("PNEUMATIC_2FINGER", kind, 1)
+    status = outcome_of_a_cycle(tmp_path, text)
+    if kind == "PNEUMATIC_VACUUM":
+        assert status.code == "GRIP_FAILED"
+        found = re.search(r"pickplace\.(grasps: .*}}) puts the cup on it", status.last_error)
+        assert found is not None, status.last_error
+        text = text.replace("pickplace:\n", f"pickplace:\n  {found[1]}\n", 1)
+        status = outcome_of_a_cycle(tmp_path, text)
+    assert status.reason == "DONE", status.last_error
+
+
 WRONG = [
     ("scan_position:", "scan_positon:", r"pickplace\.yaml:4: .*scan_positon.*did you mean.*scan_p"),
     ("pallet:", "palet:", r"palet: unknown key.*did you mean.*pallet"),
@@ -139,6 +176,18 @@ def test_a_file_without_an_arm_for_it_is_an_error(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match=r"g61.*did you mean.*g60"):
         load_config(str(cell))
+
+
+def test_check_reads_the_calibration_file_of_the_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "hand_eye_calib.yaml"
+    file.write_text(CALIBRATION)
+    check(str(file))
+    assert "valid as a camera calibration" in capsys.readouterr().out
+    file.write_text(CALIBRATION.replace("1.0000", "1.5"))
+    with pytest.raises(ConfigError, match=r"hand_eye_calibration\.matrix: not a rotation"):
+        check(str(file))
 
 
 def test_check_reads_the_file_alone_and_in_a_cell(

@@ -78,6 +78,15 @@ class HasVacuum(Protocol):
     def blow_off(self, now: int) -> Refused | None: ...
 
 
+@runtime_checkable
+class ExplainsMiss(Protocol):
+    """Simulated hardware that knows why a grip has no part."""
+
+    def miss(self, now: int) -> str:
+        """What is wrong, and what to do; empty: nothing is known."""
+        ...
+
+
 class Hardware(Wakes, Injectable, Protocol):
     """The simulated gripper behind the actuator, saved as `ports.state` says. A REAL gripper has
     none."""

@@ -24,8 +24,8 @@ from understudy.ports.device import Mount
 from understudy.ports.faults import Faults
 from understudy.ports.io import DevicePins, PinChange
 from understudy.ports.workpieces import WorkpieceReading
-from understudy.space.pose import Pose
-from understudy.space.transform import matrix
+from understudy.space.pose import Pose, pose_mm_deg
+from understudy.space.transform import inverse, matrix, pose, translation
 from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, seconds, whole_ns
 
 Vector = NDArray[np.float64]
@@ -186,6 +186,8 @@ class Grasp:
 
 
 BAR = 1e5
+NEARBY = 0.2
+"""Edge of the box (m) in which a part is looked for that the cup has missed."""
 SLACK = 1e-9
 """Metres of rounding error."""
 SENSORS = {
@@ -517,6 +519,17 @@ class CupState(Struct):
     watch: Watch = msgspec.field(default_factory=Watch)
 
 
+def on_face(tool: Pose, part: WorkpieceReading) -> tuple[Pose, float]:
+    """The tool on the face of the part that it looks at, in the frame of the part, and how far
+    ahead of the tool that face is (m)."""
+    there = inverse(matrix(part.pose)) @ matrix(tool)
+    way = there[:3, 2]
+    axis = int(np.argmax(np.abs(way)))
+    face = -math.copysign(part.size[axis] / 2.0, way[axis])
+    missing = float((face - there[axis, 3]) / way[axis])
+    return pose(there @ translation(0.0, 0.0, missing)), missing
+
+
 class CupHardware:
     """`Hardware` that reads VACUUM_ON and BLOW_OFF and drives VACUUM_OK and the analog sensor."""
 
@@ -626,6 +639,23 @@ class CupHardware:
             if seals(tool, part, radius=self._radius, reach=reach, tilt=tilt):
                 return part
         return None
+
+    def miss(self, now: int) -> str:
+        """Where the face of the nearest part is, and the grasp that puts the cup on it."""
+        tool = self._grasp.tool(now)
+        near = self._grasp.found((NEARBY, NEARBY, NEARBY), now)
+        if tool is None or not near:
+            return ""
+        part = near[0]
+        grasp, missing = on_face(tool, part)
+        if abs(missing) <= self._cup.reach_mm * MM:
+            return ""
+        where = f"{abs(missing) / MM:.1f} mm {'ahead of' if missing > 0.0 else 'behind'} the cup"
+        numbers = ", ".join(f"{round(value, 1) + 0.0:g}" for value in pose_mm_deg(grasp))
+        key = (
+            f"pickplace.grasps: {{{part.class_name or part.name}: {{offset_mm_deg: [{numbers}]}}}}"
+        )
+        return f"the face of {part.name} is {where}; {key} puts the cup on it"
 
     def _take(self, now: int) -> None:
         """Lifts the part under the cup, if it is still there."""
