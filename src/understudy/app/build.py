@@ -115,6 +115,7 @@ def _build(config: CellConfig, run: Run) -> Cell:
                 parts=workpieces,
                 camera=partial(site.provide, CameraModel),
                 seed=config.head.seed,
+                has_real=robot.real is not None,
             )
             mounted = mount_devices(name, built, robot.devices, mount)
             jobs = build_jobs(replace(site, components=mounted)) if has_jobs(robot.kind) else {}

@@ -23,6 +23,9 @@ NEAR = 1.0 * MM
 """A tool that rests farther from its target than this was moved by another command."""
 LOOK = 50 * NS_PER_MS
 """Period of the check while a controller is neither moving nor idle."""
+READ_LOOK = 5 * NS_PER_MS
+LONGEST_READ = 5000 * NS_PER_MS
+NOT_READ = Refused("the controller has not reported its inputs: M66 is answered at rest only")
 STOPPED = Refused("the move was stopped")
 MOVES = Refused("the arm makes another move")
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
@@ -53,7 +56,8 @@ class MotionStatus(Struct, frozen=True):
 
 class Saved(Struct):
     """The state of the moves in a snapshot. `stops`: of the controller at the start of the move.
-    `due`: the time of the next check. `ready`: the controller could move at the last check."""
+    `due`: the time of the next check. `ready`: the controller could move at the last check.
+    `rests`: since when the arm is at rest after its move, and its inputs are being read."""
 
     tickets: int = 0
     ticket: int = 0
@@ -63,6 +67,7 @@ class Saved(Struct):
     stopping: bool = False
     due: int | None = None
     ready: bool = False
+    rests: int | None = None
 
 
 def not_ready(status: ControllerStatus) -> Refused | None:
@@ -80,6 +85,8 @@ class ControllerMotion:
     """`ports.job_arm.ArmMotion`, and a component of the cell.
 
     ``move_to``: sends one move to the controller. ``flange``: its pose in the cell at a time.
+    ``inputs_read``: whether the inputs of the controller were read since a time; a REAL controller
+    reports them at rest only, and a move ends when they are known.
     """
 
     def __init__(
@@ -87,7 +94,9 @@ class ControllerMotion:
         controller: MoveController,
         move_to: Callable[[Target, int], Refused | None],
         flange: Callable[[int], Pose],
+        inputs_read: Callable[[int], bool] = lambda since: True,
     ) -> None:
+        self._inputs_read = inputs_read
         self._controller = controller
         self._move_to = move_to
         self._flange = flange
@@ -114,7 +123,7 @@ class ControllerMotion:
             return refused
         state.tickets += 1
         state.ticket, state.target, state.stops = state.tickets, target.pose, stops
-        state.held, state.due, state.ready = False, now, True
+        state.held, state.due, state.ready, state.rests = False, now, True, None
         for listener in self._started:
             listener(target, now)
         return Ticket(state.ticket)
@@ -146,7 +155,8 @@ class ControllerMotion:
 
     def unready(self, now: int) -> Refused | None:
         """Why the arm takes no moves; None if it does."""
-        return not_ready(self._controller.status(now))
+        refused = not_ready(self._controller.status(now))
+        return refused or (None if self._inputs_read(0) else NOT_READ)
 
     def flange(self, now: int) -> Pose:
         """The pose of the flange in the cell."""
@@ -224,8 +234,21 @@ class ControllerMotion:
             state.due = now + LOOK if status.state not in ("Run", "Idle") else None
         elif state.stopping or status.stops != state.stops:
             self._end(STOPPED, now)
+        elif refused := self._elsewhere(now):
+            self._end(refused, now)
         else:
-            self._end(self._elsewhere(now), now)
+            self._end_when_read(now)
+
+    def _end_when_read(self, now: int) -> None:
+        """Ends the move once the inputs were read at rest."""
+        state = self.state
+        state.rests = now if state.rests is None else state.rests
+        if self._inputs_read(state.rests):
+            self._end(None, now)
+        elif now >= state.rests + LONGEST_READ:
+            self._end(NOT_READ, now)
+        else:
+            state.due = now + READ_LOOK
 
     def _elsewhere(self, now: int) -> Refused | None:
         """The refusal of an arm that rests somewhere else than at the target of its move."""

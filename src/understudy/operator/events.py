@@ -139,6 +139,9 @@ class EventSources:
         if robot.real is not None and isinstance(robot.real.controller, ReportsStatus):
             events = StatusEvents(self._log, robot, cell_time, robot.real.in_file)
             robot.real.controller.on_status(events)
+            for kind, device in robot.real.devices.items():
+                if isinstance(device, ReportsEvents):
+                    self._connect_device(device, kind, robot.name, events, cell_time)
 
     def _connect(self, robot: Robot) -> None:
         part, name = robot.simulated.controller, robot.name
@@ -190,16 +193,22 @@ class EventSources:
         ]
 
     def _connect_device(
-        self, device: ReportsEvents, kind: str, robot: str, of_robot: StatusEvents | None
+        self,
+        device: ReportsEvents,
+        kind: str,
+        robot: str,
+        of_robot: StatusEvents | None,
+        cell_time: CellTime = lambda at: at,
     ) -> None:
         """An alarm of a device is an alarm, unless the controller has reported it as its own."""
 
         def record(event: DeviceEvent) -> None:
+            at = cell_time(event.at)
             if not event.alarm or (of_robot is not None and event.alarm in of_robot.error):
-                self._log.note(kind, robot, event.text, event.at)
+                self._log.note(kind, robot, event.text, at)
                 return
             advice = device.advice(event.alarm) or advice_on(0, event.alarm)
-            self._log.note("alarm", robot, event.alarm, event.at, what_to_do=advice)
+            self._log.note("alarm", robot, event.alarm, at, what_to_do=advice)
 
         device.on_event(record)
 

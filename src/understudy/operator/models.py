@@ -8,7 +8,7 @@ import msgspec
 
 from understudy.config import CellConfig
 from understudy.errors import Refused
-from understudy.operator.robots import Robot, Robots
+from understudy.operator.robots import Robot, Robots, TimeSource
 from understudy.operator.table import Command, commands_of, query
 from understudy.ports import Component, DigitalIO, HasCallers
 from understudy.ports.controller import Pins as HasPins
@@ -231,19 +231,32 @@ class DeviceCommands:
             if refused := self._only_simulated(owner) or self._used_by_job(owner, able[owner]):
                 return refused
             values = [getattr(given, key) for key in first.parameters]
-            refused = self._pump.act(lambda now: able[owner].run(now, *values))
-            return refused or self._row(owner, self._devices[owner])
+            device, time = self._in_use(owner)
+            assert isinstance(device, HasActions)
+            refused = time.act(lambda now: device.actions()[name].run(now, *values))
+            return refused or self._row(owner)
 
         return Command(name, first.doc, run, parameters)
 
     def _only_simulated(self, name: str) -> Refused | None:
         """Why a command for this device is refused: its robot is REAL, and the device is not."""
         device, robot = self._devices[name], name.partition(".")[0]
+        if self._in_use(name)[0] is not device:
+            return None
         if isinstance(device, HasCallers) and device.callers():
             return None
         if robot not in [each.name for each in self._all_robots.real()]:
             return None
         return Refused(f"{robot} is REAL and {name} is simulated: the real device would not follow")
+
+    def _in_use(self, name: str) -> tuple[Device, TimeSource]:
+        """The device of this name, and its time: that of the REAL robot if it has one."""
+        robot = self._all_robots.find(name.partition(".")[0])
+        if not isinstance(robot, Refused) and robot.real is not None:
+            real = robot.real.devices.get(name.rpartition(".")[2])
+            if real is not None:
+                return real, robot.real.time
+        return self._devices[name], self._pump
 
     def _used_by_job(self, name: str, action: DeviceAction) -> Refused | None:
         """Why a command for this device is refused: a job of its robot uses it."""
@@ -266,14 +279,15 @@ class DeviceCommands:
             }
             for name, (kind, component) in self._robots.items()
         ]
-        rows = [self._row(name, device) for name, device in self._devices.items()]
+        rows = [self._row(name) for name in self._devices]
         return [*robots, *(row for row in rows if row["panel"] or row["faults"])]
 
-    def _row(self, name: str, device: Device) -> dict[str, Any]:
+    def _row(self, name: str) -> dict[str, Any]:
+        device, time = self._in_use(name)
         return {
             "name": name,
             "kind": self._kinds.get(name) or name.rpartition(".")[2],
-            "panel": device.panel(self._pump.now()) if isinstance(device, HasPanel) else [],
+            "panel": device.panel(time.now()) if isinstance(device, HasPanel) else [],
             "faults": device.active_faults(),
             "buttons": _buttons(device),
         }

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Mode = Literal["SIMULATION", "REAL"]
 Outcome = TypeVar("Outcome")
 Job = TypeVar("Job")
+CellTime = Callable[[int], int]
 NOT_DURING_PROGRAM = (
     "send_gcode",
     "jog",
@@ -62,13 +63,15 @@ class TimeSource(Protocol):
 @dataclass(frozen=True)
 class Side:
     """The simulated or the REAL robot. `controller`: the part or driver that its actions use.
-    `jobs`: of a REAL robot, by kind; or why it has none."""
+    `jobs`, `devices`: of a REAL robot, by kind; `lacks`: why it has not all of them."""
 
     controller: Any
     actions: OperatorActions
     time: TimeSource
     program: "ProgramControl | None" = None
-    jobs: Mapping[str, Any] | Refused = field(default_factory=dict)
+    jobs: Mapping[str, Any] = field(default_factory=dict)
+    devices: Mapping[str, Device] = field(default_factory=dict)
+    lacks: Refused | None = None
 
     def in_file(self, error: str) -> str:
         """An error text with the controller's line numbers as those of the program's file."""
@@ -180,28 +183,28 @@ class Robot:
         now = self.side.time.now()
         return next(filter(None, (job.occupied(now) for job in self._moving_jobs())), None)
 
-    def real_job(self, kind: type) -> Any:
-        """The job of this kind of the REAL robot; why it has none; None in SIMULATION."""
+    def real_job(self, kind: type, name: str = "") -> Any:
+        """The job or device of this kind of the REAL robot, and with this end of its name; why it
+        has none; None in SIMULATION."""
         if self.real is None:
             return None
-        if isinstance(self.real.jobs, Refused):
-            return self.real.jobs
-        others = Refused(f"{self.name} is REAL: this job runs in simulation only")
-        jobs = self.real.jobs.values()
-        return next((job for job in jobs if isinstance(job, kind)), others)
+        for own, each in {**self.real.jobs, **self.real.devices}.items():
+            if isinstance(each, kind) and f".{own}".endswith(name):
+                return each
+        only = Refused(f"{self.name} is REAL: this job runs in simulation only")
+        return self.real.lacks or only
 
     def side_of(self, job: Any) -> Side:
         """The side that a job moves."""
-        if self.real is None or isinstance(self.real.jobs, Refused):
+        if self.real is None:
             return self.simulated
-        ours = any(job is each for each in self.real.jobs.values())
-        return self.real if ours else self.simulated
+        ours = {**self.real.jobs, **self.real.devices}.values()
+        return self.real if any(job is each for each in ours) else self.simulated
 
     def _moving_jobs(self) -> Collection[OccupiesRobot]:
         if self.real is None:
             return self._jobs
-        jobs = {} if isinstance(self.real.jobs, Refused) else self.real.jobs
-        return [job for job in jobs.values() if isinstance(job, OccupiesRobot)]
+        return [job for job in self.real.jobs.values() if isinstance(job, OccupiesRobot)]
 
     def summary(self) -> dict[str, Any]:
         """The answer of every command that acts on the robot."""
@@ -241,6 +244,7 @@ class Robots:
             )
             for name, each in config.robots.items()
         }
+        self._on_real: list[Callable[[Robot], None]] = []
 
     def __iter__(self) -> Iterator[Robot]:
         return iter(self._robots.values())
@@ -256,6 +260,15 @@ class Robots:
         if isinstance(robot, Refused):
             return robot
         return robot.do(action, *arguments) or robot.summary()
+
+    def make_real(self, robot: Robot, side: Side) -> None:
+        robot.real = side
+        for listener in self._on_real:
+            listener(robot)
+
+    def on_real(self, listener: Callable[[Robot], None]) -> None:
+        """Calls the listener with every robot that becomes REAL."""
+        self._on_real.append(listener)
 
     def real(self) -> list[Robot]:
         """The robots that are REAL now."""
@@ -296,7 +309,7 @@ class Jobs(Generic[Job]):
         if robot.name not in able:
             there = f"robots of this cell that have it: {', '.join(able) or 'none'}"
             return Refused(f"{robot.name} has no {self._noun}; {there}")
-        real = robot.real_job(self._kind)
+        real = robot.real_job(self._kind, self._name)
         return robot, able[robot.name] if isinstance(real, Refused | None) else real
 
     def act(self, robot_name: str, action: Callable[[Job, int], Refused | None]) -> Any:
@@ -305,7 +318,7 @@ class Jobs(Generic[Job]):
         if isinstance(found, Refused):
             return found
         robot, job = found
-        if isinstance(real := robot.real_job(self._kind), Refused):
+        if isinstance(real := robot.real_job(self._kind, self._name), Refused):
             return real
         refused = robot.side_of(job).time.act(lambda now: action(job, now))
         return refused if isinstance(refused, Refused) else _status(robot, job)
@@ -314,6 +327,19 @@ class Jobs(Generic[Job]):
         """The status of a job."""
         found = self.find(robot_name)
         return found if isinstance(found, Refused) else _status(*found)
+
+    def each(self, listener: Callable[[str, Job, CellTime], None]) -> None:
+        """Calls the listener with the robot, the job and the time of the cell for a time of the
+        job: for every simulated one now, and for that of every robot that becomes REAL."""
+
+        def joined(robot: Robot) -> None:
+            job = robot.real_job(self._kind, self._name)
+            if not isinstance(job, Refused | None):
+                listener(robot.name, job, lambda at: robot.simulated.time.now())
+
+        for name, job in self.all().items():
+            listener(name, job, lambda at: at)
+        self._robots.on_real(joined)
 
     def _of(self, robot: Robot) -> Job | None:
         for name, each in self._robots.components[robot.name].items():

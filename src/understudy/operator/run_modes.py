@@ -18,13 +18,15 @@ from understudy.errors import ConfigError, Refused
 from understudy.operator.events import EventLog, EventSources
 from understudy.operator.robots import Robot, Robots, Side
 from understudy.operator.table import Command, command, commands_of
-from understudy.ports import Component
-from understudy.ports.jobs import JobSite, build_jobs
+from understudy.ports import Component, HasCallers
+from understudy.ports.device import Device, real_devices
+from understudy.ports.jobs import JobSite, build_real_jobs
 from understudy.ports.modes import ObeysModes
 from understudy.ports.operation import Jog, RealClient
 from understudy.registry import kinds, module_of
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
+from understudy.wire.can import device_place
 from understudy.wire.dial import Destination, Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
@@ -54,48 +56,73 @@ class RealConnection:
 
     client: RealClient
     side: Side
-    dial: Dial
+    dials: tuple[Dial, ...]
     pump: Pump
     asking: tuple[QuestionWire, ...] = ()
 
     def start(self) -> None:
         """Connects; this enables, homes and resets nothing."""
         self.pump.start()
-        self.dial.start()
+        for dial in self.dials:
+            dial.start()
         for wire in self.asking:
             wire.start()
         self.pump.act(self.client.connect)
 
     async def stop(self) -> None:
         self.pump.act(self.client.disconnect)
-        await self.dial.stop()
-        await asyncio.gather(*(wire.stop() for wire in self.asking))
+        ends = [*(dial.stop() for dial in self.dials), *(wire.stop() for wire in self.asking)]
+        await asyncio.gather(*ends)
         self.pump.stop()
 
 
-def connection_to(config: CellConfig, robot: Robot, place: RealPlace) -> RealConnection | Refused:
-    """The connection to the REAL sibling of a robot, not started yet."""
+def connection_to(
+    config: CellConfig, robot: Robot, place: RealPlace, simulated: Mapping[str, Component]
+) -> RealConnection | Refused:
+    """The connection to the REAL sibling of a robot, not started yet. ``simulated``: the components
+    of the simulated one."""
     real_client = _real_client(robot.kind)
     if real_client is None:
         return _no_driver(robot.kind)
     client: RealClient = real_client(config, robot.name, robot.simulated.controller)
-    components: dict[str, Component] = {robot.name: client.driver}
+    components: dict[str, Any] = {robot.name: client.driver}
     if client.program is not None:
         components[f"{robot.name}.program"] = client.program
-    jobs = _real_jobs(config, robot, client)
-    if not isinstance(jobs, Refused):
-        components |= {f"{robot.name}.{kind}": component for kind, component in jobs.items()}
+    if client.pins is not None:
+        components[f"{robot.name}.pins"] = client.pins
+    problems: list[ConfigError] = []
+    found = config.robots[robot.name].devices
+    devices = real_devices(robot.name, found, client.pins, problems.append)
+    jobs = _real_jobs(config, robot, client, devices, simulated, problems.append)
+    own = {**devices, **jobs}
+    components |= {f"{robot.name}.{kind}": component for kind, component in own.items()}
     cell = Cell("real", digest="", components=components, faces={})
     pump = Pump(Exchange(cell))
-    side = Side(client.driver, client.actions, pump, client.program, jobs)
+    lacks = Refused("; ".join(each.problem for each in problems)) if problems else None
+    side = Side(client.driver, client.actions, pump, client.program, jobs, devices, lacks)
     asking = tuple(QuestionWire(component, pump) for component in cell.asking().values())
-    return RealConnection(client, side, Dial(client.driver, place, pump), pump, asking)
+    callers: list[Any] = [
+        caller
+        for device in devices.values()
+        if isinstance(device, HasCallers)
+        for caller in device.callers()
+    ]
+    dials = (
+        Dial(client.driver, place, pump),
+        *(Dial(each, device_place(each.where), pump) for each in callers),
+    )
+    return RealConnection(client, side, dials, pump, asking)
 
 
 def _real_jobs(
-    config: CellConfig, robot: Robot, client: RealClient
-) -> dict[str, Component] | Refused:
-    """The jobs of a REAL robot, by kind; or why it has none."""
+    config: CellConfig,
+    robot: Robot,
+    client: RealClient,
+    devices: Mapping[str, Device],
+    simulated: Mapping[str, Component],
+    refuse: Callable[[ConfigError], None],
+) -> dict[str, Component]:
+    """The jobs of a REAL robot, by kind."""
     arm = client.job_arm
     if arm is None:
         return {}
@@ -108,12 +135,13 @@ def _real_jobs(
         lambda: arm,
         rules,
         log.warning,
+        devices,
+        pins=client.pins,
+        environment=lambda: config.environment().objects,
         real=True,
+        simulated=simulated,
     )
-    try:
-        return build_jobs(site)
-    except ConfigError as problem:
-        return Refused(problem.problem)
+    return build_real_jobs(site, refuse)
 
 
 def _real_client(kind: str) -> Callable[..., RealClient] | None:
@@ -265,7 +293,8 @@ class ModeCommands:
 
     def _become_real(self, robot: Robot) -> dict[str, Any] | Refused:
         place = self._places[robot.name]
-        connection = connection_to(self._config, robot, place)
+        simulated = self._robots.components[robot.name]
+        connection = connection_to(self._config, robot, place, simulated)
         if isinstance(connection, Refused):
             return connection
         for wire in connection.asking if robot.name in self._asked else ():
@@ -273,7 +302,8 @@ class ModeCommands:
         guard = self._guard(robot)
         if guard is not None and isinstance(connection.client.driver, ObeysModes):
             connection.client.driver.obey(guard)
-        self._connections[robot.name], robot.real = connection, connection.side
+        self._connections[robot.name] = connection
+        self._robots.make_real(robot, connection.side)
         self._events.connect_real(robot, lambda at: self._now())
         self._real_time()
         self._close(robot.name, f"{robot.name} is REAL, and this is its simulated sibling")

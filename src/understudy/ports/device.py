@@ -4,6 +4,8 @@ A module in the table `registry.DEVICES` offers
 
     Config                       the keys of the device in a cell file, a frozen msgspec Struct
     build(name, config, mount)   the simulated `Device`
+    build_real(name, config, pins)    the `Device` of a REAL robot, where it can have one; ``pins``:
+                                 of its controller (`ports.io.PollsInputs`), or None
     FAULTS                       its faults, where it has any
     OPERATION_MODES              modes of operation of a robot that carries it, where it adds any
     USES_WORKPIECES              True if it takes hold of parts of the cell
@@ -26,7 +28,7 @@ from numpy.typing import NDArray
 from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports import FaultSource, Injectable, TimedComponent
 from understudy.ports.hmi import Trailing
-from understudy.ports.io import DevicePins
+from understudy.ports.io import DevicePins, PollsInputs
 from understudy.ports.tools import ToolTable
 from understudy.ports.workpieces import WorkpiecesInReach
 from understudy.registry import module_of
@@ -49,6 +51,7 @@ class Mount:
     `parts`: what a gripper of this `robot` meets. A module with `USES_WORKPIECES = True` gets them
     in every running cell; the offline check of a program has none. `camera`: the camera that the
     section `vision` of the robot describes, in a running cell. `seed`: of the cell.
+    `has_real`: the robot has a REAL sibling, and REAL devices belong to that one.
     """
 
     fault_source: FaultSource
@@ -60,6 +63,7 @@ class Mount:
     tools: ToolTable | None = None
     camera: Callable[[], Any] | None = None
     seed: int = 0
+    has_real: bool = False
 
     def needed_pins(self) -> DevicePins:
         if self.pins is None:
@@ -364,6 +368,24 @@ def mount_devices(
     if isinstance(robot, CarriesDevices):
         for kind, device in built.items():
             robot.mount(kind, device)
+    return built
+
+
+def real_devices(
+    robot: str,
+    devices: Mapping[str, Any],
+    pins: PollsInputs | None,
+    refuse: Callable[[ConfigError], None],
+) -> dict[str, Device]:
+    """The devices of a REAL robot by kind: those that can be REAL. ``refuse`` is called with the
+    reason for each that cannot be built."""
+    built: dict[str, Device] = {}
+    for kind, config in devices.items():
+        if build_real := getattr(module_of("devices", kind), "build_real", None):
+            try:
+                built[kind] = build_real(f"{robot}.{kind}", config, pins)
+            except ConfigError as problem:
+                refuse(problem)
     return built
 
 

@@ -10,6 +10,8 @@ and, as far as it has them,
 
     needs(sections)         the Protocols of ports that it works with, for these sections
     check(robot)            raises ConfigError for sections that cannot work together
+    check_file(text, file)  what a file is that its sections name, for `understudy check`; empty:
+                            none of its own; raises ConfigError for one that cannot be used
     files(robot)            section → content of the file that it names, for the digest of the cell
     provide(site, kind, need)   makes one of this Protocol or class for a job; None: not its kind
     build_real(site)        as `build`, for a REAL robot; a refusal says why it cannot work there
@@ -58,7 +60,8 @@ class JobSite:
     """A robot for which jobs are built. `controller`: the robot itself. `components`: the devices
     on it and the components of the jobs before, by their names on the robot. `pins`: of its
     controller. `workpieces`: of the cell, None without any. `environment`: objects of the cell
-    file. `warn`: writes a line to the log. `real`: it is a REAL robot."""
+    file. `warn`: writes a line to the log. `real`: it is a REAL robot; `simulated`: the components
+    of its simulated sibling, by name."""
 
     name: str
     file: str
@@ -72,6 +75,7 @@ class JobSite:
     workpieces: Any = None
     environment: Callable[[], Sequence[Any]] = tuple
     real: bool = False
+    simulated: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def arm(self) -> JobArm:
@@ -212,13 +216,23 @@ def mode_at_start(sections: Mapping[str, Any]) -> OperationMode | None:
 
 
 def build_jobs(site: JobSite) -> dict[str, Component]:
-    """The components of all jobs of a robot, in the order of the table; of a REAL robot of those
-    that work there."""
+    """The components of all jobs of a robot, in the order of the table."""
     built: dict[str, Component] = {}
     for _, _, module in modules("jobs"):
-        build = getattr(module, "build_real", None) if site.real else module.build
-        if build is not None:
-            built |= build(replace(site, components={**site.components, **built}))
+        built |= module.build(replace(site, components={**site.components, **built}))
+    return built
+
+
+def build_real_jobs(site: JobSite, refuse: Callable[[ConfigError], None]) -> dict[str, Component]:
+    """As `build_jobs`, of a REAL robot: of the jobs that work there. ``refuse`` is called with the
+    reason for each that cannot be built."""
+    built: dict[str, Component] = {}
+    for _, _, module in modules("jobs"):
+        if build := getattr(module, "build_real", None):
+            try:
+                built |= build(replace(site, components={**site.components, **built}))
+            except ConfigError as problem:
+                refuse(problem)
     return built
 
 

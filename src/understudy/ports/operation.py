@@ -46,6 +46,7 @@ from understudy.ports import Caller, Component, Joints
 from understudy.space.pose import Pose
 
 if TYPE_CHECKING:
+    from understudy.ports.io import PollsInputs
     from understudy.ports.job_arm import JobArm
     from understudy.ports.program import ProgramControl
 
@@ -288,7 +289,8 @@ class RealClient:
 
     `driver` is a `Component` too. `program`: its `ProgramControl`, if it runs programs. `connect`
     and `disconnect` begin and end its session with the robot; neither enables, homes or resets.
-    `job_arm`: what jobs need of it, if it can have some.
+    `job_arm`: what jobs need of it, if it can have some. `pins`: of its controller, for devices and
+    jobs; a component too.
     """
 
     driver: Caller
@@ -297,6 +299,7 @@ class RealClient:
     connect: Callable[[int], Any] = lambda now: None
     disconnect: Callable[[int], Any] = lambda now: None
     job_arm: "JobArm | None" = None
+    pins: "PollsInputs | None" = None
 
 
 # ── programs that are streamed from the command line ────────────────────────────────────────────

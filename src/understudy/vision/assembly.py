@@ -95,6 +95,12 @@ def _vision(site: JobSite, need: FinderUse) -> ObjectFinder:
     section = _section(site)
     if need.pictures or section.source == "process":
         return _process_vision(site, section, need)
+    if site.real:
+        raise ConfigError(
+            f"{site.name} is REAL, and ground-truth vision sees simulated parts only",
+            key="vision.source",
+            allowed="vision: {source: process}, or --vision process",
+        )
     if site.workpieces is None:
         raise ConfigError("ground-truth vision needs parts in the cell", key="vision.source")
     return GroundTruthVision(

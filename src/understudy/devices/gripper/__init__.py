@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from understudy.app.stand_in import StandIn
     from understudy.devices.gripper.controller import GripperController, GripperStandIn
     from understudy.ports.device import Mount
+    from understudy.ports.io import PollsInputs
 
 GripperType = Literal["PNEUMATIC_2FINGER", "PNEUMATIC_VACUUM", "ELECTRIC_SERVO"]
 Milliseconds = Annotated[float, Meta(ge=0, le=600_000)]
@@ -192,6 +193,13 @@ def build(name: str, config: Config, mount: "Mount") -> "GripperController":
     from understudy.devices.gripper.controller import build_gripper
 
     return build_gripper(name, config, mount)
+
+
+def build_real(name: str, config: Config, pins: "PollsInputs | None") -> "GripperController":
+    """The gripper of a REAL robot: valves on the pins of its controller, or a servo gripper."""
+    from understudy.devices.gripper.controller import build_real_gripper
+
+    return build_real_gripper(name, config, pins)
 
 
 def for_tests(cell: "StandIn", name: str) -> "GripperStandIn":

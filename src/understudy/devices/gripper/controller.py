@@ -8,7 +8,7 @@ outputs one is switched off before the other one is switched on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 from msgspec import Struct
@@ -17,6 +17,7 @@ from understudy.devices.gripper import TRANSITIONS, Config, Phase
 from understudy.devices.gripper.actuator import (
     Actuator,
     Direction,
+    ExplainsMiss,
     Hardware,
     HasVacuum,
     Reading,
@@ -37,7 +38,7 @@ from understudy.ports.device import (
 from understudy.ports.faults import Faults
 from understudy.ports.hand import HandState, HandStatus
 from understudy.ports.hmi import PanelRow
-from understudy.ports.io import DevicePins, PinChange
+from understudy.ports.io import ControllerPins, PinChange, PollsInputs
 from understudy.ports.state import load, saved
 from understudy.units import MM, NS_PER_MS
 
@@ -200,8 +201,13 @@ class GripperController:
             self._go("arrived", now)
             self._state.deadline = now + self._actuator.timing.settle
         elif self._is_over(now):
-            halted = self._state.halted
-            self._fail("closing was halted" if halted else self._actuator.give_up(now), now)
+            halted, cause = self._state.halted, self._cause_of_miss(now)
+            reason = "closing was halted" if halted else self._actuator.give_up(now) + cause
+            self._fail(reason, now)
+
+    def _cause_of_miss(self, now: int) -> str:
+        cause = self._hardware.miss(now) if isinstance(self._hardware, ExplainsMiss) else ""
+        return f"; {cause}" if cause else ""
 
     def _settling(self, reading: Reading, now: int) -> None:
         if not self._is_over(now):
@@ -484,7 +490,7 @@ _LOOKS: Mapping[Phase, Callable[[GripperController, Reading, int], None]] = {
 class _Switches:
     """The two outputs of a gripper, of which at most one is on."""
 
-    def __init__(self, pins: DevicePins, first: int, second: int) -> None:
+    def __init__(self, pins: ControllerPins, first: int, second: int) -> None:
         self._pins = pins
         self._both = (first, second)
 
@@ -505,9 +511,12 @@ class FingerState(Struct):
 class FingerValve:
     """`Actuator`: the 5/2 valve of two fingers, which keeps its position without current."""
 
-    def __init__(self, config: Config, pins: DevicePins) -> None:
+    def __init__(self, config: Config, pins: ControllerPins, *, delay: int = 0) -> None:
+        """``delay``: ns until the sensors are read."""
         self.timing = Timing(
-            ns(config.close_timeout_ms), ns(config.open_timeout_ms), ns(config.settle_time_ms)
+            ns(config.close_timeout_ms) + delay,
+            ns(config.open_timeout_ms) + delay,
+            ns(config.settle_time_ms) + delay,
         )
         self._config = config
         self._pins = pins
@@ -580,8 +589,11 @@ class VacuumValve:
     is read periodically while the ejector is on and VACUUM_OK is off.
     """
 
-    def __init__(self, config: Config, pins: DevicePins) -> None:
-        self.timing = Timing(ns(config.vacuum_timeout_ms), ns(config.open_timeout_ms), 0)
+    def __init__(self, config: Config, pins: ControllerPins, *, delay: int = 0) -> None:
+        """``delay``: ns until the sensors are read."""
+        self.timing = Timing(
+            ns(config.vacuum_timeout_ms) + delay, ns(config.open_timeout_ms) + delay, delay
+        )
         self._config = config
         self._pins = pins
         self._valves = _Switches(pins, config.pins.vacuum_on, config.pins.blow_off)
@@ -679,14 +691,15 @@ def build_gripper(name: str, config: Config, mount: Mount) -> GripperController:
 
 
 def _two_fingers(name: str, config: Config, mount: Mount) -> GripperController:
-    pins, fingers = config.pins, config.fingers
+    fingers = config.fingers
     if fingers.closed_mm + 2.0 * fingers.sensor_mm >= fingers.open_mm:
         allowed = f"less than open_mm ({fingers.open_mm:g}) by more than twice sensor_mm"
         problem = "the fingers have no stroke"
         raise ConfigError(
             problem, key="fingers.closed_mm", value=fingers.closed_mm, allowed=allowed
         )
-    io = _checked(mount, (pins.close, pins.open), (pins.closed, pins.opened, pins.part), pins.force)
+    io = mount.needed_pins()
+    _check_pins(io, config)
     return GripperController(
         name, config, FingerValve(config, io), FingerHardware(name, config, mount)
     )
@@ -700,7 +713,8 @@ def _cup(name: str, config: Config, mount: Mount) -> GripperController:
         raise ConfigError(
             problem, key="cup.sealed_kpa", value=config.cup.sealed_kpa, allowed=allowed
         )
-    io = _checked(mount, (pins.vacuum_on, pins.blow_off), (pins.vacuum_ok,), pins.vacuum)
+    io = mount.needed_pins()
+    _check_pins(io, config)
     io.retain(pins.vacuum_on)
     return GripperController(
         name, config, VacuumValve(config, io), CupHardware(name, config, mount)
@@ -726,23 +740,60 @@ BUILDERS = {
 }
 
 
-def _checked(
-    mount: Mount, outputs: tuple[int, ...], inputs: tuple[int, ...], channel: int
-) -> DevicePins:
-    """The pins of the robot; a ConfigError if it lacks one of these, or if two are the same."""
-    io = mount.needed_pins()
-    for which, pins in (("output", outputs), ("input", inputs)):
+class UsedPins(NamedTuple):
+    outputs: tuple[int, ...]
+    inputs: tuple[int, ...]
+    analog: int
+
+
+def _used_pins(config: Config) -> UsedPins:
+    pins = config.pins
+    if config.type == "PNEUMATIC_VACUUM":
+        return UsedPins((pins.vacuum_on, pins.blow_off), (pins.vacuum_ok,), pins.vacuum)
+    inputs = (pins.closed, pins.opened, pins.part)
+    return UsedPins((pins.close, pins.open), inputs, pins.force)
+
+
+def _check_pins(io: ControllerPins, config: Config) -> None:
+    """Raises ConfigError if the robot lacks one of the pins, or if two are the same."""
+    used = _used_pins(config)
+    for which, pins in (("output", used.outputs), ("input", used.inputs)):
         if len(set(pins)) < len(pins):
             raise ConfigError(f"each {which} needs a pin of its own", key="pins", value=list(pins))
     try:
-        for pin in outputs:
+        for pin in used.outputs:
             io.digital_output(pin)
-        for pin in inputs:
+        for pin in used.inputs:
             io.digital_input(pin)
-        io.analog_input(channel, 0)
+        io.analog_input(used.analog, 0)
     except LookupError as problem:
         raise ConfigError(str(problem.args[0]), key="pins") from None
-    return io
+
+
+# ── a REAL gripper ──────────────────────────────────────────────────────────────────────────────
+
+READ_DELAY = 100 * NS_PER_MS
+"""A REAL controller reports an input only when it is asked: all sensors are read in this time."""
+
+
+def build_real_gripper(name: str, config: Config, pins: PollsInputs | None) -> GripperController:
+    if config.type == "ELECTRIC_SERVO":
+        if config.servo.real is None:
+            raise ConfigError(
+                f"the robot of {name} is REAL: name its REAL gripper",
+                key="gripper.servo.real",
+                allowed="servo: {real: {to: /dev/ttyUSB0}}, or an address as 10.0.0.5:502",
+            )
+        from understudy.devices.gripper.modbus.assembly import servo_driver
+
+        return GripperController(name, config, servo_driver(name, config, config.servo))
+    if pins is None:
+        raise ConfigError(f"the controller of {name} has no pins", key="gripper")
+    _check_pins(pins, config)
+    used = _used_pins(config)
+    pins.follow(used.inputs, (used.analog,))
+    valve = VacuumValve if config.type == "PNEUMATIC_VACUUM" else FingerValve
+    return GripperController(name, config, valve(config, pins, delay=READ_DELAY))
 
 
 STEP_S = 0.005

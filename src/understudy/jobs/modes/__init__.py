@@ -45,3 +45,12 @@ def build(site: JobSite) -> dict[str, Component]:
     from understudy.jobs.modes.manager import mode_components
 
     return mode_components(site)
+
+
+def build_real(site: JobSite) -> dict[str, Component]:
+    """Nothing: the mode of the simulated robot also decides which job of the REAL one starts."""
+    if MODES in site.sections:
+        from understudy.jobs.modes.manager import guard_real_job
+
+        guard_real_job(site)
+    return {}

@@ -226,7 +226,7 @@ class ModeManager:
         self._cancel(now)
         state.error = ""
         wanted = self._config.tools.get(state.before)
-        kept = wanted is None or wanted == self._mounted(now)
+        kept = wanted is None or wanted == self.mounted(now)
         self._go("abort", now)
         self._set_mode(state.before if kept else "MANUAL", now)
         return None
@@ -239,11 +239,11 @@ class ModeManager:
     def arc_refusal(self) -> Refused | None:
         return arc_refusal(self.state.mode)
 
-    def job_refusal(self, now: int) -> Refused | None:
-        """Why the job of cycles cannot start."""
+    def job_refusal(self, mounted: int) -> Refused | None:
+        """Why the job of cycles cannot start with this tool."""
         if self.state.mode != JOB_MODE:
             return Refused(f"the mode is {self.state.mode}: request the mode {JOB_MODE} first")
-        wanted, mounted = self._config.tools.get(JOB_MODE), self._mounted(now)
+        wanted = self._config.tools.get(JOB_MODE)
         if wanted in (None, mounted):
             return None
         return Refused(f"tool {mounted} is active; {JOB_MODE} needs tool {wanted}: change it first")
@@ -367,7 +367,7 @@ class ModeManager:
             state.stage = 1
             self._send(f"G43 H{tool}" if tool else "G49", now)
         elif self._line_is_done(now):
-            if tool is not None and tool != self._mounted(now):
+            if tool is not None and tool != self.mounted(now):
                 self._fail(f"T{tool} is not in the hand", now)
             elif self._config.calibrate is not None and tool:
                 self._go("calibrate", now)
@@ -459,12 +459,12 @@ class ModeManager:
     def _tool(self, mode: TargetMode) -> int:
         return self._config.tools.get(mode, 0)
 
-    def _mounted(self, now: int) -> int:
+    def mounted(self, now: int) -> int:
         return self._around.tools.mounted(now) if self._around.tools is not None else 0
 
     def _changes_tool(self, now: int) -> bool:
         wanted = self._config.tools.get(self.state.target)
-        return wanted is not None and wanted != self._mounted(now)
+        return wanted is not None and wanted != self.mounted(now)
 
     def _not_at_rest(self, now: int) -> Refused | None:
         status = self._around.controller.status(now)
@@ -559,7 +559,15 @@ def mode_components(site: JobSite) -> dict[str, Component]:
     )
     manager = ModeManager(config, around)
     if job is not None:
-        start_only_if(job, manager.job_refusal)
+        start_only_if(job, lambda now: manager.job_refusal(manager.mounted(now)))
     if isinstance(site.controller, ObeysModes):
         site.controller.obey(manager)
     return {"modes_motion": motion, "modes": manager}
+
+
+def guard_real_job(site: JobSite) -> None:
+    """The job of a REAL robot starts only in its mode, with the tool of that mode."""
+    job, simulated = site.find(Played), site.simulated.values()
+    manager = next((each for each in simulated if isinstance(each, ModeManager)), None)
+    if job is not None and manager is not None:
+        start_only_if(job, lambda now: manager.job_refusal(site.arm.tool(now)))

@@ -45,6 +45,9 @@ def build(site: JobSite) -> dict[str, Component]:
     return pick_place_components(site)
 
 
+build_real = build
+
+
 def offline_check() -> "OfflineJob":
     """The check of the job without running its cell, for `understudy validate`."""
     from understudy.jobs.pick_place import offline

@@ -23,6 +23,7 @@ from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import Equipment, JobPins, SetOutput, WaitInput, handshake
 from understudy.ports import Component
 from understudy.ports.hand import Hand
+from understudy.ports.io import PollsInputs
 from understudy.ports.jobs import JobSite
 from understudy.ports.object_finder import FINDER, FinderUse, ObjectFinder
 from understudy.registry import modules
@@ -51,7 +52,8 @@ def pick_place_components(site: JobSite) -> dict[str, Component]:
         with located_at("pickplace.source_pallet"):
             own["source_pallet"] = source = PalletPattern(cycle.source_pallet, cycle.pick_position)
     _check_pins(cycle, site.pins)
-    own["motion"] = motion = ControllerMotion(arm.controller, arm.move_to, arm.flange)
+    read_since = _follow_inputs(cycle, site.pins)
+    own["motion"] = motion = ControllerMotion(arm.controller, arm.move_to, arm.flange, read_since)
     limits = PickPlaceSafety(safety, cycle)
     finder = _finder(cycle, site, limits)
     if finder is not None:
@@ -147,6 +149,20 @@ def _check_pins(cycle: CycleConfig, pins: JobPins | None) -> None:
             _READ_PIN[bank](pins, pin)
         except LookupError as problem:
             raise ConfigError(str(problem.args[0]), key=key) from None
+
+
+def _follow_inputs(cycle: CycleConfig, pins: Any) -> Callable[[int], bool]:
+    """Has a REAL controller read the inputs of the cycle; whether all were read since a time."""
+    if not isinstance(pins, PollsInputs):
+        return lambda since: True
+    if cycle.insert is not None and (cycle.insert.contact or cycle.insert.force_input) is not None:
+        raise ConfigError(
+            "a REAL controller reports no input during a motion: a contact cannot end the insert",
+            key="pickplace.insert",
+            allowed="insert: {required: false} without contact and force_input",
+        )
+    pins.follow([pin for _, pin, bank in _used_pins(cycle) if bank == "DI"])
+    return pins.read_since
 
 
 def _used_pins(cycle: CycleConfig) -> Iterator[tuple[str, PinName, str]]:

@@ -3,8 +3,8 @@
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
+from weakref import WeakKeyDictionary
 
 from msgspec import Meta, Struct
 
@@ -12,8 +12,7 @@ from understudy.errors import Refused
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.jobs.pick_place.pallet import PalletPattern
 from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS
-from understudy.operator.events import EventLog
-from understudy.operator.robots import Jobs
+from understudy.operator.robots import CellTime, Jobs
 from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports.hand import Hand
 from understudy.ports.modes import CHANGEOVER_STEPS
@@ -52,10 +51,9 @@ class CycleCommands:
     def __init__(self, cell: "OperatedCell", cycles: Jobs[PickPlaceManager]) -> None:
         self._cycles = cycles
         self._hands = Jobs(cell.robots, Hand, "hand")
-        self._kept: dict[str, deque[Cycle]] = {}
-        for name, job in cycles.all().items():
-            job.on_cycle(partial(_note_end, name, job, cell.log))
-            self._follow(name, job)
+        self._kept: WeakKeyDictionary[PickPlaceManager, deque[Cycle]] = WeakKeyDictionary()
+        self._log = cell.log
+        cycles.each(self._follow)
 
     @query()
     def pick_place(self, robot: str = "") -> Any:
@@ -139,12 +137,12 @@ class CycleCommands:
         if isinstance(found, Refused):
             return found
         of, job = found
-        count = of.simulated.time.act(job.status).cycle_count
-        rows = [cycle for cycle in self._kept[of.name] if cycle.number <= count]
+        count = of.side_of(job).time.act(job.status).cycle_count
+        rows = [cycle for cycle in self._kept[job] if cycle.number <= count]
         return {"robot": of.name, "cycles": rows}
 
-    def _follow(self, name: str, job: PickPlaceManager) -> None:
-        kept = self._kept[name] = deque(maxlen=CYCLES_KEPT)
+    def _follow(self, name: str, job: PickPlaceManager, cell_time: CellTime) -> None:
+        kept = self._kept[job] = deque(maxlen=CYCLES_KEPT)
 
         def ended(number: int, success: bool, now: int) -> None:
             while kept and kept[-1].number >= number:  # the cell was restored to an earlier state
@@ -152,20 +150,12 @@ class CycleCommands:
             status = job.status(now)
             lasted = status.statistics.last_s if success else 0.0
             kept.append(Cycle(number, success, lasted, status.code or status.reason))
+            fault = status.state == "ERROR"
+            outcome = "done" if success else f"failed: {status.last_error}"
+            kind = "alarm" if fault and not success else "pick_place"
+            self._log.note(kind, name, f"cycle {number} {outcome}", cell_time(now))
 
         job.on_cycle(ended)
-
-
-def _note_end(
-    name: str, job: PickPlaceManager, log: EventLog, number: int, success: bool, now: int
-) -> None:
-    """Notes the end of a cycle in the event log; a fault as an alarm."""
-    if success:
-        log.note("pick_place", name, f"cycle {number} done", now)
-        return
-    status = job.status(now)
-    kind = "alarm" if status.state == "ERROR" else "pick_place"
-    log.note(kind, name, f"cycle {number} failed: {status.last_error}", now)
 
 
 def _edges(table: Mapping[tuple[Any, Any], Any]) -> list[list[str]]:

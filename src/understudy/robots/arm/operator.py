@@ -402,6 +402,9 @@ def job_arm(robot: ArmController) -> JobArm:
     def joints(now: int) -> Floats:
         return np.array(robot.view(now).q)
 
+    def mounted(now: int) -> int:
+        return robot.firmware.reading(now).tool
+
     def mover(tool: int | None = None) -> ArmMover | Refused:
         return robot.tool_offsets.mover(robot.firmware.modal.tool if tool is None else tool)
 
@@ -416,19 +419,25 @@ def job_arm(robot: ArmController) -> JobArm:
         ArmReach(mover, joints),
         reaches,
         tools=tuple(robot.arm.movers),
-        tool=lambda now: robot.firmware.reading(now).tool,
+        tool=mounted,
         arc_on=lambda: robot.io.digital_output(ARC_START),
         table=robot.tools,
         feed_per_second=robot.arm.options.dialect.feed_per_second,
         joints=lambda now: robot.view(now).q,
         clear=ArmReach(mover, joints, _contact(robot)),
-        body=_body(robot, mover, joints),
+        body=_body(robot, mover, joints, mounted),
     )
 
 
-def real_job_arm(robot: ArmController, driver: MotionController, actions: ArmActions) -> JobArm:
+def real_job_arm(
+    robot: ArmController,
+    driver: MotionController,
+    actions: ArmActions,
+    mounted: Callable[[int], int],
+) -> JobArm:
     """A REAL arm, as jobs use it: its joints are those of the last report; the model of its
-    simulated sibling tells where it can go and what it would touch."""
+    simulated sibling tells where it can go and what it would touch. ``mounted``: the number of the
+    tool that the driver moves."""
 
     def joints(now: int) -> Floats:
         return np.array(driver.joint_state(now).positions)
@@ -445,8 +454,11 @@ def real_job_arm(robot: ArmController, driver: MotionController, actions: ArmAct
         return replace(bare, frames=Frames(bare.frames.base, tool))
 
     def reaches(poses: Sequence[Pose], tool: int | None) -> list[bool]:
+        """Before the first report with the tool of the cell file."""
         there = mover()
-        return [False] * len(poses) if isinstance(there, Refused) else there.reaches(poses)
+        if isinstance(there, Refused):
+            there = robot.arm.movers[mounted(0) if tool is None else tool]
+        return there.reaches(poses)
 
     return JobArm(
         driver,
@@ -454,8 +466,11 @@ def real_job_arm(robot: ArmController, driver: MotionController, actions: ArmAct
         lambda now: pose(flange(now)),
         ArmReach(mover, joints),
         reaches,
+        tools=tuple(robot.arm.movers),
+        tool=mounted,
         joints=lambda now: driver.joint_state(now).positions,
         clear=ArmReach(mover, joints, _contact(robot)),
+        body=_body(robot, mover, joints, mounted),
     )
 
 
@@ -468,8 +483,7 @@ def _body(
     robot: ArmController,
     mover: Callable[[], ArmMover | Refused],
     joints: Callable[[int], Floats],
+    tool: Callable[[int], int],
 ) -> ArmBody | None:
     watch = robot.collision
-    if watch is None:
-        return None
-    return ArmBody(watch.body, mover, joints, lambda now: robot.firmware.reading(now).tool)
+    return None if watch is None else ArmBody(watch.body, mover, joints, tool)

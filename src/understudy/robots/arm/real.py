@@ -32,6 +32,7 @@ from understudy.robots.arm.offline import motion_setup
 from understudy.robots.arm.operator import ArmActions, real_job_arm
 from understudy.robots.grblhal.driver import Config as GrblHalConfig
 from understudy.robots.grblhal.driver import GrblHalDriver, build
+from understudy.robots.grblhal.driver.pins import PolledPins
 from understudy.robots.grblhal.language import GcodeLanguage
 from understudy.simulation.program.run import ProgramRun
 from understudy.space.pose import Pose
@@ -66,6 +67,11 @@ class JointLines:
         """The pose of the tool at these joints (m, rad)."""
         x, y, z, *angles = self._mover.pose(np.array(joints))
         return Pose(x * MM, y * MM, z * MM, *(angle * DEG for angle in angles))
+
+    @property
+    def tool(self) -> int:
+        """The number of the tool that the lines move."""
+        return self._modal.tool
 
     # ── `Position` of the interpreter ──
 
@@ -242,7 +248,8 @@ def real_client(config: CellConfig, name: str, robot: ArmController) -> RealClie
         digital_output_names={io.do.name(pin): pin for pin in range(io.do.count)},
         analog_output_names={io.ao.name(pin): pin for pin in range(io.ao.count)},
     )
-    driver = driver_of(config, name, settings)
+    lines, driver = _lines_and_driver(config, name, settings)
+    names = {"DI": io.di, "DO": io.do, "AI": io.ai, "AO": io.ao}
     dialect = arm.options.dialect if settings.dialect == "arm" else arm.options.wire
     actions = ArmActions(driver, arm, dialect=dialect)
     return RealClient(
@@ -251,15 +258,23 @@ def real_client(config: CellConfig, name: str, robot: ArmController) -> RealClie
         program=ProgramRun(driver, GcodeLanguage(dialect)),
         connect=driver.connect,
         disconnect=driver.disconnect,
-        job_arm=real_job_arm(robot, driver, actions),
+        job_arm=real_job_arm(robot, driver, actions, lambda now: lines.tool),
+        pins=PolledPins(driver, names),
     )
 
 
 def driver_of(config: CellConfig, robot: str, settings: GrblHalConfig) -> GrblHalDriver:
     """A driver with the joints of an arm of the cell; of the first arm if none is named."""
+    return _lines_and_driver(config, robot, settings)[1]
+
+
+def _lines_and_driver(
+    config: CellConfig, robot: str, settings: GrblHalConfig
+) -> tuple[JointLines, GrblHalDriver]:
     setup = motion_setup(config, robot, settings.dialect)
     lines, chain = JointLines(setup), getattr(setup.mover, "chain", None)
     limits = (tuple(chain.lower.tolist()), tuple(chain.upper.tolist())) if chain else None
     writer = lines if settings.dialect == "arm" else None
     units = setup.dialect.units
-    return build(settings, writer=writer, tool_pose=lines.tip, limits=limits, units=units)
+    driver = build(settings, writer=writer, tool_pose=lines.tip, limits=limits, units=units)
+    return lines, driver

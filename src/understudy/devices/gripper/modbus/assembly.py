@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from understudy.devices.gripper import FAULTS, Config
 from understudy.devices.gripper.modbus import FAULTS as SERVO_FAULTS
@@ -254,8 +254,19 @@ def build_servo(
     name: str, config: Config, mount: Mount
 ) -> tuple[ServoDriver, VirtualGripper | None]:
     """The driver, and the virtual gripper that it talks to; none for a REAL one."""
-    servo = config.servo
+    servo = structs.replace(config.servo, real=None) if mount.has_real else config.servo
+    driver = servo_driver(name, config, servo)
+    if servo.real:
+        return driver, None
     row = MAKES[servo.make]
+    unit = row.profile.unit if servo.unit is None else servo.unit
+    fingers = Fingers(row.profile.limits.stroke, PartJaws(name, config, mount))
+    device = row.device(unit, fingers)
+    cable = Cable(name, servo.baud, driver, device, mount.fault_source)
+    return driver, VirtualGripper(device, fingers, cable)
+
+
+def servo_driver(name: str, config: Config, servo: ServoConfig) -> ServoDriver:
     settings = ServoSettings(
         force=config.grip_force_n,
         speed=config.grip_speed_mm_s * MM,
@@ -264,14 +275,7 @@ def build_servo(
         settle=round(config.settle_time_ms * NS_PER_MS),
     )
     where = servo.real.to if servo.real else name
-    driver = ServoDriver(where, framing_of(servo), row.profile, servo, settings)
-    if servo.real:
-        return driver, None
-    unit = row.profile.unit if servo.unit is None else servo.unit
-    fingers = Fingers(row.profile.limits.stroke, PartJaws(name, config, mount))
-    device = row.device(unit, fingers)
-    cable = Cable(name, servo.baud, driver, device, mount.fault_source)
-    return driver, VirtualGripper(device, fingers, cable)
+    return ServoDriver(where, framing_of(servo), MAKES[servo.make].profile, servo, settings)
 
 
 def framing_of(servo: ServoConfig) -> Kind:

@@ -118,8 +118,8 @@ class GrblHalDriver:
     ) -> None:
         timeout = config.answer_timeout_ms * NS_PER_MS
         pauses = [nanoseconds(pause) for pause in config.reconnect_s]
-        self._pins = ReportedPins(config.digital_output_names, config.analog_output_names)
-        self._state = ControllerState(self._pins, tool_pose, units, fewer_axes=config.fewer_axes)
+        self.pins = ReportedPins(config.digital_output_names, config.analog_output_names)
+        self._state = ControllerState(self.pins, tool_pose, units, fewer_axes=config.fewer_axes)
         self._queue = LineQueue(writer, self._state.info)
         self._connection = ControllerConnection(
             self._state,
@@ -164,7 +164,7 @@ class GrblHalDriver:
 
     def disable(self, now: int) -> Refused | None:
         """Refuse lines from now on, and stop everything that this driver has started."""
-        if self._connection.enabled and self._connection.under_way():
+        if self._connection.enabled and self._connection.working():
             self._connection.halt(HALTED, now)
         self._connection.enabled = False
         return self._done(now)
@@ -220,7 +220,7 @@ class GrblHalDriver:
         if not math.isfinite(velocity):
             return Refused(f"{velocity} rad/s is not a speed")
         connection = self._connection
-        if connection.jogging.over and (connection.under_way() or not self._state.known):
+        if connection.jogging.over and (connection.working() or not self._state.known):
             return BUSY
         self._queue.lose_position()
         connection.jogging.jog(axis, velocity, connection.exchange, now)
@@ -316,16 +316,21 @@ class GrblHalDriver:
     # ── pins ──
 
     def digital_io(self) -> DigitalIO:
-        return self._pins.digital()
+        return self.pins.digital()
 
     def analog_io(self, now: int) -> AnalogIO:
-        return self._pins.analog()
+        return self.pins.analog()
+
+    def read_input(self, bank: Literal["DI", "AI"], pin: int, now: int) -> Refused | None:
+        """Queue a reading of an input, M66; `pins` has the value when a report shows it."""
+        self.pins.last_read = None
+        return self._insert(f"M66{'P' if bank == 'DI' else 'E'}{pin}L0Q0", now)
 
     def input_result(self) -> float:
-        return self._pins.result
+        return self.pins.result
 
     def set_digital_output(self, pin: int | str, value: bool, now: int) -> Refused | None:
-        line = self._pins.set_digital(pin, value)
+        line = self.pins.set_digital(pin, value)
         locked = self._queue.arc_refusal()
         if locked and isinstance(line, str) and can_switch_arc_on(line):
             return locked
@@ -339,7 +344,7 @@ class GrblHalDriver:
         self._queue.arc_refusal = guard.arc_refusal
 
     def set_analog_output(self, channel: int | str, value: float, now: int) -> Refused | None:
-        return self._insert(self._pins.set_analog(channel, value), now)
+        return self._insert(self.pins.set_analog(channel, value), now)
 
     # ── readings and listeners ──
 
@@ -527,7 +532,7 @@ class GrblHalDriver:
             return False
         if self._state.waits_for_operator and not self._connection.recovering():
             return False
-        return self._state.moves or self._connection.under_way()
+        return self._state.moves or self._connection.working()
 
     def _state_word(self, moving: bool) -> str:
         if self._alarm():

@@ -132,6 +132,8 @@ class ControllerConnection:
         self.stop_owed = False
         self.optional_stop: bool | None = None
         self.accepted = self.stops = 0
+        self._pins_only = False
+        """Since everything was done, only lines that set outputs or read inputs were sent."""
         self._recovery: Recovery = "none"
         self._confirmed_by = 0
         self._disconnect_at: int | None = None
@@ -158,11 +160,18 @@ class ControllerConnection:
             return False
         return bool(self.queue) or not self.jogging.over or not self.settled()
 
+    def working(self) -> bool:
+        """As `under_way`, but lines that set outputs or read inputs do not count."""
+        if not self.queue.only_pins() or not self.jogging.over:
+            return self.exchange is not None
+        return self.under_way() and not self._pins_only
+
     def occupied(self) -> bool:
         """Lines, a jog, or a motion that this driver has not started are in progress."""
-        exchange = self.exchange
-        free = exchange is None or not exchange.in_flight or exchange.awaits("query")
-        return bool(self.queue) or not (self.jogging.over and free) or self.state.moves
+        sent = self.exchange.in_flight if self.exchange is not None else ()
+        free = all(line.is_pin or line.kind == "query" for line in sent)
+        idle = self.queue.only_pins() and self.jogging.over and free
+        return not idle or self.state.moves
 
     def recovering(self) -> bool:
         """A stop, a reset or an unlock is not complete yet."""
@@ -195,6 +204,7 @@ class ControllerConnection:
             self.advance(now)
 
     def send_realtime(self, *commands: int) -> None:
+        self._pins_only = False
         if self.exchange is not None:
             self.exchange.send_realtime(*commands)
 
@@ -217,6 +227,7 @@ class ControllerConnection:
 
     def _interrupt(self, event: RecoveryEvent, now: int) -> None:
         """Send a stop or reset; nothing else is sent until it is confirmed."""
+        self._pins_only = False
         self._recover(event)
         if self.exchange is None:  # nothing to confirm
             self._recover("confirmed")
@@ -268,6 +279,7 @@ class ControllerConnection:
         """The wire has connected."""
         self.reconnect.connected()
         self.state.forget()
+        self._pins_only = False
         self.exchange = LineExchange(self.state, self.notify_ready, now, self._timeout)
         self._poll_at = now + self._period
         if self.stop_owed:
@@ -342,6 +354,7 @@ class ControllerConnection:
         self.jogging.forget()
         if self.exchange is None:
             return
+        self._pins_only = False
         unanswered = self.exchange.restart(now)
         self.queue.lose_position()
         if unanswered or (self.state.reported_at is not None and not expected):
@@ -356,6 +369,7 @@ class ControllerConnection:
         exchange = self.exchange
         if exchange is None:
             return
+        self._pins_only = self.jogging.over and (self._pins_only or self.settled())
         if not self._halting and exchange.ready:
             if not self._unlocking(exchange):
                 self.jogging.advance(exchange, settled=self.settled(), now=now)
@@ -377,6 +391,7 @@ class ControllerConnection:
         if self._recovery == "unlocking" and exchange.fresh and not exchange.in_flight:
             self._recover("reported")
             if self.state.state == "Alarm":
+                self._pins_only = False
                 exchange.send(SentLine("$X", "unlock"))
         return self.recovering()
 
@@ -389,6 +404,7 @@ class ControllerConnection:
             if line is None:
                 return
             if isinstance(line, SentLine):
+                self._pins_only = self._pins_only and line.is_pin
                 exchange.send(line)
             elif line.refused is not None:
                 self._refuse(line, line.refused, now)
@@ -423,7 +439,7 @@ class ControllerConnection:
         The controller may serve another client for a while and this one again afterwards.
         """
         unanswered, known = exchange.restart(now), self.state.reported_at is not None
-        self.trouble = trouble
+        self.trouble, self._pins_only = trouble, False
         if known:
             self.error = self.error or trouble
         self._fail_all(trouble, unanswered, now)
@@ -482,6 +498,7 @@ class ControllerConnection:
 
     def _drop_all(self, why: Refused, now: int, number: int = 0) -> None:
         self.stops += 1
+        self._pins_only = False
         unanswered = self.exchange.resynchronize() if self.exchange is not None else []
         self.outcomes.unanswered(unanswered, why, now)
         self.outcomes.unsent(self.queue, why, now, number)

@@ -87,6 +87,11 @@ class SentLine:
     def size(self) -> int:
         return len(self.text) + 1
 
+    @property
+    def is_pin(self) -> bool:
+        """A line of the driver itself that sets an output or reads an input."""
+        return self.kind == "line" and not self.number
+
     def wait(self) -> int:
         """How long the controller may take to answer without a report of motion: the time of G4
         and M66, and of homing, during which it sends no reports unless $10 asks for them."""
@@ -124,6 +129,10 @@ class QueuedLine(NamedTuple):
     number: int
     text: str
     kind: LineKind = "line"
+
+    @property
+    def is_pin(self) -> bool:
+        return self.kind == "line" and not self.number
 
 
 class UnsentLine(NamedTuple):
@@ -174,6 +183,12 @@ class LineQueue:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def only_pins(self) -> bool:
+        """No program line is in the queue, only lines that set outputs or read inputs."""
+        program = self.program is not None and not self.program.over
+        parts = all(line.is_pin for line in self._parts)
+        return not program and parts and all(line.is_pin for line in self._waiting)
 
     # ── in ──
 
@@ -416,7 +431,7 @@ class LineExchange:
 
     def _read(self, message: Message, now: int) -> Received | None:
         if isinstance(message, Answer):
-            return self._answer(message)
+            return self._answer(message, now)
         if isinstance(message, Report):
             self._report(message, now)
             return message
@@ -426,7 +441,7 @@ class LineExchange:
             return "stopped" if message == STOP_MESSAGE else None
         return message if isinstance(message, Alarm | Banner) else None
 
-    def _answer(self, answer: Answer) -> Received | None:
+    def _answer(self, answer: Answer, now: int) -> Received | None:
         self._at_rest_since = None
         self._touch()
         if self._marked_before:  # the answer to an abandoned query
@@ -437,7 +452,7 @@ class LineExchange:
         if not self.awaits("query"):
             line = self._next_answered()
             if not answer.code:
-                self._state.pins.note_line(line.text)
+                self._state.pins.note_line(line.text, now)
             return Answered(line, answer.code)
         if self._marked or answer.code:
             self._answer_query(answered=self._marked)

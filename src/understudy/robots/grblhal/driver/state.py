@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from understudy.errors import Refused, unknown
 from understudy.gcode import GRBLHAL_ARM, Block, parse
@@ -132,7 +133,7 @@ class ControllerState:
         if overrides := numbers(fields.get("Ov", "")):
             self.overrides = tuple(int(percent) for percent in overrides)
         if result := numbers(fields.get("In", "")):
-            self.pins.note_input(result[0])
+            self.pins.note_input(result[0], now)
         self._move(self._machine_position(fields), numbers(fields.get("FS", "")), now)
 
     def _machine_position(self, fields: dict[str, str]) -> Joints | None:
@@ -225,6 +226,10 @@ class ReportedPins:
         self.result = 0.0
         """Value that the last M66 read; -1 after its timeout."""
         self._read: tuple[float | None, int] | None = None
+        self.last_read: tuple[Literal["DI", "AI"], int] | None = None
+        """The input that the last M66 has read."""
+        self.listeners: list[Callable[[int], None]] = []
+        """Called with the time when an output was set or an input was read."""
         self._inputs = self._outputs = 0
         self._volts_in: dict[int, float] = {}
         self._volts_out: dict[int, float] = {}
@@ -239,6 +244,12 @@ class ReportedPins:
             tuple(self._volts_in.get(channel, 0.0) for channel in inputs),
             tuple(self._volts_out.get(channel, 0.0) for channel in outputs),
         )
+
+    def volts_in(self, channel: int) -> float:
+        return self._volts_in.get(channel, 0.0)
+
+    def volts_out(self, channel: int) -> float:
+        return self._volts_out.get(channel, 0.0)
 
     # ── lines that set outputs ──
 
@@ -268,7 +279,7 @@ class ReportedPins:
 
     # ── values ──
 
-    def note_line(self, line: str) -> None:
+    def note_line(self, line: str, now: int) -> None:
         """Note the outputs that an accepted line sets."""
         block = parse(line, GRBLHAL_ARM) if "M6" in line.upper() else None
         if not isinstance(block, Block):
@@ -285,8 +296,10 @@ class ReportedPins:
             self._volts_out[pin] = values.get("Q", 0.0)
         elif name == "M66":
             self._read = values.get("E"), pin
+            return
+        self._notify(now)
 
-    def note_input(self, value: float) -> None:
+    def note_input(self, value: float, now: int) -> None:
         """Note the value that the last accepted M66 has read."""
         self.result = value
         read, self._read = self._read, None
@@ -295,5 +308,12 @@ class ReportedPins:
         channel, pin = read
         if channel is not None and 0 <= channel < MOST_PINS:
             self._volts_in[int(channel)] = value
+            self.last_read = "AI", int(channel)
         elif channel is None:
             self._inputs = self._inputs | 1 << pin if value else self._inputs & ~(1 << pin)
+            self.last_read = "DI", pin
+        self._notify(now)
+
+    def _notify(self, now: int) -> None:
+        for listener in self.listeners:
+            listener(now)
