@@ -80,7 +80,7 @@ def test_what_seals_the_cup(part: object, grips: bool) -> None:
     said = bench.grip(1200)
     assert (said == "") == grips
     if not grips:
-        assert said == "MISSED: -8.0 kPa within 1000 ms, -60 kPa are needed"
+        assert said.startswith("MISSED: -8.0 kPa within 1000 ms, -60 kPa are needed")
         assert bench.parts.log == []
         assert not bench.io.digital().outputs
 

@@ -8,19 +8,28 @@ An analog value is the whole number that the report has.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from understudy.errors import Refused
 from understudy.ports import DigitalIO
 from understudy.ports.io import Bank, PinChange
 from understudy.robots.grblhal.driver import GrblHalDriver
-from understudy.simulation.io.virtual_io import PinNames
 from understudy.units import NS_PER_MS
 
 PAUSE = 20 * NS_PER_MS
 """From one round of readings to the next, and between two looks at a robot that moves."""
 NO_RESULT = 1000 * NS_PER_MS
 """After this time a reading is taken as lost, and repeated."""
+
+
+class PinNumbers(Protocol):
+    """The numbers of one bank of pins, by number or name."""
+
+    def number(self, pin: int | str) -> int | Refused: ...
+
+    def known(self, pin: int | str) -> int:
+        """The number of a pin, or a LookupError."""
+        ...
 
 
 class Input(NamedTuple):
@@ -31,7 +40,7 @@ class Input(NamedTuple):
 class PolledPins:
     """`PollsInputs`, and a component beside the driver. ``names``: of the banks DI, DO, AI, AO."""
 
-    def __init__(self, driver: GrblHalDriver, names: Mapping[str, PinNames]) -> None:
+    def __init__(self, driver: GrblHalDriver, names: Mapping[str, PinNumbers]) -> None:
         self._driver = driver
         self._names = names
         self._followed: list[Input] = []
