@@ -1,9 +1,12 @@
 """Markers and boards are found where they were rendered."""
 
 from collections.abc import Iterator
+from typing import Any, Literal
 
+import cv2
 import numpy as np
 import pytest
+from tests.sight.rendered_board import picture_of
 
 from understudy.errors import ConfigError
 from understudy.sight.faces import Face, marker_face, plain
@@ -18,8 +21,10 @@ from understudy.sight.markers import (
     marker_pattern,
     marker_place,
     paper_size,
+    target_finder,
 )
 from understudy.sight.render import render
+from understudy.sight.targets import CalibrationTarget
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, angle_between, inverse, matrix
 
@@ -101,3 +106,54 @@ def test_unknown_dictionaries_and_numbers_are_refused() -> None:
         MarkerFinder("DICT_4X4_51")
     with pytest.raises(ConfigError, match="0 … 49"):
         marker_pattern("DICT_4X4_50", 50)
+
+
+# ── boards of another size than was given, and boards that a wide-angle lens bends ────────────────
+
+SIZES = [
+    (Chessboard(9, 6, 0.02), (8, 5), "not the inner corners"),
+    (Chessboard(9, 6, 0.02), (5, 8), "not the inner corners"),
+    (Charuco(9, 7, 0.02), (8, 6), "not the inner corners"),
+    (Charuco(9, 7, 0.02), (7, 9), "columns and rows are swapped"),
+]
+
+
+def straight_ahead(board: Board) -> Image:
+    seen = np.eye(4)
+    seen[:3, 3] = -0.5 * board.width, -0.5 * board.height, 0.4
+    return picture_of(board, seen, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(("board", "given", "hint"), SIZES)
+def test_the_size_of_a_board_that_is_seen_is_named(
+    board: Board, given: tuple[int, int], hint: str
+) -> None:
+    kind: Literal["charuco", "chessboard"] = (
+        "charuco" if isinstance(board, Charuco) else "chessboard"
+    )
+    target = CalibrationTarget(kind, *given, 20.0)
+    found = target_finder(target)(straight_ahead(board), LENS)
+    assert isinstance(found, str)
+    assert hint in found
+    seen = {f"{board.columns} × {board.rows}", f"{board.rows} × {board.columns}"}
+    assert any(f"shows {each} squares, not {given[0]} × {given[1]}" in found for each in seen)
+
+
+def test_a_picture_without_a_board_has_no_hint() -> None:
+    empty = np.full((480, 640), 128, np.uint8)
+    assert (
+        target_finder(CalibrationTarget())(empty, LENS) == "0 of 24 corners of the board are seen"
+    )
+
+
+def test_a_board_that_the_fast_search_misses_is_searched_exhaustively(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search = cv2.findChessboardCornersSB
+
+    def misses(gray: Any, size: Any, *, flags: int) -> Any:
+        return search(gray, size, flags=flags) if flags & cv2.CALIB_CB_EXHAUSTIVE else (False, None)
+
+    monkeypatch.setattr(cv2, "findChessboardCornersSB", misses)
+    board = Chessboard(9, 6, 0.02)
+    assert len(board.find(straight_ahead(board))[0]) == 40

@@ -1,7 +1,10 @@
 """Camera sources: a cell, a driver of OpenCV, files."""
 
+import io
 import json
+import struct
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +22,7 @@ from understudy.sight.lens import Lens
 from understudy.space.transform import translation
 from understudy.vision.cameras import open_camera
 from understudy.vision.cameras.driver import BACKENDS, OpenCvCamera
-from understudy.vision.cameras.files import RecordingCamera
+from understudy.vision.cameras.files import RecordingCamera, picture_size
 from understudy.vision.interface import CameraError, Shot
 
 pytestmark = pytest.mark.usefixtures("patient_connection")
@@ -305,3 +308,54 @@ def test_a_package_adds_a_camera(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert open_camera("gige:192.168.0.7") == "gige:192.168.0.7"  # type: ignore[comparison-overlap]
     finally:
         registry.installed.cache_clear()
+
+
+# ── pictures that claim to be large ───────────────────────────────────────────────────────────────
+
+
+def chunk(kind: bytes, body: bytes) -> bytes:
+    check = zlib.crc32(kind + body)
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", check)
+
+
+def png(width: int, height: int) -> bytes:
+    """A black picture of one bit a pixel: some hundred kilobytes are many gigabytes."""
+    size = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    press = zlib.compressobj(9)
+    row = bytes(1 + (width + 7) // 8)
+    body = b"".join(press.compress(row) for _ in range(height)) + press.flush()
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
+def array_of(*shape: int) -> bytes:
+    out = io.BytesIO()
+    header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(out, header)
+    return out.getvalue() + bytes(100)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a.png": png(30_000, 30_000)}, "30000 × 30000 pixels; at most"),
+        ({"a.png": png(8, 8), "a.depth.npy": array_of(10**6, 10**6)}, "1000000 × 1000000 pixels"),
+        ({"a.png": png(8, 8), "a.depth.npy": array_of(10**12)}, "not an image"),
+        ({"a.png": png(8, 8), "a.json": b"[" * 10**6}, "a.png: "),
+        ({"a.tif": b"II*\0\xff\xff\xff\xff"}, "not a picture that can be read"),
+        ({"a.jpg": b"\xff\xd8" + b"\xff" * 10_000}, "not a picture that can be read"),
+    ],
+    ids=["PNG bomb", "depth bomb", "long depth", "nested facts", "directory outside", "no end"],
+)
+def test_a_bomb_is_an_error_of_the_camera(
+    files: dict[str, bytes], message: str, tmp_path: Path
+) -> None:
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(CameraError, match=message):
+        open_camera(f"files:{tmp_path}").grab(Shot(), 5.0)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".bmp", ".tif"])
+def test_the_size_of_a_picture_is_known_before_it_is_decoded(suffix: str) -> None:
+    for picture in (np.zeros((37, 53, 3), np.uint8), np.zeros((37, 53), np.uint8)):
+        assert picture_size(cv2.imencode(suffix, picture)[1].tobytes()) == (53, 37)

@@ -6,7 +6,7 @@ paper, as OpenCV has it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -246,12 +246,14 @@ class Chessboard:
         return np.asarray(grid * self.square, dtype=np.float64)
 
     def find(self, picture: Image) -> "tuple[Any, Array]":
-        """Numbers and pixels of all inner corners, or of none."""
-        size = (self.columns - 1, self.rows - 1)
-        done, found = cv2.findChessboardCornersSB(
-            gray_of(picture), size, flags=cv2.CALIB_CB_ACCURACY
-        )
-        if not done:
+        """Numbers and pixels of all inner corners, or of none. The second search finds boards that
+        a wide-angle lens bends, and takes longer."""
+        size, gray = (self.columns - 1, self.rows - 1), gray_of(picture)
+        for flags in (cv2.CALIB_CB_ACCURACY, cv2.CALIB_CB_ACCURACY | cv2.CALIB_CB_EXHAUSTIVE):
+            done, found = cv2.findChessboardCornersSB(gray, size, flags=flags)
+            if done:
+                break
+        else:
             return np.zeros(0, dtype=np.int64), np.zeros((0, 2))
         pixels = np.asarray(found, dtype=np.float64).reshape(-1, 2)
         return np.arange(len(found)), pixels if self._upright(picture, pixels) else pixels[::-1]
@@ -269,6 +271,8 @@ class Chessboard:
 
 Board = Charuco | Chessboard
 FEWEST_CORNERS = 6
+ENOUGH_SHARE = 0.75
+"""Of the corners of a board of another size that must be seen for a hint."""
 
 
 def board_place(board: Board, numbers: Any, pixels: Array, lens: Lens) -> Array | None:
@@ -279,6 +283,27 @@ def board_place(board: Board, numbers: Any, pixels: Array, lens: Lens) -> Array 
     if np.linalg.matrix_rank(points - points.mean(axis=0), tol=1e-6) < 2:
         return None  # all on one line
     return place_of(points, pixels, lens, method=cv2.SOLVEPNP_IPPE)
+
+
+def other_size(board: Board, picture: Image) -> str:
+    """A hint where a picture shows a board whose numbers of columns and rows are other ones than
+    were given: inner corners instead of squares, or both swapped. Empty if there is none."""
+    own = len(board.find(picture)[0])
+    columns, rows = board.columns, board.rows
+    inner = "columns and rows count squares, not the inner corners between them"
+    for size, why in (
+        ((columns + 1, rows + 1), inner),
+        ((rows, columns), "columns and rows are swapped"),
+        ((rows + 1, columns + 1), f"columns and rows are swapped, and {inner}"),
+    ):
+        other = replace(board, columns=size[0], rows=size[1])
+        try:
+            found = len(other.find(picture)[0])
+        except (ConfigError, cv2.error):  # more markers than the dictionary has
+            continue
+        if found > own and found >= ENOUGH_SHARE * len(other.points):
+            return f"the picture shows {size[0]} × {size[1]} squares, not {columns} × {rows}: {why}"
+    return ""
 
 
 # ── targets of a calibration ────────────────────────────────────────────────────────────────────
@@ -317,7 +342,8 @@ def _board_finder(board: Board) -> FindTarget:
         numbers, pixels = board.find(picture)
         place = board_place(board, numbers, pixels, lens)
         if place is None:
-            return f"{len(numbers)} of {len(board.points)} corners of the board are seen"
+            hint = other_size(board, picture)
+            return hint or f"{len(numbers)} of {len(board.points)} corners of the board are seen"
         return SeenTarget(Corners(board.points[numbers], pixels), place)
 
     return find

@@ -134,6 +134,7 @@ def _process_vision(site: JobSite, section: VisionConfig, need: FinderUse) -> Pr
         shot={key: value for key, value in shot.items() if value is not None},
         obstacles=need.points,
         detectors=None if need.pictures else DetectorChoice(section.detectors),
+        own_camera=not site.real and not section.camera,
     )
 
 

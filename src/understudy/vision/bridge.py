@@ -30,6 +30,8 @@ from understudy.vision.ground_truth import VisionFaults, refuse_injection
 from understudy.vision.messages import Picture, read_facts, read_picture
 
 CAPTURE = "capture"
+CLOCK_ROUNDING = 1e-6
+"""Seconds by which the time of a picture may be rounded."""
 PATIENCE_SECONDS = 30.0
 """Wall time that a silent process has at least while simulated time stands: a slow machine must not
 change what the cell does. A process that is gone is reported at once."""
@@ -97,7 +99,8 @@ class ProcessVision:
     of the process; ``flange``: of its robot, in the cell; ``latency`` and ``timeout``: ns;
     ``shot``: parameters of every picture; ``obstacles``: results have points of the depth image;
     ``detectors``: those of the cell file, None for vision that looks for no objects;
-    ``patience_s``: wall time for an answer, at least."""
+    ``patience_s``: wall time for an answer, at least; ``own_camera``: pictures are taken by the
+    virtual camera of the cell, whose times are those of the cell."""
 
     takes_pictures = True
 
@@ -115,6 +118,7 @@ class ProcessVision:
         obstacles: bool = False,
         detectors: DetectorChoice | None = None,
         patience_s: float = PATIENCE_SECONDS,
+        own_camera: bool = False,
     ) -> None:
         self.name = name
         self.where = where
@@ -127,6 +131,7 @@ class ProcessVision:
         self._shot: dict[str, Any] = dict(shot or {})
         self._capture: dict[str, Any] = {"obstacles": True} if obstacles else {}
         self._choice = detectors
+        self._own_camera = own_camera
         self.state = State()
         self._restores = 0
         self._question: Question | None = None
@@ -349,6 +354,8 @@ class ProcessVision:
 
     def _picture(self, asked: Asked, payload: bytes, due: int, now: int) -> Answer:
         found = read_picture(payload, asked.ticket)
+        if isinstance(found, Picture) and self._own_camera and _is_old(found, asked.at):
+            found = Refused(f"an old picture: of {found.t_exposure} s, not {seconds(asked.at)} s")
         if isinstance(found, Refused):
             self.state.problem = found.reason
             return Answer(asked.ticket, due, refused=found.reason)
@@ -375,6 +382,12 @@ class ProcessVision:
 
 def _checksum(detectors: list[dict[str, Any]] | None) -> str:
     return "" if detectors is None else f"{zlib.crc32(msgspec.json.encode(detectors)):08x}"
+
+
+def _is_old(picture: Picture, asked_at: int) -> bool:
+    """Whether the picture was taken before it was asked for: it shows the cell as it was."""
+    at = picture.t_exposure
+    return at is not None and 0.0 <= at < seconds(asked_at) - CLOCK_ROUNDING
 
 
 def _exposure(picture: Picture, asked_at: int, now: int) -> int:

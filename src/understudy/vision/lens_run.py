@@ -68,21 +68,23 @@ def calibrate_camera(
 
     camera = open_camera(address)
     try:
-        pictures, size = _seen(camera, board, count, wait)
+        pictures, size, hint = _seen(camera, board, count, wait)
     except CameraError as problem:
         return Refused(str(problem))
     finally:
         camera.close()
-    return calibrate_lens(board, pictures, *size)
+    return Refused(hint) if hint else calibrate_lens(board, pictures, *size)
 
 
 def _seen(
     camera: CameraSource, board: "Board", count: int, wait: Callable[[], None]
-) -> "tuple[list[BoardPicture], tuple[int, int]]":
+) -> "tuple[list[BoardPicture], tuple[int, int], str]":
+    """What the pictures show, their size, and a hint where none shows a board of this size."""
     from understudy.sight.intrinsics import BoardPicture
+    from understudy.sight.markers import other_size
 
     found: list[BoardPicture] = []
-    size = (0, 0)
+    size, hint = (0, 0), ""
     for number in range(count):
         try:
             picture = camera.grab(Shot(), GRAB_SECONDS).picture
@@ -96,8 +98,9 @@ def _seen(
             raise CameraError(f"a picture has {width} × {height} pixels, the first one {first}")
         size = (width, height)
         found.append(BoardPicture(*board.find(picture)))
+        hint = hint or ("" if len(found[-1].numbers) else other_size(board, picture))
         wait()
-    return found, size
+    return found, size, "" if any(len(each.numbers) for each in found) else hint
 
 
 def calibration_at(file: Path, date: str) -> Calibration:

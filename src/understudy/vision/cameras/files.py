@@ -7,6 +7,7 @@ writes such a folder, so that a session can be played again.
 """
 
 import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,23 @@ import msgspec
 import numpy as np
 
 from understudy.errors import UNREADABLE, ConfigError
-from understudy.sight.frame import Frame, FrameError, FrameHeader, LensRows, decode, encode
+from understudy.sight.frame import (
+    LARGEST_PICTURE,
+    LARGEST_SIDE,
+    Frame,
+    FrameError,
+    FrameHeader,
+    LensRows,
+    decode,
+    encode,
+)
 from understudy.sight.lens import Coefficients
 from understudy.space.transform import Rows
 from understudy.vision.interface import CameraError, CameraSource, NoMorePicturesError, Shot
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff")
+MOST_SEGMENTS = 10_000
+"""Of a JPEG file before its frame header."""
 LARGEST_FACTS = 1024 * 1024
 """Bytes of the file beside a picture."""
 
@@ -72,7 +84,7 @@ class PictureFiles:
         self._taken += 1
         try:
             return read_frame(file, self._taken)
-        except (OSError, ValueError, cv2.error, *UNREADABLE) as problem:
+        except (OSError, ValueError, MemoryError, cv2.error, *UNREADABLE) as problem:
             raise CameraError(f"{file.name}: {problem}") from None
 
     def close(self) -> None:
@@ -81,7 +93,10 @@ class PictureFiles:
 
 def read_frame(file: Path, number: int) -> Frame:
     """``number``: its frame_id if the file beside it has none."""
+    if file.stat().st_size > LARGEST_PICTURE:
+        raise FrameError(f"a file of more than {LARGEST_PICTURE} bytes")
     data = np.fromfile(file, dtype=np.uint8)
+    _check_size(picture_size(data.tobytes()), 3)
     picture = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
     if picture is None:
         raise FrameError("not a picture that can be read")
@@ -109,12 +124,76 @@ def read_frame(file: Path, number: int) -> Frame:
     return decode(parts)
 
 
+def _check_size(size: tuple[int, int] | None, bytes_of_a_pixel: int) -> None:
+    """Raises FrameError for a picture that is too large; what a small file claims to hold must not
+    fill the memory."""
+    if size is None:
+        raise FrameError("not a picture that can be read")
+    width, height = size
+    most = LARGEST_PICTURE // bytes_of_a_pixel
+    if max(size) > LARGEST_SIDE or width * height > most:
+        raise FrameError(
+            f"{width} × {height} pixels; at most {most} pixels, {LARGEST_SIDE} on a side"
+        )
+
+
+def picture_size(data: bytes) -> tuple[int, int] | None:
+    """Width and height that a PNG, JPEG, BMP or TIFF file tells before it is decoded; None: another
+    file, or it does not tell."""
+    try:
+        if data.startswith(b"\x89PNG"):
+            width, height = struct.unpack_from(">II", data, 16)
+        elif data.startswith(b"BM"):
+            width, height = map(abs, struct.unpack_from("<ii", data, 18))
+        elif data.startswith(b"\xff\xd8"):
+            height, width = _size_of_jpeg(data)
+        elif data[:2] in (b"II", b"MM"):
+            width, height = _size_of_tiff(data, "<" if data[:2] == b"II" else ">")
+        else:
+            return None
+    except (struct.error, KeyError):
+        return None
+    return width, height
+
+
+def _size_of_jpeg(data: bytes) -> tuple[int, int]:
+    """Height and width in the frame header, which is the first segment C0…CF but C4, C8 and CC."""
+    at = 2
+    for _ in range(MOST_SEGMENTS):
+        marker, length = struct.unpack_from(">xBH", data, at)
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack_from(">HH", data, at + 5)
+            return height, width
+        at += 1 if marker == 0xFF else 2 + length  # 0xFF: filled up
+    raise KeyError("no frame header")
+
+
+def _size_of_tiff(data: bytes, order: str) -> tuple[int, int]:
+    """The tags 256 and 257 of the first directory; a size is one 16-bit or 32-bit number."""
+    (at,) = struct.unpack_from(f"{order}I", data, 4)
+    (count,) = struct.unpack_from(f"{order}H", data, at)
+    tags = {}
+    for entry in range(at + 2, at + 2 + 12 * count, 12):
+        tag, kind = struct.unpack_from(f"{order}HH", data, entry)
+        (tags[tag],) = struct.unpack_from(f"{order}{'H' if kind == 3 else 'I'}", data, entry + 8)
+    return tags[256], tags[257]
+
+
 def _depth_image(file: Path) -> Any:
     with file.open("rb") as data:
         try:
-            image = np.lib.format.read_array(data, allow_pickle=False)
+            version = np.lib.format.read_magic(data)
+            if version != (1, 0):
+                raise FrameError(f"{file.name}: version {version} of the format, not (1, 0)")
+            shape, _, kind = np.lib.format.read_array_header_1_0(data)
+            if len(shape) == 2:
+                _check_size((shape[1], shape[0]), kind.itemsize)
+            data.seek(0)
+            image = np.lib.format.read_array(data, allow_pickle=False) if len(shape) == 2 else None
         except ValueError as problem:
             raise FrameError(f"{file.name}: {problem}") from None
+    if image is None:
+        raise FrameError(f"{file.name}: {kind} of the shape {shape}, not an image")
     if image.ndim != 2 or image.dtype.kind not in "iuf":
         raise FrameError(f"{file.name}: {image.dtype} of the shape {image.shape}, not an image")
     return image
