@@ -7,8 +7,14 @@ if TYPE_CHECKING:
     from understudy.app.build import load_cell as load_cell
     from understudy.app.stand_in import StandIn as StandIn
     from understudy.app.validate import validate as validate
+    from understudy.devices.gripper.controller import GripperController as GripperController
     from understudy.errors import ConfigError as ConfigError
     from understudy.errors import Refused as Refused
+    from understudy.jobs.modes.manager import ModeManager as ModeManager
+    from understudy.jobs.pick_place.manager import PickPlaceManager as PickPlaceManager
+    from understudy.jobs.pick_place.pallet import PalletPattern as PalletPattern
+    from understudy.jobs.pick_place.safety import PickPlaceSafety as PickPlaceSafety
+    from understudy.jobs.tools.manager import ToolManager as ToolManager
     from understudy.jobs.weld.client import WeldingSequencer as WeldingSequencer
     from understudy.offline.waypoints import Waypoint as Waypoint
     from understudy.robots.arm.client import GrblHalDriver as GrblHalDriver
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
     from understudy.sight.calibrator import HandEyeCalibrator as HandEyeCalibrator
     from understudy.space.pose import Pose as Pose
     from understudy.vision.script_bridge import VisionBridge as VisionBridge
+    from understudy.vision.server import VisionServer as VisionServer
 
 __version__ = "0.1.0"
 
@@ -32,16 +39,23 @@ _OFFERED = {
     "ConfigError": "understudy.errors",
     "CycleTimeEstimator": "understudy.robots.arm.offline_classes",
     "GrblHalDriver": "understudy.robots.arm.client",
+    "GripperController": "understudy.devices.gripper.controller",
     "HandEyeCalibrator": "understudy.sight.calibrator",
+    "ModeManager": "understudy.jobs.modes.manager",
     "MotionSimulator": "understudy.robots.arm.offline_classes",
+    "PalletPattern": "understudy.jobs.pick_place.pallet",
+    "PickPlaceManager": "understudy.jobs.pick_place.manager",
+    "PickPlaceSafety": "understudy.jobs.pick_place.safety",
     "Pose": "understudy.space.pose",
     "ReachabilityAnalyzer": "understudy.robots.arm.offline_classes",
     "Refused": "understudy.errors",
     "SimulationConfig": "understudy.robots.arm.virtual_controller",
     "SimulationEngine": "understudy.robots.arm.simulation_engine",
     "StandIn": "understudy.app.stand_in",
+    "ToolManager": "understudy.jobs.tools.manager",
     "VirtualController": "understudy.robots.arm.virtual_controller",
     "VisionBridge": "understudy.vision.script_bridge",
+    "VisionServer": "understudy.vision.server",
     "Waypoint": "understudy.offline.waypoints",
     "WeldingSequencer": "understudy.jobs.weld.client",
     "validate": "understudy.app.validate",
@@ -51,16 +65,23 @@ __all__ = [
     "ConfigError",
     "CycleTimeEstimator",
     "GrblHalDriver",
+    "GripperController",
     "HandEyeCalibrator",
+    "ModeManager",
     "MotionSimulator",
+    "PalletPattern",
+    "PickPlaceManager",
+    "PickPlaceSafety",
     "Pose",
     "ReachabilityAnalyzer",
     "Refused",
     "SimulationConfig",
     "SimulationEngine",
     "StandIn",
+    "ToolManager",
     "VirtualController",
     "VisionBridge",
+    "VisionServer",
     "Waypoint",
     "WeldingSequencer",
     "load_cell",
@@ -72,3 +93,8 @@ def __getattr__(name: str) -> Any:
     if name not in _OFFERED:
         raise AttributeError(f"module 'understudy' has no attribute {name!r}")
     return getattr(import_module(_OFFERED[name]), name)
+
+
+def __dir__() -> list[str]:
+    """All names that are offered, also those that nobody has asked for yet."""
+    return sorted({*globals(), *_OFFERED})

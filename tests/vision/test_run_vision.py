@@ -2,7 +2,10 @@
 does on virtual time, and kills of it do no harm."""
 
 import contextlib
+import json
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from hashlib import sha256
@@ -162,6 +165,29 @@ def test_the_vision_process_gives_the_same_bytes_and_kills_of_it_do_no_harm(
     cell.end()
     child.wait(PATIENCE_SECONDS)
     assert not child.is_running(), "it ends with the cell"
+
+
+def test_the_ready_file_lists_a_vision_process_until_it_answers(tmp_path: Path) -> None:
+    (tmp_path / "cell.yaml").write_text(cell_text(tmp_path))
+    file = tmp_path / "ready.json"
+    words = ["--ephemeral", "--no-hmi", f"--ready-file={file}"]
+    command = [sys.executable, "-m", "understudy", "run", str(tmp_path / "cell.yaml"), *words]
+    seen: list[list[str]] = []
+    with (tmp_path / "log.txt").open("w") as log:
+        running = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while seen[-1:] != [[]]:
+            assert time.monotonic() < until
+            if file.exists():
+                found = json.loads(file.read_text())
+                assert ("g60.vision" in found["endpoints"]) != ("g60.vision" in found["starting"])
+                seen += [found["starting"]] if found["starting"] not in seen else []
+            time.sleep(0.01)
+    finally:
+        running.terminate()
+        assert running.wait(PATIENCE_SECONDS) == 0
+    assert seen == [["g60.vision"], []]
 
 
 @pytest.mark.soak

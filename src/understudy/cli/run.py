@@ -49,8 +49,6 @@ log = logging.getLogger(__name__)
 
 TERMINAL = "pty"
 """The wire of a pseudo-terminal, and the key that selects it."""
-STARTING = (page_process.ENDPOINT,)
-"""Endpoints that listen later than the others."""
 SWITCH_SECONDS = 0.0005
 """How long a thread with long work may keep the event loop from running, instead of 5 ms."""
 
@@ -232,17 +230,21 @@ async def _live(
             ends.callback(chat.close)
         ends.push_async_callback(_stop, live, page)
         live.load()
-        others = child_processes(live, partial(_process_is_up, live, files, with_page=bool(page)))
+        starting: list[str] = []
+        others = child_processes(live, partial(_process_is_up, live, files, starting))
+        starting += [endpoint for each in others for endpoint in each.endpoints()]
+        starting += [page_process.ENDPOINT] if page else []
         for each in others:
             ends.push_async_callback(each.stop)
         if chat:
             chat.transcript.open()
         for file in files:
             ends.callback(file.remove)
-            file.write(config.name, live.rate, live.endpoints, STARTING if page else ())
+            file.write(config.name, live.rate, live.endpoints, starting)
         _show(config, live.endpoints)
         if page:
-            page.start(live.endpoints, partial(_page_is_up, live, files, page), live.with_password)
+            is_up = partial(_page_is_up, live, files, starting, page)
+            page.start(live.endpoints, is_up, live.with_password)
         await _prepare(live, others)
         if on_start and not live.finished.is_set():
             on_start.start(live)
@@ -369,22 +371,27 @@ def _page(config: CellConfig, options: Options) -> page_process.PageProcess | No
     return page_process.PageProcess(own, port, keys, or_free=True)
 
 
-def _page_is_up(live: Live, files: list[ReadyFile], page: page_process.PageProcess) -> None:
-    live.endpoints[page_process.ENDPOINT] = page.address
-    Console(soft_wrap=True).print(f"Page: {page.visit}")
-    _write_again(live, files, ())
+def _page_is_up(
+    live: Live, files: list[ReadyFile], starting: list[str], page: page_process.PageProcess
+) -> None:
+    place = page_process.ENDPOINT, page.address
+    _is_up(live, files, starting, *place, f"Page: {page.visit}")
 
 
 def _process_is_up(
-    live: Live, files: list[ReadyFile], endpoint: str, words: str, address: str, *, with_page: bool
+    live: Live, files: list[ReadyFile], starting: list[str], endpoint: str, words: str, address: str
 ) -> None:
+    _is_up(live, files, starting, endpoint, address, f"{words}: {address}")
+
+
+def _is_up(
+    live: Live, files: list[ReadyFile], starting: list[str], endpoint: str, address: str, said: str
+) -> None:
+    """An endpoint of another process listens: its address, and the ready files again."""
     live.endpoints[endpoint] = address
-    Console(soft_wrap=True).print(f"{words}: {address}")
-    starts = with_page and page_process.ENDPOINT not in live.endpoints
-    _write_again(live, files, STARTING if starts else ())
-
-
-def _write_again(live: Live, files: list[ReadyFile], starting: Sequence[str]) -> None:
+    Console(soft_wrap=True).print(said)
+    if endpoint in starting:
+        starting.remove(endpoint)
     for file in files:
         try:
             file.write(live.config.name, live.rate, live.endpoints, starting)

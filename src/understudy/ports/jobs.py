@@ -157,6 +157,10 @@ class Played(StartsWhenAllowed, Protocol):
 class ChildProcesses(Protocol):
     """Processes that run beside a live cell, for its jobs."""
 
+    def endpoints(self) -> Sequence[str]:
+        """The endpoints that listen when they are ready."""
+        ...
+
     def start(self) -> None: ...
 
     async def wait(self) -> None:

@@ -64,6 +64,10 @@ class VisionProcess:
     def pid(self) -> int | None:
         return self._child.pid
 
+    @property
+    def endpoint(self) -> str:
+        return f"{self._robot}.vision"
+
     def start(self) -> None:
         self._child.supervise()
 
@@ -140,6 +144,9 @@ class VisionProcesses:
         for each in self._all:
             if not self._live.finished.is_set():
                 each.check()
+
+    def endpoints(self) -> list[str]:
+        return [each.endpoint for each in self._all]
 
     async def stop(self) -> None:
         await asyncio.gather(*(each.stop() for each in self._all))

@@ -127,9 +127,17 @@ def test_the_class_is_imported_lazily() -> None:
     code = (
         "import sys, understudy; assert 'numpy' not in sys.modules; "
         "understudy.VirtualController; assert 'numpy' in sys.modules; "
-        "assert set(understudy.__all__) == set(understudy._OFFERED)"
+        "assert set(understudy.__all__) == set(understudy._OFFERED) <= set(dir(understudy))"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_classes_of_the_pick_and_place_document_are_at_the_top() -> None:
+    document = """PalletPattern PickPlaceManager GripperController ToolManager ModeManager
+        PickPlaceSafety VisionServer VisionBridge HandEyeCalibrator"""
+    for name in document.split():
+        assert name in dir(understudy)
+        assert getattr(understudy, name).__name__ == name
 
 
 @pytest.mark.parametrize("room", ["understudy.cli", "understudy.app.live"])
