@@ -331,7 +331,7 @@ class Injectable(Protocol):
 
 Figures = Mapping[str, float | str]
 """Parameters of a fault as rules and operators give them: those of NAMED may have a name."""
-NAMED = ("pin", "motor", "device")
+NAMED = ("pin", "motor", "device", "io")
 
 
 @runtime_checkable

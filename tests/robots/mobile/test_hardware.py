@@ -175,7 +175,10 @@ def test_an_operator_presses_the_emergency_stop_and_sets_other_inputs() -> None:
     assert made.hardware.io.read_inputs(np.array([0, 4])).tolist() == [False, True]
     assert made.hardware.set_input(0, "hold", True) is None
     assert made.run(0.1).hardware.io.read_inputs(np.array([3])).tolist() == [True]
-    assert isinstance(made.hardware.set_input(0, "act_1_min", True), Refused)
+    assert made.hardware.set_input(0, "act_1_min", False) is None
+    assert not made.run(0.1).hardware.io.read_inputs(np.array([1]))[0]
+    assert made.hardware.set_input(0, "act_1_min", None) is None
+    assert made.run(0.1).hardware.io.read_inputs(np.array([1]))[0]
     assert isinstance(made.hardware.set_input(1, "hold", True), Refused)
 
 

@@ -241,3 +241,21 @@ def test_all_robots_are_drawn_as_each_of_them_is(floor: Bench) -> None:
     assert (drawn["a"].moving, drawn["b"].state) == (True, "PAUSED")
     body = floor.do("scene")["robots"]["a"]["vehicle"]
     assert body == pytest.approx({"length": 0.9, "width": 0.65, "height": 0.35, "ahead": 0.0})
+
+
+def test_an_operator_sets_an_input_and_a_fault_does_too(floor: Bench) -> None:
+    def limit() -> bool:
+        floor.forward(0.1)
+        return bool(
+            next(each["on"] for each in details(floor)["inputs"] if each["role"] == "LIMIT_MAX")
+        )
+
+    name = next(each["id"] for each in details(floor)["inputs"] if each["role"] == "LIMIT_MAX")
+    assert not limit()
+    floor.do("fleet_input", robot="a", input=name, on=True)
+    assert limit()
+    floor.do("fleet_input", robot="a", input=name)
+    assert not limit()
+    floor.do("inject", fault="input_on", on="a", parameters={"io": name})
+    assert limit()
+    assert "it has: " in floor.refusal("fleet_input", robot="a", input="nowhere", on=True)

@@ -149,6 +149,18 @@ class FleetCommands:
         return self._request(robot, "task.assign", payload, moves=True)
 
     @command()
+    def fleet_input(self, robot: str, input: Id, on: bool | None = None) -> Any:
+        """Set a digital input of a simulated mobile robot.
+
+        Without `on` a limit input follows its axis again; another one is off.
+        """
+        view, found = self._of(robot), self._robots.find(robot)
+        if isinstance(view, Refused) or isinstance(found, Refused):
+            return view
+        refused = self._pump.act(lambda now: view.set_input(robot, input, on, now))
+        return refused or found.summary()
+
+    @command()
     def fleet_cancel_task(self, robot: str, task: Id) -> Any:
         """End a task."""
         return self._request(robot, "task.cancel", {"taskId": task})

@@ -195,6 +195,10 @@ class FleetView(Protocol):
         tick. Refused if the robot would reject it now."""
         ...
 
+    def set_input(self, robot: str, name: str, value: bool | None, now: int) -> Refused | None:
+        """Sets an input of a robot in MOCK mode; None: see `MockIo.set_input`."""
+        ...
+
     def on_event(self, listener: FleetListener) -> None:
         """Calls ``listener`` at every event of a robot, and at the end of every task."""
         ...

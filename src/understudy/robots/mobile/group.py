@@ -42,7 +42,7 @@ from understudy.robots.mobile.graph import DriverGraph, build_driver_graph
 from understudy.robots.mobile.hardware import Surroundings
 from understudy.robots.mobile.hardware_interface import Rows
 from understudy.robots.mobile.planner.built_in import BuiltInPlanner
-from understudy.robots.mobile.robot import MobileRobot
+from understudy.robots.mobile.robot import NO_HARDWARE, MobileRobot
 from understudy.robots.mobile.runtime.fleet import Fleet
 from understudy.robots.mobile.runtime.messages import COMMANDS, REASONS
 from understudy.robots.mobile.runtime.tick import STATUSES, STOPS
@@ -158,6 +158,15 @@ class FleetMap:
         if problem is None or problem.reason not in REASONS:
             return problem
         return Refused(f"{problem.reason}: {REASONS[problem.reason]}")
+
+    def set_input(self, robot: str, name: str, value: bool | None, now: int) -> Refused | None:
+        row, mock = self._layout.robot_rows[robot], self._graph.mock
+        if mock is None or row not in self._simulated:
+            return NO_HARDWARE
+        mock.begin(now)  # it may have rested until now
+        refused = mock.set_input(row, name, value)
+        self._fleet.poke(row, now)
+        return refused
 
     def on_event(self, listener: FleetListener) -> None:
         self._fleet.on_event(listener)

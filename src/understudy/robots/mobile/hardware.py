@@ -131,11 +131,18 @@ class Scenario:
         profile = profile_of(self._layout, robot)
         for press in profile.io_overrides.estop_script:
             self._add(press.at_seconds, robot, partial(io.press_estop, robot, press.pressed))
+        rows = {
+            point.io_id: row for row, (of, point) in enumerate(self._layout.inputs) if of == robot
+        }
+        for change in profile.io_overrides.input_script:
+            self._add(
+                change.at_seconds, robot, partial(io.set_input, rows[change.io_id], change.value)
+            )
         for code in profile.scripts.barcodes:
             self._add(code.at_seconds, robot, partial(sensors.read_code, robot, code))
-        for change in profile.scripts.obstacles:
-            at = nanoseconds(change.at_seconds)
-            self._add(change.at_seconds, robot, partial(worlds.change, robot, change, at))
+        for moved in profile.scripts.obstacles:
+            at = nanoseconds(moved.at_seconds)
+            self._add(moved.at_seconds, robot, partial(worlds.change, robot, moved, at))
 
     def begin(self) -> None:
         """Sorts the timeline: by time, then by robot, then as written."""
@@ -303,13 +310,15 @@ class MockHardware:
     def press_estop(self, robot: int, pressed: bool) -> None:
         self.io.press_estop(robot, pressed)
 
-    def set_input(self, robot: int, io_id: str, value: bool) -> Refused | None:
-        """Sets an input that no axis drives."""
+    def set_input(self, robot: int, io_id: str, value: bool | None) -> Refused | None:
+        """Sets an input; None: see `MockIo.set_input`."""
+        known = []
         for row, (of, point) in enumerate(self._layout.inputs):
-            if (of, point.io_id) == (robot, io_id) and row not in self.io.limit_rows:
+            if (of, point.io_id) == (robot, io_id):
                 self.io.set_input(row, value)
                 return None
-        return Refused(f"robot {robot} has no input {io_id} that can be set")
+            known += [point.io_id] if of == robot else []
+        return Refused(f"the robot has no input {io_id}; it has: {', '.join(known) or 'none'}")
 
     def set_solids(self, solids: Sequence[Sequence[Solid]]) -> None:
         """The cell has other objects. ``solids``: those that each robot can meet."""

@@ -1,7 +1,8 @@
 """Digital inputs and outputs of robots in MOCK mode.
 
-An input has the value that a script, a test or an operator gave it; a limit input is on while its
-axis is at the bound. An input or output with a fault is not connected and keeps its last value.
+An input has the value that a script, a fault, a test or an operator gave it; a limit input is on
+while its axis is at the bound, unless it was set. An input or output with a fault is not connected
+and keeps its last value.
 
 Noise of limit inputs (`limitSensorNoise`): the time is cut into slots as long as a tick, and in
 some slots the input reads the wrong value. The number of slots between two of them is drawn, so
@@ -59,6 +60,8 @@ class MockIo:
         self._input_robots = np.array([row.robot for row in layout.inputs], dtype=np.int64)
         self._values = np.zeros(inputs, dtype=np.bool_)
         self._connected = np.ones(inputs, dtype=np.bool_)
+        self._forced = np.zeros(inputs, dtype=np.bool_)
+        """Limit inputs that were set: they do not follow their axis."""
         self._outputs = np.zeros(outputs, dtype=np.bool_)
         self._outputs_connected = np.ones(outputs, dtype=np.bool_)
         self._enables = _rows(row.point.role == "MOTOR_ENABLE" for row in layout.outputs)
@@ -99,9 +102,11 @@ class MockIo:
 
     # ── what happens to them ──
 
-    def set_input(self, row: int, value: bool) -> None:
+    def set_input(self, row: int, value: bool | None) -> None:
+        """None: a limit input follows its axis again, another one is off."""
+        self._forced[row] = value is not None
         if self._connected[row]:
-            self._values[row] = value
+            self._values[row] = bool(value)
 
     def press_estop(self, robot: int, pressed: bool) -> None:
         """All emergency stop inputs of a robot."""
@@ -127,7 +132,8 @@ class MockIo:
         )
         if self._noise:
             at_bound = at_bound ^ self._is_wrong(rows, now)
-        self._values[rows] = np.where(self._connected[rows], at_bound, self._values[rows])
+        follows = self._connected[rows] & ~self._forced[rows]
+        self._values[rows] = np.where(follows, at_bound, self._values[rows])
 
     def next_change(self, now: int) -> int:
         """When noise begins or ends next."""
@@ -169,6 +175,7 @@ class MockIo:
         return {
             "values": self._values,
             "connected": self._connected,
+            "forced": self._forced,
             "outputs": self._outputs,
             "outputs_connected": self._outputs_connected,
             "slots": self._slots,

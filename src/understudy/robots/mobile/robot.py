@@ -30,12 +30,17 @@ if TYPE_CHECKING:
 FAULT_CODE = "SIM_FAULT"
 NO_HARDWARE = Refused("this robot is REAL: its hardware is not simulated")
 EMERGENCY = Refused("Robot in emergency stop state", ESTOP)
-ACTIONS: Mapping[str, Callable[[Any, int, str], None]] = {
+ACTIONS: Mapping[str, Callable[[Any, int, str], Refused | None]] = {
     "emergency_stop": lambda mock, row, target: mock.press_estop(row, pressed=True),
     "emergency_release": lambda mock, row, target: mock.press_estop(row, pressed=False),
     "drive_fault": lambda mock, row, target: mock.inject_fault(row, target, FAULT_CODE),
     "motor_fault": lambda mock, row, target: mock.inject_fault(row, target, FAULT_CODE),
     "device_disconnected": lambda mock, row, target: mock.inject_fault(row, target, FAULT_CODE),
+    "input_on": lambda mock, row, target: mock.set_input(row, target.removeprefix("io:"), True),
+    "input_off": lambda mock, row, target: mock.set_input(row, target.removeprefix("io:"), False),
+    "input_released": lambda mock, row, target: mock.set_input(
+        row, target.removeprefix("io:"), None
+    ),
     "device_connected": lambda mock, row, target: mock.faults.repair(row, target),
 }
 FULL = 100.0
@@ -171,9 +176,9 @@ class MobileRobot:
         if isinstance(target, Refused):
             return target
         self._mock.begin(now)  # it may have rested until now
-        ACTIONS[fault](self._mock, self._row, target)
+        refused: Refused | None = ACTIONS[fault](self._mock, self._row, target)
         self._fleet.poke(self._row, now)
-        return None
+        return refused
 
     def _target(self, parameters: Mapping[str, float]) -> str | Refused:
         """What a fault acts on, in the words of a profile; without parameters the drive."""

@@ -51,6 +51,7 @@ SENT: dict[str, Struct] = {
         MOTORS,
         messages.LidarReading(False, None, True),
         messages.LocalizationReading("OK", POSE),
+        {"estop": False},
         messages.Health(True, True),
         MARKER,
     ),

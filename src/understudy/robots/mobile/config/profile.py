@@ -113,6 +113,14 @@ class EstopChange(Camel, frozen=True):
     pressed: bool
 
 
+class InputChange(Camel, frozen=True):
+    """An input is set at a time. null: a limit input follows its axis again, another one is off."""
+
+    at_seconds: Seconds
+    io_id: Identifier
+    value: bool | None = None
+
+
 class LimitSensorNoise(Camel, frozen=True):
     """Limit inputs that sometimes read the wrong value, with this probability at each tick."""
 
@@ -122,6 +130,7 @@ class LimitSensorNoise(Camel, frozen=True):
 
 class IoOverrides(Camel, frozen=True):
     estop_script: Annotated[tuple[EstopChange, ...], Meta(max_length=10_000)] = ()
+    input_script: Annotated[tuple[InputChange, ...], Meta(max_length=10_000)] = ()
     limit_sensor_noise: LimitSensorNoise = LimitSensorNoise()
 
 
@@ -196,6 +205,7 @@ def check_profile(profile: SimulationProfile) -> None:
                 "a wall needs two corners or more", key=f"world.boundaries.{number}", value=wall
             )
     in_order("ioOverrides.estopScript", [c.at_seconds for c in profile.io_overrides.estop_script])
+    in_order("ioOverrides.inputScript", [c.at_seconds for c in profile.io_overrides.input_script])
     in_order("scripts.barcodes", [scan.at_seconds for scan in profile.scripts.barcodes])
     in_order("scripts.obstacles", [change.at_seconds for change in profile.scripts.obstacles])
     for number, change in enumerate(profile.scripts.obstacles):

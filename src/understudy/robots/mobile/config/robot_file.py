@@ -355,10 +355,13 @@ def check_robot(robot: RobotFile) -> None:
         _check_device(device, f"io.devices.{number}.config")
     _check_distances(robot.safety)
     if robot.runtime.simulation_profile:
-        _check_profile(robot.runtime.simulation_profile, known)
+        inputs = {point.io_id for point in io.digital_inputs}
+        _check_profile(robot.runtime.simulation_profile, known, inputs)
 
 
-def _check_profile(profile: SimulationProfile, known: dict[str, set[str]]) -> None:
+def _check_profile(
+    profile: SimulationProfile, known: dict[str, set[str]], inputs: set[str]
+) -> None:
     place = "runtime.simulationProfile"
     try:
         check_profile(profile)
@@ -369,6 +372,10 @@ def _check_profile(profile: SimulationProfile, known: dict[str, set[str]]) -> No
         if name and name not in known[kind]:
             key = f"{place}.faultInjection.rules.{number}.target"
             raise unknown(kind, name, known[kind], key=key)
+    for number, change in enumerate(profile.io_overrides.input_script):
+        if change.io_id not in inputs:
+            key = f"{place}.ioOverrides.inputScript.{number}.ioId"
+            raise unknown("input", change.io_id, inputs, key=key)
 
 
 def _distinct(place: str, key: str, names: list[str]) -> set[str]:

@@ -30,7 +30,7 @@ export class Details {
     this.part("tasks", "tasks", tasks(robot));
     this.part("queue", "queue", queue(robot));
     this.part("motors", "motors", motors(robot));
-    this.part("inputs", "inputs", signals(robot.inputs));
+    this.part("inputs", "inputs", inputs(robot));
     this.part("outputs", "outputs", signals(robot.outputs));
     this.part("devices", "devices", signals(robot.devices));
     if (this.operator) this.part("inject", "inject", injections(robot));
@@ -132,6 +132,17 @@ const signals = (list) =>
     value: connected ? (on ? "●" : "○") : text("not_connected"),
     state: connected ? (on ? "calm" : "none") : "alarm",
   }));
+
+function inputs(robot) {
+  const rows = signals(robot.inputs);
+  if (robot.true_pose === null) return rows;
+  robot.inputs.forEach(({ id, on, role }, n) => {
+    if (role === "ESTOP") return;
+    rows[n].button = { name: "set-input", label: text("toggle"), run: () => ask("fleet_input", { robot: robot.name, input: id, on: !rows[n].on }) };
+    rows[n].on = on;
+  });
+  return rows;
+}
 
 function injections(robot) {
   const inject = (fault, parameters = {}) => () => ask("inject", { fault, on: robot.name, parameters });

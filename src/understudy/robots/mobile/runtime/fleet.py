@@ -38,6 +38,7 @@ from understudy.robots.mobile.hardware_interface import (
 from understudy.robots.mobile.runtime import tick
 from understudy.robots.mobile.runtime.late_drives import expect, give_ramped
 from understudy.robots.mobile.runtime.messages import (
+    LIMIT_REACHED,
     NOT_FOLLOWING,
     TIMEOUT,
     TO_ROBOT,
@@ -64,6 +65,10 @@ from understudy.robots.mobile.wheels import (
     set_wheel_speeds,
 )
 from understudy.units import LATEST, NS_PER_SECOND
+
+LIMIT_SPAN = 2e-3
+"""Metres or radians of the way that an axis may still have when its limit input comes on."""
+LIMIT_TICKS = 3
 
 
 class Delivery(NamedTuple):
@@ -294,6 +299,7 @@ class Ticker:
             for row in np.flatnonzero(over).tolist():
                 self._end(row, None, now)
         if table.moving.any():
+            self._stop_at_limits(now)
             slowest = table.deceleration * seconds
             count = tick.find_ended(
                 table.moving,
@@ -309,6 +315,20 @@ class Ticker:
             for place in np.flatnonzero(self._ended).tolist() if count else ():
                 outcome = None if self._ended[place] == 1 else TIMEOUT
                 self._end(int(table.motor_robot[place]), outcome, now)
+
+    def _stop_at_limits(self, now: int) -> None:
+        """Ends the motion of axes towards a limit input that is on, unless they are at the end of
+        their way. An input that is on for a tick or two only is noise."""
+        table = self.table
+        if not table.limit_inputs.size:
+            return
+        motors = table.limit_motor
+        left = table.limit_side * (table.target[motors] - table.position[motors])
+        on = self.hardware.io.read_inputs(table.limit_inputs)
+        towards = on & table.moving[motors] & (left > LIMIT_SPAN)
+        table.limit_ticks[:] = np.where(towards, table.limit_ticks + 1, 0)
+        for place in set(motors[table.limit_ticks >= LIMIT_TICKS].tolist()):
+            self._end(int(table.motor_robot[place]), LIMIT_REACHED, now)
 
     def _end(self, row: int, outcome: Any, now: int) -> None:
         self.robots[row].finished(outcome, now)

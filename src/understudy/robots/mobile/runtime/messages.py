@@ -151,12 +151,14 @@ class StateMarker(Whole, frozen=True):
 
 
 class Telemetry(Whole, frozen=True):
-    """Readings of battery, motors and sensors, at `streams.telemetryHz`."""
+    """Readings of battery, motors, sensors and digital inputs (by ioId), at
+    `streams.telemetryHz`."""
 
     battery: Battery
     motors: dict[str, MotorState]
     lidar: LidarReading
     localization: LocalizationReading
+    inputs: dict[str, bool]
     health: Health
     state_json: StateMarker
 

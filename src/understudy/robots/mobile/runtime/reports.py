@@ -195,6 +195,12 @@ class Reports:
                 found.append((name, fault or SILENT))
         return found
 
+    def inputs(self) -> dict[str, bool]:
+        table = self._table
+        first, end = table.input_spans[self._row]
+        values = self._hardware.io.read_inputs(table.inputs[first:end])
+        return dict(zip(table.input_ids[self._row], values.tolist(), strict=True))
+
     def faults(self) -> tuple[FaultLevel, list[FaultEntry]]:
         table, row = self._table, self._row
         found: list[FaultEntry] = []
@@ -249,6 +255,7 @@ class Reports:
                 near, nearest if nearest < UNLIMITED else None, bool(table.lidar_up[row])
             ),
             localization=LocalizationReading(self.localization(), self.pose),
+            inputs=self.inputs(),
             health=Health(link.connected, self.hardware_ok(), link.given_up),
             state_json=self._marker,
         )
@@ -304,18 +311,20 @@ class Snapshot(NamedTuple):
     localization: NDArray[np.int8]
     working: NDArray[np.bool_]
     modes: NDArray[np.int8]
+    inputs: Flags
     stamp: bytes
     uptime: bytes
     given_up: bytes
 
 
 class Batch(NamedTuple):
-    """Messages of one template: the rows of their robots, the places of their first motors, and
-    their ids as JSON."""
+    """Messages of one template: the rows of their robots, the places of their first motors and
+    inputs, and their ids as JSON."""
 
     now: Snapshot
     rows: Rows
     motors: Rows
+    inputs: Rows
     ids: Sequence[bytes]
 
 
@@ -352,6 +361,7 @@ class Build(NamedTuple):
     """What the templates of a robot depend on."""
 
     motors: tuple[str, ...]
+    inputs: tuple[str, ...]
     marker: StateMarker
     firmware: str
 
@@ -448,6 +458,7 @@ class TemplateMaker:
                 connected=self._word(BOOLEANS, lambda batch: batch.now.table.lidar_up[batch.rows]),
             ),
             localization=LocalizationReading(self._localization(), self._pose()),
+            inputs={name: self._input(place) for place, name in enumerate(self._build.inputs)},
             health=Health(
                 nats_connected=True,
                 simulated_hardware_ok=self._word(
@@ -472,6 +483,9 @@ class TemplateMaker:
             return self._number(lambda batch: batch.now.table.pose[batch.rows, place])
 
         return Pose(coordinate(0), coordinate(1), coordinate(2))
+
+    def _input(self, place: int) -> Any:
+        return self._word(BOOLEANS, lambda batch: batch.now.inputs[batch.inputs + place])
 
     def _motors(self) -> dict[str, MotorState]:
         def state(place: int) -> MotorState:
@@ -558,7 +572,10 @@ class StreamMessages:
             build, stream = divmod(group, len(self.KINDS))
             chosen = np.flatnonzero(groups == group)
             own = of[chosen]
-            batch = Batch(now, own, self._first_motor[own], [ids[n] for n in chosen.tolist()])
+            first = table.input_spans[own, 0]
+            batch = Batch(
+                now, own, self._first_motor[own], first, [ids[n] for n in chosen.tolist()]
+            )
             messages = self._templates[build][stream].messages(batch)
             for place, message in zip(places[chosen].tolist(), messages, strict=True):
                 texts[place] = message
@@ -571,6 +588,7 @@ class StreamMessages:
             localization=find_localizations(table),
             working=find_working(table, self._hardware, sound),
             modes=find_modes(table, slice(None), slice(None)),
+            inputs=self._hardware.io.read_inputs(table.inputs),
             stamp=_encode(queue.timestamp(now)),
             uptime=_encode(seconds(now)),
             given_up=_encode(queue.given_up),
@@ -580,4 +598,5 @@ class StreamMessages:
 def _build_of(table: Table, row: int) -> Build:
     file = table.files[row]
     motors = tuple(motor.motor_id for motor in file.motors)
-    return Build(motors, marker_of(file), file.identity.firmware_version or "")
+    inputs = tuple(table.input_ids[row])
+    return Build(motors, inputs, marker_of(file), file.identity.firmware_version or "")

@@ -12,7 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.robots.mobile.config.layout import Layout, drives_of, outlines_of, wheels_of
-from understudy.robots.mobile.config.robot_file import LidarConfig, ScannerConfig
+from understudy.robots.mobile.config.robot_file import (
+    DigitalInput,
+    LidarConfig,
+    ScannerConfig,
+)
 from understudy.robots.mobile.hardware_interface import Rows
 from understudy.robots.mobile.reeds_shepp import SEGMENTS
 from understudy.robots.mobile.runtime.late_drives import BRAKING_SHARE, LateDrives
@@ -66,7 +70,7 @@ class Table:
         traffic_hold manual_hold operator_hold inputs_up stop status drive_down function_down
         bootstrapped stop_on_obstacle stop_distance warn_distance position rolling connected
         faulty homing set_speed target tolerance moving deadline max_speed max_acceleration
-        due settled given ordered measured astray last_way
+        due settled given ordered measured astray last_way limit_ticks
         """
     """Columns of a snapshot; the others follow from the robot files or are filled at each tick."""
 
@@ -125,7 +129,19 @@ class Table:
         inputs = [(n, *each) for n, each in enumerate(layout.inputs) if each.robot in place]
         estops = [(n, place[robot]) for n, robot, point in inputs if point.role == "ESTOP"]
         holds = [(n, place[robot]) for n, robot, point in inputs if point.role == "TRAFFIC_HOLD"]
+        self.inputs = rows_of([n for n, _, _ in inputs])
+        self.input_ids = [[p.io_id for p in file.io.digital_inputs] for file in self.files]
+        ends = np.cumsum([len(ids) for ids in self.input_ids], dtype=np.int64)
+        self.input_spans = np.column_stack([np.concatenate([[0], ends[:-1]]), ends])
+        """Places of the inputs of each robot among `inputs`."""
         self.estop_inputs, self.estop_robot = _pairs(estops)
+        self._add_limit_inputs(
+            [
+                (n, place[robot], point)
+                for n, robot, point in inputs
+                if point.role in ("LIMIT_MIN", "LIMIT_MAX")
+            ]
+        )
         self.hold_inputs, self.hold_robot = _pairs(holds)
         devices = [(n, *each) for n, each in enumerate(layout.devices) if each.robot in place]
         lidars = [(n, place[robot]) for n, robot, device in devices if device.type == "LIDAR"]
@@ -154,6 +170,20 @@ class Table:
         for _, robot, device in devices:
             if isinstance(device.settings, ScannerConfig):
                 self.corrects_pose[place[robot]] |= device.settings.corrects_pose
+
+    def _add_limit_inputs(self, found: Sequence[tuple[int, int, DigitalInput]]) -> None:
+        motors = [
+            int(self.motor_spans[robot, 0])
+            + [motor.motor_id for motor in self.files[robot].motors].index(point.motor_id or "")
+            for _, robot, point in found
+        ]
+        self.limit_inputs, self.limit_motor = rows_of([n for n, _, _ in found]), rows_of(motors)
+        """The inputs at the ends of axes, and the places of their motors."""
+        self.limit_side = np.array(
+            [1.0 if point.role == "LIMIT_MAX" else -1.0 for _, _, point in found]
+        )
+        self.limit_ticks = np.zeros(len(found), dtype=np.int64)
+        """Ticks in a row in which an axis moved towards its limit input although it was on."""
 
     def _add_robots(self) -> None:
         count = len(self.files)
