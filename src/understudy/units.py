@@ -17,6 +17,11 @@ def nanoseconds(seconds: float) -> int:
     return round(seconds * NS_PER_SECOND)
 
 
+def ms_to_ns(milliseconds: float) -> int:
+    """Converts milliseconds to nanoseconds, rounded to the nearest."""
+    return round(milliseconds * NS_PER_MS)
+
+
 def duration_ns(seconds: float) -> int:
     """Converts a waiting time to nanoseconds; raises ValueError if it is negative or infinite."""
     if not 0.0 <= seconds < math.inf:

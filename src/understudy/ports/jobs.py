@@ -9,7 +9,8 @@ Its module is a row of the table `jobs` (`registry`) and declares
 and, as far as it has them,
 
     needs(sections)         the Protocols of ports that it works with, for these sections
-    check(robot)            raises ConfigError for sections that cannot work together
+    check(robot)            raises ConfigError for sections that cannot work together; called for a
+                            robot that has one of them
     check_file(text, file)  what a file is that its sections name, for `understudy check`; empty:
                             none of its own; raises ConfigError for one that cannot be used
     files(robot)            section → content of the file that it names, for the digest of the cell
@@ -200,7 +201,8 @@ def job_sections() -> dict[str, type[Struct]]:
 def check_sections(robot: JobSections) -> None:
     """Raises ConfigError for sections of jobs that cannot work together."""
     for _, _, module in modules("jobs"):
-        if check := getattr(module, "check", None):
+        check = getattr(module, "check", None)
+        if check is not None and not robot.sections.keys().isdisjoint(module.SECTIONS):
             check(robot)
 
 

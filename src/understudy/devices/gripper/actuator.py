@@ -6,13 +6,8 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 from understudy.agenda import Wakes
 from understudy.errors import Refused
 from understudy.ports import Injectable
-from understudy.units import NS_PER_MS
 
 Direction = Literal["", "close", "open"]
-
-
-def ns(ms: float) -> int:
-    return round(ms * NS_PER_MS)
 
 
 class Timing(NamedTuple):

@@ -22,7 +22,6 @@ from understudy.devices.gripper.actuator import (
     HasVacuum,
     Reading,
     Timing,
-    ns,
 )
 from understudy.devices.gripper.hardware import CupHardware, FingerHardware
 from understudy.devices.gripper.modbus.interface import OffersRegisters, Registers
@@ -40,7 +39,7 @@ from understudy.ports.hand import HandState, HandStatus
 from understudy.ports.hmi import PanelRow
 from understudy.ports.io import ControllerPins, PinChange, PollsInputs
 from understudy.ports.state import load, saved
-from understudy.units import MM, NS_PER_MS
+from understudy.units import MM, NS_PER_MS, ms_to_ns
 
 if TYPE_CHECKING:
     from understudy.app.stand_in import StandIn
@@ -117,7 +116,7 @@ class GripperController:
         opens = event == "release"
         own = actuator.timing.open if opens else actuator.timing.close
         self._go(event, now)
-        state.deadline = now + (round(timeout_ms * NS_PER_MS) or own)
+        state.deadline = now + (ms_to_ns(timeout_ms) or own)
         state.halted, state.error = False, ""
         refused = actuator.open(now) if opens else actuator.close(now)
         if refused:
@@ -514,9 +513,9 @@ class FingerValve:
     def __init__(self, config: Config, pins: ControllerPins, *, delay: int = 0) -> None:
         """``delay``: ns until the sensors are read."""
         self.timing = Timing(
-            ns(config.close_timeout_ms) + delay,
-            ns(config.open_timeout_ms) + delay,
-            ns(config.settle_time_ms) + delay,
+            ms_to_ns(config.close_timeout_ms) + delay,
+            ms_to_ns(config.open_timeout_ms) + delay,
+            ms_to_ns(config.settle_time_ms) + delay,
         )
         self._config = config
         self._pins = pins
@@ -592,7 +591,9 @@ class VacuumValve:
     def __init__(self, config: Config, pins: ControllerPins, *, delay: int = 0) -> None:
         """``delay``: ns until the sensors are read."""
         self.timing = Timing(
-            ns(config.vacuum_timeout_ms) + delay, ns(config.open_timeout_ms) + delay, delay
+            ms_to_ns(config.vacuum_timeout_ms) + delay,
+            ms_to_ns(config.open_timeout_ms) + delay,
+            delay,
         )
         self._config = config
         self._pins = pins
@@ -625,7 +626,7 @@ class VacuumValve:
 
     def blow_off(self, now: int) -> Refused | None:
         """Switches the ejector off and blows for `blowoff_time_ms`."""
-        self.state.blow_until = now + ns(self._config.blowoff_time_ms)
+        self.state.blow_until = now + ms_to_ns(self._config.blowoff_time_ms)
         return self._valves.switch(self._config.pins.blow_off, now)
 
     def reading(self, now: int) -> Reading:

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from understudy.devices.gripper import PNEUMATIC_FAULTS, Config
-from understudy.devices.gripper.actuator import Direction, ns
+from understudy.devices.gripper.actuator import Direction
 from understudy.errors import Refused
 from understudy.ports import FaultSource
 from understudy.ports.device import Mount
@@ -26,7 +26,7 @@ from understudy.ports.io import DevicePins, PinChange
 from understudy.ports.workpieces import WorkpieceReading
 from understudy.space.pose import Pose, pose_mm_deg
 from understudy.space.transform import inverse, matrix, pose, translation
-from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, seconds, whole_ns
+from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, ms_to_ns, seconds, whole_ns
 
 Vector = NDArray[np.float64]
 STANDARD_GRAVITY = 9.80665
@@ -255,7 +255,7 @@ class FingerHardware:
         self.state.shift_at = None
         if close != open_:
             self.state.shift_to = "close" if close else "open"
-            self.state.shift_at = now + ns(self._fingers.valve_delay_ms)
+            self.state.shift_at = now + ms_to_ns(self._fingers.valve_delay_ms)
 
     def _shift(self, now: int) -> None:
         state = self.state
@@ -349,7 +349,7 @@ class FingerHardware:
         since = self.state.held_since
         if since is None or now < since:
             return 0.0
-        rise = -math.expm1(-(now - since) / ns(self._fingers.force_rise_ms))
+        rise = -math.expm1(-(now - since) / ms_to_ns(self._fingers.force_rise_ms))
         return self._force * rise * self._pressure(now)
 
     def _pressure(self, now: int) -> float:
@@ -373,7 +373,7 @@ class FingerHardware:
 
     def _levels(self, now: int) -> dict[str, bool]:
         state, band, opening = self.state, self._fingers.sensor_mm * MM, self.opening(now)
-        since, delay = state.held_since, ns(self._fingers.part_sensor_delay_ms)
+        since, delay = state.held_since, ms_to_ns(self._fingers.part_sensor_delay_ms)
         return {
             "closed": opening <= self._fingers.closed_mm * MM + band + SLACK,
             "opened": opening >= self._fingers.open_mm * MM - band - SLACK,
@@ -396,7 +396,7 @@ class FingerHardware:
         low, high = self._fingers.closed_mm * MM + band, self._fingers.open_mm * MM - band
         times = [self._reaches(o) for o in (low, low + leaving, high, high - leaving)]
         if state.held_since is not None:
-            times.append(state.held_since + ns(self._fingers.part_sensor_delay_ms))
+            times.append(state.held_since + ms_to_ns(self._fingers.part_sensor_delay_ms))
         return [at for at in times if at is not None and at > state.looked]
 
     def _arrival(self) -> int | None:
@@ -555,7 +555,7 @@ class CupHardware:
 
     def _pin_changed(self, change: PinChange) -> None:
         if change.bank == "DO" and change.pin in (self._pins.vacuum_on, self._pins.blow_off):
-            self.state.shift_at = change.at + ns(self._cup.valve_delay_ms)
+            self.state.shift_at = change.at + ms_to_ns(self._cup.valve_delay_ms)
 
     def _shift(self, now: int) -> None:
         state = self.state
@@ -585,16 +585,16 @@ class CupHardware:
         """Continues from the present pressure as valves, seal and air demand."""
         state, cup = self.state, self._cup
         state.start, state.begins = self.pressure(now), now
-        state.final, state.tau = 0.0, ns(cup.vent_ms)
+        state.final, state.tau = 0.0, ms_to_ns(cup.vent_ms)
         if state.pump and not state.air_lost:
             sealed = cup.sealed_kpa * (1.0 - state.leak)
             state.final = sealed if state.part else max(cup.open_kpa, sealed)
-            state.tau = ns(cup.evacuation_ms)
+            state.tau = ms_to_ns(cup.evacuation_ms)
         elif state.pump and state.part:
             held_s = cup.hold_s * (1.0 - state.leak)
-            state.tau = max(round(held_s * NS_PER_SECOND), ns(cup.vent_ms))
+            state.tau = max(round(held_s * NS_PER_SECOND), ms_to_ns(cup.vent_ms))
         elif state.blow and not state.air_lost:
-            state.tau = ns(cup.blow_ms)
+            state.tau = ms_to_ns(cup.blow_ms)
         self._look(now)
 
     def _passes(self, kpa: float) -> int | None:
@@ -783,7 +783,7 @@ class CupHardware:
         state.stuck, state.air_lost, state.leak = None, False, 0.0
         if state.valve_stuck:
             state.valve_stuck = False
-            state.shift_at = now + ns(self._cup.valve_delay_ms)
+            state.shift_at = now + ms_to_ns(self._cup.valve_delay_ms)
         self._plan(now)
 
     def active_faults(self) -> list[str]:

@@ -50,7 +50,7 @@ from understudy.ports.faults import Faults
 from understudy.ports.hmi import Known, PanelRow, Trail
 from understudy.ports.io import PinChange
 from understudy.ports.refusals import PROCESS_FAULT
-from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds
+from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, ms_to_ns, nanoseconds, seconds
 
 Floats = NDArray[np.float64]
 
@@ -382,7 +382,7 @@ class Welder:
     def _gas_delay(self) -> int:
         """The delay of a link onto GAS_OK, if there is one, else the configured delay."""
         linked = self._io.link_delay(GAS_OK)
-        return round(self._config.gas_delay_ms * NS_PER_MS) if linked is None else linked
+        return ms_to_ns(self._config.gas_delay_ms) if linked is None else linked
 
     def _update_gas(self, now: int) -> None:
         state = self.state
@@ -422,7 +422,7 @@ class Welder:
         self.state.arc = burns
         self._watch_seam(now)
         ms = self._config.arc_ok_on_ms if burns else self._config.arc_ok_off_ms
-        self.state.arc_ok_due = now + round(ms * NS_PER_MS)
+        self.state.arc_ok_due = now + ms_to_ns(ms)
 
     def _put_out(self, now: int) -> None:
         """Ends the arc, or the try to ignite it."""

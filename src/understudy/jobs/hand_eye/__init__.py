@@ -19,10 +19,8 @@ def needs(sections: Mapping[str, Any]) -> tuple[type, ...]:
 
 
 def check(robot: JobSections) -> None:
-    section: HandEyeConfig | None = robot.sections.get(HAND_EYE)
-    if section is not None:
-        with located_at(f"{HAND_EYE}.target"):
-            section.target.check()
+    with located_at(f"{HAND_EYE}.target"):
+        robot.sections[HAND_EYE].target.check()
 
 
 def build(site: JobSite) -> dict[str, Component]:

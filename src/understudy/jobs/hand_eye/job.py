@@ -56,7 +56,7 @@ from understudy.sight.calibrator import (
 from understudy.sight.lens import CameraModel, Lens
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, from_rows_mm, inverse, matrix, pose, rows_mm
-from understudy.units import MM, NS_PER_MS, nanoseconds
+from understudy.units import MM, ms_to_ns, nanoseconds
 
 Reply = Callable[[Ticket, dict[str, Any] | Refused, int], None]
 
@@ -323,7 +323,7 @@ class HandEyeJob:
 
     def _arrived(self, now: int) -> None:
         self._go("arrived")
-        self.state.settled_at = now + round(self.config.settle_ms * NS_PER_MS)
+        self.state.settled_at = now + ms_to_ns(self.config.settle_ms)
 
     def _fault_note(self, note: Note, now: int) -> None:
         if self.is_running():
@@ -645,7 +645,7 @@ def _finder(site: JobSite, config: HandEyeConfig, name: str) -> TargetFinder:
     need = FinderUse(
         f"{site.name}.{name}",
         latency=nanoseconds(config.latency_s),
-        timeout=round(config.timeout_ms * NS_PER_MS),
+        timeout=ms_to_ns(config.timeout_ms),
         pictures=True,
     )
     found = site.provide(ObjectFinder, need)

@@ -26,7 +26,7 @@ from understudy.space.model.environment import Environment, Read, meshes_of, pla
 from understudy.space.model.shapes import CollisionObject
 from understudy.space.pose import Pose, pose_of
 from understudy.space.transform import inverse, matrix, pose
-from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND
+from understudy.units import DEG, MM, NS_PER_SECOND, ms_to_ns
 
 if TYPE_CHECKING:
     from understudy.space.collision.detector import CollisionDetector
@@ -150,8 +150,8 @@ def arm_of(config: Config, deps: Deps) -> Arm:
         profile=profile_of(config),
         start=tuple(start.tolist()),
         period=round(NS_PER_SECOND / simulation.update_rate_hz),
-        command_delay=round(simulation.command_delay_ms * NS_PER_MS),
-        feedback_delay=round(simulation.feedback_delay_ms * NS_PER_MS),
+        command_delay=ms_to_ns(simulation.command_delay_ms),
+        feedback_delay=ms_to_ns(simulation.feedback_delay_ms),
         enable_dynamics=simulation.enable_dynamics,
     )
 

@@ -18,7 +18,7 @@ from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports import AnalogIO, DigitalIO
 from understudy.ports.faults import Fault, Faults, Figure
 from understudy.ports.io import Bank, PinChange
-from understudy.units import NS_PER_MS
+from understudy.units import ms_to_ns
 
 # ── configuration ─────────────────────────────────────────────────────────────────────────────────
 
@@ -219,12 +219,12 @@ def wiring(config: Config, inputs: PinNames, outputs: PinNames) -> list[Wire]:
     for at, link in enumerate(config.links):
         output = outputs.checked(link.output, f"links.{at}.output")
         input_ = inputs.checked(link.input, f"links.{at}.input")
-        wire = Wire("DO", output, "DI", input_, _ns(link.delay_ms), link.invert)
+        wire = Wire("DO", output, "DI", input_, ms_to_ns(link.delay_ms), link.invert)
         _add(wire, wires, f"links.{at}")
     for at, relay in enumerate(config.relays):
         input_ = inputs.checked(relay.input, f"relays.{at}.input")
         output = outputs.checked(relay.output, f"relays.{at}.output")
-        wire = Wire("DI", input_, "DO", output, _ns(relay.delay_ms), relay.invert)
+        wire = Wire("DI", input_, "DO", output, ms_to_ns(relay.delay_ms), relay.invert)
         _add(wire, wires, f"relays.{at}")
     return wires
 
@@ -252,7 +252,7 @@ def ring(wires: Sequence[Wire]) -> bool:
     """Whether an edge could run around a ring of wires within `SHORTEST_RING_MS`."""
     at_once: dict[tuple[Bank, int], set[tuple[Bank, int]]] = {}
     for wire in wires:
-        if wire.delay < _ns(SHORTEST_RING_MS):
+        if wire.delay < ms_to_ns(SHORTEST_RING_MS):
             at_once.setdefault(wire.begins, set()).add(wire.ends)
     while leaves := {to for ends in at_once.values() for to in ends if to not in at_once}:
         at_once = {pin: ends - leaves for pin, ends in at_once.items() if ends - leaves}
@@ -262,12 +262,8 @@ def ring(wires: Sequence[Wire]) -> bool:
 def duration_ns(ms: float) -> int | Refused:
     """A delay in nanoseconds; refused outside the allowed range."""
     if 0.0 <= ms <= LONGEST_DELAY_MS:
-        return _ns(ms)
+        return ms_to_ns(ms)
     return Refused(f"{ms:g} ms is outside 0…{LONGEST_DELAY_MS:g} ms")
-
-
-def _ns(ms: float) -> int:
-    return round(ms * NS_PER_MS)
 
 
 # ── the pins ──────────────────────────────────────────────────────────────────────────────────────

@@ -26,7 +26,7 @@ from understudy.ports.device import Mount
 from understudy.ports.faults import Faults
 from understudy.ports.state import load, saved
 from understudy.protocol.modbus import Kind, build_frame, frame_reader
-from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, nanoseconds
+from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, ms_to_ns, nanoseconds
 
 BITS_OF_A_BYTE = 10
 ANSWER_PAUSE = NS_PER_MS
@@ -270,9 +270,9 @@ def servo_driver(name: str, config: Config, servo: ServoConfig) -> ServoDriver:
     settings = ServoSettings(
         force=config.grip_force_n,
         speed=config.grip_speed_mm_s * MM,
-        close_timeout=round(config.close_timeout_ms * NS_PER_MS),
-        open_timeout=round(config.open_timeout_ms * NS_PER_MS),
-        settle=round(config.settle_time_ms * NS_PER_MS),
+        close_timeout=ms_to_ns(config.close_timeout_ms),
+        open_timeout=ms_to_ns(config.open_timeout_ms),
+        settle=ms_to_ns(config.settle_time_ms),
     )
     where = servo.real.to if servo.real else name
     return ServoDriver(where, framing_of(servo), MAKES[servo.make].profile, servo, settings)

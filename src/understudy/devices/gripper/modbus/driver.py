@@ -43,7 +43,7 @@ from understudy.protocol.modbus import (
     read_values,
     write_request,
 )
-from understudy.units import NS_PER_MS, whole_ns
+from understudy.units import NS_PER_MS, ms_to_ns, whole_ns
 
 CONNECTING = 2000 * NS_PER_MS
 START_UP = 6000 * NS_PER_MS
@@ -249,7 +249,7 @@ class ServoDriver(DeviceCaller):
     def _send_pending(self, now: int) -> None:
         state = self._state
         assert state.pending is not None
-        state.pending.due = now + round(self._config.timeout_ms * NS_PER_MS)
+        state.pending.due = now + ms_to_ns(self._config.timeout_ms)
         transaction = state.transaction if LINE_RULES[self._kind].numbered else 0
         state.unsent += build_frame(self._kind, Frame(self._unit, transaction, state.pending.pdu))
         self._tell(now)
@@ -287,7 +287,7 @@ class ServoDriver(DeviceCaller):
     def _written(self, now: int) -> None:
         self._state.writes.pop(0)
         self._state.outdated = True
-        self._state.poll_at = now + round(self._config.poll_ms * NS_PER_MS)
+        self._state.poll_at = now + ms_to_ns(self._config.poll_ms)
 
     def _read(self, values: list[int], now: int) -> None:
         state = self._state
