@@ -96,5 +96,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """All names that are offered, also those that nobody has asked for yet."""
+    """All names that are offered, also those that are not imported yet."""
     return sorted({*globals(), *_OFFERED})
