@@ -143,6 +143,8 @@ SUBSCRIBE, UNSUBSCRIBE = b"subscribe", b"unsubscribe"
 """Payloads with which a publishing wire reports a subscription; the address is the topic."""
 CONFIRMED = "$confirmed"
 """Address with which a wire reports that the broker has stored a message; `reply_to` is its id."""
+KEPT = "$kept"
+"""Address, with `/` and a name behind it, of a record that a wire keeps for a `KeepsRecords`."""
 RETAINED = "$retained"
 """`reply_to` of a message that a broker keeps for later subscribers of its address."""
 
@@ -178,6 +180,15 @@ class TakesMany(Protocol):
         """Removes and returns the next messages, in the order of `take`; ``room`` bytes can be
         sent. Empty: `take` returns nothing either."""
         ...
+
+
+@runtime_checkable
+class KeepsRecords(Protocol):
+    """A `MessageSession` that sends records to addresses `$kept/NAME`, the newest of each name
+    counts. At the first connection after the next start the wire gives it the records, in the order
+    in which they were stored, and then an empty message to `KEPT`. No message comes before them."""
+
+    keeps_records: Literal[True]
 
 
 class MessageFace(TimedComponent, Protocol):

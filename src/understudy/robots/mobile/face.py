@@ -4,8 +4,9 @@
     < robot.robot-1.command.ack {…}         stored by the broker, which confirms it
     < robot.robot-1.state {…}               sent once, the newest counts
 
-A message is acknowledged after it was handled: if the cell ends before, the broker delivers it
-again, and the robot drops what it has already seen.
+A message is acknowledged after it was handled and the broker has stored what became of it: if the
+cell ends before, the broker delivers it again, and the robot drops what it has already seen. At a
+new start the broker gives back these records.
 """
 
 import re
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct
 
-from understudy.ports import CONFIRMED, Endpoint, WireMessage
+from understudy.ports import CONFIRMED, KEPT, Endpoint, WireMessage
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ class SavedFace(Struct):
 
 
 class FleetSession:
-    """`MessageSession` of everybody behind the broker."""
+    """`MessageSession` of everybody behind the broker; `KeepsRecords`."""
+
+    keeps_records: Literal[True] = True
 
     def __init__(self, face: "FleetFace", saved: SavedSession | None = None) -> None:
         was = saved or SavedSession([], 0)
@@ -58,6 +61,9 @@ class FleetSession:
     def receive(self, message: WireMessage, now: int) -> None:
         if message.address == CONFIRMED:
             self._fleet.confirmed(message.reply_to, now)
+            return
+        if message.address.startswith(KEPT):
+            self._fleet.recall(message, now)
             return
         self._unhandled += 1
         self._fleet.receive(message, now)
@@ -80,7 +86,7 @@ class FleetSession:
 
     def failed(self, message: WireMessage, now: int) -> None:
         """Acknowledged: delivered again, the message would fail again."""
-        if message.address != CONFIRMED:
+        if not message.address.startswith((CONFIRMED, KEPT)):
             self._unhandled -= 1
             self._acknowledge(message.reply_to)
 

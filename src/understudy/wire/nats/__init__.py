@@ -33,6 +33,7 @@ DUPLICATE_WINDOW_S = 600
 """The server drops a message whose id it has stored within this time."""
 DEFAULT_MAX_AGE_S = 86_400
 DEFAULT_MAX_MB = 256
+KEPT_MB = 64
 MOST_REPLICAS = 5
 """The largest number that JetStream knows."""
 ONE_SECRET = ("creds_file", "nkey_file", "token")
@@ -74,6 +75,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     says where a consumer that is new to the server begins: at messages that are sent from now on,
     or at all that are stored. Once it exists, it goes on where it ended.
 
+    `stream_kept`: records of the cell for its next start, for each `durable` its own.
+
     `max_age_s` and `max_mb`: bounds of each stream. `replicas`: servers of a cluster that store it.
     A stream that exists is never changed: it must have these bounds if they are given here, and at
     least as many replicas.
@@ -94,6 +97,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     deliver: Literal["new", "all"] = "new"
     stream_in: Name = "ROBOT_IN"
     stream_out: Name = "ROBOT_OUT"
+    stream_kept: Name = "ROBOT_KEPT"
     max_age_s: Annotated[int, Meta(ge=DUPLICATE_WINDOW_S, le=10**9)] | None = None
     max_mb: Annotated[int, Meta(ge=1, le=1 << 20)] | None = None
     replicas: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] = 1
@@ -116,22 +120,30 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("store is for the cell's own server, not for given servers")
         if self.replicas > 1 and not self.servers:
             raise ValueError("replicas are for given servers; the cell's own server is alone")
-        if not self.servers and 2 * self.stream_mb > self.max_file_mb:
+        if not self.servers and 2 * self.stream_mb + self.kept_mb > self.max_file_mb:
             raise ValueError(
                 f"two streams of {self.stream_mb} MB (max_mb) do not fit into max_file_mb: "
-                f"{self.max_file_mb}"
+                f"{self.max_file_mb}, of which {self.kept_mb} MB are for {self.stream_kept}"
             )
-        if self.stream_in == self.stream_out:
-            raise ValueError(
-                f"stream_in and stream_out are both {self.stream_in}; name two streams"
-            )
+        streams = {"in": self.stream_in, "out": self.stream_out, "kept": self.stream_kept}
+        for one, other in (("in", "out"), ("in", "kept"), ("out", "kept")):
+            if streams[one] == streams[other]:
+                raise ValueError(
+                    f"stream_{one} and stream_{other} are both {streams[one]}; name two streams"
+                )
 
     @property
     def stream_mb(self) -> int:
         """The bound of a stream that is made."""
         if self.max_mb is not None:
             return self.max_mb
-        return DEFAULT_MAX_MB if self.servers else min(DEFAULT_MAX_MB, self.max_file_mb // 2)
+        room = self.max_file_mb - self.kept_mb
+        return DEFAULT_MAX_MB if self.servers else min(DEFAULT_MAX_MB, room // 2)
+
+    @property
+    def kept_mb(self) -> int:
+        """The bound of the stream of the records."""
+        return KEPT_MB if self.servers else min(KEPT_MB, self.max_file_mb // 8)
 
     def placed(self, port: int | None, *, ephemeral: bool) -> Wire:
         """An ephemeral cell has a store of its own: no other cell can use it then."""

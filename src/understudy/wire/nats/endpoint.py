@@ -36,6 +36,8 @@ class NatsEndpoint:
         self._connection: BrokerConnection | None = None
         self._addresses: Iterator[str] = itertools.cycle(_in_turn(config))
         self._unhandled: dict[str, None] = {}
+        self._recalled = False
+        """The session has its records of the last run."""
 
     async def start(self) -> str:
         """Starts the own server, and tries to connect once; later attempts come by themselves.
@@ -134,10 +136,18 @@ class NatsEndpoint:
         expected = connection.is_first and self.own_server is not None
         level = logging.DEBUG if expected else logging.INFO
         log.log(level, "%s: connected to %s", self.endpoint, address)
-        link = NatsLink(self.endpoint, client, self._config, self._events, self._unhandled)
+        link = NatsLink(
+            self.endpoint,
+            client,
+            self._config,
+            self._events,
+            self._unhandled,
+            recalled=self._recalled,
+        )
         connection.link = link
         try:
             await link.open()
+            self._recalled = link.recalled
             connection.connected()
             return await link.run(pulls=bool(addresses))
         finally:

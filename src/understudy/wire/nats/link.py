@@ -26,13 +26,20 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from understudy.errors import UNREADABLE, ConfigError
-from understudy.ports import CONFIRMED, WireMessage
+from understudy.ports import CONFIRMED, KEPT, KeepsRecords, WireMessage
 from understudy.units import NS_PER_SECOND
 from understudy.wire.broker import BrokerQueue
 from understudy.wire.connection import Connection
 from understudy.wire.interface import PeerEvents, words_of
 from understudy.wire.nats import Config, Tls
-from understudy.wire.nats.streams import API, is_gone
+from understudy.wire.nats.streams import (
+    API,
+    JetStreamError,
+    ensure_kept,
+    is_gone,
+    kept_subject,
+    read_kept,
+)
 from understudy.wire.task_shutdown import end_tasks
 
 log = logging.getLogger(__name__)
@@ -288,6 +295,8 @@ AT_ONCE = 256
 MOST_UNCONFIRMED = MOST_UNHANDLED = 10_000
 NO_RESPONDERS = "503"
 ENDS_OF_PULL = {"404", "408", "409", NO_RESPONDERS}
+OWN = (CONFIRMED, KEPT)
+"""Addresses of messages that are not of the consumer."""
 CONSUMER_GONE = ("consumer deleted", "consumer is push based")
 NAK = b"-NAK"
 PEER = "nats"
@@ -310,9 +319,12 @@ class NatsLink(BrokerQueue):
         config: Config,
         events: PeerEvents,
         unhandled: dict[str, None],
+        *,
+        recalled: bool = False,
     ) -> None:
         """``unhandled`` holds the addresses of acknowledgements that were not sent yet; those of
-        the last connection are given back to the server."""
+        the last connection are given back to the server. ``recalled``: the session has its records
+        already."""
         super().__init__(OVERHEAD)
         self.endpoint = endpoint
         self._client = client
@@ -333,6 +345,7 @@ class NatsLink(BrokerQueue):
         self._unconfirmed: dict[str, tuple[str, float]] = {}
         """Reply address → message id, and the time when no confirmation is expected any more."""
         self._unhandled = unhandled
+        self.recalled = recalled
         self._arrived: deque[WireMessage] = deque()
         """Messages and confirmations for the session, given to it together in the next turn."""
         self._finishing = False
@@ -408,6 +421,27 @@ class NatsLink(BrokerQueue):
         self._pull_subscription = await self._client.subscribe(self._pulls, cb=self._pulled)
         await self.give_back()
         self._connection = self._events.open(self.endpoint, self, PEER)
+        if isinstance(self._connection.session, KeepsRecords):
+            await self._recall()
+
+    async def _recall(self) -> None:
+        """Gives the session its records, at the first connection of the process."""
+        try:
+            await ensure_kept(self._client, self._config)
+            records = [] if self.recalled else await read_kept(self._client, self._config)
+        except JetStreamError as problem:
+            log.warning(
+                "%s: %s; a command that is under way when the cell is killed may be carried out "
+                "again at its next start",
+                self.endpoint,
+                problem,
+            )
+            return
+        for name, data in records:
+            self._note_arrived(WireMessage(f"{KEPT}/{name}", data))
+        if not self.recalled:
+            self._note_arrived(WireMessage(KEPT, b""))
+        self.recalled = True
 
     async def run(self, *, pulls: bool) -> str:
         """Carries messages both ways until the connection is lost; returns the reason."""
@@ -453,10 +487,13 @@ class NatsLink(BrokerQueue):
                 self._drained()
 
     async def _publish(self, message: WireMessage, reply: str) -> None:
+        subject = message.address
+        if subject.startswith(KEPT):
+            subject = f"{kept_subject(self._config)}.{subject.removeprefix(KEPT + '/')}"
         try:
             if reply:
                 headers = {"Nats-Msg-Id": message.reply_to}
-                await self._client.publish(message.address, message.payload, reply, headers)
+                await self._client.publish(subject, message.payload, reply, headers)
             else:
                 await self._client.publish(message.address, message.payload)
         except (NatsError, ValueError) as problem:
@@ -515,7 +552,7 @@ class NatsLink(BrokerQueue):
             asyncio.get_running_loop().call_soon(self._give_arrived)
         self._progress.set()
         self._events.receive_many(self._connection, messages)
-        self._asked -= sum(message.address != CONFIRMED for message in messages)
+        self._asked -= sum(not message.address.startswith(OWN) for message in messages)
         if self._asked <= 0:
             self._pull_ended.set()
 

@@ -38,6 +38,9 @@ TO_ROBOTS = (
 )
 """Subjects after `robot.{robotId}.`: listed one by one, since two streams must not overlap."""
 
+KEPT_SUBJECT = "understudy.kept"
+"""Begin of the subjects of the records that cells keep for their next start."""
+MOST_KEPT = 100_000
 MAX_CONSUMERS = 1000
 MAX_PULLS = 16
 """Requests for messages that wait at the server: of one cell, and of one that has just ended."""
@@ -66,6 +69,8 @@ class Answer(Struct):
     config: dict[str, Any] = {}
     error: ApiError | None = None
     num_waiting: int = 0
+    name: str = ""
+    num_pending: int = 0
 
 
 class JetStreamError(ConnectionError):
@@ -164,6 +169,75 @@ def differences(wanted: dict[str, Any], found: dict[str, Any], config: Config) -
         size = found.get("max_bytes", -1)
         problems.append(f"max_bytes is {size}, the cell file says {wanted['max_bytes']}")
     return problems
+
+
+# ── records for the next start ──────────────────────────────────────────────────────────────────
+
+
+def kept_subject(config: Config) -> str:
+    """Begin of the subjects of this cell's records; behind it are a point and a name."""
+    return f"{KEPT_SUBJECT}.{config.durable}"
+
+
+async def ensure_kept(client: "NatsClient", config: Config) -> None:
+    """Makes the stream of the records if it is missing. JetStreamError: it cannot be used."""
+    name, timeout = config.stream_kept, config.answer_timeout_s
+    subject = f"{KEPT_SUBJECT}.>"
+    answer = await ask(client, f"STREAM.INFO.{name}", {}, timeout)
+    if answer.error is not None and answer.error.err_code == STREAM_NOT_FOUND:
+        wanted = {
+            "name": name,
+            "subjects": [subject],
+            "retention": "limits",
+            "storage": "file",
+            "discard": "old",
+            "max_age": (config.max_age_s or DEFAULT_MAX_AGE_S) * NS_PER_SECOND,
+            "max_bytes": config.kept_mb << 20,
+            "max_msgs": MOST_KEPT,
+            "max_msgs_per_subject": 1,
+            "duplicate_window": DUPLICATE_WINDOW_S * NS_PER_SECOND,
+            "num_replicas": config.replicas,
+        }
+        answer = await ask(client, f"STREAM.CREATE.{name}", wanted, timeout)
+    if answer.error is not None:
+        raise JetStreamError(f"stream {name}: {answer.error.description}")
+    if not any(covers(each, subject) for each in answer.config.get("subjects") or []):
+        raise JetStreamError(f"stream {name}: it has no subject {subject}")
+
+
+async def read_kept(client: "NatsClient", config: Config) -> list[tuple[str, bytes]]:
+    """The records of this cell with their names, in the order in which they were stored."""
+    timeout, begin = config.answer_timeout_s, f"{kept_subject(config)}."
+    settings = {
+        "deliver_policy": "all",
+        "ack_policy": "none",
+        "replay_policy": "instant",
+        "filter_subject": f"{begin}>",
+        "mem_storage": True,
+        "num_replicas": 1,
+        "inactive_threshold": round(timeout * NS_PER_SECOND),
+    }
+    request = {"stream_name": config.stream_kept, "config": settings}
+    reader = await ask(client, f"CONSUMER.CREATE.{config.stream_kept}", request, timeout)
+    if reader.error is not None:
+        raise JetStreamError(f"stream {config.stream_kept}: {reader.error.description}")
+    inbox = client.new_inbox()
+    answers = await client.subscribe(inbox)
+    found: list[tuple[str, bytes]] = []
+    if reader.num_pending:
+        asked = {"batch": reader.num_pending, "no_wait": True}
+        subject = f"{API}.CONSUMER.MSG.NEXT.{config.stream_kept}.{reader.name}"
+        await client.publish(subject, msgspec.json.encode(asked), inbox)
+    while len(found) < reader.num_pending:
+        try:
+            message = await answers.next_msg(timeout)
+        except NatsError as problem:
+            raise JetStreamError(f"stream {config.stream_kept}: {problem!r}") from None
+        if not message.subject.startswith(begin):
+            break  # there are fewer now
+        found.append((message.subject.removeprefix(begin), message.data))
+    await answers.unsubscribe()
+    return found
 
 
 def covers(pattern: str, subject: str) -> bool:

@@ -69,6 +69,17 @@ class RecordedRobot:
     ) -> None:
         self.log.append(f"{type_} {json.dumps(details)}")
 
+    def claim(self, message_id: str, now: int) -> bool:
+        return True
+
+    def answer(
+        self, message_id: str, kind: str, payload: Struct, now: int, correlation_id: str
+    ) -> None:
+        self.publish(kind, payload, now, correlation_id)
+
+    def handled(self, message_id: str, kind: str) -> None:
+        """Nothing is kept."""
+
     def command(
         self, command_type: CommandType, parameters: Mapping[str, Any], tag: str, now: int
     ) -> Refused | None:

@@ -69,7 +69,7 @@ class Robot:
     def _end(self, tag: str, outcome: Refused | None, now: int) -> None:
         self.ended.append((tag, outcome.reason if outcome else None))
 
-    def _note(self, ack: CommandAck, cause: str | None, now: int) -> None:
+    def _note(self, ack: CommandAck, cause: str | None, message_id: str, now: int) -> None:
         reason = f":{ack.reason}" if isinstance(ack.reason, str) else ""
         self.acks.append(f"{ack.command_type}:{ack.status}{reason}")
         self.causes.append(cause)

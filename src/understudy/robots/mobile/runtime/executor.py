@@ -105,12 +105,14 @@ class Readiness(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """A command that was accepted. `tag`: of one of the robot's own commands, else empty."""
+    """A command that was accepted. `tag`: of one of the robot's own commands, else empty.
+    `message_id`: of the request, empty for an own one."""
 
     correlation_id: str | None
     command_type: CommandType
     parameters: Any
     tag: str = ""
+    message_id: str = ""
 
 
 class SavedCommand(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,12 +120,15 @@ class SavedCommand(Struct, frozen=True, forbid_unknown_fields=True):
     command_type: CommandType
     parameters: dict[str, Any]
     tag: str
+    message_id: str = ""
 
     def command(self) -> Command | Refused:
         parameters = read_parameters(COMMANDS[self.command_type], self.parameters)
         if isinstance(parameters, Refused):
             return parameters
-        return Command(self.correlation_id, self.command_type, parameters, self.tag)
+        return Command(
+            self.correlation_id, self.command_type, parameters, self.tag, self.message_id
+        )
 
 
 class SavedExecutor(Struct, forbid_unknown_fields=True):
@@ -131,8 +136,8 @@ class SavedExecutor(Struct, forbid_unknown_fields=True):
     queue: Annotated[list[SavedCommand], Meta(max_length=QUEUE)]
 
 
-Acknowledge = Callable[[CommandAck, str | None, int], None]
-"""Called with an ack, the correlation id of its request and the time."""
+Acknowledge = Callable[[CommandAck, str | None, str, int], None]
+"""Called with an ack, correlation id and message id of its request, and the time."""
 Ended = Callable[[str, Refused | None, int], None]
 """Called at the end of one of the robot's own commands: its tag, None or why it failed, the time.
 It must not call the executor."""
@@ -142,12 +147,21 @@ class Executor:
     """The command queue of one robot."""
 
     def __init__(
-        self, body: Body, supported: Collection[CommandType], acknowledge: Acknowledge, ended: Ended
+        self,
+        body: Body,
+        supported: Collection[CommandType],
+        acknowledge: Acknowledge,
+        ended: Ended,
+        claim: Callable[[str, int], bool] = lambda message_id, now: True,
     ) -> None:
+        """``claim``: whether the command of a message may begin now; it is asked again."""
         self._body = body
         self._supported = frozenset(supported)
         self._acknowledge = acknowledge
         self._ended = ended
+        self._claim = claim
+        self.waits = False
+        """The next command may not begin yet: `proceed` is to be called at the next tick."""
         self._queue: deque[Command] = deque()
         self._active: Command | None = None
 
@@ -174,9 +188,9 @@ class Executor:
         cause = message.cause
         found = self._examined(asked.command_type, asked.parameters or {}, ready, ready.held)
         if isinstance(found, Refused):
-            self._say(asked.command_type, cause, "REJECTED", now, found)
+            self._say(asked.command_type, cause, message.message_id, "REJECTED", now, found)
             return
-        self._accept(Command(cause, *found), now)
+        self._accept(Command(cause, *found, message_id=message.message_id), now)
 
     def problem(self, asked: CommandRequest, ready: Readiness) -> Refused | None:
         """Why a command from outside would be rejected now."""
@@ -192,6 +206,10 @@ class Executor:
             return found
         self._accept(Command(None, *found, tag), now)
         return None
+
+    def proceed(self, now: int) -> None:
+        """Begins the next command, if it may begin now."""
+        self._begin_next(now)
 
     def finished(self, outcome: Refused | None, now: int) -> None:
         """The running command has ended: well, or for a reason."""
@@ -264,7 +282,11 @@ class Executor:
         self._begin_next(now)
 
     def _begin_next(self, now: int) -> None:
+        self.waits = False
         while self._queue and (self._active is None or _is_endless(self._active)):
+            if not self._claim(self._queue[0].message_id, now):
+                self.waits = True
+                return
             if self._active is not None:
                 self._tell(self._active, "DONE", now)
             command = self._active = self._queue.popleft()
@@ -292,7 +314,8 @@ class Executor:
         self, command: Command, status: CommandStatus, now: int, reason: Refused | None = None
     ) -> None:
         if not command.tag:
-            self._say(command.command_type, command.correlation_id, status, now, reason)
+            cause, message_id = command.correlation_id, command.message_id
+            self._say(command.command_type, cause, message_id, status, now, reason)
         elif status in OUTCOMES:
             self._ended(command.tag, OUTCOMES[status](reason), now)
 
@@ -300,12 +323,13 @@ class Executor:
         self,
         name: str,
         cause: str | None,
+        message_id: str,
         status: CommandStatus,
         now: int,
         reason: Refused | None = None,
     ) -> None:
         why = UNSET if reason is None else reason.reason
-        self._acknowledge(CommandAck(name, status, reason=why), cause, now)
+        self._acknowledge(CommandAck(name, status, reason=why), cause, message_id, now)
 
     # ── snapshot ──
 
@@ -316,13 +340,16 @@ class Executor:
     def load(self, saved: SavedExecutor) -> None:
         commands = [each.command() for each in saved.queue]
         self._queue = deque(each for each in commands if isinstance(each, Command))
+        self.waits = bool(self._queue)
         active = saved.active.command() if saved.active is not None else None
         self._active = active if isinstance(active, Command) else None
 
 
 def _saved(command: Command) -> SavedCommand:
     parameters = to_builtins(command.parameters)
-    return SavedCommand(command.correlation_id, command.command_type, parameters, command.tag)
+    return SavedCommand(
+        command.correlation_id, command.command_type, parameters, command.tag, command.message_id
+    )
 
 
 def _is_endless(command: Command) -> bool:

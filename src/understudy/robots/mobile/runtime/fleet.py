@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
-from understudy.ports import State, WireMessage
+from understudy.ports import KEPT, State, WireMessage
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.fleet_interface import (
     FLAGS,
@@ -36,6 +36,7 @@ from understudy.robots.mobile.hardware_interface import (
     TimedHardware,
 )
 from understudy.robots.mobile.runtime import tick
+from understudy.robots.mobile.runtime.journal import read_record
 from understudy.robots.mobile.runtime.late_drives import expect, give_ramped
 from understudy.robots.mobile.runtime.messages import (
     LIMIT_REACHED,
@@ -212,8 +213,8 @@ class Ticker:
     def _drain_inbox(self, now: int) -> None:
         while self.inbox:
             delivery = self.inbox.popleft()
-            self.robots[delivery.robot].handle(delivery.kind, delivery.data, now)
-            self.queue.note_handled(delivery.reply_to)
+            record = self.robots[delivery.robot].handle(delivery.kind, delivery.data, now)
+            self.queue.note_handled(delivery.reply_to, record)
             self._wakes[delivery.robot] = self.robots[delivery.robot].wake_at
 
     def _advance_modules(self, now: int) -> None:
@@ -876,6 +877,26 @@ class Fleet:
         ticker, place = self._places[row]
         ticker.inbox.append(Delivery(place, kind, message.payload, message.reply_to))
         ticker.poked = now
+
+    def recall(self, message: WireMessage, now: int) -> None:
+        """A record of the last run; without a name: all of them have come."""
+        self._queue.keeps = True
+        if message.address == KEPT:
+            for ticker in self._tickers:
+                for robot in ticker.robots:
+                    robot.recalled(now)
+            return
+        record = read_record(message.payload)
+        robot_id = message.address.removeprefix(f"{KEPT}/").partition(".")[0]
+        found = self._layout.robot_rows.get(robot_id)
+        if record is None or found is None:
+            return
+        ticker, place = self._places[found]
+        if record.phase == "ACCEPTED":
+            ticker.inbox.append(Delivery(place, record.kind, bytes(record.message), ""))
+            ticker.poked = now
+        else:
+            ticker.robots[place].recall(record, now)
 
     def confirmed(self, message_id: str, now: int) -> None:
         self._queue.confirmed(message_id)

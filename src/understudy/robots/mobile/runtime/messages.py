@@ -508,6 +508,8 @@ NOT_FOLLOWING = Refused("DRIVE_NOT_FOLLOWING")
 LIMIT_REACHED = Refused("LIMIT_SWITCH_ACTIVE")
 """Why a running command fails."""
 INVALID = "INVALID_PARAMETERS"
+INTERRUPTED = "INTERRUPTED"
+"""Why a command or task fails that was under way when the cell ended without warning."""
 
 
 class MoveVelocity(Message, frozen=True):
@@ -609,6 +611,7 @@ REASONS: Mapping[str, str] = {
     DISABLED.reason: "an output MOTOR_ENABLE is off; settings.desired sets it",
     NOT_FOLLOWING.reason: "a wheel does not turn as it is commanded",
     LIMIT_REACHED.reason: "the limit input at this end of the axis is on",
+    INTERRUPTED: "the cell ended during the command, and has started again; it is not repeated",
     RESET_COOLDOWN: "RESET_MOTOR came too early after the fault; the rest of the text says how "
     "long it must wait",
     RESET_NOT_ALLOWED.reason: "the resetPolicy of the motor has no allowReset",

@@ -62,6 +62,21 @@ class RobotContext(Protocol):
         correlation_id: str | None = None,
     ) -> None: ...
 
+    def claim(self, message_id: str, now: int) -> bool:
+        """Whether the work of a message may begin now, so that it is begun once even if the cell is
+        killed; while it may not, it is asked again at the next tick."""
+        ...
+
+    def answer(
+        self, message_id: str, kind: str, payload: Struct, now: int, correlation_id: str
+    ) -> None:
+        """Publishes the last answer to a task.assign; its work has ended."""
+        ...
+
+    def handled(self, message_id: str, kind: str) -> None:
+        """A message has ended without an answer."""
+        ...
+
     def command(
         self, command_type: CommandType, parameters: Mapping[str, Any], tag: str, now: int
     ) -> Refused | None:

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 from numpy.typing import NDArray
 
 from understudy.ports import WireMessage
@@ -125,6 +125,10 @@ class Outbox:
         """Messages that were dropped because the outbox was full."""
         return self._given_up
 
+    def is_waiting(self, message_id: str) -> bool:
+        """Whether the server has not confirmed the message yet."""
+        return message_id in self._entries
+
     def put(self, entry: Entry) -> None:
         if entry.message_id in self._entries:
             return
@@ -189,6 +193,8 @@ class SavedSendQueue(Struct, forbid_unknown_fields=True):
     ready: list[WireMessage]
     handled: list[str]
     connected: bool
+    keeps: bool = False
+    held: dict[str, str] = field(default_factory=dict)
 
 
 class SendQueue:
@@ -203,6 +209,10 @@ class SendQueue:
         self._ready: deque[WireMessage] = deque(maxlen=max(LEAST, PER_ROBOT * robots))
         """What the wire may take; a full queue drops the oldest. Those of the outbox stay there."""
         self._handled: list[str] = []
+        self._held: dict[str, str] = {}
+        """Addresses of acknowledgements by the records that must be stored before."""
+        self.keeps = False
+        """The server keeps records for the next start; see `Journal`."""
         self._stamp = (-1, "")
         self.listeners: list[FleetListener] = []
         """Informed of the events of robots and of the ends of their tasks; wiring, not state."""
@@ -223,9 +233,17 @@ class SendQueue:
     def has_ready(self) -> bool:
         return bool(self._ready or self._handled)
 
-    def note_handled(self, reply_to: str) -> None:
-        """``reply_to``: address of the acknowledgement; empty if the sender expects none."""
-        self._handled.append(reply_to)
+    def note_handled(self, reply_to: str, record: str = "") -> None:
+        """``reply_to``: address of the acknowledgement; empty if the sender expects none.
+        ``record``: what the server must have stored before it is acknowledged."""
+        if self.is_waiting(record):
+            self._held[record] = reply_to
+        else:
+            self._handled.append(reply_to)
+
+    def is_waiting(self, message_id: str) -> bool:
+        """Whether the server has not confirmed a message that must arrive."""
+        return self._outbox.is_waiting(message_id)
 
     def take_handled(self) -> list[str]:
         handled, self._handled = self._handled, []
@@ -274,6 +292,8 @@ class SendQueue:
 
     def confirmed(self, message_id: str) -> None:
         self._outbox.confirm(message_id)
+        if (reply_to := self._held.pop(message_id, None)) is not None:
+            self._handled.append(reply_to)
 
     def set_connected(self, connected: bool) -> None:
         """What was not taken from a lost connection is not sent over the next one, unless it
@@ -281,13 +301,19 @@ class SendQueue:
         self.connected = connected
         self._ready.clear()
         self._handled.clear()
+        self._held.clear()
         self._outbox.connection_lost()
 
     # ── snapshot ──
 
     def save(self) -> SavedSendQueue:
         return SavedSendQueue(
-            self._outbox.save(), list(self._ready), list(self._handled), self.connected
+            self._outbox.save(),
+            list(self._ready),
+            list(self._handled),
+            self.connected,
+            self.keeps,
+            dict(self._held),
         )
 
     def load(self, saved: SavedSendQueue) -> None:
@@ -296,6 +322,8 @@ class SendQueue:
         self._ready.extend(saved.ready)
         self._handled = list(saved.handled)
         self.connected = saved.connected
+        self.keeps = saved.keeps
+        self._held = dict(saved.held)
 
 
 class Sender:
@@ -319,11 +347,19 @@ class Sender:
         return int(self._sent[self._row])
 
     def publish(
-        self, kind: str, payload: Struct, now: int, correlation_id: str | None = None
+        self,
+        kind: str,
+        payload: Struct,
+        now: int,
+        correlation_id: str | None = None,
+        once: str = "",
     ) -> str:
-        """Sends a payload; returns its messageId."""
+        """Sends a payload; returns its messageId. With ``once`` the id follows from this text, not
+        from the run: said again after a new start, the server drops it."""
         self._sent[self._row] += 1
         message_id = uuid_text(self.key, self.count)
+        if once:
+            message_id = uuid_text(robot_key(f"once/{kind}/{once}", self.robot_id), BOOT)
         address = self._subjects.get(kind)
         if address is None:
             address = self._subjects[kind] = subject(self.robot_id, kind)

@@ -16,8 +16,11 @@ from understudy.robots.mobile.config.robot_file import MODULES, RobotFile
 from understudy.robots.mobile.config.robot_file import Module as ModuleName
 from understudy.robots.mobile.hardware_interface import MotorLimits, Scan, TimedHardware
 from understudy.robots.mobile.runtime.executor import Executor, Readiness, RowBody, SavedExecutor
+from understudy.robots.mobile.runtime.journal import Answer, Journal, Record
 from understudy.robots.mobile.runtime.messages import (
     COMMANDS,
+    FROM_ROBOT,
+    INTERRUPTED,
     MOTOR_DOWN,
     NOT_READY,
     CommandAck,
@@ -34,6 +37,8 @@ from understudy.robots.mobile.runtime.messages import (
     SettingsDesired,
     SettingsReported,
     StopReason,
+    TaskAssign,
+    TaskFailed,
     decoded,
 )
 from understudy.robots.mobile.runtime.modules import (
@@ -264,6 +269,7 @@ def build_orchestration(
 LONGEST_SHOWN = 200
 ENDS_OF_TASKS = ("task.done", "task.failed")
 """Messages of which listeners are informed as of events."""
+LAST_STATUSES = ("REJECTED", "DONE", "FAILED", "CANCELED")
 Count = Annotated[int, Meta(ge=0, lt=1 << 62)]
 
 
@@ -274,6 +280,7 @@ class SavedRobot(Struct, forbid_unknown_fields=True):
     executor: SavedExecutor
     modules: list[Any]
     limits: dict[SpeedLimit, NotNegative]
+    journal: Any
 
 
 class Robot:
@@ -302,7 +309,9 @@ class Robot:
             commands if "RobotCore" in supported else (),
             self._acknowledge,
             lambda tag, outcome, now: self._ended.append((tag, outcome)),
+            self.claim,
         )
+        self.journal = Journal(queue, identity.robot_id)
         self._ended: deque[tuple[str, Refused | None]] = deque()
         self._was_stopped = False
         self._seen = HandledIds()
@@ -349,11 +358,16 @@ class Robot:
         return STOPS[int(self._table.stop[self._row])]
 
     def publish(
-        self, kind: str, payload: Struct, now: int, correlation_id: str | None = None
+        self,
+        kind: str,
+        payload: Struct,
+        now: int,
+        correlation_id: str | None = None,
+        once: str = "",
     ) -> str:
         if kind in ENDS_OF_TASKS:
             self._tell_listeners(kind, msgspec.to_builtins(payload), now)
-        return self._sender.publish(kind, payload, now, correlation_id)
+        return self._sender.publish(kind, payload, now, correlation_id, once)
 
     def event(
         self,
@@ -361,9 +375,23 @@ class Robot:
         details: Mapping[str, Any],
         now: int,
         correlation_id: str | None = None,
+        once: str = "",
     ) -> None:
-        self.publish("events", Event(type_, dict(details)), now, correlation_id)
+        self.publish("events", Event(type_, dict(details)), now, correlation_id, once)
         self._tell_listeners(type_, details, now)
+
+    def claim(self, message_id: str, now: int) -> bool:
+        return self.journal.claim(message_id, now)
+
+    def answer(
+        self, message_id: str, kind: str, payload: Struct, now: int, correlation_id: str
+    ) -> None:
+        said = Answer(kind, msgspec.to_builtins(payload), correlation_id)
+        self.journal.end(message_id, "task.assign", said)
+        self.publish(kind, payload, now, correlation_id, message_id)
+
+    def handled(self, message_id: str, kind: str) -> None:
+        self.journal.end(message_id, kind)
 
     def _tell_listeners(self, type_: str, details: Mapping[str, Any], now: int) -> None:
         for listener in self._queue.listeners:
@@ -390,15 +418,20 @@ class Robot:
 
     # ── messages ──
 
-    def handle(self, kind: str, data: bytes, now: int) -> None:
-        """A message from the backend."""
+    def handle(self, kind: str, data: bytes, now: int) -> str:
+        """A message from the backend; returns the id of the record that the server must have stored
+        before the message is acknowledged, empty if there is none."""
         message = decoded(kind, data, self._file.identity.robot_id)
         if isinstance(message, Malformed):
             reason = message.reason[:LONGEST_SHOWN]
             self.event("message.malformed", {"kind": kind, "reason": reason}, now, message.cause)
-            return
+            return ""
         if not self._seen.is_new(message.message_id):
-            return
+            return ""
+        if kind == "command.request" or (kind == "task.assign" and kind in self._by_kind):
+            record = self.journal.accept(message.message_id, kind, data)
+        else:
+            record = self.journal.end(message.message_id, kind)
         if kind == "command.request":
             self.executor.request(message, self._readiness(), now)
         elif kind in self._by_kind:
@@ -407,6 +440,38 @@ class Robot:
             details = {"kind": kind, "reason": "no module of this robot handles it"}
             self.event("message.unsupported", details, now, message.cause)
         self.settle(now)
+        return record
+
+    def recall(self, record: Record, now: int) -> None:
+        """A message that the last run of the cell has ended, or was carrying out. It is not handled
+        again."""
+        if not self._seen.is_new(record.message_id):
+            return
+        if record.phase == "ENDED":
+            self.journal.recall(record)
+            if record.answer is not None and record.answer.kind in ENDS_OF_TASKS:
+                self.tasks.remember(str(record.answer.payload.get("taskId")), record.message_id)
+            return
+        message = decoded(record.kind, bytes(record.message), self._file.identity.robot_id)
+        if isinstance(message, Malformed):
+            return
+        asked = message.payload
+        if isinstance(asked, TaskAssign):
+            self.tasks.remember(asked.task_id, message.message_id)
+            failed = TaskFailed(asked.task_id, INTERRUPTED)
+            self.answer(message.message_id, "task.failed", failed, now, message.cause)
+        else:
+            ack = CommandAck(asked.command_type, "FAILED", INTERRUPTED)
+            self._acknowledge(ack, message.cause, message.message_id, now)
+
+    def recalled(self, now: int) -> None:
+        """All records have come. Answers that the server may not have stored are sent again."""
+        for message_id, answer in self.journal.take_ended():
+            payload = msgspec.convert(answer.payload, FROM_ROBOT[answer.kind])
+            once = message_id
+            if isinstance(payload, CommandAck):
+                once = f"{message_id}/{payload.status}"
+            self._sender.publish(answer.kind, payload, now, answer.cause, once)
 
     def problem(self, kind: str, data: bytes) -> Refused | None:
         """Why the robot would reject a message now."""
@@ -420,12 +485,16 @@ class Robot:
             return Refused(f"no module of this robot handles {kind}")
         return module.problem(message) if isinstance(module, ChecksMessages) else None
 
-    def _acknowledge(self, ack: CommandAck, cause: str | None, now: int) -> None:
-        self.publish("command.ack", ack, now, cause)
+    def _acknowledge(self, ack: CommandAck, cause: str | None, message_id: str, now: int) -> None:
+        once = f"{message_id}/{ack.status}"
+        if ack.status in LAST_STATUSES:
+            answer = Answer("command.ack", msgspec.to_builtins(ack), cause)
+            self.journal.end(message_id, "command.request", answer)
+        self.publish("command.ack", ack, now, cause, once)
         details: dict[str, Any] = {"commandType": ack.command_type}
         if isinstance(ack.reason, str):
             details["reason"] = ack.reason
-        self.event(f"command.{ack.status.lower()}", details, now, cause)
+        self.event(f"command.{ack.status.lower()}", details, now, cause, once)
         if ack.command_type == "STOP" and ack.status == "DONE":
             self._was_stopped = True
 
@@ -447,6 +516,8 @@ class Robot:
 
     def advance(self, now: int) -> None:
         """Lets the modules act."""
+        if self.executor.waits:
+            self.executor.proceed(now)
         for module in self._modules:
             wake = module.next_wake()
             if wake is not None and wake <= now:
@@ -473,7 +544,7 @@ class Robot:
 
     def _ask_wakes(self) -> None:
         wakes = [wake for each in self._modules if (wake := each.next_wake()) is not None]
-        self.wake_at = min(wakes, default=LATEST)
+        self.wake_at = 0 if self.executor.waits else min(wakes, default=LATEST)
 
     def finished(self, outcome: Refused | None, now: int) -> None:
         """The motion of the running command has ended."""
@@ -607,6 +678,7 @@ class Robot:
             self.executor.save(),
             [saved(module) for module in self._modules],
             dict(self._limits),
+            saved(self.journal),
         )
 
     def load(self, was: SavedRobot) -> None:
@@ -617,6 +689,7 @@ class Robot:
         self._seen = HandledIds(was.seen)
         self.executor.load(was.executor)
         self._limits = dict(was.limits)
+        load(self.journal, was.journal)
         for module, state in zip(self._modules, was.modules, strict=True):
             load(module, state)
         self._ask_wakes()

@@ -32,6 +32,7 @@ from understudy.robots.mobile.config.profile import CommandType
 from understudy.robots.mobile.fleet_interface import TaskReading
 from understudy.robots.mobile.runtime.messages import (
     COMMANDS,
+    INTERRUPTED,
     MoveToPoint,
     NotNegative,
     Pose,
@@ -562,6 +563,7 @@ ERRORS: Mapping[str, str] = {
     "SAFETY_STOP_ACTIVE": "a step should begin while the robot is stopped for safety",
     "SAFETY_STOP": "the robot was stopped for safety during a step",
     "TIMEOUT": "a step took too long",
+    INTERRUPTED: "the cell ended during the task, and has started again",
     "STEP_FAILED": "a step failed for another reason, which errorMessage has",
 }
 """`errorCode` of task.failed, and what it means."""
@@ -698,6 +700,7 @@ class TaskComm:
         if known is not None:
             if known != message.message_id:
                 self._ignore(message, "KNOWN_TASK", now)
+                self._context.handled(message.message_id, message.kind)
             return
         found = self._examined(asked)
         destination, steps = (None, []) if isinstance(found, Refused) else found
@@ -759,6 +762,8 @@ class TaskComm:
     def _begin_next(self, now: int) -> bool:
         ready = self._context.status in ("RUNNING", "WARNING")
         if not self._queue or not ready or self._context.stop_reason is not None:
+            return False
+        if not self._context.claim(self._queue[0].message_id, now):
             return False
         task = self._active = self._queue.pop(0)
         if task.destination is not None and self._routes is not None:
@@ -841,15 +846,19 @@ class TaskComm:
 
     def _end(self, task: Task, outcome: Refused | None, now: int) -> None:
         """Reports the end of a task, and remembers it."""
-        self._ended[task.task_id] = task.message_id
+        self.remember(task.task_id, task.message_id)
+        kind = "task.done"
+        payload: TaskDone | TaskFailed = TaskDone(task.task_id)
+        if outcome is not None:
+            code, message = error_of(outcome)
+            kind, payload = "task.failed", TaskFailed(task.task_id, code, message or UNSET)
+        self._context.answer(task.message_id, kind, payload, now, task.reference)
+
+    def remember(self, task_id: str, message_id: str) -> None:
+        """A task has ended, in this run or in the last one."""
+        self._ended[task_id] = message_id
         if len(self._ended) > REMEMBERED:
             self._ended.popitem(last=False)
-        if outcome is None:
-            self._context.publish("task.done", TaskDone(task.task_id), now, task.reference)
-            return
-        code, message = error_of(outcome)
-        failed = TaskFailed(task.task_id, code, message or UNSET)
-        self._context.publish("task.failed", failed, now, task.reference)
 
 
 def error_of(outcome: Refused) -> tuple[str, str]:
