@@ -77,8 +77,8 @@ def test_bounds_and_syncing_of_the_own_server(temporary: Path) -> None:
             account = await client.jetstream().account_info()
             streams = [await client.jetstream().stream_info(n) for n in ("ROBOT_IN", "ROBOT_OUT")]
             bounds = {(s.config.max_bytes, s.config.max_age, s.config.storage) for s in streams}
-            assert bounds == {(8 << 20, 700, "file")}
-            assert account.streams == 2
+            assert bounds == {(7 << 20, 700, "file")}
+            assert account.streams == 2, "this face keeps no records"
             file = temporary / leftovers(temporary)[0] / "server.conf"
             jetstream = json.loads(file.read_bytes())["jetstream"]
             assert jetstream["sync_interval"] == "always"

@@ -150,12 +150,18 @@ class MobileRobot:
     def state(self) -> str:
         return self._fleet.robot(self._row).reports.status
 
-    def under_master(self, config: "MasterConfig", serial: str, epoch: int) -> "MasterControl":
+    def under_master(
+        self,
+        config: "MasterConfig",
+        serial: str,
+        epoch: int,
+        log: Callable[[str], None] = lambda line: None,
+    ) -> "MasterControl":
         """Puts the robot under a VDA 5050 master control; called once, while the cell is built.
         ``epoch``: nanoseconds since 1970 at the time 0."""
         from understudy.robots.mobile.vda5050.master import control_of
 
-        return control_of(self._fleet, self._row, config, serial, epoch)
+        return control_of(self._fleet, self._row, config, serial, epoch, log)
 
     # ── faults ──
 

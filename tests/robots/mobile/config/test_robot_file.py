@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from understudy.errors import ConfigError
-from understudy.robots.mobile.config.robot_file import LidarConfig, RobotFile, read_robot_file
+from understudy.robots.mobile.config.robot_file import (
+    LidarConfig,
+    ResetPolicy,
+    RobotFile,
+    read_robot_file,
+)
 
 EXAMPLE = Path(__file__).with_name("robot_config.json")
 PROFILE = "runtime.simulationProfile"
@@ -142,3 +147,70 @@ def test_an_unknown_key_is_named_with_its_line_and_the_nearest_valid_one() -> No
 )
 def test_a_mistake_is_named_with_its_place(path: str, value: Any, expected: str) -> None:
     assert expected in error(path, value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "found"),
+    [
+        (
+            "runtime.startupPolicy.settingsBootstrapMode",
+            "ROBOT_WINS",
+            lambda file: file.runtime.startup_policy.settings_bootstrap_mode == "LOCAL",
+        ),
+        (
+            "runtime.startupPolicy.settingsBootstrapMode",
+            "BACKEND_WINS",
+            lambda file: file.runtime.startup_policy.settings_bootstrap_mode == "BACKEND",
+        ),
+        (
+            "motors.2.resetPolicy",
+            {"supportsReset": False, "resetCooldownMs": 2500},
+            lambda file: file.motors[2].reset_policy == ResetPolicy(False, 2.5),
+        ),
+        (
+            "io.digitalInputs",
+            [{"ioId": "stop", "type": "ESTOP"}, {"ioId": "door", "type": "DIGITAL_INPUT"}],
+            lambda file: [p.role for p in file.io.digital_inputs] == ["ESTOP", "GENERAL"],
+        ),
+        (
+            "io.digitalOutputs",
+            [{"ioId": "power", "type": "MOTOR_ENABLE"}],
+            lambda file: file.io.digital_outputs[0].role == "MOTOR_ENABLE",
+        ),
+        (
+            "capabilities.supportedModules",
+            {"RobotCoreModule": True, "TaskComm": True, "RouteComm": False},
+            lambda file: file.capabilities.supported_modules == ("RobotCore", "TaskComm"),
+        ),
+        (
+            "nats.timeouts",
+            {"connectTimeoutMs": 1500},
+            lambda file: file.nats.timeouts.connect_seconds == 1.5,
+        ),
+        (
+            "nats.connectTimeoutMs",
+            1500,
+            lambda file: file.nats.timeouts.connect_seconds == 1.5,
+        ),
+    ],
+)
+def test_names_of_the_original_file_are_accepted(path: str, value: Any, found: Any) -> None:
+    document = json.loads(changed(path, value))
+    if path.startswith("nats.connect"):
+        document["nats"].pop("timeouts", None)
+    assert found(read_robot_file(json.dumps(document), "f"))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "key"),
+    [
+        ("motors.2.resetPolicy", {"supportsReset": 1}, "allowReset"),
+        ("motors.2.resetPolicy", {"supportsReset": True, "allowReset": True}, "mean the same"),
+        ("nats.timeouts", {"connectTimeoutMs": "soon"}, "connectSeconds"),
+        ("io.digitalInputs", [{"ioId": "a", "type": "BELL"}], "role"),
+        ("capabilities.supportedModules", {"Dancing": True}, "Dancing"),
+        ("capabilities.supportedModules", {"TaskComm": 1}, "supportedModules"),
+    ],
+)
+def test_mistakes_under_the_original_names_are_named(path: str, value: Any, key: str) -> None:
+    assert key in error(path, value)

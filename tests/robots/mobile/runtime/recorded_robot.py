@@ -44,6 +44,7 @@ class RecordedRobot:
         self.sent: list[tuple[str, Any, str | None]] = []
         self.running: list[tuple[str, CommandType, dict[str, Any]]] = []
         self.limits: list[float | None] = []
+        self.notes: list[bytes] = []
         self.now = 0
         self.received = 0
         self._holds: list[StopReason] = []
@@ -86,6 +87,19 @@ class RecordedRobot:
         if self.refusal is None:
             self.running.append((tag, command_type, dict(parameters)))
         return self.refusal
+
+    def act(self, parameters: Mapping[str, Any], tag: str, now: int) -> Refused | None:
+        return self.command("EXECUTE_ACTION", parameters, tag, now)
+
+    @property
+    def is_moving(self) -> bool:
+        return self.speed != 0.0
+
+    def locate(self, pose: Pose, now: int) -> None:
+        self.pose = pose
+
+    def note(self, content: bytes) -> None:
+        self.notes.append(content)
 
     def cancel_own(self, now: int) -> None:
         self.running.clear()

@@ -1,5 +1,7 @@
 """What the robots send reaches the broker, once; what the broker sends is bounded."""
 
+import json
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -179,11 +181,50 @@ def test_malformed_messages_are_acknowledged_and_said(data: bytes) -> None:
     fleet.send_raw("robot.r1.no.such.kind", data)
     fleet.run(0.1)
     assert len(fleet.acked) == 2
-    assert fleet.events()[-2:] == ["message.malformed"] * 2
-    event = fleet.payloads("events")[-2]
-    assert event["kind"] == "command.request"
-    assert event["reason"]
+    malformed = [e for e in fleet.payloads("events") if e["type"] == "message.malformed"]
+    assert [event["kind"] for event in malformed] == ["command.request", "no.such.kind"]
+    assert all(event["reason"] for event in malformed)
+
+
+@pytest.mark.parametrize(
+    ("payload", "name", "reason"),
+    [
+        ({"commandType": "STOP", "parameters": 5}, "STOP", "parameters"),
+        ({"commandType": "STOP", "requestedBy": 5}, "STOP", "requestedBy"),
+        ({"commandType": "STOP", "requestedBy": {"username": "Ann"}}, "STOP", "userId"),
+        ({"commandType": 7}, "UNKNOWN", "commandType"),
+        ({}, "UNKNOWN", "commandType"),
+        ([], "UNKNOWN", "object"),
+    ],
+)
+def test_a_command_with_a_wrong_payload_is_rejected(payload: Any, name: str, reason: str) -> None:
+    fleet = Plain().run(0.1)
+    fleet.send("command.request", payload)
+    fleet.run(0.1)
+    (ack,) = fleet.payloads("command.ack")
+    assert (ack["commandType"], ack["status"]) == (name, "REJECTED")
+    assert ack["reason"].startswith("INVALID_PARAMETERS: ")
+    assert reason in ack["reason"]
+    (whole,) = [each for _, subject, each in fleet.log if subject == "robot.r1.command.ack"]
+    assert whole["correlationId"] == "b-1"
+
+
+@pytest.mark.parametrize("wrong", [{"payloadVersion": 2}, {"robotId": "other"}])
+def test_a_command_that_is_not_for_this_robot_is_not_rejected(wrong: dict[str, Any]) -> None:
+    message = {"messageId": "m", "payload": {"commandType": "STOP"}} | wrong
+    fleet = Plain().run(0.1)
+    fleet.send_raw("robot.r1.command.request", json.dumps(message).encode())
+    fleet.run(0.1)
     assert fleet.acks() == []
+    assert fleet.events()[-1] == "message.malformed"
+
+
+@pytest.mark.parametrize("user", ["ann", {"userId": "u-1"}, {"userId": "u-1", "username": "Ann"}])
+def test_who_asked_is_a_text_or_an_object(user: Any) -> None:
+    fleet = Plain().run(0.1)
+    fleet.send("command.request", {"commandType": "STOP", "requestedBy": user})
+    fleet.run(0.1)
+    assert fleet.acks()[-1] == "STOP:DONE"
 
 
 @pytest.mark.parametrize("count", [4000, pytest.param(100_000, marks=pytest.mark.soak)])

@@ -1,5 +1,6 @@
 """The command queue of a mobile robot: checks in their order, one command at a time, each once."""
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -44,6 +45,14 @@ class RecordedBody:
 
     def halt(self, now: int) -> None:
         self.halts += 1
+
+    def begin_beside(self, action: ExecuteAction, now: int) -> None:
+        self.begun.append(action)
+
+    def halt_beside(self, motor: str) -> None:
+        self.halts += 1
+
+    def keep_beside(self, motors: Collection[str]) -> None: ...
 
     def is_up(self, motor: str | None) -> bool:
         return motor != "" and motor not in self.down

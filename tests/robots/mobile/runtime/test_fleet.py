@@ -96,7 +96,7 @@ def test_the_events_of_dropped_messages_name_the_messages() -> None:
     fleet.run(0.02)
     sent = [each for _, subject, each in fleet.log if subject == "robot.r1.events"][-2:]
     assert [(each["payload"]["type"], each["correlationId"]) for each in sent] == [
-        ("message.malformed", "b-1"),
+        ("command.rejected", "b-1"),
         ("message.unsupported", "b-2"),
     ]
 

@@ -5,21 +5,24 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft7Validator, FormatChecker
+from jsonschema import Draft7Validator, Draft202012Validator, FormatChecker
 
 SCHEMAS = Path(__file__).parents[3] / "golden/vda5050"
 
 
 @cache
-def validator(topic: str) -> Draft7Validator:
-    schema = json.loads((SCHEMAS / f"{topic}.schema.json").read_text())
-    return Draft7Validator(schema, format_checker=FormatChecker())
+def validator(topic: str, version: str = "2.1.0") -> Draft7Validator | Draft202012Validator:
+    folder = SCHEMAS if version == "2.1.0" else SCHEMAS / version
+    schema = json.loads((folder / f"{topic}.schema.json").read_text())
+    kind = Draft202012Validator if version == "3.0.0" else Draft7Validator
+    return kind(schema, format_checker=FormatChecker())
 
 
-def check(topic: str, payload: bytes) -> Any:
+def check(topic: str, payload: bytes, version: str = "2.1.0") -> Any:
     """The message, if the schema accepts it."""
     message = json.loads(payload)
-    validator(topic).validate(message)
+    validator(topic, version).validate(message)
+    assert message["version"] == version
     return message
 
 

@@ -8,13 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.robots.mobile.runtime.recorded_robot import TICK, RecordedRobot
-from tests.robots.mobile.vda5050.schemas import action, check, edge, head, instant, node, order
+from tests.robots.mobile.vda5050.schemas import (
+    action,
+    check,
+    edge,
+    head,
+    instant,
+    node,
+    order,
+    validator,
+)
 
 from understudy.errors import Refused
 from understudy.ports.state import load, saved
 from understudy.robots.mobile.runtime import messages as own
 from understudy.robots.mobile.vda5050.master import Identity, MasterControl, MasterMessages
-from understudy.robots.mobile.vda5050.messages import decoded
+from understudy.robots.mobile.vda5050.versions import Version, read
 
 EPOCH = 1_767_225_600_000_000_000
 
@@ -22,11 +31,15 @@ EPOCH = 1_767_225_600_000_000_000
 class Bench:
     """A robot whose only module is the master control."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: Version = "2.1.0") -> None:
         self.robot = RecordedRobot()
-        identity = Identity("maker", "1", "hall", EPOCH)
+        self.version = version
+        self.warnings: list[str] = []
+        identity = Identity("maker", "1", "hall", EPOCH, version)
         outgoing = MasterMessages(identity, self.robot.file, self.facts)
-        self.master = MasterControl(self.robot, outgoing, state_s=30.0, picture_hz=2.0)
+        self.master = MasterControl(
+            self.robot, outgoing, state_s=30.0, picture_hz=2.0, log=self.warnings.append
+        )
         self.sent: list[tuple[str, Any]] = []
         self.master.set_connected(True, 0)
         self.tick()
@@ -61,7 +74,8 @@ class Bench:
             if wake is not None and wake <= self.robot.now:
                 self.master.advance(self.robot.now)
             while (message := self.master.outgoing.take()) is not None:
-                self.sent.append((message.topic, check(message.topic, message.payload)))
+                found = check(message.topic, message.payload, self.version)
+                self.sent.append((message.topic, found))
 
     def finish(self, problem: str | None = None) -> None:
         """The running command ends."""
@@ -279,6 +293,7 @@ def test_cancel_ends_the_order_and_another_one_can_follow() -> None:
     bench.say("order", order(nodes, [edge(1)]))
     bench.say("instantActions", instant(action("cancelOrder", "i1", "HARD")))
     assert bench.robot.running == []
+    bench.tick()
     assert bench.statuses() == {"a9": "FAILED", "i1": "FINISHED"}
     assert bench.state["nodeStates"] == []
     bench.say("order", order([node(0, 0, 0), node(2, 3, 0)], [edge(1)], name="o2"))
@@ -289,7 +304,7 @@ def test_there_must_be_an_order_to_cancel() -> None:
     bench = Bench()
     bench.say("instantActions", instant(action("cancelOrder", "i1")))
     assert bench.statuses() == {"i1": "FAILED"}
-    assert bench.errors() == ["instantActionError"]
+    assert bench.errors() == ["noOrderToCancel"]
 
 
 def test_pause_and_go_on() -> None:
@@ -405,7 +420,7 @@ def test_the_last_will_says_that_the_connection_is_broken() -> None:
 
 
 def test_a_decoded_order_keeps_what_the_schema_requires() -> None:
-    found = decoded("order", json.dumps(THREE).encode())
+    found = read("2.1.0", "order", json.dumps(THREE).encode())
     assert [each.node_id for each in found.nodes] == ["n0", "n2", "n4"]
 
 
@@ -455,3 +470,318 @@ def test_a_move_that_the_robot_can_never_do_ends_the_order() -> None:
     bench.say("order", THREE)
     assert bench.errors() == ["orderError"]
     assert bench.state["nodeStates"] == []
+
+
+# ── blocking types ──
+
+
+def at_node(*actions: dict[str, Any]) -> dict[str, Any]:
+    """An order with actions at its first node, and a way to go."""
+    return order([node(0, 0, 0, actions=actions), node(2, 1, 0)], [edge(1)])
+
+
+def pause(name: str, blocking: str, seconds: float = 100) -> dict[str, Any]:
+    return action("wait", name, blocking, seconds=seconds)
+
+
+def test_a_hard_action_is_alone() -> None:
+    """It waits for those before it, and those after it wait for it."""
+    bench = Bench()
+    bench.say("order", at_node(pause("a", "NONE", 1), pause("b", "HARD", 1), pause("c", "NONE", 1)))
+    assert bench.statuses() == {"a": "RUNNING", "b": "WAITING", "c": "WAITING"}
+    assert bench.goals() == [], "a HARD action is ahead"
+    bench.tick(51)
+    assert bench.statuses() == {"a": "FINISHED", "b": "RUNNING", "c": "WAITING"}
+    bench.tick(51)
+    assert bench.statuses() == {"a": "FINISHED", "b": "FINISHED", "c": "RUNNING"}
+    assert bench.goals() == [(1, 0)]
+
+
+def test_soft_actions_are_carried_out_beside_each_other_while_the_robot_stands() -> None:
+    bench = Bench()
+    bench.say("order", at_node(pause("a", "SOFT", 1), pause("b", "SOFT", 2)))
+    assert bench.statuses() == {"a": "RUNNING", "b": "RUNNING"}
+    bench.tick(75)
+    assert bench.goals() == []
+    bench.tick(30)
+    assert bench.goals() == [(1, 0)]
+
+
+@pytest.mark.parametrize("blocking", ["SOFT", "HARD"])
+def test_an_action_that_needs_a_standing_robot_waits_until_it_stands(blocking: str) -> None:
+    bench = Bench()
+    bench.robot.speed = 0.1
+    bench.say("order", at_node(pause("a", blocking)))
+    assert bench.statuses() == {"a": "WAITING"}
+    bench.robot.speed = 0.0
+    bench.tick()
+    assert bench.statuses() == {"a": "RUNNING"}
+
+
+def test_a_single_action_of_3_0_is_alone_and_the_robot_drives() -> None:
+    bench = Bench("3.0.0")
+    single = [pause("a", "NONE", 1), pause("b", "SINGLE", 1), pause("c", "NONE", 1)]
+    message = in_3(order([node(0, 0, 0), node(2, 1, 0)], [edge(1)]))
+    message["nodes"][0]["actions"] = single
+    bench.say("order", message)
+    assert bench.statuses() == {"a": "RUNNING", "b": "WAITING", "c": "WAITING"}
+    assert bench.goals() == [(1, 0)]
+    bench.tick(51)
+    assert bench.statuses() == {"a": "FINISHED", "b": "RUNNING", "c": "WAITING"}
+
+
+# ── the end of an order ──
+
+
+def test_cancel_is_finished_when_the_robot_stands() -> None:
+    bench = Bench()
+    bench.say("order", THREE)
+    bench.robot.speed = 0.5
+    bench.say("instantActions", instant(action("cancelOrder", "i1")))
+    bench.tick(20)
+    assert bench.statuses()["i1"] == "RUNNING"
+    assert bench.state["driving"]
+    bench.robot.speed = 0.0
+    bench.tick()
+    assert bench.statuses()["i1"] == "FINISHED"
+    assert not bench.state["driving"]
+
+
+def test_a_pause_is_finished_when_the_robot_stands() -> None:
+    bench = Bench()
+    bench.say("order", THREE)
+    bench.robot.speed = 0.5
+    bench.say("instantActions", instant(action("startPause", "i1")))
+    bench.tick(20)
+    assert bench.statuses()["i1"] == "RUNNING"
+    bench.robot.speed = 0.0
+    bench.tick()
+    assert bench.statuses()["i1"] == "FINISHED"
+
+
+def test_after_a_cancel_an_update_continues_where_the_robot_stands() -> None:
+    bench = Bench()
+    bench.say("order", THREE)
+    bench.finish()
+    bench.say("instantActions", instant(action("cancelOrder", "i1")))
+    more = order([node(4, 1, 2), node(6, 2, 2)], [edge(5)], update=1)
+    bench.say("order", more)
+    assert bench.errors() == ["orderUpdateError"], "it begins at the end of the base that was"
+    bench.say("order", order([node(2, 1, 0), node(4, 2, 0)], [edge(3)], update=1))
+    assert bench.errors() == []
+    assert bench.goals() == [(2, 0)]
+
+
+def test_3_0_accepts_no_update_after_a_cancel() -> None:
+    bench = Bench("3.0.0")
+    bench.say("order", in_3(THREE))
+    bench.say("instantActions", in_3(instant(action("cancelOrder", "i1", "NONE"))))
+    bench.say("order", in_3(order([node(0, 0, 0)], [], update=1)))
+    assert bench.errors() == ["ORDER_UPDATE_FOLLOWING_CANCEL"]
+
+
+# ── refusals ──
+
+
+def test_an_unknown_map_is_refused_and_the_known_one_is_in_the_state() -> None:
+    bench = Bench()
+    known = {"mapId": "hall", "mapVersion": "1", "mapStatus": "ENABLED"}
+    assert bench.state["maps"] == [known]
+    bench.say("order", order([node(0, 0, 0), node(2, 1, 0, mapId="cellar")], [edge(1)]))
+    assert bench.errors() == ["orderError"]
+    assert "cellar" in bench.state["errors"][0]["errorDescription"]
+    assert bench.goals() == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("trajectory", {"degree": 1, "knotVector": [0, 0, 1, 1], "controlPoints": []}),
+        ("corridor", {"leftWidth": 1, "rightWidth": 1}),
+        ("orientation", 1.0),
+        ("direction", "left"),
+        ("maxRotationSpeed", 1.0),
+        ("minHeight", 1.0),
+        ("maxHeight", 0.1),
+        ("rotationAllowed", False),
+    ],
+)
+def test_a_field_that_the_robot_does_not_support_is_refused(key: str, value: Any) -> None:
+    bench = Bench()
+    bench.say("order", order([node(0, 0, 0), node(2, 1, 0)], [edge(1, **{key: value})]))
+    assert bench.errors() == ["orderError"]
+    error = bench.state["errors"][0]
+    assert {"referenceKey": "field", "referenceValue": key} in error["errorReferences"]
+    assert bench.goals() == []
+
+
+def test_fields_that_ask_for_nothing_special_are_accepted() -> None:
+    bench = Bench()
+    plain = edge(1, maxHeight=3.0, rotationAllowed=True, length=1.0, trajectory=None)
+    message = THREE | {"nodes": THREE["nodes"][:2], "edges": [plain], "zoneSetId": ""}
+    bench.say("order", message)
+    assert bench.goals() == [(1, 0)]
+
+
+@pytest.mark.parametrize("other", [{"serialNumber": "2"}, {"manufacturer": "other"}])
+def test_a_message_for_another_robot_is_dropped(other: dict[str, str]) -> None:
+    bench = Bench()
+    for _ in range(3):
+        bench.say("order", THREE | other)
+        bench.say("instantActions", instant(action("startPause", "i1")) | other)
+    assert bench.state["orderId"] == ""
+    assert not bench.state["paused"]
+    assert len(bench.warnings) == 1, "not one for each message"
+
+
+# ── more actions ──
+
+
+def test_init_position_sets_the_pose_and_the_last_node() -> None:
+    bench = Bench()
+    given: dict[str, Any] = {"x": 3.0, "y": 4, "theta": 1.5, "mapId": "hall", "lastNodeId": "n7"}
+    bench.say("instantActions", instant(action("initPosition", "i1", **given)))
+    assert bench.statuses() == {"i1": "FINISHED"}
+    position = bench.state["agvPosition"]
+    assert (position["x"], position["y"], position["theta"]) == (3.0, 4.0, 1.5)
+    assert bench.state["lastNodeId"] == "n7"
+    for wrong in ({"mapId": "cellar"}, {"x": "here"}, {"theta": 9.0}):
+        bench.say("instantActions", instant(action("initPosition", "i2", **given | wrong)))
+        assert bench.statuses()["i2"] == "FAILED"
+
+
+def test_pick_and_drop_move_the_motor_for_loads() -> None:
+    bench = Bench()
+    bench.say("order", at_node(action("pick", "a", loadType="box"), action("drop", "b")))
+    assert bench.robot.running[0][1:] == (
+        "EXECUTE_ACTION",
+        {"motorId": "act_1", "targetPosition": 0.0},
+    )
+    bench.finish()
+    assert bench.state["loads"] == [{"loadType": "box", "loadPosition": "act_1"}]
+    assert bench.robot.running[0][2] == {"motorId": "act_1", "targetPosition": 0.08}
+    bench.finish()
+    assert bench.state["loads"] == []
+    assert bench.statuses() == {"a": "FINISHED", "b": "FINISHED"}
+
+
+def test_an_unknown_load_handling_device_fails_the_action() -> None:
+    bench = Bench()
+    bench.say("order", at_node(action("pick", "a", lhd="LHD9")))
+    assert bench.statuses() == {"a": "FAILED"}
+
+
+# ── a new start of the cell ──
+
+
+def test_an_order_is_not_carried_out_again_after_a_new_start() -> None:
+    """As a broker gives it again that has kept it."""
+    first, second = Bench(), Bench()
+    first.say("order", THREE)
+    first.finish()
+    second.master.recall(first.robot.notes[-1])
+    second.say("order", THREE)
+    assert second.goals() == []
+    assert second.errors() == []
+    assert (second.state["orderId"], second.state["lastNodeId"]) == ("o1", "n2")
+    second.say("order", order([node(2, 1, 0), node(4, 2, 0)], [edge(3)], update=1))
+    assert second.goals() == [(2, 0)]
+
+
+# ── versions ──
+
+WORDS_OF_3 = {
+    "maxSpeed": "maximumSpeed",
+    "actionDescription": "actionDescriptor",
+    "nodeDescription": "nodeDescriptor",
+}
+
+
+def in_3(message: Any) -> Any:
+    """A message of 2.1 in the words of 3.0, written from its schema."""
+    if isinstance(message, list):
+        return [in_3(each) for each in message]
+    if not isinstance(message, dict):
+        return message
+    made = {WORDS_OF_3.get(key, key): in_3(value) for key, value in message.items()}
+    made.pop("startNodeId", None)
+    made.pop("endNodeId", None)
+    if isinstance(reach := made.get("allowedDeviationXY"), float):
+        made["allowedDeviationXY"] = {"a": reach + 0.1, "b": reach, "theta": 0.0}
+    return made | ({"version": "3.0.0"} if "version" in made else {})
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.1.0", "3.0.0"])
+def test_every_version_drives_an_order(version: Version) -> None:
+    """All that the robot says is checked with the schemas of the version."""
+    bench = Bench(version)
+    lift = action("executeAction", "a1", **LIFT)
+    goal = node(2, 1, 0, theta=1.5, allowedDeviationXY=0.3, actions=[])
+    goal["actions"] = [lift]
+    message = order([node(0, 0, 0), goal], [edge(1, maxSpeed=0.4)])
+    if version == "3.0.0":
+        message = in_3(message)
+        validator("order", version).validate(message)
+    bench.say("order", message | {"version": version})
+    assert bench.robot.running[0][2] == {"x": 1.0, "y": 0.0, "tolerance": 0.3, "yaw": 1.5}
+    assert bench.robot.limits[-1] == 0.4
+    bench.finish()
+    bench.finish()
+    assert bench.state["lastNodeId"] == "n2"
+    assert bench.statuses() == {"a1": "FINISHED"}
+    bench.say("order", b"{")
+    wanted = "VALIDATION_FAILURE" if version == "3.0.0" else "validationError"
+    assert bench.errors() == [wanted]
+    assert {topic for topic, _ in bench.sent} == {
+        "connection",
+        "factsheet",
+        "state",
+        "visualization",
+    }
+    will = check("connection", bench.master.outgoing.last_will(), version)
+    assert will["connectionState"].replace("_", "") == "CONNECTIONBROKEN"
+
+
+def test_3_0_has_instant_actions_of_its_own() -> None:
+    bench = Bench("3.0.0")
+    place: dict[str, Any] = {"x": 1.0, "y": 2.0, "theta": 0.5, "mapId": "hall", "lastNodeId": "n1"}
+    asked = in_3(instant(action("initializePosition", "i1", "NONE", **place)))
+    validator("instantActions", "3.0.0").validate(asked)
+    bench.say("instantActions", asked)
+    told = [(s["actionType"], s["actionStatus"]) for s in bench.state["instantActionStates"]]
+    assert told == [("initializePosition", "FINISHED")]
+    assert bench.state["mobileRobotPosition"]["localized"]
+    bench.say("instantActions", in_3(instant(action("clearInstantActions", "i2", "NONE"))))
+    assert bench.state["instantActionStates"] == []
+    bench.say("instantActions", in_3(instant(action("cancelOrder", "i3", "NONE"))))
+    assert bench.errors() == ["NO_ORDER_TO_CANCEL"]
+
+
+def test_3_0_shares_its_path_and_uses_no_zones() -> None:
+    bench = Bench("3.0.0")
+    bench.say("order", in_3(THREE))
+    points = bench.state["plannedPath"]["trajectory"]["controlPoints"]
+    assert [(point["x"], point["y"]) for point in points] == [(0, 0), (1, 0), (1, 2)]
+    bench.say("zoneSet", in_3(head()) | {"zoneSet": {}})
+    assert bench.errors() == ["UNSUPPORTED_PARAMETER"]
+    assert bench.state["errors"][0]["errorLevel"] == "CRITICAL"
+    bench.say("responses", in_3(head()) | {"responses": []})
+    assert bench.goals() == [(1, 0)]
+
+
+def test_3_0_refuses_the_same_update_with_other_content() -> None:
+    bench = Bench("3.0.0")
+    bench.say("order", in_3(THREE))
+    bench.say("order", in_3(THREE) | {"headerId": 7})
+    assert bench.errors() == []
+    bench.say("order", in_3(order([node(4, 1, 2), node(6, 3, 2)], [edge(5)])))
+    assert bench.errors() == ["SAME_ORDER_UPDATE_ID"]
+
+
+def test_instant_actions_under_the_key_of_a_known_library() -> None:
+    """vda-5050-lib writes `instantActions` in place of `actions`."""
+    bench = Bench("2.0.0")
+    message = instant(action("startPause", "i1"))
+    message["instantActions"] = message.pop("actions")
+    bench.say("instantActions", message)
+    assert bench.state["paused"]

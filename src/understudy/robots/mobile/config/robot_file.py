@@ -19,6 +19,7 @@ from understudy.robots.mobile.config.profile import (
     Text,
     check_profile,
 )
+from understudy.robots.mobile.config.synonyms import in_own_words
 from understudy.units import DEG, MM
 
 RuntimeMode = Literal["REAL", "MOCK"]
@@ -329,7 +330,7 @@ def read_robot_file(text: str, file: str) -> RobotFile:
     """A robot_config.json; every error names file, line, key, value and what is allowed."""
     document = parse(text, file)  # JSON is YAML; this reader knows the lines
     try:
-        robot: RobotFile = read(document.value, RobotFile)
+        robot: RobotFile = read(in_own_words(document.value), RobotFile)
         check_robot(robot)
     except ConfigError as problem:
         raise document.error((), problem) from None

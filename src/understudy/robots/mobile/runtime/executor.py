@@ -49,6 +49,7 @@ from understudy.units import LATEST, nanoseconds
 QUEUE = 100
 """Commands that may wait; another one is rejected."""
 FULL = Refused("QUEUE_FULL")
+MOTOR_BUSY = Refused("MOTOR_BUSY")
 TAKE_TIME = (MoveVelocity, MoveToPose, ExecuteAction)
 """Parameters of commands that end later; all others end when they begin."""
 OUTCOMES: Mapping[CommandStatus, Callable[[Refused | None], Refused | None]] = {
@@ -88,6 +89,18 @@ class Body(Protocol):
 
     def leads_away(self, parameters: Any) -> bool:
         """Whether a command drives the robot straight back from where it came to an obstacle."""
+        ...
+
+    def begin_beside(self, action: ExecuteAction, now: int) -> None:
+        """Starts an action beside the running command, whose beginning and end do not stop it."""
+        ...
+
+    def halt_beside(self, motor: str) -> None:
+        """Ends the motion of a motor that was started beside."""
+        ...
+
+    def keep_beside(self, motors: Collection[str]) -> None:
+        """These motors were started beside, before a snapshot."""
         ...
 
 
@@ -134,6 +147,7 @@ class SavedCommand(Struct, frozen=True, forbid_unknown_fields=True):
 class SavedExecutor(Struct, forbid_unknown_fields=True):
     active: SavedCommand | None
     queue: Annotated[list[SavedCommand], Meta(max_length=QUEUE)]
+    beside: Annotated[list[SavedCommand], Meta(max_length=QUEUE)] = []
 
 
 Acknowledge = Callable[[CommandAck, str | None, str, int], None]
@@ -164,6 +178,12 @@ class Executor:
         """The next command may not begin yet: `proceed` is to be called at the next tick."""
         self._queue: deque[Command] = deque()
         self._active: Command | None = None
+        self._beside: dict[str, Command] = {}
+        """Own actions beside the running command, by their motors."""
+
+    @property
+    def is_busy(self) -> bool:
+        return self._active is not None or bool(self._beside)
 
     @property
     def active(self) -> Command | None:
@@ -171,12 +191,12 @@ class Executor:
 
     def readings(self) -> list[QueuedCommand]:
         """The running command and those that wait, in their order."""
-        running = [] if self._active is None else [self._active]
+        running = [*([] if self._active is None else [self._active]), *self._beside.values()]
         return [
             QueuedCommand(
                 each.command_type,
                 to_builtins(each.parameters),
-                each is self._active,
+                each in running,
                 bool(each.tag),
             )
             for each in (*running, *self._queue)
@@ -207,6 +227,31 @@ class Executor:
         self._accept(Command(None, *found, tag), now)
         return None
 
+    def act_beside(
+        self, parameters: Mapping[str, Any], tag: str, ready: Readiness, now: int
+    ) -> Refused | None:
+        """An action of the robot itself, carried out now beside the other commands."""
+        found = self._examined("EXECUTE_ACTION", parameters, ready, held=False)
+        if isinstance(found, Refused):
+            return found
+        motor = self._body.motor_of(found[1])
+        running = self._active.parameters if self._active else None
+        taken = isinstance(running, ExecuteAction) and self._body.motor_of(running) == motor
+        if taken or motor in self._beside:
+            return MOTOR_BUSY
+        self._beside[motor] = Command(None, *found, tag)
+        self._body.started("EXECUTE_ACTION", now)
+        self._body.begin_beside(found[1], now)
+        return None
+
+    def motor_ended(self, motor: str, outcome: Refused | None, now: int) -> bool:
+        """The motion of a motor has ended; whether it was started beside the running command."""
+        command = self._beside.pop(motor, None)
+        if command is not None:
+            self._body.halt_beside(motor)
+            self._tell(command, "FAILED" if outcome else "DONE", now, outcome)
+        return command is not None
+
     def proceed(self, now: int) -> None:
         """Begins the next command, if it may begin now."""
         self._begin_next(now)
@@ -226,6 +271,9 @@ class Executor:
             if command not in kept:
                 self._tell(command, "CANCELED", now)
         self._queue = deque(kept)
+        if not keep_own:
+            for motor in list(self._beside):
+                self.motor_ended(motor, reason, now)
         if self._active is not None and not (keep_own and self._active.tag):
             self._body.halt(now)
             self.finished(reason, now)
@@ -235,6 +283,7 @@ class Executor:
         for command in [each for each in self._queue if each.tag]:
             self._queue.remove(command)
             self._tell(command, "CANCELED", now)
+        self._cancel_beside(now)
         if self._active is not None and self._active.tag:
             command, self._active = self._active, None
             self._body.halt(now)
@@ -290,15 +339,24 @@ class Executor:
             if self._active is not None:
                 self._tell(self._active, "DONE", now)
             command = self._active = self._queue.popleft()
+            if isinstance(command.parameters, ExecuteAction):
+                self._cancel_beside(now, self._body.motor_of(command.parameters))
             self._start(command, now)
             problem = self._body.begin(command.parameters, now)
             if problem is not None or not isinstance(command.parameters, TAKE_TIME):
                 self._active = None
                 self._tell(command, "FAILED" if problem else "DONE", now, problem)
 
+    def _cancel_beside(self, now: int, motor: str | None = None) -> None:
+        """Ends own actions beside the running command: of one motor, or all."""
+        for each in [name for name in self._beside if motor in (None, name)]:
+            self._body.halt_beside(each)
+            self._tell(self._beside.pop(each), "CANCELED", now)
+
     def _stop(self, stop: Command, now: int) -> None:
         while self._queue:
             self._tell(self._queue.popleft(), "CANCELED", now)
+        self._cancel_beside(now)
         self._start(stop, now)
         running, self._active = self._active, None
         self._body.halt(now)
@@ -335,7 +393,8 @@ class Executor:
 
     def save(self) -> SavedExecutor:
         active = None if self._active is None else _saved(self._active)
-        return SavedExecutor(active, [_saved(each) for each in self._queue])
+        beside = [_saved(each) for each in self._beside.values()]
+        return SavedExecutor(active, [_saved(each) for each in self._queue], beside)
 
     def load(self, saved: SavedExecutor) -> None:
         commands = [each.command() for each in saved.queue]
@@ -343,6 +402,12 @@ class Executor:
         self.waits = bool(self._queue)
         active = saved.active.command() if saved.active is not None else None
         self._active = active if isinstance(active, Command) else None
+        self._beside = {
+            self._body.motor_of(each.parameters): each
+            for each in (one.command() for one in saved.beside)
+            if isinstance(each, Command) and isinstance(each.parameters, ExecuteAction)
+        }
+        self._body.keep_beside(self._beside)
 
 
 def _saved(command: Command) -> SavedCommand:
@@ -376,6 +441,8 @@ class RowBody:
             for number, motor in enumerate(table.files[row].motors)
         }
         """Places of the motors in the table, by id."""
+        self._beside: set[int] = set()
+        """Places of motors that were started beside the running command."""
 
     @property
     def motors(self) -> Mapping[str, int]:
@@ -403,7 +470,21 @@ class RowBody:
         table, row = self._table, self._row
         table.mode[row] = REST
         table.phase[row] = pose_control.REST
-        table.moving[self._first : self._end] = False
+        for place in range(self._first, self._end):
+            if place not in self._beside:
+                table.moving[place] = False
+
+    def begin_beside(self, action: ExecuteAction, now: int) -> None:
+        self._beside.add(self._motors[self.motor_of(action)])
+        self._act(action, now)
+
+    def halt_beside(self, motor: str) -> None:
+        place = self._motors[motor]
+        self._beside.discard(place)
+        self._table.moving[place] = False
+
+    def keep_beside(self, motors: Collection[str]) -> None:
+        self._beside = {self._motors[motor] for motor in motors}
 
     def is_up(self, motor: str | None) -> bool:
         table = self._table

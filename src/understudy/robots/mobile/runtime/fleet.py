@@ -166,7 +166,7 @@ class Ticker:
         return int(self.table.due.min())
 
     def busy(self) -> bool:
-        return any(robot.executor.active is not None for robot in self.robots)
+        return any(robot.executor.is_busy for robot in self.robots)
 
     # ── start ──
 
@@ -315,7 +315,9 @@ class Ticker:
             )
             for place in np.flatnonzero(self._ended).tolist() if count else ():
                 outcome = None if self._ended[place] == 1 else TIMEOUT
-                self._end(int(table.motor_robot[place]), outcome, now)
+                row = int(table.motor_robot[place])
+                self.robots[row].motor_ended(place, outcome, now)
+                self._wakes[row] = self.robots[row].wake_at
 
     def _stop_at_limits(self, now: int) -> None:
         """Ends the motion of axes towards a limit input that is on, unless they are at the end of
@@ -551,7 +553,7 @@ def _flags(table: Table, robots: Sequence[Robot]) -> Bytes:
     flags[~find_sound(table, slice(None))] |= BIT["fault"]
     flags[table.blocked] |= BIT["blocked"]
     flags[table.traffic_hold] |= BIT["held"]
-    flags[[robot.executor.active is not None for robot in robots]] |= BIT["busy"]
+    flags[[robot.executor.is_busy for robot in robots]] |= BIT["busy"]
     flags[[robot.tasks.is_active for robot in robots]] |= BIT["task"]
     flags[[file.runtime.mode == "REAL" for file in table.files]] |= BIT["real"]
     return flags

@@ -67,6 +67,7 @@ class JournalState(Struct, forbid_unknown_fields=True):
     ended: Annotated[list[tuple[str, Answer]], Meta(max_length=LAST_ENDED)] = field(
         default_factory=list
     )
+    notes: Time = 0
 
 
 class Journal:
@@ -102,11 +103,12 @@ class Journal:
             self._put(Record(message_id, "ENDED", kind, answer=answer))
         return self._record_id(message_id, "ENDED")
 
-    def note(self, name: str, number: int, content: bytes) -> None:
-        """Keeps the newest content under a name; ``number`` is another one each time."""
+    def note(self, content: bytes) -> None:
+        """Keeps the newest content for the next start."""
+        self.state.notes += 1
         if self._queue.keeps:
-            record = Record(name, "ENDED", NOTE, content=Raw(content))
-            self._put(record, f"{self._queue.run_id}.{number}")
+            record = Record(NOTE, "ENDED", NOTE, content=Raw(content))
+            self._put(record, f"{self._queue.run_id}.{self.state.notes}")
 
     # ── a new start ──
 

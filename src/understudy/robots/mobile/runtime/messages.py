@@ -16,6 +16,7 @@ from understudy.robots.mobile.config.robot_file import RuntimeMode
 from understudy.robots.mobile.hardware_interface import RESET_COOLDOWN, RESET_NOT_ALLOWED
 
 PAYLOAD_VERSION = 1
+LONGEST_COMMAND = 64
 LARGEST_MESSAGE = 256 * 1024
 """Bytes of a received message."""
 
@@ -194,7 +195,7 @@ EVENTS: Mapping[str, str] = {
     "traffic.hold.active": "it is held by traffic control",
     "traffic.hold.released": "it is released",
     "message.malformed": "a message could not be read; it is acknowledged and dropped: `kind`, "
-    "`reason`",
+    "`reason`. A command.request of which only the payload is wrong is rejected, too",
     "message.unsupported": "no module of this robot handles this kind of message: `kind`",
 }
 """The types of events and what they mean."""
@@ -283,12 +284,19 @@ class TaskFailed(Message, frozen=True):
 # ── backend to robot ────────────────────────────────────────────────────────────────────────────
 
 
+class Requester(Message, frozen=True):
+    """Who asked for a command."""
+
+    user_id: Text
+    username: Text | None = None
+
+
 class CommandRequest(Message, frozen=True):
     """A command. An unknown `commandType` is rejected, it is not malformed."""
 
     command_type: Text
     parameters: dict[str, Any] | None = None
-    requested_by: Text | None = None
+    requested_by: Requester | Text | None = None
 
 
 class DesiredMotor(Message, frozen=True):
@@ -421,10 +429,13 @@ class Received(Struct, frozen=True):
 
 
 class Malformed(Struct, frozen=True):
-    """A message that cannot be read; without a ``cause`` if its envelope cannot be read either."""
+    """A message that cannot be read; without a ``cause`` if its envelope cannot be read either.
+    ``message_id``: if only its payload is wrong, of ``command_type`` in a command.request."""
 
     reason: str
     cause: str | None = None
+    message_id: str = ""
+    command_type: str = ""
 
 
 class Sent(Whole, frozen=True, omit_defaults=True):
@@ -471,13 +482,20 @@ def encoded(
     )
 
 
+def _command_type(payload: msgspec.Raw) -> str:
+    """What a payload names as its command, whatever else is wrong with it."""
+    found = msgspec.json.decode(payload)
+    name = found.get("commandType") if isinstance(found, dict) else None
+    return name[:LONGEST_COMMAND] if isinstance(name, str) else ""
+
+
 def decoded(kind: str, data: bytes, robot_id: str) -> Received | Malformed:
     """A message for a robot; `Malformed` says what is wrong with it."""
     if kind not in _PAYLOADS:
         return Malformed(f"no such message: {kind}; known: {', '.join(TO_ROBOT)}")
     if len(data) > LARGEST_MESSAGE:
         return Malformed(f"{len(data)} bytes; allowed: {LARGEST_MESSAGE}")
-    cause: str | None = None
+    cause, message_id, command_type = None, "", ""
     try:
         envelope = _ENVELOPES.decode(data)
         cause = envelope.correlation_id or envelope.message_id
@@ -486,9 +504,11 @@ def decoded(kind: str, data: bytes, robot_id: str) -> Received | Malformed:
             return Malformed(known, cause)
         if envelope.robot_id not in (None, robot_id):
             return Malformed(f"robotId {envelope.robot_id}; this is {robot_id}", cause)
+        message_id = envelope.message_id
+        command_type = _command_type(envelope.payload)
         payload = _PAYLOADS[kind].decode(envelope.payload)
     except UNREADABLE as problem:
-        return Malformed(str(problem), cause)
+        return Malformed(str(problem), cause, message_id, command_type)
     return Received(kind, envelope.message_id, envelope.correlation_id, payload)
 
 

@@ -38,8 +38,8 @@ class RobotContext(Protocol):
         ...
 
     @property
-    def speed(self) -> float:
-        """m/s, forwards."""
+    def is_moving(self) -> bool:
+        """Whether the robot drives or turns."""
         ...
 
     @property
@@ -84,8 +84,21 @@ class RobotContext(Protocol):
         backend and without its acks. Its end is reported to `Module.ended` with the same tag."""
         ...
 
+    def act(self, parameters: Mapping[str, Any], tag: str, now: int) -> Refused | None:
+        """Begins an EXECUTE_ACTION of the robot itself beside its other commands, now. MOTOR_BUSY:
+        the motor carries out another one."""
+        ...
+
     def cancel_own(self, now: int) -> None:
-        """Ends the running and the queued commands of `command`."""
+        """Ends the running and the queued commands of `command` and `act`."""
+        ...
+
+    def locate(self, pose: Pose, now: int) -> None:
+        """Sets the pose where the robot believes to be."""
+        ...
+
+    def note(self, content: bytes) -> None:
+        """Keeps the newest content for the next start of the cell; see `Journal`."""
         ...
 
     def set_hold(self, reason: Hold, held: bool, now: int) -> None:

@@ -16,11 +16,12 @@ from understudy.robots.mobile.config.robot_file import MODULES, RobotFile
 from understudy.robots.mobile.config.robot_file import Module as ModuleName
 from understudy.robots.mobile.hardware_interface import MotorLimits, Scan, TimedHardware
 from understudy.robots.mobile.runtime.executor import Executor, Readiness, RowBody, SavedExecutor
-from understudy.robots.mobile.runtime.journal import Answer, Journal, Record
+from understudy.robots.mobile.runtime.journal import NOTE, Answer, Journal, Record
 from understudy.robots.mobile.runtime.messages import (
     COMMANDS,
     FROM_ROBOT,
     INTERRUPTED,
+    INVALID,
     MOTOR_DOWN,
     NOT_READY,
     CommandAck,
@@ -266,6 +267,8 @@ def build_orchestration(
 
 # ── the robot ────────────────────────────────────────────────────────────────────────────────────
 
+DRIVING = 1e-3
+"""m/s or rad/s above which a robot drives or turns."""
 LONGEST_SHOWN = 200
 ENDS_OF_TASKS = ("task.done", "task.failed")
 """Messages of which listeners are informed as of events."""
@@ -312,6 +315,8 @@ class Robot:
             self.claim,
         )
         self.journal = Journal(queue, identity.robot_id)
+        self.recall_note: Callable[[bytes], None] | None = None
+        """Called with what `note` kept in the last run."""
         self._ended: deque[tuple[str, Refused | None]] = deque()
         self._was_stopped = False
         self._seen = HandledIds()
@@ -346,8 +351,8 @@ class Robot:
         return self.reports.pose
 
     @property
-    def speed(self) -> float:
-        return float(self._table.speeds[self._row, 0])
+    def is_moving(self) -> bool:
+        return bool(np.abs(self._table.speeds[self._row]).max() > DRIVING)
 
     @property
     def status(self) -> RobotStatus:
@@ -402,8 +407,19 @@ class Robot:
     ) -> Refused | None:
         return self.executor.request_own(command_type, parameters, tag, self._readiness(), now)
 
+    def act(self, parameters: Mapping[str, Any], tag: str, now: int) -> Refused | None:
+        return self.executor.act_beside(parameters, tag, self._readiness(), now)
+
     def cancel_own(self, now: int) -> None:
         self.executor.cancel_own(now)
+
+    def locate(self, pose: Pose, now: int) -> None:
+        table, row = self._table, self._row
+        table.pose[row] = pose.x, pose.y, pose.yaw
+        table.since_correction[row] = 0.0
+
+    def note(self, content: bytes) -> None:
+        self.journal.note(content)
 
     def set_hold(self, reason: Hold, held: bool, now: int) -> None:
         table = self._table
@@ -425,6 +441,10 @@ class Robot:
         if isinstance(message, Malformed):
             reason = message.reason[:LONGEST_SHOWN]
             self.event("message.malformed", {"kind": kind, "reason": reason}, now, message.cause)
+            if kind == "command.request" and message.message_id:
+                why = f"{INVALID}: {reason}"
+                ack = CommandAck(message.command_type or "UNKNOWN", "REJECTED", why)
+                self._acknowledge(ack, message.cause, message.message_id, now)
             return ""
         if not self._seen.is_new(message.message_id):
             return ""
@@ -445,6 +465,10 @@ class Robot:
     def recall(self, record: Record, now: int) -> None:
         """A message that the last run of the cell has ended, or was carrying out. It is not handled
         again."""
+        if record.kind == NOTE:
+            if self.recall_note is not None:
+                self.recall_note(bytes(record.content))
+            return
         if not self._seen.is_new(record.message_id):
             return
         if record.phase == "ENDED":
@@ -552,6 +576,14 @@ class Robot:
         self.executor.finished(outcome, now)
         self.settle(now)
 
+    def motor_ended(self, place: int, outcome: Refused | None, now: int) -> None:
+        """The motion of a functional motor has ended."""
+        motor = self._file.motors[place - int(self._table.motor_spans[self._row, 0])]
+        if self.executor.motor_ended(motor.motor_id, outcome, now):
+            self.settle(now)
+        else:
+            self.finished(outcome, now)
+
     def changed(self, bits: int, now: int) -> None:
         """The status or a stop has changed: events, the running command, the state at once."""
         table, row = self._table, self._row
@@ -593,7 +625,7 @@ class Robot:
         details = {"motorId": name, "faultCode": fault.code, "faultMessage": fault.message}
         self.event("motor.fault", details, now)
         if table.moving[place]:
-            self.finished(MOTOR_DOWN, now)
+            self.motor_ended(place, MOTOR_DOWN, now)
 
     def scanned(self, scan: Scan, now: int) -> None:
         """A scanner has read a code."""

@@ -1,4 +1,4 @@
-"""VDA 5050 2.1 on MQTT: a master control commands one robot.
+"""VDA 5050 (2.0, 2.1, 3.0) on MQTT: a master control commands one robot.
 
 > uagv/v2/MAKER/SERIAL/order {…}             handled at the robot's next tick
 > uagv/v2/MAKER/SERIAL/instantActions {…}
@@ -6,6 +6,8 @@
 < uagv/v2/MAKER/SERIAL/visualization {…}
 < uagv/v2/MAKER/SERIAL/connection {…}        kept by the broker; last will CONNECTIONBROKEN
 < uagv/v2/MAKER/SERIAL/factsheet {…}         kept by the broker
+
+In 3.0 the topics begin with uagv/v3, and the robot listens to zoneSet and responses, too.
 """
 
 from collections.abc import Sequence
@@ -16,6 +18,7 @@ from msgspec import Meta, Struct
 
 from understudy.ports import RETAINED, Deps, Endpoint, WireMessage
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
+from understudy.robots.mobile.vda5050.versions import Version, prefix
 
 if TYPE_CHECKING:
     from understudy.robots.mobile.robot import MobileRobot
@@ -24,18 +27,22 @@ if TYPE_CHECKING:
 ENDPOINTS = {"": Endpoint(wires=("mqtt",))}
 LISTENS = ("order", "instantActions")
 """The topics on which the master control speaks."""
+LISTENS_3 = (*LISTENS, "zoneSet", "responses")
 Word = Annotated[str, Meta(pattern=r"^[^/+#\s]+\Z", max_length=64)]
 """A part of a topic."""
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """`serial_number`: without it the robot's name in the cell. `map_id`: of all its positions.
-    `state_s`: the longest time between two states."""
+    """`version`: of VDA 5050. `serial_number`: without it the robot's name in the cell. `map_id`,
+    `map_version`: the only map, of all its positions. `state_s`: the longest time between two
+    states."""
 
+    version: Version = "2.1.0"
     interface_name: Word = "uagv"
     manufacturer: Word = "understudy"
     serial_number: Word | None = None
     map_id: Annotated[str, Meta(max_length=64)] = "hall"
+    map_version: Annotated[str, Meta(max_length=64)] = "1"
     state_s: Annotated[float, Meta(ge=0.1, le=30)] = 30.0
     visualization_hz: Annotated[float, Meta(ge=0, le=10)] = 1.0
 
@@ -54,7 +61,7 @@ class MasterSession:
 
     def receive(self, message: WireMessage, now: int) -> None:
         topic = message.address.rpartition("/")[2]
-        if topic in LISTENS:
+        if topic in self._face.topics:
             self._face.control.receive(topic, message.payload, now)
 
     def take(self, room: int) -> WireMessage | None:
@@ -78,10 +85,14 @@ class MasterSession:
 
 
 class MasterFace(SessionFace[MasterSession], NotInjectable):
-    """``prefix``: what stands before the last word of every topic."""
+    """``prefix``: what stands before the last word of every topic; ``topics``: those words of what
+    the master control sends."""
 
-    def __init__(self, control: "MasterControl", prefix: str) -> None:
+    def __init__(
+        self, control: "MasterControl", prefix: str, topics: Sequence[str] = LISTENS
+    ) -> None:
         self.control = control
+        self.topics = topics
         self.prefix = prefix
         self.ready = ReadyPeers()
         self._sessions: dict[str, MasterSession] = {}
@@ -99,7 +110,7 @@ class MasterFace(SessionFace[MasterSession], NotInjectable):
         return list(self._sessions) if self.control.outgoing.state.waiting else []
 
     def addresses(self) -> Sequence[str]:
-        return [self.prefix + topic for topic in LISTENS]
+        return [self.prefix + topic for topic in self.topics]
 
     def last_will(self) -> WireMessage:
         return WireMessage(f"{self.prefix}connection", self.control.outgoing.last_will())
@@ -115,8 +126,9 @@ class MasterFace(SessionFace[MasterSession], NotInjectable):
 def build(name: str, config: Config, robot: "MobileRobot", deps: Deps) -> MasterFace:
     """``name``: of the endpoint, `robot-1.vda5050`."""
     serial = config.serial_number or name.partition(".")[0]
-    prefix = f"{config.interface_name}/v2/{config.manufacturer}/{serial}/"
-    return MasterFace(robot.under_master(config, serial, deps.run.epoch_ns), prefix)
+    begin = prefix(config.version, config.interface_name, config.manufacturer, serial)
+    control = robot.under_master(config, serial, deps.run.epoch_ns, deps.log)
+    return MasterFace(control, begin, LISTENS_3 if config.version == "3.0.0" else LISTENS)
 
 
 # ── transcripts ──

@@ -2,10 +2,19 @@
 
 A node of the base is reached by MOVE_TO_POSE. While the robot is stopped for safety or not ready
 the order waits; the move begins anew when the way is free.
+
+Actions begin in the order of their list, beside driving and each other as blockingType allows:
+
+| blockingType | the robot may drive | other actions may be carried out |
+|---|---|---|
+| NONE | yes | yes |
+| SINGLE (3.0) | yes | no |
+| SOFT | no | yes |
+| HARD | no | no |
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, field
@@ -19,16 +28,23 @@ from understudy.robots.mobile.runtime.modules import Occurrence, RobotContext
 from understudy.robots.mobile.runtime.outgoing import timestamp
 from understudy.robots.mobile.vda5050.face import Config
 from understudy.robots.mobile.vda5050.messages import (
-    VERSION,
+    INSTANT_ACTIONS,
     Action,
     ActionState,
+    ActionStatus,
     AgvPosition,
+    Angle,
     BatteryState,
     Connection,
     ConnectionState,
     EdgeState,
     Error,
+    Finite,
+    Header,
     InstantActions,
+    Load,
+    Map,
+    Message,
     Node,
     NodeState,
     Order,
@@ -36,34 +52,38 @@ from understudy.robots.mobile.vda5050.messages import (
     SafetyState,
     State,
     StatePosition,
+    Text,
     Velocity,
     Visualization,
-    decoded,
     factsheet,
+    load_handlers,
+    node_actions,
 )
 from understudy.robots.mobile.vda5050.order_state import (
+    ENDED,
+    Able,
     Progress,
     accept,
-    blocking,
     is_repeated,
     refusal,
 )
-from understudy.units import NS_PER_SECOND, nanoseconds
+from understudy.robots.mobile.vda5050.versions import ONLY_3, ErrorKind, Version, read, written
+from understudy.units import MM, NS_PER_SECOND, nanoseconds
 
 MOST_WAITING = 256
 """Messages that wait to be sent; the oldest are dropped."""
-MOVING = 1e-3
-"""m/s or rad/s above which the robot is driving."""
 SCORES: dict[own.Localization, float] = {"OK": 1.0, "DEGRADED": 0.5, "LOST": 0.0}
 
 
 class Identity(Struct, frozen=True):
-    """Who the robot is. ``epoch``: nanoseconds since 1970 at the time 0."""
+    """Who the robot is, on which map. ``epoch``: nanoseconds since 1970 at the time 0."""
 
     manufacturer: str
     serial_number: str
     map_id: str
     epoch: int
+    version: Version = "2.1.0"
+    map_version: str = "1"
 
 
 class Outgoing(Struct, frozen=True):
@@ -85,8 +105,10 @@ class Conditions(Struct, frozen=True):
     """What the order knows, beside its progress."""
 
     paused: bool
+    driving: bool
     errors: Sequence[Error]
     actions: Sequence[ActionState]
+    loads: Sequence[Load]
 
 
 class MasterMessages:
@@ -110,25 +132,28 @@ class MasterMessages:
         message = Connection(**self._head("connection", now), connection_state=state)
         self._put("connection", message, retained=True)
 
+    @property
+    def identity(self) -> Identity:
+        return self._identity
+
     def last_will(self) -> bytes:
         """What the broker publishes when the robot is gone. Its time is that of the start."""
         identity = self._identity
-        return msgspec.json.encode(
-            Connection(
-                0,
-                timestamp(identity.epoch, 0),
-                VERSION,
-                identity.manufacturer,
-                identity.serial_number,
-                connection_state="CONNECTIONBROKEN",
-            )
+        will = Connection(
+            0,
+            timestamp(identity.epoch, 0),
+            identity.version,
+            identity.manufacturer,
+            identity.serial_number,
+            connection_state="CONNECTIONBROKEN",
         )
+        return written(identity.version, "connection", will)
 
     def factsheet(self, now: int) -> None:
         head = {
             "headerId": self._number("factsheet"),
             "timestamp": timestamp(self._identity.epoch, now),
-            "version": VERSION,
+            "version": self._identity.version,
             "manufacturer": self._identity.manufacturer,
             "serialNumber": self._identity.serial_number,
         }
@@ -138,21 +163,21 @@ class MasterMessages:
         facts = self._facts()
         message = Visualization(
             **self._head("visualization", now),
+            reference_state_header_id=max(self.state.headers.get("state", 0) - 1, 0),
             agv_position=self._position(facts),
             velocity=Velocity(facts.velocity.linear, facts.velocity.angular),
         )
         self._put("visualization", message)
 
     def report(self, progress: Progress, conditions: Conditions, now: int) -> None:
-        facts = self._facts()
-        moving = max(abs(facts.velocity.linear), abs(facts.velocity.angular)) > MOVING
+        facts, identity = self._facts(), self._identity
         message = State(
             **self._head("state", now),
             order_id=progress.order_id,
             order_update_id=progress.update_id,
             last_node_id=progress.last_node,
             last_node_sequence_id=progress.last_sequence,
-            driving=moving,
+            driving=conditions.driving,
             paused=conditions.paused,
             new_base_request=progress.wants_base(),
             operating_mode="AUTOMATIC",
@@ -160,9 +185,12 @@ class MasterMessages:
             edge_states=[
                 EdgeState(edge.edge_id, edge.sequence_id, edge.released) for edge in progress.edges
             ],
+            maps=[Map(identity.map_id, identity.map_version, "ENABLED")],
+            loads=list(conditions.loads),
             agv_position=self._position(facts),
             velocity=Velocity(facts.velocity.linear, facts.velocity.angular),
-            action_states=[*progress.actions.values(), *conditions.actions],
+            action_states=list(progress.actions.values()),
+            instant_action_states=list(conditions.actions),
             battery_state=BatteryState(facts.battery_percent, charging=False),
             errors=[*conditions.errors, *_faults(facts)],
             safety_state=SafetyState(
@@ -178,7 +206,7 @@ class MasterMessages:
         return {
             "header_id": self._number(topic),
             "timestamp": timestamp(self._identity.epoch, now),
-            "version": VERSION,
+            "version": self._identity.version,
             "manufacturer": self._identity.manufacturer,
             "serial_number": self._identity.serial_number,
         }
@@ -190,7 +218,8 @@ class MasterMessages:
 
     def _put(self, topic: str, message: Any, *, retained: bool = False) -> None:
         waiting = self.state.waiting
-        waiting.append(Outgoing(topic, msgspec.json.encode(message), retained))
+        data = written(self._identity.version, topic, message)
+        waiting.append(Outgoing(topic, data, retained))
         del waiting[:-MOST_WAITING]
 
     def _position(self, facts: own.State) -> AgvPosition:
@@ -223,8 +252,23 @@ MOST_INSTANT = 100
 MOST_ERRORS = 20
 TIGHTEST, LOOSEST = 0.02, 10.0
 """Metres: bounds of the tolerance of a move."""
-LATER = ("SAFETY_STOP_ACTIVE", "ROBOT_NOT_READY", "REQUIRED_MOTOR_UNAVAILABLE", "QUEUE_FULL")
+LATER = (
+    "SAFETY_STOP_ACTIVE",
+    "ROBOT_NOT_READY",
+    "REQUIRED_MOTOR_UNAVAILABLE",
+    "QUEUE_FULL",
+    "MOTOR_BUSY",
+)
 """Refusals after which a command is tried again."""
+STANDING = ("SOFT", "HARD")
+"""Blocking types of actions during which the robot stands."""
+ALONE = ("SINGLE", "HARD")
+"""Those during which no other action is carried out."""
+LOADING = ("pick", "drop")
+NO_ORDER = Refused("there is no order to cancel, or it has another orderId")
+InstantOutcome = Refused | Literal["closes"] | None
+"""Of an instant action: refused, over, or under way until the robot stands or goes on."""
+LONGEST_SHOWN = 200
 LONGEST_WAIT_S = 86_400.0
 LOOK_PERIOD = NS_PER_SECOND // 10
 """How often the robot's status is compared with what the last state said."""
@@ -243,12 +287,34 @@ class Due(NamedTuple):
     picture: Time = 0
 
 
+class InitialPlace(Message, frozen=True):
+    """Parameters of `initPosition`."""
+
+    x: Finite
+    y: Finite
+    theta: Angle
+    map_id: Text
+    last_node_id: Text = ""
+
+
+class Kept(Struct, frozen=True):
+    """What is kept of an order for the next start of the cell, which does not repeat it."""
+
+    order_id: str
+    update_id: int
+    last_node: str
+    last_sequence: int
+    digest: str
+
+
 class ControlState(Struct, forbid_unknown_fields=True):
     """`post`: messages to the master control. `inbox`: topics and messages that wait for the next
     tick. `moving`: tag of the move under way; `moves`: number of moves. `acting`: actions under way
-    by their tags. `waits`: `wait` actions under way, and when they end. `late`: actions of the last
-    node that could not begin yet. `instant`: instant actions whose state is reported. `changed`:
-    the order, an action or an error is not as the last state said. `seen`: what that state said.
+    by their tags. `waits`: `wait` actions under way, and when they end. `late`: actions that have
+    not begun yet, in their order. `instant`: instant actions whose state is reported. `closing`:
+    those that end when the robot stands or goes on, and when they came. `changed`: the order, an
+    action or an error is not as the last state said. `seen`: what that state said. `stranger`: for
+    whom the last message was that was meant for another robot.
     """
 
     progress: Progress = field(default_factory=Progress)
@@ -262,6 +328,9 @@ class ControlState(Struct, forbid_unknown_fields=True):
     waits: dict[str, tuple[Time, Action]] = field(default_factory=dict)
     late: list[Action] = field(default_factory=list)
     instant: list[ActionState] = field(default_factory=list)
+    closing: dict[str, tuple[str, Time]] = field(default_factory=dict)
+    loads: list[Load] = field(default_factory=list)
+    stranger: str = ""
     errors: list[Error] = field(default_factory=list)
     changed: bool = False
     seen: Seen = ("", None, False)
@@ -272,7 +341,7 @@ class MasterControl:
     """`Module` of one robot, as the face of its master control uses it.
 
     ``state_s``: the longest time between two states; ``picture_hz``: visualization messages per
-    second, 0: none; ``woken``: called when something has come.
+    second, 0: none; ``woken``: called when something has come; ``log``: gets warnings.
     """
 
     def __init__(
@@ -283,8 +352,15 @@ class MasterControl:
         state_s: float,
         picture_hz: float,
         woken: Callable[[int], None] = lambda now: None,
+        log: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._context = context
+        self._log = log
+        identity, file = outgoing.identity, context.file
+        self._identity = identity
+        height = file.dimensions.height_mm * MM
+        self._able = Able(identity.version, (identity.map_id,), node_actions(file), height)
+        self._handlers = load_handlers(file)
         self.outgoing = outgoing
         self._state_period = nanoseconds(state_s)
         self._picture_period = nanoseconds(1.0 / picture_hz) if picture_hz else 0
@@ -333,8 +409,9 @@ class MasterControl:
         while self.state.inbox:
             self._hear(*self.state.inbox.pop(0), now)
         self._end_waits(now)
-        self.state.late = [action for action in self.state.late if not self._start(action, now)]
+        self._begin_actions(now)
         self._work(now)
+        self._close(now)
         self._report(now)
 
     def ended(self, tag: str, outcome: Refused | None, now: int) -> None:
@@ -350,77 +427,157 @@ class MasterControl:
         if what == "ending" and self.state.connected:
             self.outgoing.connection("OFFLINE", now)
         if what == "stopped" and not self.state.progress.is_over():
-            self._error("orderError", "a STOP command has ended the order")
+            self._error("order ended", "a STOP command has ended the order")
             self._drop_order(now)
+
+    def recall(self, note: bytes) -> None:
+        """What was kept of the last order, at a new start of the cell."""
+        progress = self.state.progress
+        if progress.order_id:
+            return
+        try:
+            kept = msgspec.json.decode(note, type=Kept)
+        except UNREADABLE:
+            return
+        progress.order_id, progress.update_id = kept.order_id, kept.update_id
+        progress.last_node, progress.last_sequence = kept.last_node, kept.last_sequence
+        progress.end, progress.canceled = (kept.last_node, kept.last_sequence), True
+        progress.digest = kept.digest
+        self.state.changed = True
+
+    def _keep(self) -> None:
+        order = self.state.progress
+        kept = Kept(
+            order.order_id, order.update_id, order.last_node, order.last_sequence, order.digest
+        )
+        self._context.note(msgspec.json.encode(kept))
 
     # ── messages ──
 
     def _hear(self, topic: str, data: bytes, now: int) -> None:
-        self.state.changed = True
         try:
-            message = decoded(topic, data)
+            message: Header = read(self._identity.version, topic, data)
         except UNREADABLE as problem:
-            self._error("validationError", f"{topic}: {problem}", Reference("topic", topic))
+            self.state.changed = True
+            self._error("malformed", f"{topic}: {problem}", Reference("topic", topic))
             return
+        own = self._identity.manufacturer, self._identity.serial_number
+        if (message.manufacturer, message.serial_number) != own:
+            stranger = f"{message.manufacturer}/{message.serial_number}"
+            if stranger != self.state.stranger:
+                self.state.stranger = stranger
+                name, ours = stranger[:LONGEST_SHOWN], "/".join(own)
+                self._log(f"vda5050: {topic} for {name} came to {ours}; it is dropped")
+            return
+        self.state.changed = True
         if isinstance(message, Order):
             self._take_order(message)
         elif isinstance(message, InstantActions):
             for action in message.actions:
                 self._act_at_once(action, now)
+        elif topic == "zoneSet":
+            self._error("unsupported", "the robot uses no zone sets", Reference("topic", topic))
 
     def _take_order(self, order: Order) -> None:
-        progress = self.state.progress
-        if is_repeated(order, progress):
+        progress, version = self.state.progress, self._identity.version
+        if is_repeated(order, progress, version):
             return
-        problem = refusal(order, progress, self._context.pose)
+        problem = refusal(order, progress, self._context.pose, self._able)
         if problem is not None:
             self._add_error(problem)
             return
         self.state.errors.clear()
         accept(order, progress)
+        self._keep()
 
     def _act_at_once(self, action: Action, now: int) -> None:
-        known = INSTANT.get(action.action_type)
-        problem = (
-            f"no such instant action; known: {', '.join(INSTANT)}"
+        name = action.action_type
+        known = None if name in ONLY_3 and self._identity.version != "3.0.0" else INSTANT.get(name)
+        self._set_instant(action, "RUNNING")
+        outcome = (
+            Refused(f"no such instant action; known: {', '.join(INSTANT_ACTIONS)}")
             if known is None
-            else known(self, now)
+            else known(self, action, now)
         )
-        status: Any = "FAILED" if problem else "FINISHED"
-        state = ActionState(action.action_id, status, action.action_type, problem or UNSET)
-        self.state.instant = [*self.state.instant, state][-MOST_INSTANT:]
-        if problem:
-            self._error("instantActionError", problem, Reference("actionId", action.action_id))
+        if isinstance(outcome, Refused):
+            self._set_instant(action, "FAILED", outcome.reason)
+            none_there = outcome is NO_ORDER
+            kind: ErrorKind = "no order to cancel" if none_there else "instant action"
+            self._error(kind, outcome.reason, Reference("actionId", action.action_id))
+        elif outcome == "closes":
+            self.state.closing[action.action_id] = name, now
+        elif name != "clearInstantActions":
+            self._set_instant(action, "FINISHED")
 
-    def _pause(self, now: int) -> str:
+    def _set_instant(self, action: Action, status: ActionStatus, result: str = "") -> None:
+        others = [each for each in self.state.instant if each.action_id != action.action_id]
+        state = ActionState(action.action_id, status, action.action_type, result or UNSET)
+        self.state.instant = [*others, state][-MOST_INSTANT:]
+
+    def _close(self, now: int) -> None:
+        """Instant actions that end when the robot stands, or goes on."""
+        state, stands = self.state, not (self._context.is_moving or self.state.moving)
+        for action_id, (name, came) in list(state.closing.items()):
+            if name == "stopPause":
+                done = self._context.stop_reason != "MANUAL_HOLD" or state.paused
+            elif name == "startPause":
+                done = not self._context.is_moving
+            else:
+                done = stands and not state.acting
+            if done and now > came:
+                del state.closing[action_id]
+                self._set_instant(Action(name, action_id, "NONE"), "FINISHED")
+                state.changed = True
+
+    def _pause(self, action: Action, now: int) -> InstantOutcome:
         self.state.paused = True
         self._context.set_hold("MANUAL_HOLD", True, now)
-        return ""
+        return "closes"
 
-    def _go_on(self, now: int) -> str:
+    def _go_on(self, action: Action, now: int) -> InstantOutcome:
         self.state.paused = False
         self._context.set_hold("MANUAL_HOLD", False, now)
-        return ""
+        return "closes"
 
-    def _cancel(self, now: int) -> str:
-        if self.state.progress.is_over():
-            return "noOrderToCancel: there is no order"
+    def _cancel(self, action: Action, now: int) -> InstantOutcome:
+        order = action.parameters().get("orderId", self.state.progress.order_id)
+        if self.state.progress.is_over() or order != self.state.progress.order_id:
+            return NO_ORDER
         self._drop_order(now)
-        return ""
+        return "closes"
 
-    def _send_state(self, now: int) -> str:
+    def _send_state(self, action: Action, now: int) -> InstantOutcome:
         self.state.due = self.state.due._replace(state=now)
-        return ""
+        return None
 
-    def _send_factsheet(self, now: int) -> str:
+    def _send_factsheet(self, action: Action, now: int) -> InstantOutcome:
         self.outgoing.factsheet(now)
-        return ""
+        return None
+
+    def _locate(self, action: Action, now: int) -> InstantOutcome:
+        if self._context.is_moving or not self.state.progress.is_over():
+            return Refused("the robot must stand, and its order must be over")
+        given = action.parameters()
+        try:
+            place = msgspec.convert(given, InitialPlace)
+        except msgspec.ValidationError as problem:
+            return Refused(str(problem))
+        if place.map_id != self._identity.map_id:
+            return Refused(f"no such mapId: {place.map_id}; known: {self._identity.map_id}")
+        self._context.locate(own.Pose(place.x, place.y, place.theta), now)
+        progress = self.state.progress
+        progress.last_node, progress.last_sequence = place.last_node_id, 0
+        return None
+
+    def _clear_instant(self, action: Action, now: int) -> InstantOutcome:
+        self.state.instant = [s for s in self.state.instant if s.action_id in self.state.closing]
+        return None
 
     # ── the order ──
 
     def _works(self) -> bool:
         """Whether something must be looked at in every tick."""
-        if self.state.waits or self.state.late:
+        if self.state.waits or self.state.late or self.state.closing:
             return True
         return not self.state.moving and bool(self.state.progress.base())
 
@@ -438,9 +595,12 @@ class MasterControl:
 
     def _is_kept(self) -> bool:
         """Whether an action is under way or to begin during which the robot must not drive."""
+        actions = [*self._under_way(), *self.state.late]
+        return any(action.blocking_type in STANDING for action in actions)
+
+    def _under_way(self) -> list[Action]:
         waits = (action for _, action in self.state.waits.values())
-        actions = [*self.state.acting.values(), *waits, *self.state.late]
-        return any(action.blocking_type != "NONE" for action in actions)
+        return [*self.state.acting.values(), *waits]
 
     def _starts_here(self, node: Node) -> bool:
         """The first node of an order: the robot is there already."""
@@ -451,9 +611,9 @@ class MasterControl:
         edge, position = self.state.progress.edge_to(node), node.node_position
         assert edge is not None
         assert position is not UNSET
-        if any(not self._start(action, now) for action in self._waiting(edge.actions)):
-            return False
-        if blocking(edge.actions, self.state.progress):
+        self.state.late += self._waiting(edge.actions)
+        self._begin_actions(now)
+        if self._is_kept():
             return False
         speed = edge.max_speed
         self._context.limit_speed("order", speed if isinstance(speed, float) else None, now)
@@ -468,7 +628,7 @@ class MasterControl:
             self.state.moves += 1
             self.state.moving = tag
         elif not _is_for_later(problem):
-            self._error("orderError", problem.reason, Reference("nodeId", node.node_id))
+            self._error("order ended", problem.reason, Reference("nodeId", node.node_id))
             self._drop_order(now)
         return False
 
@@ -478,31 +638,50 @@ class MasterControl:
         node = progress.nodes.pop(0)
         progress.edges = [e for e in progress.edges if e.sequence_id > node.sequence_id]
         progress.last_node, progress.last_sequence = node.node_id, node.sequence_id
-        self.state.late += [action for action in node.actions if not self._start(action, now)]
+        self.state.late += node.actions
+        self._begin_actions(now)
+        self._keep()
         if not progress.nodes:
             self._context.limit_speed("order", None, now)
 
     def _drop_order(self, now: int) -> None:
         self.state.changed = True
         progress = self.state.progress
+        self.state.moving = ""
+        self.state.acting.clear()
         self._context.cancel_own(now)
         self._context.limit_speed("order", None, now)
-        self.state.moving = ""
         for action_id, state in progress.actions.items():
-            if state.action_status not in ("FINISHED", "FAILED"):
+            if state.action_status not in ENDED:
                 progress.actions[action_id] = msgspec.structs.replace(
                     state, action_status="FAILED", result_description="the order was ended"
                 )
         progress.nodes, progress.edges = [], []
-        self.state.acting.clear()
+        progress.end, progress.canceled = (progress.last_node, progress.last_sequence), True
         self.state.waits.clear()
         self.state.late.clear()
 
     # ── actions ──
 
     def _waiting(self, actions: list[Action]) -> list[Action]:
-        states = self.state.progress.actions
-        return [a for a in actions if states[a.action_id].action_status == "WAITING"]
+        """Those that have not begun and are not about to."""
+        states, late = self.state.progress.actions, self.state.late
+        waiting = [a for a in actions if states[a.action_id].action_status == "WAITING"]
+        return [action for action in waiting if action not in late]
+
+    def _begin_actions(self, now: int) -> None:
+        """Begins actions in their order, as far as those under way and driving allow it."""
+        late = self.state.late
+        while late and self._may_begin(late[0]) and self._start(late[0], now):
+            del late[0]
+
+    def _may_begin(self, action: Action) -> bool:
+        under_way, kind = self._under_way(), action.blocking_type
+        if kind in ALONE and under_way:
+            return False
+        if any(other.blocking_type in ALONE for other in under_way):
+            return False
+        return kind not in STANDING or not (self.state.moving or self._context.is_moving)
 
     def _start(self, action: Action, now: int) -> bool:
         """Begins an action of a node or an edge; False if it has to be tried again."""
@@ -514,8 +693,14 @@ class MasterControl:
                 return True
             self.state.waits[action.action_id] = now + nanoseconds(float(length)), action
         else:
+            if action.action_type in LOADING:
+                found = self._loading(action)
+                if isinstance(found, Refused):
+                    self._finish(action, found)
+                    return True
+                given = found
             tag = f"vda5050:action:{action.action_id}"
-            problem = self._context.command("EXECUTE_ACTION", given, tag, now)
+            problem = self._context.act(given, tag, now)
             if problem is not None:
                 if not (later := _is_for_later(problem)):
                     self._finish(action, problem)
@@ -524,6 +709,29 @@ class MasterControl:
         self.state.changed = True
         self.state.progress.set_action(action, "RUNNING")
         return True
+
+    def _loading(self, action: Action) -> dict[str, Any] | Refused:
+        """The motion of `pick` and `drop`. `lhd` names the motor, if there are several."""
+        name = action.parameters().get("lhd")
+        for each in self._handlers:
+            if name in (None, each.motor.motor_id, each.motor.function_key):
+                target = each.picks_at if action.action_type == "pick" else each.drops_at
+                return {"motorId": each.motor.motor_id, "targetPosition": target}
+        known = ", ".join(each.motor.motor_id for each in self._handlers)
+        return Refused(f"no such lhd: {name}; known: {known}")
+
+    def _note_load(self, action: Action) -> None:
+        """A load is on the robot after `pick`, and not any more after `drop`."""
+        given = action.parameters()
+        motor = self._loading(action)
+        if isinstance(motor, Refused):
+            return
+        place = motor["motorId"]
+        self.state.loads = [load for load in self.state.loads if load.load_position != place]
+        if action.action_type == "pick":
+            texts = (given.get(key) for key in ("loadId", "loadType"))
+            load_id, load_type = (text if isinstance(text, str) else UNSET for text in texts)
+            self.state.loads.append(Load(load_id, load_type, place))
 
     def _end_waits(self, now: int) -> None:
         for action_id in [key for key, (end, _) in self.state.waits.items() if end <= now]:
@@ -534,9 +742,11 @@ class MasterControl:
         self.state.changed = True
         if outcome is None:
             self.state.progress.set_action(action, "FINISHED")
+            if action.action_type in LOADING:
+                self._note_load(action)
             return
         self.state.progress.set_action(action, "FAILED", outcome.reason)
-        self._error("actionError", outcome.reason, Reference("actionId", action.action_id))
+        self._error("action failed", outcome.reason, Reference("actionId", action.action_id))
 
     # ── reports ──
 
@@ -546,18 +756,20 @@ class MasterControl:
             return
         _, state_due, picture_due = state.due
         facts = self._context
-        seen = facts.status, facts.stop_reason, abs(facts.speed) > MOVING
+        seen = facts.status, facts.stop_reason, facts.is_moving
         if state.changed or seen != state.seen or now >= state_due:
             state.changed, state.seen = False, seen
             state_due = now + self._state_period
-            conditions = Conditions(state.paused, state.errors, state.instant)
+            conditions = Conditions(
+                state.paused, facts.is_moving, state.errors, state.instant, state.loads
+            )
             self.outgoing.report(state.progress, conditions, now)
         if self._picture_period and now >= picture_due:
             picture_due = now + self._picture_period
             self.outgoing.visualization(now)
         state.due = Due(now + LOOK_PERIOD, state_due, picture_due)
 
-    def _error(self, kind: str, text: str, *references: Reference) -> None:
+    def _error(self, kind: ErrorKind, text: str, *references: Reference) -> None:
         self._add_error(Error(kind, "WARNING", list(references), text))
 
     def _add_error(self, error: Error) -> None:
@@ -568,26 +780,39 @@ def _is_for_later(problem: Refused) -> bool:
     return problem.reason.partition(":")[0] in LATER
 
 
-INSTANT: Mapping[str, Callable[[MasterControl, int], str]] = {
+INSTANT: Mapping[str, Callable[[MasterControl, Action, int], InstantOutcome]] = {
     "startPause": MasterControl._pause,
     "stopPause": MasterControl._go_on,
     "cancelOrder": MasterControl._cancel,
     "stateRequest": MasterControl._send_state,
     "factsheetRequest": MasterControl._send_factsheet,
+    "initPosition": MasterControl._locate,
+    "clearInstantActions": MasterControl._clear_instant,
 }
-"""What each instant action does; it returns a problem, empty if there is none."""
+"""What each instant action does."""
 
 
-def control_of(fleet: Fleet, row: int, config: Config, serial: str, epoch: int) -> MasterControl:
+def control_of(
+    fleet: Fleet,
+    row: int,
+    config: Config,
+    serial: str,
+    epoch: int,
+    log: Callable[[str], None] = lambda line: None,
+) -> MasterControl:
     """Puts a robot under a master control. ``row``: of the robot in the layout."""
     robot = fleet.robot(row)
-    identity = Identity(config.manufacturer, serial, config.map_id, epoch)
+    identity = Identity(
+        config.manufacturer, serial, config.map_id, epoch, config.version, config.map_version
+    )
     control = MasterControl(
         robot,
         MasterMessages(identity, robot.file, robot.reports.state),
         state_s=config.state_s,
         picture_hz=config.visualization_hz,
         woken=lambda now: fleet.wake_modules(row, now),
+        log=log,
     )
+    robot.recall_note = control.recall
     robot.add_module(control)
     return control

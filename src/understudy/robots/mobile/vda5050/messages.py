@@ -1,19 +1,18 @@
-"""The messages of VDA 5050 2.1, and the factsheet of a robot.
+"""The messages of VDA 5050 as version 2.1 has them, and the factsheet of a robot; `versions` has
+what the other versions say in other words.
 
 Keys are written in camelCase; unknown keys are ignored.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from understudy.robots.mobile.config.profile import DriveModel
-from understudy.robots.mobile.config.robot_file import RobotFile
+from understudy.robots.mobile.config.robot_file import Motor, RobotFile
 from understudy.units import MM
 
-VERSION = "2.1.0"
 LONGEST_ID = 256
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
 Text = Annotated[str, Meta(max_length=4096)]
@@ -21,9 +20,10 @@ Finite = Annotated[float, Meta(ge=-1e9, le=1e9)]
 NotNegative = Annotated[float, Meta(ge=0, le=1e9)]
 Angle = Annotated[float, Meta(ge=-3.14159265359, le=3.14159265359)]
 Sequence_ = Annotated[int, Meta(ge=0, lt=1 << 31)]
-BlockingType = Literal["NONE", "SOFT", "HARD"]
+BlockingType = Literal["NONE", "SINGLE", "SOFT", "HARD"]
+"""SINGLE (3.0): the robot may drive, and no other action is carried out."""
 ActionStatus = Literal["WAITING", "INITIALIZING", "RUNNING", "FINISHED", "FAILED"]
-ErrorLevel = Literal["WARNING", "FATAL"]
+ErrorLevel = Literal["WARNING", "URGENT", "CRITICAL", "FATAL"]
 EStop = Literal["AUTOACK", "MANUAL", "REMOTE", "NONE"]
 ConnectionState = Literal["ONLINE", "OFFLINE", "CONNECTIONBROKEN"]
 MOST_ELEMENTS = 1000
@@ -88,7 +88,38 @@ class Edge(Message, frozen=True):
     end_node_id: Id
     actions: Actions
     max_speed: NotNegative | UnsetType = UNSET
+    max_height: NotNegative | UnsetType = UNSET
+    rotation_allowed: bool | UnsetType = UNSET
     edge_description: Text | UnsetType = UNSET
+    trajectory: Any = UNSET
+    corridor: Any = UNSET
+    orientation: Any = UNSET
+    direction: Any = UNSET
+    max_rotation_speed: Any = UNSET
+    min_height: Any = UNSET
+    reach_orientation_before_entering: Any = UNSET
+
+    def unsupported(self, height: float) -> str:
+        """The first field that asks for what no robot here can do; ``height``: of the robot."""
+        given = [name for name in UNSUPPORTED if getattr(self, name) is not UNSET]
+        if self.rotation_allowed is False:
+            given.append("rotation_allowed")
+        if isinstance(self.max_height, float) and self.max_height < height:
+            given.append("max_height")
+        return KEYS[given[0]] if given else ""
+
+
+UNSUPPORTED = (
+    "trajectory",
+    "corridor",
+    "orientation",
+    "direction",
+    "max_rotation_speed",
+    "min_height",
+    "reach_orientation_before_entering",
+)
+"""Fields of edges that are refused: the robot drives straight from node to node."""
+KEYS = dict(zip(Edge.__struct_fields__, Edge.__struct_encode_fields__, strict=True))
 
 
 class Header(Message, frozen=True):
@@ -168,6 +199,18 @@ class Velocity(Whole, frozen=True):
     omega: float
 
 
+class Map(Whole, frozen=True):
+    map_id: str
+    map_version: str
+    map_status: Literal["ENABLED", "DISABLED"]
+
+
+class Load(Message, frozen=True):
+    load_id: str | UnsetType = UNSET
+    load_type: str | UnsetType = UNSET
+    load_position: str | UnsetType = UNSET
+
+
 class BatteryState(Whole, frozen=True):
     battery_charge: float
     charging: bool
@@ -199,15 +242,19 @@ class State(Sent, frozen=True, kw_only=True):
     operating_mode: Literal["AUTOMATIC"]
     node_states: list[NodeState]
     edge_states: list[EdgeState]
+    maps: list[Map]
+    loads: list[Load]
     agv_position: AgvPosition
     velocity: Velocity
     action_states: list[ActionState]
+    instant_action_states: list[ActionState]
     battery_state: BatteryState
     errors: list[Error]
     safety_state: SafetyState
 
 
 class Visualization(Sent, frozen=True, kw_only=True):
+    reference_state_header_id: int
     agv_position: AgvPosition
     velocity: Velocity
 
@@ -216,14 +263,14 @@ class Connection(Sent, frozen=True, kw_only=True):
     connection_state: ConnectionState
 
 
-FROM_MASTER: dict[str, type[Struct]] = {"order": Order, "instantActions": InstantActions}
-"""Topics that the robot listens to."""
-_DECODERS = {topic: msgspec.json.Decoder(kind) for topic, kind in FROM_MASTER.items()}
-
-
-def decoded(topic: str, data: bytes) -> Any:
-    """A message of the master control; raises a `msgspec.DecodeError`."""
-    return _DECODERS[topic].decode(data)
+FROM_MASTER: Mapping[str, type[Header]] = {
+    "order": Order,
+    "instantActions": InstantActions,
+    "zoneSet": Header,
+    "responses": Header,
+}
+"""Topics that the robot listens to, the last two from 3.0 on. It makes no requests, so that
+responses tell it nothing."""
 
 
 # ── the factsheet ─────────────────────────────────────────────────────────────────────────────────
@@ -239,11 +286,50 @@ INSTANT_ACTIONS: Mapping[str, str] = {
     "cancelOrder": "the robot stops, and forgets its order",
     "stateRequest": "the robot sends its state",
     "factsheetRequest": "the robot sends its factsheet",
+    "initPosition": "sets the pose where the robot believes to be: x, y, theta, mapId, lastNodeId",
+    "clearInstantActions": "forgets the instant actions that have ended",
 }
 NODE_ACTIONS: Mapping[str, str] = {
     "executeAction": "moves a functional motor: motorId or functionKey, targetPosition",
     "wait": "waits for `seconds`",
+    "pick": "takes a load with the functional motor for loads",
+    "drop": "puts the load down",
 }
+LIFTS, GRIPPERS = ("LIFT", "FORK", "CONVEYOR", "TABLE"), ("GRIPPER", "CLAMP")
+"""What the `functionKey` of a motor for loads contains. A lift picks at its upper end, a gripper at
+its lower one, closed."""
+
+
+class LoadHandler(NamedTuple):
+    """A functional motor that picks and drops; positions in metres or radians."""
+
+    motor: Motor
+    picks_at: float
+    drops_at: float
+
+
+def load_handlers(file: RobotFile) -> list[LoadHandler]:
+    """The motors for loads: those with two ends and a known `functionKey`."""
+    found = []
+    for motor in file.motors:
+        limits, key = motor.limits.si, motor.function_key.upper()
+        if motor.role != "FUNCTIONAL" or limits.lowest is None or limits.highest is None:
+            continue
+        if any(word in key for word in LIFTS):
+            found.append(LoadHandler(motor, limits.highest, limits.lowest))
+        elif any(word in key for word in GRIPPERS):
+            found.append(LoadHandler(motor, limits.lowest, limits.highest))
+    return found
+
+
+def node_actions(file: RobotFile) -> Mapping[str, str]:
+    """The actions that a robot can carry out."""
+    offered = dict(NODE_ACTIONS)
+    if not load_handlers(file):
+        del offered["pick"], offered["drop"]
+    if not any(motor.role == "FUNCTIONAL" for motor in file.motors):
+        del offered["executeAction"]
+    return offered
 
 
 def factsheet(file: RobotFile) -> dict[str, Any]:
@@ -275,17 +361,19 @@ def factsheet(file: RobotFile) -> dict[str, Any]:
             "maxArrayLens": {"order.nodes": MOST_ELEMENTS, "order.edges": MOST_ELEMENTS},
             "timing": {"minOrderInterval": 0.02, "minStateInterval": 0.02},
         },
-        "protocolFeatures": {"optionalParameters": [], "agvActions": _actions()},
+        "protocolFeatures": {"optionalParameters": [], "agvActions": _actions(file)},
         "agvGeometry": {"envelopes2d": [_envelope(file)]},
-        "loadSpecification": {},
+        "loadSpecification": {
+            "loadPositions": [each.motor.motor_id for each in load_handlers(file)]
+        },
     }
 
 
-def _actions() -> list[dict[str, Any]]:
-    found = [(INSTANT_ACTIONS, ["INSTANT"]), (NODE_ACTIONS, ["NODE", "EDGE"])]
+def _actions(file: RobotFile) -> list[dict[str, Any]]:
+    offered = [(INSTANT_ACTIONS, ["INSTANT"]), (node_actions(file), ["NODE", "EDGE"])]
     return [
         {"actionType": name, "actionDescription": text, "actionScopes": scopes}
-        for actions, scopes in found
+        for actions, scopes in offered
         for name, text in actions.items()
     ]
 

@@ -5,14 +5,14 @@ horizon. An update begins with the last node of the base and replaces the horizo
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Collection
+from hashlib import blake2b
 
+import msgspec
 from msgspec import UNSET, Struct, field
 
 from understudy.robots.mobile.runtime.messages import Pose
 from understudy.robots.mobile.vda5050.messages import (
-    NODE_ACTIONS,
     Action,
     ActionState,
     ActionStatus,
@@ -22,17 +22,29 @@ from understudy.robots.mobile.vda5050.messages import (
     Order,
     Reference,
 )
+from understudy.robots.mobile.vda5050.versions import ErrorKind, Version
 
 NEAR = 0.2
 """Metres within which a robot is at the first node of an order that names no deviation."""
-ErrorType = Literal["validationError", "orderError", "orderUpdateError", "noRouteError"]
+ENDED = ("FINISHED", "FAILED")
+
+
+class Able(Struct, frozen=True):
+    """What decides whether an order can be accepted: the version, the known maps, the actions that
+    the robot offers, its height in metres."""
+
+    version: Version
+    maps: Collection[str]
+    actions: Collection[str]
+    height: float
 
 
 class Progress(Struct):
     """Everything about the present order; a snapshot has it as it is.
 
-    `nodes` and `edges`: those that are ahead. `end`: the last node of the base. `actions`: of this
-    order, in the order in which they came.
+    `nodes` and `edges`: those that are ahead. `end`: id and sequence id of the last node of the
+    base. `canceled`: the order was ended before its end. `digest`: of the last update. `actions`:
+    of this order, in the order in which they came.
     """
 
     order_id: str = ""
@@ -41,7 +53,9 @@ class Progress(Struct):
     edges: list[Edge] = field(default_factory=list)
     last_node: str = ""
     last_sequence: int = 0
-    end: Node | None = None
+    end: tuple[str, int] | None = None
+    canceled: bool = False
+    digest: str = ""
     actions: dict[str, ActionState] = field(default_factory=dict)
 
     def base(self) -> list[Node]:
@@ -49,9 +63,7 @@ class Progress(Struct):
 
     def is_over(self) -> bool:
         """Whether another order may follow."""
-        unfinished = any(
-            s.action_status not in ("FINISHED", "FAILED") for s in self.actions.values()
-        )
+        unfinished = any(s.action_status not in ENDED for s in self.actions.values())
         return not self.nodes and not unfinished
 
     def wants_base(self) -> bool:
@@ -69,28 +81,51 @@ class Progress(Struct):
         )
 
 
-def refusal(order: Order, progress: Progress, pose: Pose) -> Error | None:
+def refusal(order: Order, progress: Progress, pose: Pose, able: Able) -> Error | None:
     """Why an order or an update is not accepted."""
     problem = _wrong(order)
     if problem:
-        return error_of("validationError", order, problem)
-    unknown = [a.action_type for a in actions_of(order) if a.action_type not in NODE_ACTIONS]
+        return error_of("malformed", order, problem)
+    if order.zone_set_id is not UNSET and order.zone_set_id:
+        return _unsupported(order, "zoneSetId")
+    for edge in order.edges:
+        if key := edge.unsupported(able.height):
+            return _unsupported(order, key, Reference("edgeId", edge.edge_id))
+    unknown = [a.action_type for a in actions_of(order) if a.action_type not in able.actions]
     if unknown:
-        known = ", ".join(NODE_ACTIONS)
-        return error_of("orderError", order, f"no such action: {unknown[0]}; known: {known}")
+        known = ", ".join(able.actions)
+        return error_of("unknown action", order, f"no such action: {unknown[0]}; known: {known}")
+    for node in order.nodes:
+        position = node.node_position
+        if position is not UNSET and position.map_id not in able.maps:
+            known = ", ".join(able.maps)
+            text = f"{node.node_id}: no such mapId: {position.map_id}; known: {known}"
+            return error_of("unknown map", order, text)
     if order.order_id == progress.order_id:
-        return _update_refusal(order, progress)
+        return _update_refusal(order, progress, able.version)
     if not progress.is_over():
-        return error_of("orderError", order, f"the order {progress.order_id} is not over")
+        return error_of("other order", order, f"the order {progress.order_id} is not over")
     if not _is_at(order.nodes[0], progress, pose):
-        return error_of("noRouteError", order, "the robot is not at the first node")
+        return error_of("start node", order, "the robot is not at the first node")
     return None
 
 
-def is_repeated(order: Order, progress: Progress) -> bool:
+def _unsupported(order: Order, key: str, *references: Reference) -> Error:
+    text = f"this robot does not support the field {key}"
+    return error_of("unsupported", order, text, Reference("field", key), *references)
+
+
+def is_repeated(order: Order, progress: Progress, version: Version) -> bool:
     """An update that was accepted already: it is dropped without a word."""
     same = (order.order_id, order.order_update_id) == (progress.order_id, progress.update_id)
-    return same and progress.order_id != ""
+    changed = version == "3.0.0" and digest_of(order) != progress.digest
+    return same and progress.order_id != "" and not changed
+
+
+def digest_of(order: Order) -> str:
+    """Of what an order asks for; two messages with the same content have the same digest."""
+    content = msgspec.json.encode((order.nodes, order.edges))
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 def accept(order: Order, progress: Progress) -> None:
@@ -104,7 +139,9 @@ def accept(order: Order, progress: Progress) -> None:
         kept = [edge for edge in progress.edges if edge.sequence_id < first]
         progress.edges = kept + list(order.edges)
     progress.order_id, progress.update_id = order.order_id, order.order_update_id
-    progress.end = next(node for node in reversed(order.nodes) if node.released)
+    end = next(node for node in reversed(order.nodes) if node.released)
+    progress.end = end.node_id, end.sequence_id
+    progress.canceled, progress.digest = False, digest_of(order)
     for action in actions_of(order):
         if action.action_id not in progress.actions:
             progress.set_action(action, "WAITING")
@@ -115,23 +152,29 @@ def actions_of(order: Order) -> list[Action]:
     return [action for element in elements for action in element.actions]
 
 
-def error_of(kind: ErrorType, order: Order, text: str) -> Error:
-    references = [
+def error_of(kind: ErrorKind, order: Order, text: str, *references: Reference) -> Error:
+    about = [
         Reference("orderId", order.order_id),
         Reference("orderUpdateId", str(order.order_update_id)),
+        *references,
     ]
-    return Error(kind, "WARNING", references, text)
+    return Error(kind, "WARNING", about, text)
 
 
-def _update_refusal(order: Order, progress: Progress) -> Error | None:
-    if order.order_update_id < progress.update_id:
-        text = f"orderUpdateId {order.order_update_id} is older than {progress.update_id}"
-        return error_of("orderUpdateError", order, text)
-    end, first = progress.end, order.nodes[0]
-    if end is None or (first.node_id, first.sequence_id) != (end.node_id, end.sequence_id):
-        name = "nothing" if end is None else f"{end.node_id} ({end.sequence_id})"
-        text = f"it begins with {first.node_id} ({first.sequence_id}); the base ends with {name}"
-        return error_of("orderUpdateError", order, text)
+def _update_refusal(order: Order, progress: Progress, version: Version) -> Error | None:
+    number, newest = order.order_update_id, progress.update_id
+    if number < newest:
+        text = f"orderUpdateId {number} is older than {newest}"
+        return error_of("outdated update", order, text)
+    if number == newest:
+        return error_of("same update", order, f"orderUpdateId {number} has other content already")
+    if progress.canceled and version == "3.0.0":
+        return error_of("update after cancel", order, f"{order.order_id} was canceled")
+    first = order.nodes[0].node_id, order.nodes[0].sequence_id
+    if first != progress.end:
+        name = "{} ({})".format(*progress.end) if progress.end else "nothing"
+        text = "it begins with {} ({}); the base ends with ".format(*first) + name
+        return error_of("update elsewhere", order, text)
     return None
 
 
@@ -164,13 +207,3 @@ def _is_at(node: Node, progress: Progress, pose: Pose) -> bool:
     allowed = position.allowed_deviation_x_y
     reach = max(NEAR, allowed if isinstance(allowed, float) else 0.0)
     return math.hypot(position.x - pose.x, position.y - pose.y) <= reach
-
-
-def blocking(actions: Iterable[Action], progress: Progress) -> Sequence[Action]:
-    """Those actions that keep the robot from driving on until they have ended."""
-    return [
-        action
-        for action in actions
-        if action.blocking_type != "NONE"
-        and progress.actions[action.action_id].action_status not in ("FINISHED", "FAILED")
-    ]
