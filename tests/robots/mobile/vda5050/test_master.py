@@ -541,10 +541,14 @@ def test_cancel_is_finished_when_the_robot_stands() -> None:
     bench.tick(20)
     assert bench.statuses()["i1"] == "RUNNING"
     assert bench.state["driving"]
+    assert bench.state["nodeStates"], "the order is there until it is canceled"
+    bench.say("order", order([node(0, 0, 0)], [], name="o2"))
+    assert bench.errors() == ["orderError"]
     bench.robot.speed = 0.0
     bench.tick()
     assert bench.statuses()["i1"] == "FINISHED"
     assert not bench.state["driving"]
+    assert bench.state["nodeStates"] == []
 
 
 def test_a_pause_is_finished_when_the_robot_stands() -> None:
@@ -564,6 +568,7 @@ def test_after_a_cancel_an_update_continues_where_the_robot_stands() -> None:
     bench.say("order", THREE)
     bench.finish()
     bench.say("instantActions", instant(action("cancelOrder", "i1")))
+    bench.tick()
     more = order([node(4, 1, 2), node(6, 2, 2)], [edge(5)], update=1)
     bench.say("order", more)
     assert bench.errors() == ["orderUpdateError"], "it begins at the end of the base that was"
@@ -576,6 +581,7 @@ def test_3_0_accepts_no_update_after_a_cancel() -> None:
     bench = Bench("3.0.0")
     bench.say("order", in_3(THREE))
     bench.say("instantActions", in_3(instant(action("cancelOrder", "i1", "NONE"))))
+    bench.tick()
     bench.say("order", in_3(order([node(0, 0, 0)], [], update=1)))
     assert bench.errors() == ["ORDER_UPDATE_FOLLOWING_CANCEL"]
 

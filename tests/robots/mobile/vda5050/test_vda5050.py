@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ robots:
     kind: mobile
     file: amr.json
     faces:
-      vda5050: {{port: {port}, manufacturer: maker, visualization_hz: 5}}
+      vda5050: {{port: {port}, manufacturer: maker, visualization_hz: 5, version: {version}}}
 """
 
 
@@ -35,10 +36,12 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
     broker.kill()
 
 
-@pytest.fixture
-def cell(tmp_path: Path, broker: Broker) -> Iterator[subprocess.Popen[str]]:
+@contextmanager
+def running(
+    tmp_path: Path, broker: Broker, version: str = "2.1.0"
+) -> Iterator[subprocess.Popen[str]]:
     file, ready = tmp_path / "cell.yaml", tmp_path / "ready.json"
-    file.write_text(CELL.format(port=broker.port))
+    file.write_text(CELL.format(port=broker.port, version=version))
     words = ["run", str(file), "--ephemeral", "--ready-file", str(ready), "--rate", "5"]
     process = subprocess.Popen(
         [sys.executable, "-m", "understudy", *words],
@@ -56,6 +59,12 @@ def cell(tmp_path: Path, broker: Broker) -> Iterator[subprocess.Popen[str]]:
     process.communicate(timeout=DEADLINE_SECONDS)
 
 
+@pytest.fixture
+def cell(tmp_path: Path, broker: Broker) -> Iterator[subprocess.Popen[str]]:
+    with running(tmp_path, broker) as process:
+        yield process
+
+
 class Master:
     """A master control that knows the schemas and nothing else."""
 
@@ -65,6 +74,7 @@ class Master:
         self.topics: set[str] = set()
 
     async def tell(self, topic: str, message: dict[str, Any]) -> None:
+        message = message | {"serialNumber": "robot-1"}
         await self._client.publish(PREFIX + topic, json.dumps(message), qos=1)
 
     async def hear(self, topic: str) -> Any:

@@ -64,6 +64,7 @@ from understudy.robots.mobile.vda5050.order_state import (
     Able,
     Progress,
     accept,
+    error_of,
     is_repeated,
     refusal,
 )
@@ -482,6 +483,10 @@ class MasterControl:
         progress, version = self.state.progress, self._identity.version
         if is_repeated(order, progress, version):
             return
+        if self._is_canceling():
+            text = f"the order {progress.order_id} is being canceled"
+            self._add_error(error_of("other order", order, text))
+            return
         problem = refusal(order, progress, self._context.pose, self._able)
         if problem is not None:
             self._add_error(problem)
@@ -526,6 +531,8 @@ class MasterControl:
                 done = stands and not state.acting
             if done and now > came:
                 del state.closing[action_id]
+                if name == "cancelOrder":
+                    self._forget_way()
                 self._set_instant(Action(name, action_id, "NONE"), "FINISHED")
                 state.changed = True
 
@@ -541,9 +548,10 @@ class MasterControl:
 
     def _cancel(self, action: Action, now: int) -> InstantOutcome:
         order = action.parameters().get("orderId", self.state.progress.order_id)
-        if self.state.progress.is_over() or order != self.state.progress.order_id:
+        over = self.state.progress.is_over() or self._is_canceling()
+        if over or order != self.state.progress.order_id:
             return NO_ORDER
-        self._drop_order(now)
+        self._end_work(now)
         return "closes"
 
     def _send_state(self, action: Action, now: int) -> InstantOutcome:
@@ -587,11 +595,16 @@ class MasterControl:
             base = self.state.progress.base()
             if not base or self.state.moving or self.state.paused or self._is_kept():
                 return
+            if self._is_canceling():
+                return
             node = base[0]
             if self._starts_here(node):
                 self._arrive(now)
             elif not self._drive(node, now):
                 return
+
+    def _is_canceling(self) -> bool:
+        return any(name == "cancelOrder" for name, _ in self.state.closing.values())
 
     def _is_kept(self) -> bool:
         """Whether an action is under way or to begin during which the robot must not drive."""
@@ -645,6 +658,14 @@ class MasterControl:
             self._context.limit_speed("order", None, now)
 
     def _drop_order(self, now: int) -> None:
+        self._end_work(now)
+        self._forget_way()
+
+    def _forget_way(self) -> None:
+        self.state.progress.nodes, self.state.progress.edges = [], []
+
+    def _end_work(self, now: int) -> None:
+        """Ends move and actions; the way ahead stays in the state until it is forgotten."""
         self.state.changed = True
         progress = self.state.progress
         self.state.moving = ""
@@ -656,7 +677,6 @@ class MasterControl:
                 progress.actions[action_id] = msgspec.structs.replace(
                     state, action_status="FAILED", result_description="the order was ended"
                 )
-        progress.nodes, progress.edges = [], []
         progress.end, progress.canceled = (progress.last_node, progress.last_sequence), True
         self.state.waits.clear()
         self.state.late.clear()
