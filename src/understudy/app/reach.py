@@ -1,6 +1,6 @@
 """Reach of an arm: a map of the space around it, or the poses of a program."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -40,14 +40,18 @@ class PoseReach:
     result: ReachabilityResult
 
 
-def reach_maps(config: CellConfig, *, robot: str = "", resolution_mm: float = 50.0) -> ReachMaps:
+def reach_maps(
+    config: CellConfig,
+    *,
+    robot: str = "",
+    resolution_mm: float = 50.0,
+    progress: Callable[[float], None] = lambda share: None,
+) -> ReachMaps:
     """Maps around the robot's foot, in the frame of its poses, with its initial tool."""
     name, arm = arm_with_initial_tool(config, robot)
     analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
     foot = inverse(arm.frames.base)[:3, 3]
-    found = analyzer.generate_map(resolution_mm, foot)
-    free = analyzer.generate_map(resolution_mm, foot, avoid_collisions=True)
-    return ReachMaps(name, found, free)
+    return ReachMaps(name, *analyzer.generate_maps(resolution_mm, foot, progress=progress))
 
 
 def arm_with_initial_tool(config: CellConfig, robot: str = "") -> tuple[str, Arm]:

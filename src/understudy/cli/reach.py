@@ -1,5 +1,6 @@
 """`understudy reach`: map of the poses that an arm can reach."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,10 +44,23 @@ def reach(
     if program is not None:
         _poses(program, config, robot)
         return
-    maps = reach_maps(config, robot=robot, resolution_mm=resolution_mm)
+    maps = reach_maps(config, robot=robot, resolution_mm=resolution_mm, progress=Progress())
     _show(maps)
     if out is not None:
         _write(out, maps, f"{config.name}: {maps.robot}")
+
+
+class Progress:
+    """Prints to stderr each tenth that is done, on a terminal and into a pipe."""
+
+    def __init__(self) -> None:
+        self._tenths = 0
+
+    def __call__(self, share: float) -> None:
+        tenths = int(10.0 * share + 1e-9)
+        if tenths > self._tenths:
+            self._tenths = tenths
+            print(f"reach: {10 * tenths} %", file=sys.stderr, flush=True)
 
 
 def _poses(program: Path, config: "CellConfig", robot: str) -> None:

@@ -597,7 +597,7 @@ def search(  # kernel
         goal = targets[k]
         for step in range(iterations + 1):
             flange_frames(Q[k : k + 1], rest, slides, tip, T)
-            _difference(T[0], goal, e)
+            difference(T[0], goal, e)
             rest2 = 0.0
             for i in range(6):
                 rest2 += e[i] * e[i]
@@ -613,7 +613,7 @@ def search(  # kernel
                     for j in range(n):
                         total += J[0, r, j] * J[0, c, j]
                     A[r, c] = total
-            _cholesky_solve(A, e)
+            cholesky_solve(A, e)
             largest = 0.0
             for j in range(n):
                 move = 0.0
@@ -629,7 +629,7 @@ def search(  # kernel
 
 
 @compiled
-def _difference(T: Array, goal: Array, e: Array) -> None:
+def difference(T: Array, goal: Array, e: Array) -> None:
     """Difference of T and goal: translation, then rotation as axis times angle."""
     x = y = z = 0.0
     trace = 0.0
@@ -646,7 +646,7 @@ def _difference(T: Array, goal: Array, e: Array) -> None:
 
 
 @compiled
-def _cholesky_solve(A: Array, b: Array) -> None:
+def cholesky_solve(A: Array, b: Array) -> None:
     """b ← A⁻¹·b for a symmetric positive definite A, which is overwritten."""
     n = b.shape[0]
     for i in range(n):
@@ -690,7 +690,7 @@ def refined(chain: Chain, targets: Array, starts: Array, *, iterations: int = 8)
 
 def searched(chain: Chain, target: Array, near: Array, *, limits: bool = True) -> Array:
     """The distinct solutions (k×dof) found from ``near`` and from evenly spread starts."""
-    Q = np.vstack([np.clip(near, chain.lower, chain.upper), _spread(chain, STARTS - 1)])
+    Q = np.vstack([np.clip(near, chain.lower, chain.upper), spread(chain, STARTS - 1)])
     targets = np.repeat(target[None], len(Q), axis=0)
     error = np.empty(len(Q))
     search(
@@ -716,7 +716,7 @@ def distinct(Q: Array) -> Array:
     return np.array(kept).reshape(-1, Q.shape[1])
 
 
-def _spread(chain: Chain, count: int) -> Array:
+def spread(chain: Chain, count: int) -> Array:
     """Halton points between the limits; one turn for a joint without limits."""
     low, high = chain.sampling_range
     primes = [p for p in range(2, 100) if all(p % d for d in range(2, p))]

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,7 @@ from understudy.space.kinematics.ik import (
     unlimited,
 )
 from understudy.space.pose import Pose
+from understudy.space.reach.neighbours import solved_by_direction
 from understudy.space.transform import Array, matrix
 from understudy.units import MM
 
@@ -77,6 +78,16 @@ class ReachabilityMap:
     def workspace_max(self) -> Array:
         found = self.reachable_points
         return np.asarray(found.max(axis=0) if len(found) else np.full(3, math.nan))
+
+
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """What is found for each point. `free_measure`: manipulability of a configuration without
+    contact; NaN if the point has none."""
+
+    counts: NDArray[np.int64]
+    measure: Array
+    free_measure: Array
 
 
 def _target(pose: "Pose | Array") -> Array:
@@ -164,6 +175,30 @@ class ReachabilityAnalyzer:
         8 corners of a cube. With ``avoid_collisions`` a point counts only if it has a solution
         without contact. ``progress`` is called with the share done, 0…1.
         """
+        return self.generate_maps(
+            resolution_mm,
+            center,
+            orientations,
+            extent=extent,
+            avoid_collisions=avoid_collisions,
+            progress=progress,
+        )[1]
+
+    def generate_maps(
+        self,
+        resolution_mm: float = 50.0,
+        center: ArrayLike = (0.0, 0.0, 0.0),
+        orientations: int = 14,
+        *,
+        extent: float | None = None,
+        avoid_collisions: bool = True,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> tuple[ReachabilityMap, ReachabilityMap]:
+        """As `generate_map`: the map of what the joints allow, and the part of it without contact.
+
+        Arms without a closed form are solved from point to point (`neighbours.py`); a direction
+        that is reached only at the very border of the reach may be missing in their count.
+        """
         side = self._length() if extent is None else given_positive(extent, "extent")
         resolution = given_positive(resolution_mm, "resolution_mm") * MM
         if resolution_mm < 1.0:
@@ -172,44 +207,87 @@ class ReachabilityAnalyzer:
             )
         points = _grid(side, resolution) + given_row(center, 3, "center")
         turns = directions(orientations)
-        counts = np.zeros(len(points), dtype=np.int64)
-        measure = np.zeros(len(points))
+        collision = self._collision if avoid_collisions else None
+        by_points = closed_form(self._chain) is not None
+        solve_some = self._point_by_point if by_points else self._direction_by_direction
+        found = _Grid(np.zeros(len(points), dtype=np.int64), *np.zeros((2, len(points))))
+        solve_some(points, turns, collision, found, progress)
+        blocked = np.isnan(found.free_measure)
+        free_counts = np.where(blocked, 0, found.counts)
+        free_measure = np.where(blocked, 0.0, found.free_measure)
+        return (
+            ReachabilityMap(points, found.counts, found.measure, resolution, len(turns)),
+            ReachabilityMap(points, free_counts, free_measure, resolution, len(turns)),
+        )
+
+    def _point_by_point(
+        self,
+        points: Array,
+        turns: Array,
+        collision: CollisionDetector | None,
+        found: "_Grid",
+        progress: Callable[[float], None],
+    ) -> None:
+        """Solves all directions of some points at a time, by the arm's closed form."""
         for first in range(0, len(points), POINTS_AT_ONCE):
             some = slice(first, first + POINTS_AT_ONCE)
-            counts[some], q = self._tried(points[some], turns)
-            there = counts[some] > 0
-            if avoid_collisions and self._collision is not None and there.any():
-                blocked = np.flatnonzero(there)[self._collision.collides(q[there])]
-                free = self._freed(points[some][blocked], turns, self._collision)
-                clear = ~np.isnan(free[:, 0])
-                q[blocked[clear]] = free[clear]
-                counts[some][blocked[~clear]] = 0
-                there = counts[some] > 0
-            measure[some][there] = _manipulabilities(self._chain, q[there], self._frames.tool)
+            counts, q = self._tried(points[some], turns)
+            there = np.flatnonzero(counts)
+            found.counts[some] = counts
+            found.measure[first + there] = self._manipulabilities(q[there])
+            if collision is not None and len(there):
+                blocked = there[collision.collides(q[there])]
+                q[blocked] = self._freed(points[some][blocked], turns, collision)
+                clear = ~np.isnan(q[there, 0])
+                found.free_measure[first + there[~clear]] = np.nan
+                found.free_measure[first + there[clear]] = self._manipulabilities(q[there[clear]])
             progress(min(1.0, (first + POINTS_AT_ONCE) / len(points)))
-        return ReachabilityMap(points, counts, measure, resolution, len(turns))
+        if collision is None:
+            found.free_measure[:] = found.measure
+
+    def _direction_by_direction(
+        self,
+        points: Array,
+        turns: Array,
+        collision: CollisionDetector | None,
+        found: "_Grid",
+        progress: Callable[[float], None],
+    ) -> None:
+        """Solves all points with one direction of the tool at a time."""
+        blocked = np.ones(len(points), dtype=np.bool_)
+        step = 0.025 * self._length()
+        solved_ones = solved_by_direction(self._chain, self._frames, points, turns, step)
+        for number, (solved, q) in enumerate(solved_ones, 1):
+            new = solved & (found.counts == 0)
+            np.add(found.counts, solved, out=found.counts)
+            for some in _parts(np.flatnonzero(new | (solved & blocked))):
+                configurations = q[some].astype(np.float64)
+                measure = self._manipulabilities(configurations)
+                found.measure[some[new[some]]] = measure[new[some]]
+                clear = np.ones(len(some), dtype=np.bool_)
+                if collision is not None:
+                    clear = ~collision.collides(configurations)
+                clear &= blocked[some]
+                found.free_measure[some[clear]] = measure[clear]
+                blocked[some[clear]] = False
+            progress(number / len(turns))
+        found.free_measure[blocked] = np.nan
 
     def _tried(self, points: Array, turns: Array) -> tuple[NDArray[np.int64], Array]:
-        """Number of reachable directions per point, and one configuration for it."""
+        """Number of reachable directions per point, and one configuration for it, by the closed
+        form: the files whose numbers are rounded are exact enough for a map."""
         counts, q = np.zeros(len(points), dtype=np.int64), np.zeros((len(points), self._chain.dof))
-        arm = closed_form(self._chain)
-        chain = self._chain
-        if arm is not None and arm.exact:
-            left, right = arm.ends(self._frames)
-            reach_points(
-                points, turns, left, right, arm.geometry, chain.lower, chain.upper, counts, q
-            )
-            return counts, q
-        for k, point in enumerate(points):
-            targets = turns.copy()
-            targets[:, :3, 3] = point
-            found = solve_all(chain, targets, frames=self._frames)
-            reached = ~np.isnan(found[:, :, 0]).all(axis=1)
-            counts[k] = reached.sum()
-            if counts[k]:
-                rows = found[reached][0]
-                q[k] = rows[~np.isnan(rows[:, 0])][0]
+        arm, chain = closed_form(self._chain), self._chain
+        assert arm is not None
+        left, right = arm.ends(self._frames)
+        reach_points(points, turns, left, right, arm.geometry, chain.lower, chain.upper, counts, q)
         return counts, q
+
+    def _manipulabilities(self, q: Array) -> Array:
+        """Yoshikawa's measure."""
+        J = self._chain.jacobians(q, self._frames.tool)
+        gram = J @ np.swapaxes(J, 1, 2) if self._chain.dof >= 6 else np.swapaxes(J, 1, 2) @ J
+        return np.asarray(np.sqrt(np.maximum(np.linalg.det(gram), 0.0)))
 
     def _freed(self, points: Array, turns: Array, collision: CollisionDetector) -> Array:
         """For each point a configuration without contact, NaN if there is none."""
@@ -249,10 +327,9 @@ def directions(count: int) -> Array:
     return out
 
 
-def _manipulabilities(chain: Chain, q: Array, tool: Array) -> Array:
-    J = chain.jacobians(q, tool)
-    gram = J @ np.swapaxes(J, 1, 2) if chain.dof >= 6 else np.swapaxes(J, 1, 2) @ J
-    return np.asarray(np.sqrt(np.maximum(np.linalg.det(gram), 0.0)))
+def _parts(numbers: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    for first in range(0, len(numbers), POINTS_AT_ONCE):
+        yield numbers[first : first + POINTS_AT_ONCE]
 
 
 @compiled
