@@ -8,7 +8,7 @@ import typer
 
 from understudy.cli.transcript import Transcript
 from understudy.errors import unknown
-from understudy.registry import kinds
+from understudy.registry import kinds, module_of
 from understudy.wire.dial import parse_place
 from understudy.wire.record import Recorder, parse_front
 
@@ -31,7 +31,8 @@ def record(
     known = kinds("faces")
     if face not in known:
         raise unknown("face", face, known)
-    recorder = Recorder(parse_front(listen), parse_place(to), face=face)
+    (wire, *_) = next(iter(module_of("faces", face).ENDPOINTS.values())).wires
+    recorder = Recorder(parse_front(listen), parse_place(to), face=face, wire=wire)
     transcript = Transcript(out, "--out", overwrite=force)
 
     def listening(message: str) -> None:

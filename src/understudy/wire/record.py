@@ -15,13 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from understudy.errors import ConfigError
+from understudy.ports import WireMessage
 from understudy.wire.chat import ChatWriter, write_facts
-from understudy.wire.connection import Event, Kind
+from understudy.wire.connection import Kind, event_of
 from understudy.wire.dial import Destination, Device, open_device
 from understudy.wire.first_bytes import read_first
 from understudy.wire.interface import words_of
 from understudy.wire.play import CABLE
 from understudy.wire.pty import Streams, make_terminal, streams_over
+from understudy.wire.recorded_messages import READERS, reader_of
 from understudy.wire.tcp import stop_accepting
 from understudy.wire.terminal_link import TerminalLink, link_path
 
@@ -102,11 +104,19 @@ class Recorder:
     """A proxy for any number of connections, or for one terminal."""
 
     def __init__(
-        self, listen: TcpAddress | Terminal, to: Destination | Device, *, face: str
+        self,
+        listen: TcpAddress | Terminal,
+        to: Destination | Device,
+        *,
+        face: str,
+        wire: str = "tcp",
     ) -> None:
+        """``wire``: what the controller is behind, of the table of wires. The messages of NATS are
+        recorded as messages; on it, `CONNECT` is no request of HTTP."""
         self._listen = listen
         self._to = to
         self._face = face
+        self._wire = wire
         self._writer = ChatWriter()
         self._write: Callable[[str], object] = lambda text: None
         self._opened = 0
@@ -204,10 +214,13 @@ class Recorder:
     async def _carry(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: str, kind: Kind
     ) -> None:
-        known, foreign = b"" if kind == ">" else None, False
+        checked = kind == ">" and self._wire not in READERS
+        known, foreign = b"" if checked else None, False
+        read = reader_of(self._wire)
         with contextlib.suppress(OSError):
             while not foreign and (data := await reader.read(READ_SIZE)):
-                self._note(peer, kind, data)
+                for each in read(data):
+                    self._note(peer, kind, each)
                 known, data, foreign = read_first(known, data)
                 writer.write(data)
                 await writer.drain()
@@ -219,7 +232,7 @@ class Recorder:
                 return
         writer.close()
 
-    def _note(self, peer: str, kind: Kind, data: bytes) -> None:
+    def _note(self, peer: str, kind: Kind, data: bytes | WireMessage) -> None:
         at = time.monotonic_ns() - self._started
-        for line in self._writer.lines(Event(at, self._face, peer, kind, data)):
+        for line in self._writer.lines(event_of(at, self._face, peer, kind, data)):
             self._write(line)

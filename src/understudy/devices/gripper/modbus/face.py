@@ -1,6 +1,6 @@
-"""The virtual Modbus gripper for clients: RTU on a pseudo-terminal, and TCP.
+"""The virtual Modbus gripper for clients: RTU on a pseudo-terminal or through TCP, and TCP.
 
-    faces: {gripper: {rtu: {}, tcp: {port: 5020}}}
+    faces: {gripper: {rtu: {}, tcp: {port: 5020}, rtu_over_tcp: {port: 5021}}}
 
     > 09 03 07 D0 00 01 85 CF        read one register of unit 9
     < 09 03 02 31 00 4C 15
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ENDPOINTS = {
     "rtu": Endpoint(wires=("pty",), serial=False),
     "tcp": Endpoint(wires=("tcp",), defaults={"port": 5020}, enabled=False),
+    "rtu_over_tcp": Endpoint(wires=("tcp",), defaults={"port": 5021}, enabled=False),
 }
 FAULTS = FACE_FAULTS
 OF_DEVICE = True
@@ -49,10 +50,12 @@ def build(name: str, config: Config, robot: Any, deps: Deps) -> "dict[str, Modbu
             allowed="`gripper: {type: ELECTRIC_SERVO}` of the robot, without `real`",
         )
     from understudy.devices.gripper.modbus.server import ModbusFace
-    from understudy.protocol.modbus import LINE_RULES
+    from understudy.protocol.modbus import Kind
 
+    kinds: dict[str, Kind] = {"rtu": "rtu", "tcp": "tcp", "rtu_over_tcp": "rtu"}
     return {
-        kind: ModbusFace(f"{name}.{kind}", kind, device, deps.fault_source) for kind in LINE_RULES
+        endpoint: ModbusFace(f"{name}.{endpoint}", kind, device, deps.fault_source)
+        for endpoint, kind in kinds.items()
     }
 
 
