@@ -28,6 +28,13 @@ def ask_job(ready: Ready, command: str, robot: str, **parameters: Any) -> dict[s
     return found
 
 
+def refuse_real(ready: Ready, robot: str, *, allowed: bool) -> None:
+    """Ends the program if a job would move a REAL robot by itself and --real was not given."""
+    robots = {each["name"]: each for each in ask_job(ready, "robots", "")["robots"]}
+    if robots[robot]["mode"] == "REAL" and not allowed:
+        fail(f"{ready.title}: {robot} is REAL and would move by itself: add --real")
+
+
 def warn_if_time_stands(ready: Ready) -> None:
     """A job in a cell without time does not go on."""
     now = result_of(ready, {"do": "now"})

@@ -19,6 +19,7 @@ from understudy.cli.job_client import (
     ask_job,
     check_places,
     fail,
+    refuse_real,
     show_rows,
     warn_if_time_stands,
     write_whole,
@@ -142,9 +143,7 @@ def _live(ready: Ready, robot: str, chosen: dict[str, Any], *, real: bool, force
 
     status = ask_job(ready, "hand_eye_status", robot)
     name = str(status["robot"])
-    robots = {each["name"]: each for each in ask_job(ready, "robots", "")["robots"]}
-    if robots[name]["mode"] == "REAL" and not real:
-        fail(f"{ready.title}: {name} is REAL and would move by itself: add --real")
+    refuse_real(ready, name, allowed=real)
     ask_job(ready, "enable", name)
     try:
         with signals_as_ctrl_c():

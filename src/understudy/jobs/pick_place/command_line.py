@@ -13,7 +13,7 @@ from rich.table import Table
 
 from understudy.app.control_client import result_of
 from understudy.app.ready_file import Ready, printable
-from understudy.cli.job_client import ask_job, fail, warn_if_time_stands
+from understudy.cli.job_client import ask_job, fail, refuse_real, warn_if_time_stands
 from understudy.cli.job_options import job_options, takes_job_options
 from understudy.cli.status import OneReadyOption, one_cell
 from understudy.cli.warm import announce
@@ -58,6 +58,9 @@ def run(
     ] = False,
     running: RunningOption = "",
     ready_file: OneReadyOption = None,
+    real: Annotated[
+        bool, typer.Option("--real", help="move the robot of the running cell also if it is REAL")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run cycles: with `--cell` headless with a summary, else in a running cell.
@@ -75,6 +78,7 @@ def run(
             raise ConfigError(f"--{name} is for a headless run", allowed=allowed)
     ready = one_cell(running, ready_file)
     name = ask_job(ready, "pick_place", robot)["robot"]
+    refuse_real(ready, name, allowed=real)
     ask_job(ready, "enable", name)
     status = ask_job(ready, "start_pick_place", name, max_cycles=cycles)
     if not no_wait:
