@@ -49,6 +49,12 @@ def is_warm() -> bool:
     return all(map(_is_cached, (*core, rasters.mark_pixels, *own)))
 
 
+def cache_elsewhere() -> str:
+    """The folder of the cache, if the one of the sources cannot be written."""
+    kernel: Any = flange_frames
+    return str(kernel._cache.elsewhere)
+
+
 def _is_cached(kernel: Any) -> bool:
     """numba reads the index of a kernel as empty if its stamp differs from that of the source."""
     return bool(kernel._cache._cache_file._load_index())
@@ -96,6 +102,8 @@ def fill_cache(progress: Progress) -> float:
     A cache that looks filled needs this last step only.
     """
     started = time.monotonic()
+    if elsewhere := cache_elsewhere():
+        print(f"the package cannot be written: kernels are kept in {elsewhere}", file=sys.stderr)
     parts = stages()  # their kernels are counted from the beginning
     arms, compiled = _shipped_arms(), set[str]()
 

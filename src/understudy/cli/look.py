@@ -155,10 +155,16 @@ def _ports() -> Iterator[tuple[bool, str, str, str]]:
 
 
 def _kernels() -> tuple[bool, str, str, str]:
-    from understudy.app.kernels import is_warm
+    from understudy.app.kernels import cache_elsewhere, is_warm
 
-    filled = is_warm()
-    return filled, "kernel cache", "filled" if filled else "empty", "understudy warm"
+    filled, elsewhere = is_warm(), cache_elsewhere()
+    state = "filled" if filled else "empty"
+    return (
+        filled,
+        "kernel cache",
+        f"{state}, in {elsewhere}" if elsewhere else state,
+        "understudy warm",
+    )
 
 
 def _package(name: str) -> tuple[bool, str, str, str]:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from numba import njit
 from numpy.typing import NDArray
 
 from understudy.errors import Refused
@@ -33,6 +32,7 @@ from understudy.gcode.blocks import (
 )
 from understudy.gcode.dialect import ARM, Dialect, Spelling
 from understudy.gcode.error_numbers import BAD_LETTER, BAD_NUMBER, SYSTEM_LINE, TOO_LONG
+from understudy.space.compiled import compiled
 
 PLAIN = 1
 """Mark of a line that is only words: no problem, no parenthesis, no %."""
@@ -170,7 +170,7 @@ def _words(
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def split_lines(  # kernel
     source: NDArray[np.uint8],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -194,7 +194,7 @@ def split_lines(  # kernel
     return starts[:lines], stops[:lines]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _next(source: NDArray[np.uint8], at: int, stop: int) -> int:
     """The next significant byte: no white space, no comment, no stray parenthesis."""
     comment = False
@@ -212,7 +212,7 @@ def _next(source: NDArray[np.uint8], at: int, stop: int) -> int:
     return stop
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _number(source: NDArray[np.uint8], at: int, stop: int, single: bool) -> tuple[bool, float, int]:
     """Whether a number begins at or after `at`, the number, and the next significant byte."""
     most = SINGLE_DIGITS if single else DOUBLE_DIGITS
@@ -244,12 +244,12 @@ def _number(source: NDArray[np.uint8], at: int, stop: int, single: bool) -> tupl
     return found and value <= LARGEST, -value if negative else value, at
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scaled(digits: int, exponent: int) -> float:
     return float(digits / _TENS[-exponent] if exponent < 0 else digits * _TENS[exponent])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scaled_single(digits: int, exponent: int) -> float:
     value = np.float32(digits)
     while exponent <= -2:
@@ -262,7 +262,7 @@ def _scaled_single(digits: int, exponent: int) -> float:
     return float(value)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _is_checksum(source: NDArray[np.uint8], at: int, stop: int) -> bool:
     at = _next(source, at, stop)
     if at == stop:
@@ -274,7 +274,7 @@ def _is_checksum(source: NDArray[np.uint8], at: int, stop: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _too_long(source: NDArray[np.uint8], at: int, stop: int, longest: int) -> bool:
     length = 0
     for index in range(at, stop):
@@ -282,7 +282,7 @@ def _too_long(source: NDArray[np.uint8], at: int, stop: int, longest: int) -> bo
     return length > longest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def tokenize_lines(  # kernel
     source: NDArray[np.uint8],
     starts: NDArray[np.int64],
@@ -388,7 +388,7 @@ def forms(words: ProgramWords) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return form, leads[:count]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _decides(letter: int, value: float) -> float:
     """The part of a number that belongs to the form: all of a code, the sign of N."""
     if letter in (_G, _M, _L, _O, _DOLLAR):
@@ -396,7 +396,7 @@ def _decides(letter: int, value: float) -> float:
     return 1.0 if letter == _N and value < 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def number_forms(  # kernel
     letters: NDArray[np.uint8],
     values: NDArray[np.float64],

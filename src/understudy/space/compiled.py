@@ -8,7 +8,9 @@ it from Python looks like calling any function. How a kernel gets compiled:
    pass one combination only, because each further one costs seconds. Compiling everything takes
    about a minute; `understudy warm` does it at set-up (`app/kernels.py`).
 2. The machine code is saved in `__pycache__` beside the source file (`NUMBA_CACHE_DIR` moves it)
-   and loaded by the next process in milliseconds. One file pair per kernel and line number.
+   and loaded by the next process in milliseconds. One file pair per kernel and line number. Where
+   that folder cannot be written, kernels that are in it are used, and those that are missing are
+   not saved; an empty one is replaced by the user's cache, or by a folder for temporary files.
 3. A saved kernel is used only if its stamp matches. numba's own stamp covers the kernel's source
    file. The stamp set here also covers the files of all kernels it can call, since their machine
    code is part of its own. A kernel with another stamp is compiled again.
@@ -19,10 +21,15 @@ Tests call `kernel.py_func`, the uncompiled Python function. Every function mark
 oracle in the tests: a plain implementation that it is compared with.
 """
 
+import os
+import stat
 import sys
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from hashlib import sha256
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
@@ -45,8 +52,76 @@ def _numba() -> Any:
 
 
 numba = _numba()
+caching: Any = import_module("numba.core.caching")
 F = TypeVar("F", bound=Callable[..., Any])
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": False, "error_model": "numpy"}
+OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": False, "error_model": "numpy"}
+
+
+# ── where machine code is kept ──────────────────────────────────────────────────────────────────
+
+
+BesideSource: Any = caching.InTreeCacheLocator
+
+
+class ReadOnlyLocator(BesideSource):  # type: ignore[misc]
+    """The folder beside the source file, if it has machine code and cannot be written."""
+
+    def ensure_cache_path(self) -> None:
+        if not any(Path(self.get_cache_path()).glob("*.nbi")):
+            raise FileNotFoundError(self.get_cache_path())
+
+
+class TemporaryLocator(BesideSource):  # type: ignore[misc]
+    """A folder of this user among the temporary files."""
+
+    def get_cache_path(self) -> str:
+        return str(temporary_folder() / self.get_suitable_cache_subpath(self._py_file))
+
+
+@cache
+def temporary_folder() -> Path:
+    """Machine code of somebody else must not be loaded: nobody else can write this folder."""
+    user = getattr(os, "getuid", lambda: 0)()
+    folder = Path(tempfile.gettempdir()) / f"understudy-kernels-{user}"
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        found = folder.lstat()
+        mine = found.st_uid == user and not found.st_mode & 0o22
+        if not (mine and stat.S_ISDIR(found.st_mode)):
+            return Path(tempfile.mkdtemp(prefix="understudy-kernels-"))
+    return folder
+
+
+class KernelFiles(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (
+        caching.UserProvidedCacheLocator,
+        BesideSource,
+        ReadOnlyLocator,
+        caching.UserWideCacheLocator,
+        TemporaryLocator,
+    )
+
+
+class KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    """The cache of one kernel. What cannot be saved is compiled again by the next process."""
+
+    _impl_class = KernelFiles
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError:
+            return
+
+    @property
+    def elsewhere(self) -> str:
+        """The folder, if it is not beside the source file."""
+        beside = type(self._impl.locator) in (BesideSource, ReadOnlyLocator)
+        return "" if beside else str(Path(self.cache_path).parent)
+
+
+# ── decorators ──────────────────────────────────────────────────────────────────────────────────
 
 
 def compiled(function: F) -> F:
@@ -72,6 +147,7 @@ def _stamped(kernel: Any) -> Any:
     The stamp is also the version of the cache index: numba compares the version before it unpickles
     the index, so that an index that names deleted classes is skipped and raises nothing.
     """
+    kernel._cache = KernelCache(kernel.py_func)
     known = kernel.py_func.__globals__.values()
     stamps = {stamp for each in known if (stamp := getattr(each, "cache_stamp", None)) is not None}
     index = kernel._cache._cache_file
