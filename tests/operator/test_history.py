@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from itertools import pairwise
+from math import hypot
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from msgspec import structs
 from tests.benches import Bench
 
+from understudy.operator import history
 from understudy.operator.history import (
     BURST_SECONDS,
     COARSE_PERIOD,
@@ -19,7 +22,9 @@ from understudy.operator.history import (
     thinned,
 )
 from understudy.ports.operation import AxisReading
-from understudy.robots.mobile.robot import MobileActions
+from understudy.robots.mobile.face import FleetFace
+from understudy.robots.mobile.robot import MobileActions, MobileRobot
+from understudy.robots.mobile.runtime.fleet import Ticker
 from understudy.units import seconds
 
 FOREVER = 86_400.0
@@ -174,6 +179,89 @@ def test_a_thinned_answer_keeps_the_gaps(arm: Bench) -> None:
     assert sum("gap" in row for row in rows(arm, "g60", count=8)) == 2
 
 
+# ── mobile robots: what is drawn is what they did ──
+
+Truth = list[tuple[float, float, float, float]]
+"""Time, x and y in mm, speed in mm/s: a row for every tick."""
+
+
+@pytest.fixture
+def driven(
+    bench_of: Callable[[str], Bench], monkeypatch: pytest.MonkeyPatch
+) -> tuple[Bench, Truth]:
+    """The fleet; robot-1 stands, then drives a way with a curve, and stands again."""
+    bench = bench_of("fleet")
+    truth: Truth = []
+    fleet: Any = bench.live._cell.components["fleet"]
+    robot = bench.live._cell.components["robot-1"]
+    assert isinstance(robot, MobileRobot)
+    tick, mock = Ticker.tick, robot._mock
+    assert mock is not None
+
+    def noted(ticker: Ticker, now: int) -> None:
+        tick(ticker, now)
+        x, y, _ = mock.pose(0)
+        truth.append((seconds(now), x * 1e3, y * 1e3, hypot(*mock.velocity(0)[:2]) * 1e3))
+
+    monkeypatch.setattr(Ticker, "tick", noted)
+    face = bench.live._cell.faces["nats"]
+    assert isinstance(face, FleetFace)
+    face.open("nats", 0)
+    bench.forward(10.0)
+    for goal in ({"x": 5.0, "y": 2.0, "yaw": 0.0}, {"x": 5.0, "y": 4.0, "yaw": 1.57}):
+        payload = {"commandType": "MOVE_TO_POSE", "parameters": goal, "requestedBy": "backend"}
+        fleet.request(0, "command.request", payload, bench.live._cell.now)
+        bench.forward(3.0)
+    return bench, truth
+
+
+def assert_true(found: list[dict[str, Any]], truth: Truth) -> None:
+    """At each tick the curve is where the robot was, and as fast."""
+    ticks = [tick for tick in truth if found[0]["time_s"] <= tick[0] <= found[-1]["time_s"]]
+    curves = np.array([[r["time_s"], *r["pose_mm_deg"][:2], r["tool_speed_mm_s"]] for r in found])
+    for column, most in ((1, 5.0), (2, 5.0), (3, 60.0)):
+        drawn = np.interp([tick[0] for tick in ticks], curves[:, 0], curves[:, column])
+        off = np.abs(drawn - [tick[column] for tick in ticks])
+        assert off.max() < most, (column, ticks[int(off.argmax())], drawn[int(off.argmax())])
+
+
+def test_the_curves_of_a_mobile_robot_are_its_way_though_nobody_looked(
+    driven: tuple[Bench, Truth],
+) -> None:
+    bench, truth = driven
+    bench.forward(10.0)
+    found = rows(bench, "robot-1")
+    assert max(tick[3] for tick in truth) > 500.0, "it drove"
+    assert_true(found, truth)
+    assert sum("gap" in row for row in found) == 1, "only the first row"
+
+
+def test_queries_at_any_time_draw_no_faster_robot(driven: tuple[Bench, Truth]) -> None:
+    """A page asks between the ticks of the robot."""
+    bench, truth = driven
+    goal = {"x": 9.0, "y": 4.0, "yaw": 0.0}
+    bench.do("fleet_command", robot="robot-1", command="MOVE_TO_POSE", parameters=goal)
+    for step in range(300):
+        bench.forward(0.011 + 0.002 * (step % 5))
+        rows(bench, "robot-1", count=1)
+    found = rows(bench, "robot-1")
+    fastest = max(tick[3] for tick in truth)
+    assert max(row["tool_speed_mm_s"] for row in found) <= fastest + 1e-6
+    assert_true(found, truth)
+
+
+def test_what_nobody_recorded_is_a_gap(
+    bench_of: Callable[[str], Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A robot of a large fleet drives before anyone looks: no line is drawn over this time."""
+    monkeypatch.setattr(history, "MOST_FOLLOWED", 9)
+    bench = bench_of("fleet")
+    bench.forward(10.0)
+    found = rows(bench, "robot-1")
+    assert found[-1]["time_s"] == pytest.approx(10.0)
+    assert found[-1]["gap"]
+
+
 # ── cost ──
 
 
@@ -201,9 +289,10 @@ def test_thinning_keeps_the_last_row(count: int, most: int, kept: int) -> None:
     assert found[-1:] == list(range(count))[-1:]
 
 
-def test_a_robot_of_a_fleet_that_drives_from_the_start_is_read_once(
+def test_a_robot_of_a_large_fleet_that_drives_from_the_start_is_read_once(
     bench_of: Callable[[str], Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(history, "MOST_FOLLOWED", 9)
     readings: list[MobileActions] = []
     reading = MobileActions.axis_reading
 
@@ -217,11 +306,12 @@ def test_a_robot_of_a_fleet_that_drives_from_the_start_is_read_once(
     assert len(readings) == len(set(readings))
 
 
-def test_a_fleet_is_read_only_when_somebody_looks(
+def test_a_large_fleet_is_read_only_when_somebody_looks(
     bench_of: Callable[[str], Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a mobile robot there is only the pose: a thousand of them must not be read at each tick
     and after each command."""
+    monkeypatch.setattr(history, "MOST_FOLLOWED", 9)
     readings: list[MobileActions] = []
     reading = MobileActions.axis_reading
 

@@ -3,10 +3,11 @@
 The cell is read on its own time, twenty times per simulated second while something moves or a
 device value changes, whether or not a page is open. Nothing is read while nothing changes: the
 values of the last row hold until the next one. A row after a time without values (another mode, a
-real robot that did not answer) or after a jump (joints were set) is marked as a gap. A robot that
-has nothing to plot but its pose (a mobile robot) is read once at the start, and from the first
-query on, so that a fleet costs nothing before. If simulated time runs so fast that
-reading would take more than a tenth of the wall time, rows are a second apart.
+real robot that did not answer) or after a jump (joints were set) is marked as a gap. Robots that
+have nothing to plot but their pose (mobile robots) are read as the others if there are at most
+`MOST_FOLLOWED` of them. Each robot of a larger fleet is read from its first query on, and what was
+before is a gap, so that a fleet costs nothing. If simulated time runs so fast that reading would
+take more than a tenth of the wall time, rows are a second apart.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from math import dist, inf
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Meta
@@ -27,6 +28,7 @@ from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command, commands_of, query
 from understudy.ports import Component, TimedComponent
 from understudy.ports.device import PlotRow, Plotted
+from understudy.ports.operation import AxisReading
 from understudy.simulation.cell import Cell
 from understudy.space.pose import pose_mm_deg
 from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds
@@ -40,8 +42,10 @@ COARSE_PERIOD = NS_PER_SECOND
 NEVER = 1 << 62
 KEPT = 12_000
 """Rows per robot: ten minutes of motion, some 3 MB for an arm with a welder."""
+MOST_FOLLOWED = 20
+"""Robots without joints that are read before their first query."""
 SHARE = 0.1
-"""Component of the wall time that reading may take in the long run."""
+"""Part of the wall time that reading may take in the long run."""
 BURST_SECONDS = 0.25
 """Wall time of reading that is always allowed: some thousand rows."""
 AT_ONCE = 600
@@ -73,8 +77,11 @@ class History:
         self._records = {
             each.name: Record(each, robots.components[each.name].values()) for each in robots
         }
-        self._watched = {name: each for name, each in self._records.items() if each.is_plotted}
-        """Records that are kept up to date: of robots with something to plot, or once queried."""
+        plain = [name for name, each in self._records.items() if not each.is_plotted]
+        skipped = frozenset(plain if len(plain) > MOST_FOLLOWED else ())
+        self._watched = {n: each for n, each in self._records.items() if n not in skipped}
+        """Records that are kept up to date: all but those of a large fleet, which begin with their
+        first query."""
         self._unseen = dict(self._records)
         """Records of robots that were not seen at rest since their last change; of a robot that is
         not watched the first reading is enough."""
@@ -172,8 +179,10 @@ class History:
         if isinstance(found, Refused):
             return found
         now, record = self._now(), self._records[robot]
-        self._watched[robot] = record
-        self._set_due()
+        if robot not in self._watched:
+            self._watched[robot] = record
+            record.interrupt()  # what it did until now is not known
+            self._set_due()
         if found.real is None:
             record.add(now)
         if after_s is None:
@@ -183,6 +192,7 @@ class History:
         answer = {
             "robot": robot,
             "axes": record.axes(),
+            "vehicle": found.model.vehicle is not None,
             "plots": [{"name": each.name, "unit": each.unit} for each in record.plots],
             "newest_s": seconds(record.newest),
         }
@@ -232,18 +242,24 @@ class Reading(NamedTuple):
     values: "array[float]"
 
 
+@runtime_checkable
+class Works(Protocol):
+    """A component that says whether a ticket, command or program is under way."""
+
+    def busy(self) -> bool: ...
+
+
 class Record:
     """The readings of one robot, oldest first."""
 
     def __init__(self, robot: Robot, components: Iterable[Component]) -> None:
-        """``parts``: those of the robot."""
+        """``components``: those of the robot."""
         self.robot = robot
         self.plots = plots_of(robot)
         self._units = [MM if kind == "prismatic" else DEG for _, kind in joint_kinds(robot)]
-        self._timed = [
-            component for component in components if isinstance(component, TimedComponent)
-        ]
-        self.is_plotted = bool(self.plots or self._units or self._timed)
+        self._workers = [each for each in components if isinstance(each, Works)]
+        timed = any(isinstance(each, TimedComponent) for each in self._workers)
+        self.is_plotted = bool(self.plots or self._units or timed)
         """Whether it has more to plot than its pose."""
         self._readings: deque[Reading] = deque(maxlen=KEPT)
         self._interrupted = False
@@ -256,7 +272,7 @@ class Record:
 
     def changing(self, now: int) -> bool:
         """Whether readings are needed: something moves, or has not been seen at rest since."""
-        if not self.settled or any(component.busy() for component in self._timed):
+        if not self.settled or any(component.busy() for component in self._workers):
             return True
         shown = self._readings[-1].values[-len(self.plots) :] if self.plots else ()
         return any(plot.value(now) != value for plot, value in zip(self.plots, shown, strict=True))
@@ -276,42 +292,41 @@ class Record:
     def add(self, now: int) -> None:
         """Reads the robot. A reading of the same time is replaced: commands may have come since.
         Of several equal readings the first and the last are kept."""
-        readings = self._readings
-        if readings and now < self.newest:
+        readings, side = self._readings, self.robot.side
+        read = side.actions.axis_reading(now if side is self.robot.simulated else side.time.now())
+        at = now if read.at is None else read.at
+        if readings and at < self.newest:
             readings.clear()  # a snapshot was restored
             self._held = False
-        if readings and now == self.newest and not self._held:
+        if readings and at == self.newest and not self._held:
             self._interrupted |= readings.pop().gap
         last = None if self._interrupted or not readings else readings[-1]
-        reading = self._read(now, last)
+        reading = self._reading(read, at, last)
         same = last is not None and last.values == reading.values
         if self._held and not same:
-            reading = self._read(now, None)  # a jump
+            reading = self._reading(read, at, None)  # a jump
         if same and (self.settled or self._held):
             readings.pop()
         readings.append(reading)
         self.settled, self._held, self._interrupted = same, False, False
 
-    def _read(self, now: int, last: Reading | None) -> Reading:
-        """The values now. Speeds that the robot does not report are means since ``last``."""
-        side = self.robot.side
-        reading = side.actions.axis_reading(
-            now if side is self.robot.simulated else side.time.now()
-        )
-        joints = self._in_units(reading.joints)
-        count, pose = len(joints), pose_mm_deg(reading.pose)
-        elapsed = (seconds(now - last.at) if last else 0.0) or inf
+    def _reading(self, read: AxisReading, at: int, last: Reading | None) -> Reading:
+        """The values as they are kept. Speeds that the robot does not report are means since
+        ``last``."""
+        joints = self._in_units(read.joints)
+        count, pose = len(joints), pose_mm_deg(read.pose)
+        elapsed = (seconds(at - last.at) if last else 0.0) or inf
         before = last.values if last and last.axes == count else None
-        velocities = self._in_units(reading.velocities)
+        velocities = self._in_units(read.velocities)
         if not velocities:
             from_ = before[:count] if before else joints
             velocities = [(v - b) / elapsed for v, b in zip(joints, from_, strict=True)]
         tip = before[3 * count : 3 * count + 3] if before else pose[:3]
-        speed = dist(pose[:3], tip) / elapsed
-        torques = reading.torques or [0.0] * count
-        devices = [plot.value(now) for plot in self.plots]
+        speed = dist(pose[:3], tip) / elapsed if read.speed is None else read.speed / MM
+        torques = read.torques or [0.0] * count
+        devices = [plot.value(at) for plot in self.plots]
         row = array("d", [*joints, *velocities, *torques, *pose, speed, *devices])
-        return Reading(now, count, before is None, row)
+        return Reading(at, count, before is None, row)
 
     def _in_units(self, values: Sequence[float]) -> list[float]:
         units = self._units or [DEG] * len(values)

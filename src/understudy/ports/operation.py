@@ -111,12 +111,16 @@ class Condition(Struct, frozen=True):
 
 
 class AxisReading(Struct, frozen=True):
-    """Joints, velocities and torques (rad, rad/s, Nm; empty without joints) and the tool's pose."""
+    """Joints, velocities and torques (rad, rad/s, Nm; empty without joints) and the tool's pose.
+    `speed` of the tool in m/s, None: not reported. `at`: since when the values are so, of a robot
+    that moves in steps; None: they are those of the present instant."""
 
     joints: Joints
     velocities: Joints
     torques: Joints
     pose: Pose
+    speed: float | None = None
+    at: int | None = None
 
 
 class OperatorActions(Protocol):

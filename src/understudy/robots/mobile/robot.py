@@ -4,6 +4,7 @@ Its state is saved with the component `fleet`; here is only which row it is.
 """
 
 from collections.abc import Callable, Mapping
+from math import hypot
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -140,6 +141,17 @@ class MobileRobot:
         x, y, yaw = self._mock.pose(self._row) if self._mock else (pose.x, pose.y, pose.yaw)
         return RobotView((), (x, y, 0.0, 0.0, 0.0, yaw), reports.status, self.moving())
 
+    def axis_reading(self, now: int) -> AxisReading:
+        """True pose and speed; of a robot that moves as they were at its last tick."""
+        reports = self._fleet.robot(self._row).reports
+        forward, turning = reports.velocity
+        sideways = 0.0
+        if self._mock is not None:
+            forward, sideways, turning = self._mock.velocity(self._row)
+        at = self._fleet.last_tick(self._row) if forward or sideways or turning else None
+        place = Pose(*self.view(now).tcp)
+        return AxisReading((), (), (), place, speed=hypot(forward, sideways), at=at)
+
     def moving(self) -> bool:
         return self._fleet.robot(self._row).reports.is_moving
 
@@ -256,7 +268,7 @@ class MobileActions:
         )
 
     def axis_reading(self, now: int) -> AxisReading:
-        return AxisReading((), (), (), Pose(*self._robot.view(now).tcp))
+        return self._robot.axis_reading(now)
 
     def stop(self, now: int) -> None:
         self._robot.stop(now)

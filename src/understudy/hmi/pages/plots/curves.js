@@ -3,18 +3,19 @@
 import { fixed, text } from "../../frame/api.js";
 
 const COLORS = ["#6cc7ff", "#ffb454", "#5fe39a", "#ff7f9f", "#c9a6ff", "#f4e06d", "#8ff0e8", "#ffffff"];
-const POSE = ["X", "Y", "Z"];
+const POSE = [["X", "mm", 0], ["Y", "mm", 1], ["Z", "mm", 2]];
+const ON_FLOOR = () => [POSE[0], POSE[1], [text("heading"), "°", 5]];
 const perSecond = (unit) => `${unit}/s`;
 
 // Plot → its curves for an answer of `sample`: {name, unit, value(row)}
 export const PLOTS = {
-  // of a robot without joints: the position of its tool
-  positions: ({ axes }) => axes.length
+  // of a robot without joints: the position of its tool; of a vehicle its place on the floor
+  positions: ({ axes, vehicle }) => axes.length
     ? axes.map(({ name, unit }, n) => ({ name, unit, value: (row) => row.joints_deg[n] }))
-    : POSE.map((name, n) => ({ name, unit: "mm", value: (row) => row.pose_mm_deg[n] })),
-  velocities: ({ axes }) => [
+    : (vehicle ? ON_FLOOR() : POSE).map(([name, unit, n]) => ({ name, unit, value: (row) => row.pose_mm_deg[n] })),
+  velocities: ({ axes, vehicle }) => [
     ...axes.map(({ name, unit }, n) => ({ name, unit: perSecond(unit), value: (row) => row.velocities_deg_s[n] })),
-    { name: text("tool"), key: "tool", unit: "mm/s", value: (row) => row.tool_speed_mm_s },
+    { name: text(vehicle ? "speed" : "tool"), key: "tool", unit: "mm/s", value: (row) => row.tool_speed_mm_s },
   ],
   torques: ({ axes }) => axes.map(({ name, unit }, n) => ({ name, unit: unit === "mm" ? "N" : "Nm", value: (row) => row.torques_nm[n] })),
   devices: ({ plots }) => plots.map(({ name, unit }) => ({ name: text(name), key: name, unit, value: (row) => row[name] })),

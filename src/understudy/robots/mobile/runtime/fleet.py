@@ -686,6 +686,11 @@ class Fleet:
         ticker, place = self._places[row]
         return ticker.robots[place]
 
+    def last_tick(self, row: int) -> int:
+        """The time of the last tick of a robot."""
+        ticker, _ = self._places[row]
+        return ticker.time_of(ticker.ticks)
+
     def hold(self, row: int, held: bool, now: int) -> None:
         """An operator stops a robot (MANUAL_HOLD), or releases it."""
         ticker, place = self._places[row]
