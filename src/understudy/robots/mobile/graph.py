@@ -16,6 +16,7 @@ from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
 from understudy.robots.mobile.hardware_interface import (
     Bools,
+    Bounds,
     Floats,
     IoDriver,
     LidarReadings,
@@ -175,6 +176,7 @@ class DriverGraph:
         self.mock = mock
         """The simulated robots, with what is true of them."""
         self.real_hardware = real_hardware
+        self._layout = layout
         parts: list[TimedHardware] = [each for each in (mock, real_hardware) if each is not None]
         self._parts = Parts(parts, real if len(parts) > 1 else np.zeros_like(real))
         self.motors: MotorDriver = parts[0].motors
@@ -212,6 +214,11 @@ class DriverGraph:
         if self.mock:
             return self.mock.obstacles(robot)
         return Obstacles(np.zeros((0, 3)), np.zeros((0, 4)))
+
+    def map_bounds(self, robot: int) -> Bounds | None:
+        """`KnowsMap`: of a REAL robot no map is known."""
+        is_mock = self._layout.robots[robot].runtime.mode == "MOCK"
+        return self.mock.map_bounds(robot) if self.mock and is_mock else None
 
     def next_change(self) -> int | None:
         """`Rests`: a REAL robot may change at any time."""

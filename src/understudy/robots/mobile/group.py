@@ -47,7 +47,7 @@ from understudy.robots.mobile.runtime.fleet import Fleet
 from understudy.robots.mobile.runtime.messages import COMMANDS, REASONS
 from understudy.robots.mobile.runtime.tick import STATUSES, STOPS
 from understudy.robots.mobile.sensors import mount_of, ray_angles
-from understudy.robots.mobile.world import Solid, solids_for
+from understudy.robots.mobile.world import Solid, floor_of, solids_for
 from understudy.space.model.environment import Environment
 from understudy.units import DEG, MM
 
@@ -304,7 +304,8 @@ class SimulatedHardware:
         found: dict[float, tuple[Solid, ...]] = {
             height: solids_for(environment, height) for height in dict.fromkeys(self.heights)
         }
-        self.graph.mock.set_solids([found[height] for height in self.heights])
+        solids = [found[height] for height in self.heights]
+        self.graph.mock.set_solids(solids, floor_of(environment))
         if now is None and self._loaded is not None:
             self.graph.load(self._loaded)  # a snapshot: new objects are nothing new to the sensors
         self._count = max((len(solids) for solids in found.values()), default=0)

@@ -28,6 +28,7 @@ from understudy.robots.mobile.config.profile import FaultRule, SimulationProfile
 from understudy.robots.mobile.config.robot_file import RobotFile, ScannerConfig
 from understudy.robots.mobile.field import AHEAD, HALF_LENGTH, HALF_WIDTH, outline_clearances
 from understudy.robots.mobile.hardware_interface import (
+    Bounds,
     Floats,
     MotorFault,
     Obstacles,
@@ -38,7 +39,7 @@ from understudy.robots.mobile.io import MockIo
 from understudy.robots.mobile.motors import MockMotors, Pose
 from understudy.robots.mobile.sensors import MockSensors
 from understudy.robots.mobile.tables import Columns
-from understudy.robots.mobile.world import Places, Solid, Worlds
+from understudy.robots.mobile.world import Places, Solid, Worlds, map_of
 from understudy.units import LATEST, NS_PER_SECOND, nanoseconds
 
 
@@ -254,6 +255,7 @@ class MockHardware:
         seeds = [each.seed for each in surroundings]
         poses = [_pose(layout, row, each) for row, each in enumerate(surroundings)]
         self._now = 0
+        self._floor: Bounds | None = None
         self._worlds = Worlds([each.solids for each in surroundings], profiles)
         self.motors = MockMotors(layout, poses, _odometry_scales(layout, seeds), seeds)
         self.io = MockIo(layout, seeds)
@@ -320,8 +322,10 @@ class MockHardware:
             known += [point.io_id] if of == robot else []
         return Refused(f"the robot has no input {io_id}; it has: {', '.join(known) or 'none'}")
 
-    def set_solids(self, solids: Sequence[Sequence[Solid]]) -> None:
-        """The cell has other objects. ``solids``: those that each robot can meet."""
+    def set_solids(self, solids: Sequence[Sequence[Solid]], floor: Bounds | None = None) -> None:
+        """The cell has other objects. ``solids``: those that each robot can meet; ``floor``: on
+        which they stand."""
+        self._floor = floor
         self._worlds.set_solids(solids, self._now)
         self.sensors.note_change()
         if self._now == 0:
@@ -378,6 +382,9 @@ class MockHardware:
 
     def obstacles(self, robot: int) -> Obstacles:
         return Obstacles(*self._worlds.around(robot))
+
+    def map_bounds(self, robot: int) -> Bounds | None:
+        return map_of(self._floor, profile_of(self._layout, robot))
 
     def all_obstacles(self) -> Obstacles:
         """Those of all robots; an obstacle of several robots may be there several times."""

@@ -161,11 +161,28 @@ class Obstacles(NamedTuple):
     """Rows of x1, y1, x2, y2."""
 
 
+class Bounds(NamedTuple):
+    """A rectangle on the floor, in metres."""
+
+    low_x: float
+    low_y: float
+    high_x: float
+    high_y: float
+
+    def has(self, x: float, y: float) -> bool:
+        return self.low_x <= x <= self.high_x and self.low_y <= y <= self.high_y
+
+
+@runtime_checkable
 class KnowsMap(Protocol):
-    """What the planner of routes knows of the surroundings of robots."""
+    """What is known of the surroundings of robots."""
 
     def obstacles(self, robot: int) -> Obstacles:
         """All obstacles of the world of a robot, where they are now."""
+        ...
+
+    def map_bounds(self, robot: int) -> Bounds | None:
+        """The floor of a robot; None: it has no end, or nothing is known of it."""
         ...
 
 

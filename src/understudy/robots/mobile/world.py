@@ -17,6 +17,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from understudy.robots.mobile.config.profile import Obstacle, ObstacleChange, SimulationProfile
+from understudy.robots.mobile.hardware_interface import Bounds
 from understudy.space.flat import hull
 from understudy.space.model.environment import Environment
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
@@ -268,6 +269,8 @@ class Worlds:
 Points = NDArray[np.float64]
 FLOOR = 0.02
 """Metres: a robot drives over what is lower."""
+LEVEL = 0.005
+"""Metres: an object whose top is this near to z = 0 is a floor."""
 UPRIGHT = 1.0 - 1e-9
 MOST_CUT = 1000
 """Points of a thing that is cut at the height of the robot; of a larger one all of it counts."""
@@ -278,6 +281,35 @@ SIDES = 32
 def solids_for(environment: Environment, height: float) -> tuple[Solid, ...]:
     """What a robot of this height can meet."""
     return tuple(solid for thing in environment.objects for solid in _solids(thing, height))
+
+
+def floor_of(environment: Environment) -> Bounds | None:
+    """The rectangle around the objects whose top is at z = 0; None if there is none."""
+    boxes = []
+    for thing in environment.objects:
+        corners = box_corners(*bounds_of(thing.shape)) @ thing.place[:3, :3].T + thing.place[:3, 3]
+        if abs(corners[:, 2].max()) <= LEVEL:
+            boxes.append(np.hstack([corners.min(axis=0)[:2], corners.max(axis=0)[:2]]))
+    if not boxes:
+        return None
+    low, high = np.min(boxes, axis=0)[:2].tolist(), np.max(boxes, axis=0)[2:].tolist()
+    return Bounds(*low, *high)
+
+
+def map_of(floor: Bounds | None, profile: SimulationProfile) -> Bounds | None:
+    """The map of a robot: within the outermost walls (`boundaries`) around its start, else the
+    floor of the cell, if the robot starts on it."""
+    start = profile.initial_state.pose
+    rings = [tuple(zip(*wall, strict=True)) for wall in profile.world.boundaries]
+    rooms = [Bounds(min(xs), min(ys), max(xs), max(ys)) for xs, ys in rings]
+    around = [room for room in rooms if room.has(start.x, start.y)]
+    if floor is not None and floor.has(start.x, start.y):
+        around = around or [floor]
+    return max(around, key=_area, default=None)
+
+
+def _area(bounds: Bounds) -> float:
+    return (bounds.high_x - bounds.low_x) * (bounds.high_y - bounds.low_y)
 
 
 def _solids(thing: CollisionObject, height: float) -> Iterator[Solid]:

@@ -41,6 +41,9 @@ class Posts:
         assert robot == 0
         return Obstacles(self._posts, np.empty((0, 4)))
 
+    def map_bounds(self, robot: int) -> None:
+        assert robot == 0
+
 
 def planner(
     *posts: tuple[float, float, float], graph: Graph | None = None, **config: Any

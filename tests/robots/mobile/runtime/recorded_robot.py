@@ -73,6 +73,9 @@ class RecordedRobot:
     def claim(self, message_id: str, now: int) -> bool:
         return True
 
+    def off_map(self, x: float, y: float) -> str:
+        return ""
+
     def answer(
         self, message_id: str, kind: str, payload: Struct, now: int, correlation_id: str
     ) -> None:

@@ -16,7 +16,7 @@ from understudy.errors import Refused
 from understudy.robots.mobile.config.profile import CommandType
 from understudy.robots.mobile.config.robot_file import Motor
 from understudy.robots.mobile.fleet_interface import QueuedCommand
-from understudy.robots.mobile.hardware_interface import TimedHardware
+from understudy.robots.mobile.hardware_interface import KnowsMap, TimedHardware
 from understudy.robots.mobile.runtime import pose_control
 from understudy.robots.mobile.runtime.messages import (
     COMMANDS,
@@ -435,6 +435,7 @@ class RowBody:
         self._table = table
         self._row = row
         self._hardware = hardware
+        self._map = hardware if isinstance(hardware, KnowsMap) else None
         self._first, self._end = (int(n) for n in table.motor_spans[row])
         self._motors = {
             motor.motor_id: self._first + number
@@ -506,7 +507,21 @@ class RowBody:
             return False
         return bool(parameters.linear * self._table.last_way[self._row] < 0.0)
 
+    def off_map(self, x: float, y: float) -> str:
+        """Why a robot cannot go to a place, with the bounds of its map; empty if it is on it."""
+        bounds = self._map and self._map.map_bounds(int(self._table.robots[self._row]))
+        if not bounds or bounds.has(x, y):
+            return ""
+        return (
+            f"x {x:g} y {y:g} is off the map; allowed: x {bounds.low_x:g} … {bounds.high_x:g} m, "
+            f"y {bounds.low_y:g} … {bounds.high_y:g} m"
+        )
+
     # ── checks ──
+
+    def _check_place(self, goal: MoveToPose) -> Refused | None:
+        why = self.off_map(goal.x, goal.y)
+        return Refused(f"{INVALID}: {why}") if why else None
 
     def _check_velocity(self, move: MoveVelocity) -> Refused | None:
         if move.lateral != 0.0 and self._table.drive[self._row] != MECANUM:
@@ -579,6 +594,7 @@ class RowBody:
 
 CHECKS: Mapping[type[Struct], Callable[[RowBody, Any], Refused | None]] = {
     MoveVelocity: RowBody._check_velocity,
+    MoveToPose: RowBody._check_place,
     ResetMotor: RowBody._check_motor,
     ExecuteAction: RowBody._check_target,
 }

@@ -622,7 +622,8 @@ def read_parameters(kind: CommandKind, parameters: Mapping[str, Any]) -> Any | R
 REASONS: Mapping[str, str] = {
     UNSUPPORTED.reason: "the robot does not know the command, or does not support it",
     NOT_READY.reason: "the status is ERROR or OFFLINE, or the robot waits for its settings",
-    INVALID: "a parameter is missing or wrong; the rest of the text names it",
+    INVALID: "a parameter is missing or wrong, or the place is off the map; the rest of the "
+    "text names it",
     MOTOR_DOWN.reason: "a motor that the command needs is faulty or not connected",
     STOPPED.reason: "the robot is stopped for safety or held; STOP is accepted",
     "QUEUE_FULL": "100 commands wait already",

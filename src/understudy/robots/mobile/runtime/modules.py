@@ -93,6 +93,10 @@ class RobotContext(Protocol):
         """Ends the running and the queued commands of `command` and `act`."""
         ...
 
+    def off_map(self, x: float, y: float) -> str:
+        """Why a place cannot be reached: it is off the map; else empty."""
+        ...
+
     def locate(self, pose: Pose, now: int) -> None:
         """Sets the pose where the robot believes to be."""
         ...

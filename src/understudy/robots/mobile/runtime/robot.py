@@ -413,6 +413,9 @@ class Robot:
     def cancel_own(self, now: int) -> None:
         self.executor.cancel_own(now)
 
+    def off_map(self, x: float, y: float) -> str:
+        return self.body.off_map(x, y)
+
     def locate(self, pose: Pose, now: int) -> None:
         table, row = self._table, self._row
         table.pose[row] = pose.x, pose.y, pose.yaw

@@ -546,7 +546,8 @@ REMEMBERED = 1000
 NEAR = 0.05
 """Metres within which a robot is at its destination, so that an empty route is right."""
 ERRORS: Mapping[str, str] = {
-    "INVALID_TASK": "the task lacks what its type needs, or a step is wrong; it was not begun",
+    "INVALID_TASK": "the task lacks what its type needs, or a step is wrong or off the map; it was "
+    "not begun",
     "TASK_TYPE_NOT_SUPPORTED": "a CUSTOM task without `mission.steps`",
     "QUEUE_FULL": f"{QUEUE} tasks (or 100 commands) wait already",
     "CANCELED": "task.cancel",
@@ -555,7 +556,7 @@ ERRORS: Mapping[str, str] = {
     "ROUTE_TIMEOUT": "no route.response to two route.requests",
     "ROUTE_NOT_FOUND": "the built-in planner knows no way",
     "ROUTE_EMPTY": "a route without steps, and the robot is not at the destination",
-    "INVALID_ROUTE": "a step of the route is wrong; the robot has not moved",
+    "INVALID_ROUTE": "a step of the route is wrong or off the map; the robot has not moved",
     "CAPABILITY_NOT_SUPPORTED": "the robot cannot carry out the command of a step",
     "ROBOT_NOT_READY": "the robot is in ERROR or OFFLINE",
     "REQUIRED_MOTOR_UNAVAILABLE": "a motor that the step needs is faulty or not connected",
@@ -724,6 +725,8 @@ class TaskComm:
         if asked.task_type == "MOVE_TO_POINT":
             if asked.move_to_point is None:
                 return Refused("INVALID_TASK: MOVE_TO_POINT needs moveToPoint")
+            if why := self._context.off_map(asked.move_to_point.x, asked.move_to_point.y):
+                return Refused(f"INVALID_TASK: moveToPoint: {why}")
             return (asked.move_to_point, []) if self._routes else Refused("ROUTE_UNAVAILABLE")
         if asked.mission is None:
             return Refused(
@@ -731,8 +734,17 @@ class TaskComm:
                 if asked.task_type == "CUSTOM"
                 else "INVALID_TASK: MISSION needs mission"
             )
-        wrong = check_steps(asked.mission.steps)
+        wrong = check_steps(asked.mission.steps) or self._off_map(asked.mission.steps)
         return Refused(f"INVALID_TASK: {wrong.reason}") if wrong else (None, asked.mission.steps)
+
+    def _off_map(self, steps: Sequence[RouteStep]) -> Refused | None:
+        """The first step that leads off the map."""
+        for number, step in enumerate(steps):
+            if step.x is None or step.y is None:
+                continue
+            if why := self._context.off_map(step.x, step.y):
+                return Refused(f"steps.{number} ({step.type}): {why}")
+        return None
 
     def _cancel(self, message: Received, now: int) -> None:
         task_id = message.payload.task_id
@@ -804,7 +816,7 @@ class TaskComm:
         route = self._routes.take_answer()
         if route is None or isinstance(route, Refused):
             return route
-        wrong = check_steps(route.steps)
+        wrong = check_steps(route.steps) or self._off_map(route.steps)
         if wrong is not None:
             return Refused(f"INVALID_ROUTE: {wrong.reason}")
         if not route.steps and not self._is_there(self._active.destination):
