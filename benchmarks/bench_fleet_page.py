@@ -56,8 +56,8 @@ def row(robots: int) -> Row:
 def measured(robots: int) -> Figures:
     from playwright.sync_api import sync_playwright
 
-    options = ("--robots", str(robots)) if robots > 10 else ()
-    with running("fleet", *options) as (process, _), sync_playwright() as driver:
+    words = ("hall", "--robots", str(robots)) if robots > 10 else ("fleet",)
+    with running(*words) as (process, _), sync_playwright() as driver:
         page = page_of(process.pid).rstrip("/")
         drive(page)
         cell = psutil.Process(process.pid)

@@ -91,10 +91,10 @@ def fleet(robots: int) -> Iterator[tuple[psutil.Process, str]]:
         document = json.loads(shipped_robot_files()["amr"].read_text())
         document["streams"] = {"heartbeatHz": 1, "stateHz": 10, "telemetryHz": 2, "trafficHz": 0}
         (folder / "bench.json").write_text(json.dumps(document))
-        text = shipped_cells()["fleet"].read_text().replace("amr.json", "bench.json")
-        (folder / "fleet.yaml").write_text(text)
+        text = shipped_cells()["hall"].read_text().replace("amr.json", "bench.json")
+        (folder / "hall.yaml").write_text(text)
         ready = folder / "ready.json"
-        words = ["run", str(folder / "fleet.yaml"), "--robots", str(robots), "--ephemeral"]
+        words = ["run", str(folder / "hall.yaml"), "--robots", str(robots), "--ephemeral"]
         process = subprocess.Popen(
             [sys.executable, "-m", "understudy", *words, "--no-hmi", "--ready-file", str(ready)],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 """More robots than the cell file has, and parts of them for several processes."""
 
 import pytest
+from msgspec.structs import replace
 
 from understudy.config import load_config, read_config
 from understudy.config.shards import Shard, parse_shard, with_robots, with_shard
@@ -13,12 +14,14 @@ robots:
 """
 
 
-def test_copies_continue_the_names_and_have_the_poses_of_their_originals() -> None:
+def test_copies_continue_the_names_and_are_as_their_originals_but_for_the_pose() -> None:
     config = with_robots(load_config("fleet"), 25)
     assert list(config.robots) == [f"robot-{number}" for number in range(1, 26)]
     robots = config.robots
-    assert robots["robot-11"].config == robots["robot-1"].config
-    assert robots["robot-25"].config == robots["robot-5"].config
+    for name, of in (("robot-11", "robot-1"), ("robot-25", "robot-5")):
+        copy, original = robots[name].config, robots[of].config
+        assert copy.pose != original.pose
+        assert replace(copy, pose=original.pose) == original
 
 
 def test_fewer_robots_are_the_first_ones() -> None:
@@ -63,8 +66,8 @@ def test_other_robots_and_devices_are_in_the_first_shard_only() -> None:
 
 def test_many_shards_have_more_robots_than_one_process() -> None:
     with pytest.raises(ConfigError, match="1 to 20000"):
-        with_robots(load_config("fleet"), 30_000)
-    whole = with_robots(load_config("fleet"), 30_000, shards=100)
+        with_robots(read_config(MIXED, "mixed.yaml"), 30_000)
+    whole = with_robots(read_config(MIXED, "mixed.yaml"), 30_000, shards=100)
     assert len(with_shard(whole, Shard(100, 100)).robots) == 300
     with pytest.raises(ConfigError, match="1 to 1000000"):
         with_robots(load_config("fleet"), 1_000_001, shards=100)

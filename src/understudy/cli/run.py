@@ -103,7 +103,12 @@ FilesFolder = Annotated[
 ]
 Real = Annotated[bool, typer.Option("--real", help="allow a REAL controller")]
 RobotCount = Annotated[
-    int | None, typer.Option("--robots", min=1, help="mobile robots: copies of those in the file")
+    int | None,
+    typer.Option(
+        "--robots",
+        min=1,
+        help="mobile robots: copies of those in the file, spread over the free floor",
+    ),
 ]
 ShardText = Annotated[
     str | None,

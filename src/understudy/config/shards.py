@@ -9,7 +9,9 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
-from understudy.config.cell import CellConfig, RobotConfig, is_group, wires_of_groups
+from msgspec import structs
+
+from understudy.config.cell import CellConfig, RobotConfig, grouped, is_group, wires_of_groups
 from understudy.config.limits import MOST_ROWS, MOST_SHARDED
 from understudy.errors import ConfigError
 from understudy.registry import module_of
@@ -43,7 +45,7 @@ def _check_number(count: int, shards: int) -> None:
 
 def with_robots(config: CellConfig, count: int, shards: int = 1) -> CellConfig:
     """The cell with ``count`` robots of the kind that can be many: those of the file, and copies of
-    them, one after the other. A copy has the pose of its original.
+    them, one after the other. A kind with `place_copies` spreads its copies over the free floor.
     ``shards``: the number of processes that share them."""
     originals = {name: robot for name, robot in config.robots.items() if is_group(robot.kind)}
     if not originals:
@@ -60,6 +62,14 @@ def with_robots(config: CellConfig, count: int, shards: int = 1) -> CellConfig:
         name = f"{stem}{number}"
         if name not in config.robots:
             chosen[name] = _without_faces(robots[len(chosen) % len(robots)])
+    for kind, group in grouped(chosen).items():
+        place = getattr(module_of("robots", kind), "place_copies", None)
+        copies = [name for name in group if name not in originals]
+        if place is not None and copies:
+            placed = place(group, copies, config.surroundings(), config.read_file)
+            chosen |= {
+                name: structs.replace(chosen[name], config=own) for name, own in placed.items()
+            }
     others = {name: robot for name, robot in config.robots.items() if name not in originals}
     return _with(config, {**others, **chosen})
 

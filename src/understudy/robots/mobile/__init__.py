@@ -4,7 +4,7 @@ All mobile robots of a cell are rows of one table: they are built in one call an
 `fleet` (their runtime) and the endpoint `nats`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
@@ -14,6 +14,7 @@ from understudy.robots.mobile.faults import FAULTS
 if TYPE_CHECKING:
     from understudy.ports import Deps, Group
     from understudy.ports.operation import OperatorActions, RobotModel
+    from understudy.space.model.environment import Environment
     from understudy.wire.interface import Wire
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "kernel_probe",
     "name_in_file",
     "operator_actions",
+    "place_copies",
     "prepare",
     "robot_model",
     "sections_beside_first_shard",
@@ -74,6 +76,22 @@ def check_file(text: str, file: str) -> str:
         f"the file of the mobile robot {robot.identity.robot_id} "
         f"({robot.runtime.mode}, motors: {motors}, sensors: {sensors})"
     )
+
+
+def place_copies(
+    robots: Mapping[str, Config],
+    copies: Collection[str],
+    environment: "Environment",
+    read: Callable[[str], bytes],
+) -> dict[str, Config]:
+    """The copies of ``robots`` with poses on the free floor."""
+    from understudy.robots.mobile.group import robot_of
+    from understudy.robots.mobile.placement import place_copies as place
+
+    new = set(copies)
+    originals = {name: config for name, config in robots.items() if name not in new}
+    files = {name: robot_of(name, config, read(config.file)) for name, config in originals.items()}
+    return place(robots, files, copies, environment)
 
 
 def kernel_probe() -> Any:

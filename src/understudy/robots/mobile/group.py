@@ -56,9 +56,10 @@ if TYPE_CHECKING:
 
 
 def robot_of(
-    name: str, config: "Config", file: RobotFile, markers: tuple[BarcodeMarker, ...] = ()
+    name: str, config: "Config", text: bytes, markers: tuple[BarcodeMarker, ...] = ()
 ) -> RobotFile:
     """The file of a robot with what the cell file says of it. ``markers``: of the cell."""
+    file = robot_file(config.file, text.decode())
     known = file.identity
     code = config.robot_code or (known.robot_code if known.robot_id == name else name)
     identity = replace(known, robot_id=name, robot_code=code)
@@ -228,9 +229,7 @@ def build(robots: Mapping[str, Config], sections: Mapping[str, Any], deps: Deps)
     keys: FleetKeys = sections.get("fleet") or FleetKeys()
     markers = tuple(marker.built() for marker in keys.markers)
     files = {
-        name: robot_of(
-            name, config, robot_file(config.file, deps.read(config.file).decode()), markers
-        )
+        name: robot_of(name, config, deps.read(config.file), markers)
         for name, config in robots.items()
     }
     layout, run = Layout(list(files.values())), deps.run
