@@ -213,6 +213,7 @@ def test_the_kuka_is_moved_jogged_and_stopped(bench: Bench) -> None:
 def test_a_collision_ends_a_held_jog_and_the_next_one_leads_out(
     arm: Bench, frame: str, axis: int, speed: float
 ) -> None:
+    arm.do("on_collision", reaction="report")
     arm.do("jog", robot="g60", frame=frame, axis=axis, speed=speed)
     arm.forward(20.0)
     assert [(each["link"], each["object"]) for each in arm.do("contacts")] == [

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from tests.benches import Bench
 
+from understudy.cli.run import _outcome
+from understudy.operator.robots import Robot
 from understudy.simulation.program.run import PROCESS_OFF
 
 TEXT = "G90 G21\nG1 A20 F600\n\nG1 A0\n"
@@ -51,6 +53,47 @@ def test_a_program_is_stepped_from_a_line(arm: Bench) -> None:
     arm.do("step_program", robot="g60")
     arm.forward(3.0)
     assert arm.do("program", robot="g60")["state"] == "done"
+
+
+INTO_THE_TABLE = "G90 G21\nG1 B60 C60 F6000\nG1 B0 C37\nG1 B60 C60\nG1 B0 C37\n"
+
+
+def run_into_the_table(arm: Bench, reaction: str) -> Any:
+    arm.do("on_collision", robot="g60", reaction=reaction)
+    arm.do("load_program", robot="g60", text=INTO_THE_TABLE, name="table.gcode")
+    arm.do("run_program", robot="g60")
+    arm.forward(30.0)
+    return arm.do("program", robot="g60")
+
+
+def test_a_program_that_ends_with_collisions_says_how_many(arm: Bench) -> None:
+    shown = run_into_the_table(arm, "report")
+    met = shown["collisions"]
+    assert (shown["state"], met) == ("done", arm.do("metrics")["collisions_detected"])
+    assert met > 1
+    assert arm.do("events")["events"][-1].text == f"table.gcode done, {met} collisions"
+    robot = arm.live.operator.robots.find("g60")
+    assert isinstance(robot, Robot)
+    assert f"with {met} collisions" in _outcome(robot)[0], "`understudy run` ends with exit code 1"
+    snapshot = arm.do("snapshot")
+    arm.do("restore", **snapshot)
+    assert arm.do("program", robot="g60")["collisions"] == met, "snapshots have it"
+    arm.do("load_program", robot="g60", text=TEXT)
+    assert arm.do("program", robot="g60")["collisions"] == 0
+
+
+def test_the_reaction_to_a_collision_is_switched_while_the_cell_runs(arm: Bench) -> None:
+    assert arm.ask("status")["parts"]["g60.collision"].on_collision == "stop", "as shipped"
+    shown = run_into_the_table(arm, "stop")
+    assert (shown["state"], shown["line"], shown["collisions"]) == ("failed", 2, 1)
+    assert "collides with" in shown["error"]
+    arm.do("on_collision", reaction="report")
+    snapshot = arm.do("snapshot")
+    arm.do("on_collision", reaction="stop")
+    arm.do("restore", **snapshot)
+    assert arm.ask("status")["parts"]["g60.collision"].on_collision == "report"
+    assert "stop" in arm.refusal("on_collision", reaction="brake")
+    assert "robot with a collision watch" in arm.refusal("on_collision", reaction="stop", robot="x")
 
 
 def test_other_motions_are_refused_while_a_program_runs(arm: Bench) -> None:

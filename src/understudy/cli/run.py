@@ -585,6 +585,8 @@ def _outcome(robot: Robot) -> tuple[str, float]:
     assert robot.side.program is not None
     reading = robot.side.program.reading(robot.side.time.now())
     problem = "" if reading.state == "done" else reading.error or f"stopped at line {reading.line}"
+    if not problem and reading.collisions:
+        problem = f"done in {reading.elapsed_s:.3f} s with {reading.collisions} collisions"
     return problem, reading.elapsed_s
 
 

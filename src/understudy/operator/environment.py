@@ -28,7 +28,12 @@ from understudy.ports.hmi import Later
 from understudy.simulation.collision.contact import report_of
 from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import CellEnvironment, moved
-from understudy.space.model.environment import Environment, ObjectConfig, Read
+from understudy.space.model.environment import (
+    CollisionReaction,
+    Environment,
+    ObjectConfig,
+    Read,
+)
 from understudy.space.transform import inverse, pose
 from understudy.units import DEG, MM
 from understudy.wire.pump import Pump
@@ -56,6 +61,8 @@ class HoldsObjects(Protocol):
     def detach(self, name: str, now: int) -> "CollisionObject | Refused": ...
 
     def held(self) -> "Sequence[CollisionObject]": ...
+
+    def react(self, reaction: CollisionReaction) -> None: ...
 
     def flange(self, now: int) -> "Floats":
         """The flange in the cell: 4×4."""
@@ -289,6 +296,20 @@ class EnvironmentCommands:
     def clear_collisions(self) -> dict[str, Any]:
         """Clear the shown contacts."""
         self._engine.clear_collisions(self._pump.now())
+        now = self._pump.now()
+        return {name: watch.status(now) for name, watch in self._watches.items()}
+
+    @command()
+    def on_collision(self, reaction: CollisionReaction, robot: str | None = None) -> Any:
+        """What arms do at their next contact: report it, or stop.
+
+        `robot`: that one alone. The cell file has the reaction at the start.
+        """
+        watches = [self._watch(robot)] if robot is not None else list(self._watches.values())
+        for watch in watches:
+            if isinstance(watch, Refused):
+                return watch
+            watch.react(reaction)
         now = self._pump.now()
         return {name: watch.status(now) for name, watch in self._watches.items()}
 

@@ -31,7 +31,7 @@ class Reading(Struct, frozen=True):
     """The state of a program. `line`: the line of the file that is executed, or where it ended.
 
     `elapsed_s`: since the start. `checksum`: of the text. `warning`: what earlier lines switch on
-    and this run left off.
+    and this run left off. `collisions`: of the robot in this run.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Reading(Struct, frozen=True):
     elapsed_s: float
     checksum: int = 0
     warning: str = ""
+    collisions: int = 0
 
 
 class Switched(Struct, frozen=True):

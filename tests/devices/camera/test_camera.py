@@ -15,6 +15,7 @@ from understudy.ports import state as snapshots
 from understudy.ports.hmi import HasPanel
 from understudy.robots.arm.controller import ArmController
 from understudy.sight.markers import MarkerFinder
+from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import CellEnvironment
 from understudy.simulation.workpieces.workpieces import Workpieces
 from understudy.space.model.environment import ObjectConfig
@@ -171,6 +172,17 @@ def test_faults_act_until_reset(
     camera.reset(0)
     assert camera.active_faults() == []
     assert (grabbed(cell).picture == usual).all()
+
+
+def test_a_reset_of_the_cell_zeroes_the_count_on_the_panel(tmp_path: Path) -> None:
+    """The number of a frame counts on: the noise belongs to it."""
+    cell = camera_cell(tmp_path)
+    camera = camera_of(cell)
+    grabbed(cell)
+    part(cell, "engine", SimulationEngine).reset(0)
+    assert camera.panel(0)[0].value == 0
+    assert grabbed(cell).frame_id == 2
+    assert camera.panel(0)[0].value == 1
 
 
 def test_faults_of_rules_act_on_single_frames(tmp_path: Path) -> None:

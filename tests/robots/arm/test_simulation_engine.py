@@ -19,6 +19,17 @@ def weld(engine: SimulationEngine) -> None:
     engine.run_until_idle()
 
 
+def weld_until_the_arc_burns(engine: SimulationEngine) -> None:
+    engine.start()
+    arm = engine.controller
+    arm.connect()
+    arm.enable()
+    for line in ("G0 X450 Y-50 Z350 A180 B0 C0", "M8", "M3", "G1 Y50 F600"):
+        assert arm.send_gcode(line) is None
+    while engine.welder.status().arc_on_time_s < 1.0:
+        engine.advance(0.1)
+
+
 # ── SimulationEngine ──
 
 
@@ -54,6 +65,19 @@ def test_a_reset_zeroes_the_counters_of_the_engine_and_of_the_welder() -> None:
     status, metrics = engine.welder.status(), engine.metrics()
     assert (status.arc_on_time_s, status.total_weld_length_mm) == (0.0, 0.0)
     assert (metrics.gcode_executed, metrics.total_distance_mm) == (0, 0.0)
+
+
+def test_an_arc_that_burns_out_after_a_reset_is_not_counted() -> None:
+    """The reset ends the program; the crater of its arc burns on."""
+    engine = SimulationEngine("g60_welding")
+    weld_until_the_arc_burns(engine)
+    engine.reset()
+    engine.advance(2.0)
+    status = engine.welder.status()
+    assert not status.arc_on
+    assert (status.arc_on_time_s, status.total_weld_length_mm) == (0.0, 0.0)
+    weld(engine)
+    assert engine.welder.status().arc_on_time_s > 1.0, "the next arc is counted"
 
 
 def test_the_metrics_have_the_time_of_the_computer() -> None:

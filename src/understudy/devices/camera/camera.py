@@ -284,11 +284,12 @@ FAULT_WORDS: Mapping[str, str] = {
 
 
 class State(Struct):
-    """The state of a camera in a snapshot. `frames`: pictures so far. `disturbed`: faults that an
-    operator or a rule has injected, with their figure. `frozen`: the frame that is sent again and
-    again, as on the wire."""
+    """The state of a camera in a snapshot. `frames`: pictures so far; `counted_from`: those before
+    the counters were zeroed. `disturbed`: faults that an operator or a rule has injected, with
+    their figure. `frozen`: the frame that is sent again and again, as on the wire."""
 
     frames: Annotated[int, Meta(ge=0, lt=1 << 62)] = 0
+    counted_from: Annotated[int, Meta(ge=0, lt=1 << 62)] = 0
     exposure_ms: Exposure = USUAL_EXPOSURE_MS
     gain_db: Gain = 0.0
     noise_grey: Grey = 0.0
@@ -564,10 +565,14 @@ class VirtualCamera:
     def busy(self) -> bool:
         return False
 
+    def zero_counters(self, now: int) -> None:
+        self.state.counted_from = self.state.frames
+
     def panel(self, now: int) -> tuple[PanelRow, ...]:
         status = self.status(now)
+        frames = status.frames - self.state.counted_from
         return (
-            PanelRow("Frames", status.frames, state="fault" if status.faults else "ok"),
+            PanelRow("Frames", frames, state="fault" if status.faults else "ok"),
             PanelRow("Exposure", status.exposure_ms, "ms"),
             PanelRow("Gain", status.gain_db, "dB"),
             PanelRow("Brightness", status.brightness),

@@ -81,11 +81,13 @@ class SeamState(Struct):
     `burning`, `wanted`: the arc since `seen`. `standing_since`: when the tip stopped under the arc.
     `cold_noted`, `standing_noted`: the rule was noted; reset when the arc burns, or the tip moves.
     `cleared_at`: the tip when the trail was cleared under this arc; the next point is away from it.
+    `uncounted`: this arc has burned since before the counters were zeroed.
     """
 
     seen: int = 0
     burning: bool = False
     wanted: bool = False
+    uncounted: bool = False
     arc_on: int = 0
     length: float = 0.0
     trail: list[Point] = []
@@ -111,7 +113,7 @@ class Seam:
         state = self.state
         if burning != state.burning:
             state.standing_since, state.standing_noted = None, False
-            state.cleared_at = None
+            state.cleared_at, state.uncounted = None, False
         if burning or not wanted:
             state.cold_noted = False
         state.burning, state.wanted = burning, wanted
@@ -125,8 +127,9 @@ class Seam:
         times, points, steps = self._since(begins, now)
         stands = steps / np.diff(times) * NS_PER_SECOND < STANDING
         if state.burning:
-            state.arc_on += now - begins
-            state.length += float(steps.sum())
+            if not state.uncounted:
+                state.arc_on += now - begins
+                state.length += float(steps.sum())
             self._extend(points)
             self._check_standing(times, stands)
         elif not (stands.all() or state.cold_noted):
@@ -134,9 +137,10 @@ class Seam:
             self.note(now, "cold", "the tool moved along a seam without an arc")
 
     def zero(self, now: int) -> None:
-        """Arc time and length count from zero."""
+        """Arc time and length count from zero, with the next arc."""
         self.look(now)
-        self.state.arc_on, self.state.length = 0, 0.0
+        state = self.state
+        state.arc_on, state.length, state.uncounted = 0, 0.0, state.burning
 
     def next_look(self) -> int | None:
         watched = self.state.burning or self.state.wanted
@@ -144,12 +148,13 @@ class Seam:
 
     def arc_on(self, now: int) -> int:
         """The arc time so far, in ns."""
-        return self.state.arc_on + (now - self.state.seen if self.state.burning else 0)
+        counts = self.state.burning and not self.state.uncounted
+        return self.state.arc_on + (now - self.state.seen if counts else 0)
 
     def length(self, now: int) -> float:
         """The length of tool path under the arc so far, in m."""
         state = self.state
-        if not state.burning or now <= state.seen:
+        if not state.burning or state.uncounted or now <= state.seen:
             return state.length
         return state.length + float(self._since(state.seen, now)[2].sum())
 

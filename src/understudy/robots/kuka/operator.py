@@ -239,5 +239,9 @@ class RecordFeed:
 
 def program_run(server: KukaGcodeServer) -> ProgramRun:
     start = server.model.start
-    feed = LineFeed(KukaActions(server), RecordFeed(server))
+    feed = LineFeed(
+        KukaActions(server),
+        RecordFeed(server),
+        contacts=lambda now: server.tally(now).collisions_detected,
+    )
     return ProgramRun(feed, RecordLanguage(start.tool, start.base))

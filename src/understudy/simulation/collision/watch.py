@@ -13,7 +13,7 @@ hide another. A place is the number of a path piece and the distance along it.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import numpy as np
@@ -35,7 +35,7 @@ from understudy.simulation.collision.contact import (
     report,
 )
 from understudy.simulation.environment import SavedObject
-from understudy.space.model.environment import Environment
+from understudy.space.model.environment import CollisionReaction, Environment
 from understudy.space.model.robot import Sphere
 from understudy.space.model.shapes import CollisionObject, as_object
 from understudy.space.transform import Array, translation
@@ -279,7 +279,7 @@ class State(Struct):
     `swept`: the end of the swept stretch; `beyond`: the pairs that touch there. `ahead`: events
     before that end. `replanned_at`: when the path was changed. `met`: contacts with other arms.
     `uncleared`: contacts since the operator cleared them, ended ones too. `held`: only in
-    snapshots.
+    snapshots. `reaction`: chosen by the operator; None: that of the cell file.
     """
 
     fresh: bool = True
@@ -295,12 +295,13 @@ class State(Struct):
     detected: int = 0
     stopped: bool = False
     uncleared: list[Contact] = []
+    reaction: CollisionReaction | None = None
 
 
 class Status(Struct, frozen=True):
     """Present contacts, the count of all contacts, and the reaction to a contact."""
 
-    on_collision: Literal["report", "stop"]
+    on_collision: CollisionReaction
     collisions_detected: int
     stopped: bool
     held: tuple[str, ...]
@@ -394,10 +395,14 @@ class CollisionWatch:
         self._state.met = [contact for contact in self._state.met if contact.names != names]
 
     def stop_for(self, contact: Contact, now: int) -> None:
-        """Stops the arm if the configuration has `on_collision: stop`."""
-        if self.body.rules.on_collision == "stop" and not self._state.stopped:
+        """Stops the arm if its reaction to a contact is `stop`."""
+        if self.reaction == "stop" and not self._state.stopped:
             self._state.stopped = True
             self._mover.collided(contact, now)
+
+    def react(self, reaction: CollisionReaction) -> None:
+        """Sets the reaction to the next contact, in place of that in the cell file."""
+        self._state.reaction = reaction
 
     def release(self) -> None:
         """Allows the stopped arm to move again."""
@@ -411,6 +416,10 @@ class CollisionWatch:
     @property
     def environment(self) -> Environment:
         return self._scene.environment
+
+    @property
+    def reaction(self) -> CollisionReaction:
+        return self._state.reaction or self.body.rules.on_collision
 
     @property
     def detected(self) -> int:
@@ -437,7 +446,7 @@ class CollisionWatch:
     def status(self, now: int) -> Status:
         state = self._state
         return Status(
-            on_collision=self.body.rules.on_collision,
+            on_collision=self.reaction,
             collisions_detected=state.detected,
             stopped=state.stopped,
             held=tuple(thing.name for thing in self._held),

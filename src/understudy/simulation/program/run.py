@@ -287,8 +287,11 @@ class LineFeed:
         actions: OperatorActions,
         robot: LineRobot,
         digital_io: Callable[[], DigitalIO] = DigitalIO,
+        contacts: Callable[[int], int] = lambda now: 0,
     ) -> None:
+        """``contacts``: counts those of the robot so far."""
         self._actions = actions
+        self._contacts = contacts
         self.digital_io = digital_io
         self._robot = robot
         self._state = FeedState()
@@ -360,7 +363,7 @@ class LineFeed:
         )
 
     def tally(self, now: int) -> Tally:
-        return Tally(gcode_executed=self._state.executed)
+        return Tally(self._state.executed, self._contacts(now))
 
     def on_status(self, listener: Callable[[ControllerStatus], None]) -> None:
         self._listeners.append(listener)
@@ -455,9 +458,10 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class ProgramState(Struct):
-    """The state that snapshots hold. `base`, `tally`, `stops`: lines taken, lines executed and
-    stops of the controller before the run; `opening`: lines sent before the first line of the file;
-    `due`: the time of the next check.
+    """The state that snapshots hold. `base`, `tally`, `contacts`, `stops`: lines taken, lines
+    executed, contacts and stops of the controller before the run; `opening`: lines sent before the
+    first line of the file; `due`: the time of the next check; `collisions`: those of a run that
+    has ended.
     """
 
     name: str = ""
@@ -469,6 +473,7 @@ class ProgramState(Struct):
     sent: Count = 0
     base: Count = 0
     tally: Count = 0
+    contacts: Count = 0
     stops: Count = 0
     line: Count = 0
     error: str = ""
@@ -476,6 +481,7 @@ class ProgramState(Struct):
     ended: Count = 0
     due: int | None = None
     warning: str = ""
+    collisions: Count = 0
     feed: FeedState | None = None
 
 
@@ -665,6 +671,7 @@ class ProgramRun:
             state = "paused" if status.state in WAITING else state
         ours = self._state
         elapsed = seconds(until - ours.started)
+        collisions = self._contacts(now) if self.under_way() else ours.collisions
         return Reading(
             ours.name,
             state,
@@ -675,6 +682,7 @@ class ProgramRun:
             elapsed,
             self._checksum,
             ours.warning,
+            collisions,
         )
 
     # ── part ──
@@ -751,7 +759,7 @@ class ProgramRun:
         before = start.before(restore=restore)
         if isinstance(before, Refused):
             return before
-        status = self._controller.status(now)
+        status, counted = self._controller.status(now), self._controller.tally(now)
         self._state = ProgramState(
             name=self._state.name,
             text=self._state.text,
@@ -760,7 +768,8 @@ class ProgramRun:
             opening=before,
             base=status.accepted,
             stops=status.stops,
-            tally=self._controller.tally(now).gcode_executed,
+            tally=counted.gcode_executed,
+            contacts=counted.collisions_detected,
             line=start.line,
             started=now,
         )
@@ -827,7 +836,13 @@ class ProgramRun:
         elif state.sent < len(self._queue):
             state.state, state.line = "paused", line
         else:
-            self._end("done", line, "", f"{self._title} done", now)
+            found = self._contacts(now)
+            met = f", {found} collision{'s' * (found > 1)}" if found else ""
+            self._end("done", line, "", f"{self._title} done{met}", now)
+
+    def _contacts(self, now: int) -> int:
+        """Contacts of the robot since the start of the run."""
+        return self._controller.tally(now).collisions_detected - self._state.contacts
 
     def _not_taken(self, now: int) -> int:
         """The first line that is not executed: a soft limit is checked before the motion."""
@@ -842,6 +857,7 @@ class ProgramRun:
 
     def _end(self, state: RunState, line: int, error: str, text: str, now: int) -> None:
         ours = self._state
+        ours.collisions = self._contacts(now)
         ours.state, ours.line, ours.error = state, line, error
         ours.ended, ours.due = now, None
         if self._feed is not None:

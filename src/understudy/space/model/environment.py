@@ -237,6 +237,9 @@ class EnvironmentConfig(Struct, frozen=True, forbid_unknown_fields=True):
         return Environment(tuple(objects), tuple(zones)).checked()
 
 
+CollisionReaction = Literal["report", "stop"]
+
+
 class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """The ``collision`` block of a simulation file: what is checked, and the reaction. ``held``:
     parts that the robot carries all the time, placed from the flange."""
@@ -245,7 +248,7 @@ class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
     check_self_collision: bool = True
     check_environment: bool = True
     self_collision_pairs: Literal["auto"] | tuple[tuple[int, int], ...] = "auto"
-    on_collision: Literal["report", "stop"] = "report"
+    on_collision: CollisionReaction = "report"
     held: tuple[ObjectConfig, ...] = ()
 
 

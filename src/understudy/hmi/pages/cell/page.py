@@ -236,10 +236,11 @@ class TimeScale:
 
 
 def metrics(browser: Browser) -> None:
-    """Counts since the last reset."""
+    """Counts since the last reset, and what the robot does at a collision."""
     with ui.element("section").classes("u-card u-metrics"):
         names = ("gcodes", "distance", "collisions")
         figures = {n: _figure(browser.texts(f"metrics.{n}"), f"metric-{n}") for n in names}
+        _collision_reaction(browser)
 
     @browser.on_update
     def update() -> None:
@@ -249,6 +250,28 @@ def metrics(browser: Browser) -> None:
         collisions = int(counted.get("collisions_detected", 0))
         figures["collisions"].set_text(str(collisions))
         set_class(figures["collisions"], collisions > 0, "u-alarm")
+
+
+def _collision_reaction(browser: Browser) -> None:
+    """A switch for robots whose contacts are watched."""
+
+    def choice(reaction: str) -> ui.button:
+        hint = browser.texts(f"metrics.{reaction}_hint")
+        made = button(browser.texts(f"metrics.{reaction}"), kind="u-small", hint=hint)
+        made.props(f'data-reaction="{reaction}"')
+        return made.on_click(lambda: browser.robot_command("on_collision", {"reaction": reaction}))
+
+    with ui.element("div").classes("u-inline u-reaction") as row:
+        ui.label(browser.texts("metrics.on_collision")).classes("u-caption")
+        choices = {reaction: choice(reaction) for reaction in ("report", "stop")}
+    operator_only(browser, row, on_real=False)
+
+    @browser.on_update
+    def update() -> None:
+        now = browser.part("collision").get("on_collision")
+        row.set_visibility(now is not None)
+        for reaction, made in choices.items():
+            set_class(made, reaction == now, "u-chosen")
 
 
 # ── faults ──

@@ -112,16 +112,17 @@ class Program {
     this.banner.hidden = same;
     this.empty.hidden = Boolean(editor.text.trim()) || !same;
     this.banner.dataset.running = running;
-    this.stateLine.className = `u-run-state u-run-${status.state}${running && status.warning ? " u-run-warned" : ""}`;
+    this.stateLine.className = `u-run-state u-run-${status.state}${running && status.warning ? " u-run-warned" : ""}${status.collisions ? " u-run-collided" : ""}`;
     this.stateLine.textContent = this.stateText(running, failed);
     this.element.dataset.state = status.state;
   }
 
   stateText(running, failed) {
-    const { state, line, lines, error, warning } = this.status;
+    const { state, line, lines, error, warning, collisions } = this.status;
     const at = running || failed ? ` · ${text("of_lines", { line, lines })}` : "";
     const without = running && warning ? ` · ⚠ ${warning.replace(/^runs without/, text("runs_without"))}` : "";
-    return text(`state_${state}`) + at + without + (error ? ` · ${error}` : "");
+    const met = collisions ? `, ${text(collisions === 1 ? "collision" : "collisions", { count: collisions })}` : "";
+    return text(`state_${state}`) + met + at + without + (error ? ` · ${error}` : "");
   }
 
   // ── text and draft ──
