@@ -80,7 +80,7 @@ class TemporaryLocator(BesideSource):  # type: ignore[misc]
 
 @cache
 def temporary_folder() -> Path:
-    """Machine code of somebody else must not be loaded: nobody else can write this folder."""
+    """Machine code of other users must not be loaded: only this user can write this folder."""
     user = getattr(os, "getuid", lambda: 0)()
     folder = Path(tempfile.gettempdir()) / f"understudy-kernels-{user}"
     try:

@@ -5,7 +5,7 @@ session is opened when the connection is made and closed when it is lost; then t
 the last will of the face, if it has one (`ports.LeavesWill`).
 
 Messages are sent with QoS 0. A message with `reply_to` RETAINED is sent with QoS 1, and the broker
-keeps it for later subscribers.
+keeps it for later subscribers. A message that the broker has kept comes with it, too.
 """
 
 import asyncio
@@ -232,5 +232,6 @@ class MqttLink(BrokerQueue):
             if isinstance(payload, bytes | bytearray) and len(payload) <= LARGEST_MESSAGE:
                 await self._readable.wait()
                 if self._connection is not None:
-                    topic = message.topic.value
-                    self._events.receive(self._connection, WireMessage(topic, bytes(payload)))
+                    kept = RETAINED if message.retain else ""
+                    received = WireMessage(message.topic.value, bytes(payload), kept)
+                    self._events.receive(self._connection, received)

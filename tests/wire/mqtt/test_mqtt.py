@@ -28,6 +28,7 @@ class EchoSession:
         self.waiting = [WireMessage("robot/here", b"yes", RETAINED)]
 
     def receive(self, message: WireMessage, now: int) -> None:
+        self._face.received.append(message)
         self.waiting.append(WireMessage(f"{message.address}/back", message.payload))
         self._face.ready = True
 
@@ -55,6 +56,7 @@ class EchoFace:
         self.session: EchoSession | None = None
         self.opened = self.lost = 0
         self.ready = False
+        self.received: list[WireMessage] = []
 
     def open(self, peer: str, now: int) -> MessageSession:
         self.session = EchoSession(self)
@@ -156,6 +158,45 @@ def test_a_kept_message_reaches_later_subscribers(broker: Broker) -> None:
             await client.subscribe("robot/here")
             message = await heard(client, "robot/here", payload=b"yes")
             assert message.retain
+
+    with_wire(config_for(broker), work)
+
+
+def test_a_message_that_the_broker_has_kept_says_so(broker: Broker) -> None:
+    async def work(face: EchoFace) -> None:
+        async with aiomqtt.Client("127.0.0.1", broker.port) as client:
+            await client.publish("ask/a", b"live", retain=True)
+            await until(lambda: len(face.received) == 1)
+            async with other_client(broker, "understudy-echo"):  # it takes our place
+                await until(lambda: face.lost == 1)
+            await until(lambda: len(face.received) >= 2)
+        assert [each.reply_to for each in face.received[:2]] == ["", RETAINED]
+
+    with_wire(config_for(broker), work)
+
+
+def other_client(broker: Broker, identifier: str) -> aiomqtt.Client:
+    return aiomqtt.Client("127.0.0.1", broker.port, identifier=identifier)
+
+
+def test_two_clients_with_one_id_are_connected_in_turn(broker: Broker) -> None:
+    """The broker ends the older connection each time; the wire comes back, and nothing is doubled
+    or stuck."""
+
+    async def work(face: EchoFace) -> None:
+        for _ in range(5):
+            await until(lambda: face.session is not None)
+            before = face.lost
+            async with other_client(broker, "understudy-echo"):
+                await until(lambda n=before: face.lost > n)  # type: ignore[misc]
+        await until(lambda: face.session is not None)
+        async with aiomqtt.Client("127.0.0.1", broker.port) as client:
+            await client.subscribe("ask/b/back")
+            while not face.received:
+                await client.publish("ask/b", b"there?", qos=1)
+                await asyncio.sleep(0.01)
+            await heard(client, "ask/b/back", payload=b"there?")
+        assert face.opened == face.lost + 1
 
     with_wire(config_for(broker), work)
 

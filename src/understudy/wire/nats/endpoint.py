@@ -115,6 +115,7 @@ class NatsEndpoint:
             StreamDiffersError,
             ensure_consumer,
             ensure_streams,
+            find_rival,
         )
 
         connection = self._connection
@@ -133,6 +134,15 @@ class NatsEndpoint:
                 self.endpoint,
                 self._config.durable,
             )
+        if connection.is_first and addresses:
+            rival = await find_rival(client, self._config, addresses)
+            if rival:
+                log.warning(
+                    "%s: another process (consumer %s) also carries out the orders for robots of "
+                    "this cell: a robot must be in one process only",
+                    self.endpoint,
+                    rival,
+                )
         expected = connection.is_first and self.own_server is not None
         level = logging.DEBUG if expected else logging.INFO
         log.log(level, "%s: connected to %s", self.endpoint, address)
@@ -152,6 +162,8 @@ class NatsEndpoint:
             return await link.run(pulls=bool(addresses))
         finally:
             connection.link = None
+            if link.stores_nothing and self.own_server is not None:
+                self.own_server.kill()
 
 
 def _in_turn(config: Config) -> tuple[str, ...]:

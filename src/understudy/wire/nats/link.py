@@ -36,6 +36,7 @@ from understudy.wire.nats.streams import (
     API,
     JetStreamError,
     ensure_kept,
+    ensure_streams,
     is_gone,
     kept_subject,
     read_kept,
@@ -346,6 +347,12 @@ class NatsLink(BrokerQueue):
         """Reply address → message id, and the time when no confirmation is expected any more."""
         self._unhandled = unhandled
         self.recalled = recalled
+        self.stores_nothing = False
+        """The own server answers and stores nothing: after a write error it has to start again."""
+        self._stored_at = asyncio.get_running_loop().time()
+        self._lacks_stream = False
+        """A message had a subject that no stream has."""
+        self._problems: list[str] = []
         self._arrived: deque[WireMessage] = deque()
         """Messages and confirmations for the session, given to it together in the next turn."""
         self._finishing = False
@@ -505,30 +512,65 @@ class NatsLink(BrokerQueue):
         message_id, _ = self._unconfirmed.pop(message.subject, ("", 0.0))
         if not message_id or self._connection is None:
             return
-        if problem := _refusal(message):
+        if (message.headers or {}).get("Status") == NO_RESPONDERS:
+            if not self._lacks_stream and not self._problems:
+                self._say("JetStream does not store a message: no stream has its subject")
+            self._lacks_stream = True
+            self._drained()
+        elif problem := _refusal(message):
             self._say(f"JetStream does not store a message: {problem}")
             self._drained()
         else:
             self._said = ""
+            self._stored_at = asyncio.get_running_loop().time()
             self._note_arrived(WireMessage(CONFIRMED, b"", message_id))
 
     async def _watch(self) -> None:
-        """Notices a server that does not answer, and confirmations that do not come."""
+        """Notices a server that does not answer, streams that are gone, and confirmations that do
+        not come."""
         loop = asyncio.get_running_loop()
         pinged = loop.time()
         while True:
             await asyncio.sleep(
                 min(self._config.ping_interval_s, self._config.answer_timeout_s) / 4
             )
-            late = [key for key, (_, until) in self._unconfirmed.items() if until < loop.time()]
-            for key in late:
-                del self._unconfirmed[key]
-            if late:
-                self._say(f"{len(late)} messages were not confirmed by JetStream in time")
-                self._drained()
+            if self._lacks_stream:
+                await self._ensure_streams()
+            self._drop_late(loop.time())
             if loop.time() - pinged >= self._config.ping_interval_s:
                 await self._client.answered(self._config.answer_timeout_s)
                 pinged = loop.time()
+
+    async def _ensure_streams(self) -> None:
+        """Makes a stream again that was deleted; says what a changed one lacks."""
+        assert self._connection is not None
+        try:
+            problems = await ensure_streams(self._client, self._config)
+            if isinstance(self._connection.session, KeepsRecords):
+                await ensure_kept(self._client, self._config)
+        except JetStreamError as problem:
+            self._say(str(problem))
+            return
+        self._lacks_stream = False
+        if problems and problems != self._problems:
+            log.warning("%s: %s", self.endpoint, "; ".join(problems))
+        self._problems = problems
+
+    def _drop_late(self, now: float) -> None:
+        """Forgets confirmations that did not come in time."""
+        late = {key: until for key, (_, until) in self._unconfirmed.items() if until < now}
+        for key in late:
+            del self._unconfirmed[key]
+        if not late:
+            return
+        self._drained()
+        if self._stored_at > min(late.values()) - self._config.answer_timeout_s:
+            self._say("some messages were not confirmed by JetStream in time")
+        elif self._config.servers:
+            self._say("JetStream stores nothing: its disk may be full")
+        else:
+            self.stores_nothing = True
+            self._client.give_up("it stores nothing: its disk may be full")
 
     def _drained(self) -> None:
         self._progress.set()
@@ -628,8 +670,6 @@ class NatsLink(BrokerQueue):
 
 def _refusal(message: Msg) -> str:
     """Why JetStream has not stored a message; empty if it has."""
-    if (message.headers or {}).get("Status") == NO_RESPONDERS:
-        return "no stream has its subject"
     try:
         answer = msgspec.json.decode(message.data, type=PubAck)
     except UNREADABLE:

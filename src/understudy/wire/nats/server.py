@@ -14,6 +14,7 @@ import fcntl
 import logging
 import os
 import shutil
+import signal
 import sysconfig
 import tempfile
 import time
@@ -181,6 +182,13 @@ class OwnServer:
     async def ready(self) -> None:
         """Waits while the server is being started again."""
         await self._ready.wait()
+
+    def kill(self) -> None:
+        """Ends the process at once; it is started again."""
+        self._ready.clear()
+        if self.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
         """Ends the process and removes the temporary files."""

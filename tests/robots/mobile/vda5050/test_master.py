@@ -20,8 +20,10 @@ from tests.robots.mobile.vda5050.schemas import (
 )
 
 from understudy.errors import Refused
+from understudy.ports import RETAINED, WireMessage
 from understudy.ports.state import load, saved
 from understudy.robots.mobile.runtime import messages as own
+from understudy.robots.mobile.vda5050.face import MasterFace
 from understudy.robots.mobile.vda5050.master import Identity, MasterControl, MasterMessages
 from understudy.robots.mobile.vda5050.versions import Version, read
 
@@ -412,6 +414,76 @@ def test_no_bytes_stop_the_robot(data: bytes, topic: str) -> None:
     bench = Bench()
     bench.say(topic, data)
     assert bench.state["orderId"] == ""
+
+
+def many(count: int, *, first: int = 0, update: int = 0, **keys: Any) -> Any:
+    """An order with so many nodes on a line; its first node has this number."""
+    nodes = [node(2 * n, n * 0.001, 0) for n in range(first, first + count)]
+    edges = [edge(2 * n + 1) for n in range(first, first + count - 1)]
+    return head() | {"orderId": "o1", "orderUpdateId": update, "nodes": nodes, "edges": edges}
+
+
+def test_an_order_with_ten_thousand_nodes_is_refused_and_the_next_one_is_driven() -> None:
+    bench = Bench()
+    bench.say("order", many(10_000))
+    assert bench.errors() == ["validationError"]
+    assert bench.robot.running == []
+    bench.say("order", THREE)
+    assert bench.goals() == [(1.0, 0.0)]
+
+
+def test_updates_do_not_make_an_order_longer_and_longer() -> None:
+    bench = Bench()
+    bench.say("order", many(900))
+    for update in range(1, 4):
+        bench.say("order", many(900, first=899, update=update))
+        assert set(bench.errors()) == {"validationError"}
+        assert "1798 nodes ahead; allowed: 1000" in bench.state["errors"][-1]["errorDescription"]
+    assert len(bench.state["nodeStates"]) == 899
+
+
+def test_the_oldest_ended_actions_of_an_order_that_never_ends_are_forgotten() -> None:
+    bench = Bench()
+    bench.say("order", order([node(0, 0, 0)], []))
+    for update in range(1, 250):
+        first = node(2 * update - 2, 0, 0)
+        wait = [action("wait", f"a{update}-{n}", "NONE", duration=0) for n in range(5)]
+        second = node(2 * update, 0, 0, actions=wait)
+        bench.say("order", order([first, second], [edge(2 * update - 1)], update=update))
+        while bench.robot.running:
+            bench.finish()
+    bench.tick(5)
+    assert bench.statuses().keys() == {f"a{u}-{n}" for u in range(50, 250) for n in range(5)}
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.1.0", "3.0.0"])
+@pytest.mark.parametrize(
+    "value", [b"NaN", b"Infinity", b"-Infinity", b"1e999", b"1e308", b"9" * 5000, b"[" * 200_000]
+)
+def test_no_number_of_an_order_moves_the_robot_out_of_the_world(
+    value: bytes, version: Version
+) -> None:
+    bench = Bench(version)
+    data = json.dumps(head() | {"version": version} | THREE).encode()
+    bench.say("order", data.replace(b'"x": 1', b'"x": ' + value))
+    bench.say("instantActions", data.replace(b'"n2"', value))
+    assert bench.robot.running == []
+    assert bench.state["orderId"] == ""
+
+
+def test_a_message_that_the_broker_has_kept_is_dropped() -> None:
+    bench = Bench()
+    face = MasterFace(bench.master, "uagv/v2/maker/1/")
+    session = face.open("mqtt", bench.robot.now)
+    order = WireMessage("uagv/v2/maker/1/order", json.dumps(THREE).encode(), RETAINED)
+    for _ in range(3):
+        session.receive(order, bench.robot.now)
+        bench.tick()
+    assert bench.robot.running == []
+    assert len([each for each in bench.warnings if "retained" in each]) == 1
+    session.receive(msgspec.structs.replace(order, reply_to=""), bench.robot.now)
+    bench.tick()
+    assert bench.goals() == [(1.0, 0.0)]
 
 
 def test_the_last_will_says_that_the_connection_is_broken() -> None:

@@ -143,7 +143,7 @@ NOTE = "note"
 
 
 def read_record(data: bytes) -> Record | None:
-    """None: it cannot be read, somebody else has written it."""
+    """None: it cannot be read; another program has written it."""
     try:
         return msgspec.json.decode(data, type=Record)
     except UNREADABLE:

@@ -61,7 +61,9 @@ class MasterSession:
 
     def receive(self, message: WireMessage, now: int) -> None:
         topic = message.address.rpartition("/")[2]
-        if topic in self._face.topics:
+        if message.reply_to == RETAINED:
+            self._face.control.drop_retained(topic)
+        elif topic in self._face.topics:
             self._face.control.receive(topic, message.payload, now)
 
     def take(self, room: int) -> WireMessage | None:

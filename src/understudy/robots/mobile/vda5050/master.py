@@ -314,8 +314,8 @@ class ControlState(Struct, forbid_unknown_fields=True):
     by their tags. `waits`: `wait` actions under way, and when they end. `late`: actions that have
     not begun yet, in their order. `instant`: instant actions whose state is reported. `closing`:
     those that end when the robot stands or goes on, and when they came. `changed`: the order, an
-    action or an error is not as the last state said. `seen`: what that state said. `stranger`: for
-    whom the last message was that was meant for another robot.
+    action or an error is not as the last state said. `seen`: what that state said. `stranger`: the
+    robot that was named by the last message for another robot.
     """
 
     progress: Progress = field(default_factory=Progress)
@@ -357,6 +357,7 @@ class MasterControl:
     ) -> None:
         self._context = context
         self._log = log
+        self._dropped_retained = False
         identity, file = outgoing.identity, context.file
         self._identity = identity
         height = file.dimensions.height_mm * MM
@@ -387,6 +388,12 @@ class MasterControl:
         """A message of the master control, handled at the next tick."""
         self.state.inbox.append((topic, data))
         self._woken(now)
+
+    def drop_retained(self, topic: str) -> None:
+        """The broker has kept a message, of any age: it would come again at each connection."""
+        if not self._dropped_retained:
+            self._log(f"vda5050: a retained message to {topic} is dropped: send it without retain")
+        self._dropped_retained = True
 
     def credit(self) -> int:
         return max(INBOX - len(self.state.inbox), 0)

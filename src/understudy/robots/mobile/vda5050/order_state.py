@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, field
 
 from understudy.robots.mobile.runtime.messages import Pose
 from understudy.robots.mobile.vda5050.messages import (
+    MOST_ELEMENTS,
     Action,
     ActionState,
     ActionStatus,
@@ -83,9 +84,9 @@ class Progress(Struct):
 
 def refusal(order: Order, progress: Progress, pose: Pose, able: Able) -> Error | None:
     """Why an order or an update is not accepted."""
-    problem = _wrong(order)
-    if problem:
-        return error_of("malformed", order, problem)
+    wrong = _wrong(order)
+    if wrong:
+        return error_of("malformed", order, wrong)
     if order.zone_set_id is not UNSET and order.zone_set_id:
         return _unsupported(order, "zoneSetId")
     for edge in order.edges:
@@ -102,12 +103,12 @@ def refusal(order: Order, progress: Progress, pose: Pose, able: Able) -> Error |
             text = f"{node.node_id}: no such mapId: {position.map_id}; known: {known}"
             return error_of("unknown map", order, text)
     if order.order_id == progress.order_id:
-        return _update_refusal(order, progress, able.version)
+        return _update_refusal(order, progress, able.version) or _too_long(order, progress)
     if not progress.is_over():
         return error_of("other order", order, f"the order {progress.order_id} is not over")
     if not _is_at(order.nodes[0], progress, pose):
         return error_of("start node", order, "the robot is not at the first node")
-    return None
+    return _too_long(order, progress)
 
 
 def _unsupported(order: Order, key: str, *references: Reference) -> Error:
@@ -145,6 +146,9 @@ def accept(order: Order, progress: Progress) -> None:
     for action in actions_of(order):
         if action.action_id not in progress.actions:
             progress.set_action(action, "WAITING")
+    ended = [each for each in progress.actions.values() if each.action_status in ENDED]
+    for action_state in ended[: max(len(progress.actions) - MOST_ELEMENTS, 0)]:
+        del progress.actions[action_state.action_id]
 
 
 def actions_of(order: Order) -> list[Action]:
@@ -175,6 +179,18 @@ def _update_refusal(order: Order, progress: Progress, version: Version) -> Error
         name = "{} ({})".format(*progress.end) if progress.end else "nothing"
         text = "it begins with {} ({}); the base ends with ".format(*first) + name
         return error_of("update elsewhere", order, text)
+    return None
+
+
+def _too_long(order: Order, progress: Progress) -> Error | None:
+    """Why an order does not become longer: its nodes ahead, and its actions that have not ended."""
+    nodes = len(progress.base()) + len(order.nodes) - 1
+    ahead = sum(state.action_status not in ENDED for state in progress.actions.values())
+    actions = ahead + len(actions_of(order))
+    for count, what in ((nodes, "nodes"), (actions, "actions")):
+        if count > MOST_ELEMENTS:
+            text = f"the order would have {count} {what} ahead; allowed: {MOST_ELEMENTS}"
+            return error_of("malformed", order, text)
     return None
 
 
