@@ -11,10 +11,10 @@ largest number of frames of the package on one stack.
 
 - `G1`, `MOVE_ABS`, `validate` and the cycle of pick & place run on virtual time, with all caches of
   the process warm. The exchange of bytes and the scheduler are counted, sockets are not.
-- The command to a mobile robot and the click on Play run in a live cell in this process, with a
-  NATS server and ZeroMQ sockets. The command is repeated, so that some of its answers coincide with
-  a report of the robot; the files of all repetitions are counted. Play is the first click of a run,
-  from the handler of the button to the answer.
+- The command to a mobile robot and the click on Run programs run in a live cell in this process,
+  with a NATS server and ZeroMQ sockets. The command is repeated, so that some of its answers
+  coincide with a report of the robot; the files of all repetitions are counted. The click is the
+  first one of a run, from the handler of the button to the answer.
 """
 
 import argparse
@@ -188,7 +188,7 @@ async def commanded() -> Tracer:
 
 
 async def played() -> Tracer:
-    """A click on Play."""
+    """A click on Run programs."""
     live = Live(load_config("g60_welding"), Options(ephemeral=True, hmi=True))
     await live.start()
     live.load()
@@ -201,7 +201,7 @@ async def played() -> Tracer:
     button = TimeScale(Browser(link, state, Texts("en"), robot="g60", role="operator"))
     tracer = Tracer()
     with tracer.tracing():
-        await button.play()
+        await button.run_programs()
     state.unwatch("g60")
     await link.stop()
     await live.stop()
@@ -216,7 +216,7 @@ def request_figures() -> Iterator[Figure]:
     yield from validated().figures("validate, 4 lines")
     yield from asyncio.run(commanded()).figures("command on NATS")
     yield from picked_and_placed().figures("cycle of pick & place")
-    yield from asyncio.run(played()).figures("click on Play")
+    yield from asyncio.run(played()).figures("click on Run programs")
 
 
 # ── source ──────────────────────────────────────────────────────────────────────────────────────

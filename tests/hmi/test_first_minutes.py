@@ -37,11 +37,13 @@ def points(cell: RunningCell) -> list[Any]:
     return list(cell.ask("points", robot="g60")["points"])
 
 
-def test_play_moves_the_default_cell_and_it_welds(screen: Screen, cell: RunningCell) -> None:
+def test_run_programs_moves_the_default_cell_and_it_welds(
+    screen: Screen, cell: RunningCell
+) -> None:
     screen.until(lambda: bool(joints(cell)), "a first reading")
     before = joints(cell)
     cell.ask("rate", rate=10.0)
-    screen.press("play")
+    screen.press("run-programs")
     screen.until(lambda: all(began(cell, robot) for robot in ROBOTS), "every robot")
     screen.until(lambda: joints(cell) != before, "the arm moves")
     screen.until(lambda: bool(screen.scene["trail"]), "the arc leaves a trail")

@@ -112,7 +112,7 @@ def test_everything_comes_from_this_machine(screen: Screen, cell: RunningCell) -
 def test_the_keyboard_presses_the_buttons(screen: Screen, cell: RunningCell) -> None:
     screen.page.keyboard.press("h")
     screen.until(lambda: cell.ask("metrics")["state"] == "PAUSED", "pause by its key")
-    screen.page.keyboard.press("p")
+    screen.page.keyboard.press("Alt+p")
     screen.until(lambda: cell.ask("metrics")["state"] == "RUNNING", "play by its key")
     screen.page.keyboard.press("?")
     assert "E-STOP" in screen.page.locator(".u-keys").inner_text()

@@ -1,5 +1,5 @@
-"""The keyboard in a browser: Escape stops wherever the focus is, shortcuts work after any click,
-keys jog while they are held."""
+"""The keyboard in a browser: Escape closes what is open and stops otherwise, letters command
+nothing while something is open, keys that start a motion need Alt, keys jog while held."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -7,6 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 from tests.browsers import RunningCell, Screen, WeldingCell
+
+from understudy.hmi.keys import keys_of
+from understudy.hmi.page import pages
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +74,39 @@ def is_stopped_by_escape(screen: Screen, cell: RunningCell) -> None:
 # ── Escape ──
 
 
-def test_escape_stops_with_an_open_drop_down_list(cell_page: Screen, cell: RunningCell) -> None:
+def answered(screen: Screen) -> None:
+    """Waits for an answer of the cell: what an earlier key has sent has arrived."""
+    screen.page.evaluate("() => fetch('/api/now').then((answer) => answer.text())")
+
+
+def is_closed_by_escape(screen: Screen, cell: RunningCell, opened: str) -> None:
+    """What is open is closed by the first Escape, which stops nothing; later Escape stops."""
+    shown = screen.page.locator(opened)
+    shown.first.wait_for()
+    screen.until(screen.at("escape-twice").is_visible, "the hint at the stop")
+    screen.page.keyboard.press("Escape")
+    screen.until(lambda: shown.count() == 0, "closed")
+    answered(screen)
+    assert not stopped(cell)
+    screen.until(lambda: not screen.at("escape-twice").is_visible(), "nothing is open")
+    screen.page.keyboard.press("Shift")  # another key: the next Escape is not the second
+    is_stopped_by_escape(screen, cell)
+
+
+def test_escape_closes_a_drop_down_list_and_then_stops(
+    cell_page: Screen, cell: RunningCell
+) -> None:
     cell_page.page.locator(".u-robot").click()
-    menu = cell_page.page.locator(".q-menu")
-    menu.wait_for()
-    is_stopped_by_escape(cell_page, cell)
-    cell_page.until(lambda: menu.count() == 0, "the list closed as well")
+    is_closed_by_escape(cell_page, cell, ".q-menu")
+
+
+def test_escape_twice_stops_whatever_is_open(cell_page: Screen, cell: RunningCell) -> None:
+    cell_page.page.keyboard.press("?")
+    cell_page.page.locator(".u-keys").wait_for()
+    twice = """() => ["keydown", "keydown"].forEach((name) => window.dispatchEvent(
+      new KeyboardEvent(name, { key: "Escape", bubbles: true, cancelable: true })))"""
+    cell_page.page.evaluate(twice)
+    cell_page.until(lambda: stopped(cell), "the emergency stop")
 
 
 def test_escape_stops_with_the_focus_on_a_slider(cell_page: Screen, cell: RunningCell) -> None:
@@ -85,13 +115,12 @@ def test_escape_stops_with_the_focus_on_a_slider(cell_page: Screen, cell: Runnin
     is_stopped_by_escape(cell_page, cell)
 
 
-def test_escape_stops_with_an_open_dialog(cell_page: Screen, cell: RunningCell) -> None:
+def test_escape_closes_a_dialog_and_then_stops(cell_page: Screen, cell: RunningCell) -> None:
     cell_page.press("tab-faults")
     cell_page.page.get_by_role("button", name="Set parameters").first.click()
     field = cell_page.page.locator(".q-dialog input").first
     field.click()
-    is_stopped_by_escape(cell_page, cell)
-    cell_page.until(lambda: cell_page.page.locator(".q-dialog").count() == 0, "the dialog closed")
+    is_closed_by_escape(cell_page, cell, ".q-dialog")
     cell_page.press("tab-digital")
 
 
@@ -112,12 +141,68 @@ def test_the_mouse_reaches_the_emergency_stop_over_a_dialog(
     cell_page.until(lambda: cell_page.page.locator(dialog).count() == 0, "the dialog closed")
 
 
-def test_escape_stops_over_the_list_of_keys(cell_page: Screen, cell: RunningCell) -> None:
+def test_escape_closes_the_list_of_keys_and_then_stops(
+    cell_page: Screen, cell: RunningCell
+) -> None:
     cell_page.page.keyboard.press("?")
-    listed = cell_page.page.locator(".u-keys")
-    assert "Esc is the emergency stop everywhere" in listed.inner_text()
-    is_stopped_by_escape(cell_page, cell)
-    cell_page.until(lambda: listed.count() == 0, "the list closed")
+    assert "Esc twice always stops" in cell_page.page.locator(".u-keys").inner_text()
+    is_closed_by_escape(cell_page, cell, ".u-keys")
+
+
+def test_letters_search_in_an_open_list_and_command_nothing(
+    log_page: Screen, cell: RunningCell
+) -> None:
+    """The list of robots and faces of the log; Alt with a letter does nothing either."""
+    log_page.page.locator('[data-log="where"] button').first.click()
+    rows = log_page.page.locator('[data-log="where"] .u-choice-item')
+    last = rows.last.inner_text()
+    log_page.page.keyboard.type(last, delay=20)
+    log_page.page.keyboard.press("Alt+d")
+    answered(log_page)
+    assert log_page.page.evaluate("document.activeElement.textContent") == last
+    assert robot(cell)["enabled"]
+    assert log_page.page.locator("[data-log=freeze].u-chosen").count() == 0
+    log_page.page.keyboard.press("Enter")
+    chosen = log_page.page.locator('[data-log="where"] button').first
+    log_page.until(lambda: chosen.inner_text() == last, "chosen by keys")
+    chosen.click()
+    rows.first.click()
+
+
+def test_letters_in_the_list_of_robots_command_nothing(
+    cell_page: Screen, cell: RunningCell
+) -> None:
+    cell_page.page.locator(".u-robot").click()
+    cell_page.page.locator(".q-menu").wait_for()
+    for key in ("g", "h", "s", "z", "Alt+d", "Alt+g"):
+        cell_page.page.keyboard.press(key)
+    answered(cell_page)
+    assert cell.ask("metrics")["state"] == "RUNNING"
+    assert robot(cell)["enabled"]
+    cell_page.page.keyboard.press("Escape")
+    cell_page.until(lambda: cell_page.page.locator(".q-menu").count() == 0, "closed")
+
+
+def test_keys_that_start_a_motion_need_alt(cell_page: Screen, cell: RunningCell) -> None:
+    cell_page.page.keyboard.press("h")
+    cell_page.until(lambda: cell.ask("metrics")["state"] == "PAUSED", "paused by a letter")
+    for key in ("p", "g", "n", "d"):
+        cell_page.page.keyboard.press(key)
+    answered(cell_page)
+    assert cell.ask("metrics")["state"] == "PAUSED"
+    assert robot(cell)["enabled"]
+    press_shows(cell_page, cell, "Alt+p", "RUNNING")
+
+
+def test_the_keys_of_the_pages_open_them_from_a_field(log_page: Screen) -> None:
+    log_page.page.locator('[data-log="search"]').focus()
+    log_page.page.keyboard.press("F2")
+    log_page.page.locator('[data-page="program"] > *').first.wait_for()
+    log_page.built()
+    log_page.page.locator(".u-name").first.focus()
+    log_page.page.keyboard.press("F1")
+    log_page.page.locator('[data-page="cell"] > *').first.wait_for()
+    log_page.built()
 
 
 def test_escape_in_the_search_of_the_log_keeps_the_filter(
@@ -146,14 +231,6 @@ def test_alarm_and_reset_leave_the_header_readable(cell_page: Screen, cell: Runn
     cell_page.until(lambda: notice.bounding_box()["y"] >= header - 1, "a notice below the header")
 
 
-@pytest.mark.parametrize("field", ["search", "where"])
-def test_escape_stops_from_a_field_of_the_log(
-    log_page: Screen, cell: RunningCell, field: str
-) -> None:
-    log_page.page.locator(f'[data-log="{field}"]').click()
-    is_stopped_by_escape(log_page, cell)
-
-
 @pytest.mark.parametrize("page", ["cell_page", "program_page", "log_page"])
 def test_no_list_is_a_window_of_its_own(request: pytest.FixtureRequest, page: str) -> None:
     """The list of a native select takes the keys away from the page, Escape among them."""
@@ -163,12 +240,15 @@ def test_no_list_is_a_window_of_its_own(request: pytest.FixtureRequest, page: st
 def test_the_editor_uses_the_first_escape_and_the_page_shows_it(
     program_page: Screen, cell: RunningCell
 ) -> None:
-    assert not program_page.at("own-escape").is_visible()
+    assert not program_page.at("escape-twice").is_visible()
     program_page.page.locator(".cm-content").click()
-    program_page.until(program_page.at("own-escape").is_visible, "the hint at the stop")
-    assert program_page.text("own-escape") == "in the editor: Esc twice"
+    program_page.until(program_page.at("escape-twice").is_visible, "the hint at the stop")
+    assert program_page.text("escape-twice") == "now: Esc twice"
     program_page.page.keyboard.press("Escape")
-    program_page.until(lambda: not program_page.at("own-escape").is_visible(), "the editor left")
+    hint = program_page.at("escape-twice")
+    program_page.until(lambda: not hint.is_visible(), "the editor left")
+    answered(program_page)
+    assert not stopped(cell)
     is_stopped_by_escape(program_page, cell)
 
 
@@ -218,7 +298,7 @@ CLICKED = {
 def test_shortcuts_work_after_a_click(cell_page: Screen, cell: RunningCell, selector: str) -> None:
     cell_page.page.locator(selector).first.click()
     press_shows(cell_page, cell, "h", "PAUSED")
-    press_shows(cell_page, cell, "p", "RUNNING")
+    press_shows(cell_page, cell, "Alt+p", "RUNNING")
 
 
 def test_shortcuts_work_after_a_choice_in_a_list_and_with_caps_lock(
@@ -228,8 +308,8 @@ def test_shortcuts_work_after_a_choice_in_a_list_and_with_caps_lock(
     cell_page.page.locator(".q-menu .q-item").first.click()
     cell_page.until(lambda: cell_page.page.locator(".q-menu").count() == 0, "the list closed")
     press_shows(cell_page, cell, "h", "PAUSED")
-    caps = "window.dispatchEvent(new KeyboardEvent('keydown', {key: 'P', code: 'KeyP'}))"
-    cell_page.page.evaluate(caps)
+    caps = "new KeyboardEvent('keydown', {key: 'P', code: 'KeyP', altKey: true})"
+    cell_page.page.evaluate(f"window.dispatchEvent({caps})")
     cell_page.until(lambda: cell.ask("metrics")["state"] == "RUNNING", "play with Caps Lock")
 
 
@@ -259,11 +339,12 @@ def test_keys_are_text_in_a_field_and_do_nothing_under_a_dialog(
 ) -> None:
     search = log_page.page.locator('[data-log="search"]')
     search.fill("")
-    search.press_sequentially("d")
-    assert search.input_value() == "d"
+    search.press_sequentially("h")
+    assert search.input_value() == "h"
+    assert log_page.page.locator("[data-log=freeze].u-chosen").count() == 0
     cell_page = on_tab(log_page, "cell")
     cell_page.page.keyboard.press("?")
-    cell_page.page.keyboard.press("d")
+    cell_page.page.keyboard.press("Alt+d")
     cell_page.page.locator(".u-keys").click()
     cell_page.page.evaluate("() => fetch('/api/now')")
     assert robot(cell)["enabled"]
@@ -339,6 +420,17 @@ def test_escape_stops_a_jog_by_keys(program_page: Screen, cell: RunningCell) -> 
     program_page.page.locator("#scene").click()
     with held(program_page, cell, "Q", 0):
         is_stopped_by_escape(program_page, cell)
+
+
+@pytest.mark.parametrize("tab", ["cell", "program", "plots", "log"])
+def test_the_keys_of_a_page_are_those_of_the_table(opened: Screen, tab: str) -> None:
+    page = next(page for page in pages() if page.name == tab)
+    screen = on_tab(opened, tab)
+    pressed = "[...document.querySelectorAll('[data-key]')].map((button) => button.dataset.key)"
+    found = set(screen.page.evaluate(pressed))
+    table = {key for key in keys_of(page).values() if not key.startswith("Shift")}
+    assert found <= table
+    assert {key for key in page.keys.values() if not key.startswith("Shift")} <= found
 
 
 def test_the_list_of_keys_has_the_jog_keys_only_where_they_work(opened: Screen) -> None:

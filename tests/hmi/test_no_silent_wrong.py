@@ -207,18 +207,79 @@ def test_the_page_says_connected_only_if_the_controller_is(
     assert "not connected" not in screen.text("connection")
 
 
-@pytest.mark.parametrize("button", ['[data-does-program="run"]', '[data-mark="home"]'])
 def test_with_the_drives_off_the_message_offers_drives_on(
-    screen: Screen, cell: RunningCell, button: str
+    screen: Screen, cell: RunningCell
 ) -> None:
-    cell.ask("load_program", robot="g60", text="G4 P0.1\n", name="short")
     cell.ask("disable", robot="g60")
-    screen.page.locator(button).click()
+    screen.press("home")
     message = screen.page.locator(".q-notification").last
     screen.until(lambda: "the drives are not enabled" in message.inner_text(), "the refusal")
     message.get_by_text("Drives on").click()
     screen.until(lambda: bool(cell.ask("robots")["robots"][0]["enabled"]), "drives on")
     screen.until(lambda: screen.page.locator(".q-notification").count() == 0, "the message gone")
+
+
+def ran(cell: RunningCell) -> bool:
+    return cell.ask("program", robot="g60")["state"] in ("running", "paused", "done")
+
+
+@pytest.mark.parametrize("button", ["run", "runFrom", "step"])
+def test_run_asks_once_to_switch_the_drives_on(
+    screen: Screen, cell: RunningCell, button: str
+) -> None:
+    """One click and one answer, also if the cell is stopped as well; *Cancel* does nothing."""
+    cell.ask("load_program", robot="g60", text="G4 P600\n", name="wait")
+    cell.ask("disable", robot="g60")
+    cell.ask("stop")
+    asked = screen.at("run-anyway")
+    run = screen.page.locator(f'[data-does-program="{button}"]')
+    run.click()
+    asked.locator('[data-answer=""]').click()
+    asked.wait_for(state="detached")
+    assert not ran(cell)
+    run.click()
+    asked.locator('[data-answer="yes"]').click()
+    screen.until(lambda: ran(cell), "it runs")
+    assert asked.count() == 0
+    assert cell.ask("robots")["robots"][0]["enabled"]
+    assert screen.page.locator(".q-notification").count() == 0
+    cell.ask("stop_program", robot="g60")
+
+
+def test_the_check_comes_before_the_question(screen: Screen, cell: RunningCell) -> None:
+    """A start in a seam asks what to restore only if the start is not refused."""
+    text = "G21 G90\nM62 P1\nG4 P600\nG4 P600\n"
+    cell.ask("load_program", robot="g60", text=text, name="out")
+    cell.ask("emergency_stop", robot="g60")
+    screen.page.wait_for_function("window.program.report().text.includes('M62')")
+    screen.page.locator(".cm-line").nth(3).click()
+    screen.page.keyboard.press("Escape")  # leaves the editor
+    screen.page.locator('[data-does-program="runFrom"]').click()
+    screen.page.locator(".q-notification").last.wait_for()
+    assert screen.at("restore-process").count() == 0
+    cell.ask("reset")
+    cell.ask("disable", robot="g60")
+    screen.page.locator('[data-does-program="runFrom"]').click()
+    screen.at("run-anyway").locator('[data-answer="yes"]').click()
+    screen.at("restore-process").locator('[data-answer="leave"]').click()
+    screen.until(lambda: ran(cell), "it runs")
+    assert cell.ask("program", robot="g60")["line"] == 4
+    cell.ask("stop_program", robot="g60")
+
+
+def test_play_lets_time_run_and_starts_no_program(screen: Screen, cell: RunningCell) -> None:
+    """*Play* is for time, *Run programs* for programs."""
+    cell.ask("load_program", robot="g60", text="G4 P600\n", name="wait")
+    screen.open_tab("cell")
+    cell.ask("pause")
+    screen.press("play")
+    screen.until(lambda: cell.ask("metrics")["state"] == "RUNNING", "time runs")
+    assert not ran(cell)
+    cell.ask("disable", robot="g60")
+    screen.press("run-programs")
+    screen.until(lambda: ran(cell), "it runs, with its drives on")
+    cell.ask("stop_program", robot="g60")
+    screen.open_tab("program")
 
 
 def test_a_stopped_cell_offers_to_start(screen: Screen, cell: RunningCell) -> None:

@@ -59,7 +59,7 @@ def test_keys_do_not_click_disabled_buttons(viewer: Screen, cell: RunningCell) -
     viewer.built()
     asked: list[str] = []
     viewer.page.on("request", lambda request: asked.append(request.url))
-    for key in ("Escape", "d", "h", "s"):
+    for key in ("Escape", "Alt+d", "Alt+g", "h", "s"):
         viewer.page.keyboard.press(key)
     viewer.page.keyboard.press("4")
     viewer.until(lambda: viewer.scene["view"] == "top", "the camera's key")

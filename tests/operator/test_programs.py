@@ -121,7 +121,7 @@ def test_a_program_that_the_operator_stops_has_not_failed(bench: Bench, whole_ce
     for robot, name in robots.items():
         text = bench.do("read_program", robot=robot, name=name)["text"]
         bench.do("load_program", robot=robot, text=text)
-    bench.do("play")
+    bench.do("run_programs")
     bench.forward(1.0)
     assert {bench.do("program", robot=name)["state"] for name in robots} == {"running"}
     if whole_cell:

@@ -197,7 +197,7 @@ class Live:
 
     def load(self) -> None:
         """Loads the programs that the cell file names, and the project."""
-        self.operator.play.load_named_programs()
+        self.operator.all_programs.load_named_programs()
         if self._project is not None:
             self.operator.project.open(self._project)
 

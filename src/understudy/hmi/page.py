@@ -17,8 +17,8 @@ loaded once and builds its part for every element that appears (`whenReady` in a
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,8 @@ STATIC = "/static"
 class Page:
     """One page. `build` makes its content for one browser; `key` opens it; `icon` is the name of a
     Material icon; `path` differs from `/name` only for the start page; `needs` is a command of the
-    cell without which the page is not shown."""
+    cell without which the page is not shown. `keys`: by the text of what it does, each key of the
+    page; one that starts a motion is pressed together with Alt ("Alt+g")."""
 
     name: str
     key: str
@@ -48,6 +49,7 @@ class Page:
     texts: str = "texts.yaml"
     path: str = ""
     needs: str = ""
+    keys: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def route(self) -> str:

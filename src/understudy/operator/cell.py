@@ -14,7 +14,7 @@ from understudy.operator.history import History
 from understudy.operator.library import ProjectFolder
 from understudy.operator.mesh_builder import MeshBuilder
 from understudy.operator.models import view_of
-from understudy.operator.programs import PlayCommands, ProgramCommands
+from understudy.operator.programs import AllPrograms, ProgramCommands
 from understudy.operator.project import ProjectCommands
 from understudy.operator.robots import Robots
 from understudy.operator.run_modes import ModeCommands
@@ -87,7 +87,7 @@ class OperatedCell:
             preparation=preparation,
         )
         self.programs = ProgramCommands(config, self.robots, self.slices, runs, self.changes)
-        self.play = PlayCommands(config, self.robots, self.clock, self.programs)
+        self.all_programs = AllPrograms(config, self.robots, self.clock, self.programs)
         self.folder = ProjectFolder(config, files)
         self.project = ProjectCommands(
             config, self.robots, cell.components, self.folder, self.programs

@@ -1,4 +1,4 @@
-"""Commands for programs: load, run, step, pause, stop, preview; and `play`."""
+"""Commands for programs: load, run, step, pause, stop, preview; and all of them at once."""
 
 import logging
 import math
@@ -37,7 +37,7 @@ Text = Annotated[str, Meta(max_length=LONGEST_PROGRAM)]
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return commands_of(cell.programs) + commands_of(cell.play)
+    return commands_of(cell.programs) + commands_of(cell.all_programs)
 
 
 Line = Annotated[int, Meta(ge=1)]
@@ -264,11 +264,11 @@ class ProgramCommands:
         return live
 
 
-# ── play ────────────────────────────────────────────────────────────────────────────────────────
+# ── all programs ────────────────────────────────────────────────────────────────────────────────
 
 
-class PlayCommands:
-    """Play, as the button of a page: one command for time, programs and jobs."""
+class AllPrograms:
+    """The programs of all robots: loaded when the cell starts, and run by one command."""
 
     def __init__(
         self,
@@ -296,9 +296,9 @@ class PlayCommands:
                     log_refusal(answer)
 
     @command()
-    def play(self) -> dict[str, Any]:
-        """Let time run; if no robot moves, run the loaded program of every simulated robot, or its
-        pick & place job."""
+    def run_programs(self) -> dict[str, Any]:
+        """Let time run and switch drives on; if no robot moves, run the loaded program of every
+        simulated robot, or its pick & place job."""
         answer = self._clock.start()
         jobs = self._jobs.all().values()
         if any(robot.under_way() for robot in self._robots) or any(j.is_running() for j in jobs):
@@ -335,6 +335,6 @@ def _log_refusal(robot: str, program: str, answer: Any) -> None:
 
 
 def _has_program(robot: Robot) -> bool:
-    """A REAL robot is never started by `play`."""
+    """A REAL robot is never started by `run_programs`."""
     program = robot.side.program
     return robot.real is None and program is not None and bool(program.text.strip())

@@ -66,7 +66,7 @@ def test_no_command_of_the_table_switches_the_arc_on(bench: Bench) -> None:
         bench.forward(10.0)
         bench.do("reset", robot="g60")
         bench.do("enable", robot="g60")
-    bench.ask("play")
+    bench.ask("run_programs")
     bench.forward(10.0)
     assert "locked in mode PICKPLACE" in bench.refusal(
         "set_output", robot="g60", pin="ARC_START", value=True

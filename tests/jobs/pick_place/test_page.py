@@ -216,7 +216,7 @@ def test_pictures_of_the_camera_and_its_settings(
 def test_wrong_states_give_a_clear_message(screen: Screen, second: Screen, cell: StandIn) -> None:
     fill_pallet(screen, cell)
     for key, reason in (
-        ("p", "PALLET_FULL"),
+        ("Alt+g", "PALLET_FULL"),
         ("h", "pick & place is not running"),
         ("z", "pick & place has no fault to reset"),
     ):
@@ -237,7 +237,9 @@ def test_pause_resume_and_stop_by_keyboard(screen: Screen, second: Screen, cell:
     keys = screen.page.keyboard
     for number, part in enumerate(cell.do("parts")["parts"]):  # back under the camera
         cell.do("place_part", name=part["name"], position_mm=(400, 80 * number - 80, 70))
-    keys.press("n")
+    cell.do("disable", robot="g60")
+    keys.press("Alt+n")
+    screen.at("run-anyway").locator('[data-answer="yes"]').click()
     shows(second, "MOVE_TO_SCAN")
     forward_to(cell, "MOVE_TO_PLACE")
     keys.press("h")
@@ -246,7 +248,7 @@ def test_pause_resume_and_stop_by_keyboard(screen: Screen, second: Screen, cell:
     cell.forward(5.0)
     assert cell.do("pick_place")["state"] == "PAUSED"
     screen.at("pick-resume").wait_for()
-    keys.press("h")
+    keys.press("Alt+h")
     shows(second, "MOVE_TO_PLACE")
     screen.at("pick-pause").wait_for()
     keys.press("s")
@@ -254,7 +256,7 @@ def test_pause_resume_and_stop_by_keyboard(screen: Screen, second: Screen, cell:
     second.reads("last-error", "stopped in MOVE_TO_PLACE")
     second.reads("advice", "press Open first, then START")
     cell.forward(1.0)
-    keys.press("p")
+    keys.press("Alt+g")
     refused(screen, "the hand has a part: press Open first")
     screen.press("gripper_open")
     screen.until(lambda: dropped(cell), "an empty hand")
@@ -360,7 +362,7 @@ def test_a_mode_is_changed_with_its_steps_and_a_confirmation(
     screen.until(lambda: screen.text("operation-mode") == "WELDING", "WELDING on the page")
     screen.reads("active-tool", "T1 torch")
     no_dialog(screen)
-    screen.page.keyboard.press("p")
+    screen.page.keyboard.press("Alt+g")
     refused(screen, "the mode is WELDING: request the mode PICKPLACE first")
     second.press("mode-PICKPLACE")
     second.press("do-change")

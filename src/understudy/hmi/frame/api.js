@@ -1,8 +1,11 @@
 // Commands and queries of the cell from the browser, and what the scripts of all pages share.
 
+import { question } from "./dialog.js";
+
 const NOTICE_MS = 6000;
 const OFFER_MS = 15000;
 const POLL_MS = 250;
+const SWITCHING_MS = 5000; // for drives to come on
 const RETRY_MS = 1000;
 const TIMED_OUT = 408;
 const REVOKE_MS = 60000; // by then a slow browser has read the file
@@ -10,9 +13,9 @@ const ENDED = ["failed", "cancelled"];
 
 // `refused`: the cell has answered; otherwise it was not reached, or did not answer in time.
 export class NotDone extends Error {
-  constructor(reason, refused = false) {
+  constructor(reason, refused = false, code = 0) {
     super(reason);
-    this.refused = refused;
+    Object.assign(this, { refused, code });
   }
 }
 
@@ -31,7 +34,7 @@ export async function post(command, body) {
   } catch {
     throw new NotDone(command);
   }
-  throw new NotDone(answer.message, response.status < 500 && response.status !== TIMED_OUT);
+  throw new NotDone(answer.message, response.status < 500 && response.status !== TIMED_OUT, answer.code);
 }
 
 export async function call(command, parameters = {}) {
@@ -102,6 +105,54 @@ export async function run(kind, parameters, progress) {
   return result;
 }
 
+// ── orders that start a motion ──
+
+// Sends a command that starts a motion. If it is refused because the drives are off or the cell is
+// stopped, the user is asked once; then this is done and the command sent again.
+// `more(problem)`: → further parameters after a refusal that has a question of its own; null if the
+// user does not want them; undefined if it has none.
+// → the answer; null if the user does not want it, or, with a notice, if it is refused
+export async function order(command, given = {}, more = () => undefined) {
+  const frame = frameData();
+  const robot = given.robot ?? frame.robot;
+  const done = new Map(); // remedy → when it was done
+  let parameters = { robot, ...given };
+  for (;;) {
+    try {
+      return await call(command, parameters);
+    } catch (problem) {
+      if (!(problem instanceof NotDone)) throw problem;
+      const remedy = remedyOf(problem.message);
+      const further = remedy ? undefined : await more(problem);
+      if (further === null) return null;
+      if (further) parameters = { ...parameters, ...further };
+      else if (remedy && performance.now() - (done.get(remedy.command) ?? -Infinity) < SWITCHING_MS) {
+        await new Promise((next) => setTimeout(next, POLL_MS)); // a REAL robot takes some time
+      } else if (!remedy || done.has(remedy.command)) {
+        refused(problem.message);
+        return null;
+      } else {
+        if (!done.size && !(await agrees(remedy, robot))) return null;
+        done.set(remedy.command, performance.now());
+        if (!(await accept(remedy, robot))) return null;
+      }
+    }
+  }
+}
+
+async function agrees({ question: words, answer }, robot) {
+  const { cancel, realHint } = frameData();
+  const details = document.body.classList.contains("u-real") ? realHint : "";
+  const choices = [["yes", answer, "u-go"], ["", cancel]];
+  return Boolean(await question({ title: filled(words, { robot }), details, choices, mark: "run-anyway" }));
+}
+
+const frameData = () => document.querySelector("[data-mark=refusals]").dataset;
+
+const remedyOf = (reason) => JSON.parse(frameData().remedies).find((each) => reason.includes(each.reason));
+
+const accept = ({ command }, robot) => ask(command, command === "start" ? {} : { robot });
+
 // ── files and notices ──
 
 // Downloads a text as a file.
@@ -119,8 +170,8 @@ export function notice(message, type = "negative") {
 
 // Shows a refusal of the cell, with a button where the frame offers a remedy: drives off → drives on.
 export function refused(reason) {
-  const { notDone, offers, robot } = document.querySelector("[data-mark=refusals]").dataset;
-  const offer = JSON.parse(offers).find((each) => reason.includes(each.reason));
+  const { notDone, robot } = frameData();
+  const offer = remedyOf(reason);
   const actions = offer ? [{ label: offer.label, color: "white", noCaps: true, handler: () => accept(offer, robot) }] : [];
   const message = filled(notDone, { reason: ofCell(reason) });
   Quasar.Notify.create({
@@ -132,7 +183,7 @@ export function refused(reason) {
 // → a sentence of the cell in the page's language: known English phrases are translated, a {field}
 // of a phrase stands for any words and is kept; the rest stays.
 export function ofCell(reason) {
-  const words = JSON.parse(document.querySelector("[data-mark=refusals]").dataset.words);
+  const words = JSON.parse(frameData().words);
   const longestFirst = Object.entries(words).sort(([one], [other]) => other.length - one.length);
   for (const [phrase, translation] of longestFirst) {
     const pattern = phrase.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/{(\w+)}/g, "(?<$1>.+?)");
@@ -140,8 +191,6 @@ export function ofCell(reason) {
   }
   return reason;
 }
-
-const accept = ({ command }, robot) => ask(command, command === "start" ? {} : { robot });
 
 // ── texts and figures ──
 

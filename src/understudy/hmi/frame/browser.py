@@ -96,6 +96,12 @@ class Browser:
         """A command to the chosen robot."""
         return await self.command(command, {"robot": self.robot, **(parameters or {})})
 
+    def order(self, command: str, parameters: dict[str, Any] | None = None) -> None:
+        """A command to the chosen robot that starts a motion. The browser sends it, and asks the
+        user whether drives that are off are switched on first."""
+        given = {"robot": self.robot, **(parameters or {})}
+        self.call_script("understudyFrame.order", command, given)
+
     def notify_refusal(self, reason: str) -> None:
         """Shows a refusal; frame.js adds a button where there is a remedy."""
         self.call_script("understudyFrame.refused", reason)

@@ -17,7 +17,7 @@ export function openDialog(dialog) {
   dialog.show();
 }
 
-// Asks the user to choose. Escape stops the robots (keys.js) and chooses nothing.
+// Asks the user to choose. Escape chooses nothing.
 // `choices`: [[answer, text, kind], …], the first one has the focus → the answer, or null
 export function question({ title, details = "", choices, mark }) {
   const dialog = html("dialog", "u-question", "", { mark });

@@ -1,6 +1,6 @@
 // The frame in the browser: stale data, emergency stop, keyboard.
 
-import { refused } from "./api.js";
+import { order, refused } from "./api.js";
 import { feed } from "./feed.js";
 import { listen, showKeys } from "./keys.js";
 import "./slider.js";
@@ -82,6 +82,7 @@ window.addEventListener("popstate", () => {
 window.understudyFrame = {
   open,
   keys: () => showKeys(document.querySelector("[data-mark=keys]")),
+  order,
   refused,
   stop: () => stop(),
   stopRobot: (robot) => stop({ robot }),

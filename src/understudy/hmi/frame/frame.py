@@ -17,15 +17,22 @@ from understudy.hmi.page import Page
 from understudy.hmi.texts import LANGUAGES, dictionary
 from understudy.ports.refusals import INHIBITED, NOT_CONNECTED, NOT_ENABLED
 
-KEY_TEXTS = ("title", "close", "escape", "held", "space")
+KEYS = {
+    "frame.emergency_stop": "Escape",
+    "frame.drives": "Alt+d",
+    "time.reset": "r",
+    "frame.keys": "?",
+}
+"""Text of what each key of the frame does, and the key."""
+KEY_TEXTS = ("title", "close", "escape", "alt", "held", "space")
 """Texts of the list of keys, which keys.js shows."""
 
-OFFERS = (
+REMEDIES = (
     (NOT_ENABLED.reason, "drives_on", "enable"),
     (NOT_CONNECTED.reason, "drives_on", "enable"),
     (INHIBITED.reason, "start", "start"),
 )
-"""Part of a refusal, the label of the button that the notice offers, and its command."""
+"""Part of a refusal, the name of the texts of the remedy that is offered, and its command."""
 
 
 def frame(browser: Browser, pages: Sequence[Page], first: Page) -> None:
@@ -101,6 +108,8 @@ def _robots(browser: Browser) -> None:
         ui.label(browser.texts("frame.robot")).classes("u-caption")
         choice = ui.select([browser.robot], value=browser.robot).classes("u-robot")
         choice.props("dense borderless popup-content-class=u-menu data-mark=robot")
+        blur = "() => setTimeout(() => document.activeElement.blur())"  # keys are the page's again
+        choice.on("popup-hide", js_handler=blur)
         choice.on_value_change(
             lambda event: browser.choose(event.value) if event.value != browser.robot else None
         )
@@ -147,8 +156,8 @@ def _is_connected(browser: Browser) -> bool:
 
 def _drives(browser: Browser) -> None:
     """Switches the drives; hidden for robots whose drives are not switched from here."""
-    hint = browser.texts("frame.drives")
-    power = button("", icon="power_settings_new", key="d", kind="u-power", hint=hint, mark="drives")
+    hint, key = browser.texts("frame.drives"), KEYS["frame.drives"]
+    power = button("", icon="power_settings_new", key=key, kind="u-power", hint=hint, mark="drives")
     operator_only(browser, power)
     power.on_click(
         lambda: browser.robot_command("disable" if browser.facts.get("enabled") else "enable")
@@ -174,7 +183,7 @@ def _alarm(browser: Browser) -> None:
         reset = button(
             texts("frame.reset"),
             icon="restart_alt",
-            key="r",
+            key=KEYS["time.reset"],
             kind="u-ghost",
             hint=hint,
             mark="alarm-reset",
@@ -227,7 +236,9 @@ def _languages(browser: Browser) -> None:
         if browser.role == "viewer":
             ui.label(browser.texts("frame.viewer")).classes("u-viewer")
         hint, script = browser.texts("frame.keys"), "understudyFrame.keys()"
-        keys = button("?", kind="u-small", key="?", hint=hint, mark="keys", script=script)
+        keys = button(
+            "?", kind="u-small", key=KEYS["frame.keys"], hint=hint, mark="keys", script=script
+        )
         for name in KEY_TEXTS:
             keys.props[f"data-{name}"] = browser.texts(f"keys.{name}")
 
@@ -242,8 +253,8 @@ def _stop(browser: Browser) -> None:
         stop.on("click", js_handler="() => window.understudyFrame.stop()")
         operator_only(browser, stop)
         label = ui.label().classes("u-stop-label").props("data-mark=stop-label")
-        own = ui.label(browser.texts("frame.own_escape")).classes("u-stop-label u-stop-own")
-        own.props("data-mark=own-escape")
+        twice = ui.label(browser.texts("frame.escape_twice")).classes("u-stop-label u-stop-twice")
+        twice.props("data-mark=escape-twice")
 
     @browser.on_update
     def update() -> None:
@@ -301,17 +312,24 @@ def _work(browser: Browser) -> None:
 
 
 def _refusals(browser: Browser) -> None:
-    """What api.js needs to show a refusal: the texts, and a button for those that have a remedy."""
+    """What api.js needs to show a refusal: the texts, and the remedies of those that have one."""
     texts = browser.texts
     data = ui.element("div").props("hidden data-mark=refusals")
     data.props["data-not-done"] = texts("frame.not_done")
     data.props["data-words"] = dumps(texts.translations("refusal"))
-    data.props["data-offers"] = dumps(
-        [
-            {"reason": reason, "label": texts(f"frame.{label}"), "command": command}
-            for reason, label, command in OFFERS
-        ]
-    )
+    data.props["data-cancel"] = texts("frame.cancel")
+    data.props["data-real-hint"] = texts("mode.real_warning")
+    remedies = [
+        {
+            "reason": reason,
+            "command": command,
+            "label": texts(f"frame.{name}"),
+            "question": texts(f"frame.{name}_question"),
+            "answer": texts(f"frame.{name}_and_run"),
+        }
+        for reason, name, command in REMEDIES
+    ]
+    data.props["data-remedies"] = dumps(remedies)
 
     @browser.on_update
     def update() -> None:

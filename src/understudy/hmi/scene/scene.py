@@ -11,6 +11,7 @@ SCRIPT = f"{STATIC}/scene/scene.js"
 STYLE = f"{STATIC}/scene/scene.css"
 
 VIEWS = {"iso": "1", "front": "2", "side": "3", "top": "4", "follow": "5"}
+KEYS = {f"view.{name}": key for name, key in VIEWS.items()}
 
 
 def scene(browser: Browser) -> None:

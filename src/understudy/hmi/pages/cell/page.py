@@ -33,7 +33,18 @@ from understudy.hmi.pages.cell.devices import (
 from understudy.hmi.scene.scene import SCRIPT, layer_button, scene, view_buttons
 
 LAYERS = ("environment", "ghost", "preview", "trail", "volumes", "workspace", "reach", "frames")
-CLEAR_KEYS = {"trail": "c", "preview": "v", "contacts": "x"}
+KEYS = {
+    "time.run_programs": "Alt+g",
+    "time.play": "Alt+p",
+    "time.pause": "h",
+    "time.stop": "s",
+    "time.reset": "z",
+    "time.step": "Alt+n",
+    "clear.trail_hint": "c",
+    "clear.preview_hint": "v",
+    "clear.contacts_hint": "x",
+}
+CLEARED = ("trail", "preview", "contacts")
 SLOWEST, FASTEST = 0.1, 10.0
 EXPONENT_STEP = 0.05
 """Step of the slider, in units of log10 of the time scale."""
@@ -82,9 +93,14 @@ def _layers(browser: Browser) -> None:
             if layer == "reach":
                 operator_only(browser, switch)
         ui.label(browser.texts("clear.title")).classes("u-caption")
-        for mark, key in CLEAR_KEYS.items():
-            script = f"understudy.clear({mark!r})"
-            made = button(browser.texts(f"clear.{mark}"), key=key, kind="u-over", script=script)
+        for mark in CLEARED:
+            made = button(
+                browser.texts(f"clear.{mark}"),
+                key=KEYS[f"clear.{mark}_hint"],
+                kind="u-over",
+                hint=browser.texts(f"clear.{mark}_hint"),
+                script=f"understudy.clear({mark!r})",
+            )
             made.props(f'data-clear="{mark}"')
             if mark != "preview":
                 operator_only(browser, made)
@@ -125,7 +141,7 @@ def _draw_preview(browser: Browser) -> None:
 
 
 def time_control(browser: Browser) -> None:
-    """Clocks, play, pause, stop, reset, single step and time scale."""
+    """Clocks, *Run programs*; and of time: play, pause, stop, reset, single step and scale."""
     texts = browser.texts
     with ui.element("section").classes("u-card u-simulated") as panel:
         with ui.row(wrap=False).classes("u-clocks"):
@@ -150,15 +166,24 @@ def _figure(caption: str, mark: str) -> ui.label:
 
 
 def _time_buttons(browser: Browser, scale: "TimeScale") -> None:
-    texts = browser.texts
+    texts, key = browser.texts, KEYS["time.run_programs"]
+    run = button(
+        texts("time.run"),
+        icon="playlist_play",
+        key=key,
+        kind="u-go",
+        hint=texts("time.run_programs"),
+        mark="run-programs",
+    )
+    run.on_click(scale.run_programs)
     with ui.element("div").classes("u-five"):
-        play = _time_button(browser, "play", "play_arrow", "p").on_click(scale.play)
-        pause = _time_button(browser, "pause", "pause", "h")
+        play = _time_button(browser, "play", "play_arrow").on_click(scale.play)
+        pause = _time_button(browser, "pause", "pause")
         pause.on_click(lambda: browser.command("pause"))
-        stop = _time_button(browser, "stop", "stop", "s")
+        stop = _time_button(browser, "stop", "stop")
         stop.on_click(lambda: browser.command("stop"))
-        _time_button(browser, "reset", "replay", "z").on_click(lambda: clear(browser, [RESET]))
-        step = _time_button(browser, "step", "skip_next", "n")
+        _time_button(browser, "reset", "replay").on_click(lambda: clear(browser, [RESET]))
+        step = _time_button(browser, "step", "skip_next")
     with ui.element("div").classes("u-inline"):
         ui.label(texts("time.step_size")).classes("u-caption")
         size = ui.toggle({s: f"{s:g} s" for s in STEPS_S}, value=STEPS_S[1])
@@ -175,27 +200,37 @@ def _time_buttons(browser: Browser, scale: "TimeScale") -> None:
         set_class(stop, state == "STOPPED", "u-chosen")
 
 
-def _time_button(browser: Browser, name: str, icon: str, key: str) -> ui.button:
-    return button("", icon=icon, key=key, hint=browser.texts(f"time.{name}"), mark=name)
+def _time_button(browser: Browser, name: str, icon: str) -> ui.button:
+    text = f"time.{name}"
+    return button("", icon=icon, key=KEYS[text], hint=browser.texts(text), mark=name)
 
 
 class TimeScale:
     """Slider of the time scale; logarithmic, so that 1× is in the middle.
 
     It follows the cell, whose rate another browser may set. A scale that is set while time is
-    paused is kept and sent with the next play."""
+    paused is kept and sent when time runs again."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         self._pending: float | None = None
 
     async def play(self) -> None:
+        """Lets time run."""
+        await self._use_pending()
+        await self._browser.command("start")
+
+    async def run_programs(self) -> None:
+        """Lets time run, and the programs."""
+        await self._use_pending()
+        answer = await self._browser.command("run_programs")
+        if answer is not None:
+            self._show_outcome(answer)
+
+    async def _use_pending(self) -> None:
         pending, self._pending = self._pending, None
         if pending is not None:
             await self._browser.command("rate", {"rate": pending})
-        answer = await self._browser.command("play")
-        if answer is not None:
-            self._show_outcome(answer)
 
     def _show_outcome(self, answer: Mapping[str, Any]) -> None:
         """A notice if a program was refused, or if there was none to run."""
@@ -476,4 +511,5 @@ PAGE = Page(
     scripts=(SCRIPT, "setup.js"),
     styles=("cell.css",),
     path="/",
+    keys=KEYS,
 )

@@ -14,6 +14,8 @@ from understudy.hmi.texts import Texts
 KINDS = ("alarm", "fault", "collision", "program", "state", "mode", "message", "traffic")
 """Kinds of rows that have a filter button, beside the kinds of the cell's devices."""
 
+KEYS = {"log.freeze": "h"}
+
 
 def build(browser: Browser) -> None:
     with page_element(browser, "log", "u-log", script_texts(browser.texts)):
@@ -97,7 +99,9 @@ def _filters(browser: Browser) -> None:
         search.props["placeholder"] = texts("log.search")
         count = ui.element("div").classes("u-caption u-count").props('data-log="count"')
         count.props("data-mark=log-count")
-        hold = button(texts("log.freeze"), icon="pause", key="h", script="log.freeze()")
+        hold = button(
+            texts("log.freeze"), icon="pause", key=KEYS["log.freeze"], script="log.freeze()"
+        )
         hold.props('data-log="freeze"')
         button("", icon="download", hint=texts("log.save"), script="log.download()")
 
@@ -110,4 +114,5 @@ PAGE = Page(
     folder=Path(__file__).parent,
     scripts=("log.js",),
     styles=("log.css",),
+    keys=KEYS,
 )

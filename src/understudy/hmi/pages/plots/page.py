@@ -12,6 +12,8 @@ PLOTS = ("positions", "velocities", "torques", "devices")
 SPANS_S = {10: "10 s", 60: "60 s", 120: "2 min", 600: "10 min"}
 EXPORTS = ("csv", "png", "svg")
 
+KEYS = {"plots.freeze": "h"}
+
 
 def build(browser: Browser) -> None:
     """plots.js draws the charts, and requests rows only while the page is visible."""
@@ -22,7 +24,12 @@ def build(browser: Browser) -> None:
             for span, name in SPANS_S.items():
                 select = button(name, kind="u-small", script=f"plots.setSpan({span})")
                 select.props(f'data-span="{span}"')
-            hold = button(texts("plots.freeze"), icon="pause", key="h", script="plots.freeze()")
+            hold = button(
+                texts("plots.freeze"),
+                icon="pause",
+                key=KEYS["plots.freeze"],
+                script="plots.freeze()",
+            )
             hold.props('data-plots="freeze"')
             for kind in EXPORTS:
                 hint, script = texts(f"plots.save_{kind}"), f"plots.download({kind!r})"
@@ -45,4 +52,5 @@ PAGE = Page(
     folder=Path(__file__).parent,
     scripts=("plots.js",),
     styles=("plots.css",),
+    keys=KEYS,
 )

@@ -3,7 +3,7 @@
 
 import { fixed, whenReady } from "../../frame/api.js";
 import { feed } from "../../frame/feed.js";
-import { isDialogOpen, isTextField, isUsable } from "../../frame/keys.js";
+import { isOpen, isTextField, isUsable } from "../../frame/keys.js";
 
 const KEEP_ALIVE_MS = 100;
 const FIGURES_MS = 100;
@@ -49,7 +49,7 @@ whenReady("#axes", (element) => {
   // By keys: Shift and a letter, one axis at a time. Shift is the enabling key.
   window.addEventListener("keydown", (event) => {
     if (held || event.repeat || !event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
-    if (isTextField(event.target) || isDialogOpen()) return;
+    if (isTextField(event.target) || isOpen()) return;
     const button = element.querySelector(`[data-hold-key="${CSS.escape(event.code)}"]`);
     if (!button || !isUsable(button)) return;
     event.preventDefault();

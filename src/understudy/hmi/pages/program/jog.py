@@ -24,8 +24,13 @@ TIMEOUT_SECONDS = 0.5
 FEED_PERCENT, RAPID_PERCENT = (10, 200), (5, 100)
 POSE = ("X", "Y", "Z", "RX", "RY", "RZ")
 MACHINE_AXES = ("X", "Y", "Z", "A", "B", "C")
-KEYS = {1: "QWERTYUI", -1: "ASDFGHJK"}
+LETTERS = {1: "QWERTYUI", -1: "ASDFGHJK"}
 """Letters that jog axis 0, 1, … in a direction while they and Shift are held: two rows of keys."""
+JOG_KEYS = {
+    "manual.jog_plus": f"Shift+{' '.join(LETTERS[1])}",
+    "manual.jog_minus": f"Shift+{' '.join(LETTERS[-1])}",
+}
+"""Of a page with a `JogPanel`."""
 
 
 # ── homing and overrides ──
@@ -279,8 +284,8 @@ def _jog_button(axis: int, name: str, direction: int) -> None:
     made = button("", icon="add" if direction > 0 else "remove", kind="u-jog-button")
     made.props(f'data-jog="{axis}" data-direction="{direction}"')
     made.props["aria-label"] = made.props["data-does"] = f"{name} {'+' if direction > 0 else '−'}"
-    if axis < len(KEYS[direction]):
-        letter = KEYS[direction][axis]
+    if axis < len(LETTERS[direction]):
+        letter = LETTERS[direction][axis]
         made.props(f'data-hold-key="Key{letter}"')
         with made:
             ui.label(f"⇧{letter}").classes("u-jog-key")

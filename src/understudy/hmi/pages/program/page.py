@@ -25,13 +25,24 @@ from understudy.hmi.frame.widgets import (
     temporary_dialog,
 )
 from understudy.hmi.page import Page
-from understudy.hmi.pages.program.jog import JogPanel, overrides
+from understudy.hmi.pages.program.jog import JOG_KEYS, JogPanel, overrides
 from understudy.hmi.scene.scene import SCRIPT, scene, view_buttons
 
 SCRIPT_TEXTS = {"program": "", "check": "", "violation": "violation_", "library": "library_"}
 """Sections of the texts that program.js uses, and the prefix of their keys there."""
 MDI_ICONS = {"running": "hourglass_top", "done": "check", "failed": "error", "refused": "block"}
 MDI_SHOWN = 30
+KEYS = {
+    "library.open": "l",
+    "program.open": "o",
+    "program.run": "Alt+g",
+    "program.runFrom": "Alt+f",
+    "program.step": "Alt+n",
+    "program.pause": "h",
+    "program.stop": "s",
+    "check.validate": "v",
+    "program.replay": " ",
+}
 
 
 def build(browser: Browser) -> None:
@@ -69,9 +80,12 @@ def _file(browser: Browser) -> None:
         name = ui.element("input").classes("u-name").props('data-program="name" maxlength=256')
         name.props["placeholder"] = texts("program.unnamed")
         name.props["aria-label"] = texts("program.name")
-        library = button("", icon="library_books", key="l", hint=texts("library.open"))
+        library = button(
+            "", icon="library_books", key=KEYS["library.open"], hint=texts("library.open")
+        )
         _does(library, "library")
-        _does(button("", icon="folder_open", key="o", hint=texts("program.open")), "open")
+        hint = texts("program.open")
+        _does(button("", icon="folder_open", key=KEYS["program.open"], hint=hint), "open")
         _does(button("", icon="download", hint=texts("program.download")), "download")
         load = button(texts("program.load"), icon="publish", hint=texts("program.load_hint"))
         operator_only(browser, _does(load, "load"))
@@ -86,15 +100,15 @@ def _file(browser: Browser) -> None:
 def _run(browser: Browser) -> None:
     texts = browser.texts
     actions = {
-        "run": ("play_arrow", "g", "u-go"),
-        "runFrom": ("start", "f", ""),
-        "step": ("skip_next", "n", ""),
-        "pause": ("pause", "h", ""),
-        "stop": ("stop", "s", ""),
+        "run": ("play_arrow", "u-go"),
+        "runFrom": ("start", ""),
+        "step": ("skip_next", ""),
+        "pause": ("pause", ""),
+        "stop": ("stop", ""),
     }
     with ui.element("div").classes("u-run").props("data-mark=run") as place:
-        for action, (icon, key, kind) in actions.items():
-            text = texts(f"program.{action}")
+        for action, (icon, kind) in actions.items():
+            text, key = texts(f"program.{action}"), KEYS[f"program.{action}"]
             _does(button(text, icon=icon, key=key, kind=f"{kind} u-action"), action).props("stack")
     operator_only(browser, place)
     ui.element("div").classes("u-run-state").props("data-program=state data-mark=run-state")
@@ -110,7 +124,7 @@ def _checks(browser: Browser) -> None:
     texts = browser.texts
     with ui.element("div").classes("u-checks").props("id=checks data-mark=checks"):
         with ui.element("div").classes("u-check-bar"):
-            validate = button(texts("check.validate"), icon="verified", key="v")
+            validate = button(texts("check.validate"), icon="verified", key=KEYS["check.validate"])
             operator_only(browser, _does(validate, "validate"))
             ui.element("div").props('data-check="verdict"').classes("u-verdict")
             cancel = button("", icon="close", hint=texts("check.cancel"))
@@ -128,7 +142,8 @@ def _preview(browser: Browser) -> None:
     texts = browser.texts
     strip = ui.element("div").classes("u-preview").props("id=preview data-mark=preview")
     with strip.props("data-covers=bottom"):
-        play = button("", icon="play_arrow", key=" ", hint=texts("program.replay"))
+        key, hint = KEYS["program.replay"], texts("program.replay")
+        play = button("", icon="play_arrow", key=key, hint=hint)
         play.props('data-preview="play"')
         with ui.element("div").classes("u-strip"):
             ui.element("canvas")
@@ -281,6 +296,7 @@ PAGE = Page(
     folder=Path(__file__).parent,
     scripts=(SCRIPT, "program.js", "jog.js", "splitter.js"),
     styles=("program.css",),
+    keys=KEYS | JOG_KEYS,
 )
 
 

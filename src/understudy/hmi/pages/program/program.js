@@ -3,7 +3,7 @@
 // The program of a robot is the cell's: every browser shows it. Typed text is a draft until it is
 // loaded; a draft is kept in sessionStorage, as long as the browser window is open.
 
-import { ask, expose, notice, persist, save, text, whenReady } from "../../frame/api.js";
+import { ask, expose, notice, order, persist, save, text, whenReady } from "../../frame/api.js";
 import { feed } from "../../frame/feed.js";
 import { question } from "../../frame/dialog.js";
 import { Checks, marksOf } from "./checks.js";
@@ -13,6 +13,7 @@ import { Preview } from "./preview.js";
 
 const FILE_LIMIT = 8 * 1024 * 1024;
 const AUTO_PREVIEW_LINES = 300;
+const PROCESS_OFF = 30; // code of a refusal: earlier lines switch on what is off now
 const UNDO_MS = 10000;
 const ACTIVE = ["running", "paused"];
 const NO_STATE = { name: "", state: "idle", line: 0, lines: 0, error: "", checksum: null };
@@ -260,17 +261,17 @@ class Program {
   async run(parameters = {}) {
     const starts = !ACTIVE.includes(this.status.state);
     if (starts && this.editor.text !== this.loaded && !(await this.load())) return;
-    const process = starts ? await this.askProcess(parameters.from_line ?? 1) : {};
-    if (!process) return;
+    const line = parameters.from_line ?? 1;
+    const more = ({ code }) => (code === PROCESS_OFF ? this.askProcess(line) : undefined);
     this.preview.close();
-    await this.command("run_program", { ...parameters, ...process });
+    await this.command("run_program", parameters, (command, given) => order(command, given, more));
   }
 
   // Asks whether to switch on again what earlier lines switched on → parameters of run_program, or
   // null if the user does not want to start.
   async askProcess(line) {
-    const off = line > 1 ? await ask("process_before", { robot: this.robot, from_line: line }) : [];
-    if (!off?.length) return {};
+    const off = await ask("process_before", { robot: this.robot, from_line: line });
+    if (!off) return null;
     const named = ({ name, word, line: at }) => `${text(`switched_${name}`).replace(/^switched_/, "") || word} (${word}, ${text("line", { line: at })})`;
     const answer = await question({
       title: text("restore_title", { what: off.map(named).join(", ") }),
@@ -286,7 +287,7 @@ class Program {
   }
 
   async step() {
-    if (ACTIVE.includes(this.status.state)) await this.command("step_program");
+    if (ACTIVE.includes(this.status.state)) await this.command("step_program", {}, order);
     else await this.run({ from_line: 1, step: true });
   }
 
@@ -298,18 +299,19 @@ class Program {
     return this.command("stop_program");
   }
 
-  async command(command, parameters = {}) {
-    const status = await this.send(command, parameters);
+  // `how`: `order` for one that starts a motion
+  async command(command, parameters = {}, how = ask) {
+    const status = await this.send(command, parameters, how);
     if (status) this.update(status);
   }
 
   // → the answer, if the robot is still the same and no other command was sent since. The event
   // makes the server refresh its state, so that the next `update` includes this command.
-  async send(command, parameters) {
+  async send(command, parameters, how = ask) {
     const { robot } = this;
     const number = ++this.commands;
     try {
-      const status = await ask(command, { robot, ...parameters });
+      const status = await how(command, { robot, ...parameters });
       return robot === this.robot && number === this.commands ? status : null;
     } finally {
       emitEvent("program_command", number);

@@ -42,12 +42,23 @@ PUSHED = (
 )
 """Values of the job that calibration.js draws."""
 ORDERS = (
-    ("do_capture", "c", "add_a_photo", "hand_eye_capture"),
-    ("do_delete_last", "l", "backspace", "hand_eye_delete_last"),
-    ("do_compute", "m", "calculate", "hand_eye_compute"),
-    ("do_validate", "v", "fact_check", "hand_eye_validate"),
+    ("do_capture", "add_a_photo", "hand_eye_capture"),
+    ("do_delete_last", "backspace", "hand_eye_delete_last"),
+    ("do_compute", "calculate", "hand_eye_compute"),
+    ("do_validate", "fact_check", "hand_eye_validate"),
 )
-"""Buttons: name in the texts, key, icon and command."""
+"""Buttons: name in the texts, icon and command."""
+KEYS = {
+    "calibration.do_start_hint": "a",
+    "calibration.do_cancel_hint": "a",
+    "calibration.do_capture_hint": "c",
+    "calibration.do_delete_last_hint": "l",
+    "calibration.do_compute_hint": "m",
+    "calibration.do_validate_hint": "v",
+    "calibration.do_save_hint": "w",
+    "calibration.do_reset_hint": "z",
+    "calibration.depth_hint": "t",
+}
 METHODS = ("best", "tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis")
 USUAL_FILE = "hand_eye_calib.yaml"
 FEWEST, MOST = 10, 100
@@ -90,7 +101,7 @@ def _preview(browser: Browser) -> None:
             hint = texts("calibration.depth_hint")
             button(
                 texts("calibration.depth"),
-                key="t",
+                key=KEYS["calibration.depth_hint"],
                 kind="u-small",
                 hint=hint,
                 mark="calib-depth",
@@ -147,14 +158,14 @@ def job_status(browser: Browser) -> Mapping[str, Any]:
 def control(browser: Browser) -> None:
     """Buttons of the calibration. None is disabled by its state: the cell says why it refuses."""
     with ui.element("section").classes("u-calib-buttons") as row:
-        start = _button(browser, "do_start", "a", "play_arrow", "u-go")
+        start = _button(browser, "do_start", "play_arrow", "u-go")
         start.on_click(lambda: _automatic(browser).open())
-        cancel = _button(browser, "do_cancel", "a", "stop", "u-chosen")
+        cancel = _button(browser, "do_cancel", "stop", "u-chosen")
         cancel.on_click(lambda: browser.robot_command("hand_eye_cancel"))
-        for name, key, icon, command in ORDERS:
-            order = _button(browser, name, key, icon)
+        for name, icon, command in ORDERS:
+            order = _button(browser, name, icon)
             order.on_click(partial(browser.robot_command, command))
-        save = _button(browser, "do_save", "w", "save")
+        save = _button(browser, "do_save", "save")
         save.on_click(lambda: SaveDialog(browser).dialog.open())
     operator_only(browser, row, on_real=False)
 
@@ -175,15 +186,20 @@ def remove_all(browser: Browser) -> None:
         question = browser.texts("calibration.reset_question")
         confirm(browser, question, reset, answer="calibration.do_reset", mark="do-reset")
 
-    remove = _button(browser, "do_reset", "z", "delete_sweep", "u-small").on_click(ask)
+    remove = _button(browser, "do_reset", "delete_sweep", "u-small").on_click(ask)
     operator_only(browser, remove, on_real=False)
 
 
-def _button(browser: Browser, name: str, key: str, icon: str, kind: str = "") -> ui.button:
+def _button(browser: Browser, name: str, icon: str, kind: str = "") -> ui.button:
     texts, mark = browser.texts, name.removeprefix("do_").replace("_", "-")
-    hint = texts(f"calibration.{name}_hint")
+    hint = f"calibration.{name}_hint"
     return button(
-        texts(f"calibration.{name}"), icon=icon, key=key, kind=kind, hint=hint, mark=f"calib-{mark}"
+        texts(f"calibration.{name}"),
+        icon=icon,
+        key=KEYS[hint],
+        kind=kind,
+        hint=texts(hint),
+        mark=f"calib-{mark}",
     )
 
 
@@ -214,8 +230,8 @@ def _automatic(browser: Browser) -> ui.dialog:
             if not poses.validate():
                 return
             given = {"poses": int(poses.value), "method": method.value}
-            if await browser.robot_command("hand_eye_start", given) is not None:
-                dialog.close()
+            dialog.close()
+            browser.order("hand_eye_start", given)
 
         dialog_answers(browser, dialog, "calibration.do_start", "auto-begin").on_click(begin)
     return dialog
@@ -402,4 +418,5 @@ PAGE = Page(
     scripts=("calibration.js", jog.SCRIPT),
     styles=("calibration.css",),
     needs="hand_eye_status",
+    keys=KEYS | jog.JOG_KEYS,
 )

@@ -39,6 +39,18 @@ SEVERITY = {"IDLE": "calm", "PAUSED": "held", "ERROR": "alarm"}
 """Colour of a state; every other one is busy."""
 FIGURES = ("cycle_count", "success_count", "fail_count", "rate")
 TIMES = ("last_s", "mean_s", "shortest_s", "longest_s")
+KEYS = {
+    "pick_place.start_hint": "Alt+g",
+    "pick_place.single_hint": "Alt+n",
+    "pick_place.pause_hint": "h",
+    "pick_place.resume_hint": "Alt+h",
+    "pick_place.stop_hint": "s",
+    "pick_place.reset_hint": "z",
+    "pick_place.retract_hint": "Alt+u",
+    "pick_place.switch": "t",
+    "pick_place.layer_below": "k",
+    "pick_place.layer_above": "l",
+}
 
 
 def build(browser: Browser) -> None:
@@ -69,7 +81,8 @@ def _views(browser: Browser) -> None:
                 select = button(text, kind="u-small", mark=f"pane-{pane}", script=script)
                 select.props(f"data-pane-of={pane}")
             hint = texts("pick_place.switch")
-            other = button("⇄", key="t", kind="u-small", hint=hint, script="pickPlace.pane()")
+            key, script = KEYS["pick_place.switch"], "pickPlace.pane()"
+            other = button("⇄", key=key, kind="u-small", hint=hint, script=script)
             other.props("data-pane-switch")
             picture_buttons(browser)
         with ui.element("figure").classes("u-eye"):
@@ -198,13 +211,13 @@ def last_error(browser: Browser, job: Mapping[str, Any]) -> tuple[str, str]:
 def control(browser: Browser) -> None:
     """Buttons of the cycle. None is disabled by the state: the cell says why it refuses."""
     with ui.element("section").classes("u-pick-buttons") as row:
-        start = _command(browser, "start", "p", "play_arrow", "start_pick_place", "u-go")
-        _command(browser, "single", "n", "looks_one", "single_pick_place")
-        hold = _command(browser, "pause", "h", "pause", "pause_pick_place")
-        resume = _command(browser, "resume", "h", "play_circle", "resume_pick_place", "u-chosen")
-        _command(browser, "stop", "s", "stop", "stop_pick_place")
-        reset = _command(browser, "reset", "z", "restart_alt", "reset_pick_place")
-        _command(browser, "retract", "u", "vertical_align_top", "retract_pick_place")
+        start = _order(browser, "start", "play_arrow", "start_pick_place", "u-go")
+        _order(browser, "single", "looks_one", "single_pick_place")
+        hold = _command(browser, "pause", "pause", "pause_pick_place")
+        resume = _order(browser, "resume", "play_circle", "resume_pick_place", "u-chosen")
+        _command(browser, "stop", "stop", "stop_pick_place")
+        reset = _command(browser, "reset", "restart_alt", "reset_pick_place")
+        _order(browser, "retract", "vertical_align_top", "retract_pick_place")
     operator_only(browser, row, on_real=False)
 
     @browser.on_update
@@ -217,19 +230,29 @@ def control(browser: Browser) -> None:
         set_class(reset, job.get("state") == "ERROR", "u-wanted")
 
 
-def _command(
-    browser: Browser, name: str, key: str, icon: str, command: str, kind: str = ""
+def _command(browser: Browser, name: str, icon: str, command: str) -> ui.button:
+    made = _button(browser, name, icon)
+    return made.on_click(lambda: browser.robot_command(command))
+
+
+def _order(browser: Browser, name: str, icon: str, command: str, kind: str = "") -> ui.button:
+    """A button that starts a motion."""
+    return _button(browser, name, icon, kind, script=f"understudyFrame.order({command!r})")
+
+
+def _button(
+    browser: Browser, name: str, icon: str, kind: str = "", *, script: str = ""
 ) -> ui.button:
-    texts = browser.texts
-    made = button(
+    texts, hint = browser.texts, f"pick_place.{name}_hint"
+    return button(
         texts(f"pick_place.{name}"),
         icon=icon,
-        key=key,
+        key=KEYS[hint],
         kind=kind,
-        hint=texts(f"pick_place.{name}_hint"),
+        hint=texts(hint),
         mark=f"pick-{name}",
+        script=script,
     )
-    return made.on_click(lambda: browser.robot_command(command))
 
 
 # ── figures ──
@@ -307,10 +330,12 @@ def pallet(browser: Browser) -> None:
             count = ui.label().classes("u-figure").props("data-mark=pallet-count")
         with ui.element("div").classes("u-pick-layers"):
             hint = texts("pick_place.layer_below")
-            button("▼", kind="u-small", key="k", hint=hint, script="pickPlace.layer(-1)")
+            key, script = KEYS["pick_place.layer_below"], "pickPlace.layer(-1)"
+            button("▼", kind="u-small", key=key, hint=hint, script=script)
             ui.label().classes("u-caption").props("data-mark=pallet-layer")
             hint = texts("pick_place.layer_above")
-            button("▲", kind="u-small", key="l", hint=hint, script="pickPlace.layer(1)")
+            key, script = KEYS["pick_place.layer_above"], "pickPlace.layer(1)"
+            button("▲", kind="u-small", key=key, hint=hint, script=script)
             hint = texts("pick_place.new_pallet")
             empty = button("", icon="restart_alt", kind="u-small", hint=hint, mark="reset-pallet")
             empty.on_click(lambda: _begin_pallet(browser))
@@ -505,4 +530,5 @@ PAGE = Page(
     scripts=(SCRIPT, "pick_place.js"),
     styles=("pick_place.css",),
     needs="pick_place",
+    keys=KEYS,
 )

@@ -161,6 +161,7 @@ class Fleet {
     const label = button.querySelector(".block");
     if (label && label.textContent !== word) label.textContent = word;
     button.classList.toggle("u-chosen", this.held);
+    button.dataset.key = this.held ? "Alt+h" : "h"; // the release starts a motion
   }
 
   // ── orders ──

@@ -16,6 +16,21 @@ from understudy.hmi.texts import Texts
 
 LAYERS = ("names", "lidar", "routes", "markers")
 FILTERS = ("all", "moving", "held", "faulty")
+KEYS = {
+    "fleet.zoom_in": "+",
+    "fleet.zoom_out": "-",
+    "fleet.fit": "f",
+    "fleet.follow": "w",
+    **{f"fleet.{layer}": str(number) for number, layer in enumerate(LAYERS, 1)},
+    "fleet.only_chosen": "o",
+    "fleet.drive": "g",
+    "fleet.task": "t",
+    "fleet.stop": "s",
+    "fleet.hold": "h",
+    "fleet.release": "Alt+h",
+    "fleet.estop": "e",
+    "fleet.reset": "k",
+}
 
 
 def build(browser: Browser) -> None:
@@ -53,15 +68,18 @@ def _map(browser: Browser) -> None:
             place = ui.element("div").classes("u-map-hint").props("data-fleet=hint role=status")
             place.props("data-mark=map-hint")
         with ui.element("div").classes("u-map-bar"):
-            for name, icon, key in (("in", "add", "+"), ("out", "remove", "-")):
+            for name, icon in (("in", "add"), ("out", "remove")):
+                key = KEYS[f"fleet.zoom_{name}"]
                 hint, script = texts(f"fleet.zoom_{name}"), f"fleet.zoom({name!r})"
                 button("", icon=icon, key=key, hint=hint, script=script)
-            for name, icon, key in (("fit", "fit_screen", "f"), ("follow", "my_location", "w")):
+            for name, icon in (("fit", "fit_screen"), ("follow", "my_location")):
+                key = KEYS[f"fleet.{name}"]
                 text, script = texts(f"fleet.{name}"), f"fleet.{name}()"
                 button(text, icon=icon, key=key, kind="u-small", mark=name, script=script)
-            for number, layer in enumerate(LAYERS, 1):
+            for layer in LAYERS:
                 text, script = texts(f"fleet.{layer}"), f"fleet.layer({layer!r})"
-                toggle = button(text, key=str(number), kind="u-small", script=script)
+                key = KEYS[f"fleet.{layer}"]
+                toggle = button(text, key=key, kind="u-small", script=script)
                 toggle.props(f"data-layer={layer}")
 
 
@@ -70,7 +88,8 @@ def _events(texts: Texts) -> None:
         with ui.element("div").classes("u-fleet-line"):
             ui.label(texts("fleet.events")).classes("u-card-title")
             text, script = texts("fleet.only_chosen"), "fleet.onlyChosen()"
-            button(text, key="o", kind="u-small", mark="only-chosen", script=script)
+            key = KEYS["fleet.only_chosen"]
+            button(text, key=key, kind="u-small", mark="only-chosen", script=script)
             link = ui.element("div").classes("u-fleet-link").props("data-fleet=link role=status")
             link.props("data-mark=nats")
         rows = ui.element("div").classes("u-fleet-event-rows").props("data-fleet=events tabindex=0")
@@ -100,21 +119,21 @@ def _orders(browser: Browser) -> None:
     """Buttons of the orders to the chosen robot."""
     texts = browser.texts
     orders = (
-        ("drive", "near_me", "g", ""),
-        ("task", "route", "t", ""),
-        ("stop", "stop", "s", ""),
-        ("hold", "pan_tool", "h", ""),
-        ("estop", "report", "e", "u-fleet-estop"),
-        ("reset", "restart_alt", "k", ""),
+        ("drive", "near_me", ""),
+        ("task", "route", ""),
+        ("stop", "stop", ""),
+        ("hold", "pan_tool", ""),
+        ("estop", "report", "u-fleet-estop"),
+        ("reset", "restart_alt", ""),
     )
     with ui.element("div").classes("u-fleet-orders") as place:
         chosen = ui.element("div").classes("u-fleet-chosen").props("data-fleet=chosen")
         chosen.props("data-mark=fleet-chosen")
-        for name, icon, key, kind in orders:
+        for name, icon, kind in orders:
             order = button(
                 texts(f"fleet.{name}"),
                 icon=icon,
-                key=key,
+                key=KEYS[f"fleet.{name}"],
                 kind=f"u-small {kind}",
                 mark=f"fleet-{name}",
                 script=f"fleet.{name}()",
@@ -133,4 +152,5 @@ PAGE = Page(
     scripts=("fleet.js",),
     styles=("fleet.css",),
     needs="fleet",
+    keys=KEYS,
 )
