@@ -1,10 +1,12 @@
 """GripperController with the driver of a servo gripper and the virtual device, in a cell."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from tests.devices.gripper.modbus.servo_cell import ServoCell
 
+from understudy.devices.gripper.modbus import Make
 from understudy.devices.gripper.modbus.assembly import MAKES
 from understudy.errors import Refused
 from understudy.ports.hand import HandStatus
@@ -111,6 +113,45 @@ def test_a_held_part_stays_held_while_the_cable_is_cut() -> None:
     assert cell.state == "ERROR"
     cell.advance(9.0)
     assert (cell.state, cell.lost, cell.parts.held_by("g60")) == ("GRIPPING", [], "part")
+
+
+STRANGE: dict[Make, list[int]] = {
+    "robotiq_2f85": [0x2900, 0, 0],
+    "onrobot_rg2": [500, 0x0100, 0, 0, 0, 0, 0, 0, 500],
+    "dh_ag95": [7, 0, 0],
+}
+"""Registers of a status that the make does not have."""
+
+
+@pytest.mark.parametrize("make", list(STRANGE))
+def test_in_a_status_that_is_not_known_a_gripper_gets_no_command(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An activation would open it, with a part in the hand."""
+    cell = ServoCell(make)
+    assert cell.grip() == "done"
+    hardware: Any = cell.gripper._hardware
+    device = hardware.device
+    row = MAKES[make]
+    written: list[int] = []
+    first = row.profile.status.address
+    read = device.read
+    monkeypatch.setattr(device, "write", lambda address, values, now: written.append(address))
+    monkeypatch.setattr(
+        device,
+        "read",
+        lambda address, count, now: (
+            STRANGE[make][:count] if address == first else read(address, count, now)
+        ),
+    )
+    cell.advance(1.0)
+    assert cell.state == "ERROR"
+    cell.gripper.start_grip(cell.cell.now)
+    cell.gripper.start_release(cell.cell.now)
+    cell.advance(10.0)
+    assert written == []
+    assert "its status is not known" in cell.gripper.status(cell.cell.now).error
+    assert cell.parts.held_by("g60") == "part"
 
 
 def test_halt_ends_the_ticket_and_moves_nothing() -> None:

@@ -35,7 +35,8 @@ from tests.robots.mobile.real.virtual_drive import (
 
 from understudy.errors import ConfigError
 from understudy.protocol.can_frames import SIZE, CanFrame, unpack
-from understudy.robots.mobile.hardware_interface import MotorLimits
+from understudy.robots.mobile.hardware_interface import MotorLimits, MotorOutputs
+from understudy.robots.mobile.real.canopen import cia402
 from understudy.robots.mobile.real.canopen.bus import CanopenDriver
 from understudy.robots.mobile.real.canopen.cia402 import STATES, STEPS, DriveState, state_of
 from understudy.robots.mobile.real.canopen.services import Sdo, answer_to
@@ -342,10 +343,28 @@ def test_a_drive_that_cannot_be_enabled_is_not_ready() -> None:
     enable(bench)
     bench.run(2.0)
     assert readings(bench).connected.tolist() == [False, True, True]
-    assert bench.lines("node 1: the drive is not enabled: it stays in Switch on disabled")
+    assert bench.lines("node 1: the drive is not enabled: it stays in Switch on disabled (0040h)")
     bench.drive(LEFT).power = True
     bench.run(0.2)
     assert readings(bench).connected.all()
+
+
+@pytest.mark.parametrize("word", [0x03, 0x25, 0x0A, 0x4F])
+def test_a_status_word_that_is_not_known_is_no_state_and_stops_the_drive(
+    word: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(WORDS, "strange", word)
+    assert state_of(word) is DriveState.UNKNOWN
+    bench = running()
+    speeds, moves = np.array([0.5, 0.5, 0.0]), np.zeros(3, np.bool_)
+    bench.hardware.motors.write(MOTORS, MotorOutputs(speeds, np.zeros(3), np.full(3, 1e-3), moves))
+    bench.run(0.5)
+    bench.drive(LEFT).state = "strange"
+    bench.run(0.1)
+    assert readings(bench).connected.tolist() == [False, True, True]
+    assert bench.drive(LEFT).get(0x6040) == cia402.QUICK_STOP
+    bench.run(1.5)
+    assert bench.lines(f"the drive is not enabled: it stays in Unknown ({word:04X}h)")
 
 
 def test_a_fault_has_the_code_of_the_drive_and_its_meaning() -> None:

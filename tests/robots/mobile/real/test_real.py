@@ -174,6 +174,18 @@ def test_sensors_are_read(kind: str) -> None:
     assert bench.hardware.sensors.take_scans() == []
 
 
+@pytest.mark.parametrize("word", [0x0009, 0x0101, 0x8001, 0xFFFD, 0x0000])
+def test_a_status_word_that_is_not_known_is_not_ready(kind: str, word: int) -> None:
+    bench = enabled(Bench(kind).connect()).tick(3)
+    assert bench.hardware.motors.read(MOTORS).connected.all()
+    for address in (LEFT, LIDAR, SCANNER, BATTERY):
+        bench.device.inputs[address] = word
+    bench.tick(3)
+    assert bench.hardware.motors.read(MOTORS).connected.tolist() == [False, True, True]
+    sensors = bench.hardware.sensors
+    assert not sensors.connected(np.arange(2)).any()
+
+
 def test_a_battery_has_at_most_100_percent_and_keeps_its_charge_while_it_is_silent(
     kind: str,
 ) -> None:

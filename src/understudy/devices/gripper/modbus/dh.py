@@ -25,6 +25,7 @@ from understudy.devices.gripper.modbus.interface import (
     Write,
     between,
     share,
+    unknown_reading,
 )
 from understudy.devices.gripper.modbus.server import ILLEGAL_ADDRESS, ILLEGAL_VALUE, registers_in
 from understudy.protocol.modbus import READ_HOLDING, READ_INPUT, WRITE, WRITE_ONE
@@ -34,7 +35,12 @@ INITIALISE, FORCE, SPEED, POSITION, SPEED_TOO = 0x0100, 0x0101, 0x0102, 0x0103, 
 INIT_STATE, GRIP_STATE, ACTUAL = 0x0200, 0x0201, 0x0202
 ONCE, CALIBRATE = 0x01, 0xA5
 UNINITIALISED, INITIALISED, INITIALISING = 0, 1, 2
-MOVING, REACHED, CAUGHT, DROPPED = 0, 1, 2, 3
+PHASES: Mapping[int, Phase] = {
+    UNINITIALISED: "off",
+    INITIALISED: "ready",
+    INITIALISING: "starting",
+}
+GRIP_STATES = MOVING, REACHED, CAUGHT, DROPPED = 0, 1, 2, 3
 WHOLE = 1000
 """Per mille."""
 FORCE_PERCENT, SPEED_PERCENT = (20, 100), (1, 100)
@@ -69,12 +75,14 @@ class DhProfile:
 
     def reading(self, values: Sequence[int]) -> ServoReading:
         state, grip, position = values
-        phases: Mapping[int, Phase] = {INITIALISED: "ready", INITIALISING: "starting"}
+        opening = LIMITS.stroke * min(position, WHOLE) / WHOLE
+        if state not in PHASES or grip not in GRIP_STATES:
+            return unknown_reading(opening, state, grip)
         return ServoReading(
-            phase=phases.get(state, "off"),
+            phase=PHASES[state],
             moving=grip == MOVING,
             part=grip == CAUGHT,
-            opening=LIMITS.stroke * position / WHOLE,
+            opening=opening,
         )
 
 

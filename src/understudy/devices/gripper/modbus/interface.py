@@ -57,15 +57,16 @@ class Write(NamedTuple):
     optional: bool = False
 
 
-Phase = Literal["off", "starting", "ready"]
+Phase = Literal["off", "starting", "ready", "unknown"]
 
 
 class ServoReading(NamedTuple):
     """What the status registers of a gripper say.
 
-    `phase`: whether it is activated. `part`: the fingers were stopped by something. `opening`:
-    between the fingers, m. `fault`: in words. `target`: the register value of the position that it
-    goes to, where the device shows that.
+    `phase`: whether it is activated; in a status that the make does not have it is "unknown", with
+    a `fault`, and the gripper gets no command. `part`: the fingers were stopped by something.
+    `opening`: between the fingers, m. `fault`: in words. `target`: the register value of the
+    position that it goes to, where the device shows that.
     """
 
     phase: Phase
@@ -74,6 +75,12 @@ class ServoReading(NamedTuple):
     opening: float
     fault: str = ""
     target: int | None = None
+
+
+def unknown_reading(opening: float, *words: int) -> ServoReading:
+    """A status that the make does not have."""
+    shown = " ".join(f"{word:04X}h" for word in words)
+    return ServoReading("unknown", False, False, opening, f"its status is not known: {shown}")
 
 
 class Profile(Protocol):

@@ -30,6 +30,7 @@ from understudy.devices.gripper.modbus.interface import (
     Write,
     between,
     share,
+    unknown_reading,
 )
 from understudy.devices.gripper.modbus.server import ILLEGAL_ADDRESS, ILLEGAL_VALUE, registers_in
 from understudy.protocol.modbus import READ_HOLDING, READ_WRITE, WRITE, WRITE_ONE
@@ -48,6 +49,7 @@ GRIP, STOP, GRIP_TIPS = 1, 8, 16
 """Values of the control register."""
 BUSY, GRIPPED, S1_PUSHED, S1_TRIGGED, S2_PUSHED, S2_TRIGGED, SAFETY = (1 << bit for bit in range(7))
 SAFETY_BITS = S1_PUSHED | S1_TRIGGED | S2_PUSHED | S2_TRIGGED | SAFETY
+KNOWN_BITS = BUSY | GRIPPED | SAFETY_BITS
 TENTH_MM, TENTH_N = 1e-4, 0.1
 LIMITS = Limits(stroke=0.110, force=(3.0, 40.0), speed=(0.055, 0.184))
 READ_COUNT = TIP_WIDTH - WIDTH + 1
@@ -80,12 +82,14 @@ class OnRobotProfile:
         return None
 
     def reading(self, values: Sequence[int]) -> ServoReading:
-        status = values[STATUS - WIDTH]
+        status, opening = values[STATUS - WIDTH], values[TIP_WIDTH - WIDTH] * TENTH_MM
+        if status & ~KNOWN_BITS:
+            return unknown_reading(opening, status)
         return ServoReading(
             phase="ready",
             moving=bool(status & BUSY),
             part=bool(status & GRIPPED),
-            opening=values[TIP_WIDTH - WIDTH] * TENTH_MM,
+            opening=opening,
             fault="a safety switch of the gripper stops it" if status & SAFETY_BITS else "",
         )
 

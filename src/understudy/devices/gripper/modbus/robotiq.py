@@ -29,6 +29,7 @@ from understudy.devices.gripper.modbus.interface import (
     Write,
     between,
     share,
+    unknown_reading,
 )
 from understudy.devices.gripper.modbus.server import ILLEGAL_ADDRESS, registers_in
 from understudy.protocol.modbus import READ_HOLDING, READ_INPUT, READ_WRITE, WRITE
@@ -42,7 +43,8 @@ OPEN, CLOSED = 13, 230
 LARGEST = 255
 
 RESET, STARTING, ACTIVE = 0, 1, 3
-"""gSTA."""
+PHASES: Mapping[int, Phase] = {RESET: "off", STARTING: "starting", ACTIVE: "ready"}
+"""gSTA; 2 is not used."""
 MOVING, STOPPED_OPENING, STOPPED_CLOSING, AT_POSITION = 0, 1, 2, 3
 """gOBJ."""
 DELAYED, NOT_ACTIVATED, RELEASING = 0x05, 0x07, 0x0B
@@ -104,13 +106,15 @@ class RobotiqProfile:
     def reading(self, values: Sequence[int]) -> ServoReading:
         status, fault = values[0] >> 8, values[1] >> 8
         state, found = status >> 4 & 3, status >> 6
-        phases: Mapping[int, Phase] = {STARTING: "starting", ACTIVE: "ready"}
+        opening = opening_of(values[2] >> 8, self.limits.stroke)
+        if state not in PHASES:
+            return unknown_reading(opening, values[0])
         going = bool(status & GO_TO)
         return ServoReading(
-            phase=phases.get(state, "off"),
+            phase=PHASES[state],
             moving=state == ACTIVE and going and found == MOVING,
             part=going and found == STOPPED_CLOSING,
-            opening=opening_of(values[2] >> 8, self.limits.stroke),
+            opening=opening,
             fault="" if fault in HARMLESS else FAULTS.get(fault, f"fault {fault}"),
             target=values[1] & 0xFF,
         )

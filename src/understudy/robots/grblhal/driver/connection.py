@@ -318,6 +318,9 @@ class ControllerConnection:
             self.state.homed = True
 
     def _reported(self, now: int) -> None:
+        if self.state.strange_state:
+            self._reported_strange(self.state.strange_state, now)
+            return
         self.reconnect.answered()
         self.trouble = None
         if self.state.state != "Alarm":
@@ -328,6 +331,13 @@ class ControllerConnection:
             self.send_realtime(Realtime.OPTIONAL_STOP)
         for listener in self.report_listeners:
             listener(now)
+
+    def _reported_strange(self, word: str, now: int) -> None:
+        """A state that is not known: everything in progress fails, and nothing is sent but
+        requests for reports until a known one comes."""
+        trouble = Refused(f"the controller reports a state that is not known: {word[:40]}")
+        if self.exchange is not None and self.trouble != trouble:
+            self._restart(self.exchange, trouble, now)
 
     def _alarmed(self, why: Refused, now: int) -> None:
         if self.recovering():

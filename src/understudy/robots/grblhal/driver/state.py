@@ -27,6 +27,7 @@ AT_REST: Joints = (0.0,) * AXES
 STANDING = ("Idle", "Alarm", "Check", "Sleep")
 """States in which a line is answered at once, and every `$` line is accepted."""
 MOVING = ("Run", "Jog", "Home")
+WAITING = ("Hold", "Door", "Tool")
 MOST_SETTINGS = 4096
 BLOCKS = int(SETTINGS[SettingNumber.PLANNER_BLOCKS].default)
 MOST_PINS = 256
@@ -98,6 +99,8 @@ class ControllerState:
     def forget(self) -> None:
         """Discard all reported values; the state is Unknown."""
         self.state = "Unknown"
+        self.strange_state = ""
+        """The word of the last report, if it is no known state."""
         self.substate = 0
         self.reported_at: int | None = None
         self.position: Joints = NOWHERE
@@ -119,7 +122,12 @@ class ControllerState:
     # ── reports ──
 
     def apply(self, report: Report, now: int) -> None:
+        if report.state not in (*STANDING, *MOVING, *WAITING):
+            self.forget()
+            self.strange_state = report.state
+            return
         fields = report.fields
+        self.strange_state = ""
         self.state, self.substate = report.state, report.substate
         self.optional_stop = "T" not in fields.get("Pn", "")
         self.line = whole(fields.get("Ln", "0")) or 0
@@ -186,7 +194,7 @@ class ControllerState:
 
     @property
     def waits_for_operator(self) -> bool:
-        return self.state in ("Hold", "Door", "Tool", "Sleep", "Alarm") and not self.moves
+        return self.state in (*WAITING, "Sleep", "Alarm") and not self.moves
 
     @property
     def drained(self) -> bool:

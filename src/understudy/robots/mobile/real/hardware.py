@@ -315,7 +315,7 @@ class RealSensors:
 
     def _ready(self, row: int) -> Sequence[int] | None:
         answer = self._places[row].answer(self._devices.now)
-        return answer if answer is not None and answer[0] & READY else None
+        return answer if answer is not None and answer[0] == READY else None
 
 
 # ── all together ────────────────────────────────────────────────────────────────────────────────

@@ -48,7 +48,7 @@ STEPS = 10_000
 ENABLE, GO, RESET = 1, 2, 4
 """Bits of the control word of a motor: it may move, it goes to its target, its fault is cleared."""
 READY, FAULT, HOMING = 1, 2, 4
-"""Bits of a status word; sensors have READY only."""
+"""Bits of a status word; sensors have READY only. With any other bit it is not ready."""
 WRITTEN, READ = 14, 6
 """Registers of the block of a motor."""
 LIDAR_READ, SCANNER_READ, BATTERY_READ = 3, 19, 2
@@ -67,7 +67,7 @@ def written(command: MotorCommand, cycle: int) -> list[int]:
 def motor_status(registers: Sequence[int]) -> MotorStatus:
     status = registers[0]
     return MotorStatus(
-        ready=bool(status & READY),
+        ready=bool(status & READY) and not status & ~(READY | FAULT | HOMING),
         faulty=bool(status & FAULT),
         homing=bool(status & HOMING),
         position=number(registers[1:3]),

@@ -135,7 +135,7 @@ class Axis:
         state = state_of(self._status or 0)
         faulty = state in (DriveState.FAULT, DriveState.FAULT_REACTION)
         return MotorStatus(
-            ready=faulty or self._disabled_since is None,
+            ready=faulty or (self._disabled_since is None and state is not DriveState.UNKNOWN),
             faulty=faulty,
             position=self._position / self._counts.position,
             velocity=self._velocity / self._counts.velocity,
@@ -189,7 +189,7 @@ class Axis:
             return (
                 ""
                 if state is DriveState.FAULT
-                else f"the drive is not enabled: it stays in {state}"
+                else f"the drive is not enabled: it stays in {state} ({self._status or 0:04X}h)"
             )
         return ""
 

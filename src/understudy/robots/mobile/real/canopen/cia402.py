@@ -41,6 +41,8 @@ class DriveState(StrEnum):
     QUICK_STOP = "Quick stop active"
     FAULT_REACTION = "Fault reaction active"
     FAULT = "Fault"
+    UNKNOWN = "Unknown"
+    """The status word is none of CiA 402."""
 
 
 STATES: tuple[tuple[int, int, DriveState], ...] = (
@@ -55,7 +57,7 @@ STATES: tuple[tuple[int, int, DriveState], ...] = (
 )
 """Mask and value of the status word in each state."""
 
-DISABLE_VOLTAGE, SHUTDOWN, SWITCH_ON, ENABLE = 0x0, 0x6, 0x7, 0xF
+DISABLE_VOLTAGE, QUICK_STOP, SHUTDOWN, SWITCH_ON, ENABLE = 0x0, 0x2, 0x6, 0x7, 0xF
 
 STEPS: Mapping[DriveState, tuple[int, int]] = {
     DriveState.NOT_READY: (DISABLE_VOLTAGE, DISABLE_VOLTAGE),
@@ -66,6 +68,7 @@ STEPS: Mapping[DriveState, tuple[int, int]] = {
     DriveState.QUICK_STOP: (DISABLE_VOLTAGE, DISABLE_VOLTAGE),
     DriveState.FAULT_REACTION: (DISABLE_VOLTAGE, DISABLE_VOLTAGE),
     DriveState.FAULT: (DISABLE_VOLTAGE, DISABLE_VOLTAGE),
+    DriveState.UNKNOWN: (QUICK_STOP, QUICK_STOP),
 }
 """The control word in each state: while the drive is not enabled, and while it is."""
 
@@ -86,7 +89,7 @@ ERROR_KINDS: Mapping[int, str] = {
 
 def state_of(status: int) -> DriveState:
     return next(
-        (state for mask, value, state in STATES if status & mask == value), DriveState.NOT_READY
+        (state for mask, value, state in STATES if status & mask == value), DriveState.UNKNOWN
     )
 
 
