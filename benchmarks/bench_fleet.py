@@ -4,6 +4,7 @@ The peer runs the same robots one by one, each with a runtime and hardware of it
 with one object for each robot would. Rounds alternate; CPU time is compared.
 """
 
+import math
 from collections.abc import Sequence
 from statistics import median
 from time import process_time
@@ -62,6 +63,28 @@ def compare(what: str, changes: dict[str, object]) -> Row:
     return Row(what, f"{ours:.2f} µs", f"{peer:.0f} µs one by one", f"{ratio:.0f}×", "")
 
 
+def crowd(count: int, see: bool) -> TakingFleet:
+    """Robots 2 m apart that turn on small circles, all at once."""
+    side = math.ceil(math.sqrt(count))
+    layout = Layout([robot_file(f"r{n}", **SILENT) for n in range(count)])
+    around = [Surroundings((2.0 * (n % side), 2.0 * (n // side), 0.1 * n)) for n in range(count)]
+    graph = build_driver_graph(layout, around, print, see_each_other=see)
+    fleet = TakingFleet(layout, graph, run_id="bench", epoch=EPOCH, meet=see)
+    fleet.run(0.1)
+    for n in range(count):
+        fleet.command("MOVE_VELOCITY", robot=f"r{n}", linear=0.1, angular=1.0)
+    return fleet.run(0.2)
+
+
+def seeing(count: int) -> Row:
+    """The cost of `robots_see_each_other`; without it nothing is computed."""
+    on, off = [crowd(count, True)], [crowd(count, False)]
+    rounds = [(seconds(on), seconds(off)) for _ in range(ROUNDS)]
+    ours, plain = (median(column) * 1e6 for column in zip(*rounds, strict=True))
+    what = f"tick of a robot that sees {count - 1:,} others, 2 m apart"
+    return Row(what, f"{ours:.2f} µs", f"{plain:.2f} µs off", f"{ours / plain:.1f}×", "")
+
+
 def asleep() -> Row:
     """An hour of robots that stand, without a connection."""
     layout = Layout([robot_file(f"r{n}") for n in range(ROBOTS)])
@@ -80,4 +103,6 @@ def rows() -> list[Row]:
         compare("tick of a robot that drives, 1,000 robots, no messages", dict(SILENT)),
         compare("the same with 13 messages a second", dict(LOAD)),
         asleep(),
+        seeing(100),
+        seeing(1000),
     ]

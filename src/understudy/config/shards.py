@@ -81,6 +81,10 @@ def with_shard(config: CellConfig, shard: Shard) -> CellConfig:
     11, 21, …. If the cell has a NATS server of its own, it is that of the first shard, and the
     others connect to it.
     """
+    for kind in grouped(config.robots) if shard.of > 1 else ():
+        check = getattr(module_of("robots", kind), "check_divided", None)
+        if check is not None:
+            check(config.sections)
     first = shard.number == 1
     divided = [name for name, robot in config.robots.items() if is_group(robot.kind)]
     own = set(divided[shard.number - 1 :: shard.of])

@@ -53,12 +53,17 @@ class Rig:
     """Some robots, ticked together from the time 0."""
 
     def __init__(
-        self, files: Sequence[RobotFile], surroundings: Sequence[Surroundings] | None = None
+        self,
+        files: Sequence[RobotFile],
+        surroundings: Sequence[Surroundings] | None = None,
+        *,
+        see_each_other: bool = False,
     ) -> None:
         self.layout = Layout(files)
         self.rows = np.arange(len(files))
         around = surroundings or [Surroundings()] * len(files)
-        self.hardware = MockHardware(self.layout, around, range(len(files)))
+        rows = range(len(files))
+        self.hardware = MockHardware(self.layout, around, rows, see_each_other=see_each_other)
         self.tick = 0
         self.motors = np.arange(len(self.layout.motors))
         self.speed, self.target = np.zeros((2, self.motors.size))

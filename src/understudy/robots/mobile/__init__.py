@@ -5,6 +5,7 @@ All mobile robots of a cell are rows of one table: they are built in one call an
 """
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
@@ -23,6 +24,7 @@ __all__ = [
     "GROUP_FACES",
     "Config",
     "build_group",
+    "check_divided",
     "check_file",
     "group_wires",
     "kernel_probe",
@@ -105,7 +107,7 @@ def warm_kernels() -> "Callable[[], None]":
     """Imports the kernels of mobile robots; the result compiles them."""
     from understudy.robots.mobile.warm import warm
 
-    return warm
+    return partial(warm, see_each_other=True)
 
 
 def group_wires(
@@ -118,6 +120,13 @@ def group_wires(
 
     files = {name: config.file for name, config in robots.items()}
     return {"nats": wire_of(files, sections.get("nats"), find)}
+
+
+def check_divided(sections: Mapping[str, Any]) -> None:
+    """Raises a `ConfigError` if the robots of this cell cannot be divided among processes."""
+    from understudy.robots.mobile.config.fleet_keys import FleetKeys, check_divided
+
+    check_divided(sections.get("fleet") or FleetKeys())
 
 
 def sections_beside_first_shard(sections: Mapping[str, Any]) -> dict[str, Any]:

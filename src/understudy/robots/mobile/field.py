@@ -42,7 +42,7 @@ STEPS = 200
 
 
 @compiled
-def _horizon(speeds: Floats, seconds: float) -> float:
+def path_seconds(speeds: Floats, seconds: float) -> float:
     """Seconds that are looked ahead: on the spot a full turn at most."""
     if speeds[0] != 0.0 or speeds[1] != 0.0:
         return seconds
@@ -69,7 +69,7 @@ def free_way(
     metres = pace(speeds[0], speeds[1], speeds[2], around)
     if metres <= 0.0:
         return math.inf
-    horizon = _horizon(speeds, longest / metres)
+    horizon = path_seconds(speeds, longest / metres)
     first = _first_touch(
         pose,
         outline,
@@ -109,9 +109,9 @@ def watched_way(  # kernel
     metres = pace(speeds[0], speeds[1], speeds[2], around)
     if metres <= 0.0:
         return math.inf
-    horizon = _horizon(speeds, longest / metres)
+    horizon = path_seconds(speeds, longest / metres)
     growth = WIDENING * metres
-    x, y, far, fastest = _middle(pose, outline, speeds, horizon, MARGIN, growth, around)
+    x, y, far, fastest = path_middle(pose, outline, speeds, horizon, MARGIN, growth, around)
     if not math.hypot(x - spot[0], y - spot[1]) + far <= spot[2] - TOUCH:
         _find_near(x, y, far + SLACK, circles, circle_span, lines, line_span, spot, near)
     if spot[2] < 0.0:  # too many of them, or the speed is so small that `far` is no number
@@ -129,16 +129,16 @@ def watched_way(  # kernel
             line_span,
         )
         return first * metres if first < horizon else math.inf
-    swept = _swept(outline, speeds, horizon, fastest, MARGIN + TOUCH + growth * horizon)
+    swept = swept_area(outline, speeds, horizon, fastest, MARGIN + TOUCH + growth * horizon)
     first, end = horizon, 2 + near[0]
     for k in range(2, end):
         n = near[k]
         at, beside, radius = circles[n, 0], circles[n, 1], circles[n, 2]
         if not (
             math.hypot(at - x, beside - y) - radius >= far
-            or _passes(pose, swept, at, beside, at, beside, radius)
+            or passes_by(pose, swept, at, beside, at, beside, radius)
         ):
-            first = _until_touch(
+            first = seconds_to_touch(
                 pose,
                 outline,
                 speeds,
@@ -158,25 +158,25 @@ def watched_way(  # kernel
         x1, y1, x2, y2 = lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3]
         if not (
             distance_to_line(x, y, x1, y1, x2, y2) >= far
-            or _passes(pose, swept, x1, y1, x2, y2, 0.0)
+            or passes_by(pose, swept, x1, y1, x2, y2, 0.0)
         ):
-            first = _until_touch(
+            first = seconds_to_touch(
                 pose, outline, speeds, first, MARGIN, growth, around, fastest, x1, y1, x2, y2, 0.0
             )
     return first * metres if first < horizon else math.inf
 
 
 @compiled
-def _swept(
+def swept_area(
     outline: Floats, speeds: Floats, horizon: float, fastest: float, wider: float
 ) -> tuple[float, float, float, float]:
     """What the outline cannot leave within ``horizon`` seconds, in the body: a rectangle (from x,
     to x, from y, to y), or a ring around the centre of the motion (x, y, inner radius, and the
-    outer one with the sign -). It is larger by ``wider``, and by so much that `_until_touch` would
-    find in fewer than `STEPS` steps that nothing outside is touched."""
+    outer one with the sign -). It is larger by ``wider``, and by so much that `seconds_to_touch`
+    would find in fewer than `STEPS` steps that nothing outside is touched."""
     travel, turn = fastest * horizon, abs(speeds[2]) * horizon
     wider += 0.05 + travel / 50.0
-    # Outside of this, `left` in `_until_touch` stays above 5 cm and a fiftieth of the way: its
+    # Outside of this, `left` in `seconds_to_touch` stays above 5 cm and a fiftieth of the way: its
     # steps are long enough to reach the horizon.
     half, side, ahead = outline[HALF_LENGTH], outline[HALF_WIDTH], outline[AHEAD]
     if not turn > STRAIGHT:
@@ -195,7 +195,7 @@ def _swept(
 
 
 @compiled
-def _passes(
+def passes_by(
     pose: Floats,
     swept: tuple[float, float, float, float],
     x1: float,
@@ -204,7 +204,7 @@ def _passes(
     y2: float,
     radius: float,
 ) -> bool:
-    """Whether a line with round ends is outside of what the outline cannot leave (`_swept`)."""
+    """Whether a line with round ends is outside of what the outline cannot leave (`swept_area`)."""
     along, across = math.cos(pose[2]), math.sin(pose[2])
     a1 = (x1 - pose[0]) * along + (y1 - pose[1]) * across
     b1 = (y1 - pose[1]) * along - (x1 - pose[0]) * across
@@ -222,7 +222,7 @@ def _passes(
 
 
 @compiled
-def _middle(
+def path_middle(
     pose: Floats,
     outline: Floats,
     speeds: Floats,
@@ -288,27 +288,27 @@ def _first_touch(
 ) -> float:
     """Seconds until the field touches an obstacle, at most ``horizon``. Obstacles far from the
     middle of the path are left out (none if the speed is so small that this is no number)."""
-    middle_x, middle_y, far, fastest = _middle(
+    middle_x, middle_y, far, fastest = path_middle(
         pose, outline, speeds, horizon, margin, growth, around
     )
     first = horizon
     for n in range(circle_span[0], circle_span[1]):
         x, y, radius = circles[n, 0], circles[n, 1], circles[n, 2]
         if not math.hypot(x - middle_x, y - middle_y) - radius >= far:
-            first = _until_touch(
+            first = seconds_to_touch(
                 pose, outline, speeds, first, margin, growth, around, fastest, x, y, x, y, radius
             )
     for n in range(line_span[0], line_span[1]):
         x1, y1, x2, y2 = lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3]
         if not distance_to_line(middle_x, middle_y, x1, y1, x2, y2) >= far:
-            first = _until_touch(
+            first = seconds_to_touch(
                 pose, outline, speeds, first, margin, growth, around, fastest, x1, y1, x2, y2, 0.0
             )
     return first
 
 
 @compiled
-def _until_touch(
+def seconds_to_touch(
     pose: Floats,
     outline: Floats,
     speeds: Floats,

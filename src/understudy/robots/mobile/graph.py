@@ -39,17 +39,26 @@ Log = Callable[[str], None]
 
 
 def build_driver_graph(
-    layout: Layout, surroundings: Sequence[Surroundings], log: Log
+    layout: Layout,
+    surroundings: Sequence[Surroundings],
+    log: Log,
+    *,
+    see_each_other: bool = False,
 ) -> "DriverGraph":
     """The hardware of all robots. ``surroundings``: where each of them is put, if it is simulated;
-    ``log``: gets a line when the connection of a REAL robot changes.
+    ``log``: gets a line when the connection of a REAL robot changes; ``see_each_other``: the
+    simulated robots are obstacles of each other.
 
     Raises a `ConfigError` for a driver that cannot be made.
     """
     modes = [robot.runtime.mode for robot in layout.robots]
     mocks = [row for row, mode in enumerate(modes) if mode == "MOCK"]
     reals = [row for row, mode in enumerate(modes) if mode == "REAL"]
-    mock = MockHardware(layout, surroundings, mocks) if mocks or not reals else None
+    mock = (
+        MockHardware(layout, surroundings, mocks, see_each_other=see_each_other)
+        if mocks or not reals
+        else None
+    )
     real_hardware = RealHardware(layout, reals, log) if reals else None
     return DriverGraph(
         layout, mock, real_hardware, np.array([mode == "REAL" for mode in modes], np.int8)

@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 from msgspec.structs import replace
 
-from understudy.errors import Refused, located_at
+from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports import Component, Deps, Group, State
 from understudy.ports.hmi import RobotView
 from understudy.robots.mobile import Config
@@ -235,10 +235,21 @@ def build(robots: Mapping[str, Config], sections: Mapping[str, Any], deps: Deps)
     layout, run = Layout(list(files.values())), deps.run
     option = run.seed if run.seed_given else None
     seeds = [seed_of(file, option, run.seed) for file in layout.robots]
-    graph = build_driver_graph(layout, [Surroundings(seed=seed) for seed in seeds], deps.log)
+    see = keys.robots_see_each_other
+    around = [Surroundings(seed=seed) for seed in seeds]
+    graph = build_driver_graph(layout, around, deps.log, see_each_other=see)
+    if graph.mock is not None and graph.mock.others is not None:
+        _check_apart(layout, graph.mock.others.overlaps())
     planner = _planner(keys, layout, graph, deps)
     fleet = Fleet(
-        layout, graph, run_id=run.id, epoch=run.epoch_ns, seeds=seeds, planner=planner, log=deps.log
+        layout,
+        graph,
+        run_id=run.id,
+        epoch=run.epoch_ns,
+        seeds=seeds,
+        planner=planner,
+        meet=see,
+        log=deps.log,
     )
     face = FleetFace(fleet, fleet.subjects())
     estops = _estops(layout)
@@ -253,6 +264,17 @@ def build(robots: Mapping[str, Config], sections: Mapping[str, Any], deps: Deps)
         **_devices(graph),
     }
     return Group(parts, shared, {"nats": face})
+
+
+def _check_apart(layout: Layout, overlaps: Sequence[tuple[int, int]]) -> None:
+    """Robots that see each other cannot start in one place."""
+    for pair in overlaps[:1]:
+        one, other = (layout.robots[row].identity.robot_id for row in pair)
+        raise ConfigError(
+            f"{one} and {other} stand in each other, and robots_see_each_other is true",
+            key=f"robots.{other}.pose",
+            allowed="poses whose footprints do not overlap",
+        )
 
 
 def _devices(graph: DriverGraph) -> dict[str, Component]:

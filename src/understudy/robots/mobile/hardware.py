@@ -23,7 +23,7 @@ from understudy.chance import draw
 from understudy.errors import Refused
 from understudy.ports import State
 from understudy.robots.mobile import drive, motors, sensors
-from understudy.robots.mobile.config.layout import Layout
+from understudy.robots.mobile.config.layout import Layout, outlines_of
 from understudy.robots.mobile.config.profile import FaultRule, SimulationProfile
 from understudy.robots.mobile.config.robot_file import RobotFile, ScannerConfig
 from understudy.robots.mobile.field import AHEAD, HALF_LENGTH, HALF_WIDTH, outline_clearances
@@ -37,6 +37,7 @@ from understudy.robots.mobile.hardware_interface import (
 )
 from understudy.robots.mobile.io import MockIo
 from understudy.robots.mobile.motors import MockMotors, Pose
+from understudy.robots.mobile.other_robots import OtherRobots
 from understudy.robots.mobile.sensors import MockSensors
 from understudy.robots.mobile.tables import Columns
 from understudy.robots.mobile.world import Places, Solid, Worlds, map_of
@@ -212,6 +213,10 @@ PERCENT_PER_METRE = 0.004
 """Driving: a full battery lasts 25 km."""
 
 
+CONTACT = "ROBOT_CONTACT"
+"""Fault of the DRIVE motors of robots that touch each other."""
+
+
 class Surroundings(Struct, frozen=True):
     """Where a robot is put. `pose`: instead of that in its profile. `solids`: obstacles of the cell
     that it can meet. `seed`: of its random numbers, see `fleet_keys.seed_of`."""
@@ -245,10 +250,15 @@ class HardwareState(Struct, frozen=True):
 
 class MockHardware:
     """`TimedHardware` of robots in MOCK mode. ``robots``: their rows in the layout; rows of other
-    robots stay as they are."""
+    robots stay as they are. ``see_each_other``: they are obstacles of each other."""
 
     def __init__(
-        self, layout: Layout, surroundings: Sequence[Surroundings], robots: Sequence[int]
+        self,
+        layout: Layout,
+        surroundings: Sequence[Surroundings],
+        robots: Sequence[int],
+        *,
+        see_each_other: bool = False,
     ) -> None:
         self._layout = layout
         profiles = [profile_of(layout, row) for row in range(len(layout.robots))]
@@ -259,7 +269,13 @@ class MockHardware:
         self._worlds = Worlds([each.solids for each in surroundings], profiles)
         self.motors = MockMotors(layout, poses, _odometry_scales(layout, seeds), seeds)
         self.io = MockIo(layout, seeds)
-        self.sensors = MockSensors(layout, self._worlds, self.motors.body)
+        body = self.motors.body
+        self.others: OtherRobots | None = None
+        if see_each_other:
+            outlines, devices = outlines_of(layout), len(layout.devices)
+            self.others = OtherRobots(outlines, robots, devices, self.motors.figures, body)
+        """The robots as obstacles of each other, if they see each other."""
+        self.sensors = MockSensors(layout, self._worlds, body, self.others)
         self.faults = Faults(layout, self.motors, self.io, self.sensors)
         self._scenario = Scenario(layout, robots, seeds, self.faults)
         for robot in robots:
@@ -286,7 +302,10 @@ class MockHardware:
         group = self._groups.get(rows.tobytes()) or self._group(rows)
         self.motors.powered = self.io.enabled
         self.motors.connected[rows] = self._battery(rows) > 0.0
+        before = self.motors.body.copy() if self.others else None
         self.motors.step(rows, group.axes, group.late, seconds, self._now)
+        if before is not None:
+            self._separate(before)
         self.io.step(group.limits, self.motors.state, self.motors.limits, self._now)
         self.sensors.step(rows, group.lidars, group.scanners, self.motors.body, self._now)
 
@@ -410,12 +429,28 @@ class MockHardware:
         self._now = saved.now
         self.motors.load(saved.motors)
         self.io.load(saved.io)
+        if self.others is not None:
+            self.others.place(self.motors.body)
         self._worlds.load(saved.world, saved.now)
         self.sensors.load(saved.sensors, self.motors.body)
         self._scenario.load(saved.scenario)
         self._charge[:] = saved.battery
 
     # ── inside ──
+
+    def _separate(self, before: Floats) -> None:
+        """Robots that ran into each other stand, and their drives are faulty. ``before``: where all
+        robots were before this step."""
+        body = self.motors.body
+        if self.others is None or (body[:, : drive.FORWARD] == before[:, : drive.FORWARD]).all():
+            return
+        self.sensors.note_motion()
+        for pair in self.others.separate(before, body):
+            self.motors.halt(pair)
+            for robot, other in (pair, pair[::-1]):
+                name = self._layout.robots[other].identity.robot_id
+                fault = MotorFault(CONTACT, f"contact with {name}")
+                self.faults.inject(robot, "drive", fault, self._now)
 
     def _battery(self, rows: Rows) -> Floats:
         left: Floats = np.maximum(self._charge[rows] - self._used(rows), 0.0)

@@ -38,7 +38,7 @@ from understudy.robots.mobile.hardware_interface import (
     Rows,
 )
 from understudy.robots.mobile.tables import Columns, columns, restore
-from understudy.robots.mobile.wheels import DIRECT, Wheels
+from understudy.robots.mobile.wheels import ACKERMANN, DIRECT, Wheels
 from understudy.space.compiled import compiled
 from understudy.units import MM, nanoseconds, seconds
 
@@ -93,10 +93,10 @@ class MockMotors:
         self._wheel_speeds = np.zeros((robots, drive.WHEELS))
         self._model = drives_of(layout)
         self._direct = self._model == DIRECT
-        self._figures = np.zeros((robots, 5))
-        self._figures[:, drive.TRACK] = [track_of(robot) for robot in layout.robots]
-        self._figures[self._wheels.turns_by_steering, drive.TRACK] = 0.0
-        self._figures[:, drive.BASE] = [base_of(robot) for robot in layout.robots]
+        self.figures = np.zeros((robots, 5))
+        self.figures[:, drive.TRACK] = [track_of(robot) for robot in layout.robots]
+        self.figures[self._wheels.turns_by_steering, drive.TRACK] = 0.0
+        self.figures[:, drive.BASE] = [base_of(robot) for robot in layout.robots]
         self._limit_bodies(range(robots))
 
     # ── MotorDriver ──
@@ -152,6 +152,17 @@ class MockMotors:
         self._faults.pop(row, None)
         self._faulty[row] = False
 
+    def halt(self, robots: Sequence[int]) -> None:
+        """Something stopped these robots at once: their wheels stand."""
+        for robot in robots:
+            begin, end = self._wheels.spans[robot]
+            rolling = ~self._wheels.steers[begin:end]
+            self.state[self._wheel_motors[begin:end][rolling], SPEED] = 0.0
+            angle = self._wheel_speeds[robot, STEERING]
+            self._wheel_speeds[robot] = 0.0
+            if self._model[robot] == ACKERMANN:
+                self._wheel_speeds[robot, STEERING] = angle
+
     def step(self, rows: Rows, axis_rows: Rows, late: Rows, duration: float, now: int) -> None:
         """Moves robots and their functional axes on. ``rows``: of robots; ``late``: their places in
         `response`."""
@@ -170,7 +181,7 @@ class MockMotors:
             self.command,
         )
         drive.step_drives(
-            rows, self._model, self._figures, self.command, self.body, self._wheel_speeds, duration
+            rows, self._model, self.figures, self.command, self.body, self._wheel_speeds, duration
         )
         at_once = self._direct & self.command.any(axis=1)
         before[at_once, 2] = self.body[at_once, drive.TURNING]
@@ -229,7 +240,7 @@ class MockMotors:
             begin, end = self._wheels.spans[robot]
             rows = self._wheel_motors[begin:end][rolling[begin:end]]
             if rows.size:
-                self._figures[robot, drive.MAX_SPEED :] = self.limits[rows, : axes.LOWEST].min(0)
+                self.figures[robot, drive.MAX_SPEED :] = self.limits[rows, : axes.LOWEST].min(0)
 
 
 class Response:

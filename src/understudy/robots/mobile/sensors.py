@@ -9,7 +9,7 @@ inside a circle has the distance 0.
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
@@ -32,6 +32,9 @@ from understudy.robots.mobile.wheels import wrapped
 from understudy.robots.mobile.world import Worlds
 from understudy.space.compiled import borrowed, compiled
 from understudy.units import DEG, LATEST, MM, NS_PER_SECOND
+
+if TYPE_CHECKING:
+    from understudy.robots.mobile.other_robots import OtherRobots
 
 
 @compiled
@@ -196,11 +199,15 @@ class SensorsState(Struct, frozen=True):
 
 
 class MockSensors:
-    """`SensorDriver` of all devices of a layout. ``body``: of all robots, as in `drive`."""
+    """`SensorDriver` of all devices of a layout. ``body``: of all robots, as in `drive`.
+    ``others``: if the robots see each other."""
 
-    def __init__(self, layout: Layout, worlds: Worlds, body: Floats) -> None:
+    def __init__(
+        self, layout: Layout, worlds: Worlds, body: Floats, others: "OtherRobots | None" = None
+    ) -> None:
         self._layout = layout
         self._worlds = worlds
+        self._others = others
         devices = len(layout.devices)
         self._robot = np.array([row.robot for row in layout.devices], dtype=np.int64)
         self._mounts = np.array([mount_of(layout, row) for row in layout.devices]).reshape(-1, 3)
@@ -217,6 +224,8 @@ class MockSensors:
             needed = _needed_ahead(layout.robots[self._robot[row]])
             self._farthest[row] = min(needed, config.max_range_meters)
         self._nearest, self._ahead = np.full((2, devices), NOTHING)
+        self._ahead_of_others = np.full(devices, np.inf)
+        """As `_ahead`, until the robot touches another one."""
         self._scanned = np.full(devices, -1, dtype=np.int64)
         """Number of the last scan since the time 0."""
         self._scan_poses = np.zeros((devices, 3))
@@ -246,10 +255,12 @@ class MockSensors:
 
     def read_lidars(self, rows: Rows) -> LidarReadings:
         connected = self._connected[rows]
+        ahead = _distances(self._ahead[rows], connected)
+        if self._others is not None:
+            others = self._ahead_of_others[rows]
+            ahead = np.minimum(ahead, np.where(connected, others, np.inf))
         return LidarReadings(
-            nearest=_distances(self._nearest[rows], connected),
-            ahead=_distances(self._ahead[rows], connected),
-            connected=connected,
+            nearest=_distances(self._nearest[rows], connected), ahead=ahead, connected=connected
         )
 
     def ranges(self, row: int) -> Floats:
@@ -258,9 +269,9 @@ class MockSensors:
             return np.full(config.rays, np.inf)
         robot = slice(self._robot[row], self._robot[row] + 1)
         found: Floats = np.zeros((1, config.rays))
-        worlds = self._worlds
+        worlds, eye = self._worlds, self._eyes(np.array([row]))
         scan(
-            self._eyes(np.array([row])),
+            eye,
             ray_angles(config),
             config.max_range_meters,
             worlds.circles,
@@ -269,6 +280,9 @@ class MockSensors:
             worlds.line_spans[robot],
             found,
         )
+        if self._others is not None:
+            of, longest = int(self._robot[row]), config.max_range_meters
+            self._others.scan(of, eye, ray_angles(config), longest, found)
         found[found >= config.max_range_meters] = np.inf
         return found.ravel()
 
@@ -295,6 +309,10 @@ class MockSensors:
         self._is_fresh[:] = False
         self._looked[:] = np.nan
         self._spots[:, 2] = -1.0
+
+    def note_motion(self) -> None:
+        """A robot has moved that others see."""
+        self._is_fresh[:] = False
 
     def start(self, body: Floats) -> None:
         """What lidars report before the first tick."""
@@ -335,6 +353,8 @@ class MockSensors:
             worlds.line_spans[robots],
             found,
         )
+        if self._others is not None:
+            self._others.look(robots, eyes, self._views[due], self._longest[due], found)
         self._nearest[due] = np.where(np.isfinite(found), found, NOTHING)
         self._scan_poses[due] = self._body[robots, : drive.FORWARD]
         self._is_fresh[due] = True
@@ -365,6 +385,10 @@ class MockSensors:
             self._looked,
             self._ahead,
         )
+        if self._others is not None:
+            self._others.watch(
+                rows, self._robot, self._motion, self._farthest, self._ahead_of_others
+            )
 
     def _eyes(self, rows: Rows) -> Floats:
         """Where sensors are in the world: x, y, yaw."""
@@ -399,7 +423,9 @@ class MockSensors:
         self._body = body
 
     def _saved(self) -> dict[str, NDArray[Any]]:
+        others = {} if self._others is None else {"ahead_of_others": self._ahead_of_others}
         return {
+            **others,
             "connected": self._connected,
             "nearest": self._nearest,
             "ahead": self._ahead,

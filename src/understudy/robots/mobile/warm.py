@@ -33,12 +33,13 @@ MARKER = {"code": "M", "x": 0.0, "y": 0.0}
 SOLIDS = (Circle("post", 5.0, 5.0, 0.1), Polygon("wall", ((-9.0, -3.0), (9.0, -3.0))))
 
 
-def warm() -> None:
-    """Compiles the kernels of the hardware, the runtime and the planner."""
+def warm(see_each_other: bool = False) -> None:
+    """Compiles the kernels of the hardware, the runtime and the planner; of robots that see each
+    other only if asked: a cell with such robots compiles them when it is built."""
     models = ("differential", "mecanum", "ackermann")
     layout = Layout([_robot(model) for model in models])
-    around = [Surroundings((0.0, 0.0, 0.0), SOLIDS) for _ in models]
-    hardware = MockHardware(layout, around, range(len(models)))
+    around = [Surroundings((0.0, 2.0 * n, 0.0), SOLIDS) for n in range(len(models))]
+    hardware = MockHardware(layout, around, range(len(models)), see_each_other=see_each_other)
     planner = BuiltInPlanner(PlannerConfig(), layout, hardware, None)
     fleet = Fleet(layout, hardware, run_id="warm", epoch=0, planner=planner)
     fleet.set_connected(True, 0)

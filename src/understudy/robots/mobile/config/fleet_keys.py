@@ -4,6 +4,7 @@
 
 planner: grid                      # or graph, or off
 planner: {kind: graph, graph: aisles.json, grace_s: 0.5}
+robots_see_each_other: true
 """
 
 from typing import Annotated, Literal
@@ -139,10 +140,23 @@ class Marker(Struct, frozen=True, forbid_unknown_fields=True):
 
 class FleetKeys(Struct, frozen=True, forbid_unknown_fields=True):
     """`planner`: finds routes if no backend does. `markers`: in addition to those of the robots'
-    profiles."""
+    profiles. `robots_see_each_other`: simulated robots are obstacles of each other; all of them are
+    then in one process."""
 
     planner: Planner = "grid"
+    robots_see_each_other: bool = False
     markers: Annotated[tuple[Marker, ...], Meta(max_length=MOST_OBSTACLES)] = ()
+
+
+def check_divided(keys: FleetKeys) -> None:
+    """Raises a `ConfigError` if the robots cannot be divided among processes."""
+    if keys.robots_see_each_other:
+        raise ConfigError(
+            "robots that see each other are all in one process: leave out --shard",
+            key="fleet.robots_see_each_other",
+            value=True,
+            allowed="false with --shard",
+        )
 
 
 Config = FleetKeys

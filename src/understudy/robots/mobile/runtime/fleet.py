@@ -640,7 +640,8 @@ class Fleet:
 
     ``run_id`` and ``epoch`` (nanoseconds since 1970 at the time 0) are part of every message;
     ``seeds``: of the robots, for `simulation.started`; ``planner``: finds routes if no backend
-    does.
+    does. ``meet``: the robots see each other, so that one that stands is not left out while another
+    one moves.
     """
 
     def __init__(
@@ -652,12 +653,14 @@ class Fleet:
         epoch: int,
         seeds: Sequence[int | None] = (),
         planner: Planner | None = None,
+        meet: bool = False,
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
         count = len(layout.robots)
         self._layout = layout
         self._hardware = hardware
         self._rests = hardware if isinstance(hardware, Rests) else None
+        self._meet = meet
         self._queue = SendQueue(count, run_id=run_id, epoch=epoch, log=log)
         self._seeds = seeds or (None,) * count
         rates = sorted({robot.runtime.tick_hz for robot in layout.robots})
@@ -821,20 +824,26 @@ class Fleet:
         that wait for their confirmation, bring the next tick."""
         if ticker.ticks < 0:
             return 0
-        reason = ticker.ticks, ticker.poked, self._queue.connected, self._queue.waiting > 0
+        queue = self._queue
+        reason = ticker.ticks, ticker.poked, queue.connected, queue.waiting > 0, self._sees(ticker)
         if ticker.plan[0] != reason:
             ticker.plan = reason, self._plan_tick(ticker)
         return ticker.plan[1]
 
     def _plan_tick(self, ticker: Ticker) -> int | None:
         waits = self._queue.connected and self._queue.waiting > 0
-        if self._rests is None or waits or ticker.expects():
+        if self._rests is None or waits or ticker.expects() or self._sees(ticker):
             return ticker.next_tick()
         change = self._rests.next_change()
         wake = min(ticker.next_module_wake(), LATEST if change is None else change)
         if self._queue.connected:
             wake = min(wake, ticker.next_message())
         return None if wake >= LATEST else ticker.tick_from(wake)
+
+    def _sees(self, ticker: Ticker) -> bool:
+        """Whether its robots see others move, which have another tick rate."""
+        others = (each for each in self._tickers if each is not ticker)
+        return self._meet and any(not each.stands() for each in others)
 
     def wake(self, now: int) -> None:
         for ticker in self._tickers:
