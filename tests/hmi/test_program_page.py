@@ -153,6 +153,87 @@ def test_a_draft_is_marked_and_another_browser_keeps_in_step(
     other.page.context.close()
 
 
+# ── editor: lines, check while typing, words, search, breakpoints ──
+
+LINES_IN_VIEW = """() => {
+  const view = document.querySelector(".cm-scroller").getBoundingClientRect();
+  const lines = [...document.querySelectorAll(".cm-line")];
+  const heights = lines.map((line) => line.getBoundingClientRect().height);
+  const least = Math.min(...heights);
+  return [Math.floor(view.height / least), Math.max(...heights) - least];
+}"""
+
+
+def test_twenty_lines_fit_and_none_is_wrapped(screen: Screen) -> None:
+    count, difference = screen.page.evaluate(LINES_IN_VIEW)
+    assert count >= 20
+    assert difference < 1.0, "the comment in line 1 is longer than the editor is wide"
+    click_line(screen, 17)
+    screen.page.keyboard.press("End")
+    screen.page.keyboard.insert_text(" ; draft")
+    screen.until(lambda: shown(screen)["draft"], "a draft")
+    assert screen.page.evaluate(LINES_IN_VIEW)[0] >= 20
+
+
+def test_a_mistake_is_marked_while_typing_and_words_are_offered_and_explained(
+    screen: Screen, cell: RunningCell
+) -> None:
+    screen.until(lambda: shown(screen)["words"] > 50, "the words of the robot's language")
+    click_line(screen, 3)
+    screen.page.keyboard.press("End")
+    screen.page.keyboard.type("\nM6")
+    offered = screen.page.locator(".cm-tooltip-autocomplete li")
+    screen.until(lambda: offered.count() == 0, "a complete word offers nothing")
+    screen.page.keyboard.type("\nM4")
+    screen.page.keyboard.press("Control+Space")
+    screen.until(lambda: offered.count() >= 3, "M4, M48 …")
+    assert "spindle counter-clockwise" in offered.first.inner_text()
+    screen.page.keyboard.press("Escape")
+    click_line(screen, 5)
+    screen.page.keyboard.press("End")
+    screen.page.keyboard.type("4 X")
+    screen.until(lambda: bool(shown(screen)["problems"]), "checked without a click")
+    assert [each["line"] for each in shown(screen)["problems"]] == [5]
+    assert screen.page.locator(".u-problem").inner_text() == "M44"
+    assert "M44" in screen.page.locator("[data-check=verdict]").inner_text()
+    assert program(cell)["text"] == SEAM, "nothing was loaded"
+    tip = screen.page.locator(".u-word-tip")
+    for line, says in ((5, "not supported"), (9, "straight line at the feed")):
+        screen.page.mouse.move(5, 5)
+        screen.until(lambda: tip.count() == 0, "no explanation")
+        screen.page.locator(".cm-line").nth(line - 1).hover(position={"x": 22, "y": 8})
+        screen.until(lambda says=says: says in "".join(tip.all_inner_texts()), says)  # type: ignore[misc]
+
+
+def test_a_click_in_the_gutter_stops_the_run_before_that_line(
+    screen: Screen, cell: RunningCell
+) -> None:
+    cell.ask("rate", rate=15.0)
+    gutter = screen.page.locator(".u-breakpoints .cm-gutterElement:visible")
+    gutter.nth(WELD_LINE - 1).click()
+    screen.until(lambda: program(cell)["breakpoints"] == [WELD_LINE], "stored in the cell")
+    assert screen.page.locator(".u-breakpoint:visible").count() == 1
+    press(screen, "run")
+    screen.until(lambda: program(cell)["state"] == "paused", "the run stands before the line")
+    assert program(cell)["line"] == WELD_LINE
+    screen.reads("run-state", "breakpoint")
+    cell.ask("set_breakpoints", robot="g60", lines=[])
+    screen.until(lambda: shown(screen)["breakpoints"] == [], "removed by another door")
+    click_line(screen, 17)
+    press(screen, "breakpoint")
+    screen.until(
+        lambda: program(cell)["breakpoints"] == [17], "the button is for the cursor's line"
+    )
+    screen.page.locator('[data-does-program="search"]').click()
+    screen.page.keyboard.type("F600")
+    screen.page.keyboard.press("Enter")
+    found = "window.program.editor.view.state.selection.main.from"
+    screen.until(lambda: screen.page.evaluate(found) == SEAM.index("F6000"), "found")
+    screen.page.keyboard.press("Escape")
+    press(screen, "run")
+    screen.until(lambda: program(cell)["line"] == 17, "goes on to the next one")
+
+
 NO_ANSWER = {"status": 504, "body": '{"code": 20, "message": "the cell gave no answer"}'}
 
 

@@ -7,9 +7,14 @@ import pytest
 from tests.benches import Bench
 
 from understudy.cli.run import _outcome
+from understudy.gcode.dialect import GRBLHAL_ARM
 from understudy.operator.robots import Robot
+from understudy.robots.grblhal.language import GcodeLanguage
+from understudy.robots.kuka.operator import RecordLanguage
+from understudy.robots.text_robot.operator import MoveLanguage
 from understudy.simulation.program.run import PROCESS_OFF
 
+EXAMPLES = {"MOVE_ABS": "1,2,3,0,0,0", "MOVE_REL": "1,2,3"}
 TEXT = "G90 G21\nG1 A20 F600\n\nG1 A0\n"
 
 
@@ -94,6 +99,73 @@ def test_the_reaction_to_a_collision_is_switched_while_the_cell_runs(arm: Bench)
     assert arm.ask("status")["parts"]["g60.collision"].on_collision == "report"
     assert "stop" in arm.refusal("on_collision", reaction="brake")
     assert "robot with a collision watch" in arm.refusal("on_collision", reaction="stop", robot="x")
+
+
+FOUR = "G90 G21\nG1 A20 F6000\n\n; there\nG1 A0\nG1 A10\n"
+
+
+def test_a_run_stops_before_its_breakpoints_and_goes_on(arm: Bench) -> None:
+    shown = arm.do("load_program", robot="g60", text=FOUR, breakpoints=[3, 6, 99])
+    assert shown["breakpoints"] == (4, 6), "of an empty line the next one; none behind the end"
+    arm.do("run_program", robot="g60")
+    for line, angle in ((4, 20.0), (6, 0.0)):
+        arm.forward(3.0)
+        shown = arm.do("program", robot="g60")
+        assert (shown["state"], shown["line"], shown["step"]) == ("paused", line, False)
+        assert arm.do("sample", robot="g60", count=1)["rows"][-1]["joints_deg"][0] == pytest.approx(
+            angle
+        ), "the line of the breakpoint has not begun"
+        arm.do("run_program", robot="g60")
+    arm.forward(3.0)
+    shown = arm.do("program", robot="g60")
+    assert (shown["state"], shown["breakpoints"]) == ("done", (4, 6)), "kept for the next run"
+
+
+def test_a_breakpoint_of_a_running_program_counts_where_the_line_was_not_sent(arm: Bench) -> None:
+    arm.do("load_program", robot="g60", text=FOUR, breakpoints=[5])
+    arm.do("run_program", robot="g60")
+    answer = arm.do("set_breakpoints", robot="g60", lines=[2, 6])
+    assert (answer["breakpoints"], answer["late"]) == ((2, 6), [2]), "line 2 is under way already"
+    arm.forward(9.0)
+    shown = arm.do("program", robot="g60")
+    assert (shown["state"], shown["line"]) == ("paused", 6)
+    arm.do("step_program", robot="g60")
+    arm.forward(3.0)
+    assert arm.do("program", robot="g60")["state"] == "done", "steps go on from a breakpoint"
+
+
+def test_breakpoints_are_in_a_snapshot_also_of_a_run_that_stands_at_one(arm: Bench) -> None:
+    arm.do("load_program", robot="g60", text=FOUR, breakpoints=[5])
+    arm.do("run_program", robot="g60")
+    arm.forward(3.0)
+    saved = arm.do("snapshot")["snapshot"]
+    arm.do("set_breakpoints", robot="g60", lines=[])
+    arm.do("run_program", robot="g60")
+    arm.do("restore", snapshot=saved)
+    shown = arm.do("program", robot="g60")
+    assert (shown["state"], shown["line"], shown["breakpoints"]) == ("paused", 5, (5,))
+
+
+def test_a_text_is_checked_without_being_loaded(arm: Bench) -> None:
+    arm.do("load_program", robot="g60", text=TEXT)
+    found = arm.do("check_program", robot="g60", text="G1 A1 F9\nG1 A\n\nG7\n")
+    assert [(each.line, each.column) for each in found["problems"]] == [(2, 4), (4, 1)]
+    assert "number" in found["problems"][0].message
+    assert arm.do("program", robot="g60")["text"] == TEXT
+
+
+def test_every_word_of_a_language_is_one_that_its_reader_takes(arm: Bench) -> None:
+    """Completion shows the interpreter's own table: no word is refused as unknown."""
+    words = {each["word"]: each for each in arm.do("program_words", robot="g60")}
+    assert {"G0", "G1", "G38.2", "M3", "M428"} <= set(words)
+    assert "G65" not in words, "this controller has none"
+    assert (words["M3"]["switches"], words["G4"]["parameters"]) == ("Arc", "P seconds")
+    assert all(each["meaning"] for each in words.values())
+    for language in (RecordLanguage(1, 1), MoveLanguage(), GcodeLanguage(GRBLHAL_ARM)):
+        for word in language.words():
+            (line,) = language.lines(f"{word.word} {EXAMPLES.get(word.word, '')}")
+            assert line.problem is None or "support" not in line.problem.reason, word
+            assert line.problem is None or "not a move" not in line.problem.reason, word
 
 
 def test_other_motions_are_refused_while_a_program_runs(arm: Bench) -> None:

@@ -36,7 +36,7 @@ def work(bench_of: Callable[[str], Bench], file: Path) -> Bench:
     bench = bench_of(str(file))
     bench.do("enable", robot="arm")
     bench.do("set_joint_positions", robot="arm", joints_deg=[0, 0, 37, 0, 53, 0])
-    bench.do("load_program", robot="arm", text=PROGRAM, name="part")
+    bench.do("load_program", robot="arm", text=PROGRAM, name="part", breakpoints=[2])
     bench.do("teach_point", robot="arm", name="P 1: start")
     bench.do("teach_point", robot="bench", name="P1")
     bench.do("set_tcp", robot="arm", tcp_mm=[1, 2, 160.5])
@@ -51,7 +51,7 @@ def state(bench: Bench) -> dict[str, Any]:
         "points": [bench.do("points", robot=robot)["points"] for robot in ("arm", "bench")],
         "tools": facts["tools"],
         "frames": facts["work_offsets_mm_deg"],
-        "program": bench.do("program", robot="arm")["text"],
+        "program": [bench.do("program", robot="arm")[key] for key in ("text", "breakpoints")],
     }
 
 

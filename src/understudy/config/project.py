@@ -36,10 +36,11 @@ class SavedPoint(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SavedRobot(Struct, frozen=True, forbid_unknown_fields=True):
-    """A robot's file. `program`: the one that is loaded. `tools`: TCPs, by tool, that differ from
-    the cell file. `frames`: work offsets that are not zero."""
+    """A robot's file. `program`: the one that is loaded; `breakpoints`: its lines. `tools`: TCPs,
+    by tool, that differ from the cell file. `frames`: work offsets that are not zero."""
 
     program: str | None = None
+    breakpoints: list[int] = []
     points: dict[PointName, SavedPoint] = {}
     tools: dict[int, Six] = {}
     frames: dict[str, Six] = {}
@@ -132,6 +133,8 @@ def _robot_lines(robot: SavedRobot) -> Iterator[str]:
     """YAML with one line for each value, so that a difference of two versions is easy to read."""
     yield "# program: the one that is loaded; points: mm and degrees\n"
     yield f"program: {json.dumps(robot.program, ensure_ascii=False)}\n"
+    if robot.breakpoints:
+        yield f"breakpoints: {_row(robot.breakpoints)}\n"
     points = {
         json.dumps(name, ensure_ascii=False): _point_text(point)
         for name, point in robot.points.items()

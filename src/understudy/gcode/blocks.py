@@ -257,9 +257,13 @@ AxisUse = Literal["", "nonmodal", "motion", "tool offset", "scaling"]
 
 @dataclass(frozen=True, slots=True)
 class Command:
+    """A G or M code. `meaning`, `parameters`: in words, for editors."""
+
     name: str
     group: Group
     axis: AxisUse = ""
+    meaning: str = ""
+    parameters: str = ""
 
 
 COORDINATE_SYSTEMS = ("G54", "G55", "G56", "G57", "G58", "G59", "G59.1", "G59.2", "G59.3")
@@ -273,36 +277,149 @@ TAKES_M_WORDS = ("G65", "G66", "G66.1")
 """Macro calls: all M words of their line are values for the macro."""
 M_GROUPS: tuple[Group, ...] = ("flow", "io", "tool", "spindle", "coolant", "overrides")
 
-_MEMBERS: dict[tuple[Group, AxisUse], tuple[str, ...]] = {
-    ("nonmodal", ""): ("G4", "G28.1", "G30.1", "G53", "G92.1", "G92.2", "G92.3"),
-    ("nonmodal", "nonmodal"): ("G10", "G28", "G30", "G92"),
-    ("motion", "motion"): ("G0", "G1", *ARCS, *PROBES, *DRILLING, *SPLINES, *SYNCHRONIZED),
-    ("motion", ""): ("G80",),
-    ("plane", ""): ("G17", "G18", "G19"),
-    ("distance", ""): ("G90", "G91"),
-    ("arc distance", ""): ("G91.1",),
-    ("feed mode", ""): ("G93", "G94", "G95"),
-    ("units", ""): ("G20", "G21"),
-    ("cutter", ""): ("G40",),
-    ("tool offset", ""): ("G43", "G43.2", "G49"),
-    ("tool offset", "tool offset"): ("G43.1",),
-    ("coordinates", ""): COORDINATE_SYSTEMS,
-    ("path", ""): ("G61", "G61.1", "G64"),
-    ("retract", ""): ("G98", "G99"),
-    ("macro", ""): (*TAKES_M_WORDS, "G67", "M98"),
-    ("scaling", "scaling"): ("G50", "G51"),
-    ("flow", ""): ("M0", "M1", "M2", "M30", "M60"),
-    ("io", ""): ("M62", "M63", "M64", "M65", "M66", "M67", "M68"),
-    ("tool", ""): ("M6", "M61"),
-    ("spindle", ""): ("M3", "M4", "M5"),
-    ("coolant", ""): ("M7", "M8", "M9"),
-    ("overrides", ""): ("M48", "M49", "M50", "M51", "M53"),
-    ("kinematics", ""): ("M428", "M429"),
-    ("modal state", ""): ("M70", "M71", "M72", "M73"),
+Meaning = tuple[str, str]
+"""What a code does, and the words that belong to it."""
+
+_MEMBERS: dict[tuple[Group, AxisUse], dict[str, Meaning]] = {
+    ("nonmodal", ""): {
+        "G4": ("dwell", "P seconds"),
+        "G28.1": ("store this position for G28", ""),
+        "G30.1": ("store this position for G30", ""),
+        "G53": ("machine coordinates in this line", ""),
+        "G92.1": ("reset the offsets of G92", ""),
+        "G92.2": ("suspend the offsets of G92", ""),
+        "G92.3": ("restore the offsets of G92", ""),
+    },
+    ("nonmodal", "nonmodal"): {
+        "G10": ("set a work offset or a tool", "L2 P system, L20, L1 P tool; axes"),
+        "G28": ("go to the position of G28.1", "axes: by way of there"),
+        "G30": ("go to the position of G30.1", "axes: by way of there"),
+        "G92": ("shift the zero: this position reads these values", "axes"),
+    },
+    ("motion", "motion"): {
+        "G0": ("rapid motion", "axes"),
+        "G1": ("straight line at the feed", "axes F"),
+        "G2": ("arc, clockwise", "axes; I J K centre, or R; P turns"),
+        "G3": ("arc, counter-clockwise", "axes; I J K centre, or R; P turns"),
+        "G38.2": ("probe towards a contact; an error without one", "axes F"),
+        "G38.3": ("probe towards a contact", "axes F"),
+        "G38.4": ("probe away from a contact; an error if it stays", "axes F"),
+        "G38.5": ("probe away from a contact", "axes F"),
+        "G73": ("drill, breaking chips", "axes R Q L F"),
+        "G81": ("drill", "axes R L F"),
+        "G82": ("drill with a dwell", "axes R P L F"),
+        "G83": ("drill with pecks", "axes R Q L F"),
+        "G84": ("tap", "axes R L F"),
+        "G85": ("bore, feed out", "axes R L F"),
+        "G86": ("bore, stop, rapid out", "axes R P L F"),
+        "G89": ("bore with a dwell, feed out", "axes R P L F"),
+        "G5": ("cubic spline", "X Y I J P Q"),
+        "G5.1": ("quadratic spline", "X Y I J"),
+        "G33": ("motion in step with the spindle", "Z K"),
+        "G33.1": ("rigid tapping", "Z K"),
+        "G76": ("thread cutting", "Z P I J K R Q H E L"),
+    },
+    ("motion", ""): {"G80": ("end the canned cycle", "")},
+    ("plane", ""): {
+        "G17": ("arcs in the plane XY", ""),
+        "G18": ("arcs in the plane ZX", ""),
+        "G19": ("arcs in the plane YZ", ""),
+    },
+    ("distance", ""): {
+        "G90": ("absolute positions", ""),
+        "G91": ("relative positions", ""),
+    },
+    ("arc distance", ""): {"G91.1": ("relative centres of arcs", "")},
+    ("feed mode", ""): {
+        "G93": ("feed as one divided by minutes", "F in every line"),
+        "G94": ("feed per minute", ""),
+        "G95": ("feed per revolution", ""),
+    },
+    ("units", ""): {"G20": ("inches", ""), "G21": ("millimetres", "")},
+    ("cutter", ""): {"G40": ("no cutter compensation", "")},
+    ("tool offset", ""): {
+        "G43": ("length of a tool", "H tool"),
+        "G43.2": ("add the length of a tool", "H tool"),
+        "G49": ("no tool length", ""),
+    },
+    ("tool offset", "tool offset"): {"G43.1": ("tool length as given", "axes")},
+    ("coordinates", ""): {
+        name: (f"work coordinates {number}", "")
+        for number, name in enumerate(COORDINATE_SYSTEMS, 1)
+    },
+    ("path", ""): {
+        "G61": ("exact path", ""),
+        "G61.1": ("exact stop at every corner", ""),
+        "G64": ("rounded corners", "P tolerance"),
+    },
+    ("retract", ""): {
+        "G98": ("cycles retract to the first level", ""),
+        "G99": ("cycles retract to R", ""),
+    },
+    ("macro", ""): {
+        "G65": ("call a macro", "P number; values"),
+        "G66": ("call a macro after every motion", "P number; values"),
+        "G66.1": ("call a macro in every line", "P number; values"),
+        "G67": ("end G66", ""),
+        "M98": ("call a subprogram", "P number"),
+    },
+    ("scaling", "scaling"): {
+        "G50": ("no scaling", ""),
+        "G51": ("scaling", "axes or P factor"),
+    },
+    ("flow", ""): {
+        "M0": ("pause", ""),
+        "M1": ("optional pause", ""),
+        "M2": ("end of the program", ""),
+        "M30": ("end of the program", ""),
+        "M60": ("pause, pallet change", ""),
+    },
+    ("io", ""): {
+        "M62": ("output on, with the next motion", "P output"),
+        "M63": ("output off, with the next motion", "P output"),
+        "M64": ("output on, now", "P output"),
+        "M65": ("output off, now", "P output"),
+        "M66": ("wait for an input", "P digital or E analog; L mode; Q seconds"),
+        "M67": ("analog output, with the next motion", "E output, Q value"),
+        "M68": ("analog output, now", "E output, Q value"),
+    },
+    ("tool", ""): {
+        "M6": ("change to the tool of T", "T tool"),
+        "M61": ("set the number of the mounted tool", "Q tool"),
+    },
+    ("spindle", ""): {
+        "M3": ("spindle clockwise", "S speed"),
+        "M4": ("spindle counter-clockwise", "S speed"),
+        "M5": ("spindle off", ""),
+    },
+    ("coolant", ""): {
+        "M7": ("mist on", ""),
+        "M8": ("flood on", ""),
+        "M9": ("mist and flood off", ""),
+    },
+    ("overrides", ""): {
+        "M48": ("overrides allowed", ""),
+        "M49": ("overrides at 100 %", ""),
+        "M50": ("feed override allowed or not", "P1 or P0"),
+        "M51": ("spindle override allowed or not", "P1 or P0"),
+        "M53": ("feed hold allowed or not", "P1 or P0"),
+    },
+    ("kinematics", ""): {
+        "M428": ("A B C are joints", ""),
+        "M429": ("A B C are angles of the tool", ""),
+    },
+    ("modal state", ""): {
+        "M70": ("save the modes", ""),
+        "M71": ("forget the saved modes", ""),
+        "M72": ("restore the saved modes", ""),
+        "M73": ("save the modes, restore them at the end", ""),
+    },
 }
 
 COMMANDS = {
-    name: Command(name, group, axis) for (group, axis), names in _MEMBERS.items() for name in names
+    name: Command(name, group, axis, *meaning)
+    for (group, axis), members in _MEMBERS.items()
+    for name, meaning in members.items()
 }
 GROUP_ORDER: tuple[Group, ...] = tuple(dict.fromkeys(group for group, _ in _MEMBERS))
 

@@ -19,7 +19,7 @@ from understudy.operator.table import Changes, Command, command, commands_of, qu
 from understudy.ports.device import NamesSwitches
 from understudy.ports.hmi import Later
 from understudy.ports.jobs import Played
-from understudy.ports.program import LONGEST_PROGRAM, ProgramControl
+from understudy.ports.program import LONGEST_PROGRAM, MOST_BREAKPOINTS, ProgramControl
 
 if TYPE_CHECKING:
     from understudy.operator.cell import OperatedCell
@@ -41,6 +41,7 @@ def commands(cell: "OperatedCell") -> list[Command]:
 
 
 Line = Annotated[int, Meta(ge=1)]
+Lines = Annotated[tuple[Line, ...], Meta(max_length=MOST_BREAKPOINTS)]
 NO_PREVIEW = Refused("programs of this robot have no preview")
 
 
@@ -51,6 +52,18 @@ def _with_text(shown: dict[str, Any], text: str) -> Work[dict[str, Any]]:
         parts.append(encode(text[first : first + WRITE_AT_ONCE])[1:-1])
         yield
     return {**shown, "text": Raw(b'"' + b"".join(parts) + b'"')}
+
+
+def _switch_names(robot: Robot) -> dict[str, str]:
+    """Words of programs → what they switch on, of all devices of a robot."""
+    names: dict[str, str] = {}
+    for device in robot.devices.values():
+        names |= device.switch_names() if isinstance(device, NamesSwitches) else {}
+    return names
+
+
+def _listed(work: Work[Any]) -> Work[dict[str, Any]]:
+    return {"problems": (yield from work)}
 
 
 def _drawn(
@@ -97,9 +110,16 @@ class ProgramCommands:
 
     @command()
     def load_program(
-        self, robot: str, text: Text, name: Annotated[str, Meta(max_length=256)] = ""
+        self,
+        robot: str,
+        text: Text,
+        name: Annotated[str, Meta(max_length=256)] = "",
+        breakpoints: Lines = (),
     ) -> Any:
-        """Load and check a text; nothing moves."""
+        """Load and check a text; nothing moves.
+
+        `breakpoints`: lines before which a run stops.
+        """
 
         def reading() -> Work[Any]:  # at once, or in slices if it is long
             program = self._program(robot)
@@ -108,7 +128,7 @@ class ProgramCommands:
             refused = yield from program.prepare(text)
             if refused is not None:
                 return refused
-            return self._with(robot, lambda program, now: program.load_prepared(name))
+            return self._with(robot, lambda program, now: program.load_prepared(name, breakpoints))
 
         return self._changes.do(lambda: self._slices.do(reading(), "load_program"))
 
@@ -156,9 +176,7 @@ class ProgramCommands:
         found, program = self._robots.find(robot), self._program(robot)
         if isinstance(found, Refused) or isinstance(program, Refused):
             return program
-        names: dict[str, str] = {}
-        for device in found.devices.values():
-            names |= device.switch_names() if isinstance(device, NamesSwitches) else {}
+        names = _switch_names(found)
 
         def missing() -> list[dict[str, Any]]:
             return [
@@ -182,6 +200,43 @@ class ProgramCommands:
     def stop_program(self, robot: str) -> Any:
         """Brake and drop the rest."""
         return self._with(robot, lambda program, now: program.stop(now))
+
+    @command()
+    def set_breakpoints(self, robot: str, lines: Lines) -> Any:
+        """Set the lines before which a run stops; run_program goes on.
+
+        `late` in the answer: lines that the controller of a running program has already; there it
+        stops from the next run on.
+        """
+        late: list[int] = []
+
+        def put(program: ProgramControl, now: int) -> None:
+            late.extend(program.set_breakpoints(lines, now))
+
+        answer = self._with(robot, put)
+        return answer if isinstance(answer, Refused) else {**answer, "late": late}
+
+    @query()
+    def check_program(self, robot: str, text: Text) -> Any:
+        """The lines of a text that cannot be read; nothing is loaded."""
+        program = self._program(robot)
+        if isinstance(program, Refused):
+            return program
+        return self._slices.do(_listed(program.problems(text)), "check_program")
+
+    @query()
+    def program_words(self, robot: str) -> Any:
+        """The words of the robot's language, each with its meaning.
+
+        `switches` in the answer: the device that the word switches in this cell, such as an arc.
+        """
+        found, program = self._robots.find(robot), self._program(robot)
+        if isinstance(found, Refused) or isinstance(program, Refused):
+            return program
+        names = _switch_names(found)
+        return [
+            {**to_builtins(each), "switches": names.get(each.word, "")} for each in program.words()
+        ]
 
     @query()
     def preview(self, robot: str, text: Text | None = None) -> Any:

@@ -105,8 +105,11 @@ class ProjectCommands:
             for each in written(robot, self._points(robot))
         }
         tools = {n: tool.tcp_mm_deg for n, tool in robot.model.tools().items() if tool.measured}
+        side = robot.side
+        known = side.program and side.program.reading(side.time.now()).breakpoints
         return SavedRobot(
             program=program.name if program else None,
+            breakpoints=list(known) if program and known else [],
             points=points,
             tools={number: _six(tcp) for number, tcp in tools.items()},
             frames={name: _six(offset) for name, offset in work_offsets_of(robot).items()},
@@ -175,7 +178,9 @@ class ProjectCommands:
         program = next((each for each in programs if each.name == saved.program), None)
         if program is None:
             return Refused(f"its program {saved.program} is not in the folder")
-        answer = self._programs.load_program(robot.name, program.text, program.name)
+        answer = self._programs.load_program(
+            robot.name, program.text, program.name, tuple(saved.breakpoints)
+        )
         return None if isinstance(answer, Later) or not isinstance(answer, Refused) else answer
 
 

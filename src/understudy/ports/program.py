@@ -25,13 +25,15 @@ LONGEST_PROGRAM = 16 * 1024 * 1024
 MOST_LINES = 1_000_000
 LONGEST_LINE = 10_000
 """Characters of a line."""
+MOST_BREAKPOINTS = 1000
 
 
 class Reading(Struct, frozen=True):
     """The state of a program. `line`: the line of the file that is executed, or where it ended.
 
     `elapsed_s`: since the start. `checksum`: of the text. `warning`: what earlier lines switch on
-    and this run left off. `collisions`: of the robot in this run.
+    and this run left off. `collisions`: of the robot in this run. `breakpoints`: lines before which
+    a run stops.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Reading(Struct, frozen=True):
     checksum: int = 0
     warning: str = ""
     collisions: int = 0
+    breakpoints: tuple[int, ...] = ()
 
 
 class Switched(Struct, frozen=True):
@@ -56,6 +59,22 @@ class Switched(Struct, frozen=True):
     line: int
     output: int | None = None
     analog: bool = False
+
+
+class LanguageWord(Struct, frozen=True):
+    """A word of a language: `G4`, `dwell`, `P: seconds`."""
+
+    word: str
+    meaning: str
+    parameters: str = ""
+
+
+class LineProblem(Struct, frozen=True):
+    """Why a line cannot be read. `column`: where it begins, from 1 on; 0: the whole line."""
+
+    line: int
+    column: int
+    message: str
 
 
 class SourceLine(Protocol):
@@ -109,6 +128,13 @@ class Language(Protocol):
         ...
 
 
+@runtime_checkable
+class HasWords(Protocol):
+    """A language that lists its words, for completion and explanations in an editor."""
+
+    def words(self) -> Sequence[LanguageWord]: ...
+
+
 class ProgramController(Protocol):
     """A controller that carries out the lines of a program, simulated or real."""
 
@@ -135,8 +161,12 @@ class LongPrograms(Protocol):
         """Reads the lines of a text; yields often. The loaded program stays as it is."""
         ...
 
-    def load_prepared(self, name: str) -> Refused | None:
+    def load_prepared(self, name: str, breakpoints: Sequence[int] = ()) -> Refused | None:
         """Loads the text that was prepared last; nothing moves."""
+        ...
+
+    def problems(self, text: str) -> Generator[None, None, list[LineProblem]]:
+        """The lines of a text that cannot be read; yields often. The loaded program stays."""
         ...
 
     def starting(self, from_line: int) -> Callable[[], Any]:
@@ -174,6 +204,11 @@ class ProgramCommands(Protocol):
 
     def stop(self, now: int) -> Refused | None: ...
 
+    def set_breakpoints(self, lines: Sequence[int], now: int) -> tuple[int, ...]:
+        """Sets the lines before which a run stops, instead of those of before. Returns lines that
+        the controller has already: there it stops from the next run on."""
+        ...
+
 
 class SingleLines(Protocol):
     """Lines that an operator types, while no program runs."""
@@ -194,6 +229,10 @@ class ProgramText(Protocol):
     @property
     def target_line(self) -> str:
         """As in `Language`."""
+        ...
+
+    def words(self) -> Sequence[LanguageWord]:
+        """The words of the language; none if it does not list them."""
         ...
 
     def missing_process(self, from_line: int) -> tuple[Switched, ...]:

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from understudy.errors import Refused
-from understudy.gcode.blocks import ARCS, Block, Group, number_text
+from understudy.gcode.blocks import ARCS, COMMANDS, Block, Group, number_text
 from understudy.gcode.dialect import Dialect
 from understudy.gcode.program import ProgramLine, program_lines
-from understudy.ports.program import Switched
+from understudy.ports.program import LanguageWord, Switched
 
 TO_POSE = "G1 X{x} Y{y} Z{z} A{rx} B{ry} C{rz}"
 TO_JOINTS = "G1 X{j1} Y{j2} Z{j3} A{j4} B{j5} C{j6}"
@@ -33,6 +33,14 @@ class GcodeLanguage(NamedTuple):
 
     def lines(self, text: str) -> Iterator[ProgramLine]:
         return program_lines(text, self.dialect)
+
+    def words(self) -> list[LanguageWord]:
+        """The codes that the controller has."""
+        return [
+            LanguageWord(each.name, each.meaning, each.parameters)
+            for each in COMMANDS.values()
+            if each.name not in self.dialect.without
+        ]
 
     def opening(self, lines: Sequence[ProgramLine], first: int) -> list[str] | Refused:
         return opening(lines, first)

@@ -20,9 +20,9 @@ from understudy.ports.operation import (
     RobotModel,
     Target,
 )
-from understudy.ports.program import Switched
+from understudy.ports.program import LanguageWord, Switched
 from understudy.robots.kuka.frames import UNIT_OF
-from understudy.robots.kuka.program import ReadLine, Step, read_line, read_lines
+from understudy.robots.kuka.program import ReadLine, Step, list_words, read_line, read_lines
 from understudy.robots.kuka.records import (
     BASES,
     HOMES,
@@ -153,6 +153,9 @@ class RecordLanguage(NamedTuple):
 
     def lines(self, text: str) -> Iterator[ReadLine]:
         return read_lines(text)
+
+    def words(self) -> list[LanguageWord]:
+        return list_words()
 
     def opening(self, lines: Sequence[ReadLine], first: int) -> list[str] | Refused:
         """Tool, base and speed as they are at that line; the arc is not switched on."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from understudy.errors import Refused
-from understudy.gcode.blocks import Problem, Word, tokenize
+from understudy.gcode.blocks import COMMANDS, Problem, Word, tokenize
 from understudy.gcode.error_numbers import (
     AXIS_CONFLICT,
     MISSING_WORD,
@@ -26,8 +26,9 @@ from understudy.gcode.error_numbers import (
     UNUSED_WORD,
     WORD_REPEATED,
 )
+from understudy.ports.program import LanguageWord
 from understudy.robots.kuka.frames import UNIT_OF, WORDS
-from understudy.robots.kuka.records import BASES, HOMES, LINEAR, TOOLS, Record
+from understudy.robots.kuka.records import BASES, HOMES, LINEAR, TOOLS, Record, base_number
 
 LINES, ALWAYS_ACTIVE, ENDS, LENGTH = (0, 1), (21, 90), (2, 30), 43
 
@@ -64,6 +65,24 @@ class ReadLine(NamedTuple):
     @property
     def problem(self) -> Refused | None:
         return self.steps.refused() if isinstance(self.steps, Problem) else None
+
+
+def list_words() -> list[LanguageWord]:
+    """The words that `_Block` takes as commands."""
+    lines = [LanguageWord(f"G{n}", COMMANDS[f"G{n}"].meaning, "X Y Z A B C F E") for n in LINES]
+    homes = [LanguageWord(f"G{n}", "move home") for n in HOMES]
+    bases = [LanguageWord(f"G{n}", f"base {base_number(n)}") for n in BASES]
+    tools = [LanguageWord(f"T{n}", f"tool {n}") for n in TOOLS]
+    length = LanguageWord(f"G{LENGTH}", COMMANDS[f"G{LENGTH}"].meaning, "H tool")
+    plain = [f"G{n}" for n in ALWAYS_ACTIVE] + [f"M{n}" for n in ENDS]
+    return [
+        *lines,
+        *homes,
+        *bases,
+        *tools,
+        length,
+        *(LanguageWord(name, COMMANDS[name].meaning) for name in plain),
+    ]
 
 
 def read_program(text: str) -> list[Step] | Problem:

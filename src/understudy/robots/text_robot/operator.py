@@ -8,9 +8,10 @@ from typing import Protocol
 from understudy.errors import Refused
 from understudy.ports import Ticket, TimedComponent
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
-from understudy.ports.program import Switched
+from understudy.ports.program import LanguageWord, Switched
+from understudy.robots.text_robot.face import EXPECTED
 from understudy.robots.text_robot.interface import PoseReading, PoseRobot
-from understudy.robots.text_robot.program import Move, ReadLine, read_lines
+from understudy.robots.text_robot.program import MOVES, Move, ReadLine, read_lines
 from understudy.simulation.program.run import LineFeed, ProgramRun
 from understudy.space.pose import Pose
 
@@ -95,6 +96,11 @@ class MoveLanguage:
 
     def lines(self, text: str) -> Iterator[ReadLine]:
         return read_lines(text)
+
+    def words(self) -> list[LanguageWord]:
+        return [
+            LanguageWord(verb, meaning, EXPECTED.get(verb, "")) for verb, meaning in MOVES.items()
+        ]
 
     def opening(self, lines: Sequence[ReadLine], first: int) -> list[str] | Refused:
         """Nothing: there are no modes. The first move must not depend on the one before it."""

@@ -17,7 +17,12 @@ from understudy.robots.text_robot.interface import PoseMover
 from understudy.space.pose import Pose
 from understudy.units import MM
 
-MOVES = (*EXPECTED, "HOME")
+MOVES = {
+    "MOVE_ABS": "move to a pose in mm and deg",
+    "MOVE_REL": "move by a distance in mm",
+    "HOME": "move home",
+}
+"""Commands that a program may have, in words; `EXPECTED` has their parameters."""
 
 
 class Move(NamedTuple):

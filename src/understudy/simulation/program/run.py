@@ -23,7 +23,7 @@ The robot says how many lines it takes ahead (`LineRobot`), and reports the end 
 import re
 import zlib
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, Protocol
@@ -40,7 +40,10 @@ from understudy.ports.program import (
     LONGEST_PROGRAM,
     MOST_LINES,
     Ended,
+    HasWords,
     Language,
+    LanguageWord,
+    LineProblem,
     LineState,
     ProcessChoice,
     Reading,
@@ -69,6 +72,8 @@ NOT_IN_STEPS = Refused("the program runs without steps: stop it, and run it with
 PROCESS_OFF = 30
 """Code of the question whether the process is switched on again."""
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
+MOST_PROBLEMS = 200
+"""Lines with a problem in one answer."""
 COUNTED_AT_ONCE = 1_000_000
 """Characters in which line ends are counted at once: some milliseconds."""
 OLDEST = 0
@@ -128,6 +133,12 @@ class ProgramLines:
 
     def sent_count(self) -> int:
         return len(self._sent)
+
+    def stops_at(self, lines: Iterable[int]) -> tuple[int, ...]:
+        """The lines that are sent, from each of these on: of an empty line the next one."""
+        places = {bisect_left(self._sent, line - 1) for line in lines if line >= 1}
+        known = sorted(at for at in places if at < len(self._sent))
+        return tuple(self.lines[self._sent[at]].number for at in known)
 
     def first_beyond(self, acting: int, begin: int) -> int:
         """The first sent line from ``begin`` on up to which more lines act than ``acting``."""
@@ -461,7 +472,7 @@ class ProgramState(Struct):
     """The state that snapshots hold. `base`, `tally`, `contacts`, `stops`: lines taken, lines
     executed, contacts and stops of the controller before the run; `opening`: lines sent before the
     first line of the file; `due`: the time of the next check; `collisions`: those of a run that
-    has ended.
+    has ended; `breakpoints`: lines that are sent only when the operator goes on.
     """
 
     name: str = ""
@@ -483,6 +494,7 @@ class ProgramState(Struct):
     warning: str = ""
     collisions: Count = 0
     feed: FeedState | None = None
+    breakpoints: tuple[int, ...] = ()
 
 
 class ProgramRun:
@@ -521,7 +533,7 @@ class ProgramRun:
         self._prepared = text, lines
         return None
 
-    def load_prepared(self, name: str) -> Refused | None:
+    def load_prepared(self, name: str, breakpoints: Sequence[int] = ()) -> Refused | None:
         """Loads the text that was prepared last."""
         if self.under_way():
             return UNDER_WAY
@@ -529,9 +541,39 @@ class ProgramRun:
             return NOTHING_LOADED
         text, lines = self._prepared
         self._prepared = None
-        self._state = ProgramState(name=name, text=text)
+        self._state = ProgramState(name=name, text=text, breakpoints=lines.stops_at(breakpoints))
         self._set_lines(lines)
         return None
+
+    def problems(self, text: str) -> Generator[None, None, list[LineProblem]]:
+        """The lines of a text that cannot be read; yields often."""
+        refused = yield from too_large(text)
+        if refused is not None:
+            return [LineProblem(_line_in(refused.reason) or 1, 0, refused.reason)]
+        found: list[LineProblem] = []
+        for line in self._language.lines(text):
+            if line.problem is not None:
+                found.append(_problem(line.number, line.problem.reason))
+            if len(found) >= MOST_PROBLEMS:
+                break
+            yield
+        return found
+
+    def words(self) -> Sequence[LanguageWord]:
+        """The words of the language; none if it does not list them."""
+        return self._language.words() if isinstance(self._language, HasWords) else ()
+
+    def set_breakpoints(self, lines: Sequence[int], now: int) -> tuple[int, ...]:
+        """Sets the lines before which a run stops, instead of those of before. Returns lines that
+        the controller has already."""
+        state = self._state
+        before, state.breakpoints = state.breakpoints, self._lines.stops_at(lines)
+        if not self.under_way():
+            return ()
+        last, here = self._queue[state.sent - 1].number, self.reading(now).line
+        return tuple(
+            line for line in state.breakpoints if line not in before and here < line <= last
+        )
 
     def run(
         self,
@@ -570,11 +612,11 @@ class ProgramRun:
         """Runs the next line; the first one if no program runs."""
         if not self.under_way():
             return self.run(now, step=True)
-        if not self._state.step:
+        if not self._state.step and self._state.state != "paused":
             return NOT_IN_STEPS
         if self._state.state != "paused":
             return UNDER_WAY
-        self._state.state = "running"
+        self._state.step, self._state.state = True, "running"
         self._send_lines(now, 1)
         return None
 
@@ -582,10 +624,10 @@ class ProgramRun:
         return self._controller.hold(now) if self.under_way() else NOT_UNDER_WAY
 
     def resume(self, now: int) -> Refused | None:
-        """Continues after a pause or M0; a stepped run continues to its end."""
+        """Continues after a pause, a breakpoint or M0; a stepped run continues to its end."""
         if not self.under_way():
             return NOT_UNDER_WAY
-        if self._state.step and self._state.state == "paused":
+        if self._state.state == "paused":
             self._state.step, self._state.state = False, "running"
             self._send_lines(now, AHEAD)
             return None
@@ -667,7 +709,7 @@ class ProgramRun:
         if self.under_way():
             until = now
             status = self._controller.status(now)
-            line = self._line(status)
+            line = line if state == "paused" else self._line(status)
             state = "paused" if status.state in WAITING else state
         ours = self._state
         elapsed = seconds(until - ours.started)
@@ -683,6 +725,7 @@ class ProgramRun:
             self._checksum,
             ours.warning,
             collisions,
+            ours.breakpoints,
         )
 
     # ── part ──
@@ -772,21 +815,29 @@ class ProgramRun:
             contacts=counted.collisions_detected,
             line=start.line,
             started=now,
+            breakpoints=self._state.breakpoints,
         )
         self._queue = self._lines.queue(before, start.line)
         self._listen()
         return None
 
-    def _send_lines(self, now: int, count: int) -> None:
-        """Sends `count` more lines; the opening lines come before the first."""
+    def _send_lines(self, now: int, count: int, *, past_breakpoint: bool = True) -> None:
+        """Sends `count` more lines, up to the next breakpoint; the opening lines come before the
+        first. ``past_breakpoint``: the first line is sent although it is one."""
         state, queue = self._state, self._queue
-        count += len(state.opening) if state.sent == 0 else 0
+        first = state.sent or len(state.opening)
+        count += first - state.sent
         for line in queue[state.sent : state.sent + count]:
+            if self._is_breakpoint(line) and not (past_breakpoint and state.sent == first):
+                break
             state.sent += 1
             if refused := self._send(line, now):
                 self._fail(self.in_file(refused.reason), line.number, now)
                 return
         state.due = now + LOOK if state.sent < len(queue) and not state.step else now
+
+    def _is_breakpoint(self, line: Sent) -> bool:
+        return line.number in self._state.breakpoints
 
     def _send(self, line: Sent, now: int) -> Refused | None:
         controller = self._controller
@@ -814,13 +865,18 @@ class ProgramRun:
             self._fail(self.in_file(status.error_message), line, now)
         elif status.stops != self._state.stops:
             self._fail(f"stopped at line {self._state.line}", self._state.line, now)
-        elif self._state.sent < len(self._queue) and not self._state.step:
+        elif self._sends_on():
             self._state.line = self._line(status)
-            self._send_lines(now, AHEAD - self._waiting(now))
+            self._send_lines(now, AHEAD - self._waiting(now), past_breakpoint=False)
         elif not status.moving and status.state == "Idle":
             self._come_to_rest(now)
         elif status.state not in WAITING:
             self._state.line, self._state.due = self._line(status), now + LOOK
+
+    def _sends_on(self) -> bool:
+        """Whether lines are left that need no word of the operator."""
+        sent, queue = self._state.sent, self._queue
+        return sent < len(queue) and not self._state.step and not self._is_breakpoint(queue[sent])
 
     def _waiting(self, now: int) -> int:
         """The number of lines that the controller has not started."""
@@ -834,7 +890,8 @@ class ProgramRun:
         if self._waiting(now):
             self._fail(f"the controller came to rest at line {state.line}", state.line, now)
         elif state.sent < len(self._queue):
-            state.state, state.line = "paused", line
+            stops_before = 0 if state.step else self._queue[state.sent].number
+            state.state, state.line = "paused", stops_before or line
         else:
             found = self._contacts(now)
             met = f", {found} collision{'s' * (found > 1)}" if found else ""
@@ -896,6 +953,12 @@ class ProgramRun:
 def _line_in(reason: str) -> int:
     found = re.search(r"\bline (\d+)", reason)
     return int(found[1]) if found else 0
+
+
+def _problem(line: int, reason: str) -> LineProblem:
+    found = re.match(r"line \d+(?:, column (\d+))?: ", reason)
+    column = int(found[1] or 0) if found else 0
+    return LineProblem(line, column, reason[found.end() :] if found else reason)
 
 
 def _question(line: int, missing: Sequence[Switched]) -> str:

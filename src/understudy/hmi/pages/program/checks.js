@@ -9,7 +9,7 @@ const MOST_ROWS = 300; // of the list: a program can have a finding on each of i
 export class Checks {
   // calls found(result) at the end, goTo(line) when a violation is clicked
   constructor(element, { found, goTo }) {
-    Object.assign(this, { element, found, goTo, run: null, result: null, previewed: [] });
+    Object.assign(this, { element, found, goTo, run: null, result: null, previewed: [], live: [] });
     this.part = (name) => element.querySelector(`[data-check=${name}]`);
     this.part("cancel").addEventListener("click", () => this.cancel());
     this.show();
@@ -41,6 +41,12 @@ export class Checks {
     this.show();
   }
 
+  // Problems of the text as it is typed: the first one, without a list that moves the lines.
+  showLive(problems) {
+    this.live = problems;
+    this.show();
+  }
+
   // Works also before the cell has started the run.
   cancel() {
     if (this.run) this.run.cancelled = true;
@@ -58,15 +64,15 @@ export class Checks {
   }
 
   clear() {
-    Object.assign(this, { error: "", result: null, previewed: [], run: null });
+    Object.assign(this, { error: "", result: null, previewed: [], live: [], run: null });
     this.show();
   }
 
   show() {
-    const { run, result, error, previewed } = this;
+    const { run, result, error, previewed, live } = this;
     this.element.classList.toggle("u-checking", Boolean(run));
     this.part("bar").style.setProperty("--done", run?.progress || 0);
-    this.part("verdict").className = `u-verdict ${result ? `u-${result.verdict}` : error || previewed.length ? "u-fail" : ""}`;
+    this.part("verdict").className = `u-verdict ${result ? `u-${result.verdict}` : error || previewed.length || live.length ? "u-fail" : ""}`;
     this.part("verdict").textContent = this.summary();
     this.part("list").replaceChildren(...this.rows(result?.violations || previewed, result?.warnings || []));
   }
@@ -81,6 +87,7 @@ export class Checks {
   summary() {
     if (this.run) return `${text("checking")} ${Math.round((this.run.progress || 0) * 100)} %`;
     if (this.result) return resultText(this.result);
+    if (this.live.length) return liveText(this.live);
     const found = this.previewed.length ? ` · ${text("violations", { count: this.previewed.length })}` : "";
     return (this.error || text("not_checked")) + found;
   }
@@ -92,6 +99,11 @@ export class Checks {
     add(row, "span", "u-message", message.replace(/^line \d+(, column \d+)?: /, ""));
     return row;
   }
+}
+
+function liveText([{ line, message }, ...others]) {
+  const more = others.length ? ` · ${text("more", { count: others.length })}` : "";
+  return `${text("line", { line })}: ${message}${more}`;
 }
 
 function resultText(result) {

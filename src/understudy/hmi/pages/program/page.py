@@ -6,6 +6,7 @@ are computed from them are shown beside them.
 """
 
 from collections.abc import Callable, Mapping
+from json import dumps
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from understudy.hmi.frame.widgets import (
 from understudy.hmi.page import Page
 from understudy.hmi.pages.program.jog import JOG_KEYS, JogPanel, overrides
 from understudy.hmi.scene.scene import SCRIPT, scene, view_buttons
+from understudy.hmi.texts import Texts
 
 SCRIPT_TEXTS = {"program": "", "check": "", "violation": "violation_", "library": "library_"}
 """Sections of the texts that program.js uses, and the prefix of their keys there."""
@@ -41,12 +43,16 @@ KEYS = {
     "program.pause": "h",
     "program.stop": "s",
     "check.validate": "v",
+    "program.search": "/",
+    "program.breakpoint_hint": "b",
     "program.replay": " ",
 }
 
 
 def build(browser: Browser) -> None:
     with page_element(browser, "program", "u-program", script_texts(browser)) as page:
+        page.props["data-words"] = dumps(browser.texts.translations("word"))
+        page.props["data-phrases"] = dumps(browser.texts.translations("editor"))
         with ui.element("section").classes("u-source"):
             _file(browser)
             _run(browser)
@@ -92,9 +98,6 @@ def _file(browser: Browser) -> None:
     with ui.element("div").classes("u-banner").props('data-program="empty" hidden'):
         ui.label(texts("program.empty"))
         _does(button(texts("program.example"), kind="u-small", mark="open-example"), "library")
-    with ui.element("div").classes("u-banner").props('data-program="banner" hidden'):
-        ui.label(texts("program.draft"))
-        _does(button(texts("program.revert"), kind="u-small"), "revert")
 
 
 def _run(browser: Browser) -> None:
@@ -111,7 +114,12 @@ def _run(browser: Browser) -> None:
             text, key = texts(f"program.{action}"), KEYS[f"program.{action}"]
             _does(button(text, icon=icon, key=key, kind=f"{kind} u-action"), action).props("stack")
     operator_only(browser, place)
-    ui.element("div").classes("u-run-state").props("data-program=state data-mark=run-state")
+    with ui.element("div").classes("u-state-line"):
+        ui.element("div").classes("u-run-state").props("data-program=state data-mark=run-state")
+        with ui.element("div").classes("u-draft").props('data-program="banner" hidden') as draft:
+            draft.props["title"] = texts("program.draft_hint")
+            ui.label(texts("program.draft"))
+            _does(button(texts("program.revert"), kind="u-small"), "revert")
 
 
 def _does(each: ui.button, action: str) -> ui.button:
@@ -130,8 +138,15 @@ def _checks(browser: Browser) -> None:
             cancel = button("", icon="close", hint=texts("check.cancel"))
             cancel.props('data-check="cancel"')
             operator_only(browser, cancel)
+            _does(_with_icon(texts, "program.search", "search"), "search")
+            stop_here = _does(_with_icon(texts, "program.breakpoint_hint", "adjust"), "breakpoint")
+            operator_only(browser, stop_here)
         ui.element("div").classes("u-check-progress").props('data-check="bar"')
         ui.element("div").classes("u-check-list").props('data-check="list"')
+
+
+def _with_icon(texts: Texts, does: str, icon: str) -> ui.button:
+    return button("", icon=icon, key=KEYS[does], hint=texts(does))
 
 
 # ── preview ──

@@ -1,7 +1,7 @@
 // Preview of a run: the path of the tool from the query `preview`, a timeline, and a ghost robot at
 // the time of the slider.
 
-import { ask, fixed, notice, text } from "../../frame/api.js";
+import { answered, ask, fixed, notice, text } from "../../frame/api.js";
 
 const NEAR_LINES = 2; // the reported line is slightly older than the joints
 const GOLD = "#ffd700", BLUE = "#3f78a8", RED = "#ff4d4d", PALE = "#f2f5f7";
@@ -25,12 +25,13 @@ export class Preview {
     this.show();
   }
 
-  // → the preview of a program, requested once for several callers; null if it is refused
-  load(robot, program) {
+  // → the preview of a program, requested once for several callers; null if it is refused; `quiet`:
+  // without a notice of that
+  load(robot, program, { quiet = false } = {}) {
     const is = (each) => each?.robot === robot && each.text === program;
     if (is(this) && this.data) return this.data;
     if (!is(this.request)) {
-      this.request = { robot, text: program };
+      this.request = { robot, text: program, quiet };
       this.request.answer = this.fetch(this.request);
     }
     return this.request.answer;
@@ -38,7 +39,7 @@ export class Preview {
 
   async fetch(request) {
     this.show();
-    const data = await ask("preview", { robot: request.robot, text: request.text });
+    const data = await (request.quiet ? answered : ask)("preview", { robot: request.robot, text: request.text });
     if (this.request !== request) return null;
     this.request = null;
     if (data) {

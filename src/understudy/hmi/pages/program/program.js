@@ -3,7 +3,7 @@
 // The program of a robot is the cell's: every browser shows it. Typed text is a draft until it is
 // loaded; a draft is kept in sessionStorage, as long as the browser window is open.
 
-import { ask, expose, notice, order, persist, save, text, whenReady } from "../../frame/api.js";
+import { answered, ask, expose, notice, ofCell, order, persist, save, text, whenReady } from "../../frame/api.js";
 import { feed } from "../../frame/feed.js";
 import { question } from "../../frame/dialog.js";
 import { Checks, marksOf } from "./checks.js";
@@ -14,9 +14,11 @@ import { Preview } from "./preview.js";
 const FILE_LIMIT = 8 * 1024 * 1024;
 const AUTO_PREVIEW_LINES = 300;
 const PROCESS_OFF = 30; // code of a refusal: earlier lines switch on what is off now
+const LIVE_CHARACTERS = 500000; // longer texts are checked when they are loaded or validated
+const LIVE_MS = 350; // without a key, before the text is checked
 const UNDO_MS = 10000;
 const ACTIVE = ["running", "paused"];
-const NO_STATE = { name: "", state: "idle", line: 0, lines: 0, error: "", checksum: null };
+const NO_STATE = { name: "", state: "idle", line: 0, lines: 0, error: "", checksum: null, breakpoints: [] };
 
 class Program {
   constructor(element) {
@@ -31,12 +33,17 @@ class Program {
     this.banner = element.querySelector("[data-program=banner]");
     this.empty = element.querySelector("[data-program=empty]");
     this.stateLine = element.querySelector("[data-program=state]");
-    this.editor = new Editor(element.querySelector("#editor"), { changed: () => this.changed(), clicked: (line) => this.previewLine(line) });
+    this.translations = JSON.parse(element.dataset.words); // English text of the cell → of this language
+    this.editor = new Editor(element.querySelector("#editor"), {
+      changed: () => this.changed(), clicked: (line) => this.previewLine(line),
+      breakpointsChanged: () => this.breakpointsChanged(), phrases: JSON.parse(element.dataset.phrases),
+    });
     this.preview = new Preview(element.querySelector("#preview"), { moved: (line) => this.highlight(line) });
     this.checks = new Checks(element.querySelector("#checks"), {
       found: (result) => this.found(result), goTo: (line) => this.goTo(line),
     });
     this.name.addEventListener("input", () => this.storeDraft());
+    this.loadWords();
     this.endFrames = feed.onFrame((frame) => this.follow(frame.robots[this.robot]));
     this.file = Object.assign(document.createElement("input"), { type: "file", accept: ".gcode,.nc,.ngc,.tap,.txt,.cnc" });
     this.file.addEventListener("change", () => this.readFile(this.file.files[0]));
@@ -49,6 +56,7 @@ class Program {
 
   close() {
     this.request = null;
+    clearTimeout(this.live);
     this.endFrames();
     this.checks.close();
     this.preview.clear();
@@ -63,6 +71,7 @@ class Program {
     if (included < this.commands) return;
     this.status = status || NO_STATE;
     if (status && status.checksum !== this.checksum) await this.fetch(status.checksum);
+    if (this.editor.text === this.loaded) this.editor.breakpoints = this.status.breakpoints ?? [];
     this.show();
   }
 
@@ -77,28 +86,31 @@ class Program {
     const untouched = this.editor.text === this.loaded;
     this.loaded = program.text;
     const draft = this.draft();
-    if (untouched && draft !== null && draft.text !== program.text) this.setText(draft.text, draft.name);
+    if (untouched && draft !== null && draft.text !== program.text) this.setText(draft.text, draft.name, draft.breakpoints);
     else if (untouched) this.revert(program.name);
     this.previewIfShort();
   }
 
   // Shows the robot's text instead of the draft.
   revert(name = this.status.name) {
-    this.setText(this.loaded, name);
+    this.setText(this.loaded, name, this.status.breakpoints ?? []);
     this.storeDraft();
     this.show();
   }
 
-  setText(content, name) {
+  setText(content, name, breakpoints = []) {
     if (content !== this.editor.text) this.clearFindings();
     this.editor.text = content;
+    this.editor.breakpoints = breakpoints;
     this.name.value = name;
+    this.checkSoon();
   }
 
   setRobot(robot) {
     Object.assign(this, { robot, status: NO_STATE, loaded: "", checksum: null, request: null });
     this.setText("", "");
     this.preview.clear();
+    this.loadWords();
     this.show();
   }
 
@@ -121,9 +133,10 @@ class Program {
   stateText(running, failed) {
     const { state, line, lines, error, warning, collisions } = this.status;
     const at = running || failed ? ` · ${text("of_lines", { line, lines })}` : "";
+    const stands = state === "paused" && this.status.breakpoints?.includes(line) ? ` · ${text("breakpoint")}` : "";
     const without = running && warning ? ` · ⚠ ${warning.replace(/^runs without/, text("runs_without"))}` : "";
     const met = collisions ? `, ${text(collisions === 1 ? "collision" : "collisions", { count: collisions })}` : "";
-    return text(`state_${state}`) + met + at + without + (error ? ` · ${error}` : "");
+    return text(`state_${state}`) + met + at + stands + without + (error ? ` · ${error}` : "");
   }
 
   // ── text and draft ──
@@ -132,6 +145,67 @@ class Program {
     this.clearFindings();
     this.storeDraft();
     this.show();
+    this.checkSoon();
+  }
+
+  // ── words of the language, and the check while typing ──
+
+  async loadWords() {
+    const { robot } = this;
+    const words = await answered("program_words", { robot });
+    if (robot !== this.robot) return;
+    const named = (each) => [this.translated(each.meaning), each.switches && `(${text(`switched_${each.switches}`).replace(/^switched_/, "")})`];
+    this.editor.setWords((words || []).map((each) => ({
+      word: each.word, meaning: named(each).filter(Boolean).join(" "), parameters: this.translated(each.parameters),
+    })));
+  }
+
+  // A text of the cell in the page's language; a number in it stays.
+  translated(words) {
+    const [number] = words.match(/\d+/) || [];
+    return this.translations[words] ?? this.translations[words.replace(/\d+/, "{n}")]?.replace("{n}", number) ?? words;
+  }
+
+  checkSoon() {
+    clearTimeout(this.live);
+    this.live = setTimeout(() => this.check(), LIVE_MS);
+  }
+
+  // Marks the lines that the robot's own reader refuses; a short text without any is previewed.
+  async check() {
+    const { robot, editor } = this;
+    const content = editor.text;
+    if (content.length > LIVE_CHARACTERS || (!content.trim() && !editor.problems.length)) return;
+    const answer = await answered("check_program", { robot, text: content });
+    if (!answer || robot !== this.robot || content !== editor.text) return;
+    const found = answer.problems.map((each) => ({ ...each, message: ofCell(each.message) }));
+    editor.setProblems(found);
+    this.checks.showLive(found);
+    if (!found.length) await this.previewIfShort({ quiet: true });
+  }
+
+  nextProblem() {
+    this.editor.nextProblem();
+  }
+
+  search() {
+    this.editor.search();
+  }
+
+  // ── breakpoints ──
+
+  breakpoint() {
+    this.editor.toggleBreakpoint();
+  }
+
+  // Those of a draft are sent when it is loaded.
+  async breakpointsChanged() {
+    this.storeDraft();
+    if (this.editor.text !== this.loaded) return;
+    const status = await this.send("set_breakpoints", { lines: this.editor.breakpoints });
+    if (!status) this.editor.breakpoints = this.status.breakpoints ?? [];
+    else this.update(status);
+    if (status?.late.length) notice(text("late", { lines: status.late.join(", ") }), "info");
   }
 
   // Discards results that belong to another text.
@@ -144,7 +218,7 @@ class Program {
   storeDraft() {
     const key = `draft ${this.robot}`;
     if (this.editor.text === this.loaded) sessionStorage.removeItem(key);
-    else sessionStorage.setItem(key, JSON.stringify({ text: this.editor.text, name: this.name.value }));
+    else sessionStorage.setItem(key, JSON.stringify({ text: this.editor.text, name: this.name.value, breakpoints: this.editor.breakpoints }));
   }
 
   draft() {
@@ -206,8 +280,8 @@ class Program {
     if (await this.loadPreview()) this.preview.seekLine(line);
   }
 
-  async loadPreview() {
-    const preview = await this.preview.load(this.robot, this.editor.text);
+  async loadPreview(options) {
+    const preview = await this.preview.load(this.robot, this.editor.text, options);
     if (!preview) return false;
     if (!this.checks.result) this.editor.mark({ violations: marksOf(preview).violations });
     this.checks.showPreviewed(preview.violations);
@@ -216,9 +290,9 @@ class Program {
 
   // Short programs are previewed without a click, but not while one runs: the preview starts at
   // the robot's present position.
-  async previewIfShort() {
+  async previewIfShort(options) {
     const isShort = this.editor.lines <= AUTO_PREVIEW_LINES && this.editor.text.trim();
-    if (isShort && !ACTIVE.includes(this.status.state)) await this.loadPreview();
+    if (isShort && !ACTIVE.includes(this.status.state)) await this.loadPreview(options);
   }
 
   highlight(line) {
@@ -249,9 +323,10 @@ class Program {
 
   async load() {
     const loaded = this.editor.text;
-    const status = await this.send("load_program", { text: loaded, name: this.name.value });
+    const status = await this.send("load_program", { text: loaded, name: this.name.value, breakpoints: this.editor.breakpoints });
     if (!status) return false;
     Object.assign(this, { loaded, checksum: status.checksum, request: null, status });
+    if (this.editor.text === loaded) this.editor.breakpoints = status.breakpoints;
     this.storeDraft();
     this.show();
     this.previewIfShort();
@@ -327,13 +402,15 @@ class Program {
       robot: this.robot, text: editor.text, name: this.name.value, draft: editor.text !== this.loaded, status,
       running: lines("u-running-line"), bad: lines("u-bad-line"), failed: lines("u-failed-line"), locked: Boolean(editor.locked),
       ghost: preview.ghost || null, at: preview.at, line: preview.line || 0, followed: preview.followed || 0, seconds: preview.data?.duration_s ?? 0,
-      checking: Boolean(checks.run), result: checks.result, error: checks.error || "",
+      checking: Boolean(checks.run), result: checks.result, error: checks.error || "", breakpoints: editor.breakpoints,
+      problems: editor.problems.map(({ from, message }) => ({ line: editor.view.state.doc.lineAt(from).number, message })), words: editor.words.size,
     };
   }
 }
 
 const CALLS = [
   "update", "setRobot", "insert", "offerUndo", "open", "library", "download", "revert", "load", "validate", "run", "runFrom", "step", "pause", "stop",
+  "search", "breakpoint", "nextProblem",
 ];
 const ready = expose("program", CALLS, { report: () => null });
 whenReady("#program-page", (element) => ready(new Program(element)));
