@@ -91,11 +91,13 @@ class Firmware:
 
     def wake(self, now: int) -> None:
         state = self._core.state
-        self.hard_limits.wake(now)
+        if self._core.hard_limits:
+            self.hard_limits.wake(now)
         due = self.runner.next_wake()
         if due is not None and due <= now:
             self.runner.run(now)
-        self._homing.wake(now)
+        if state.homing is not None:
+            self._homing.wake(now)
         if state.restores_at is not None and state.restores_at <= now:
             self.realtime.restore_outputs(now)
         self.realtime.rest(now)
