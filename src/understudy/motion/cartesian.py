@@ -709,14 +709,19 @@ def path_through(
         _least(limits.acceleration - bend * v**2, slope),
         _least(JERK_SHARE * limits.jerk, 3.0 * bend * v),
     )
-    bends = v * (twist * v**2 + 3.0 * bend * able[:, None]) + steps * v**2 / JERK_TICK
+    with np.errstate(
+        invalid="ignore"
+    ):  # without limits of acceleration and jerk: 0 · inf, inf - inf
+        turns = np.where(bend > 0.0, bend * able[:, None], 0.0)
+        bends = v * (twist * v**2 + 3.0 * turns) + steps * v**2 / JERK_TICK
+        left = np.where(np.isinf(limits.jerk), np.inf, limits.jerk - bends)
     count = len(h)
     return path_of(
         shape=shape,
         end=knots.q[1:].copy(),
         length=h[:, 0].copy(),
         acceleration=np.minimum(able, acceleration),
-        jerk=_least(limits.jerk - bends, slope),
+        jerk=_least(left, slope),
         fastest=fastest,
         feed=np.full(count, feed),
         junction=np.concatenate([[0.0], np.full(count - 1, np.inf)]),
