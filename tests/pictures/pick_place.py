@@ -79,7 +79,7 @@ def changeover(screen: Screen, cell: RunningCell) -> None:
 
 
 PICTURES = [
-    Picture("hmi_pick_place", "bin_picking", "/", bins),
+    Picture("hmi_pick_place", "bin_picking", "/cell", bins),
     Picture("pick_place_page", CELL, "/pick_place", carries),
     Picture("pick_place_scene", CELL, "/pick_place", in_scene),
     Picture("pick_place_fault", CELL, "/pick_place", stopped),

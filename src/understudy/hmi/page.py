@@ -35,8 +35,9 @@ STATIC = "/static"
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page. `build` makes its content for one browser; `key` opens it; `icon` is the name of a
-    Material icon; `path` differs from `/name` only for the start page; `needs` is a command of the
-    cell without which the page is not shown. `keys`: by the text of what it does, each key of the
+    Material icon; `needs` is a command of the cell without which the page is not shown. `opens_for`
+    is a kind of robots, or a part of a robot such as `pick_place`: a cell in which every robot is
+    one, or has it, opens on this page. `keys`: by the text of what it does, each key of the
     page; one that starts a motion is pressed together with Alt ("Alt+g")."""
 
     name: str
@@ -47,13 +48,13 @@ class Page:
     scripts: tuple[str, ...] = ()
     styles: tuple[str, ...] = ()
     texts: str = "texts.yaml"
-    path: str = ""
     needs: str = ""
+    opens_for: str = ""
     keys: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def route(self) -> str:
-        return self.path or f"/{self.name}"
+        return f"/{self.name}"
 
     @property
     def address(self) -> str:

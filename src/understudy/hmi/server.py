@@ -17,7 +17,7 @@ import re
 import secrets
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from nicegui import app as nicegui_app
 from nicegui.client import templates
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -146,7 +146,29 @@ def _add_pages(app: FastAPI, link: CellLink, commands: Collection[str]) -> None:
     for page in all_pages:
         app.mount(page.address, PageFiles(directory=page.folder))
         ui.page(page.route, title=TITLE, dark=True)(partial(show, page))
+
+    @app.get("/")
+    async def start(request: Request) -> Response:
+        """The page of what the cell is for."""
+        if not state.alive:
+            await state.refresh()
+        route, question = _start_page(all_pages, state).route, request.url.query
+        return RedirectResponse(f"{route}?{question}" if question else route)
+
     nicegui_app.exception_handler(404)(partial(_missing, show))
+
+
+def _start_page(pages: Sequence[Page], state: CellState) -> Page:
+    """The first page that is for every robot of the cell, else the first of all."""
+    parts = state.status.get("parts", {})
+
+    def fits(page: Page) -> bool:
+        return page.opens_for != "" and all(
+            facts.get("kind") == page.opens_for or f"{robot}.{page.opens_for}" in parts
+            for robot, facts in state.robots.items()
+        )
+
+    return next((page for page in pages if state.robots and fits(page)), pages[0])
 
 
 async def _missing(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from tests.browsers import SIZE, RunningCell, Screen
@@ -110,6 +111,14 @@ def press(screen: Screen, mark: str, command: str) -> None:
     """Presses a button, and waits until the cell has answered."""
     with screen.page.expect_response(f"**/api/{command}"):
         screen.press(mark)
+
+
+def test_a_cell_of_mobile_robots_opens_on_its_map_and_a_mixed_one_does_not(
+    cell: RunningCell, mixed_cell: RunningCell
+) -> None:
+    for opened, page in ((cell, "/fleet"), (mixed_cell, "/cell")):
+        with urlopen(f"{opened.url}/?language=en", timeout=60) as answer:
+            assert answer.url == f"{opened.url}{page}?language=en"
 
 
 def test_a_robot_drives_to_the_place_that_is_clicked_with_the_heading_of_the_drag(
@@ -382,7 +391,7 @@ def test_everything_is_in_reach_on_small_and_large_screens(
 def test_mobile_robots_drive_in_the_scene_of_the_cell_page(
     screen: Screen, cell: RunningCell
 ) -> None:
-    screen.page.goto(cell.url)
+    screen.page.goto(f"{cell.url}/cell")
     screen.built()
     x, y, yaw = cell.ask("fleet_robot", robot="robot-9")["true_pose"]
     assert y > 10.0, "it is far from where it started"

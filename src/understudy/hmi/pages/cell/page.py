@@ -510,6 +510,5 @@ PAGE = Page(
     folder=Path(__file__).parent,
     scripts=(SCRIPT, "setup.js"),
     styles=("cell.css",),
-    path="/",
     keys=KEYS,
 )

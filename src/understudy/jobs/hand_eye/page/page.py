@@ -418,5 +418,6 @@ PAGE = Page(
     scripts=("calibration.js", jog.SCRIPT),
     styles=("calibration.css",),
     needs="hand_eye_status",
+    opens_for="hand_eye",
     keys=KEYS | jog.JOG_KEYS,
 )

@@ -530,5 +530,6 @@ PAGE = Page(
     scripts=(SCRIPT, "pick_place.js"),
     styles=("pick_place.css",),
     needs="pick_place",
+    opens_for="pick_place",
     keys=KEYS,
 )

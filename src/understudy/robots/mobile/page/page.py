@@ -152,5 +152,6 @@ PAGE = Page(
     scripts=("fleet.js",),
     styles=("fleet.css",),
     needs="fleet",
+    opens_for="mobile",
     keys=KEYS,
 )
