@@ -15,6 +15,8 @@ from understudy.hmi.frame.cell_state import (
     ActiveAlarm,
     CellState,
     alarms,
+    notices,
+    of_parts,
     robot_state,
 )
 from understudy.hmi.link import CellLink, LinkError
@@ -227,6 +229,18 @@ def test_alarms_come_with_what_to_do() -> None:
         ActiveAlarm("g60", "weld fault: no gas", "wait"),
     ]
     assert alarms({"bench": {"error": ""}}, [], events) == []
+
+
+def test_jobs_have_alarms_of_their_own() -> None:
+    dark = {"alarm": "the camera is dark", "advice": "switch the light on", "clears": "reset_job"}
+    quiet = {"alarm": "", "advice": "", "clears": "", "notice": "source empty"}
+    parts = {"g60.pick_place": dark, "kuka.pick_place": quiet, "g60.points": 3}
+    (found,) = of_parts(parts)
+    assert found == ActiveAlarm(
+        "g60", "the camera is dark", "switch the light on", clears="reset_job"
+    )
+    assert found.of_job
+    assert notices(parts) == ["kuka: source empty"]
 
 
 def test_a_weld_fault_that_ends_a_program_is_one_alarm() -> None:

@@ -50,12 +50,14 @@ class DetectedObject(Struct, frozen=True):
 class FoundObjects(Struct, frozen=True):
     """An answer of the vision system. `exposed_at`: simulated time of the picture. `points`: of
     every surface in the picture, in the frame of the camera, metres; empty unless they were asked
-    for (`FinderUse.points`)."""
+    for (`FinderUse.points`). `brightness`: mean grey value of the picture, 0 to 255; None: not
+    known."""
 
     exposed_at: int
     frame_id: int
     objects: tuple[DetectedObject, ...] = ()
     points: tuple[tuple[float, float, float], ...] = ()
+    brightness: float | None = None
 
 
 ResultListener = Callable[[Ticket, FoundObjects | Refused, int], None]

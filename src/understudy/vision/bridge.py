@@ -362,7 +362,7 @@ class ProcessVision:
         seen = self._faults.disturb(found.detected(), now)
         wanted = tuple(o for o in seen if asked.class_filter in ("", o.class_name))
         exposed = _exposure(found, asked.at, now)
-        result = FoundObjects(exposed, found.frame_id, wanted)
+        result = FoundObjects(exposed, found.frame_id, wanted, brightness=found.brightness)
         self.state.last = result
         return Answer(asked.ticket, due, result=replace(result, points=found.cloud()))
 

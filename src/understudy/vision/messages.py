@@ -229,13 +229,15 @@ class ObjectMessage(Struct, frozen=True):
 
 class Picture(Struct, frozen=True):
     """The reply to `capture`. `t_exposure`: seconds on the clock of the camera, None if the
-    reply has no such key. `points`: of the depth image, if they were asked for."""
+    reply has no such key. `points`: of the depth image, if they were asked for. `brightness`: mean
+    grey value, 0 to 255, None if the reply has none."""
 
     timestamp_us: Number = 0
     frame_id: Number = 0
     objects: Annotated[tuple[ObjectMessage, ...], Meta(max_length=MOST_OBJECTS)] = ()
     t_exposure: float | None = None
     points: Annotated[tuple[PointMm, ...], Meta(max_length=MOST_POINTS)] = ()
+    brightness: Annotated[float, Meta(ge=0, le=255)] | None = None
 
     def detected(self) -> tuple[DetectedObject, ...]:
         return tuple(each.detected() for each in self.objects)

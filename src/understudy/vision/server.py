@@ -533,6 +533,7 @@ def _picture_facts(view: View, flange: Array | None) -> dict[str, Any]:
         "T_base_flange": place_rows(flange),
         "T_base_camera": place_rows(view.camera),
         "size": [width, height],
+        "brightness": float(np.mean(frame.picture)),
     }
 
 

@@ -89,7 +89,11 @@ class CellState:
         return f"{self.environment} {held} {tools}"
 
     def alarms(self) -> list["ActiveAlarm"]:
-        return alarms(self.robots, self.devices, self.events, self.contacts)
+        found = alarms(self.robots, self.devices, self.events, self.contacts)
+        return found + of_parts(self.status.get("parts", {}))
+
+    def notices(self) -> list[str]:
+        return notices(self.status.get("parts", {}))
 
     def waiting_for_time(self) -> tuple[str, int]:
         """What waits because time is paused, and its line: the program that runs, or the robot that
@@ -277,12 +281,36 @@ def robot_state(facts: Facts, view: Facts) -> DisplayState:
 @dataclass(frozen=True, slots=True)
 class ActiveAlarm:
     """An error or fault of a robot that is active now, or a collision that was not cleared, and the
-    advice on it. `clears`: the command that ends it."""
+    advice on it. `clears`: the command that ends it; of a job with the robot."""
 
     robot: str
     text: str
     what_to_do: str = ""
-    clears: Literal["reset", "clear_collisions"] = "reset"
+    clears: str = "reset"
+
+    @property
+    def of_job(self) -> bool:
+        """Whether `clears` is a command of a job, which names the robot."""
+        return self.clears not in ("reset", "clear_collisions")
+
+
+def of_parts(parts: Mapping[str, Any]) -> list[ActiveAlarm]:
+    """Alarms that jobs have in their status, with advice and the command that ends them."""
+    return [
+        ActiveAlarm(name.partition(".")[0], alarm, part["advice"], part["clears"])
+        for name, part in parts.items()
+        if (alarm := _field(part, "alarm"))
+    ]
+
+
+def notices(parts: Mapping[str, Any]) -> list[str]:
+    """What jobs report that is no alarm, such as an empty source."""
+    rows = ((name.partition(".")[0], _field(part, "notice")) for name, part in parts.items())
+    return [f"{robot}: {notice}" for robot, notice in rows if notice]
+
+
+def _field(part: Any, key: str) -> str:
+    return str(part.get(key) or "") if isinstance(part, dict) else ""
 
 
 def alarms(

@@ -209,6 +209,7 @@ def _alarm(browser: Browser) -> None:
         shown = [texts("frame.stopped")] if stopped else []
         shown += [texts("frame.paused").format(what=place)] if waiting else []
         shown += [f"{each.robot}: {texts.of_cell(each.text)}" for each in active]
+        shown += [] if shown else [texts.of_cell(each) for each in browser.cell.notices()]
         word.set_text(" · ".join(shown) or texts("frame.no_alarm"))
         advice = next((alarm.what_to_do for alarm in active if alarm.what_to_do), "")
         hint = texts("frame.paused_hint") if waiting and not active else ""
@@ -218,7 +219,11 @@ def _alarm(browser: Browser) -> None:
 
 async def _clear_alarms(browser: Browser) -> None:
     """Sends each command that ends one of the active alarms."""
-    await clear(browser, list(dict.fromkeys(alarm.clears for alarm in browser.cell.alarms())))
+    active = browser.cell.alarms()
+    await clear(browser, list(dict.fromkeys(each.clears for each in active if not each.of_job)))
+    for each in active:
+        if each.of_job:
+            await browser.command(each.clears, {"robot": each.robot})
 
 
 def _languages(browser: Browser) -> None:

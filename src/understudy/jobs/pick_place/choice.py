@@ -9,10 +9,17 @@ from typing import Literal, Protocol, get_args
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from understudy.errors import Refused
 from understudy.jobs.pick_place.config import CycleConfig, Grasp
-from understudy.jobs.pick_place.moves import CycleMove, CyclePoses, Leg, part_moves
+from understudy.jobs.pick_place.moves import (
+    CycleMove,
+    CyclePoses,
+    Leg,
+    carrying_moves,
+    part_moves,
+)
 from understudy.jobs.pick_place.obstacles import ObstacleCheck
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.status import PickPlaceError, PickPlaceMiss
@@ -69,6 +76,8 @@ class Unfit(Struct, frozen=True):
     miss: PickPlaceMiss = "NO_OBJECT"
 
 
+DARK_GREY = 8.0
+"""Mean grey value, of 255, up to which a picture without objects is a dark one."""
 NEAREST_MISS: Sequence[PickPlaceMiss] = get_args(PickPlaceMiss)
 """Of several objects of a picture, the one that came furthest in this order tells the reason."""
 FAULTS: Mapping[PickPlaceMiss, PickPlaceError] = {
@@ -125,7 +134,7 @@ class TargetChoice:
         assert self._finder is not None
         camera = self._finder.camera(self._arm.flange(result.exposed_at))
         near = self._arm.tool(now)
-        misses, found = [Unfit("no object in the picture")], []
+        misses, found = [_no_object(result)], []
         around = self._unknown_objects(result, camera)
         if isinstance(around, Refused):
             return Unfit(around.reason, miss="NO_DEPTH")
@@ -234,9 +243,8 @@ class TargetChoice:
             return place
         if refused := self._safety.validate_place_position(place.at):
             return Unfit(refused.reason, "OUT_OF_ZONE")
-        heights = [height for height in (travel, place.travel) if height is not None]
         axis = self._config.grasp(class_name).approach
-        poses = CyclePoses(at, place.at, max(heights, default=None), axis)
+        poses = CyclePoses(at, place.at, _highest(travel, place.travel), axis)
         moves = tuple(part_moves(self._config, poses, self._arm.tool(now)))
         if refused := self._safety.validate_speeds(moves):
             return Unfit(refused.reason, "SPEED_LIMIT")
@@ -244,12 +252,43 @@ class TargetChoice:
             return Unfit(refused.reason, miss=self._not_reached(moves, place, now))
         return Chosen(class_name, poses, moves, seen, place.cell, source_cell)
 
+    # ── the part in the hand ──
+
+    def from_hand(self, part: Chosen, now: int, *, back: bool = False) -> Chosen | Unfit:
+        """The part that the hand has, carried from here to its place; ``back``: to where it was
+        picked."""
+        poses, axis = part.poses, part.poses.pick_axis
+        place = Place(poses.pick) if back else self.place(part.class_name)
+        if isinstance(place, Unfit):
+            return place
+        if not back and (refused := self._safety.validate_place_position(place.at)):
+            return Unfit(refused.reason, "OUT_OF_ZONE")
+        travel = _highest(poses.travel, place.travel)
+        poses = CyclePoses(poses.pick, place.at, travel, axis, axis if back else "tool")
+        moves = tuple(carrying_moves(self._config, poses, self._arm.tool(now)))
+        if refused := self._safety.validate_speeds(moves):
+            return Unfit(refused.reason, "SPEED_LIMIT")
+        if refused := self._reach.check([move.target for move in moves], now):
+            return Unfit(refused.reason, "OUT_OF_REACH")
+        return replace(part, poses=poses, moves=moves, cell=place.cell)
+
     def _not_reached(self, moves: Sequence[CycleMove], place: Place, now: int) -> PickPlaceMiss:
         """Which end of the way the arm does not reach."""
         to_part = [move.target for move in moves if move.leg in TO_PART]
         if self._reach.check(to_part, now):
             return "PICK_OUT_OF_REACH"
         return "PLACE_OUT_OF_REACH" if place.cell < 0 else "PALLET_CELL_OUT_OF_REACH"
+
+
+def _no_object(result: FoundObjects) -> Unfit:
+    if result.brightness is not None and result.brightness <= DARK_GREY:
+        grey = f"its mean grey value is {result.brightness:.1f} of 255"
+        return Unfit(f"the picture is dark: {grey}", miss="CAMERA_DARK")
+    return Unfit("no object in the picture")
+
+
+def _highest(*heights: float | None) -> float | None:
+    return max((height for height in heights if height is not None), default=None)
 
 
 _RANKS: Mapping[str, Callable[[DetectedObject, Pose, Pose], float]] = {

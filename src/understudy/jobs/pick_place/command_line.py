@@ -111,6 +111,28 @@ def stop(
 
 
 @pick_place.command()
+def finish(
+    robot: RobotOption = "",
+    running: RunningOption = "",
+    ready_file: OneReadyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let the job finish its present cycle, then end the run."""
+    _show(ask_job(one_cell(running, ready_file), "finish_pick_place", robot), as_json)
+
+
+@pick_place.command("put-back")
+def put_back(
+    robot: RobotOption = "",
+    running: RunningOption = "",
+    ready_file: OneReadyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put the part of a stopped run back where it was picked."""
+    _show(ask_job(one_cell(running, ready_file), "put_back_part", robot), as_json)
+
+
+@pick_place.command()
 def reset(
     robot: RobotOption = "",
     running: RunningOption = "",

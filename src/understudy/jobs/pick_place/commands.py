@@ -62,7 +62,7 @@ class CycleCommands:
 
     @command()
     def start_pick_place(self, robot: str = "", max_cycles: CycleCount = -1) -> Any:
-        """Run cycle after cycle.
+        """Run cycle after cycle; with the part of a stopped run in the hand, go on with it.
 
         `max_cycles`: -1 means without an end.
         """
@@ -72,6 +72,16 @@ class CycleCommands:
     def single_pick_place(self, robot: str = "") -> Any:
         """Run one cycle."""
         return self._cycles.act(robot, lambda job, now: job.start(now, max_cycles=1))
+
+    @command()
+    def finish_pick_place(self, robot: str = "") -> Any:
+        """Finish the present cycle, then end the run."""
+        return self._cycles.act(robot, PickPlaceManager.finish)
+
+    @command()
+    def put_back_part(self, robot: str = "") -> Any:
+        """Put the part of a stopped run back where it was picked."""
+        return self._cycles.act(robot, PickPlaceManager.put_back)
 
     @command()
     def stop_pick_place(self, robot: str = "") -> Any:

@@ -8,7 +8,7 @@ table says which state follows.
 from collections.abc import Callable, Mapping
 
 from understudy.errors import Refused
-from understudy.jobs.pick_place.choice import Exhausted, TargetChoice, Unfit
+from understudy.jobs.pick_place.choice import Chosen, Exhausted, TargetChoice, Unfit
 from understudy.jobs.pick_place.config import CycleConfig
 from understudy.jobs.pick_place.safety import PickPlaceSafety, PictureWatchdog
 from understudy.jobs.pick_place.state import (
@@ -27,9 +27,11 @@ from understudy.jobs.pick_place.state import (
 )
 from understudy.jobs.pick_place.status import (
     ADVICE,
+    ALARMS,
     GOOD_ENDS,
     HAND_FAULT,
     NO_PICTURE,
+    NOTICES,
     PickPlaceError,
     PickPlaceStatus,
 )
@@ -60,11 +62,15 @@ NOT_PAUSED = Refused("pick & place is not paused")
 NO_ERROR = Refused("pick & place has no fault to reset")
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
 PART_IN_HAND = Refused("the hand has a part: release it first (release_part)")
+NO_PART = Refused("the hand has no part of the last run")
 NO_CYCLES = Refused("give at least one cycle, or -1 for a run without an end")
 REFILL: Mapping[Exhausted, str] = {
     "PALLET_FULL": "put an empty pallet there, then give the command reset_pallet",
     "SOURCE_EMPTY": "put a full pallet there, then give the command reset_pallet with source: true",
 }
+NOTHING_LEFT = ("NO_OBJECT", "PICK_OUT_OF_ZONE")
+"""Scans after which a run that has placed parts has placed all: what is outside the zone stays."""
+REFILL_SOURCE = "bring parts, then start"
 """What to do when a pallet ends a run."""
 RECOVERS: tuple[PickPlaceError, ...] = (NO_PICTURE, "FORCE_LIMIT")
 """Faults after which the arm retracts by itself."""
@@ -121,17 +127,48 @@ class PickPlaceManager:
         return self.start(now)
 
     def start(self, now: int, *, max_cycles: int = UNLIMITED) -> Refused | None:
-        """Runs cycle after cycle until it is stopped, or there is nothing left to do.
-        ``max_cycles``: -1 means without an end."""
+        """Runs cycle after cycle until it is stopped, or there is nothing left to do; with the part
+        of the last run in the hand it goes on with that. ``max_cycles``: -1 means without an end.
+        """
         if max_cycles < 1 and max_cycles != UNLIMITED:
             return NO_CYCLES
         if refused := self._not_startable(now):
             return refused
+        part = self._part_in_hand(now)
+        carried = part and self._choice.from_hand(part, now)
+        if isinstance(carried, Unfit):
+            return Refused(f"the part in the hand: {carried.reason}")
         state = self.state
         state.last_error, state.code, state.reason = "", "", ""
-        state.left = max_cycles
+        state.left, state.placed = max_cycles, 0
         self._begin_cycle(now)
-        self._go("start", now)
+        if carried is None:
+            self._go("start", now)
+        else:
+            state.target, state.went_on = carried, True
+            self._set_holding(True, now)
+            self._go("go_on", now)
+        return None
+
+    def finish(self, now: int) -> Refused | None:
+        """Ends the run after the present cycle."""
+        if not self.is_running():
+            return NOT_RUNNING
+        self.state.left = 0
+        return None
+
+    def put_back(self, now: int) -> Refused | None:
+        """Puts the part of the last run, which the hand has, back where it was picked."""
+        if refused := self._not_ready(now):
+            return refused
+        part = self._part_in_hand(now)
+        if part is None:
+            return NO_PART
+        carried = self._choice.from_hand(part, now, back=True)
+        if isinstance(carried, Unfit):
+            return Refused(f"the part in the hand: {carried.reason}")
+        self.state.puts_back = True
+        self._work.begin(self._script.put_back(carried), now)
         return None
 
     def stop(self, now: int) -> Refused | None:
@@ -141,7 +178,7 @@ class PickPlaceManager:
             idle = not self._work.under_way
             self._work.abandon(now)
             return NOT_RUNNING if idle else None
-        state.last_error = f"stopped in {self._at}"
+        state.last_error, state.ended_in = f"stopped in {self._at}", self._at
         state.reason = "STOPPED"
         self._abandon(now)
         self._go("stop", now)
@@ -172,9 +209,13 @@ class PickPlaceManager:
         return None
 
     def reset(self, now: int) -> Refused | None:
-        """Clears the fault; refused while the arm cannot move or still retracts."""
+        """Clears the fault, or the alarm of a run that has ended; refused while the arm cannot move
+        or still retracts."""
         if self.state.state != "ERROR":
-            return NO_ERROR
+            if self.is_running() or self.state.reason not in ALARMS:
+                return NO_ERROR
+            self.state.reason, self.state.last_error = "", ""
+            return None
         if refused := self._arm.unready(now):
             return refused
         if self._work.under_way:
@@ -253,6 +294,7 @@ class PickPlaceManager:
         state, at = self.state, self._at
         paused, target = state.state == "PAUSED", state.target
         holding = state.holding if self.is_running() else self._hand.status(now).part_detected
+        end = "" if self.is_running() else state.code or state.reason
         return PickPlaceStatus(
             state.state,
             state.cycles,
@@ -265,10 +307,15 @@ class PickPlaceManager:
             self.is_running(),
             state.left,
             holding,
+            not self.is_running() and self._part_in_hand(now) is not None,
             state.scan_misses,
             state.grip_misses,
             RUNNING.index(at) / len(RUNNING) if at in RUNNING else 0.0,
             state.before if paused else "",
+            ALARMS.get(end, ""),
+            ADVICE.get(end, ""),
+            "reset_pick_place" if end in ALARMS else "",
+            NOTICES.get(end, ""),
             statistics(state),
         )
 
@@ -285,26 +332,36 @@ class PickPlaceManager:
         state = self.state
         return state.before if state.state == "PAUSED" else state.state
 
-    def _not_startable(self, now: int) -> Refused | None:
+    def _not_ready(self, now: int) -> Refused | None:
         if self.state.state == "ERROR":
             return IN_ERROR
         if self.is_running() or self._work.under_way:
             return IS_RUNNING
         if refused := self.may_start(now) or self._arm.unready(now):
             return refused
-        if not self._arm.at_rest(now):
-            return AT_REST_ONLY
+        return None if self._arm.at_rest(now) else AT_REST_ONLY
+
+    def _not_startable(self, now: int) -> Refused | None:
+        if refused := self._not_ready(now):
+            return refused
+        if self._part_in_hand(now) is not None:
+            return None
         if self._hand.status(now).part_detected:
             return PART_IN_HAND
         if spent := self._choice.exhausted():
             return Refused(f"{spent}: {REFILL[spent]}")
         return None
 
+    def _part_in_hand(self, now: int) -> Chosen | None:
+        """The part of the last run, if the hand still has it."""
+        sensed = self._hand.status(now).part_detected or not self.safety.require_part_sensor
+        return self.state.target if self.state.holding and sensed else None
+
     def _begin_cycle(self, now: int) -> None:
         state = self.state
         state.cycles += 1
         state.left -= 1 if state.left > 0 else 0
-        state.started, state.target, state.miss = now, None, ""
+        state.started, state.target, state.miss, state.went_on = now, None, "", False
         state.scan_misses = state.grip_misses = 0
         self._set_holding(False, now)
 
@@ -313,7 +370,8 @@ class PickPlaceManager:
         state.successes += success
         state.failures += not success
         if success and state.target is not None:
-            state.times.add(now - state.started)
+            state.placed += 1
+            state.times.add(now - state.started, whole=not state.went_on)
             kind = state.target.class_name
             state.by_class = {**state.by_class, kind: state.by_class.get(kind, 0) + 1}
         for listener in self._on_cycle:
@@ -330,7 +388,12 @@ class PickPlaceManager:
         if new == "SCANNING" and self.config.looks:
             self.watchdog.start(self.safety.picture_timeout, now)
         if new in RUNNING:
-            steps = self._script.steps(new, self.state.target, self.state.holding, now)
+            target, state = self.state.target, self.state
+            steps: list[Step] | Unfit
+            if event == "go_on" and target is not None:
+                steps = self._script.go_on(target, state.ended_in)
+            else:
+                steps = self._script.steps(new, target, state.holding, now)
             if isinstance(steps, Unfit):
                 self._fail(steps.code, steps.reason, now)
             else:
@@ -342,8 +405,15 @@ class PickPlaceManager:
             listener(old, new, now)
 
     def steps_done(self, now: int) -> None:
-        if self.state.state in RUNNING:
-            _DONE[self.state.state](self, now)
+        state = self.state
+        if state.state in RUNNING:
+            _DONE[state.state](self, now)
+        elif state.puts_back:
+            state.puts_back = False
+            source, part = self._choice.source, state.target
+            if source is not None and part is not None:
+                source.skip_to_position(part.source_cell)
+            state.target, state.last_error, state.reason = None, "", ""
 
     def step_failed(self, code: PickPlaceError, reason: str, now: int) -> None:
         """A fault of the cycle, or the end of a retract or release on command."""
@@ -351,12 +421,14 @@ class PickPlaceManager:
             self._fail(code, reason, now)
             return
         self._abandon(now)
+        self.state.puts_back = False
         before = f"{self.state.last_error}; " if self.state.last_error else ""
         self.state.last_error = f"{before}{code}: {reason}"
 
     def _fail(self, code: PickPlaceError, text: str, now: int) -> None:
         """Stops the cycle; the hand keeps what it has."""
         state = self.state
+        state.ended_in = self._at
         braking = self._abandon(now)
         state.code, state.last_error = code, f"{code}: {text}; {ADVICE[code]}"
         state.reason = ""
@@ -528,12 +600,25 @@ class PickPlaceManager:
         if state.scan_misses < self.config.max_scan_retries:
             self._go("not_found", now)
             return
+        if state.placed and unfit.miss in NOTHING_LEFT:
+            self._emptied(now)
+            return
         state.reason = unfit.miss
         missed = f"{state.scan_misses} scans without a part: {state.miss}"
         state.last_error = f"{unfit.miss}: {missed}; {ADVICE[unfit.miss]}"
         self._abandon(now)
         self._go("scans_used_up", now)
         self._end_cycle(False, now)
+
+    def _emptied(self, now: int) -> None:
+        """All parts are placed: the cycle that would have followed is none."""
+        state = self.state
+        state.cycles -= 1
+        state.reason = "SOURCE_EMPTY"
+        parts = f"{state.placed} part{'s' * (state.placed > 1)} placed, no more seen"
+        state.last_error = f"SOURCE_EMPTY: {parts}; {REFILL_SOURCE}"
+        self._abandon(now)
+        self._go("scans_used_up", now)
 
     def _lost_note(self, note: Note, now: int) -> None:
         if not self.state.holding or not self.safety.require_part_sensor:

@@ -110,6 +110,15 @@ def place_moves(config: CycleConfig, poses: CyclePoses, start: Pose) -> list[Cyc
     )
 
 
+def carrying_moves(config: CycleConfig, poses: CyclePoses, start: Pose) -> list[CycleMove]:
+    """From ``start``, where a run was stopped with the part in the hand, to the place: slowly
+    straight up to the height of the retract, then as `place_moves`."""
+    top = above(poses.pick, config.retract_distance_mm * MM, poses.pick_axis).z
+    up = _move("RETRACT_PICK", risen(start, top), config.approach_speed_mm_s)
+    ends = up.target.pose or start
+    return [*_without_rests(start, [up]), *place_moves(config, poses, ends)]
+
+
 def part_moves(config: CycleConfig, poses: CyclePoses, start: Pose) -> list[CycleMove]:
     """The moves from ``start``, where the part was seen, until it is placed and the hand is off."""
     picking = pick_moves(config, poses, start)

@@ -20,6 +20,7 @@ from understudy.units import NS_PER_SECOND
 State = PickPlaceState
 Event = Literal[
     "start",
+    "go_on",
     "stop",
     "pause",
     "resume",
@@ -33,13 +34,15 @@ Event = Literal[
     "next_cycle",
     "fault",
 ]
-"""`done`: all steps of a state are made. `not_found`: a scan without a part that can be picked.
+"""`go_on`: a start with the part of the last run in the hand. `done`: all steps of a state are
+made. `not_found`: a scan without a part that can be picked.
 `missed`: the hand closed without a part. `fault`: also the emergency stop."""
 BEFORE_PAUSE: Literal["BEFORE_PAUSE"] = "BEFORE_PAUSE"
 """In the table: the state in which the cycle was paused."""
 
 CYCLE: Mapping[tuple[State, Event], State] = {
     ("IDLE", "start"): "MOVE_TO_SCAN",
+    ("IDLE", "go_on"): "RETRACT_PICK",
     ("MOVE_TO_SCAN", "done"): "SCANNING",
     ("SCANNING", "found"): "MOVE_TO_PICK",
     ("SCANNING", "not_found"): "SCANNING",
@@ -119,21 +122,31 @@ class CycleTimes(Struct):
     shortest: int = 0
     longest: int = 0
 
-    def add(self, time: int) -> None:
+    def add(self, time: int, *, whole: bool = True) -> None:
+        """``whole``: False for a cycle that has begun with the part in the hand."""
+        self.last = time
+        if not whole:
+            return
         self.shortest = min(self.shortest, time) if self.count else time
         self.longest = max(self.longest, time)
-        self.count, self.total, self.last = self.count + 1, self.total + time, time
+        self.count, self.total = self.count + 1, self.total + time
 
 
 class Saved(Struct):
     """The state of the job in a snapshot. `before`: the state in which the cycle was paused, at
-    `paused_at`. `left`: cycles that follow. `holding`: the hand has a part. `monitor`: the next
-    check of the force. `started`: of the cycle. `due`: the next wake for notes. `work`: the steps
-    of the present state."""
+    `paused_at`. `ended_in`: in which the last run was stopped. `left`: cycles that follow.
+    `placed`: parts of this run. `holding`: the hand has a part. `went_on`: this cycle began with
+    it; `puts_back`: it goes back to where it was picked. `monitor`: the next check of the force.
+    `started`: of the cycle. `due`: the next wake for notes. `work`: the steps of the present
+    state."""
 
     state: State = "IDLE"
     before: State = "IDLE"
     paused_at: int = 0
+    ended_in: State = "IDLE"
+    placed: int = 0
+    went_on: bool = False
+    puts_back: bool = False
     reason: PickPlaceReason = ""
     code: PickPlaceError = ""
     last_error: str = ""

@@ -49,6 +49,7 @@ NO_PICTURE: PickPlaceError = "VISION_TIMEOUT"
 HAND_FAULT: PickPlaceError = "GRIPPER_FAULT"
 PickPlaceMiss = Literal[
     "NO_OBJECT",
+    "CAMERA_DARK",
     "LOW_CONFIDENCE",
     "PICK_OUT_OF_ZONE",
     "PICK_OUT_OF_REACH",
@@ -58,8 +59,9 @@ PickPlaceMiss = Literal[
     "NO_DEPTH",
 ]
 """Why a scan has found no part that can be picked and placed."""
-ADVICE: Mapping[PickPlaceError | PickPlaceMiss, str] = {
+ADVICE: Mapping[str, str] = {
     "NO_OBJECT": "bring parts or check the camera, then start",
+    "CAMERA_DARK": "switch the light on, or check exposure, lens and cable, then start",
     "LOW_CONFIDENCE": "check light, focus and detector, or lower min_confidence, then start",
     "PICK_OUT_OF_ZONE": "bring the part into safety.pick_zone or correct the zone, then start",
     "PICK_OUT_OF_REACH": "move the part nearer to the arm or change its grasp, then start",
@@ -95,6 +97,37 @@ GOOD_ENDS: tuple[PickPlaceReason, ...] = (
 )
 """Ends of a run that has done what there was to do: objects outside the pick zone are left."""
 
+ALARMS: Mapping[str, str] = {
+    "NO_OBJECT": "the source is empty: no part is seen",
+    "CAMERA_DARK": "the camera is dark",
+    "LOW_CONFIDENCE": "parts are seen, and not for certain",
+    "PICK_OUT_OF_ZONE": "the part is outside the pick zone",
+    "PICK_OUT_OF_REACH": "the part is out of reach",
+    "OBSTACLE": "an object is in the way of the arm",
+    "NO_DEPTH": "the camera has no depth image",
+    "OUT_OF_REACH": "a position is out of reach",
+    "PLACE_OUT_OF_REACH": "the place is out of reach",
+    "PALLET_CELL_OUT_OF_REACH": "a place of the pallet is out of reach",
+    "OUT_OF_ZONE": "a position is outside its zone",
+    "SPEED_LIMIT": "a move is too fast",
+    "VISION_TIMEOUT": "vision does not answer",
+    "GRIP_FAILED": "the gripper gets no part",
+    "GRIPPER_FAULT": "the gripper has a fault",
+    "PART_LOST": "the part is lost",
+    "PART_UNEXPECTED": "the hand has a part that it should not have",
+    "PART_NOT_RELEASED": "the hand does not release the part",
+    "FORCE_LIMIT": "the grip force is too high",
+    "HANDSHAKE_TIMEOUT": "the machine does not answer",
+    "OUTPUT_REFUSED": "an output cannot be switched",
+    "NO_CONTACT": "the place was reached without a contact",
+}
+"""Ends of a run that pages show as an alarm, in plain words; the arm reports its own faults."""
+NOTICES: Mapping[str, str] = {
+    "SOURCE_EMPTY": "source empty",
+    "PALLET_FULL": "pallet full",
+}
+"""Ends of a run that has done all there was to do, and needs an operator to go on."""
+
 
 class PickPlaceStatistics(Struct, frozen=True):
     """Times of the successful cycles in seconds, 0 before the first one, and parts by class."""
@@ -109,7 +142,10 @@ class PickPlaceStatistics(Struct, frozen=True):
 class PickPlaceStatus(Struct, frozen=True):
     """State, counts and target of the cycle. `last_error`: why the last cycle failed or ended, and
     what to do. `cycles_left`: that follow the present one, -1 without an end. `holding`: the hand
-    has a part. `progress`: 0 to 1 of the present cycle. `paused_in`: the state before a pause."""
+    has a part; `goes_on`: and the next start carries on with it. `progress`: 0 to 1 of the present
+    cycle. `paused_in`: the state before a pause. `alarm`, `advice`, `clears`: why the last run has
+    ended, what to do about it, and the command that ends the alarm; `notice`: an end that is no
+    alarm."""
 
     state: PickPlaceState = "IDLE"
     cycle_count: int = 0
@@ -122,8 +158,13 @@ class PickPlaceStatus(Struct, frozen=True):
     running: bool = False
     cycles_left: int = 0
     holding: bool = False
+    goes_on: bool = False
     scan_misses: int = 0
     grip_misses: int = 0
     progress: float = 0.0
     paused_in: PickPlaceState | Literal[""] = ""
+    alarm: str = ""
+    advice: str = ""
+    clears: str = ""
+    notice: str = ""
     statistics: PickPlaceStatistics = PickPlaceStatistics()

@@ -155,6 +155,20 @@ class CycleScript:
         assert target is not None
         return _STEPS[state](self, target, holding)
 
+    def go_on(self, part: Chosen, ended_in: PickPlaceState) -> list[Step]:
+        """RETRACT_PICK of a run that was stopped in a state with the part in the hand, with the
+        handshakes that had not begun."""
+        shakes = self._shakes
+        missed = handshake(shakes.at_pick) if ended_in == "GRIPPING" else []
+        after = handshake(shakes.after_pick) if ended_in in ("GRIPPING", "RETRACT_PICK") else []
+        return [*missed, *_moves(part, "RETRACT_PICK"), *after]
+
+    def put_back(self, part: Chosen) -> list[Step]:
+        """``part``: from `TargetChoice.from_hand`, on its way back."""
+        legs: tuple[Leg, ...] = ("RETRACT_PICK", "MOVE_TO_PLACE", "APPROACH_PLACE")
+        there = [step for leg in legs for step in _moves(part, leg)]
+        return [*there, Release(), *_moves(part, "RETRACT_PLACE")]
+
     # ── retract ──
 
     def up(self, target: Chosen | None, now: int) -> list[Step]:

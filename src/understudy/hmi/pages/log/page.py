@@ -61,7 +61,10 @@ def _alarm(browser: Browser, alarm: ActiveAlarm) -> None:
                 advice.classes("u-advice").props("data-mark=advice")
         reset = button(browser.texts("frame.reset"), icon="restart_alt")
         operator_only(browser, reset)
-        reset.on_click(lambda: clear(browser, [alarm.clears], alarm.robot))
+        if alarm.of_job:
+            reset.on_click(lambda: browser.command(alarm.clears, {"robot": alarm.robot}))
+        else:
+            reset.on_click(lambda: clear(browser, [alarm.clears], alarm.robot))
 
 
 def _addresses(browser: Browser) -> None:

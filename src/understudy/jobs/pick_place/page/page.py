@@ -44,7 +44,9 @@ KEYS = {
     "pick_place.single_hint": "Alt+n",
     "pick_place.pause_hint": "h",
     "pick_place.resume_hint": "Alt+h",
+    "pick_place.finish_hint": "f",
     "pick_place.stop_hint": "s",
+    "pick_place.put_back_hint": "Alt+b",
     "pick_place.reset_hint": "z",
     "pick_place.retract_hint": "Alt+u",
     "pick_place.switch": "t",
@@ -178,7 +180,8 @@ def _cycle(browser: Browser, job: Mapping[str, Any]) -> str:
     texts, target = browser.texts, job["current_target"]
     parts = [texts("pick_place.cycle").format(number=job["cycle_count"])]
     if job["running"] and job["cycles_left"] >= 0:
-        parts.append(texts("pick_place.left").format(count=job["cycles_left"]))
+        left = "pick_place.left" if job["cycles_left"] else "pick_place.last_cycle"
+        parts.append(texts(left).format(count=job["cycles_left"]))
     if target:
         share = f"{target['confidence']:.0%}"
         parts.append(f"{target['class_name']} {share}")
@@ -215,7 +218,9 @@ def control(browser: Browser) -> None:
         _order(browser, "single", "looks_one", "single_pick_place")
         hold = _command(browser, "pause", "pause", "pause_pick_place")
         resume = _order(browser, "resume", "play_circle", "resume_pick_place", "u-chosen")
+        finish = _command(browser, "finish", "last_page", "finish_pick_place")
         _command(browser, "stop", "stop", "stop_pick_place")
+        back = _order(browser, "put_back", "undo", "put_back_part")
         reset = _command(browser, "reset", "restart_alt", "reset_pick_place")
         _order(browser, "retract", "vertical_align_top", "retract_pick_place")
     operator_only(browser, row, on_real=False)
@@ -227,6 +232,8 @@ def control(browser: Browser) -> None:
         hold.set_visibility(not paused)
         resume.set_visibility(paused)
         set_class(start, bool(job.get("running")) and not paused)
+        set_class(finish, bool(job.get("running")) and job.get("cycles_left") == 0)
+        back.set_visibility(bool(job.get("goes_on")))
         set_class(reset, job.get("state") == "ERROR", "u-wanted")
 
 
