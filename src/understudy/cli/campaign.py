@@ -104,6 +104,13 @@ def _write(
 
 
 def _put(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all; a pipe or a terminal as it is."""
+    from understudy.config.outside_files import FilesFolder, anything
+
+    place = path.resolve()
+    if place.is_file() or (place.parent.is_dir() and not place.exists()):
+        FilesFolder(place.parent).write(place.name, content, anything)
+        return
     try:
         path.write_bytes(content)
     except OSError as problem:

@@ -167,6 +167,15 @@ class FilesFolder:
             raise self._problem("cannot be written", name, problem) from None
         return self.root.joinpath(*above, last)
 
+    def remove(self, name: str) -> None:
+        """Removes a file; it may be gone already."""
+        *above, last = self._parts(name)
+        try:
+            with self._opened(above) as place, contextlib.suppress(FileNotFoundError):
+                os.unlink(last, dir_fd=place)
+        except OSError as problem:
+            raise self._problem("cannot be removed", name, problem) from None
+
     # ── names ──
 
     def _parts(self, name: str) -> tuple[str, ...]:

@@ -3,6 +3,10 @@
 project.yaml               format: 1, and the cell
 g60/robot.yaml             the loaded program, points, tools and frames of the robot g60
 g60/programs/part.gcode    its programs, as they are
+
+All files of a project are those of one save, also if the process is killed: they stand in one file,
+`.understudy-save`, before the first of them is replaced, and the next reader of the project ends a
+save that was cut off.
 """
 
 import json
@@ -10,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta, Struct
 
 from understudy.config.document import parse
@@ -17,11 +22,13 @@ from understudy.config.files import PROGRAM_FILES, ProgramFile
 from understudy.config.limits import LARGEST_YAML
 from understudy.config.outside_files import FilesFolder, anything, nothing
 from understudy.config.typed import read
-from understudy.errors import ConfigError
+from understudy.errors import UNREADABLE, ConfigError
 from understudy.ports.program import LONGEST_PROGRAM
 
 FORMAT = 1
 HEAD, ROBOT, PROGRAMS = "project.yaml", "robot.yaml", "programs"
+SAVE = ".understudy-save"
+LARGEST_SAVE = 1 << 28
 DIGITS = 9
 
 Six = tuple[float, float, float, float, float, float]
@@ -65,6 +72,7 @@ class Project(Struct, frozen=True):
 
 
 def read_project(folder: FilesFolder) -> Project:
+    _end_save(folder)
     head: SavedHead = _read(folder, HEAD, SavedHead)
     if head.format != FORMAT:
         file = str(folder.path / HEAD)
@@ -123,10 +131,28 @@ def write_project(folder: FilesFolder, project: Project) -> list[str]:
         for program in project.programs.get(name, ()):
             texts[f"{name}/{PROGRAMS}/{program.name}"] = program.text
     known = folder.has(HEAD) and bool(_read(folder, HEAD, SavedHead))  # another's raises
-    for name, text in texts.items():
-        own = known or PurePosixPath(name).parent.name == PROGRAMS
-        folder.write(name, text.encode(), anything if own else nothing)
+    for name in texts:
+        if not known and PurePosixPath(name).parent.name != PROGRAMS and folder.has(name):
+            folder.write(name, b"", nothing)  # raises
+    save = msgspec.json.encode(texts)
+    if len(save) > LARGEST_SAVE:
+        raise ConfigError(f"a project of {len(save)} bytes; at most {LARGEST_SAVE}")
+    folder.write(SAVE, save, anything)
+    _end_save(folder)
     return list(texts)
+
+
+def _end_save(folder: FilesFolder) -> None:
+    """Puts the files of the last save into their places, if that was not done."""
+    if not folder.has(SAVE):
+        return
+    try:
+        texts = msgspec.json.decode(folder.read(SAVE, LARGEST_SAVE), type=dict[str, str])
+    except UNREADABLE as problem:
+        raise ConfigError(f"not a save: {problem}", file=str(folder.path / SAVE)) from None
+    for name, text in texts.items():
+        folder.write(name, text.encode(), anything)
+    folder.remove(SAVE)
 
 
 def _robot_lines(robot: SavedRobot) -> Iterator[str]:
