@@ -1,14 +1,18 @@
 """Detector `onnx`: a real network, written by the test, finds coloured squares."""
 
+from typing import Any
+
+import cv2
 import msgspec
 import numpy as np
 import pytest
-from tests.vision.onnx_model import network
+from tests.vision.onnx_model import block, network, node, number, tensor, value_info
 from tests.vision.scenes import ABOVE
 
 from understudy.errors import ConfigError
 from understudy.sight.frame import Frame
 from understudy.sight.lens import Lens
+from understudy.space.transform import Array
 from understudy.vision.detectors import onnx
 from understudy.vision.interface import DetectionError, View
 
@@ -83,6 +87,63 @@ def test_a_list_of_classes_does_as_well_as_a_file() -> None:
 def test_a_wrong_file_is_a_clear_error(model: str) -> None:
     with pytest.raises(ConfigError, match=r"model: OpenCV cannot read this network.*ONNX file"):
         detector(model=model)
+
+
+def graph(*nodes: bytes, values: dict[str, Array], more: bytes = b"") -> bytes:
+    """A network from `images` to `output`."""
+    constants = b"".join(block(5, tensor(*row)) for row in values.items())
+    ends = block(11, value_info("images", (1, 3, SIDE, SIDE))) + block(
+        12, value_info("output", (1, 6, 64))
+    )
+    body = b"".join(block(1, each) for each in nodes) + block(2, "g") + constants + more + ends
+    return number(1, 8) + block(8, block(1, "") + number(2, 13)) + block(7, body)
+
+
+HUGE = b"".join(number(1, side) for side in (1, 3, 10**6, 10**6))
+BOMBS = {
+    "a tensor without its data": graph(
+        node("Add", ("images", "w"), "output"),
+        values={},
+        more=block(5, HUGE + number(2, 1) + block(8, "w")),
+    ),
+    "a constant of terabytes": graph(
+        node("ConstantOfShape", ("p",), "c"),
+        node("Add", ("images", "c"), "output"),
+        values={"p": np.array([1, 3, 10**6, 10**6])},
+    ),
+    "a border of terabytes": graph(
+        node("Pad", ("images", "p"), "output"),
+        values={"p": np.array([0, 0, 0, 0, 0, 0, 10**6, 10**6])},
+    ),
+    "a side below zero": graph(
+        node("Reshape", ("images", "p"), "output"), values={"p": np.array([-1, -1, -5])}
+    ),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=list(BOMBS))
+def test_a_bomb_is_an_error_of_the_detector(bomb: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FILES, "bomb.onnx", bomb)
+    with pytest.raises((ConfigError, DetectionError)):
+        detector(model="bomb.onnx").detect(squares())
+
+
+def test_of_a_million_boxes_few_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    copies = ("images",) * 40
+    wide = node("Concat", copies, "wide", axis=3)
+    boxes = node("Reshape", ("wide", "p"), "output")
+    bomb = graph(wide, boxes, values={"p": np.array([1, 6, -1])})
+    monkeypatch.setitem(FILES, "bomb.onnx", bomb)
+    compared: list[int] = []
+    real = cv2.dnn.NMSBoxesBatched
+
+    def counted(rows: Any, *given: Any) -> Any:
+        compared.append(len(rows))
+        return real(rows, *given)
+
+    monkeypatch.setattr(cv2.dnn, "NMSBoxesBatched", counted)
+    detector(model="bomb.onnx", min_confidence=0.01).detect(squares())
+    assert compared == [onnx.MOST_BOXES]
 
 
 def test_wrong_classes_and_inputs_are_clear_errors() -> None:

@@ -32,7 +32,8 @@ from understudy.vision.interface import DetectionError, FileName, ReadFile, Seen
 Share = Annotated[float, Meta(ge=0, le=1)]
 Side = Annotated[int, Meta(ge=16, le=4096)]
 LARGEST_MODEL = 1 << 30
-MOST_CLASSES = 10_000
+MOST_CLASSES = MOST_BOXES = 10_000
+"""Of more boxes those with the best scores are compared with each other."""
 PADDING = 114
 """Grey value of the input beside the picture."""
 DEPTH_SHARE = 0.25
@@ -129,7 +130,10 @@ class OnnxDetector:
             return []
         labels, scores = rows[:, 4:].argmax(axis=1), rows[:, 4:].max(axis=1)
         keep = np.isfinite(rows).all(axis=1) & (scores >= self._config.min_confidence)
-        rows, labels, scores = rows[keep], labels[keep], scores[keep]
+        best = np.flatnonzero(keep)
+        if len(best) > MOST_BOXES:
+            best = best[np.argsort(-scores[best], kind="stable")[:MOST_BOXES]]
+        rows, labels, scores = rows[best], labels[best], scores[best]
         corners = np.column_stack([rows[:, :2] - rows[:, 2:4] / 2, rows[:, 2:4]]) / scale
         kept = cv2.dnn.NMSBoxesBatched(
             corners.tolist(),
