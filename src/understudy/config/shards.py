@@ -81,10 +81,6 @@ def with_shard(config: CellConfig, shard: Shard) -> CellConfig:
     11, 21, …. If the cell has a NATS server of its own, it is that of the first shard, and the
     others connect to it.
     """
-    for kind in grouped(config.robots) if shard.of > 1 else ():
-        check = getattr(module_of("robots", kind), "check_divided", None)
-        if check is not None:
-            check(config.sections)
     first = shard.number == 1
     divided = [name for name, robot in config.robots.items() if is_group(robot.kind)]
     own = set(divided[shard.number - 1 :: shard.of])
@@ -98,7 +94,13 @@ def with_shard(config: CellConfig, shard: Shard) -> CellConfig:
             f"--shard: no robot of the cell {config.name} is in shard {shard.number} of "
             f"{shard.of}: there are more shards than robots"
         )
-    kept = replace(config, devices=config.devices if first else {})
+    sections = config.sections
+    for kind, group in grouped(config.robots).items() if shard.of > 1 else ():
+        divide = getattr(module_of("robots", kind), "sections_of_shard", None)
+        if divide is not None:
+            elsewhere = [name for name in group if name not in own] if first else None
+            sections = divide(sections, elsewhere)
+    kept = replace(config, devices=config.devices if first else {}, sections=sections)
     return _with(kept, robots, own_server=first)
 
 

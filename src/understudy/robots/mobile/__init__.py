@@ -4,7 +4,7 @@ All mobile robots of a cell are rows of one table: they are built in one call an
 `fleet` (their runtime) and the endpoint `nats`.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +24,6 @@ __all__ = [
     "GROUP_FACES",
     "Config",
     "build_group",
-    "check_divided",
     "check_file",
     "group_wires",
     "kernel_probe",
@@ -34,6 +33,7 @@ __all__ = [
     "prepare",
     "robot_model",
     "sections_beside_first_shard",
+    "sections_of_shard",
     "warm_kernels",
 ]
 
@@ -122,11 +122,14 @@ def group_wires(
     return {"nats": wire_of(files, sections.get("nats"), find)}
 
 
-def check_divided(sections: Mapping[str, Any]) -> None:
-    """Raises a `ConfigError` if the robots of this cell cannot be divided among processes."""
-    from understudy.robots.mobile.config.fleet_keys import FleetKeys, check_divided
+def sections_of_shard(
+    sections: Mapping[str, Any], elsewhere: Sequence[str] | None
+) -> dict[str, Any]:
+    """The sections of a cell for one of several processes; a `ConfigError` if its robots cannot be
+    divided. ``elsewhere``: the robots of the others, for the first process."""
+    from understudy.robots.mobile.config.fleet_keys import FleetKeys, divided
 
-    check_divided(sections.get("fleet") or FleetKeys())
+    return {**sections, "fleet": divided(sections.get("fleet") or FleetKeys(), elsewhere)}
 
 
 def sections_beside_first_shard(sections: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from understudy.ports import Component, Deps, Group, State
 from understudy.ports.hmi import RobotView
 from understudy.robots.mobile import Config
 from understudy.robots.mobile.config.fleet_keys import (
+    DividedKeys,
     FleetKeys,
     planner_config,
     read_graph,
@@ -170,7 +171,7 @@ class FleetMap:
         return refused
 
     def on_event(self, listener: FleetListener) -> None:
-        self._fleet.on_event(listener)
+        self._fleet.on_robot_event(listener)
 
     def _seen(self, robot: int, pose: Pose) -> Iterator[tuple[float, float]]:
         """The points that the lidars of a robot see from a pose."""
@@ -249,6 +250,7 @@ def build(robots: Mapping[str, Config], sections: Mapping[str, Any], deps: Deps)
         seeds=seeds,
         planner=planner,
         meet=see,
+        elsewhere=keys.elsewhere if isinstance(keys, DividedKeys) else (),
         log=deps.log,
     )
     face = FleetFace(fleet, fleet.subjects())

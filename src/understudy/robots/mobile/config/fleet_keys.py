@@ -7,6 +7,7 @@ planner: {kind: graph, graph: aisles.json, grace_s: 0.5}
 robots_see_each_other: true
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -148,8 +149,15 @@ class FleetKeys(Struct, frozen=True, forbid_unknown_fields=True):
     markers: Annotated[tuple[Marker, ...], Meta(max_length=MOST_OBSTACLES)] = ()
 
 
-def check_divided(keys: FleetKeys) -> None:
-    """Raises a `ConfigError` if the robots cannot be divided among processes."""
+class DividedKeys(FleetKeys, frozen=True):
+    """The keys in a shard. `elsewhere`: the robots of all other shards; None: another shard reports
+    messages for robots that do not exist."""
+
+    elsewhere: tuple[str, ...] | None = None
+
+
+def divided(keys: FleetKeys, elsewhere: Sequence[str] | None) -> DividedKeys:
+    """The keys of a shard; a `ConfigError` if the robots cannot be divided among processes."""
     if keys.robots_see_each_other:
         raise ConfigError(
             "robots that see each other are all in one process: leave out --shard",
@@ -157,6 +165,10 @@ def check_divided(keys: FleetKeys) -> None:
             value=True,
             allowed="false with --shard",
         )
+    names = None if elsewhere is None else tuple(elsewhere)
+    return DividedKeys(
+        **{key: getattr(keys, key) for key in FleetKeys.__struct_fields__}, elsewhere=names
+    )
 
 
 Config = FleetKeys

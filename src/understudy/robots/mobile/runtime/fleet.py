@@ -7,7 +7,7 @@ happens to it. `Fleet` has all tickers, the queue to the broker, and what an ope
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.ports import KEPT, State, WireMessage
+from understudy.ports.device import DeviceEvent
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.fleet_interface import (
     FLAGS,
@@ -635,13 +636,47 @@ class SavedFleet(Struct, forbid_unknown_fields=True):
     ended: bool
 
 
+WINDOW = 10 * NS_PER_SECOND
+MOST_UNKNOWN = 20
+"""Robots that are named in a window; a flood of messages makes no flood of lines."""
+LONGEST_ID = 64
+
+
+class UnknownRobots:
+    """Messages for robots that do not exist. ``report`` is called with the robot, the kind of the
+    message, the number of such messages so far and the time: at most once for each robot in
+    `WINDOW`."""
+
+    def __init__(
+        self, elsewhere: Collection[str] | None, report: Callable[[str, str, int, int], None]
+    ) -> None:
+        self._elsewhere = None if elsewhere is None else frozenset(elsewhere)
+        self._report = report
+        self._count = 0
+        self._begun = 0
+        self._named: set[str] = set()
+
+    def note(self, robot_id: str, kind: str, now: int) -> None:
+        if self._elsewhere is None or robot_id in self._elsewhere:
+            return
+        self._count += 1
+        if now - self._begun >= WINDOW:
+            self._begun = now
+            self._named.clear()
+        name = "".join(c if c.isprintable() else "?" for c in robot_id[:LONGEST_ID])
+        if name not in self._named and len(self._named) < MOST_UNKNOWN:
+            self._named.add(name)
+            self._report(name, kind, self._count, now)
+
+
 class Fleet:
     """`ports.TimedComponent`, and what the face of the robots uses.
 
     ``run_id`` and ``epoch`` (nanoseconds since 1970 at the time 0) are part of every message;
     ``seeds``: of the robots, for `simulation.started`; ``planner``: finds routes if no backend
     does. ``meet``: the robots see each other, so that one that stands is not left out while another
-    one moves.
+    one moves. ``elsewhere``: robots of other processes; None: another process reports messages for
+    robots that do not exist.
     """
 
     def __init__(
@@ -654,6 +689,7 @@ class Fleet:
         seeds: Sequence[int | None] = (),
         planner: Planner | None = None,
         meet: bool = False,
+        elsewhere: Collection[str] | None = (),
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
         count = len(layout.robots)
@@ -661,6 +697,9 @@ class Fleet:
         self._hardware = hardware
         self._rests = hardware if isinstance(hardware, Rests) else None
         self._meet = meet
+        self._unknown = UnknownRobots(elsewhere, self._note_unknown)
+        self._log = log
+        self._listeners: list[Callable[[DeviceEvent], None]] = []
         self._queue = SendQueue(count, run_id=run_id, epoch=epoch, log=log)
         self._seeds = seeds or (None,) * count
         rates = sorted({robot.runtime.tick_hz for robot in layout.robots})
@@ -733,9 +772,24 @@ class Fleet:
             ticker.poked = now
         return problem
 
-    def on_event(self, listener: FleetListener) -> None:
+    def on_robot_event(self, listener: FleetListener) -> None:
         """Calls ``listener`` at every event of a robot, and at the end of every task."""
         self._queue.listeners.append(listener)
+
+    def on_event(self, listener: Callable[[DeviceEvent], None]) -> None:
+        """`ReportsEvents`: what concerns no robot of the cell."""
+        self._listeners.append(listener)
+
+    def advice(self, message: str) -> str:
+        return ""
+
+    def _note_unknown(self, robot_id: str, kind: str, count: int, now: int) -> None:
+        text = f"{kind} for {robot_id}: this cell has no such robot ({count} such messages so far)"
+        self._log(f"nats: {text}")
+        for listener in self._listeners:
+            listener(DeviceEvent(now, text))
+        for robot_listener in self._queue.listeners:
+            robot_listener(robot_id, "robot.unknown", {"kind": kind, "messages": count}, now)
 
     def columns(self) -> FleetColumns:
         """All robots in the order of the layout, where they believe to be."""
@@ -889,6 +943,7 @@ class Fleet:
         row = self._layout.robot_rows.get(robot_id)
         if row is None:
             self._queue.note_handled(message.reply_to)
+            self._unknown.note(robot_id, kind, now)
             return
         ticker, place = self._places[row]
         ticker.inbox.append(Delivery(place, kind, message.payload, message.reply_to))
