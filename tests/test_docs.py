@@ -3,15 +3,15 @@
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from understudy.app.build import load_cell
-from understudy.cli import load, with_values
+from understudy.cli import check_words, load
+from understudy.cli.options import with_values
 from understudy.jobs.modes import manager as modes
 from understudy.operator.clock import ClockCommands
 from understudy.protocol import client
@@ -105,7 +105,7 @@ def test_the_index_of_decisions_lists_them_all() -> None:
 def shell_lines(text: str) -> list[list[str]]:
     """The command lines of `understudy` in the shell blocks of a page, as words behind its name."""
     shell = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
-    found = re.findall(r"(?m)(?:^|; )understudy ([^;\n]+)", shell)
+    found = re.findall(r"(?m)(?:^|; )understudy ([^-;\n][^;\n]*)", shell)
     return [shlex.split(line, comments=True) for line in found]
 
 
@@ -115,8 +115,9 @@ def test_the_commands_of_a_page_are_accepted(page: str) -> None:
     lines = shell_lines((ROOT / page).read_text())
     assert lines
     for name, *words in lines:
-        command, words = load(name), with_values(words, cli_rows()[name].valueless)
-        if isinstance(command, click.Group):
+        command, words = load(name), with_values(words)
+        check_words(f"understudy {name}", command, words)
+        if hasattr(command, "commands"):
             command, words = command.commands[words[0]], words[1:]
         command.make_context(name, words)
 
@@ -127,6 +128,29 @@ def test_every_command_is_on_the_page_of_commands_with_its_example() -> None:
     assert [each for each in cli_rows().values() if each.example.split() not in lines] == []
     headings = " ".join(re.findall(r"(?m)^### (.*)$", page))
     assert [name for name in cli_rows() if f"`{name}`" not in headings] == []
+
+
+def command_rows() -> Iterator[str]:
+    """A row for each command, those of groups too, with what its help shows."""
+    for name in cli_rows():
+        command = load(name)
+        for each in getattr(command, "commands", {name: command}).values():
+            called = name if each is command else f"{name} {each.name}"
+            shown = [option for option in each.params if not getattr(option, "hidden", False)]
+            arguments = [p for p in shown if p.param_type_name == "argument"]
+            options = [p for p in shown if p.param_type_name == "option"]
+            texts = [(p.metavar or p.name.upper()).replace("|", "\\|") for p in arguments]
+            names = [max(p.opts, key=len) for p in options]
+            left = f"`{' '.join([called, *texts])}`"
+            own = [f"`{n}`" for n in names if n not in ("--quiet", "--verbose")]
+            yield f"| {left} | {' '.join(own) or '–'} |"
+
+
+def test_the_page_of_commands_has_the_options_of_their_help() -> None:
+    """If it fails: put these rows into docs/cli.md, below the comment `options`."""
+    page = (ROOT / "docs/cli.md").read_text()
+    table = page.partition("<!-- options -->\n")[2].strip().splitlines()
+    assert table[2:] == list(command_rows())
 
 
 def test_the_first_sample_is_what_the_default_cell_answers() -> None:

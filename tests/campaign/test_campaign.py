@@ -10,12 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from understudy.app.build import build_cell
+from understudy.app.control_client import result_of
+from understudy.app.ready_file import running_cells
 from understudy.campaign.engines import ENGINES, local
 from understudy.campaign.journal import Journal
 from understudy.campaign.one_run import Outcome, Run, run_one
@@ -29,11 +32,14 @@ from understudy.campaign.report import (
     quantile,
     replay_command,
     report_of,
+    round_marks,
     smallest_failures,
     spread,
+    unit_of,
 )
 from understudy.cli import main
 from understudy.errors import ConfigError
+from understudy.html_page import Origin
 
 DEADLINE_SECONDS = 300
 TEXT = """
@@ -287,10 +293,36 @@ def test_the_page_has_plots_and_no_markup_of_others(
     planned: PlanFile, outcomes: list[Outcome]
 ) -> None:
     evil = [msgspec.structs.replace(o, problem="<script>x</script>") for o in outcomes]
-    text = page(planned.plan, report_of(planned.plan, evil, []), evil)
+    text = page(planned, report_of(planned.plan, evil, []), evil)
     assert "<svg" in text
     assert "<script>x" not in text
     assert "0.00%" in text
+
+
+def test_the_page_lists_every_failing_run_with_its_two_commands(
+    planned: PlanFile, outcomes: list[Outcome]
+) -> None:
+    report = report_of(planned.plan, outcomes, [])
+    text = page(planned, report, outcomes, Origin("text_robot", "understudy campaign x", "today"))
+    failed = [each for each in outcomes if not each.passed]
+    assert len(failed) >= 2
+    for each in failed:
+        again = escape(replay_command(planned.file, each.seed, each.point))
+        assert f"<code>{again}</code><code>{again} --open</code>" in text
+    assert f"<summary>{len(failed)} failing runs</summary>" in text
+    assert "<code>understudy campaign x</code>" in text
+    assert "today" in text
+    assert "today" not in page(planned, report, outcomes), "the date comes from outside"
+
+
+def test_histograms_have_axes_with_units(planned: PlanFile, outcomes: list[Outcome]) -> None:
+    text = page(planned, report_of(planned.plan, outcomes, []), outcomes)
+    assert ">program_s in s</text>" in text
+    assert ">runs</text>" in text
+    assert (unit_of("distance_mm"), unit_of("cycle_s"), unit_of("placed")) == ("mm", "s", "")
+    assert round_marks(22.8, 26.8, 6) == [23, 24, 25, 26]
+    assert round_marks(0.0, 9.0, 4) == [0, 5]
+    assert round_marks(0.0, 0.0012, 6) == pytest.approx([0, 0.0005, 0.001])
 
 
 # ── the command line ──
@@ -450,3 +482,59 @@ def test_a_job_that_cannot_start_fails_the_run(tmp_path: Path) -> None:
     planned = read_plan(str(tmp_path / "campaign.yaml"), manual)
     outcome = run_one(planned, next(planned.plan.specs()))
     assert "PICKPLACE" in outcome.problem
+
+
+# ── the commands of a report ──
+
+
+FAILS = """
+cell: text_robot
+runs: 2
+programs: {bench: text_square}
+rules:
+  heat: {fault: overheat, on: bench, at_s: 1}
+"""
+
+
+def pasted(command: str, folder: Path, **env: str) -> "subprocess.Popen[str]":
+    """A command as a user pastes it into a shell."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.Popen(
+        ["sh", "-c", f"exec {command}"], cwd=folder, stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.STDOUT, env={**os.environ, "PATH": path, **env},
+    )  # fmt: skip
+
+
+def test_both_commands_of_a_failure_work_as_pasted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Headless: the same problem. On the page: the same program in a live cell, which has failed
+    in the same way."""
+    monkeypatch.chdir(tmp_path)
+    Path("my runs.yaml").write_text(FAILS)
+    assert called(["my runs.yaml", "--json", "report.json", "-q"], monkeypatch) == 1
+    (failure,) = json.loads(Path("report.json").read_text())["failures"]
+    headless = pasted(failure["command"], tmp_path)
+    shown, _ = headless.communicate(timeout=DEADLINE_SECONDS)
+    assert headless.returncode == 1, shown
+    assert failure["problem"] in shown
+    browser = tmp_path / "browser"
+    browser.write_text('#!/bin/sh\necho "$1" > opened.part && mv opened.part opened\n')
+    browser.chmod(0o755)
+    live = pasted(failure["page"], tmp_path, BROWSER=str(browser), XDG_RUNTIME_DIR=str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    end = time.monotonic() + DEADLINE_SECONDS
+    problem = ""
+    while not (problem and Path("opened").exists()):
+        assert time.monotonic() < end
+        assert live.poll() is None, live.communicate()
+        for ready in running_cells():
+            (robot,) = result_of(ready, {"do": "robots"})["robots"]
+            problem = robot["error"]
+        time.sleep(0.1)
+    live.send_signal(signal.SIGINT)
+    shown, _ = live.communicate(timeout=DEADLINE_SECONDS)
+    assert live.returncode == 0, shown
+    assert f"Page: {Path('opened').read_text().strip()}" in shown
+    assert "Temperature too high" in failure["problem"]
+    assert "Temperature too high" in problem

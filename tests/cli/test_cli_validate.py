@@ -35,7 +35,7 @@ def test_a_sound_program_exits_with_0(
 @pytest.mark.parametrize(
     ("words", "option", "value"),
     [
-        (("validate", SOUND, "--json", "--cell", "g60_welding"), "--json", "--cell"),
+        (("validate", SOUND, "--junit", "--cell", "g60_welding"), "--junit", "--cell"),
         (("cycle-time", SOUND, "--cell", "--json"), "--cell", "--json"),
         (("reach", "--out", "--cell", "g60_welding"), "--out", "--cell"),
         (("run", "--ready-file", "--no-hmi"), "--ready-file", "--no-hmi"),
@@ -49,7 +49,7 @@ def test_an_option_is_no_value_of_another(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`--json --cell` wrote a file called `--cell`."""
+    """`--junit --cell` wrote a file called `--cell`."""
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, *words) == 2
     said = " ".join(capsys.readouterr().err.replace("│", " ").split())

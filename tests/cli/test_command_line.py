@@ -215,8 +215,8 @@ def test_new_writes_a_valid_cell_and_overwrites_nothing() -> None:
         ([*RECORD, "--face", "text_tcp", "--listen", "x"], "allowed: HOST:PORT or :PORT"),
         ([*RECORD, "--face", "text", "--listen", ":0"], "did you mean 'text_tcp'?"),
         (["status", "--ready-file", "none.json"], "none.json: cannot be read"),
-        (["frobnicate"], "No such command"),
-        (["run", "--frobnicate"], "No such option"),
+        (["frobnicate"], "there is no such command (got 'frobnicate')"),
+        (["run", "--frobnicate"], "understudy run has no such option (got '--frobnicate')"),
     ],
 )
 def test_usage_and_configuration_errors_exit_with_2_and_a_hint(words: list[str], says: str) -> None:
@@ -318,6 +318,67 @@ def test_check_refuses_the_tokens_that_run_refuses(keys: str, problem: str) -> N
     checked, run = Done("check", "open.yaml"), Done("run", "open.yaml", "--ephemeral", "--for", "0")
     assert problem in checked.err
     assert (checked.code, checked.err) == (run.code, run.err) == (2, run.err)
+
+
+WRONG = """descripton: typo
+hmi: {port: 99999}
+robots:
+  a:
+    kind: arm
+    model: g61
+    faces: {grblhal: {prt: 23}}
+    program: nothing.gcode
+  b:
+    kind: text_robt
+  c:
+    kind: text_robot
+    move_abs_ms: fast
+    faces: {text_tcp: {port: 7001}}
+  d.e:
+    kind: text_robot
+    faces: {text_tcp: {port: 7001}}
+environment:
+  objects:
+    - {name: floor, type: box, dimensions_mm: [1, 2]}
+    - {name: x, type: bxo}
+    - {name: y, type: bal}
+scenario:
+  rules:
+    lost: {fault: command_los, on: c}
+    hot: {fault: overheat, on: b, at_s: 1}
+"""
+
+
+def test_check_reports_all_errors_at_once() -> None:
+    """By their lines; not what only follows from another error, as a rule for a robot with one."""
+    Path("wrong.yaml").write_text(WRONG)
+    done = Done("check", "wrong.yaml")
+    places = re.findall(r"^error: wrong.yaml:(\d+): ([\w.]+): ", done.err, re.MULTILINE)
+    assert done.code == 2
+    assert places == [
+        ("1", "descripton"),
+        ("2", "hmi.port"),
+        ("6", "robots.a.model"),
+        ("7", "robots.a.faces.grblhal.prt"),
+        ("10", "robots.b.kind"),
+        ("13", "robots.c.move_abs_ms"),
+        ("15", "robots.d.e"),
+        ("20", "environment.objects.0.dimensions_mm"),
+        ("21", "environment.objects.1.type"),
+        ("22", "environment.objects.2.type"),
+        ("25", "scenario.rules.lost.fault"),
+    ]
+    assert "nothing.gcode" in done.err
+    assert done.out == "wrong.yaml: 12 errors\n"
+    found = json.loads(Done("check", "wrong.yaml", "--json").out)
+    assert (found["valid"], len(found["errors"])) == (False, 12)
+    assert found["errors"][0]["nearest"] == "description"
+
+
+def test_check_reports_one_error_as_run_does() -> None:
+    Path("wrong.yaml").write_text("robots: {b: {kind: text_robt}}\n")
+    assert Done("check", "wrong.yaml").err == Done("run", "wrong.yaml").err
+    assert json.loads(Done("check", "text_robot", "--json").out)["valid"]
 
 
 def test_check_takes_the_token_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,12 +92,12 @@ def test_the_only_running_cell_is_found_by_itself(cell: StandIn) -> None:
     assert place is not None
     write(cell, place)
     assert json.loads(run("now").stdout)["ok"]
-    assert json.loads(run("now", "--cell", "text_robot").stdout)["ok"]
-    assert json.loads(run("now", "--cell", str(os.getpid())).stdout)["ok"]
+    assert json.loads(run("now", "--running", "text_robot").stdout)["ok"]
+    assert json.loads(run("now", "--running", str(os.getpid())).stdout)["ok"]
     write(cell, place.with_name("2.json"))
     problem = run("now").exception
     assert isinstance(problem, ConfigError)
-    assert "--cell NAME, or --ready-file FILE" in str(problem)
+    assert "--running NAME, or --ready-file FILE" in str(problem)
 
 
 def test_a_cell_that_does_not_answer_is_named(cell: StandIn) -> None:

@@ -17,6 +17,7 @@ import serial
 from typer.testing import CliRunner
 
 from understudy import cli
+from understudy.cli.options import with_values
 from understudy.cli.run import terminals
 from understudy.config import load_config, read_config
 from understudy.errors import ConfigError
@@ -161,7 +162,7 @@ def test_a_cell_file_names_the_path_and_a_taken_one_ends_the_second_cell(
     ],
 )
 def test_the_path_is_optional(words: list[str], read: list[str]) -> None:
-    assert cli.with_values(words, "--pty") == read
+    assert with_values(words) == read
 
 
 def test_faces_that_are_serial_ports_get_one_and_others_by_name() -> None:

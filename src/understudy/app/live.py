@@ -40,10 +40,10 @@ from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
 from understudy.wire.can import device_place
 from understudy.wire.chat import ENDING
-from understudy.wire.connection import Event, note_each
+from understudy.wire.connection import Connection, Event, note_each
 from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
-from understudy.wire.interface import AsksPassword, KeepsFiles, PeerEvents, Server
+from understudy.wire.interface import AsksPassword, DetachedSink, KeepsFiles, PeerEvents, Server
 from understudy.wire.pump import Pump
 from understudy.wire.zmq_request import AskedProcess, QuestionWire
 
@@ -131,6 +131,7 @@ class Live:
         self.watch = CellWatch(
             self._cell.components, self._pump, self._cell.clock_state, self.operator.real_views
         )
+        self._said: dict[str, Connection] = {}
         self._servers = self._make_servers(options)
         self._dials = self._make_dials(options)
         self._asking = self._make_asking(options)
@@ -269,6 +270,16 @@ class Live:
     def on_component(self, name: str, action: Callable[[Any, int], Any]) -> Any:
         """Calls ``action(part, now)`` with a part of the cell at its present time."""
         return self._pump.act(lambda now: action(self._cell.components[name], now))
+
+    def on_cell(self, action: Callable[[Cell], Any]) -> Any:
+        """Calls ``action(cell)`` at the present time of the cell."""
+        return self._pump.act(lambda now: action(self._cell))
+
+    def say(self, endpoint: str, data: bytes | WireMessage) -> None:
+        """Sends bytes or a message to an endpoint, as a client that reads no answers."""
+        if endpoint not in self._said:
+            self._said[endpoint] = self._pump.open(endpoint, DetachedSink())
+        self._pump.receive(self._said[endpoint], data)
 
     def advance(self, duration: float) -> Later | None:
         """Runs ahead; a `Later` if time must wait for another process on the way."""

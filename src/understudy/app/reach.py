@@ -15,9 +15,11 @@ from understudy.offline.setup import Mover, Setup
 from understudy.offline.walk import walk
 from understudy.space.pose import Pose
 from understudy.space.reach.reach_map import (
+    MOST_POINTS,
     ReachabilityAnalyzer,
     ReachabilityMap,
     ReachabilityResult,
+    TooManyPointsError,
 )
 from understudy.space.transform import inverse
 
@@ -51,7 +53,17 @@ def reach_maps(
     name, arm = arm_with_initial_tool(config, robot)
     analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
     foot = inverse(arm.frames.base)[:3, 3]
-    return ReachMaps(name, *analyzer.generate_maps(resolution_mm, foot, progress=progress))
+    try:
+        maps = analyzer.generate_maps(resolution_mm, foot, progress=progress)
+    except TooManyPointsError as problem:
+        raise ConfigError(
+            f"{problem.points:,} points are too many: time and memory grow with their number, "
+            f"8 times for half the distance; {MOST_POINTS:,} are possible",
+            key="resolution_mm",
+            value=resolution_mm,
+            allowed=f"{problem.finest_mm:g} and more for {name}",
+        ) from None
+    return ReachMaps(name, *maps)
 
 
 def arm_with_initial_tool(config: CellConfig, robot: str = "") -> tuple[str, Arm]:

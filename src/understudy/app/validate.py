@@ -26,6 +26,7 @@ from understudy.offline.robot import (
     chosen_robot,
     offline_robot,
 )
+from understudy.offline.validate.hints import hints
 from understudy.offline.validate.html_report import Figures, figure
 from understudy.offline.validate.judge import Judge, judge_events
 from understudy.offline.validate.report import JudgeOptions, Report
@@ -44,6 +45,8 @@ FEWEST_UNREADABLE = 10
 """Syntax errors from which a file may be no program at all."""
 PROGRESS_LINES = 200
 """Lines between two calls of the progress callback."""
+LONGEST_FOR_HINTS = 200_000
+"""Characters of a program that are looked at for hints."""
 RULES_IGNORED = "scenario rules do not act on programs of this robot"
 
 
@@ -125,7 +128,17 @@ def validate_text(
     for event in _with_progress(events, _line_count(text), progress):
         judge.add(event)
     report = replace(judge.report(), wall_s=perf_counter() - started)
+    robot, program_text = config.robots[report.robot], _as_text(text)
+    body = offline_robot(config, report.robot).has_body
+    notes = hints(report, program_text, robot.kind, has_body=body) if program_text else []
+    report = replace(report, notes=(*notes, *report.notes))
     return _unreadable(report) if _is_unreadable(report) else report
+
+
+def _as_text(program: str | bytes) -> str:
+    """The text of a program in which hints are looked for; a long one is cut."""
+    head = program[:LONGEST_FOR_HINTS]
+    return head if isinstance(head, str) else head.decode("utf-8", "replace")
 
 
 def _is_unreadable(report: Report) -> bool:

@@ -14,7 +14,7 @@ from understudy.campaign.plan import LONGEST_S, PlanFile, RunSpec, Words, job_of
 from understudy.config import CellConfig
 from understudy.config.files import ProgramFile
 from understudy.errors import ConfigError, Refused
-from understudy.ports import AwaitsConfirmations, WireMessage
+from understudy.ports import AwaitsConfirmations
 from understudy.ports.jobs import Played
 from understudy.ports.operation import skills
 from understudy.ports.program import ProgramControl
@@ -92,17 +92,21 @@ class Run:
     def play(self) -> str:
         """Starts programs and jobs, plays the script, and runs to the end; returns what went
         wrong."""
-        for robot, program in self._texts.items():
-            self._start(robot, program)
-        for robot, cycles in self._plan.cycles.items():
-            self._enable(robot)
-            self._note(robot, self._jobs[robot].start(self._cell.now, max_cycles=cycles))
+        self.begin()
         script = sorted(self._plan.script, key=lambda words: words.at_s)
         for words in script:
             self._advance_to(words.at_s)
             self._say(words)
         self._advance_to(self._plan.for_s or LONGEST_S)
         return "; ".join(self._problems + self._unfinished())
+
+    def begin(self) -> None:
+        """Starts programs and jobs."""
+        for robot, program in self._texts.items():
+            self._start(robot, program)
+        for robot, cycles in self._plan.cycles.items():
+            self._enable(robot)
+            self._note(robot, self._jobs[robot].start(self._cell.now, max_cycles=cycles))
 
     def _start(self, robot: str, program: ProgramFile) -> None:
         control = self._programs_of[robot]
@@ -152,11 +156,7 @@ class Run:
             client = self._clients[words.to] = self.cell.connect(words.to)
             if isinstance(self._cell.faces[words.to], AwaitsConfirmations):
                 self._brokers.append(client)
-        if words.text is not None:
-            self._clients[words.to].say(words.text.encode())
-            return
-        payload = msgspec.json.encode(words.message)
-        self._clients[words.to].say(WireMessage(words.address or "", payload))
+        self._clients[words.to].say(words.data())
 
     # ── what came of it ──
 

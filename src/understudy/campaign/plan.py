@@ -20,6 +20,7 @@ from understudy.config.files import ProgramFile, find_cell, find_program, found_
 from understudy.config.include import read_rules
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
+from understudy.ports import WireMessage
 from understudy.ports.jobs import Played
 from understudy.simulation.cell import Cell
 from understudy.simulation.scenario import Config as Rules
@@ -66,6 +67,12 @@ class Words(Struct, frozen=True, forbid_unknown_fields=True):
     text: Text | None = None
     address: str | None = None
     message: dict[str, Any] | None = None
+
+    def data(self) -> bytes | WireMessage:
+        """What passes the wire."""
+        if self.text is not None:
+            return self.text.encode()
+        return WireMessage(self.address or "", msgspec.json.encode(self.message))
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from understudy.campaign.one_run import Outcome
 from understudy.campaign.plan import Plan, PlanFile, RunSpec
-from understudy.html_page import STYLE, Html, bars, html_page, marked, table
+from understudy.html_page import STYLE, UNKNOWN, Html, Origin, bars, html_page, marked, table
 
 CONFIDENCE_Z = 1.959963984540054
 """Standard deviations of an interval of 95 %."""
@@ -46,7 +46,7 @@ class PointReport(Struct, frozen=True):
 
 class SmallestFailure(Struct, frozen=True):
     """The failing run with the smallest seed of a point. `without`: rules that are not needed for
-    it. `command`: replays it."""
+    it. `command`: replays it; `page`: shows it on the page."""
 
     seed: int
     point: dict[str, Any]
@@ -54,6 +54,7 @@ class SmallestFailure(Struct, frozen=True):
     without: tuple[str, ...]
     needed: tuple[str, ...]
     command: str
+    page: str
 
 
 class Report(Struct, frozen=True):
@@ -215,11 +216,13 @@ def _smallest(planned: PlanFile, failed: Outcome, carry_out: Carry) -> SmallestF
             without, problem = tried.without, outcome.problem
     needed = tuple(name for name in rules if name not in without)
     command = replay_command(planned.file, failed.seed, failed.point, without)
-    return SmallestFailure(failed.seed, failed.point, problem, without, needed, command)
+    return SmallestFailure(
+        failed.seed, failed.point, problem, without, needed, command, on_page(command)
+    )
 
 
-def replay_command(file: str, seed: int, point: dict[str, Any], without: Iterable[str]) -> str:
-    """The command line that carries out one run again and shows what happens."""
+def replay_command(file: str, seed: int, point: dict[str, Any], without: Iterable[str] = ()) -> str:
+    """The command line that carries out one run again and prints what comes of it."""
     words = ["understudy", "campaign", quote(file), "--only", str(seed)]
     for key, value in point.items():
         words += ["--point", quote(f"{key}={msgspec.json.encode(value).decode()}")]
@@ -228,28 +231,45 @@ def replay_command(file: str, seed: int, point: dict[str, Any], without: Iterabl
     return " ".join(words)
 
 
+def on_page(command: str) -> str:
+    """The command line that shows the same run in a live cell."""
+    return f"{command} --open"
+
+
 # ── the report as an HTML page, with a histogram for each figure of each point ────────────────────
 
 
 BARS = 24
-WIDTH, HEIGHT = 260, 90
-OWN_STYLE = "text{font-size:10px;fill:#555}"
+MOST_FAILURES = 2000
+"""Failing runs in the table; the CSV has all of them."""
+WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 300, 130, 46, 8, 40
+"""Size of a histogram, and what is around it for the axes."""
+OWN_STYLE = """text{font-size:11px;fill:#51606e}.axis{stroke:#94a3b8}.grid{stroke:#e2e8f0}
+.commands code{display:block;margin:.15rem 0;user-select:all}
+"""
+UNITS = {"s": "s", "ms": "ms", "mm": "mm", "m": "m", "deg": "°", "rad": "rad", "percent": "%"}
+UNITS |= {"mps": "m/s", "nm": "Nm", "n": "N", "a": "A", "v": "V"}
+"""The last part of a figure's name → the unit on its axis."""
+MARKS = [factor * 10.0**power for power in range(-9, 13) for factor in (1.0, 2.0, 5.0)]
 
 
-def page(plan: Plan, report: Report, outcomes: Sequence[Outcome]) -> str:
+def page(
+    planned: PlanFile, report: Report, outcomes: Sequence[Outcome], origin: Origin = UNKNOWN
+) -> str:
     """The HTML text."""
-    by_points = zip(report.points, by_point(plan, outcomes), strict=True)
+    by_points = zip(report.points, by_point(planned.plan, outcomes), strict=True)
     low, high = report.between
     body = [
-        f"<h1>Campaign of {escape(report.cell)}</h1>",
         f"<p>{report.passed:,} of {report.runs:,} runs passed: <b>{report.pass_rate:.2%}</b> "
         f"(95 %: {low:.2%} … {high:.2%}). {_rest(report)}Digest <code>{report.digest}</code>. "
         f"{report.robot_hours_per_core_day:,.0f} robot-hours for each core and day.</p>",
         _points(report.points),
-        _failures(report),
+        _smallest_failures(report),
+        _failing_runs(planned.file, outcomes),
         *(_plots(point, of_it) for point, (_, of_it) in by_points),
     ]
-    return html_page(f"Campaign of {report.cell}", body, style=STYLE + OWN_STYLE)
+    title = f"Campaign of {report.cell}"
+    return html_page(title, body, origin=origin, style=STYLE + OWN_STYLE)
 
 
 def _rest(report: Report) -> str:
@@ -258,7 +278,11 @@ def _rest(report: Report) -> str:
 
 
 def named(point: PointReport) -> str:
-    return ", ".join(f"{key} = {value}" for key, value in point.point.items()) or "all runs"
+    return _in_words(point.point)
+
+
+def _in_words(point: dict[str, Any]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in point.items()) or "all runs"
 
 
 def _points(points: Iterable[PointReport]) -> str:
@@ -280,25 +304,61 @@ def _problems(point: PointReport) -> Html:
     return Html("<br>".join(counted))
 
 
-def _failures(report: Report) -> str:
+def _smallest_failures(report: Report) -> str:
     if not report.failures:
+        return ""
+    rows = [
+        (str(each.seed), each.problem, ", ".join(each.needed) or "none", _commands(each.command))
+        for each in report.failures
+    ]
+    head = ("seed", "problem", "rules needed", COMMANDS_HEAD)
+    return f"<h2>Smallest failures</h2>{table(rows, head, figures=(0,))}"
+
+
+COMMANDS_HEAD = "again headless; on the page"
+
+
+def _commands(command: str) -> Html:
+    codes = "".join(f"<code>{escape(each)}</code>" for each in (command, on_page(command)))
+    return Html(f'<div class="commands">{codes}</div>')
+
+
+def _failing_runs(file: str, outcomes: Iterable[Outcome]) -> str:
+    """Every run that failed, folded where they are many."""
+    failed = sorted((each for each in outcomes if not each.passed), key=lambda each: each.number)
+    if not failed:
         return ""
     rows = [
         (
             str(each.seed),
+            _in_words(each.point),
             each.problem,
-            ", ".join(each.needed) or "none",
-            Html(f"<code>{escape(each.command)}</code>"),
+            _commands(replay_command(file, each.seed, each.point)),
         )
-        for each in report.failures
+        for each in failed[:MOST_FAILURES]
     ]
-    found = table(rows, ("seed", "problem", "rules needed", "replay"), figures=(0,))
-    return f"<h2>Smallest failures</h2>{found}"
+    left = len(failed) - len(rows)
+    more = f"<p>{left:,} more are in the CSV file.</p>" if left else ""
+    shown = table(rows, ("seed", "point", "problem", COMMANDS_HEAD), figures=(0,))
+    is_open = " open" if len(failed) <= 10 else ""
+    return (
+        f"<details{is_open}><summary>{len(failed):,} failing runs</summary>{shown}{more}</details>"
+    )
 
 
 def _plots(point: PointReport, outcomes: Sequence[Outcome]) -> str:
-    plots = "".join(_plot(name, numbers(name, outcomes)) for name in point.figures)
-    return f'<h2>{escape(named(point))}</h2><div class="figures">{plots}</div>'
+    """A histogram for each figure that differs between the runs, and the others in a table."""
+    columns = {name: numbers(name, outcomes) for name in point.figures}
+    same = {name: values for name, values in columns.items() if min(values) == max(values)}
+    plots = "".join(_plot(name, values) for name, values in columns.items() if name not in same)
+    rows = [(name, f"{values[0]:g} {unit_of(name)}".strip()) for name, values in same.items()]
+    constant = f"{table(rows, ('the same in all runs', ''), figures=(1,))}" if rows else ""
+    return f'<h2>{escape(named(point))}</h2><div class="figures">{plots}</div>{constant}'
+
+
+def unit_of(name: str) -> str:
+    """The unit in the name of a figure, `distance_mm`; empty for a count."""
+    return UNITS.get(name.rpartition("_")[2], "") if "_" in name else ""
 
 
 def histogram(values: Sequence[float], bars: int = BARS) -> tuple[float, float, list[int]]:
@@ -311,12 +371,42 @@ def histogram(values: Sequence[float], bars: int = BARS) -> tuple[float, float, 
     return low, high, counts
 
 
+def round_marks(low: float, high: float, most: int) -> list[float]:
+    """At most this many round values in a range, equally far from each other."""
+    step = next((step for step in MARKS if (high - low) / step <= most - 1), high - low)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [n * step for n in range(first, last + 1)]
+
+
 def _plot(name: str, values: Sequence[float]) -> str:
+    """Axes with round figures: the values with their unit across, the number of runs up."""
     low, high, counts = histogram(values)
+    most, unit = max(counts), unit_of(name)
+    foot, right = TOP + HEIGHT, LEFT + WIDTH
+    parts = []
+    for count in (round(each) for each in round_marks(0, most, 4) if each == round(each)):
+        y = foot - HEIGHT * count / most
+        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{right}"/>')
+        parts.append(f'<text x="{LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">{count:,}</text>')
+    for value in round_marks(low, high, 6):
+        x = LEFT + WIDTH * (value - low) / (high - low)
+        parts.append(f'<path class="axis" d="M{x:.1f} {foot}v4"/>')
+        parts.append(f'<text x="{x:.1f}" y="{foot + 16}" text-anchor="middle">{value:.10g}</text>')
+    label = f"{name} in {unit}" if unit else name
+    step = (high - low) / len(counts)
+    titles = [
+        f"{low + n * step:.5g} … {low + (n + 1) * step:.5g} {unit}: {count:,} runs"
+        for n, count in enumerate(counts)
+    ]
+    drawn = bars(
+        counts, height=HEIGHT, step=WIDTH / len(counts), gap=1.0, left=LEFT, top=TOP, titles=titles
+    )
     return (
-        f"<figure><figcaption>{escape(name)}</figcaption>"
-        f'<svg width="{WIDTH}" height="{HEIGHT + 16}" role="img" aria-label="{escape(name)}">'
-        f"{bars(counts, height=HEIGHT, step=WIDTH / len(counts), gap=1.0)}"
-        f'<text x="0" y="{HEIGHT + 12}">{low:g}</text>'
-        f'<text x="{WIDTH}" y="{HEIGHT + 12}" text-anchor="end">{high:g}</text></svg></figure>'
+        f'<figure><svg width="{right + 24}" height="{foot + BOTTOM}" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}{drawn}'
+        f'<path class="axis" fill="none" d="M{LEFT} {TOP}V{foot}H{right}"/>'
+        f'<text x="{LEFT + WIDTH / 2:g}" y="{foot + 33}" text-anchor="middle">{escape(label)}'
+        "</text>"
+        f'<text x="12" y="{TOP + HEIGHT / 2:g}" text-anchor="middle" '
+        f'transform="rotate(-90 12 {TOP + HEIGHT / 2:g})">runs</text></svg></figure>'
     )

@@ -4,9 +4,8 @@ Exit codes: 0 success, 1 the robot program or check failed, 2 usage or configura
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,8 +15,19 @@ from typer.main import get_command
 
 from understudy import __version__
 from understudy.cli.job_options import add_job_options
-from understudy.errors import ConfigError
+from understudy.cli.options import (
+    QuietOption,
+    VerboseOption,
+    add_common_options,
+    begin,
+    flush_output,
+    with_values,
+)
+from understudy.errors import ConfigError, nearest_of
 from understudy.registry import cli_rows
+
+TYPO = 0.6
+"""Similarity from which a word is a misspelt name."""
 
 
 class LazyCommands(TyperGroup):
@@ -31,48 +41,85 @@ class LazyCommands(TyperGroup):
         row = cli_rows().get(cmd_name)
         return None if row is None else TyperCommand(cmd_name, help=row.summary)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        begin(args)
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, _, rest = super().resolve_command(ctx, args)
-        command = load(str(name))
-        rest = with_values(rest, cli_rows()[str(name)].valueless)
-        refuse_swallowed_options(command, rest)
+        name, rest = args[0], args[1:]
+        if name not in cli_rows():
+            if ctx.resilient_parsing:  # a shell asks what could stand here
+                return None, None, rest
+            raise no_such_command(name, cli_rows())
+        command = load(name)
+        rest = with_values(rest, optional_values(command, rest))
+        if ctx.resilient_parsing:
+            return name, command, rest
+        check_words(f"understudy {name}", command, rest)
         if ctx.obj is not None:
             ctx.obj(name)
         return name, command, rest
 
 
-def with_values(words: list[str], valueless: str) -> list[str]:
-    """The words with an empty value for an option that stands without one.
-
-    Its value is a path with a / or contains =; another word is an argument of the command:
-    `run --pty my_cell` runs my_cell.
-    """
-    options = words[: words.index("--")] if "--" in words else words
-    for at, word in enumerate(options):
-        value = options[at + 1] if at + 1 < len(options) else ""
-        if (
-            valueless
-            and word == valueless
-            and (value.startswith("-") or not {"/", "="} & set(value))
-        ):
-            words = [*words[:at], f"{word}=", *words[at + 1 :]]
-    return words
+def no_such_command(name: str, known: Collection[str], group: str = "") -> ConfigError:
+    command = f"understudy {group}".strip()
+    is_cell = name.endswith((".yaml", ".yml"))
+    nearest = f"{command} run {name}" if is_cell else nearest_of(name, known, TYPO)
+    allowed = f"`{command} --help` lists them"
+    return ConfigError("there is no such command", value=name, allowed=allowed, nearest=nearest)
 
 
-def refuse_swallowed_options(command: Any, words: list[str]) -> None:
-    """Raises a usage error where an option that needs a value is followed by another option:
-    `--json --cell g60` would write a file called `--cell`."""
-    valued = {
+def optional_values(command: Any, words: Sequence[str]) -> set[str]:
+    """The options of the command, or of the command of a group, that may stand without a value."""
+    command = getattr(command, "commands", {}).get(words[0] if words else "", command)
+    return {
         name
         for option in command.params
-        if option.param_type_name == "option" and not option.is_flag and not option.count
+        if option.param_type_name == "option" and not option.is_flag
         for name in option.opts
     }
-    for word, value in pairwise(words):
+
+
+def check_words(called: str, command: Any, words: Sequence[str]) -> None:
+    """Raises an error for an unknown command of a group, for an unknown option with the nearest
+    one, and where an option that needs a value is followed by another option: `--out --cell g60`
+    would write a file called `--cell`."""
+    commands = getattr(command, "commands", None)
+    if commands is not None:
+        if words and not words[0].startswith("-"):
+            if words[0] not in commands:
+                raise no_such_command(words[0], commands, called.removeprefix("understudy "))
+            check_words(f"{called} {words[0]}", commands[words[0]], words[1:])
+        return
+    options = [each for each in command.params if each.param_type_name == "option"]
+    valued = {n for each in options if not each.is_flag and not each.count for n in each.opts}
+    known = {n: each for each in options for n in (*each.opts, *each.secondary_opts)}
+    is_value = False
+    for at, word in enumerate(words):
         if word == "--":
             return
-        if word in valued and value.startswith("--"):
-            raise typer.BadParameter(f"a value is needed, got the option {value}", param_hint=word)
+        name, equals, _ = word.partition("=")
+        if is_value:
+            if word.startswith("--"):
+                reason = f"a value is needed, got the option {word}"
+                raise typer.BadParameter(reason, param_hint=words[at - 1])
+        elif word.startswith("--") and name not in (*known, "--help"):
+            shown = [each for each, option in known.items() if not option.hidden]
+            raise _no_such_option(called, command, name, shown)
+        is_value = not is_value and name in valued and not equals
+
+
+def _no_such_option(called: str, command: Any, name: str, known: Collection[str]) -> ConfigError:
+    """The error of an unknown option. `--cell` and `--running` are two things, so each is said
+    where the other is given."""
+    allowed, nearest = f"`{called} --help` lists them", nearest_of(name, known, TYPO)
+    if name == "--cell" and "--running" in known:
+        allowed, nearest = "--running NAME, for a cell that runs", ""
+    elif name == "--running" and "--cell" in known:
+        allowed, nearest = "--cell CELL, a cell file or the name of a shipped cell", ""
+    elif name == "--cell" and any(each.name == "cell" for each in command.params):
+        allowed, nearest = f"the cell without an option: {called} CELL", ""
+    return ConfigError(f"{called} has no such option", value=name, allowed=allowed, nearest=nearest)
 
 
 def load(name: str) -> Any:
@@ -80,18 +127,19 @@ def load(name: str) -> Any:
     row = cli_rows()[name]
     function = getattr(import_module(row.module), name.replace("-", "_"))
     if isinstance(function, typer.Typer):  # it has commands of its own
-        group = get_command(function)
-        group.name, group.epilog = name, f"Example: understudy {row.example}"
-        add_job_options(group)
-        return group
-    alone = typer.Typer(
-        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
-    )
-    alone.command(name, epilog=f"Example: understudy {row.example}")(function)
-    command = get_command(alone)
-    if "cell" in function.__annotations__:
-        command.params.append(_package_path())
+        command = get_command(function)
+        command.name, command.epilog = name, f"Example: understudy {row.example}"
+    else:
+        alone = typer.Typer(
+            add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
+        )
+        alone.command(name, epilog=f"Example: understudy {row.example}")(function)
+        command = get_command(alone)
+    for each in getattr(command, "commands", {"": command}).values():
+        if any(option.name == "cell" for option in each.params):
+            each.params.append(_package_path())
     add_job_options(command)
+    add_common_options(command)
     return command
 
 
@@ -132,7 +180,7 @@ app = typer.Typer(
     "before a real robot runs them.\n\nExample: understudy run text_robot --rate 10",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="markdown",
 )
 
@@ -149,6 +197,8 @@ def understudy(
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="print the version"),
     ] = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     pass
 
@@ -163,4 +213,6 @@ def main(loaded: Callable[[str], None] | None = None) -> int:
     except ConfigError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 2
+    finally:
+        flush_output()
     return 0

@@ -1,9 +1,10 @@
 """`understudy campaign`: a cell with many seeds and values, and how often it succeeds."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -12,12 +13,25 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 
 from understudy.campaign.engines import ENGINES
 from understudy.campaign.journal import Journal
-from understudy.campaign.one_run import Outcome, run_one
+from understudy.campaign.one_run import Outcome, Run, run_one
 from understudy.campaign.plan import PlanFile, RunSpec, read_plan, replaced
 from understudy.campaign.report import Report, as_csv, as_json, page, report_of, smallest_failures
+from understudy.cli.options import (
+    HtmlOption,
+    JsonOption,
+    is_printed,
+    is_quiet,
+    origin,
+    put_bytes,
+    put_json,
+)
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
 
+if TYPE_CHECKING:
+    from understudy.app.live import Live
+
+LOOK_SECONDS = 0.01
 JOURNAL, REPORT, TABLE, PAGE = "runs.jsonl", "report.json", "runs.csv", "report.html"
 """The files of a campaign in its folder."""
 
@@ -34,32 +48,46 @@ def campaign(
         Path | None, typer.Option(help="folder of journal and reports; default: FILE.runs")
     ] = None,
     fresh: Annotated[bool, typer.Option(help="begin again, instead of going on")] = False,
-    json: Annotated[Path | None, typer.Option(help="write the report here, too")] = None,
+    json: JsonOption = None,
+    html: HtmlOption = None,
     only: Annotated[int | None, typer.Option(min=0, help="carry out one seed and show it")] = None,
     point: Annotated[list[str] | None, typer.Option(help="with --only: KEY=VALUE")] = None,
     without: Annotated[list[str] | None, typer.Option(help="with --only: leave a rule out")] = None,
+    open_: Annotated[
+        bool, typer.Option("--open", help="with --only: run it live, on its page in the browser")
+    ] = False,
 ) -> None:
     """Run a cell with many seeds and values. Exit code 0 if every run passed, else 1."""
     planned = read_plan(str(file), read_text(file))
     planned = PlanFile(replaced(planned.plan, runs=runs, seed=seed), planned.file)
     if only is not None:
         spec = RunSpec(0, only, _point(planned, point or []), tuple(without or ()))
-        raise typer.Exit(_replay(planned, spec))
-    if point or without:
-        raise ConfigError("--point and --without are for one run", allowed="with --only SEED")
+        _check_rules(planned, spec)
+        if open_:
+            _show_live(planned, spec)
+            return
+        raise typer.Exit(_replay(planned, spec, json))
+    if point or without or open_:
+        options = "--point, --without and --open are for one run"
+        raise ConfigError(options, allowed="with --only SEED")
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
     folder = out or file.with_suffix(".runs")
     _make_folder(folder, fresh=fresh)
-    if json is not None:
-        _put(json, b"")
+    for place in (json, html):
+        _check_writable(place)
     with Journal(folder / JOURNAL, planned) as journal:
         _carry_out(planned, journal, engine, workers or os.cpu_count() or 1)
         outcomes = list(journal.outcomes.values())
     failures = smallest_failures(planned, outcomes, lambda spec: run_one(planned, spec))
     report = report_of(planned.plan, outcomes, failures)
-    _write(planned, report, outcomes, folder, json)
-    _tell(report, folder)
+    _write(planned, report, outcomes, folder, html)
+    if json is not None and is_printed(json):
+        put_bytes(json, [as_json(report)])
+    elif json is not None:
+        _put(Path(json), as_json(report))
+    if not is_printed(json):
+        _tell(report, folder)
     raise typer.Exit(0 if report.passed == report.runs else 1)
 
 
@@ -70,13 +98,13 @@ def _make_folder(folder: Path, *, fresh: bool) -> None:
         for name in (JOURNAL, REPORT, TABLE, PAGE) if fresh else ():
             (folder / name).unlink(missing_ok=True)
     except OSError as problem:
-        raise _unwritable(folder, problem) from None
+        raise ConfigError(f"cannot be written: {problem.strerror}", file=str(folder)) from None
 
 
 def _carry_out(planned: PlanFile, journal: Journal, engine: str, workers: int) -> None:
     left = [spec for spec in planned.plan.specs() if spec.number not in journal.outcomes]
     total = len(left) + len(journal.outcomes)
-    if journal.outcomes:
+    if journal.outcomes and not is_quiet():
         print(f"{len(journal.outcomes):,} of {total:,} runs are done already", file=sys.stderr)
     bar = Progress(
         "{task.description}",
@@ -84,7 +112,7 @@ def _carry_out(planned: PlanFile, journal: Journal, engine: str, workers: int) -
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
+        disable=is_quiet() or not sys.stderr.isatty(),
     )
     with bar:
         shown = bar.add_task("runs", total=total, completed=len(journal.outcomes))
@@ -94,13 +122,13 @@ def _carry_out(planned: PlanFile, journal: Journal, engine: str, workers: int) -
 
 
 def _write(
-    planned: PlanFile, report: Report, outcomes: list[Outcome], folder: Path, json: Path | None
+    planned: PlanFile, report: Report, outcomes: list[Outcome], folder: Path, html: Path | None
 ) -> None:
     _put(folder / REPORT, as_json(report))
     _put(folder / TABLE, as_csv(planned.plan, outcomes).encode())
-    _put(folder / PAGE, page(planned.plan, report, outcomes).encode())
-    if json is not None:
-        _put(json, as_json(report))
+    text = page(planned, report, outcomes, origin(planned.plan.cell))
+    for file in filter(None, (folder / PAGE, html)):
+        _put(file, text.encode())
 
 
 def _put(path: Path, content: bytes) -> None:
@@ -110,15 +138,18 @@ def _put(path: Path, content: bytes) -> None:
     place = path.resolve()
     if place.is_file() or (place.parent.is_dir() and not place.exists()):
         FilesFolder(place.parent).write(place.name, content, anything)
+    else:
+        put_bytes(path, [content])
+
+
+def _check_writable(place: str | Path | None) -> None:
+    """A file that cannot be written is found before the runs, not after them."""
+    if not place or is_printed(str(place)):
         return
     try:
-        path.write_bytes(content)
+        open(place, "ab").close()
     except OSError as problem:
-        raise _unwritable(path, problem) from None
-
-
-def _unwritable(path: Path, problem: OSError) -> ConfigError:
-    return ConfigError(f"cannot be written: {problem.strerror}", file=str(path))
+        raise ConfigError(f"cannot be written: {problem.strerror}", file=str(place)) from None
 
 
 def _tell(report: Report, folder: Path) -> None:
@@ -153,15 +184,56 @@ def _point(planned: PlanFile, given: list[str]) -> dict[str, Any]:
     return point
 
 
-def _replay(planned: PlanFile, spec: RunSpec) -> int:
-    rules = planned.config(spec).head.scenario.rules
+def _check_rules(planned: PlanFile, spec: RunSpec) -> None:
     known = planned.config(msgspec.structs.replace(spec, without=())).head.scenario.rules
     for name in spec.without:
         if name not in known:
             raise unknown("rule", name, known)
+
+
+def _replay(planned: PlanFile, spec: RunSpec, json: str | None) -> int:
+    rules = planned.config(spec).head.scenario.rules
     outcome = run_one(planned, spec)
+    if put_json(json, msgspec.to_builtins(outcome)):
+        return 0 if outcome.passed else 1
     print(f"seed {spec.seed}, rules: {', '.join(rules) or 'none'}")
     for name, value in outcome.figures.items():
         print(f"  {name}: {value}")
     print(f"digest {outcome.digest}\n{'passed' if outcome.passed else outcome.problem}")
     return 0 if outcome.passed else 1
+
+
+# ── one run on its page ─────────────────────────────────────────────────────────────────────────
+
+
+def _show_live(planned: PlanFile, spec: RunSpec) -> None:
+    from understudy.cli.run import run_on_page
+
+    config = planned.config(spec)
+    run_on_page(config, RunOnPage(planned), Path(planned.file).parent)
+
+
+class RunOnPage:
+    """The programs, jobs and clients of a campaign's run, in a live cell."""
+
+    failed = False
+
+    def __init__(self, planned: PlanFile) -> None:
+        self._planned = planned
+        self._script: asyncio.Task[None] | None = None
+
+    def start(self, live: "Live") -> None:
+        live.on_cell(lambda cell: Run(self._planned, live.config, cell).begin())
+        self._script = asyncio.create_task(self._say(live))
+
+    async def stop(self) -> None:
+        if self._script is not None:
+            self._script.cancel()
+            await asyncio.gather(self._script, return_exceptions=True)
+
+    async def _say(self, live: "Live") -> None:
+        """What clients send, at its simulated time."""
+        for words in sorted(self._planned.plan.script, key=lambda each: each.at_s):
+            while live.now < words.at_s:  # noqa: ASYNC110
+                await asyncio.sleep(LOOK_SECONDS)
+            live.say(words.to, words.data())

@@ -9,7 +9,8 @@ import typer
 
 from understudy.app.control_client import request
 from understudy.app.ready_file import Ready
-from understudy.cli.status import NameOption, OneReadyOption, one_cell
+from understudy.cli.options import ReadyFileOption, RunningOption
+from understudy.cli.status import one_cell
 from understudy.errors import ConfigError
 from understudy.ports.access import TOKEN_VARIABLE
 
@@ -31,7 +32,10 @@ ToOption = Annotated[
 
 
 def ctl(
-    words: Words, name: NameOption = "", ready_file: OneReadyOption = None, to: ToOption = ""
+    words: Words,
+    running: RunningOption = "",
+    ready_file: ReadyFileOption = None,
+    to: ToOption = "",
 ) -> None:
     """Send one command to a running cell and print its reply as JSON; exit 1 if it is refused.
 
@@ -39,7 +43,7 @@ def ctl(
     text if it is not JSON.
     """
     asked = _request(words)
-    chosen = _elsewhere(to) if to else one_cell(name, ready_file)
+    chosen = _elsewhere(to) if to else one_cell(running, ready_file)
     try:
         reply = request(chosen, asked, timeout_s=None)
     except ConfigError as problem:  # no answer

@@ -51,10 +51,10 @@ def fail(text: str) -> NoReturn:
 # ── files and tables ────────────────────────────────────────────────────────────────────────────
 
 
-def check_places(out: Path | None, report: Path | None = None) -> None:
+def check_places(out: Path | None, html: Path | None = None) -> None:
     """Raises ConfigError if the files cannot be written there: before the robot moves, not after.
-    ``out`` and ``report`` must be two files: the second would overwrite the first."""
-    given = [file for file in (out, report) if file is not None]
+    ``out`` and ``html`` must be two files: the second would overwrite the first."""
+    given = [file for file in (out, html) if file is not None]
     for file in given:
         if file.is_dir():
             raise ConfigError("is a folder", file=str(file), allowed="the name of a file")
@@ -62,7 +62,7 @@ def check_places(out: Path | None, report: Path | None = None) -> None:
             raise ConfigError("there is no such folder", file=str(file.parent))
     if len({file.resolve() for file in given}) < len(given):
         raise ConfigError(
-            "--out and --report name the same file", file=str(report), allowed="two different files"
+            "--out and --html name the same file", file=str(html), allowed="two different files"
         )
 
 

@@ -5,7 +5,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from understudy import __version__
+from understudy.cli.options import JsonOption, is_quiet, put_json
 from understudy.config import Hmi, Wire, load_config, shipped_cells
 from understudy.config.files import shipped_robots
 from understudy.errors import extra_of, install_command
@@ -35,51 +36,54 @@ BROWSERS = (
 )
 
 
-def cells() -> None:
+def cells(json: JsonOption = None) -> None:
     """The shipped cells."""
-    table = _table("cell", "robots", "what it is")
-    for name in shipped_cells():
-        config = load_config(name)
-        table.add_row(name, ", ".join(config.robots), config.head.description)
-    Console().print(table)
+    configs = ((name, load_config(name)) for name in shipped_cells())
+    rows = [(name, ", ".join(each.robots), each.head.description) for name, each in configs]
+    _show(json, ("cell", "robots", "what it is"), rows)
 
 
-def robots() -> None:
+def robots(json: JsonOption = None) -> None:
     """The shipped arms."""
     from understudy.space.kinematics.chain import chain
     from understudy.space.model.urdf import read
 
-    table = _table("robot", "axes", "range (deg, mm)", "fastest (deg/s, mm/s)")
+    rows = []
     for name, file in shipped_robots().items():
         arm = chain(read(file.read_text(encoding="utf-8"), file=name))
         bounds = zip(arm.lower / arm.units, arm.upper / arm.units, strict=True)
         ranges = ", ".join(f"{low:g}…{high:g}" for low, high in bounds)
         speeds = ", ".join(f"{speed:g}" for speed in arm.velocity / arm.units)
-        table.add_row(name, " ".join(arm.names), ranges, speeds)
-    Console().print(table)
+        rows.append((name, " ".join(arm.names), ranges, speeds))
+    _show(json, ("robot", "axes", "range (deg, mm)", "fastest (deg/s, mm/s)"), rows)
 
 
-def faces() -> None:
+def faces(json: JsonOption = None) -> None:
     """The wire dialects."""
-    table = _table("face", "what it speaks")
-    for name in kinds("faces"):
-        table.add_row(name, _first_sentence(module_of("faces", name).__doc__))
-    Console().print(table)
+    docs = ((name, module_of("faces", name).__doc__) for name in kinds("faces"))
+    _show(json, ("face", "what it speaks"), [(name, _first_sentence(doc)) for name, doc in docs])
 
 
-def faults() -> None:
+def faults(json: JsonOption = None) -> None:
     """The faults of scenario rules and of the command `inject`."""
-    table = _table("fault", "acts on", "how", "parameters", "what happens")
+    rows = []
     for name, (fault, acts_on) in declared_faults().items():
         figures = ", ".join(f"{key} {figure.default:g}" for key, figure in fault.figures.items())
-        table.add_row(name, ", ".join(acts_on), fault.how, figures, fault.doc)
-    Console().print(table)
+        rows.append((name, ", ".join(acts_on), fault.how, figures, fault.doc))
+    _show(json, ("fault", "acts on", "how", "parameters", "what happens"), rows)
 
 
-def doctor() -> None:
+def doctor(json: JsonOption = None) -> None:
     """What is installed here, what is missing, and how to install it."""
+    found = _findings()
+    if put_json(
+        json, [dict(zip(("ok", "what", "state", "cure"), row, strict=True)) for row in found]
+    ):
+        return
     table, cures = _table("", "what", "state"), dict[str, str]()
-    for ok, what, state, cure in _findings():
+    for ok, what, state, cure in found:
+        if ok and is_quiet():
+            continue
         table.add_row(
             "[green]ok[/green]" if ok else "[yellow]--[/yellow]", escape(what), escape(state)
         )
@@ -182,6 +186,16 @@ def _is_free(host: str, port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def _show(json: str | None, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """The rows as a table, or as JSON: a list of objects with the columns as keys."""
+    if put_json(json, [dict(zip(columns, row, strict=True)) for row in rows]):
+        return
+    table = _table(*columns)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
 
 
 def _table(*columns: str) -> Table:

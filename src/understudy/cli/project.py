@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from understudy.app.control_client import result_of
-from understudy.cli.status import NameOption, OneReadyOption, one_cell
+from understudy.cli.options import ReadyFileOption, RunningOption
+from understudy.cli.status import one_cell
 
 Action = Annotated[
     Literal["show", "save", "load"], typer.Argument(help="what to do with the project folder")
@@ -19,15 +20,15 @@ FolderName = Annotated[
 def project(
     action: Action,
     folder: FolderName = None,
-    name: NameOption = "",
-    ready_file: OneReadyOption = None,
+    running: RunningOption = "",
+    ready_file: ReadyFileOption = None,
 ) -> None:
     """Save programs, points, tools and work frames of a running cell as plain files; load them."""
-    running = one_cell(name, ready_file)
+    cell = one_cell(running, ready_file)
     request: dict[str, Any] = {"do": "project" if action == "show" else f"{action}_project"}
     if folder is not None and action != "show":
         request["folder"] = str(folder.absolute())
-    print(_outcome(action, result_of(running, request)))
+    print(_outcome(action, result_of(cell, request)))
 
 
 def _outcome(action: str, answer: dict[str, Any]) -> str:

@@ -1,33 +1,45 @@
 """`understudy reach`: map of the poses that an arm can reach."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from understudy.cli.options import (
+    HtmlOption,
+    JsonOption,
+    cell_option,
+    is_quiet,
+    origin,
+    put_json,
+    robot_option,
+)
 from understudy.cli.warm import announce
 from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.units import MM
 
 if TYPE_CHECKING:
-    from understudy.app.reach import ReachMaps
+    from understudy.app.reach import PoseReach, ReachMaps
     from understudy.config import CellConfig
 
 ENDINGS = (".csv", ".npz", ".html")
 
 
 def reach(
-    cell: Annotated[str, typer.Option(help="cell whose first arm is used")] = "default",
-    robot: Annotated[str, typer.Option(help="another robot of this cell")] = "",
+    cell: Annotated[str, cell_option("its first arm is used")] = "default",
+    robot: Annotated[str, robot_option("another robot of this cell")] = "",
     resolution_mm: Annotated[
         float, typer.Option(min=5.0, max=500.0, help="grid of the map")
     ] = 50.0,
     out: Annotated[Path | None, typer.Option(help="write the map: F.csv, F.npz or F.html")] = None,
+    html: HtmlOption = None,
+    json: JsonOption = None,
     program: Annotated[
         Path | None, typer.Option(help="check the poses of this program instead")
     ] = None,
@@ -42,12 +54,14 @@ def reach(
         )
     config = load_config(cell)
     if program is not None:
-        _poses(program, config, robot)
+        _poses(program, config, robot, json)
         return
-    maps = reach_maps(config, robot=robot, resolution_mm=resolution_mm, progress=Progress())
-    _show(maps)
-    if out is not None:
-        _write(out, maps, f"{config.name}: {maps.robot}")
+    progress = (lambda share: None) if is_quiet() else Progress()
+    maps = reach_maps(config, robot=robot, resolution_mm=resolution_mm, progress=progress)
+    for file in filter(None, (out, html)):
+        _write(file, maps, config.name, as_page=file is html or file.suffix == ".html")
+    if not put_json(json, _document(maps)):
+        _show(maps)
 
 
 class Progress:
@@ -63,11 +77,27 @@ class Progress:
             print(f"reach: {10 * tenths} %", file=sys.stderr, flush=True)
 
 
-def _poses(program: Path, config: "CellConfig", robot: str) -> None:
+def _poses(program: Path, config: "CellConfig", robot: str, json: str | None) -> None:
     from understudy.app.reach import program_reach
     from understudy.config.files import read_program
 
     found = program_reach(read_program(program), config, robot=robot)
+    rows = [
+        {
+            "line": each.line,
+            "pose_mm": [value / MM for value in each.pose[:3]],
+            "reachable": each.result.reachable,
+            "reason": each.result.failure_reason,
+        }
+        for each in found
+    ]
+    if not put_json(json, {"program": program.name, "poses": rows}):
+        _show_poses(program, found)
+    if not all(each.result.reachable for each in found):
+        raise typer.Exit(1)
+
+
+def _show_poses(program: Path, found: "Sequence[PoseReach]") -> None:
     table = Table(title=f"{program.name}: {len(found)} poses", title_justify="left")
     for column in ("line", "x mm", "y mm", "z mm"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -76,31 +106,44 @@ def _poses(program: Path, config: "CellConfig", robot: str) -> None:
         figures = (f"{value / MM:.1f}" for value in each.pose[:3])
         table.add_row(str(each.line), *figures, escape(each.result.failure_reason) or "yes")
     Console().print(table)
-    if not all(each.result.reachable for each in found):
-        raise typer.Exit(1)
+
+
+def _document(maps: "ReachMaps") -> dict[str, Any]:
+    found, free = maps.found, maps.free
+    reachable, clear = (int((each.orientations > 0).sum()) for each in (found, free))
+    return {
+        "robot": maps.robot,
+        "resolution_mm": round(found.resolution / MM, 6),
+        "points": len(found.points),
+        "reachable": reachable,
+        "collision_free": clear,
+        "best_manipulability": float(found.manipulability.max()),
+        "low_mm": (found.workspace_min / MM).tolist() if reachable else None,
+        "high_mm": (found.workspace_max / MM).tolist() if reachable else None,
+    }
 
 
 def _show(maps: "ReachMaps") -> None:
-    found, free = maps.found, maps.free
-    reachable, clear = (int((each.orientations > 0).sum()) for each in (found, free))
-    low, high = found.workspace_min / MM, found.workspace_max / MM
-    print(f"{maps.robot}: {reachable} of {len(found.points)} grid points are reachable,")
-    print(f"{clear} of them without contact; best manipulability {found.manipulability.max():.4f}")
-    for axis, a, b in zip("xyz", low, high, strict=True):
+    facts = _document(maps)
+    print(f"{facts['robot']}: {facts['reachable']} of {facts['points']} grid points are reachable,")
+    best = f"best manipulability {facts['best_manipulability']:.4f}"
+    print(f"{facts['collision_free']} of them without contact; {best}")
+    for axis, a, b in zip("xyz", facts["low_mm"] or (), facts["high_mm"] or (), strict=False):
         print(f"  {axis} {a:.0f}…{b:.0f} mm")
 
 
-def _write(out: Path, maps: "ReachMaps", title: str) -> None:
+def _write(out: Path, maps: "ReachMaps", cell: str, *, as_page: bool) -> None:
     import numpy as np
 
     from understudy.space.reach import export as reach_export
 
     try:
-        if out.suffix == ".npz":
+        if as_page:
+            title = f"Reach of {maps.robot} in {cell}"
+            out.write_text(reach_export.html(maps.free, title, origin(cell)), encoding="utf-8")
+        elif out.suffix == ".npz":
             np.savez_compressed(out, **reach_export.arrays(maps.found, maps.free))  # type: ignore[arg-type]
-        elif out.suffix == ".csv":
-            out.write_text(reach_export.csv(maps.found, maps.free), encoding="utf-8")
         else:
-            out.write_text(reach_export.html(maps.free, title), encoding="utf-8")
+            out.write_text(reach_export.csv(maps.found, maps.free), encoding="utf-8")
     except OSError as problem:
         raise ConfigError(f"cannot be written: {problem.strerror}", file=str(out)) from None

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from understudy.cli.options import faces
 from understudy.cli.transcript import Transcript
 from understudy.errors import unknown
 from understudy.registry import kinds, module_of
@@ -21,7 +22,10 @@ def record(
         ),
     ],
     to: Annotated[str, typer.Option(help="HOST:PORT or serial device of the REAL controller")],
-    face: Annotated[str, typer.Option(help="dialect of the controller, e.g. text_tcp")],
+    face: Annotated[
+        str,
+        typer.Option(help="dialect of the controller, e.g. text_tcp", autocompletion=faces),
+    ],
     out: Annotated[Path, typer.Option(help="transcript file to write")],
     force: Annotated[
         bool, typer.Option("--force", help="overwrite an existing transcript")

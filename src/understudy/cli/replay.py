@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from understudy.app.build import build_cell, end_run, repeatable_run
+from understudy.cli.options import JsonOption, cell_option, put_json
 from understudy.config import CellConfig, load_config, shipped_cells
 from understudy.config.cell import grouped
 from understudy.config.files import read_text
@@ -25,7 +26,7 @@ def replay(
     chat: Annotated[Path, typer.Argument(help="transcript file")],
     cell: Annotated[
         str | None,
-        typer.Option(help="cell to play against; default: a shipped one with this dialect"),
+        cell_option("the client talks to it; default: a shipped one with this dialect"),
     ] = None,
     tolerance: Annotated[float, typer.Option(min=0.0, help="allowed difference of numbers")] = 0.0,
     rules: Annotated[
@@ -34,6 +35,7 @@ def replay(
             help="apply the cell's scenario rules; default: only for a log of `run --log`"
         ),
     ] = None,
+    json: JsonOption = None,
 ) -> None:
     """Play the client's side against a simulated cell; report the first difference."""
     recording = parse(read_text(chat, LARGEST_CHAT), str(chat))
@@ -50,10 +52,12 @@ def replay(
         tolerance=Tolerance(tolerance, None),
         end=partial(end_run, cell_.components),
     )
-    if difference is not None:
-        print(f"{chat}: {difference}")
+    found = None if difference is None else str(difference)
+    events = len(recording.events)
+    if not put_json(json, {"chat": str(chat), "events": events, "difference": found}):
+        print(f"{chat}: {found or f'{events} events, no difference'}")
+    if found:
         raise typer.Exit(1)
-    print(f"{chat}: {len(recording.events)} events, no difference")
 
 
 def _run_of(recording: Chat, config: CellConfig) -> Run:

@@ -8,12 +8,14 @@ import os
 import re
 import signal
 import sys
+import webbrowser
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from threading import Thread
+from typing import Annotated, Any, Protocol
 
 import typer
 from rich.console import Console
@@ -27,6 +29,13 @@ from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
 from understudy.cli.end_signals import EndOnSignals
 from understudy.cli.job_options import job_options, takes_job_options
+from understudy.cli.options import (
+    cell_argument,
+    is_quiet,
+    is_verbose,
+    log_level,
+    robot_option,
+)
 from understudy.cli.transcript import Transcript
 from understudy.cli.warm import announce
 from understudy.config import Hmi, load_config
@@ -62,7 +71,7 @@ Terminals = Annotated[
         "that the table of addresses shows",
     ),
 ]
-CellName = Annotated[str, typer.Argument(help="path of a cell file, or name of a shipped cell")]
+CellName = Annotated[str, cell_argument("path of a cell file, or name of a shipped cell")]
 RateText = Annotated[
     str | None, typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`")
 ]
@@ -86,7 +95,7 @@ Leave = Annotated[
     bool, typer.Option("--exit", help="end when the program ends; exit code 0 done, 1 failed")
 ]
 RobotName = Annotated[
-    str, typer.Option(help="robot that runs the program; default: the first one with a body")
+    str, robot_option("robot that runs the program; default: the first one with a body")
 ]
 ProjectFolder = Annotated[
     Path | None,
@@ -123,6 +132,9 @@ WithPage = Annotated[
 ]
 
 
+OpenPage = Annotated[bool, typer.Option("--open", help="open the page in the browser")]
+
+
 @takes_job_options
 def run(
     cell: CellName = "default",
@@ -143,6 +155,7 @@ def run(
     robots: RobotCount = None,
     shard: ShardText = None,
     hmi: WithPage = None,
+    open_: OpenPage = False,
 ) -> None:
     """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
     log_to_stderr()
@@ -151,6 +164,8 @@ def run(
     pace = _rate(rate) if rate else config.simulation.simulation.default_time_scale
     this_run = run_of(config, pace)
     chat = _Log(log_file, _facts(cell, config, this_run)) if log_file else None
+    if open_ and not (hmi := True if hmi is None else hmi):
+        raise ConfigError("--open shows the page, and --no-hmi starts none", allowed="one of them")
     announce()
     options = Options(
         rate=pace,
@@ -163,10 +178,11 @@ def run(
         real=real,
         project=project,
         files=_existing(files),
-        note=chat.note if chat else None,
+        note=_notes(chat),
     )
     on_start = _on_start(program, robot, leave=exit_)
-    interrupted = _until_interrupted(_live(config, options, ready_file, chat, on_start))
+    live = _live(config, options, ready_file, chat, on_start, open_page=open_)
+    interrupted = _until_interrupted(live)
     if on_start is not None and on_start.failed and not interrupted:
         raise typer.Exit(1)
 
@@ -177,6 +193,21 @@ def _divided(config: CellConfig, robots: int | None, shard: str | None) -> CellC
     if robots is not None:
         config = with_robots(config, robots, part.of if part else 1)
     return with_shard(config, part) if part else config
+
+
+def run_on_page(config: CellConfig, on_start: "OnStart", files: Path) -> None:
+    """Runs a live cell on free ports, with its page in the browser, until Ctrl-C."""
+    log_to_stderr()
+    pace = config.simulation.simulation.default_time_scale
+    options = Options(
+        rate=pace,
+        run=run_of(config, pace),
+        ephemeral=True,
+        hmi=_with_page(True, config, False),
+        files=files,
+        note=_notes(None),
+    )
+    _until_interrupted(_live(config, options, None, None, on_start, open_page=True))
 
 
 def _until_interrupted(live: Coroutine[Any, Any, bool]) -> bool:
@@ -219,7 +250,9 @@ async def _live(
     options: Options,
     ready_file: Path | None,
     chat: "_Log | None",
-    on_start: "ProgramOnStart | None",
+    on_start: "OnStart | None",
+    *,
+    open_page: bool = False,
 ) -> bool:
     """Runs the cell until it is finished; True if a signal ended it."""
     files = _ready_files(ready_file, options, config)
@@ -248,7 +281,7 @@ async def _live(
             file.write(config.name, live.rate, live.endpoints, starting)
         _show(config, live.endpoints)
         if page:
-            is_up = partial(_page_is_up, live, files, starting, page)
+            is_up = partial(_page_is_up, live, files, starting, page, open_page=open_page)
             page.start(live.endpoints, is_up, live.with_password)
         await _prepare(live, others)
         if on_start and not live.finished.is_set():
@@ -377,10 +410,22 @@ def _page(config: CellConfig, options: Options) -> page_process.PageProcess | No
 
 
 def _page_is_up(
-    live: Live, files: list[ReadyFile], starting: list[str], page: page_process.PageProcess
+    live: Live,
+    files: list[ReadyFile],
+    starting: list[str],
+    page: page_process.PageProcess,
+    *,
+    open_page: bool,
 ) -> None:
     place = page_process.ENDPOINT, page.address
     _is_up(live, files, starting, *place, f"Page: {page.visit}")
+    if open_page:  # some browsers are waited for until they are closed
+        Thread(target=_open_page, args=(page.visit,), daemon=True).start()
+
+
+def _open_page(address: str) -> None:
+    if not webbrowser.open(address):
+        log.warning("no browser was found here; open %s in one", address)
 
 
 def _process_is_up(
@@ -394,7 +439,7 @@ def _is_up(
 ) -> None:
     """An endpoint of another process listens: its address, and the ready files again."""
     live.endpoints[endpoint] = address
-    Console(soft_wrap=True).print(said)
+    Console(soft_wrap=True, quiet=is_quiet()).print(said)
     if endpoint in starting:
         starting.remove(endpoint)
     for file in files:
@@ -410,7 +455,7 @@ def _show(config: CellConfig, endpoints: dict[str, str]) -> None:
     table.add_column("listens on", no_wrap=True)
     for endpoint, address in endpoints.items():
         table.add_row(endpoint, address)
-    console = Console()
+    console = Console(quiet=is_quiet())
     console.print(table)
     for endpoint, address in endpoints.items():
         if (path := address.removeprefix("pty:")) != address:  # whole, however narrow the table is
@@ -452,6 +497,20 @@ def _facts(cell: str, config: CellConfig, this_run: Run) -> dict[str, str]:
     return facts | (own if config.group_wires else {})
 
 
+def _notes(chat: "_Log | None") -> Callable[[Event], None] | None:
+    """Where the events of all wires go: into the transcript and, with -v, to stderr."""
+    if not is_verbose():
+        return chat.note if chat else None
+    writer = ChatWriter()
+
+    def note(event: Event) -> None:
+        if chat:
+            chat.note(event)
+        sys.stderr.writelines(writer.lines(event))
+
+    return note
+
+
 class _Log:
     """Transcript of all wires, with the facts in its first lines."""
 
@@ -476,6 +535,19 @@ class _Log:
 STEP_SECONDS = 0.01
 LOOK_SECONDS = 0.5
 """Seconds between two looks at the rate and the drives."""
+
+
+class OnStart(Protocol):
+    """What begins with the cell."""
+
+    @property
+    def failed(self) -> bool:
+        """The command has to say that it did not succeed."""
+
+    def start(self, live: Live) -> None:
+        """Called when everything listens, before time runs."""
+
+    async def stop(self) -> None: ...
 
 
 class ProgramOnStart:
@@ -644,7 +716,7 @@ def log_to_stderr() -> None:
     """Sends all logging to stderr through the filter."""
     handler = logging.StreamHandler()
     handler.addFilter(RepeatFilter())
-    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler])
+    logging.basicConfig(level=log_level(), format="%(message)s", handlers=[handler])
 
 
 def terminals(given: Sequence[str], config: CellConfig, *, ephemeral: bool) -> dict[str, Wire]:

@@ -16,6 +16,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from understudy.app.ready_file import running_cells
+from understudy.cli.options import (
+    ReadyFileOption,
+    RunningOption,
+    cell_option,
+    is_quiet,
+    robot_argument,
+)
+from understudy.cli.status import chosen_cells
 from understudy.config.files import read_program
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports.operation import ProgramStream, Sender, SendOptions, WatchesTelemetry
@@ -43,7 +51,7 @@ UNSEEN = "whether the robot went where it was sent is not known"
 
 def send(
     robot: Annotated[
-        str, typer.Argument(help="robot of a running cell; with --to: grblhal, kuka or text")
+        str, robot_argument("robot of a running cell; with --to: grblhal, kuka or text")
     ],
     file: Annotated[Path, typer.Argument(help="the program")],
     to: Annotated[
@@ -53,8 +61,10 @@ def send(
         str, typer.Option(help="of a program for grblhal; arm: in an arm's own words")
     ] = "grblhal",
     cell: Annotated[
-        str | None, typer.Option(help="cell of the arm, for dialect arm; default: default")
+        str | None, cell_option("the cell of the arm, for dialect arm; default: default")
     ] = None,
+    running: RunningOption = "",
+    ready_file: ReadyFileOption = None,
     telemetry: Annotated[
         str | None, typer.Option(help=f"of a kuka, to see that it moves: {TELEMETRY_FORMS}")
     ] = None,
@@ -65,7 +75,7 @@ def send(
     if known and dialect not in known:  # without one, no robot here has dialects
         raise unknown("dialect", dialect, known, key="--dialect")
     able = [sender for sender in declared if dialect in sender.dialects or not sender.dialects]
-    found = _find(able, robot, to)
+    found = _find(able, robot, to, running, ready_file)
     source = Telemetry.of(telemetry) if telemetry is not None else found.telemetry
     text = read_program(file).decode("utf-8", "replace")
     stream = found.sender.read(text, SendOptions(dialect, cell or ""))
@@ -95,14 +105,20 @@ def _declared() -> list[Sender]:
     return [module.sender() for module in modules if hasattr(module, "sender")]
 
 
-def _find(senders: list[Sender], robot: str, to: str | None) -> Found:
+def _find(
+    senders: list[Sender], robot: str, to: str | None, running: str, ready_file: Path | None
+) -> Found:
     """By the name of a sender if an address is given, else by the endpoints of running cells."""
     named = {sender.name: sender for sender in reversed(senders)}
     if to is not None:
         if robot not in named:
             raise unknown("robot to send to", robot, sorted(named))
         return Found(named[robot], parse_place(to))
-    there = {name: address for cell in running_cells() for name, address in cell.endpoints.items()}
+    named_cell = bool(running or ready_file)
+    cells = (
+        chosen_cells([running] if running else [], ready_file) if named_cell else running_cells()
+    )
+    there = {name: address for cell in cells for name, address in cell.endpoints.items()}
     for sender in named.values():
         if f"{robot}.{sender.endpoint}" in there:
             return _running(robot, sender, there)
@@ -180,7 +196,9 @@ async def _run(stream: ProgramStream, unit: str, pump: Pump) -> Refused | None:
         return started
     on_signals(lambda: pump.act(stream.give_up))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+    with Progress(
+        *columns, TimeElapsedColumn(), console=Console(stderr=True, quiet=is_quiet())
+    ) as bar:
         task = bar.add_task(unit, total=stream.total)
         while not ended.done():
             if (completed := stream.progress()) is not None:

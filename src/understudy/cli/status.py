@@ -1,8 +1,8 @@
 """`understudy status` and `understudy stop`: talk to a cell that runs."""
 
-import json
 import sys
 from collections.abc import Iterable, Iterator
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,35 +13,36 @@ from rich.table import Table
 
 from understudy.app.control_client import result_of
 from understudy.app.ready_file import Ready, printable, read_ready, running_cells
+from understudy.cli.options import (
+    JsonOption,
+    ReadyFileOption,
+    RunningCells,
+    is_printed,
+    json_lines,
+)
 from understudy.errors import ConfigError
 
 Cells = Annotated[
-    list[str] | None, typer.Argument(metavar="[CELL...]", help="name or process id of a cell")
-]
-ReadyOption = Annotated[
-    Path | None,
-    typer.Option("--ready-file", help="ready file of one cell; default: all running cells"),
-]
-
-NameOption = Annotated[str, typer.Option("--cell", help="name or process id of a running cell")]
-OneReadyOption = Annotated[
-    Path | None,
-    typer.Option("--ready-file", help="ready file of the cell; default: the one that is running"),
+    list[str] | None,
+    typer.Argument(metavar="[NAME...]", help="names or process ids, as with --running"),
 ]
 
 
 def status(
     cells: Cells = None,
-    ready_file: ReadyOption = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="the status of every part, one JSON line per cell")
-    ] = False,
+    running: RunningCells = None,
+    ready_file: ReadyFileOption = None,
+    json: JsonOption = None,
 ) -> None:
-    """Show the state of the running cells: robots, programs, addresses."""
-    chosen = chosen_cells(cells or [], ready_file)
-    if as_json:
+    """Show the state of the running cells: robots, programs, addresses.
+
+    `--json` gives the status of every part, one JSON line per cell.
+    """
+    chosen = chosen_cells([*(cells or ()), *(running or ())], ready_file)
+    if lines := json_lines(json):
         for _, answer in _answers(chosen, "status"):
-            print(json.dumps(answer))
+            print(dumps(answer), file=lines)
+    if is_printed(json):
         return
     console = Console()
     for ready, (now, metrics, robots) in _answers(chosen, "now", "metrics", "robots"):
@@ -79,12 +80,14 @@ def _address_table(ready: Ready) -> Table:
 
 def stop(
     cells: Cells = None,
-    ready_file: ReadyOption = None,
+    running: RunningCells = None,
+    ready_file: ReadyFileOption = None,
     all_: Annotated[bool, typer.Option("--all", help="stop several cells without asking")] = False,
 ) -> None:
     """Stop running cells: the one that runs, or those named; asks before it stops several."""
-    chosen = chosen_cells(cells or [], ready_file)
-    if len(chosen) > max(1, len(cells or [])) and not all_:
+    names = [*(cells or ()), *(running or ())]
+    chosen = chosen_cells(names, ready_file)
+    if len(chosen) > max(1, len(names)) and not all_:
         _confirm(chosen)
     for ready, _ in _answers(chosen, "quit"):
         print(f"{ready.title} is stopping")
@@ -122,7 +125,7 @@ def one_cell(name: str, ready_file: Path | None) -> Ready:
     if len(running) != 1:
         names = ", ".join(ready.title for ready in running)
         raise ConfigError(
-            f"several cells are running: {names}", allowed="--cell NAME, or --ready-file FILE"
+            f"several cells are running: {names}", allowed="--running NAME, or --ready-file FILE"
         )
     return running[0]
 

@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from heapq import nlargest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -16,6 +16,18 @@ from rich.progress import Progress
 from rich.table import Table
 
 from understudy import __version__
+from understudy.cli.options import (
+    HtmlOption,
+    JsonOption,
+    cell_option,
+    discard_output,
+    is_printed,
+    is_quiet,
+    is_verbose,
+    origin,
+    put_bytes,
+    robot_option,
+)
 from understudy.cli.warm import announce
 from understudy.config import load_config
 from understudy.config.files import read_program, read_text
@@ -65,15 +77,15 @@ MaxViolations = Annotated[int | None, typer.Option(min=1, help="report at most N
 
 def validate(
     programs: Programs = None,
-    cell: Annotated[str, typer.Option(help="cell whose first arm or robot runs them")] = "default",
-    robot: Annotated[str, typer.Option(help="another robot of this cell")] = "",
+    cell: Annotated[str, cell_option("its first arm or robot runs them")] = "default",
+    robot: Annotated[str, robot_option("another robot of this cell")] = "",
     dialect: DialectName = "",
     scenario: Annotated[Path | None, typer.Option(help="file with scenario rules")] = None,
     held: Annotated[Path | None, typer.Option(help="file with parts that the robot holds")] = None,
-    json: Annotated[Path | None, typer.Option(help="write the report as JSON; - prints it")] = None,
+    json: JsonOption = None,
     junit: Annotated[Path | None, typer.Option(help="write JUnit XML")] = None,
     sarif: Annotated[Path | None, typer.Option(help="write SARIF 2.1.0")] = None,
-    html: Annotated[Path | None, typer.Option(help="write a page with a 3D view")] = None,
+    html: HtmlOption = None,
     clearance_mm: Clearance = None,
     with_stops: WithStops = False,
     strict: Strict = False,
@@ -104,8 +116,9 @@ def validate(
         reports = [chosen[1].validate_job(config, options, cycles)]
     else:
         reports = [_report(program, config, options) for program in programs or ()]
-    _show_all(reports, on_stderr=json is not None and str(json) == "-")
+    # The terminal comes last: files are whole also if its reader leaves (`| head`).
     _write(reports, config, json=json, junit=junit, sarif=sarif, html=html)
+    _show_all(reports, on_stderr=is_printed(json))
     if not all(report.passed for report in reports):
         raise typer.Exit(1)
 
@@ -165,7 +178,7 @@ def chosen_job(
 def progress_bar(program: Path, lines: int) -> Iterator["OnProgress | None"]:
     """A progress callback; None for a short program or without a terminal."""
     console = Console(stderr=True)
-    if not console.is_terminal or lines < LONG:
+    if is_quiet() or not console.is_terminal or lines < LONG:
         yield None
         return
     with Progress(console=console, transient=True) as bar:
@@ -185,7 +198,7 @@ def _write(
     reports: Sequence["Report"],
     config: "CellConfig",
     *,
-    json: Path | None,
+    json: str | None,
     junit: Path | None,
     sarif: Path | None,
     html: Path | None,
@@ -195,49 +208,52 @@ def _write(
     from understudy.offline.validate import ci
     from understudy.offline.validate.html_report import page
 
-    if json is not None:
-        documents = [report.listed_document() for report in reports]
-        _save(json, indented(documents[0]) if len(documents) == 1 else indented_list(documents))
     if junit is not None:
-        _save(junit, (part.encode() for part in ci.junit(reports)))
+        put_bytes(junit, (part.encode() for part in ci.junit(reports)))
     if sarif is not None:
-        _save(sarif, ci.sarif(reports, __version__))
+        put_bytes(sarif, ci.sarif(reports, __version__))
     if html is not None:
-        _save(html, [page(reports, config.surroundings(), figures_of(config)).encode()])
-
-
-def _save(path: Path, parts: Iterable[bytes]) -> None:
-    """Writes a report piece by piece; a JSON document ends with a line break."""
-    try:
-        with nullcontext(sys.stdout.buffer) if str(path) == "-" else path.open("wb") as file:
-            last = b"\n"
-            for last in parts:
-                file.write(last)
-            if not last.endswith(b"\n"):
-                file.write(b"\n")
-            file.flush()
-    except OSError as problem:
-        raise ConfigError(f"cannot be written: {problem.strerror}", file=str(path)) from None
+        made = origin(config.name)
+        text = page(reports, config.surroundings(), figures_of(config), made)
+        put_bytes(html, [text.encode()])
+    if json is not None:  # the last one, as it may be printed
+        documents = [report.listed_document() for report in reports]
+        put_bytes(json, indented(documents[0]) if len(documents) == 1 else indented_list(documents))
 
 
 # ── the terminal ────────────────────────────────────────────────────────────────────────────────
 
 
+class Terminal(Console):
+    """A console whose reader may leave: the exit code remains the verdict."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        discard_output()
+
+
 def _show_all(reports: Iterable["Report"], *, on_stderr: bool) -> None:
-    console = Console(stderr=on_stderr)
+    console = Terminal(stderr=on_stderr)
     for report in reports:
         _show_report(console, report)
 
 
 def _show_report(console: Console, report: "Report") -> None:
+    from understudy.offline.validate.hints import HINT
+
     verdict = "[green]pass[/green]" if report.passed else "[red]fail[/red]"
     console.print(f"{escape(report.program)} on {report.cell} ({report.robot}): {verdict}")
     _show_findings(console, report.violations, color="red")
     _show_findings(console, report.warnings, color="yellow", label="warning: ")
     if report.omitted:
         console.print(f"  and {report.omitted} more")
+    if is_quiet():
+        return
+    if is_verbose():
+        console.print(_line_table(report))
     for note in report.notes:
-        console.print(f"  note: {escape(note)}", soft_wrap=True)
+        label = "" if note.startswith(HINT) else "note: "
+        console.print(f"  {label}{escape(note)}", soft_wrap=True)
     for left_out in report.left_out_notes():
         console.print(f"  not compared, {escape(left_out)}", soft_wrap=True)
     console.print(_times(report))
@@ -249,11 +265,25 @@ def _show_report(console: Console, report: "Report") -> None:
 def _show_findings(
     console: Console, found: Sequence["Finding"], *, color: str, label: str = ""
 ) -> None:
-    for each in found[:SHOWN]:
+    shown = len(found) if is_verbose() else SHOWN
+    for each in found[:shown]:
         kind = f"[{color}]{label}{each.kind}[/{color}]"
         console.print(f"  {kind} {escape(each.message)}", soft_wrap=True)
-    if len(found) > SHOWN:
-        console.print(f"  {label}{len(found) - SHOWN} more: --json has them all")
+    if len(found) > shown:
+        console.print(f"  {label}{len(found) - shown} more: -v shows all, --json has them too")
+
+
+def _line_table(report: "Report") -> Table:
+    """Time and clearance of every line."""
+    table = Table()
+    for column in ("line", "from s", "proven mm", "seen mm"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("text", overflow="fold")
+    for row in report.lines:
+        lengths = (row.clearance, row.seen)
+        texts = ("" if length is None else f"{length * 1e3:.1f}" for length in lengths)
+        table.add_row(str(row.line), f"{row.start_s:.3f}", *texts, escape(row.text))
+    return table
 
 
 def _times(report: "Report") -> str:
@@ -288,15 +318,15 @@ def _proof(report: "Report") -> str:
 
 def cycle_time(
     program: Program = None,
-    cell: Annotated[str, typer.Option(help="cell whose first arm or robot runs it")] = "default",
-    robot: Annotated[str, typer.Option(help="another robot of this cell")] = "",
+    cell: Annotated[str, cell_option("its first arm or robot runs it")] = "default",
+    robot: Annotated[str, robot_option("another robot of this cell")] = "",
     settings: Annotated[
         Path | None,
         typer.Option(help="file of grblHAL settings ($n=v): use the machine they describe"),
     ] = None,
     dialect: DialectName = "",
     mode_of_operation: Annotated[str, typer.Option(help="mode of operation, e.g. MANUAL")] = "",
-    json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    json: JsonOption = None,
     job: JobName = "",
     cycles: Cycles = 0,
 ) -> None:
@@ -314,11 +344,9 @@ def cycle_time(
         assert program is not None
         options |= {"dialect": known_dialect(dialect)}
         result = _of_program(program, cell, settings, options)
-    if json:
-        for part in encoded(as_document(result)):
-            sys.stdout.write(part.decode())
-        print()
-    else:
+    if json is not None:
+        put_bytes(json, encoded(as_document(result)))
+    if not is_printed(json):
         _show(program, result)
     for violation in result.violations:
         print(f"{program}: {violation.message}", file=sys.stderr)

@@ -318,7 +318,11 @@ def load_config(name: str, *, seed: int | None = None) -> CellConfig:
 
 def read_config(text: str, file: str) -> CellConfig:
     """The configuration that the text of a cell file describes."""
-    document = parse(text, file)
+    return read_document(parse(text, file))
+
+
+def read_document(document: Document) -> CellConfig:
+    file = document.file
     if kind := included_kind(document):
         allowed = f"a cell file with the lines `include: {{{kind}: {file}}}` and `robots: …`"
         raise ConfigError(f"this is a {kind} file, not a cell file", file=file, allowed=allowed)

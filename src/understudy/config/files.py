@@ -216,9 +216,23 @@ def find_cell(name: str) -> tuple[str, str]:
     if name in shipped:
         return f"{name}{SHIPPED}", shipped[name].read_text(encoding="utf-8")
     path = Path(name)
-    if path.suffix not in YAML_FILES and not os.path.exists(path):  # never raises
-        raise unknown("cell (neither shipped nor the path of a file)", name, shipped)
+    is_there = os.path.exists(path)  # never raises
+    is_program = path.suffix.lower() in PROGRAM_FILES and path.suffix.lower() != ".txt"
+    if (is_program and (not is_there or path.is_file())) or shipped_program(name) is not None:
+        check = f"`understudy validate {name}`, or `understudy run CELL --program {name}`"
+        raise ConfigError("this is a program, not a cell", value=name, allowed=check)
+    if path.suffix not in YAML_FILES and not is_there:
+        raise _no_cell(name, shipped)
     return name, read_text(path)
+
+
+def _no_cell(name: str, shipped: Iterable[str]) -> ConfigError:
+    """The error of a name that is no cell; `c1` beside a file `c1.yaml` means that file."""
+    files = [f"{name}{ending}" for ending in YAML_FILES if os.path.isfile(f"{name}{ending}")]
+    problem = unknown("cell (neither shipped nor the path of a file)", name, shipped)
+    if not files:
+        return problem
+    return ConfigError(problem.problem, value=name, allowed=problem.allowed, nearest=files[0])
 
 
 def found_beside(cell_file: str, name: str) -> Path:

@@ -3,7 +3,6 @@
 Also `understudy calibrate camera`: the intrinsics of a camera.
 """
 
-import json
 import logging
 import sys
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from understudy.cli.job_client import check_places, fail, show_rows, write_whole
+from understudy.cli.options import JsonOption, cell_option, put_json, robot_option
 from understudy.config import load_config
 from understudy.errors import ConfigError, Refused
 from understudy.ports.access import is_loopback
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-CellName = Annotated[str, typer.Option(help="cell file or shipped cell with `vision`")]
-RobotName = Annotated[str, typer.Option(help="robot of --cell; default: the one that sees")]
+CellName = Annotated[str, cell_option("a cell with `vision`")]
+RobotName = Annotated[str, robot_option("robot of --cell; default: the one that sees")]
 ConfigFile = Annotated[Path | None, typer.Option(help="file with a section `vision`")]
 CameraAddress = Annotated[
     str, typer.Option(help="understudy://HOST:PORT/NAME, opencv:0, opencv:FILE or files:DIR")
@@ -137,7 +137,6 @@ DISTORTION = ("k1", "k2", "p1", "p2", "k3")
 RESIDUALS_PER_LINE = 4
 """So that a line of them is whole in a terminal of 80 columns."""
 OutOption = Annotated[Path | None, typer.Option(help="write the calibration file here")]
-JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
 BoardOption = Annotated[
     str, typer.Option(help="TYPE:COLUMNSxROWS:SQUARE_MM, with charuco or chessboard as type")
 ]
@@ -158,7 +157,7 @@ def camera(
         float, typer.Option(min=0, max=60, help="wall time between two pictures of a camera")
     ] = 1.0,
     out: OutOption = None,
-    as_json: JsonOption = False,
+    json: JsonOption = None,
 ) -> None:
     """Find focal lengths, centre and distortion from pictures of a board.
 
@@ -183,19 +182,18 @@ def camera(
         fail(f"{address}: {result.reason}")
     if out is not None and before is not None:
         write_whole(out, with_intrinsics(before, result.lens))
-    _show_lens(result, as_json)
+    _show_lens(result, json)
 
 
-def _show_lens(result: "LensResult", as_json: bool) -> None:
+def _show_lens(result: "LensResult", json: str | None) -> None:
     lens = result.lens
     pixels = {"fx": lens.fx, "fy": lens.fy, "cx": lens.cx, "cy": lens.cy}
     names = (*pixels, *DISTORTION)
     deviations = dict(zip(names, result.deviations, strict=True))
     pictures = {each + 1: rms for each, rms in zip(result.used, result.picture_rms, strict=True)}
-    if as_json:
-        facts = {"distortion": lens.distortion, "rms_px": result.rms}
-        facts |= {"deviations": deviations, "picture_rms_px": pictures}
-        print(json.dumps({**pixels, **facts}))
+    facts = {"distortion": lens.distortion, "rms_px": result.rms}
+    facts |= {"deviations": deviations, "picture_rms_px": pictures}
+    if put_json(json, {**pixels, **facts}):
         return
     factors = dict(zip(DISTORTION, lens.distortion, strict=True))
     rows: dict[str, str | list[str]] = {

@@ -38,7 +38,7 @@ def called(*words: str) -> Result:
 
 def test_hand_eye_headless_writes_file_and_report(tmp_path: Path) -> None:
     words = ("--cell", "calibration", "--poses", "10", "--method", "park")
-    done = called("hand-eye", *words, "--out", "c.yaml", "--report", "r.html", "--json")
+    done = called("hand-eye", *words, "--out", "c.yaml", "--html", "r.html", "--json")
     assert done.exit_code == 0, done.output
     status: dict[str, Any] = json.loads(done.stdout)
     assert (status["state"], status["captured"]) == ("DONE", 10)
@@ -189,9 +189,9 @@ def test_a_wrong_place_for_the_file_is_said_before_anything_is_done(
 def test_the_report_does_not_overwrite_the_calibration_file(report: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link.html").symlink_to("c.html")
-    done = called("hand-eye", "--cell", "calibration", "--out", "c.html", "--report", report)
+    done = called("hand-eye", "--cell", "calibration", "--out", "c.html", "--html", report)
     assert isinstance(done.exception, ConfigError)
-    assert "--out and --report name the same file" in str(done.exception)
+    assert "--out and --html name the same file" in str(done.exception)
     assert not (tmp_path / "c.html").exists()
 
 

@@ -18,6 +18,7 @@ from playwright.sync_api import sync_playwright
 from tests.offline.validate.cases import PROGRAMS, cell, proved
 
 from understudy.app.validate import figures_of, subject_of, validate_text
+from understudy.html_page import Origin
 from understudy.offline.robot import Arm
 from understudy.offline.validate import ci
 from understudy.offline.validate.html_report import MOST_TRIANGLES, page, simplified
@@ -207,6 +208,30 @@ PLAY_AND_PAUSE = """async () => {
 """Inside the page: on a busy machine a click from outside may come after the end of the program."""
 
 
+RED_PIXELS = """(() => {
+    const of = k => picture.data.subarray(4 * k, 4 * k + 3);
+    let count = 0;
+    for (let k = 0; k < pixels.length; k++)
+        if (pixels[k]) { const [r, g, b] = of(k); count += r > 80 && g < 0.3 * r && b < 0.3 * r; }
+    return count;
+})()"""
+PAINTED = "pixels.reduce((count, each) => count + (each !== 0), 0)"
+"""Of the picture of the bodies, without the path and other lines."""
+
+
+def test_the_head_of_the_page_says_where_it_comes_from(flawed: Report) -> None:
+    origin = Origin("g60_welding", "understudy validate <x>", "2026-01-02 03:04 UTC", "9.8")
+    text = page([flawed], cell("g60_welding").environment(), FIGURES, origin)
+    head = text.partition("<header>")[2].partition("</header>")[0]
+    assert "<h1>Validation</h1>" in head
+    assert "cell g60_welding · 2026-01-02 03:04 UTC · Understudy 9.8" in head
+    assert "<code>understudy validate &lt;x&gt;</code>" in head
+    assert f"<title>Validation: {flawed.program}</title>" in text
+    plain = page([flawed], cell("g60_welding").environment(), FIGURES)
+    assert plain == page([flawed], cell("g60_welding").environment(), FIGURES)
+    assert "origin" not in plain.partition("<header>")[2].partition("</header>")[0]
+
+
 def test_the_page_draws_and_its_lines_can_be_clicked(flawed: Report, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(page([flawed], cell("g60_welding").environment(), FIGURES), encoding="utf-8")
@@ -227,6 +252,19 @@ def test_the_page_draws_and_its_lines_can_be_clicked(flawed: Report, tmp_path: P
         assert tab.evaluate(f"[...{red}].some(value => value > 0)")
         faces = tab.evaluate("Number(canvas.dataset.faces)")
         assert faces > 500, "links and tool are drawn as bodies"
+        assert tab.is_hidden("#notes li"), "notes are folded"
+        assert tab.inner_text("#notes summary") == f"{len(flawed.notes) + len(flawed.left_out_notes())} notes"
+        tab.click("#findings li")
+        assert tab.evaluate("[...touching(report.at[frame])]") == ["torch.nozzle", "fixture"]
+        nozzle, solid = tab.evaluate(RED_PIXELS), tab.evaluate(PAINTED)
+        tab.uncheck("#solid")
+        assert 0 < tab.evaluate(RED_PIXELS) < nozzle, "nozzle and fixture are red, then the nozzle"
+        assert tab.evaluate(PAINTED) < 0.5 * solid, "the environment is solid"
+        tab.check("#solid")
+        tab.click("#line4")
+        tab.evaluate("at(0)")
+        assert tab.evaluate("[...touching(report.at[frame])]") == []
+        assert tab.evaluate(RED_PIXELS) < nozzle
         tab.click("#findings li")
         tab.evaluate(PLAY_AND_PAUSE)
         assert tab.evaluate("playing") is None

@@ -1,6 +1,5 @@
 """`understudy calibrate`: where a camera is on its robot (hand-eye), and its intrinsics."""
 
-import json
 import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,7 +23,18 @@ from understudy.cli.job_client import (
     warn_if_time_stands,
     write_whole,
 )
-from understudy.cli.status import OneReadyOption, one_cell
+from understudy.cli.options import (
+    HtmlOption,
+    JsonOption,
+    ReadyFileOption,
+    RunningOption,
+    cell_option,
+    is_quiet,
+    origin,
+    put_json,
+    robot_option,
+)
+from understudy.cli.status import one_cell
 from understudy.cli.warm import announce
 from understudy.config import CellConfig
 from understudy.config.typed import read
@@ -45,19 +55,14 @@ calibrate = typer.Typer(
 
 LOOK_SECONDS = 0.2
 OutOption = Annotated[Path | None, typer.Option(help="write the calibration file here")]
-ReportOption = Annotated[Path | None, typer.Option(help="write a report with pictures: F.html")]
 ForceOption = Annotated[
     bool, typer.Option("--force", help="write the file also if the check of the result fails")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
 CellOption = Annotated[
-    str, typer.Option(help="cell to run headless, at full speed; default: the running cell")
+    str, cell_option("it runs headless, at full speed; default: the running cell")
 ]
 MethodOption = Annotated[
     str, typer.Option(help="best, tsai_lenz, tsai, park, horaud, andreff or daniilidis")
-]
-RunningOption = Annotated[
-    str, typer.Option("--running", metavar="NAME", help="name or process id of a running cell")
 ]
 ErrorMmOption = Annotated[
     float | None,
@@ -72,25 +77,25 @@ RealOption = Annotated[
 @calibrate.command("hand-eye")
 def hand_eye(
     cell: CellOption = "",
-    robot: Annotated[str, typer.Option(help="robot; default: the only one with `hand_eye`")] = "",
+    robot: Annotated[str, robot_option("robot; default: the only one with `hand_eye`")] = "",
     poses: Annotated[int | None, typer.Option(min=10, max=100, help="number of poses")] = None,
     method: MethodOption = "",
     out: OutOption = None,
-    report: ReportOption = None,
+    html: HtmlOption = None,
     robot_error_mm: ErrorMmOption = None,
     robot_error_deg: ErrorDegOption = None,
     seed: Annotated[int | None, typer.Option(help="seed of a headless run")] = None,
     running: RunningOption = "",
-    ready_file: OneReadyOption = None,
+    ready_file: ReadyFileOption = None,
     real: RealOption = False,
     force: ForceOption = False,
-    as_json: JsonOption = False,
+    json: JsonOption = None,
 ) -> None:
     """Move the robot to diverse poses, look at the target, compute and check the camera.
 
     Exit 1 if the calibration fails or its check does; then no file is written without --force.
     """
-    check_places(out, report)
+    check_places(out, html)
     errors = {"robot_error_mm": robot_error_mm, "robot_error_deg": robot_error_deg}
     if cell and real:
         raise ConfigError(
@@ -108,13 +113,13 @@ def hand_eye(
     else:
         chosen = {"poses": poses or 0, **({"method": method} if method else {})}
         found = _live(one_cell(running, ready_file), robot, chosen, real=real, force=force)
-    _finish(found, out, report, as_json)
+    _finish(found, out, html, json)
 
 
-def _finish(found: Any, out: Path | None, report: Path | None, as_json: bool) -> None:
+def _finish(found: Any, out: Path | None, html: Path | None, json: str | None) -> None:
     """Writes and prints the result; exit 1 without a good one."""
-    _write(found, out, report)
-    _show(found, as_json)
+    _write(found, out, html)
+    _show(found, json)
     if found.status["state"] != "DONE":
         raise typer.Exit(1)
 
@@ -171,7 +176,7 @@ def _watched(ready: Ready, robot: str, status: dict[str, Any]) -> dict[str, Any]
     """The status at the end of the job; prints how many poses are captured."""
     known = -1
     while status["running"]:
-        if status["captured"] != known:
+        if status["captured"] != known and not is_quiet():
             known = status["captured"]
             print(f"{known} of {status['wanted']} poses", file=sys.stderr)
         sleep(LOOK_SECONDS)
@@ -183,21 +188,21 @@ def _today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def _write(found: Any, out: Path | None, report: Path | None) -> None:
+def _write(found: Any, out: Path | None, html: Path | None) -> None:
     if out is not None and found.text:
         write_whole(out, found.text)
-    if report is not None:
+    if html is not None:
         from understudy.jobs.hand_eye.report import report as page
 
         title = f"{found.cell}, {found.robot}"
-        text = page(found.status, title=title, text=found.text, pictures=found.pictures)
-        write_whole(report, text)
+        made, shown = origin(found.cell), {"text": found.text, "pictures": found.pictures}
+        text = page(found.status, title=title, origin=made, **shown)
+        write_whole(html, text)
 
 
-def _show(found: Any, as_json: bool) -> None:
+def _show(found: Any, json: str | None) -> None:
     status, result = found.status, found.status["result"]
-    if as_json:
-        print(json.dumps(status))
+    if put_json(json, status):
         return
     rows = {
         "robot": f"{found.cell}, {found.robot}",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from understudy.html_page import STYLE, bars, html_page, table
+from understudy.html_page import STYLE, UNKNOWN, Origin, bars, folded, html_page, table
 
 OWN_STYLE = """
 .pictures{display:grid;gap:.7rem;grid-template-columns:repeat(auto-fill,minmax(200px,1fr))}
@@ -12,10 +12,16 @@ img{width:100%}
 """
 
 
-def report(status: dict[str, Any], *, title: str, text: str, pictures: Sequence[str]) -> str:
+def report(
+    status: dict[str, Any],
+    *,
+    title: str,
+    text: str,
+    pictures: Sequence[str],
+    origin: Origin = UNKNOWN,
+) -> str:
     """The page; ``status`` as the query `hand_eye_status` gives it, ``text``: the file."""
     parts = [
-        f"<h1>Hand-eye calibration: {escape(title)}</h1>",
         _verdict(status),
         _result(status["result"]),
         _checks(status),
@@ -23,10 +29,11 @@ def report(status: dict[str, Any], *, title: str, text: str, pictures: Sequence[
         _coverage(status["coverage"]),
         _poses(status["poses"]),
         _pictures(pictures),
-        _messages(status["messages"]),
+        folded("message", status["messages"]),
         f"<h2>Calibration file</h2><pre>{escape(text)}</pre>" if text else "",
     ]
-    return html_page(title, filter(None, parts), style=STYLE + OWN_STYLE, pictures=True)
+    style, heading = STYLE + OWN_STYLE, f"Hand-eye calibration: {title}"
+    return html_page(heading, filter(None, parts), origin=origin, style=style, pictures=True)
 
 
 def _verdict(status: dict[str, Any]) -> str:
@@ -142,11 +149,6 @@ def _pictures(pictures: Sequence[str]) -> str:
         if each
     ]
     return f'<h2>Pictures</h2><div class="pictures">{"".join(shown)}</div>' if shown else ""
-
-
-def _messages(messages: Sequence[str]) -> str:
-    rows = "".join(f"<li>{escape(each)}</li>" for each in messages)
-    return f"<h2>Messages</h2><ul>{rows}</ul>" if rows else ""
 
 
 def _table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:

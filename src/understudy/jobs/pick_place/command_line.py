@@ -1,6 +1,5 @@
 """`understudy pick-place`: the pick & place job of a running cell, or of a cell run headless."""
 
-import json
 import sys
 from time import sleep
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +14,16 @@ from understudy.app.control_client import result_of
 from understudy.app.ready_file import Ready, printable
 from understudy.cli.job_client import ask_job, fail, refuse_real, warn_if_time_stands
 from understudy.cli.job_options import job_options, takes_job_options
-from understudy.cli.status import OneReadyOption, one_cell
+from understudy.cli.options import (
+    JsonOption,
+    ReadyFileOption,
+    RunningOption,
+    cell_option,
+    is_quiet,
+    put_json,
+    robot_option,
+)
+from understudy.cli.status import one_cell
 from understudy.cli.warm import announce
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.pick_place.status import GOOD_ENDS
@@ -32,20 +40,14 @@ pick_place = typer.Typer(
 )
 
 LOOK_SECONDS = 0.2
-RobotOption = Annotated[
-    str, typer.Option("--robot", help="robot with the job; default: the only one")
-]
-RunningOption = Annotated[
-    str, typer.Option("--running", metavar="NAME", help="name or process id of a running cell")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+RobotOption = Annotated[str, robot_option("robot with the job; default: the only one")]
 
 
 @pick_place.command()
 @takes_job_options
 def run(
     cell: Annotated[
-        str, typer.Option(help="cell to run headless, at full speed; default: the running cell")
+        str, cell_option("it runs headless, at full speed; default: the running cell")
     ] = "",
     cycles: Annotated[int, typer.Option(min=-1, help="number of cycles; -1: until it ends")] = -1,
     robot: RobotOption = "",
@@ -57,11 +59,11 @@ def run(
         bool, typer.Option("--no-wait", help="start the job of a running cell, and leave")
     ] = False,
     running: RunningOption = "",
-    ready_file: OneReadyOption = None,
+    ready_file: ReadyFileOption = None,
     real: Annotated[
         bool, typer.Option("--real", help="move the robot of the running cell also if it is REAL")
     ] = False,
-    as_json: JsonOption = False,
+    json: JsonOption = None,
 ) -> None:
     """Run cycles: with `--cell` headless with a summary, else in a running cell.
 
@@ -70,7 +72,7 @@ def run(
     if cycles == 0:
         raise ConfigError("--cycles", value=cycles, allowed="1 and more, or -1")
     if cell:
-        _run_headless(cell, robot, cycles, seed, most_s, as_json)
+        _run_headless(cell, robot, cycles, seed, most_s, json)
         return
     for name, value in job_options().items():
         if value is not None:
@@ -83,7 +85,7 @@ def run(
     status = ask_job(ready, "start_pick_place", name, max_cycles=cycles)
     if not no_wait:
         status = _watched(ready, robot, status)
-    _show(status, as_json)
+    _show(status, json)
     if not no_wait and (status["state"] == "ERROR" or status["reason"] not in GOOD_ENDS):
         raise typer.Exit(1)
 
@@ -92,52 +94,52 @@ def run(
 def status(
     robot: RobotOption = "",
     running: RunningOption = "",
-    ready_file: OneReadyOption = None,
-    as_json: JsonOption = False,
+    ready_file: ReadyFileOption = None,
+    json: JsonOption = None,
 ) -> None:
     """Show state, counts and times of the job."""
-    _show(ask_job(one_cell(running, ready_file), "pick_place", robot), as_json)
+    _show(ask_job(one_cell(running, ready_file), "pick_place", robot), json)
 
 
 @pick_place.command()
 def stop(
     robot: RobotOption = "",
     running: RunningOption = "",
-    ready_file: OneReadyOption = None,
-    as_json: JsonOption = False,
+    ready_file: ReadyFileOption = None,
+    json: JsonOption = None,
 ) -> None:
     """Stop the job: the arm brakes, the hand keeps its part."""
-    _show(ask_job(one_cell(running, ready_file), "stop_pick_place", robot), as_json)
+    _show(ask_job(one_cell(running, ready_file), "stop_pick_place", robot), json)
 
 
 @pick_place.command()
 def finish(
     robot: RobotOption = "",
     running: RunningOption = "",
-    ready_file: OneReadyOption = None,
-    as_json: JsonOption = False,
+    ready_file: ReadyFileOption = None,
+    json: JsonOption = None,
 ) -> None:
     """Let the job finish its present cycle, then end the run."""
-    _show(ask_job(one_cell(running, ready_file), "finish_pick_place", robot), as_json)
+    _show(ask_job(one_cell(running, ready_file), "finish_pick_place", robot), json)
 
 
 @pick_place.command("put-back")
 def put_back(
     robot: RobotOption = "",
     running: RunningOption = "",
-    ready_file: OneReadyOption = None,
-    as_json: JsonOption = False,
+    ready_file: ReadyFileOption = None,
+    json: JsonOption = None,
 ) -> None:
     """Put the part of a stopped run back where it was picked."""
-    _show(ask_job(one_cell(running, ready_file), "put_back_part", robot), as_json)
+    _show(ask_job(one_cell(running, ready_file), "put_back_part", robot), json)
 
 
 @pick_place.command()
 def reset(
     robot: RobotOption = "",
     running: RunningOption = "",
-    ready_file: OneReadyOption = None,
-    as_json: JsonOption = False,
+    ready_file: ReadyFileOption = None,
+    json: JsonOption = None,
 ) -> None:
     """Clear the fault of the job, and enable the drives. The hand keeps its part.
 
@@ -146,7 +148,7 @@ def reset(
     ready = one_cell(running, ready_file)
     name = ask_job(ready, "pick_place", robot)["robot"]
     ask_job(ready, "enable", name)
-    _show(ask_job(ready, "reset_pick_place", name), as_json)
+    _show(ask_job(ready, "reset_pick_place", name), json)
 
 
 # ── headless ────────────────────────────────────────────────────────────────────────────────────
@@ -158,7 +160,7 @@ def _run_headless(
     cycles: int,
     seed: int | None,
     most_s: float,
-    as_json: bool,
+    json: str | None,
 ) -> None:
     from understudy.app.build import with_options
     from understudy.config import load_config
@@ -170,9 +172,7 @@ def _run_headless(
     summary = run_headless(config, robot=robot, cycles=cycles, most_s=most_s)
     if isinstance(summary, Refused):
         fail(f"{cell}: {summary.reason}")
-    if as_json:
-        print(json.dumps(to_builtins(summary)))
-    else:
+    if not put_json(json, to_builtins(summary)):
         _show_summary(summary)
     if not summary.passed:
         raise typer.Exit(1)
@@ -209,16 +209,15 @@ def _watched(ready: Ready, robot: str, status: dict[str, Any]) -> dict[str, Any]
     while status["running"]:
         sleep(LOOK_SECONDS)
         status = result_of(ready, {"do": "pick_place", **({"robot": robot} if robot else {})})
-        if status["cycle_count"] != known:
+        if status["cycle_count"] != known and not is_quiet():
             known = status["cycle_count"]
             done = f"{status['success_count']} success, {status['fail_count']} failed"
             print(f"cycle {known}: {done}", file=sys.stderr)
     return status
 
 
-def _show(status: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(status))
+def _show(status: dict[str, Any], json: str | None) -> None:
+    if put_json(json, status):
         return
     times = status["statistics"]
     print(

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from understudy.errors import ConfigError
-from understudy.html_page import html_page
+from understudy.html_page import UNKNOWN, Origin, html_page
 from understudy.motion.path import Floats, Ints
 from understudy.offline.robot import Arm
 from understudy.offline.validate.report import Report, finding_document, line_document
@@ -46,11 +46,16 @@ Figures = Callable[[str, int], dict[str, Any] | None]
 """Bodies of a robot with a tool (see `figure`); None for a robot without a body."""
 
 
-def page(reports: Sequence[Report], environment: Environment, figures: Figures) -> str:
+def page(
+    reports: Sequence[Report],
+    environment: Environment,
+    figures: Figures,
+    origin: Origin = UNKNOWN,
+) -> str:
     """The HTML text; several programs are in one list to choose from."""
     things = [
-        {"name": thing.name, "zone": environment.is_zone(thing.name), "lines": wireframe(thing)}
-        for thing in environment.everything()
+        _thing(each, number, zone=environment.is_zone(each.name))
+        for number, each in enumerate(environment.everything())
     ]
     used = {(each.robot, tool) for each in reports for tool in each.course.tools}
     drawn = {f"{robot}/{tool}": figures(robot, tool) for robot, tool in sorted(used)}
@@ -62,19 +67,22 @@ def page(reports: Sequence[Report], environment: Environment, figures: Figures) 
     # A "</script>" inside a program's comment must not end the data.
     text = msgspec.json.encode(data).decode().replace("<", "\\u003c")
     body = (
-        '<header><select id="program" aria-label="program"></select>'
-        '<b id="verdict"></b><span id="facts"></span></header>\n'
+        '<header><h1>Validation</h1><select id="program" aria-label="program"></select>'
+        f'<b id="verdict"></b><span id="facts"></span>{origin.html()}</header>\n'
         '<main><section id="view"><canvas id="canvas" tabindex="0" aria-label="the path">'
         '</canvas><footer><button id="play" aria-label="play">▶</button>'
         '<input id="time" type="range" min="0" value="0" aria-label="time">'
-        '<output id="clock"></output></footer></section>'
-        '<section id="side"><ul id="findings"></ul><table><thead><tr><th>line</th><th>from s</th>'
+        '<output id="clock"></output><label><input id="solid" type="checkbox" checked> solid'
+        "</label></footer></section>"
+        '<section id="side"><ul id="findings"></ul><details id="notes"><summary></summary><ul></ul>'
+        "</details><table><thead><tr><th>line</th><th>from s</th>"
         "<th>proven mm</th><th>seen mm</th><th>text</th></tr></thead>"
         '<tbody id="lines"></tbody></table></section></main>\n'
         f'<script id="data" type="application/json">{text}</script>\n'
     )
     style, script = _file("report_page.css"), _file("report_page.js")
-    return html_page("understudy validate", [body], style=style, script=script)
+    what = reports[0].program if len(reports) == 1 else f"{len(reports)} programs"
+    return html_page(f"Validation: {what}", [body], style=style, script=script)
 
 
 def _report(report: Report) -> dict[str, Any]:
@@ -112,7 +120,16 @@ def _file(name: str) -> str:
     return files("understudy.offline.validate").joinpath(name).read_text(encoding="utf-8")
 
 
-# ── objects of the environment as lines ─────────────────────────────────────────────────────────
+# ── objects of the environment: edges, and triangles where they are solid ───────────────────────
+
+
+def _thing(thing: CollisionObject, number: int, *, zone: bool) -> dict[str, Any]:
+    """A zone has edges only: a robot may be inside it."""
+    found = {"name": thing.name, "zone": zone, "lines": wireframe(thing)}
+    if not zone:
+        color = THING_GREYS[number % len(THING_GREYS)]
+        found |= _encoded(_placed(_triangles(thing.shape), thing.place), color)
+    return found
 
 
 def wireframe(thing: CollisionObject) -> list[list[list[float]]]:
@@ -162,6 +179,8 @@ MOST_TRIANGLES = 1500
 COARSEST = 0.2
 RINGS = 8
 GREY, TOOL_GREY = "#9aa7b4", "#5b6673"
+THING_GREYS = ("#e2dccf", "#cdd6dc", "#d9cdb8")
+"""In turn, so that things beside each other differ."""
 
 
 def figure(arm: Arm, read: Read) -> dict[str, Any]:
@@ -169,13 +188,13 @@ def figure(arm: Arm, read: Read) -> dict[str, Any]:
     way = arm.chain.model.joints_to_tip()
     carriers = [-1, *(k for k, joint in enumerate(way) if joint.moves)]
     shapes = [
-        {"joint": joint, **shape}
+        {"name": body.name, "joint": joint, **shape}
         for body, joint in zip(arm.chain.bodies, carriers, strict=True)
         for shape in _drawn(body, read)
     ]
     for thing in arm.tool_shapes:
         triangles = _placed(_triangles(thing.shape), thing.place)
-        shapes.append({"joint": len(way) - 1, **_encoded(triangles, TOOL_GREY)})
+        shapes.append({"name": thing.name, "joint": len(way) - 1, **_encoded(triangles, TOOL_GREY)})
     return {"base": arm.foot.reshape(-1).tolist(), "joints": _joints(arm.chain), "shapes": shapes}
 
 

@@ -3,6 +3,8 @@ const {reports, things, figures} = JSON.parse(document.getElementById('data').te
 const $ = id => document.getElementById(id);
 const canvas = $('canvas'), pen = canvas.getContext('2d');
 let report, chosen = 0, frame = 0, bad = new Map(), playing = null;
+let ever = new Set();  // bodies that touch something anywhere in the program
+const RED = '#dc2626';
 const eye = {turn: -0.9, tilt: 0.5, size: 2.2, x: 0.3, y: 0, z: 0.4};
 
 function show(index) {
@@ -14,7 +16,12 @@ function show(index) {
   $('verdict').textContent = report.verdict;
   $('verdict').className = report.verdict;
   $('facts').textContent = `${report.cell} · ${report.robot} · ${times(report.cycle_time)}`;
-  $('findings').replaceChildren(...report.findings.map(finding), ...report.notes.map(note));
+  $('findings').replaceChildren(...report.findings.map(finding));
+  const count = report.notes.length, notes = $('notes');
+  notes.hidden = !count;
+  notes.querySelector('summary').textContent = `${count} note${count === 1 ? '' : 's'}`;
+  notes.querySelector('ul').replaceChildren(...report.notes.map(note));
+  ever = new Set(report.findings.flatMap(objects));
   $('lines').replaceChildren(...report.lines.map(row));
   if (report.omitted) $('lines').append(cells(['', '', '', `… ${report.omitted} more lines`]));
   $('time').max = Math.max(report.tips.length - 1, 0);
@@ -54,6 +61,15 @@ function note(text) {
   item.className = 'note';
   item.textContent = text;
   return item;
+}
+// The bodies that a finding is about.
+function objects(f) {
+  return [f, ...(f.also || [])].flatMap(contact => contact.objects || []);
+}
+// The bodies that touch something on a line.
+function touching(line) {
+  const there = report.findings.filter(f => f.line <= line && line <= (f.last_line || f.line));
+  return new Set(there.flatMap(objects));
 }
 function cells(texts) {
   const tr = document.createElement('tr');
@@ -106,7 +122,7 @@ function stroke(points, color, width) {
 }
 function tip(k) { return report.tips[k]; }
 
-// ── bodies: links of the robot and its tool, drawn from far to near ──
+// ── bodies: the environment, the links of the robot and its tool ──
 
 function times4(a, b) {
   const out = new Array(16).fill(0);
@@ -161,65 +177,135 @@ function depth([x, y, z]) {
   const v = (x - eye.x) * Math.sin(eye.turn) + (y - eye.y) * Math.cos(eye.turn);
   return v * Math.cos(eye.tilt) - (z - eye.z) * Math.sin(eye.tilt);
 }
-function shade(hex, share) {
-  const part = n => Math.round(parseInt(hex.slice(n, n + 2), 16) * share);
-  return `rgb(${part(1)},${part(3)},${part(5)})`;
-}
 const LIGHT = [0.36, -0.48, 0.8];
-function body(k) {
-  const faces = [];
-  for (const {shape, corners} of solids(k)) {
-    const flat = corners.map(seen), deep = corners.map(depth);
-    for (let i = 0; i < shape.of.length; i += 3) {
-      const [a, b, c] = [shape.of[i], shape.of[i + 1], shape.of[i + 2]];
-      const u = corners[b].map((v, n) => v - corners[a][n]);
-      const w = corners[c].map((v, n) => v - corners[a][n]);
-      const normal = [u[1] * w[2] - u[2] * w[1], u[2] * w[0] - u[0] * w[2], u[0] * w[1] - u[1] * w[0]];
-      const size = Math.hypot(...normal) || 1;
-      const lit = Math.abs(normal.reduce((sum, v, n) => sum + v * LIGHT[n], 0)) / size;
-      faces.push([deep[a] + deep[b] + deep[c], [flat[a], flat[b], flat[c]], shade(shape.color, 0.45 + 0.55 * lit)]);
+const still = things.filter(thing => thing.at).map(thing => ({shape: thing, corners: placed(thing)}));
+function placed(shape) {
+  const corners = [];
+  for (let i = 0; i < shape.at.length; i += 3)
+    corners.push([shape.at[i] / 1e4, shape.at[i + 1] / 1e4, shape.at[i + 2] / 1e4]);
+  return corners;
+}
+
+// A picture with a depth for each pixel, so that near bodies hide far ones. It has at most
+// MOST_PIXELS, and is stretched over the canvas.
+const MOST_PIXELS = 1.5e6;
+const sheet = document.createElement('canvas'), ink = sheet.getContext('2d');
+let picture, pixels, deep, zoom = 1;
+function clear() {
+  zoom = Math.min(1, Math.sqrt(MOST_PIXELS / (canvas.width * canvas.height)));
+  sheet.width = Math.max(1, Math.round(canvas.width * zoom));
+  sheet.height = Math.max(1, Math.round(canvas.height * zoom));
+  picture = ink.createImageData(sheet.width, sheet.height);
+  pixels = new Uint32Array(picture.data.buffer);
+  deep = new Float32Array(sheet.width * sheet.height).fill(Infinity);
+}
+function triangle(a, b, c, color) {
+  const area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+  if (!area) return;
+  const left = Math.max(0, Math.floor(Math.min(a[0], b[0], c[0])));
+  const right = Math.min(sheet.width - 1, Math.ceil(Math.max(a[0], b[0], c[0])));
+  const top = Math.max(0, Math.floor(Math.min(a[1], b[1], c[1])));
+  const bottom = Math.min(sheet.height - 1, Math.ceil(Math.max(a[1], b[1], c[1])));
+  for (let y = top; y <= bottom; y++)
+    for (let x = left; x <= right; x++) {
+      const v = ((x - a[0]) * (c[1] - a[1]) - (y - a[1]) * (c[0] - a[0])) / area;
+      const w = ((b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0])) / area;
+      if (v < 0 || w < 0 || v + w > 1) continue;
+      const z = a[2] + v * (b[2] - a[2]) + w * (c[2] - a[2]), k = y * sheet.width + x;
+      if (z >= deep[k]) continue;
+      deep[k] = z;
+      pixels[k] = color;
+    }
+}
+function paint({shape, corners}, hex) {
+  const flat = corners.map(corner => {
+    const [x, y] = seen(corner);
+    return [x * zoom, y * zoom, depth(corner)];
+  });
+  const base = [1, 3, 5].map(n => parseInt(hex.slice(n, n + 2), 16));
+  for (let i = 0; i < shape.of.length; i += 3) {
+    const [a, b, c] = [shape.of[i], shape.of[i + 1], shape.of[i + 2]];
+    const u = corners[b].map((v, n) => v - corners[a][n]);
+    const w = corners[c].map((v, n) => v - corners[a][n]);
+    const normal = [u[1] * w[2] - u[2] * w[1], u[2] * w[0] - u[0] * w[2], u[0] * w[1] - u[1] * w[0]];
+    const size = Math.hypot(...normal) || 1;
+    const lit = 0.45 + 0.55 * Math.abs(normal.reduce((sum, v, n) => sum + v * LIGHT[n], 0)) / size;
+    const [red, green, blue] = base.map(part => Math.round(part * lit));
+    triangle(flat[a], flat[b], flat[c], (255 << 24 | blue << 16 | green << 8 | red) >>> 0);
+  }
+  return shape.of.length / 3;
+}
+// Paints the environment, if it is solid, and the robot; returns the number of triangles.
+function bodies(k) {
+  const now = touching(report.at[Math.round(k)]);
+  let count = 0;
+  clear();
+  if ($('solid').checked)
+    for (const each of still) count += paint(each, ever.has(each.shape.name) ? RED : each.shape.color);
+  for (const each of solids(k)) count += paint(each, now.has(each.shape.name) ? RED : each.shape.color);
+  ink.putImageData(picture, 0, 0);
+  pen.drawImage(sheet, 0, 0, canvas.width, canvas.height);
+  return count;
+}
+// Whether a body hides a point.
+function hidden(point) {
+  const [x, y] = seen(point), px = Math.round(x * zoom), py = Math.round(y * zoom);
+  if (px < 0 || py < 0 || px >= sheet.width || py >= sheet.height) return false;
+  return depth(point) > deep[py * sheet.width + px] + 0.004;
+}
+// A line whose hidden parts are faint, or left out.
+function visible(points, color, width, dim = 0.25) {
+  let run = [points[0]], was = null;
+  for (let k = 1; k < points.length; k++) {
+    const [p, q] = [points[k - 1], points[k]];
+    const pieces = Math.min(40, Math.max(1, Math.round(
+      Math.hypot(...seen(p).map((v, n) => v - seen(q)[n])) / 12 / devicePixelRatio)));
+    for (let n = 1; n <= pieces; n++) {
+      const at = share => p.map((v, i) => v + share * (q[i] - v));
+      const is = hidden(at((n - 0.5) / pieces));
+      if (was !== null && is !== was) { faint(run, color, width, was ? dim : 1); run = [run.at(-1)]; }
+      run.push(at(n / pieces));
+      was = is;
     }
   }
-  faces.sort((one, other) => other[0] - one[0]);
-  pen.lineWidth = 0.6 * devicePixelRatio;
-  for (const [, [a, b, c], fill] of faces) {
-    pen.fillStyle = pen.strokeStyle = fill;
-    pen.beginPath();
-    pen.moveTo(...a); pen.lineTo(...b); pen.lineTo(...c);
-    pen.closePath();
-    pen.fill(); pen.stroke();
-  }
-  return faces.length;
+  faint(run, color, width, was ? dim : 1);
+}
+function faint(points, color, width, alpha) {
+  pen.globalAlpha = alpha;
+  stroke(points, color, width);
+  pen.globalAlpha = 1;
 }
 
 function color(line) {
   const level = bad.get(line);
-  return level === 'violation' ? '#dc2626' : level ? '#d97706' : '#2563eb';
+  return level === 'violation' ? RED : level ? '#d97706' : '#2563eb';
 }
 function draw() {
   const box = canvas.getBoundingClientRect();
   canvas.width = box.width * devicePixelRatio;
   canvas.height = box.height * devicePixelRatio;
+  canvas.dataset.faces = report.tips.length ? bodies(frame) : 0;
   const arrow = 0.1 * eye.size;
   stroke([[0, 0, 0], [arrow, 0, 0]], '#ef4444', 1);
   stroke([[0, 0, 0], [0, arrow, 0]], '#22c55e', 1);
   stroke([[0, 0, 0], [0, 0, arrow]], '#3b82f6', 1);
   for (const thing of things)
-    for (const line of thing.lines) stroke(line, thing.zone ? '#f59e0b' : '#94a3b8', 1);
+    for (const line of thing.lines)
+      if (thing.zone) visible(line, '#f59e0b', 1.5);
+      else visible(line, ever.has(thing.name) ? RED : '#8a7f70', 1, 0);
   let run = [];
   for (let k = 0; k < report.tips.length; k++) {
     run.push(tip(k));
     const line = report.at[k], last = k + 1 === report.tips.length;
     if (last || report.at[k + 1] !== line) {
-      stroke(run, color(line), line === chosen ? 4 : 1.5);
+      visible(run, color(line), line === chosen ? 4 : 1.5);
       run = [tip(k)];
     }
   }
   for (const f of report.findings)
     for (const contact of [f, ...(f.also || [])])
-      if (contact.point_mm) dot(contact.point_mm.map(v => v / 1000), '#dc2626');
+      if (contact.point_mm) dot(contact.point_mm.map(v => v / 1000), RED);
   if (report.tips.length) {
-    canvas.dataset.faces = body(frame);
     const now = Math.round(frame);
     dot(tip(now), color(report.at[now]));
     $('clock').textContent = `${report.times[now].toFixed(2)} s · line ${report.at[now]}`;
@@ -247,6 +333,7 @@ canvas.onpointermove = e => {
   draw();
 };
 canvas.onwheel = e => { e.preventDefault(); eye.size *= Math.exp(e.deltaY * 0.001); draw(); };
+$('solid').onchange = () => draw();
 $('time').oninput = () => { pause(); frame = Number($('time').value); draw(); };
 
 // ── playing in real time ──

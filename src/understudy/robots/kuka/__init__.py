@@ -1,5 +1,6 @@
 """A KUKA that runs a G-code server behind Ethernet KRL."""
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
@@ -106,6 +107,22 @@ def build(name: str, config: Config, deps: "Deps") -> "KukaGcodeServer":
     from understudy.robots.kuka.assembly import build
 
     return build(name, config, deps)
+
+
+KRL = re.compile(
+    r"^\s*(?:&ACCESS|DEF\s+\w+\s*\(|(?:PTP|LIN|CIRC|SPTP|SLIN)\s+[\w{$]|\$VEL\b)",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def program_hint(text: str) -> str:
+    """That a program for another robot is KRL; empty if it is not."""
+    if not KRL.search(text):
+        return ""
+    return (
+        "this is KRL, which runs on the KUKA controller itself; here a KUKA has a G-code server: "
+        "give G-code, with --cell kuka_eki"
+    )
 
 
 def operator_actions(robot: Any) -> "OperatorActions":

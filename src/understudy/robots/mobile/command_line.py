@@ -10,9 +10,9 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import msgspec
 import typer
@@ -20,7 +20,14 @@ import typer
 from understudy import __version__
 from understudy.app.ready_file import printable
 from understudy.cli.ctl import parameter
-from understudy.cli.status import NameOption, OneReadyOption, chosen_cells
+from understudy.cli.options import (
+    JsonOption,
+    ReadyFileOption,
+    RunningOption,
+    json_lines,
+    robot_argument,
+)
+from understudy.cli.status import chosen_cells
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.robots.mobile.client import (
     FleetClient,
@@ -50,7 +57,7 @@ ACCEPTED = "task.accepted"
 HELD = "TRAFFIC_HOLD"
 Filter = Callable[[FleetMessage], bool]
 
-RobotName = Annotated[str, typer.Argument(metavar="ROBOT", help="robotId, e.g. robot-1")]
+RobotName = Annotated[str, robot_argument("robotId, e.g. robot-1")]
 CommandName = Annotated[
     str, typer.Argument(metavar="COMMAND", help=f"one of {', '.join(COMMANDS)}")
 ]
@@ -73,7 +80,6 @@ WaitOption = Annotated[
 TimeoutOption = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="wait at most this long")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="the messages of the robot as JSON lines")]
 
 fleet = typer.Typer(
     help="Send commands and tasks to mobile robots, watch them, write their message schemas.",
@@ -98,9 +104,9 @@ def send(
     parameters: Parameters = None,
     wait: WaitOption = True,
     timeout_s: TimeoutOption = 120.0,
-    as_json: JsonOption = False,
-    cell: NameOption = "",
-    ready_file: OneReadyOption = None,
+    as_json: JsonOption = None,
+    running: RunningOption = "",
+    ready_file: ReadyFileOption = None,
     server: ServerOption = "",
     creds: CredsOption = None,
 ) -> None:
@@ -110,12 +116,12 @@ def send(
         "parameters": _command_parameters(command, parameters or []),
         "requestedBy": "understudy fleet",
     }
-    with _client(cell, ready_file, server, creds) as client:
+    with _client(running, ready_file, server, creds) as client:
         _check_robot(client, robot)
         inbox = client.listen("command.ack", robot=robot)
         cause = client.send(robot, "command.request", payload)
         acks = _answers(inbox, robot, lambda each: each.correlation_id == cause, timeout_s)
-        code = _follow_command(acks, payload, wait, as_json)
+        code = _follow_command(acks, payload, wait, json_lines(as_json))
     raise typer.Exit(code)
 
 
@@ -124,9 +130,9 @@ def task(
     robot: RobotName,
     place: Place,
     timeout_s: TimeoutOption = 600.0,
-    as_json: JsonOption = False,
-    cell: NameOption = "",
-    ready_file: OneReadyOption = None,
+    as_json: JsonOption = None,
+    running: RunningOption = "",
+    ready_file: ReadyFileOption = None,
     server: ServerOption = "",
     creds: CredsOption = None,
 ) -> None:
@@ -139,55 +145,57 @@ def task(
     except msgspec.ValidationError as problem:
         raise ConfigError(str(problem), allowed="x=2 y=1 yaw_deg=90") from None
     payload = {"taskId": name, "taskType": "MOVE_TO_POINT", "moveToPoint": where}
-    with _client(cell, ready_file, server, creds) as client:
+    with _client(running, ready_file, server, creds) as client:
         _check_robot(client, robot)
         inbox = client.listen("events", "task.progress", *TASK_ENDS, robot=robot)
         client.send(robot, "task.assign", payload)
         answers = _answers(inbox, robot, lambda each: _is_about(name, each), timeout_s)
-        raise typer.Exit(_follow_task(answers, as_json))
+        raise typer.Exit(_follow_task(answers, json_lines(as_json)))
 
 
 @fleet.command(epilog=example("hold robot-1"))
 def hold(
     robot: RobotName,
-    cell: NameOption = "",
-    ready_file: OneReadyOption = None,
+    running: RunningOption = "",
+    ready_file: ReadyFileOption = None,
     server: ServerOption = "",
     creds: CredsOption = None,
 ) -> None:
     """Stop a robot by traffic control (a speed of 0); it goes on after `release`."""
-    with _client(cell, ready_file, server, creds) as client:
+    with _client(running, ready_file, server, creds) as client:
         _control(client, robot, {"maxSpeedMps": 0}, hold=True)
 
 
 @fleet.command(epilog=example("release robot-1"))
 def release(
     robot: RobotName,
-    cell: NameOption = "",
-    ready_file: OneReadyOption = None,
+    running: RunningOption = "",
+    ready_file: ReadyFileOption = None,
     server: ServerOption = "",
     creds: CredsOption = None,
 ) -> None:
     """Let a robot go on that traffic control has stopped; its speed is not limited any more."""
     free = {"releaseHold": True, "maxSpeedMps": None, "targetSpeedMps": None}
-    with _client(cell, ready_file, server, creds) as client:
+    with _client(running, ready_file, server, creds) as client:
         _control(client, robot, free, hold=False)
 
 
 @fleet.command(epilog=example("watch --once"))
 def watch(
     once: Annotated[bool, typer.Option("--once", help="print the table once")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="the rows as JSON lines")] = False,
-    cell: NameOption = "",
-    ready_file: OneReadyOption = None,
+    as_json: JsonOption = None,
+    running: RunningOption = "",
+    ready_file: ReadyFileOption = None,
     server: ServerOption = "",
     creds: CredsOption = None,
 ) -> None:
     """Show the robots of a server: status, pose, speed, battery, command or task, why it stands."""
     from understudy.robots.mobile.watch import watch_robots
 
-    with _client(cell, ready_file, server, creds) as client:
-        watch_robots(client, once=once, as_json=as_json)
+    with _client(running, ready_file, server, creds) as client:
+        lines = json_lines(as_json)
+        with redirect_stdout(lines) if lines else nullcontext():
+            watch_robots(client, once=once, as_json=lines is not None)
 
 
 @fleet.command(epilog=example("schema schemas"))
@@ -257,10 +265,10 @@ def _camel(key: str) -> str:
 
 @contextmanager
 def _client(
-    cell: str, ready_file: Path | None, server: str, creds: Path | None
+    running: str, ready_file: Path | None, server: str, creds: Path | None
 ) -> Iterator[FleetClient]:
     """Connected to the server; no answer ends the command with exit code 1."""
-    address = server or _server_of(cell, ready_file)
+    address = server or _server_of(running, ready_file)
     try:
         with FleetClient(address, creds=creds, timeout_s=ANSWER_S) as client:
             yield client
@@ -269,16 +277,16 @@ def _client(
         raise typer.Exit(1) from None
 
 
-def _server_of(cell: str, ready_file: Path | None) -> str:
+def _server_of(name: str, ready_file: Path | None) -> str:
     """The address of the NATS server of the running cell that has one."""
-    running = chosen_cells([cell] if cell else [], ready_file)
+    running = chosen_cells([name] if name else [], ready_file)
     able = [ready for ready in running if ENDPOINT in ready.endpoints]
     names = ", ".join(ready.title for ready in able or running)
     if not able:
         cure = "a cell with mobile robots (understudy run fleet), or --server URL"
         raise ConfigError(f"no NATS server in {names}", allowed=cure)
     if len(able) > 1:
-        allowed = "--cell NAME, --ready-file FILE or --server URL"
+        allowed = "--running NAME, --ready-file FILE or --server URL"
         raise ConfigError(f"several cells are running: {names}", allowed=allowed)
     return able[0].endpoints[ENDPOINT]
 
@@ -316,19 +324,19 @@ def _is_about(task: str, message: FleetMessage) -> bool:
 
 
 def _follow_command(
-    acks: Iterator[FleetMessage], asked: dict[str, Any], wait: bool, as_json: bool
+    acks: Iterator[FleetMessage], asked: dict[str, Any], wait: bool, lines: TextIO | None
 ) -> int:
     """Prints the acks and returns the exit code."""
     ends = last_statuses(asked["commandType"], asked["parameters"])
     for ack in acks:
         status = str(ack.payload.get("status"))
-        _show(ack, f"{status} {ack.payload.get('reason', '')}".rstrip(), as_json)
+        _show(ack, f"{status} {ack.payload.get('reason', '')}".rstrip(), lines)
         if status in ends or not wait:
             return 0 if status in GOOD else 1
     raise AssertionError("answers end by an exception")
 
 
-def _follow_task(messages: Iterator[FleetMessage], as_json: bool) -> int:
+def _follow_task(messages: Iterator[FleetMessage], lines: TextIO | None) -> int:
     for message in messages:
         payload = message.payload
         ahead = payload.get("ahead")
@@ -338,7 +346,7 @@ def _follow_task(messages: Iterator[FleetMessage], as_json: bool) -> int:
             "task.done": "done",
             "task.failed": f"failed: {payload.get('errorCode')} {payload.get('errorMessage', '')}",
         }
-        _show(message, said[message.kind].rstrip(), as_json)
+        _show(message, said[message.kind].rstrip(), lines)
         if message.kind in TASK_ENDS:
             return TASK_ENDS[message.kind]
     raise AssertionError("messages end by an exception")
@@ -358,7 +366,9 @@ def _control(client: FleetClient, robot: str, control: dict[str, Any], *, hold: 
             return
 
 
-def _show(message: FleetMessage, text: str, as_json: bool) -> None:
+def _show(message: FleetMessage, text: str, lines: TextIO | None) -> None:
     """JSON has only ASCII characters: a message cannot change the terminal."""
-    whole = json.dumps(json.loads(message.text)) if as_json else ""
-    print(whole or f"{printable(message.robot)}: {printable(text)}", flush=True)
+    if lines is not None:
+        print(json.dumps(json.loads(message.text)), file=lines, flush=True)
+    if lines is not sys.stdout:
+        print(f"{printable(message.robot)}: {printable(text)}", flush=True)

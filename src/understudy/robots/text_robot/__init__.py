@@ -1,5 +1,6 @@
 """The text robot: a free Cartesian pose that is commanded by lines of text over TCP."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from understudy.robots.text_robot.robot import FAULTS, Config, TextRobot, build
@@ -13,6 +14,16 @@ if TYPE_CHECKING:
 __all__ = ["FAULTS", "Config", "TextRobot", "build"]
 
 FACES = ("text_tcp",)
+
+COMMAND = re.compile(r"^\s*MOVE_(?:ABS|REL)\b", re.MULTILINE)
+
+
+def program_hint(text: str) -> str:
+    """That a program for another robot is one for this kind; empty if it is not."""
+    if not COMMAND.search(text):
+        return ""
+    return "these are moves of a text robot: --cell text_robot, or --robot NAME of one in the cell"
+
 
 # The offline check loads compiled code; it is imported on first use.
 

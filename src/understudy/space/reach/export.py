@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.html_page import STYLE, html_page
+from understudy.html_page import STYLE, UNKNOWN, Origin, html_page
 from understudy.space.reach.reach_map import ReachabilityMap
 from understudy.units import MM
 
@@ -51,7 +50,7 @@ def arrays(
     return known if free is None else known | {"collision_free": free.orientations > 0}
 
 
-def html(found: ReachabilityMap, title: str) -> str:
+def html(found: ReachabilityMap, title: str, origin: Origin = UNKNOWN) -> str:
     """One self-contained page with three views of the map, with axes in mm and a colour scale."""
     low, high = found.workspace_min / MM, found.workspace_max / MM
     spans = ", ".join(
@@ -63,13 +62,13 @@ def html(found: ReachabilityMap, title: str) -> str:
     )
     share = len(found.reachable_points) / len(found.points)
     body = (
-        f"<h1>{escape(title)}</h1><p>{len(found.reachable_points)} of {len(found.points)} points "
+        f"<p>{len(found.reachable_points)} of {len(found.points)} points "
         f"({share:.0%}) every {found.resolution / MM:g} mm; reachable in mm: {spans}. "
         f"A cell has the colour of the largest number of tool directions, of {found.tried} that "
         f"were tried, that can be reached on the line of sight.</p>{scale(found.tried)}"
         f'<div class="figures">{views}</div>'
     )
-    return html_page(title, [body], style=STYLE + OWN_STYLE)
+    return html_page(title, [body], origin=origin, style=STYLE + OWN_STYLE)
 
 
 def scale(tried: int) -> str:

@@ -99,14 +99,24 @@ def _target(pose: "Pose | Array") -> Array:
     return given_numbers(pose, 4, "pose")
 
 
+class TooManyPointsError(ValueError):
+    """A grid that is too fine. `finest_mm`: the finest one that is allowed."""
+
+    def __init__(self, side: float, resolution: float, points: int) -> None:
+        self.points = points
+        steps = (math.floor(MOST_POINTS ** (1 / 3)) - 1) // 2
+        self.finest_mm = math.ceil(10.0 * side / steps / MM) / 10.0
+        super().__init__(
+            f"resolution_mm {resolution / MM:g} gives {points} points, {MOST_POINTS} are allowed: "
+            "a coarser resolution or a smaller extent is needed"
+        )
+
+
 def _grid(side: float, resolution: float) -> Array:
     """A cube of points about zero, ±side."""
     steps = math.floor(side / resolution + 1e-9)
     if (2 * steps + 1) ** 3 > MOST_POINTS:
-        raise ValueError(
-            f"resolution_mm {resolution / MM:g} gives {(2 * steps + 1) ** 3} points, "
-            f"{MOST_POINTS} are allowed: a coarser resolution or a smaller extent is needed"
-        )
+        raise TooManyPointsError(side, resolution, (2 * steps + 1) ** 3)
     axis = np.arange(-steps, steps + 1) * resolution
     return np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
 
