@@ -57,6 +57,7 @@ def test_a_program_runs(grbl_robot: StandIn) -> None:
         assert sender.status().startswith("<Idle|MPos:29.900,0.000,0.000")
 
 
+@pytest.mark.understudy(refusals=True)
 def test_after_an_error_nothing_moves(grbl_robot: StandIn) -> None:
     with Sender(grbl_robot.host, grbl_robot.port) as sender:
         assert sender.send(["G0 X5", "G1 X9", "G0 X1"]) == ["ok", "error:22", "error:22"]

@@ -1,6 +1,7 @@
 """The pytest plugin: robots as fixtures."""
 
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,7 @@ def test_faults_on_demand(text_robot: StandIn) -> None:
         text_robot.inject("overhead")
 
 
+@pytest.mark.understudy(refusals=True)
 def test_answers_of_several_lines_end_with_ok_or_an_error(grbl_robot: StandIn) -> None:
     assert grbl_robot.ask("G1 X10 F500") == "ok"
     assert grbl_robot.ask("G5000") == "error:20"
@@ -65,6 +67,7 @@ def test_an_arm_in_the_hand(robot: VirtualController) -> None:
     assert robot.send_gcode("G1 A45 F6000") is None
     robot.run_until_idle()
     assert robot.joint_state().positions[0] == pytest.approx(0.7853981633974483)
+    assert robot.joint_state().positions_deg[0] == pytest.approx(45.0)
 
 
 def test_an_empty_kernel_cache_is_filled_with_progress_on_the_terminal(
@@ -114,7 +117,118 @@ def test_a_wrong_keyword_of_the_marker_is_a_usage_error(pytester: pytest.Pyteste
     )
     ran = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     said = ran.stdout.str()
-    allowed = "is not understood; allowed are the keywords cell, seed, rules, rate, hmi, files"
+    allowed = "is not understood; allowed are the keywords cell, seed, rules, rate, hmi, files, "
     assert f"@pytest.mark.understudy: cel {allowed}" in said
     assert f"@pytest.mark.understudy: 'text_robot' {allowed}" in said
     assert "TypeError" not in said
+
+
+REFUSED = """
+import pytest
+
+def test_misspelt(robot):
+    robot.send_gcode("GO1 A10")
+
+def test_refused(robot):
+    robot.disable()
+    robot.send_gcode("G1 A10 F600")
+
+def test_unreachable(robot):
+    robot.send_gcode("G1 A999 F600")
+    robot.run_until_idle()
+
+def test_after_another_problem(robot):
+    robot.send_gcode("GO1 A10")
+    raise ValueError("of the test")
+
+@pytest.mark.understudy(refusals=True)
+def test_expected(robot):
+    robot.send_gcode("GO1 A10")
+
+def test_text(text_robot):
+    text_robot.ask("GET_POSE")
+
+def test_grbl(grbl_robot):
+    grbl_robot.ask("G1 X10")
+
+def test_kuka(kuka_robot):
+    kuka_robot.do("emergency_stop", robot="kuka")
+
+@pytest.mark.understudy(refusals=True)
+def test_expected_answer(text_robot):
+    assert text_robot.ask("GET_POSE").startswith("ERROR")
+
+def test_injected(text_robot):
+    text_robot.inject("emergency_stop")
+    text_robot.ask("HOME")
+
+def test_nothing_refused(robot, text_robot, grbl_robot, kuka_robot):
+    robot.send_gcode("G1 A10 F600")
+    robot.run_until_idle()
+    text_robot.ask("GET_POS")
+    grbl_robot.ask("G1 X10 F600")
+"""
+
+
+def test_a_refused_line_fails_a_test_that_does_not_expect_it(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(REFUSED)
+    ran = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-rA")
+    ran.assert_outcomes(passed=4, failed=7)
+    ran.stdout.fnmatch_lines_random(
+        [
+            "*GO1 A10: *G*",
+            "*G1 A10 F600: *not enabled*",
+            "*999*",
+            "*bench.text_tcp: GET_POSE → ERROR *",
+            "*machine.grblhal: G1 X10 → error:22",
+            "*kuka: *mergency stop*",
+            "E *ValueError: of the test",
+        ]
+    )
+
+
+@pytest.mark.understudy(cell="kuka_eki", rate=0, hmi=True, seed=3)
+def test_every_keyword_of_the_marker_acts(cell: StandIn, tmp_path: Path) -> None:
+    assert cell.do("now")["rate"] == 0
+    assert "state" in cell.endpoints
+    assert cell.do("status")["cell"] == "kuka_eki"
+
+
+@pytest.mark.understudy(cell="pick_place")
+def test_the_arm_of_another_cell(robot: VirtualController) -> None:
+    assert robot.send_gcode("G1 A10 F6000") is None
+    robot.run_until_idle()
+    assert robot.joint_state().positions_deg[0] == pytest.approx(10.0)
+
+
+STARTED = """
+import pytest
+
+@pytest.fixture(scope="session")
+def line(start_cell):
+    return start_cell("text_robot", seed=7)
+
+@pytest.fixture(scope="session")
+def small(start_fleet):
+    return start_fleet(robots=2, rate="step")
+
+def test_one(line, small):
+    line.forward(seconds=2)
+    assert small.robots == ("robot-1", "robot-2")
+
+def test_two(line, small):
+    assert line.now == 2.0
+
+def test_refused(line):
+    line.ask("GET_POSE")
+
+def test_not_that_of_the_test_before(line):
+    line.ask("GET_POS")
+"""
+
+
+def test_cells_of_a_session(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(STARTED)
+    ran = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    ran.assert_outcomes(passed=3, failed=1)
+    ran.stdout.fnmatch_lines(["FAILED *test_refused*"])

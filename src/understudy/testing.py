@@ -7,48 +7,110 @@
         text_robot.inject("emergency_stop")
 
 `@pytest.mark.understudy(cell="my_cell.yaml", seed=7, rules=True)` chooses another cell, another
-seed, or the cell's scenario rules, which are off otherwise.
+seed, or the cell's scenario rules, which are off otherwise. A test fails if a robot has refused a
+line, unless faults were injected or the marker has `refusals=True`.
 """
 
 import sys
-from collections.abc import Iterator
-from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from understudy.app.stand_in import StandIn
 
 if TYPE_CHECKING:
-    from understudy.agenda import Rate
     from understudy.robots.arm.virtual_controller import VirtualController
     from understudy.robots.mobile.stand_in import FleetStandIn, MobileRobot
 
 
 FLEET_RATE = 10.0
 """Times real time of `fleet`: a backend has clocks of its own."""
-KEYWORDS = ("cell", "seed", "rules", "rate", "hmi", "files")
+OF_CELL = ("cell", "seed", "rules")
+OF_STAND_IN = (*OF_CELL, "rate", "hmi", "files", "robots")
+KEYWORDS = (*OF_STAND_IN, "refusals")
 """Keywords of the marker `understudy`."""
+WATCHED = pytest.StashKey["list[StandIn | VirtualController]"]()
+"""The robots of the fixtures that run now."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.stash[WATCHED] = []
     config.addinivalue_line(
         "markers",
         f"understudy({', '.join(KEYWORDS)}): which cell the fixtures run, and how",
     )
 
 
-def _stand_in(request: pytest.FixtureRequest, cell: str, rate: "Rate" = "step") -> StandIn:
-    marker = request.node.get_closest_marker("understudy")
+# ── refused lines ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Fails a test in which a robot has refused something that the test did not expect."""
+    allowed = _options(pyfuncitem).get("refusals", False)
+    watched = [] if allowed else pyfuncitem.config.stash[WATCHED]
+    before = [(each, len(each.refused)) for each in watched]
+    try:
+        result = yield
+    except Exception as problem:
+        if refused := _refused_since(before):
+            problem.add_note(refused)
+        raise
+    if refused := _refused_since(before):
+        pytest.fail(f"{refused}\n@pytest.mark.understudy(refusals=True) allows it", pytrace=False)
+    return result
+
+
+def _refused_since(before: "list[tuple[StandIn | VirtualController, int]]") -> str:
+    """What was refused, as a message; empty if nothing was, or where faults were brought in."""
+    lines = [
+        line
+        for each, known in before
+        if not getattr(each, "brings_faults", False)
+        for line in each.refused[known:]
+    ]
+    return "\n  ".join(["the robot has refused:", *lines]) if lines else ""
+
+
+@contextmanager
+def _watched(
+    config: pytest.Config, each: "StandIn | VirtualController"
+) -> Iterator["StandIn | VirtualController"]:
+    config.stash[WATCHED].append(each)
+    yield each
+    config.stash[WATCHED].remove(each)
+
+
+# ── the marker ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _options(node: pytest.Item | pytest.Collector) -> dict[str, Any]:
+    """The keywords of the marker; UsageError if one is not known."""
+    marker = node.get_closest_marker("understudy")
     if marker is None:
-        return StandIn(cell, rate=rate)
+        return {}
     wrong = [*map(repr, marker.args), *(name for name in marker.kwargs if name not in KEYWORDS)]
     if wrong:
         raise pytest.UsageError(
             f"@pytest.mark.understudy: {', '.join(wrong)} is not understood; "
             f"allowed are the keywords {', '.join(KEYWORDS)}"
         )
-    return StandIn(**({"cell": cell, "rate": rate} | marker.kwargs))
+    return dict(marker.kwargs)
+
+
+@contextmanager
+def _stand_in(request: pytest.FixtureRequest, cell: str, **defaults: Any) -> Iterator[StandIn]:
+    marked = {key: value for key, value in _options(request.node).items() if key in OF_STAND_IN}
+    with (
+        StandIn(**({"cell": cell} | defaults | marked)) as stand_in,
+        _watched(request.config, stand_in),
+    ):
+        yield stand_in
+
+
+# ── fixtures ────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture(scope="session")
@@ -94,14 +156,23 @@ def grbl_robot(request: pytest.FixtureRequest, compiled_kernels: None) -> Iterat
 
 
 @pytest.fixture
-def robot(compiled_kernels: None) -> "VirtualController":
-    """A G60 in this process, connected and enabled, with a clock of its own and no socket."""
+def robot(request: pytest.FixtureRequest, compiled_kernels: None) -> "Iterator[VirtualController]":
+    """A G60, or the first arm of the marker's cell, in this process: connected and enabled, on
+    virtual time, without a socket."""
+    from understudy.robots.arm.simulation_engine import SimulationEngine
     from understudy.robots.arm.virtual_controller import VirtualController
 
-    arm = VirtualController("g60")
+    marked = {key: value for key, value in _options(request.node).items() if key in OF_CELL}
+    if "cell" in marked:
+        engine = SimulationEngine(**marked)
+        engine.start()
+        arm = engine.controller
+    else:
+        arm = VirtualController("g60")
     arm.connect()
     arm.enable()
-    return arm
+    with _watched(request.config, arm):
+        yield arm
 
 
 @pytest.fixture
@@ -109,7 +180,7 @@ def fleet(request: pytest.FixtureRequest, compiled_kernels: None) -> "Iterator[F
     """Ten mobile robots and their NATS server; time runs, ten times as fast as real time."""
     from understudy.robots.mobile.stand_in import FleetStandIn
 
-    with _stand_in(request, "fleet", FLEET_RATE) as cell, FleetStandIn(cell) as fleet:
+    with _stand_in(request, "fleet", rate=FLEET_RATE) as cell, FleetStandIn(cell) as fleet:
         yield fleet
 
 
@@ -120,3 +191,32 @@ def mobile_robot(request: pytest.FixtureRequest, compiled_kernels: None) -> "Ite
 
     with _stand_in(request, "mobile_robot") as cell, FleetStandIn(cell) as fleet:
         yield fleet.robot(fleet.robots[0])
+
+
+@pytest.fixture(scope="session")
+def start_cell(
+    pytestconfig: pytest.Config, compiled_kernels: None
+) -> Iterator[Callable[..., StandIn]]:
+    """Starts cells that live until the end of the session: `start_cell("text_robot", seed=7)`."""
+    with ExitStack() as ends:
+
+        def start(cell: str = "default", **options: Any) -> StandIn:
+            stand_in = ends.enter_context(StandIn(cell, **options))
+            ends.enter_context(_watched(pytestconfig, stand_in))
+            return stand_in
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def start_fleet(start_cell: Callable[..., StandIn]) -> "Iterator[Callable[..., FleetStandIn]]":
+    """Starts mobile robots that live until the end of the session: `start_fleet(robots=3)`."""
+    from understudy.robots.mobile.stand_in import FleetStandIn
+
+    with ExitStack() as ends:
+
+        def start(cell: str = "fleet", **options: Any) -> "FleetStandIn":
+            running = start_cell(cell, **({"rate": FLEET_RATE} | options))
+            return ends.enter_context(FleetStandIn(running))
+
+        yield start

@@ -75,7 +75,7 @@ def test_doctor_says_where_they_are(sources: Path, tmp_path: Path) -> None:
     assert f"empty, in {tmp_path}/understudy-kernels-" in done.stdout
 
 
-def test_a_folder_of_somebody_else_is_not_used(
+def test_a_folder_of_another_user_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -203,7 +203,8 @@ def test_a_missing_package_is_reported_in_one_line(monkeypatch: pytest.MonkeyPat
     said = hmi.missing_extra()
     assert said
     assert "\n" not in said
-    assert "install 'nicegui<4,>=3.18'" in said
+    assert "needs understudy[hmi]: " in said
+    assert "install 'nicegui<4,>=3.18' pyzmq" in said
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,13 @@ class TestGrblHal:
         assert ": line 2, column 4: X: X needs a number" in output
         assert output.count("line 2") == 1
 
+    @pytest.mark.understudy(refusals=True)
     def test_a_refused_line_exits_with_1(self, grbl_robot: StandIn, tmp_path: Path) -> None:
         code, output = send(tmp_path, "grblhal", "G0 X1\nM64 P99\nG0 X2\n", address(grbl_robot))
         assert code == 1
         assert "line 2: error:39 (N2M64 P99)" in output
 
+    @pytest.mark.understudy(refusals=True)
     def test_an_alarm_exits_with_1(self, grbl_robot: StandIn, tmp_path: Path) -> None:
         code, output = send(tmp_path, "grblhal", "G38.2 X5 F100\nG0 X9\n", address(grbl_robot))
         assert code == 1

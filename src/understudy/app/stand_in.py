@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import queue
+import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,18 +14,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from understudy.agenda import Rate
     from understudy.app.live import Live
+    from understudy.config import CellConfig
     from understudy.ports import LineAnswers
     from understudy.ports.hmi import Later
     from understudy.ports.workpieces import WorkpieceReading
+    from understudy.wire.connection import Event
 
 TIMEOUT_SECONDS = 60.0
+LONGEST_SHOWN = 200
+"""Bytes of a client that are kept, to show the line that was refused."""
 
 
 class StandIn:
     """A live cell in a thread of its own; by default its time advances in steps.
 
-    `hmi`: open the doors that a page's process connects to; the process is not started.
-    `files`: the folder for files that commands name, as `understudy run --files`.
+    `rules`: with the scenario rules of the cell. `hmi`: open the doors that a page's process
+    connects to; the process is not started. `files`: the folder for files that commands name, as
+    `understudy run --files`. `robots`: number of mobile robots, as `understudy run --robots`.
     """
 
     def __init__(
@@ -35,8 +42,9 @@ class StandIn:
         rate: "Rate" = "step",
         hmi: bool = False,
         files: Path | str | None = None,
+        robots: int | None = None,
     ) -> None:
-        self._settings = (cell, seed, rules, rate, hmi)
+        self._settings = (cell, seed, rules, rate, hmi, robots)
         self._files = files
         self._loop = asyncio.new_event_loop()
         self._live: Live | None = None
@@ -44,6 +52,9 @@ class StandIn:
         self._thread = threading.Thread(target=self._run, name=f"understudy {cell}", daemon=True)
         self._started: threading.Event = threading.Event()
         self._problem: Exception | None = None
+        self._refusals = Refusals()
+        self.brings_faults = rules
+        """Whether refusals are expected: by rules, or by `inject`."""
 
     # ── addresses ──
 
@@ -114,12 +125,21 @@ class StandIn:
         return self._call(lambda live: live.on_component(name, action))
 
     def _wait_for(self, later: "Later") -> Any:
+        """The answer; TimeoutError if there is none and simulated time stands."""
         answers: queue.Queue[Any] = queue.Queue()
         self._call(lambda live: later.then(answers.put))
-        return answers.get()
+        before = -1.0
+        while True:
+            try:
+                return answers.get(timeout=TIMEOUT_SECONDS)
+            except queue.Empty:
+                if (now := self.now) == before:
+                    raise TimeoutError(f"no answer; simulated time stands at {now:g} s") from None
+                before = now
 
     def inject(self, fault: str, on: str = "", **parameters: float) -> None:
         """Injects a fault; into the cell's first robot if none is named."""
+        self.brings_faults = True
         robot = on or next(iter(self._running().config.robots))
         self.do("inject", fault=fault, on=robot, parameters=parameters)
 
@@ -137,27 +157,40 @@ class StandIn:
                 self._sockets[name].readline()
         stream = self._sockets[name]
         stream.write(line.encode() + b"\n")
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         lines = [_text_line(stream)]
         while talk.ends and lines[-1] is not None and not lines[-1].startswith(talk.ends):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{name}: no end of the answer to {line!r}")
             lines.append(_text_line(stream))
         return "\n".join(line for line in lines if line is not None)
 
     def _line_answers(self, endpoint: str) -> "tuple[str, LineAnswers]":
         """A text face and how it answers lines; of the cell's only one if none is named."""
-        from understudy.ports import LineAnswers
-        from understudy.registry import module_of
-
-        faces = {
-            f"{robot}.{name}": getattr(module_of("faces", face.kind), "LINE_ANSWERS", LineAnswers())
-            for robot, config in self._running().config.robots.items()
-            for name, face in config.faces.items()
-        }
-        able: dict[str, LineAnswers] = {n: talk for n, talk in faces.items() if talk is not None}
+        faces = _line_answers(self._running().config)
+        able = {name: talk for name, talk in faces.items() if talk is not None}
         name = endpoint or next(iter(able), "")
         if name not in able or (not endpoint and len(able) > 1):
             there = ", ".join(able) or "none in this cell"
             raise ValueError(f"ask needs an endpoint that answers lines of text: {there}")
         return name, able[name]
+
+    @property
+    def refused(self) -> list[str]:
+        """What the robots have refused up to now: answers of text faces, and alarms of robots that
+        answer no lines."""
+        return self._refusals.lines + self._alarms()
+
+    def _alarms(self) -> list[str]:
+        live = self._running()
+        faces = _line_answers(live.config)
+        silent = {name.partition(".")[0] for name, talk in faces.items() if talk is None}
+        silent -= {name.partition(".")[0] for name, talk in faces.items() if talk is not None}
+        if not silent or live.finished.is_set():
+            return []
+        events = self.do("events")["events"]
+        alarms = [each for each in events if each.kind == "alarm" and each.robot in silent]
+        return [f"{each.robot}: {each.text}" for each in alarms]
 
     # ── start and stop ──
 
@@ -189,11 +222,22 @@ class StandIn:
     async def _serve(self) -> None:
         from understudy.app.live import Live, Options
         from understudy.config import load_config
+        from understudy.config.shards import with_robots
 
-        cell, seed, rules, rate, hmi = self._settings
+        cell, seed, rules, rate, hmi, robots = self._settings
         config = load_config(cell, seed=seed)
+        if robots is not None:
+            config = with_robots(config, robots)
         files = None if self._files is None else Path(self._files)
-        options = Options(rate, ephemeral=True, hmi=hmi, files=files, answers_inside=True)
+        self._refusals.watch(_line_answers(config))
+        options = Options(
+            rate,
+            ephemeral=True,
+            hmi=hmi,
+            files=files,
+            answers_inside=True,
+            note=self._refusals.note,
+        )
         live = Live(config if rules else config.without_rules(), options)
         await live.start()
         self._live = live
@@ -213,6 +257,45 @@ class StandIn:
             return action(live)
 
         return asyncio.run_coroutine_threadsafe(do(), self._loop).result(TIMEOUT_SECONDS)
+
+
+class Refusals:
+    """The lines by which text faces have refused something, each with the line before it."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._patterns: dict[str, re.Pattern[str]] = {}
+        self._asked: dict[str, str] = {}
+
+    def watch(self, faces: "Mapping[str, LineAnswers | None]") -> None:
+        self._patterns = {
+            name: re.compile(talk.refusal) for name, talk in faces.items() if talk and talk.refusal
+        }
+
+    def note(self, event: "Event") -> None:
+        """Sees all bytes of the cell, in its thread."""
+        pattern = self._patterns.get(event.endpoint)
+        if pattern is None:
+            return
+        text, asked = event.data.decode("utf-8", "replace"), self._asked.get(event.endpoint, "")
+        if event.kind == ">":
+            self._asked[event.endpoint] = (asked + text)[-LONGEST_SHOWN:]
+        elif event.kind == "<":
+            line = (asked.split("\n")[-2:] or [""])[0].strip()
+            found = filter(pattern.match, text.splitlines())
+            self.lines += [f"{event.endpoint}: {line} → {answer}" for answer in found]
+
+
+def _line_answers(config: "CellConfig") -> "dict[str, LineAnswers | None]":
+    """How the faces of the robots answer lines, by endpoint; None: they answer none."""
+    from understudy.ports import LineAnswers
+    from understudy.registry import module_of
+
+    return {
+        f"{robot}.{name}": getattr(module_of("faces", face.kind), "LINE_ANSWERS", LineAnswers())
+        for robot, each in config.robots.items()
+        for name, face in each.faces.items()
+    }
 
 
 def _text_line(stream: Any) -> str | None:

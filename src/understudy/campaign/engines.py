@@ -15,7 +15,7 @@ from typing import Any
 
 from understudy.campaign.one_run import Outcome, run_one
 from understudy.campaign.plan import PlanFile, RunSpec
-from understudy.errors import NotInstalledError, install_command
+from understudy.errors import NotInstalledError, needs
 
 ATTEMPTS = 5
 """How often a run is tried whose worker dies."""
@@ -69,7 +69,7 @@ def ray(planned: PlanFile, specs: Iterable[RunSpec], workers: int) -> Iterator[O
     try:
         import ray  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        raise NotInstalledError(f"needs ray: {install_command('ray')}") from None
+        raise NotInstalledError(f"the engine ray {needs('ray')}") from None
     started = not ray.is_initialized()
     if started:
         address = os.environ.get("RAY_ADDRESS")

@@ -15,7 +15,7 @@ from functools import partial
 from importlib.util import find_spec
 
 from understudy.config import Hmi
-from understudy.errors import ConfigError, install_command
+from understudy.errors import ConfigError, needs
 from understudy.hmi.access import (
     TOKEN_VARIABLE,
     VIEWER_TOKEN_VARIABLE,
@@ -36,12 +36,9 @@ NEEDS = {"nicegui": "nicegui", "zmq": "pyzmq"}
 
 
 def missing_extra() -> str | None:
-    """A line that names the packages the HMI needs; None if they are installed."""
-    missing = [package for module, package in NEEDS.items() if find_spec(module) is None]
-    if not missing:
-        return None
-    names, cure = " and ".join(missing), install_command(*missing)
-    return f"the page is not served: {names} not installed; {cure}"
+    """A line that names the extra that the HMI needs; None if they are installed."""
+    missing = any(find_spec(module) is None for module in NEEDS)
+    return f"the page is not served: it {needs(*NEEDS.values())}" if missing else None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from understudy.config.limits import LARGEST_URDF, LARGEST_YAML
 from understudy.config.outside_files import regular_bytes
 from understudy.config.xacro_process import expanded
-from understudy.errors import ConfigError, install_command
+from understudy.errors import ConfigError, needs
 
 PACKAGE = re.compile(r"^(?:package|model)://([^/]+)/(.*)$")
 MESH = re.compile(r"(<mesh\b[^<>]*?\bfilename\s*=\s*)([\"'])([^<>\"']*)\2")
@@ -175,8 +175,7 @@ def _expanded(path: Path, arguments: list[str]) -> bytes:
     """The URDF that a xacro file describes."""
     if find_spec("xacro") is None:
         raise ConfigError(
-            "the package xacro, which expands this file, is not installed",
+            f"a xacro file {needs('xacro')}; or a URDF, made elsewhere by xacro {path.name}",
             file=str(path),
-            allowed=f"{install_command('xacro')}; or a URDF, made elsewhere by xacro {path.name}",
         )
     return expanded(path, arguments)

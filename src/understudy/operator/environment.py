@@ -6,7 +6,7 @@ effect in the order in which they were asked for, also those behind one that tak
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,7 +20,9 @@ from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.background_worker import Progress
+from understudy.operator.edits import Edit, Edits
 from understudy.operator.mesh_builder import Build, MeshBuilder
+from understudy.operator.saved_objects import SavedObjects
 from understudy.operator.table import Changes, Command, command, commands_of, query, safely
 from understudy.operator.workpieces import workpieces_in
 from understudy.ports import Component
@@ -31,8 +33,11 @@ from understudy.simulation.environment import CellEnvironment, moved
 from understudy.space.model.environment import (
     CollisionReaction,
     Environment,
+    FixtureConfig,
     ObjectConfig,
     Read,
+    Xyz,
+    place,
 )
 from understudy.space.transform import inverse, pose
 from understudy.units import DEG, MM
@@ -46,10 +51,11 @@ if TYPE_CHECKING:
 
 MOST_OVERLAPS = 1000
 """Overlaps in one answer."""
+CHANGED_ELSEWHERE = Refused("the environment was changed by something else since then")
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return commands_of(cell.environment)
+    return commands_of(cell.environment) + commands_of(cell.environment.edits)
 
 
 @runtime_checkable
@@ -94,6 +100,8 @@ class EnvironmentCommands:
         assert isinstance(here, CellEnvironment)
         assert isinstance(engine, SimulationEngine)
         self.here, self._engine = here, engine
+        self.edits = Edits()
+        self._saving = SavedObjects(config, here.environment)
         self._parts = workpieces_in(parts)
         self._watches = {
             name.partition(".")[0]: part
@@ -105,11 +113,12 @@ class EnvironmentCommands:
 
     @query()
     def environment(self) -> dict[str, Any]:
-        """The objects and zones around the robots."""
+        """The objects and zones around the robots, and the change that `undo_change` takes back."""
         there = self.here.environment
         return {
             "objects": [_object(thing, zone=False) for thing in there.objects]
-            + [_object(thing, zone=True) for thing in there.zones]
+            + [_object(thing, zone=True) for thing in there.zones],
+            **self.edits.shown(),
         }
 
     @query()
@@ -149,6 +158,7 @@ class EnvironmentCommands:
             name = "environment" if file is None else file
             content = self._text(name) if text is None else text
             found, once = read_environment(content, name), cache(self._reader(name, meshes))
+            self._saving.know((*found.objects, *found.zones, *found.fixtures), meshes)
             return lambda read_mesh: found.build(once, read_mesh)
 
         return self._put_up(read)
@@ -182,30 +192,133 @@ class EnvironmentCommands:
 
     def _put_up(self, read: Callable[[], Build[Environment]]) -> Any:
         def replace(there: Environment) -> Any:
-            self._pump.act(lambda now: self.here.replace(there, now))
-            return self.environment()
+            self._saving.placed(there.everything())
+            return self._edited("load", lambda now: self.here.replace(there, now))
 
         return self._changes.do(
             lambda: self._meshes.built(read).turned(safely(replace, "environment"))
         )
 
+    def _edited(self, what: str, change: Callable[[int], Refused | None]) -> Any:
+        """Makes a change that can be undone as long as nothing else has changed the environment."""
+        before = self.here.environment
+        if refused := self._pump.act(change):
+            return refused
+        after = self.here.environment
+
+        def put(there: Environment, instead_of: Environment) -> Refused | None:
+            if self.here.environment is not instead_of:
+                return CHANGED_ELSEWHERE
+            self._pump.act(lambda now: self.here.replace(there, now))
+            return None
+
+        self.edits.add(Edit(what, lambda: put(before, after), lambda: put(after, before)))
+        return self.environment()
+
     @command()
-    def add_object(self, object: ObjectConfig, zone: bool = False) -> Any:
+    def add_object(
+        self, object: ObjectConfig, zone: bool = False, meshes: Mapping[str, bytes] = {}
+    ) -> Any:
         """Add an object, or replace the one of that name.
 
-        An object as in an environment file. `zone`: nothing may reach into it.
+        An object as in an environment file. `zone`: nothing may reach into it. `meshes`: the
+        content of its mesh file by name (in JSON: base64); without it a file of the folder.
         """
 
         def add(thing: "CollisionObject") -> Any:
-            refused = self._pump.act(lambda now: self.here.add([thing], now, zone=zone))
-            return refused or self.environment()
+            self._saving.know([object], meshes)
+            return self._edited(
+                f"add {thing.name}", lambda now: self.here.add([thing], now, zone=zone)
+            )
 
-        return self._changes.do(lambda: self._with_object(object, add))
+        return self._changes.do(lambda: self._with_object(object, add, meshes))
 
-    def _with_object(self, config: ObjectConfig, then: "Callable[[CollisionObject], Any]") -> Any:
+    @command()
+    def add_fixture(self, fixture: FixtureConfig, files: Mapping[str, bytes] = {}) -> Any:
+        """Add a URDF that stands in the cell: its links become objects.
+
+        A fixture as in an environment file. `files`: the content of the URDF and of its meshes by
+        name (in JSON: base64); without them files of the folder.
+        """
+        read = self._of_client(files)
+
+        def add(things: "Sequence[CollisionObject]") -> Any:
+            self._saving.know([fixture], files)
+            self._saving.placed(things)
+            return self._edited(f"add {fixture.name}", lambda now: self.here.add(things, now))
+
+        def building() -> "Build[tuple[CollisionObject, ...]]":
+            once = cache(read)
+            return lambda read_mesh: fixture.build(once, read_mesh)
+
+        return self._changes.do(lambda: self._meshes.built(building).turned(safely(add, "fixture")))
+
+    def _of_client(self, own: Mapping[str, bytes]) -> Read:
+        """Reads what a client has sent, also under a longer name, or a file of the folder."""
+
+        def read(name: str) -> bytes:
+            last = PurePosixPath(name).name
+            return own[last] if last in own else self._model(name)
+
+        return read
+
+    @command()
+    def move_object(self, name: str, position_mm: Xyz, rotation_deg: Xyz = (0.0, 0.0, 0.0)) -> Any:
+        """Put an object or a zone somewhere else; a link takes its whole fixture along.
+
+        The new place of the object in the cell, as in an environment file.
+        """
+
+        def move() -> Any:
+            things = {thing.name: thing for thing in self.here.environment.everything()}
+            if name not in things:
+                return Refused(str(unknown("object", name, things)))
+            try:
+                by = place(position_mm, rotation_deg) @ inverse(things[name].place)
+            except ConfigError as problem:
+                return Refused(str(problem))
+            names = self._saving.together(name)
+            changed = [moved(thing, by) for each, thing in things.items() if each in names]
+            return self._edited(f"move {name}", lambda now: self._replace(changed, now))
+
+        return self._changes.do(move)
+
+    def _replace(self, changed: "Sequence[CollisionObject]", now: int) -> None:
+        """Replaces objects by others of the same names, in their order."""
+        new = {thing.name: thing for thing in changed}
+        there = self.here.environment
+        objects, zones = (
+            tuple(new.get(thing.name, thing) for thing in group)
+            for group in (there.objects, there.zones)
+        )
+        self.here.replace(Environment(objects, zones), now)
+
+    @command()
+    def save_environment(self, file: str | None = None) -> Any:
+        """Write the objects and zones into the cell's environment file, or else the cell file.
+
+        Only what differs is changed there; comments stay. `file`: another file, of the folder for
+        files. `lost` in the answer: comments of what was removed; `notes`: what is not saved.
+        """
+        held = {thing.name for watch in self._watches.values() for thing in watch.held()}
+
+        def save(progress: Progress) -> Any:
+            try:
+                return self._saving.save(self.here.environment, held, self._files, file)
+            except ConfigError as problem:
+                return Refused(str(problem))
+
+        return self._changes.do(lambda: self._runs.in_thread("save_environment", save))
+
+    def _with_object(
+        self,
+        config: ObjectConfig,
+        then: "Callable[[CollisionObject], Any]",
+        meshes: Mapping[str, bytes] = {},
+    ) -> Any:
         """Builds an object; one with a mesh is built beside the event loop."""
         if config.mesh:
-            once = cache(self._model)
+            once = cache(self._of_client(meshes))
             built = self._meshes.built(lambda: lambda read_mesh: config.build(once, read_mesh))
             return built.turned(safely(then, "object"))
         try:
@@ -217,21 +330,19 @@ class EnvironmentCommands:
     def remove_object(self, name: str) -> Any:
         """Remove an object."""
 
-        def remove() -> Any:
-            found = self._pump.act(lambda now: self.here.remove(name, now))
-            return found if isinstance(found, Refused) else self.environment()
+        def remove(now: int) -> Refused | None:
+            found = self.here.remove(name, now)
+            return found if isinstance(found, Refused) else None
 
-        return self._changes.do(remove)
+        return self._changes.do(lambda: self._edited(f"remove {name}", remove))
 
     @command()
     def clear_environment(self) -> Any:
         """Remove all objects and zones."""
 
-        def clear() -> Any:
-            self._pump.act(lambda now: self.here.replace(Environment(), now))
-            return self.environment()
-
-        return self._changes.do(clear)
+        return self._changes.do(
+            lambda: self._edited("clear", lambda now: self.here.replace(Environment(), now))
+        )
 
     # ── held objects ──
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ConfigError, Refused
+from understudy.operator.edits import Edit, Edits
 from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports import Component
 from understudy.simulation.workpieces.config import WorkpieceConfig
@@ -15,19 +16,22 @@ from understudy.wire.pump import Pump
 if TYPE_CHECKING:
     from understudy.operator.cell import OperatedCell
     from understudy.simulation.workpieces.workpieces import Workpieces
+    from understudy.space.transform import Array
 
 NO_PARTS = Refused("this cell has no parts: add the line `parts: []` to its cell file")
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
-    return commands_of(WorkpieceCommands(cell.components, cell.pump))
+    edits = cell.environment.edits
+    return commands_of(WorkpieceCommands(cell.components, cell.pump, edits))
 
 
 class WorkpieceCommands:
     """The parts of a cell, if it has any."""
 
-    def __init__(self, parts: Mapping[str, Component], pump: Pump) -> None:
+    def __init__(self, parts: Mapping[str, Component], pump: Pump, edits: Edits) -> None:
         self._parts = workpieces_in(parts)
+        self._edits = edits
         self._pump = pump
 
     @query()
@@ -67,12 +71,26 @@ class WorkpieceCommands:
 
         The new centre of a part in the cell.
         """
+        parts, now = self._parts, self._pump.now()
+        before = parts.place(name, now) if parts and name in parts.names() else None
         try:
-            return self._change(
-                lambda parts, now: parts.move(name, place(position_mm, rotation_deg), now)
-            )
+            there = place(position_mm, rotation_deg)
         except ConfigError as problem:
             return Refused(str(problem))
+
+        def put(at: "Array") -> Any:
+            return self._change(lambda parts, now: parts.move(name, at, now))
+
+        def taken_back(at: "Array") -> Refused | None:
+            answer = put(at)
+            return answer if isinstance(answer, Refused) else None
+
+        answer = put(there)
+        if before is not None and not isinstance(answer, Refused):
+            self._edits.add(
+                Edit(f"move {name}", lambda: taken_back(before), lambda: taken_back(there))
+            )
+        return answer
 
     @command()
     def add_part(self, part: WorkpieceConfig) -> Any:

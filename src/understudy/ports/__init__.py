@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from understudy.agenda import ClockState
 from understudy.errors import Refused
 from understudy.ports.faults import Faults
+from understudy.units import DEG
 
 Ticket = NewType("Ticket", int)
 """Number of a request that was accepted."""
@@ -227,11 +228,12 @@ class LeavesWill(Protocol):
 @dataclass(frozen=True, slots=True)
 class LineAnswers:
     """How a text face answers a line: after `greeting_lines` at the connection, one line, or all up
-    to one that begins with a word of `ends`. A face module declares it as `LINE_ANSWERS`, None if
-    it does not speak lines of text."""
+    to one that begins with a word of `ends`. An answer that matches `refusal` refuses something. A
+    face module declares it as `LINE_ANSWERS`, None if it does not speak lines of text."""
 
     greeting_lines: int = 0
     ends: tuple[str, ...] = ()
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,12 +395,17 @@ Joints = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class JointState:
-    """State of the joints: rad, rad/s, rad/s², Nm."""
+    """State of the joints: rad, rad/s, rad/s², Nm; of a linear joint m, m/s, m/s², N."""
 
     positions: Joints
     velocities: Joints
     accelerations: Joints
     torques: Joints
+
+    @property
+    def positions_deg(self) -> Joints:
+        """Positions in degrees, as G-code has them; of revolute joints only."""
+        return tuple(position / DEG for position in self.positions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import msgspec.inspect as shape
 from msgspec import Meta, to_builtins
 
 from understudy.config.typed import IS_FILE, read
-from understudy.errors import ConfigError, NotInstalledError, install_command, located_at, unknown
+from understudy.errors import ConfigError, NotInstalledError, located_at, needs, unknown
 from understudy.registry import kinds, module_of
 from understudy.vision.interface import Detector, ReadFile
 
@@ -26,8 +26,7 @@ DetectorTables = Annotated[tuple[dict[str, Any], ...], Meta(max_length=MOST_DETE
 def require_opencv() -> None:
     """Raises NotInstalledError with the command that installs what vision needs."""
     if find_spec("cv2") is None:
-        cure = install_command("opencv-python-headless", "pyzmq")
-        raise NotInstalledError(f"vision needs the package opencv-python-headless: {cure}")
+        raise NotInstalledError(f"vision {needs('opencv-python-headless', 'pyzmq')}")
 
 
 def check_detectors(tables: Sequence[Mapping[str, Any]]) -> None:

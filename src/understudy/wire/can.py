@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from understudy.errors import ConfigError, install_command
+from understudy.errors import ConfigError, needs
 from understudy.protocol.can_frames import (
     EXTENDED,
     IDENTIFIER,
@@ -93,7 +93,7 @@ def open_bus(place: CanBus) -> "BusABC":
     try:
         import can
     except ImportError:
-        raise OSError(f"needs python-can: {install_command('python-can')}") from None
+        raise OSError(needs("python-can")) from None
     try:
         if place.bitrate is None:
             return can.Bus(interface=place.interface, channel=place.channel)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar, cast
 
 from msgspec import Meta, Struct
 
-from understudy.errors import ConfigError, install_command
+from understudy.errors import ConfigError, needs
 from understudy.ports import UNLIMITED, Caller
 from understudy.wire.interface import (
     CLOSING_SECONDS,
@@ -200,7 +200,7 @@ def open_device(device: Device) -> "Serial":
     try:
         from serial import Serial
     except ImportError:
-        raise OSError(f"needs pyserial: {install_command('pyserial')}") from None
+        raise OSError(needs("pyserial")) from None
     return Serial(device.path, device.baud, timeout=0, write_timeout=0, exclusive=True)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from understudy.errors import ConfigError, NotInstalledError, install_command
+from understudy.errors import ConfigError, NotInstalledError, needs
 from understudy.ports import RETAINED, WireMessage
 from understudy.wire.broker import BrokerConnection, BrokerQueue
 from understudy.wire.connection import Connection
@@ -86,7 +86,7 @@ class MqttEndpoint:
     async def start(self) -> str:
         """Tries to connect once; later attempts come by themselves."""
         if find_spec("aiomqtt") is None:
-            raise NotInstalledError(f"needs the package aiomqtt: {install_command('aiomqtt')}")
+            raise NotInstalledError(needs("aiomqtt"))
         self._tls()
         self._connection = BrokerConnection(
             self.endpoint, self._serve, lambda: asyncio.sleep(self._config.reconnect_wait_s)

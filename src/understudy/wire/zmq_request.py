@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from understudy.errors import ConfigError, NotInstalledError, install_command
+from understudy.errors import ConfigError, NotInstalledError, needs
 from understudy.ports.requests import AsksProcess, Question
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ class ZmqRequester:
         try:
             import zmq
         except ImportError:
-            need = f"needs the package pyzmq: {install_command('pyzmq')}"
-            raise NotInstalledError(need) from None
+            raise NotInstalledError(needs("pyzmq")) from None
         self._zmq = zmq
         self._socket: zmq.Socket[bytes] | None = None
         self._monitor: Any = None

@@ -59,6 +59,18 @@ def test_a_wait_in_steps_ends_at_its_simulated_deadline(mobile_robot: MobileRobo
     assert mobile_robot.now - before == pytest.approx(5.0, abs=0.3)
 
 
+def test_a_command_ends_at_its_deadline(mobile_robot: MobileRobot) -> None:
+    before = mobile_robot.now
+    with pytest.raises(NoAnswerError, match=r"no such message in 2 s; came: .*command\.ack \(2\)"):
+        mobile_robot.command("MOVE_VELOCITY", linear=0.1, durationSeconds=60, within_s=2.0)
+    assert mobile_robot.now - before == pytest.approx(2.0, abs=0.3)
+
+
+@pytest.mark.understudy(cell="fleet", robots=3)
+def test_the_number_of_robots(fleet: FleetStandIn) -> None:
+    assert fleet.robots == ("robot-1", "robot-2", "robot-3")
+
+
 def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("understudy.robots.mobile.stand_in.find_spec", lambda name: None)
     with StandIn("text_robot") as cell, pytest.raises(ConfigError, match=r"understudy\[nats\]"):

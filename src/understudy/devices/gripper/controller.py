@@ -25,7 +25,7 @@ from understudy.devices.gripper.actuator import (
 )
 from understudy.devices.gripper.hardware import CupHardware, FingerHardware
 from understudy.devices.gripper.modbus.interface import OffersRegisters, Registers
-from understudy.errors import ConfigError, Refused, install_command, unknown
+from understudy.errors import ConfigError, Refused, needs, unknown
 from understudy.ports import CallsPlace, Finished, Ticket
 from understudy.ports.device import (
     DeviceAction,
@@ -728,8 +728,7 @@ def _servo(name: str, config: Config, mount: Mount) -> GripperController:
     except ModuleNotFoundError as problem:
         if problem.name is None or not problem.name.startswith("pymodbus"):
             raise
-        need = f"a servo gripper needs the package pymodbus: {install_command('pymodbus')}"
-        raise ConfigError(need, key="type") from None
+        raise ConfigError(f"a servo gripper {needs('pymodbus')}", key="type") from None
     driver, hardware = build_servo(name, config, mount)
     return GripperController(name, config, driver, hardware)
 

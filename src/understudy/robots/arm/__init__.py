@@ -66,6 +66,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     `model`: a shipped robot, or the path of a URDF or xacro file (with its arguments) from the cell
     file. `tip`: its last link, where several could be it. `fixed_joints_deg`: joints that stay.
     `arc_wait`: whether M3 and M5 wait for the device that they switch; if not, programs use M66.
+    `arc_within_mm`: validation warns of an arc that burns farther from every object; 0: of none.
     """
 
     model: str = "g60"
@@ -89,6 +90,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     collision: CollisionConfig = CollisionConfig()
     io: IoConfig = IoConfig()
     arc_wait: Literal["implicit", "none"] = "implicit"
+    arc_within_mm: Annotated[float, Meta(ge=0, le=10_000)] = 50.0
 
 
 FACES = ("grblhal",)

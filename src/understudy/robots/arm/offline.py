@@ -4,10 +4,11 @@ Pins, power source and scenario rules are the same parts as in the running cell,
 that a program gets the same inputs and faults offline.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any, Literal
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from msgspec import structs
@@ -68,7 +69,10 @@ from understudy.space.model.environment import Environment, Read, place
 from understudy.space.model.shapes import CollisionObject
 from understudy.space.pose import Pose
 from understudy.space.transform import pose
-from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
+from understudy.units import MM, NS_PER_MS, nanoseconds, seconds, whole_ns
+
+if TYPE_CHECKING:
+    from understudy.space.collision.detector import NearestObject
 
 COLD = NS_PER_MS
 """The longest time without an arc before a seam is reported as cold."""
@@ -76,6 +80,8 @@ NO_GAS = "the arc is started with the gas closed"
 TOUCHES = "the probe already touches something before the move"
 NO_TOUCH_YET = "the probe touches nothing before a move away from contact"
 NO_ARC = "moves along the seam without an arc"
+ARC_LOOKS = 9
+"""Places of a line where the distance of the arc is looked at."""
 RAPID_ARC = "the arc stays on during a rapid"
 
 
@@ -108,6 +114,9 @@ class ArmDevices:
         fault_source = build(mine, seed)
         self._pins = pins = OfflinePins(VirtualIO(config.io), mine, f"{name}.io")
         self._arc_wait = config.arc_wait == "implicit"
+        self._arc_within = config.arc_within_mm * MM
+        self._things = around.environment.objects if around else ()
+        self._arc_is_far = False
         self._plan: Plan | None = None
         self.mover: ArmMover | None = None
         self._armed = self._assumed = self._ended = False
@@ -273,7 +282,33 @@ class ArmDevices:
                 out.append(Remark(line, "process", RAPID_ARC, begins))
             elif line not in rapid and without:
                 out.append(Remark(line, "process", NO_ARC, seconds(min(without))))
+            elif wanted and not without:
+                out += self._far_arc(line, begins, ends)
         return out
+
+    @cached_property
+    def _nearest(self) -> "NearestObject":
+        from understudy.space.collision.detector import NearestObject  # loads compiled code
+
+        return NearestObject(self._things)
+
+    def _far_arc(self, line: int, begins: float, ends: float) -> list[Remark]:
+        """A warning where the arc begins to burn far from every object: nothing is welded there."""
+        if self._process is None or not self._things or not self._arc_within:
+            return []
+        was_far, self._arc_is_far = self._arc_is_far, False
+        times = np.linspace(begins, ends, ARC_LOOKS)
+        near, known = np.zeros(3), math.inf
+        for at, tip in zip(times.tolist(), self._tip_positions(times), strict=True):
+            if known + math.dist(tip, near) <= self._arc_within:
+                continue  # it cannot be farther
+            near, known = tip, self._nearest.distance(tip)
+            if known > self._arc_within:
+                self._arc_is_far = True
+                away = f"the arc burns {known / MM:.0f} mm from the nearest object"
+                said = f"{away}; up to {self._arc_within / MM:g} mm (arc_within_mm) is near"
+                return [] if was_far else [Remark(line, "process", said, at, slight=True)]
+        return []
 
     def _events(self, line: int) -> list[Remark]:
         """Events since the last call, each with the line that was running."""

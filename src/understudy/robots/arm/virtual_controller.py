@@ -169,6 +169,7 @@ class VirtualController:
         self.planned = planned
         self._cell, self._inner, self._tempo = cell, inner, cell.clock_state
         self.surroundings = surroundings
+        self._refused: list[str] = []
         self.io = AtNow(inner.io, lambda: cell.now)
         self._devices = {kind: AtNow(part, lambda: cell.now) for kind, part in devices.items()}
 
@@ -265,7 +266,19 @@ class VirtualController:
     # ── motion ──
 
     def send_gcode(self, line: str) -> Refused | None:
-        return self._inner.send_gcode(line, self._now)
+        """Queues a line. One that cannot be carried out when its turn comes, as out of reach, is an
+        error of `status`."""
+        refused = self._inner.send_gcode(line, self._now)
+        if refused is not None:
+            self._refused.append(f"{line.strip()}: {refused.reason}")
+        return refused
+
+    @property
+    def refused(self) -> list[str]:
+        """Lines that `send_gcode` has refused, and the error at which the program stands now."""
+        status = self.status()
+        stands = status.error and status.state != "Alarm"
+        return self._refused + ([status.error_message] if stands else [])
 
     def jog(self, axis: int, velocity: float) -> Refused | None:
         """Jogs one axis (0 …) at a speed in rad/s."""
@@ -312,6 +325,7 @@ class VirtualController:
     # ── readings ──
 
     def joint_state(self) -> JointState:
+        """The joints in rad, rad/s, rad/s² and Nm, with `positions_deg` beside them."""
         return self._inner.joint_state(self._now)
 
     def tcp(self) -> Pose:

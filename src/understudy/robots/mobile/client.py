@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from understudy.errors import ConfigError, install_command
+from understudy.errors import ConfigError, NotInstalledError, needs
 from understudy.robots.mobile.runtime.messages import (
     PAYLOAD_VERSION,
     MoveVelocity,
@@ -99,7 +99,7 @@ class FleetClient:
         self, server: str, *, creds: Path | None = None, timeout_s: float = TIMEOUT_S
     ) -> None:
         if find_spec("nats") is None:
-            raise ConfigError("needs the package nats-py", allowed=install_command("nats-py"))
+            raise NotInstalledError(f"a client of mobile robots {needs('nats-py')}")
         self.server = server
         self._creds = creds
         self._timeout = timeout_s

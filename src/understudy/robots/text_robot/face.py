@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.ports import Deps, Endpoint, FaultSource, Ticket
+from understudy.ports import Deps, Endpoint, FaultSource, LineAnswers, Ticket
 from understudy.ports.faults import Fault, Faults
 from understudy.protocol.sessions import (
     LineReader,
@@ -58,6 +58,7 @@ STATUS_FIELDS = ("state", "temperature", "errorCode", "loadPercentage")
 
 
 ENDPOINTS = {"": Endpoint()}
+LINE_ANSWERS = LineAnswers(refusal="ERROR ")
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):

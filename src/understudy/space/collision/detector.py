@@ -33,11 +33,20 @@ from understudy.space.collision.world import (
 )
 from understudy.space.given import given_numbers, given_row
 from understudy.space.kinematics.chain import Chain
-from understudy.space.model.shapes import CollisionObject, Meshes, TriangleMesh, unique
+from understudy.space.model.robot import Sphere
+from understudy.space.model.shapes import (
+    CollisionObject,
+    Meshes,
+    TriangleMesh,
+    as_object,
+    unique,
+)
 from understudy.space.transform import Array
 
 SUNK = 1e-3
 """Depth (m) by which the foot may overlap the object it stands on without a collision."""
+POINT_RADIUS = 1e-9
+"""Of the sphere that stands for a point, in metres."""
 
 
 @dataclass(frozen=True)
@@ -404,6 +413,27 @@ class CollisionDetector:
     def _named(self, one: str, other: str, touched: ShapeContact) -> CollisionResult:
         x, y, z = (self._foot[:3, :3] @ touched.point + self._foot[:3, 3]).tolist()
         return CollisionResult(True, one, other, (x, y, z), float(touched.depth))
+
+
+class NearestObject:
+    """The distance of points to the nearest of some objects."""
+
+    def __init__(self, objects: Sequence[CollisionObject]) -> None:
+        point = as_object("point", Sphere(POINT_RADIUS), np.eye(4))
+        parts = [standing_part(thing, np.eye(4)) for thing in (*objects, point)]
+        self._world = assembled(None, (), parts)
+        self._at, self._aside = placement(self._world), scratch()
+        self._point = len(objects)
+
+    def distance(self, point: Array) -> float:
+        """In metres; below 0 inside of an object, infinite without any."""
+        self._at.placed[self._point, 9:] = point
+        self._at.ends[self._point] = np.tile(point, 2)
+        found = (
+            shape_contact(self._world.solids, self._at, number, self._point, self._aside).distance
+            for number in range(self._point)
+        )
+        return float(min(found, default=np.inf))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

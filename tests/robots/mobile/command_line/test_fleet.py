@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -312,8 +313,8 @@ def test_without_the_package_the_command_says_how_to_get_it(
 ) -> None:
     monkeypatch.setattr("understudy.robots.mobile.client.find_spec", lambda name: None)
     said = refused("watch", "--server", "nats://127.0.0.1:1")
-    assert "nats-py" in said
-    assert "pip" in said
+    assert "needs understudy[nats]: " in said
+    assert re.search("pip.* install 'nats-py", said)
 
 
 # ── schema ──

@@ -41,7 +41,8 @@ export class Diagram {
   merged(cycle, transitions) {
     const own = transitions.filter(([state, , next]) => !this.running.includes(state) && this.places.has(next) && state !== next);
     const found = new Map();
-    for (const [state, event, next] of [...cycle, ...own]) {
+    // a start with a part in the hand begins within the loop: its way would cross the last row
+    for (const [state, event, next] of [...cycle, ...own].filter(([, event]) => event !== "go_on")) {
       const key = `${state} ${next}`;
       const edge = found.get(key) ?? { from: state, to: next, events: [] };
       if (!edge.events.includes(event)) edge.events.push(event);

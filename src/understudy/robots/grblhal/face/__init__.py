@@ -265,7 +265,9 @@ TOOL_CHANGE = "M6"
 UNKNOWN_BYTES: Mapping[Edition, tuple[int, ...]] = {"GrblHAL": (), "Grbl": (Realtime.EXIT,)}
 
 ENDPOINTS = {"": Endpoint(serial=True)}
-LINE_ANSWERS = LineAnswers(greeting_lines=2, ends=("ok", "error:", "ALARM:"))
+LINE_ANSWERS = LineAnswers(
+    greeting_lines=2, ends=("ok", "error:", "ALARM:"), refusal=r"error:|ALARM:[12]\b"
+)
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):

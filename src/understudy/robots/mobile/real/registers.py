@@ -31,7 +31,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from understudy.config.typed import read
-from understudy.errors import NotInstalledError, install_command, located_at
+from understudy.errors import NotInstalledError, located_at, needs
 from understudy.robots.mobile.config.profile import Camel
 from understudy.robots.mobile.config.robot_file import Driver, DriverType, Motor
 from understudy.robots.mobile.hardware_interface import MotorFault
@@ -127,8 +127,7 @@ class PlcKeys(RegisterKeys, frozen=True, kw_only=True):
         try:
             from understudy.robots.mobile.real.modbus import ModbusCodec
         except ImportError:
-            need = f"a PLC needs the package pymodbus: {install_command('pymodbus')}"
-            raise NotInstalledError(need) from None
+            raise NotInstalledError(f"a PLC {needs('pymodbus')}") from None
         return ModbusCodec
 
 
