@@ -17,6 +17,7 @@ from understudy.hmi.access import (
     FORM,
     LOCKED_AFTER,
     LONGEST_DELAY_S,
+    MONITORING,
     MOST_ADDRESSES,
     MOST_WAITING,
     WINDOW_S,
@@ -192,12 +193,24 @@ def test_without_a_token_a_page_shows_the_login_form() -> None:
     assert send_request(TOKENS, {"Host": "robot"}, method="WEBSOCKET")[0] == 1008
 
 
+@pytest.mark.parametrize("path", MONITORING)
+def test_programs_that_watch_the_cell_need_a_token_and_get_json(path: str) -> None:
+    status, headers, body = send_request(TOKENS, {"Host": "robot"}, path=path)
+    assert (status, headers["www-authenticate"]) == (401, "Bearer")
+    assert json.loads(body)["code"] == 3
+    bearer = {"Host": "robot", "Authorization": f"Bearer {LOOK}"}
+    assert send_request(TOKENS, bearer, path=path)[2] == b"viewer"
+
+
 def test_a_token_in_the_address_goes_into_a_cookie_that_pages_cannot_read() -> None:
     status, headers, _ = send_request(
         TOKENS, {"Host": "robot"}, path="/plots", query=f"token={SECRET}"
     )
     assert (status, headers["location"]) == (303, "/plots")
     assert headers["set-cookie"].startswith(f"{COOKIE}={SECRET};")
+    link = f"robot=g60&token={SECRET}&line=3"
+    _, headers, _ = send_request(TOKENS, {"Host": "robot"}, path="/program", query=link)
+    assert headers["location"] == "/program?robot=g60&line=3"
     assert "HttpOnly" in headers["set-cookie"]
     assert "SameSite=Strict" in headers["set-cookie"]
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import socket
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from typing import Any
@@ -127,6 +129,75 @@ def test_openapi_describes_every_command(page: str, cell: StandIn) -> None:
     for name, role in table.items():
         methods = {"get", "post"} if role == "viewer" else {"post"}
         assert document["paths"][f"/{name}"].keys() == methods
+
+
+# ── for supervisors and Prometheus, and the page of the commands ──
+
+
+def text_of(page: str, path: str) -> tuple[int, str, str]:
+    line = HTTPConnection(urlsplit(page).netloc, timeout=60)
+    line.request("GET", path)
+    answer = line.getresponse()
+    found = answer.status, str(answer.headers["content-type"]), answer.read().decode()
+    line.close()
+    return found
+
+
+def test_health_and_ready(page: str, cell: StandIn) -> None:
+    assert ask(page, "GET", "/health") == (200, {"status": "ok"})
+    status, answer = ask(page, "GET", "/ready")
+    assert (status, answer["status"], answer["cell"]) == (200, "ready", cell.do("status")["cell"])
+
+
+def test_metrics_are_read_by_prometheus(page: str, cell: StandIn) -> None:
+    """Each family has its help and type before its values; the values are those of the cell."""
+    before = metrics(page)
+    cell.do("inject", fault="wire_fault", on="g60.welder")
+    with socket.create_connection(("127.0.0.1", cell.address("bench.text_tcp")[1])) as client:
+        client.sendall(b"GET_POS\n")
+        client.recv(200)
+        after = metrics(page)
+    assert before["understudy_up"] == before["understudy_rate"] == 1.0
+    assert after['understudy_device_faults{device="g60.welder"}'] == 1.0
+    assert after['understudy_clients{endpoint="bench.text_tcp"}'] == 1.0
+    for direction in ("received", "sent"):
+        name = f'understudy_messages_total{{endpoint="bench.text_tcp",direction="{direction}"}}'
+        assert after[name] == before[name] + 1.0
+    name = 'understudy_robots{kind="text_robot",mode="SIMULATION",state="Idle"}'
+    assert after[name] == 1.0
+    assert after["understudy_simulation_seconds_total"] > 0.0
+    assert after["understudy_lateness_seconds"] >= 0.0
+    cell.do("reset")
+
+
+def metrics(page: str) -> dict[str, float]:
+    """The values, as Prometheus reads them."""
+    status, kind, text = text_of(page, "/metrics")
+    assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    found: dict[str, float] = {}
+    declared: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("#"):
+            declared = [*declared, line.split(" ")[2]][-2:]
+        else:
+            name, _, value = line.rpartition(" ")
+            assert declared == [name.partition("{")[0]] * 2
+            found[name] = float(value)
+    return found
+
+
+def test_the_page_of_the_commands_names_all_and_loads_nothing_from_elsewhere(
+    page: str, cell: StandIn
+) -> None:
+    status, kind, text = text_of(page, "/api/docs")
+    assert (status, kind) == (200, "text/html; charset=utf-8")
+    for row in cell.do("commands"):
+        assert f'<details id="{row["name"]}"' in text
+    addresses = re.findall(r'(?:href|src)="([^"]*)"', text)
+    assert addresses
+    assert all(each == "openapi.json" or each.startswith("/static/") for each in addresses)
+    for each in addresses[:2]:
+        assert text_of(page, each)[0] == 200
 
 
 ignore_overflow = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -42,7 +42,7 @@ def test_all_pages_are_opened_without_loading_the_frame_again(screen: Screen) ->
         screen.open_tab(tab)
         assert screen.page.locator(f'[data-tab="{tab}"].u-chosen').count() == 1
         assert screen.page.locator(".u-tab.u-chosen").count() == 1
-    assert screen.page.url.endswith("/program")
+    assert screen.page.url.endswith("/program?robot=g60")
     assert loaded_once(screen)
     assert frame.evaluate("(element) => element.isConnected")
     assert screen.errors == []
@@ -156,6 +156,40 @@ def change_ms(screen: Screen) -> float:
 def time_of_page(screen: Screen) -> float:
     """Milliseconds since the page was loaded."""
     return float(screen.page.evaluate("performance.now()"))
+
+
+# ── the address of what is shown ──
+
+
+def test_a_link_shows_the_same_page_robot_view_and_line(
+    screen: Screen, cell: RunningCell, open_page: Callable[..., Screen]
+) -> None:
+    cell.ask("load_program", robot="g60", text=SEAM, name="seam.gcode")
+    screen.open_tab("program")
+    screen.page.wait_for_function("window.program.report().name === 'seam.gcode'")
+    screen.page.locator('[data-view="top"]').click()
+    screen.page.locator(".cm-line").nth(2).click()
+    screen.until(lambda: screen.page.url.endswith("line=3"), "the line in the address")
+    link = screen.page.url.removeprefix(cell.url)
+    assert link == "/program?robot=g60&view=top&line=3"
+    other = open_page(cell, link, beside=screen)
+    other.page.wait_for_function("window.program.report().line === 3")
+    assert other.scene["view"] == "top"
+    chosen = other.page.locator(".u-chosen-line")
+    other.until(lambda: chosen.inner_text() == SEAM.splitlines()[2], "the line")
+
+    other.page.mouse.move(700, 400)
+    other.page.mouse.wheel(0, 300)
+    free = "new URLSearchParams(location.search).get('view').split(',').length === 6"
+    other.page.wait_for_function(free)
+    camera = "window.understudy.scene.viewport.look()"
+    looked = other.page.evaluate("new URLSearchParams(location.search).get('view')")
+    other.page.reload()
+    other.built()
+    other.until(lambda: other.page.evaluate(camera) == looked, "the same camera")
+    other.open_tab("log")
+    assert "line=" not in other.page.url
+    other.page.close()
 
 
 # ── an address without a page ──

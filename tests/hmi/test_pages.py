@@ -87,7 +87,7 @@ def test_a_page_from_another_package_has_a_tab_a_script_and_texts(
     screen.reads("minutes", "hoạt động")
     screen.reads("moving", "đứng yên")
     screen.page.keyboard.press("F1")
-    screen.page.wait_for_url(f"{cell.url}/cell")
+    screen.page.wait_for_url(f"{cell.url}/cell?*")
     assert screen.errors == []
 
 

@@ -53,6 +53,18 @@ def test_only_step_and_max_are_lock_step(rate: Rate, lock_step: bool) -> None:
     assert clock_at(rate)[0].lock_step is lock_step
 
 
+def test_a_cell_that_cannot_keep_up_is_late_or_loses_time() -> None:
+    clock, wall = clock_at(2.0)
+    wall.now += 3 * SECOND
+    assert clock.late_seconds(4 * SECOND) == 1.0
+    begun = wall.now
+    wall.now += SECOND  # in which half a second was simulated
+    clock.hold_back(begun, SECOND)
+    assert clock.lost == SECOND // 2
+    assert clock.late_seconds(5 * SECOND) == 1.0
+    assert clock_at(0.0)[0].late_seconds(0) == 0.0
+
+
 def test_a_clock_continues_from_the_time_it_is_set_to() -> None:
     clock, wall = clock_at(2.0)
     wall.now += SECOND

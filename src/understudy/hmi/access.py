@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Literal
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from understudy.errors import ConfigError
 from understudy.ports.access import check_reachable, check_token, is_loopback, same_secret
@@ -40,6 +40,10 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 COOKIE = "understudy_token"
 TOKEN_VARIABLE = "UNDERSTUDY_HMI_TOKEN"
 VIEWER_TOKEN_VARIABLE = "UNDERSTUDY_HMI_VIEWER_TOKEN"
+MONITORING = ("/health", "/ready", "/metrics")
+"""Addresses of programs that watch the cell."""
+NOT_PAGES = ("/api", "/_nicegui", *MONITORING)
+"""Beginnings of addresses under which no page is."""
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 POLICY_VIOLATION = 1008
@@ -267,7 +271,7 @@ def _gives_token(scope: Scope, visit: Visit) -> bool:
 
 def _is_page(scope: Scope) -> bool:
     path = scope["path"]
-    return scope["type"] == "http" and not path.startswith(("/api", "/_nicegui"))
+    return scope["type"] == "http" and not path.startswith(NOT_PAGES)
 
 
 def _is_plain(text: str) -> bool:
@@ -286,6 +290,9 @@ async def _set_cookie(scope: Scope, send: Send, token: str) -> None:
     cookie = f"{COOKIE}={quote(token, safe='')}; Path=/; HttpOnly; SameSite=Strict{secure}"
     # one slash only: two would name another host
     place = "/" + quote(scope["path"].lstrip("/"))
+    query = parse_qsl(scope.get("query_string", b"").decode("latin-1"))
+    if others := [(name, value) for name, value in query if name != "token"]:
+        place += f"?{urlencode(others)}"
     headers = [(b"location", place.encode()), (b"set-cookie", cookie.encode())]
     await _answer(send, 303, headers, b"")
 

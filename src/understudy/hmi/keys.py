@@ -1,6 +1,6 @@
 """The table of all keys, from the `keys` of the frame, the scene and the pages.
 
-`python -m understudy.hmi.keys` prints it as it stands in docs/hmi/hmi.md. The list that `?` shows is
+`python -m understudy.hmi.keys` prints it as it stands in docs/hmi/hmi.md. The list of `?` is
 that of the buttons of the open page, which have their keys from here.
 """
 

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from understudy.errors import UNREADABLE
 from understudy.hmi.access import Role, role_of
 from understudy.hmi.link import CellLink, LinkError
+from understudy.hmi.rest_page import rest_page
 from understudy.ports.hmi import (
     BAD_PARAMETERS,
     BROKEN,
@@ -73,7 +74,13 @@ def rest(link: CellLink, table: list[Any]) -> FastAPI:
     async def describe(request: Request) -> Response:
         return Response(document, media_type="application/json")
 
+    page = rest_page([(row, *_properties(row.parameters)) for row in rows])
+
+    async def show(request: Request) -> Response:
+        return Response(page, media_type="text/html")
+
     api.add_api_route("/openapi.json", describe)
+    api.add_api_route("/docs", show)
     for row in rows:
         api.add_api_route(f"/{row.name}", _endpoint(link, row), methods=list(_methods(row)))
     api.add_exception_handler(RestError, _rest_error)

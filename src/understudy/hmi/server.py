@@ -38,11 +38,21 @@ from starlette.staticfiles import StaticFiles
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from understudy.hmi.access import Access, App, Guard, Receive, Scope, Send, role_of
+from understudy.hmi.access import (
+    MONITORING,
+    Access,
+    App,
+    Guard,
+    Receive,
+    Scope,
+    Send,
+    role_of,
+)
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import CellState
 from understudy.hmi.frame.frame import MISSING, frame
 from understudy.hmi.link import CellLink, LinkError
+from understudy.hmi.monitoring import add_monitoring
 from understudy.hmi.page import STATIC, Page, head, pages_for, panels
 from understudy.hmi.rest import rest
 from understudy.hmi.scene import scene
@@ -65,6 +75,7 @@ SHARED = {
 """Folders whose scripts every page may import."""
 FRAME_SCRIPT = f"{STATIC}/frame/frame.js"
 FRAME_STYLES = (f"{STATIC}/frame/frame.css", scene.STYLE)
+LIGHT_STYLE = f"{STATIC}/frame/light.css"
 TITLE = "Understudy"
 PROXIES_VARIABLE = "FORWARDED_ALLOW_IPS"
 """Names the proxies whose `X-Forwarded-For` and `-Proto` are believed (uvicorn's variable). By
@@ -95,6 +106,7 @@ def build(
     ``feeds``: by the name of their websocket, /ws/NAME."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.mount("/api", rest(link, table))
+    add_monitoring(app, link, lambda: len(core.sio.eio.sockets))
 
     for name, feed in feeds.items():
         app.websocket(f"/ws/{name}")(feed.serve)
@@ -138,6 +150,9 @@ def _add_pages(app: FastAPI, link: CellLink, commands: Collection[str]) -> None:
             await state.refresh()
         styles = [style for panel in panels() for style in panel.style_addresses]
         styles += [style for each in all_pages for style in each.style_addresses]
+        if request.cookies.get("theme") == "light":
+            styles.append(LIGHT_STYLE)
+            ui.dark_mode(False)
         ui.add_head_html(head((FRAME_SCRIPT, *page.script_addresses), (*FRAME_STYLES, *styles)))
         frame(_browser(request, link, state), all_pages, page)
 
@@ -183,8 +198,9 @@ async def _missing(
 
 
 def _browser(request: Request, link: CellLink, state: CellState) -> Browser:
-    """The session of one browser, which keeps its language and its robot in cookies."""
-    wanted = request.cookies.get("robot", "")
+    """The session of one browser, which keeps its language and its robot in cookies. A robot in the
+    address comes first: a link shows what it showed."""
+    wanted = request.query_params.get("robot") or request.cookies.get("robot", "")
     known = list(state.robots)
     robot = wanted if wanted in known else (known[0] if known else "")
     texts = Texts(request.cookies.get("language", ""))
@@ -235,7 +251,7 @@ UNSHOWN_SECONDS = 10.0
 """When all pages are taken, those that no browser has shown for this time are given up."""
 TOO_MANY_SOCKETS = f"at most {MOST_PAGE_SOCKETS} connections of pages at a time"
 TOO_LARGE = f"a body of more than {LARGEST_BODY} bytes"
-NOT_PAGES = ("api", "_nicegui", "_nicegui_ws", "static", "ws")
+NOT_PAGES = ("api", "_nicegui", "_nicegui_ws", "static", "ws", *(a[1:] for a in MONITORING))
 """First parts of the addresses under which no page is opened."""
 TRY_AGAIN_LATER = 1013
 SLICE = 16 * 1024

@@ -235,6 +235,7 @@ class ClockCommands:
         status = to_builtins(self._engine.status(now))
         real = self._pump.real_seconds()
         clock = {"real_time_s": real, "time_ratio": seconds(now) / real if real > 0.0 else 0.0}
+        clock |= {"late_s": self._pump.late_seconds(), "lost_s": self._pump.lost_seconds()}
         return {"state": status["state"], **status["metrics"], **clock}
 
     @command()

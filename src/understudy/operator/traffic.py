@@ -49,9 +49,11 @@ class Traffic:
             endpoint: deque(maxlen=KEPT) for endpoint in endpoints
         }
         self._count = 0
+        self._counts = {endpoint: {">": 0, "<": 0, "!": 0} for endpoint in self._rings}
 
     def note(self, event: Event) -> None:
         self._count += 1
+        self._counts[event.endpoint][event.kind] += 1
         kept, size = event.data[:LONGEST], len(event.data)
         ring = self._rings[event.endpoint]
         ring.append((self._count, event.at, event.peer, event.kind, kept, size))
@@ -60,6 +62,7 @@ class Traffic:
         """Many messages of a robot at once."""
         last = [message.payload for message in messages[-KEPT:]]
         self._count += len(messages)
+        self._counts[endpoint]["<"] += len(messages)
         first = self._count - len(last) + 1
         self._rings[endpoint].extend(
             [
@@ -67,6 +70,14 @@ class Traffic:
                 for number, data in enumerate(last, first)
             ]
         )
+
+    @query()
+    def message_counts(self) -> dict[str, dict[str, int]]:
+        """Messages of each face since the start: received by the robot, and sent."""
+        return {
+            endpoint: {"received": counts[">"], "sent": counts["<"]}
+            for endpoint, counts in self._counts.items()
+        }
 
     @query()
     def traffic(

@@ -56,6 +56,8 @@ class Clock:
         self._since_wall = wall()
         self._since = 0
         self.started = self._since_wall
+        self.lost = 0
+        """Nanoseconds of wall time that did not count."""
         self._state.on_change(self._rate_changed)
 
     @property
@@ -87,7 +89,14 @@ class Clock:
     def hold_back(self, since: int, simulated: int) -> None:
         """Of the wall time since then only as much counts as was simulated."""
         if self._speed:
-            self._since_wall += max(0, self._wall() - since - round(simulated / self._speed))
+            lost = max(0, self._wall() - since - round(simulated / self._speed))
+            self._since_wall += lost
+            self.lost += lost
+
+    def late_seconds(self, reached: int) -> float:
+        """Wall seconds by which a cell that has reached this time is late."""
+        late = self.now() - reached
+        return max(late, 0) / self._speed / NS_PER_SECOND if self._speed else 0.0
 
     def real_seconds(self) -> float:
         """Wall seconds since the clock was made."""
@@ -317,6 +326,14 @@ class Pump:
 
     def real_seconds(self) -> float:
         return self._clock.real_seconds()
+
+    def late_seconds(self) -> float:
+        """Wall seconds by which the cell is late now; it catches up."""
+        return 0.0 if self._clock.lock_step else self._clock.late_seconds(self._timed_cell.now)
+
+    def lost_seconds(self) -> float:
+        """Wall seconds since the start that were not simulated: the cell could not keep up."""
+        return self._clock.lost / NS_PER_SECOND
 
     def start(self) -> None:
         """Lets time run, from the time that the cell has reached."""

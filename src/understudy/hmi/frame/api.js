@@ -164,20 +164,31 @@ export function save(content, name, type = "text/plain") {
   setTimeout(() => URL.revokeObjectURL(link.href), REVOKE_MS);
 }
 
-export function notice(message, type = "negative") {
-  Quasar.Notify.create({ message, type, position: "top", timeout: NOTICE_MS, multiLine: true });
+// A notice in the corner, with × to close it; it is gone when its page is left.
+// `type`: negative, warning, positive, info; `actions`: buttons of Quasar → function that closes it
+export function notice(message, type = "negative", { actions = [], timeout = NOTICE_MS, ...options } = {}) {
+  const close = { icon: "close", round: true, "aria-label": frameData().close };
+  const dismiss = Quasar.Notify.create({
+    message, timeout, icon: ICONS[type], classes: `u-note u-note-${type}`, position: "bottom-right", actions: [...actions, close], ...options,
+  });
+  notices.push(dismiss);
+  return dismiss;
 }
+
+export function dismissNotices() {
+  for (const dismiss of notices.splice(0)) dismiss();
+}
+
+const ICONS = { negative: "error", warning: "warning", positive: "check_circle", info: "info" };
+const notices = [];
 
 // Shows a refusal of the cell, with a button where the frame offers a remedy: drives off → drives on.
 export function refused(reason) {
   const { notDone, robot } = frameData();
   const offer = remedyOf(reason);
-  const actions = offer ? [{ label: offer.label, color: "white", noCaps: true, handler: () => accept(offer, robot) }] : [];
+  const actions = offer ? [{ label: offer.label, noCaps: true, handler: () => accept(offer, robot) }] : [];
   const message = filled(notDone, { reason: ofCell(reason) });
-  Quasar.Notify.create({
-    message, type: "negative", position: "top", multiLine: true, actions,
-    timeout: offer ? OFFER_MS : NOTICE_MS,
-  });
+  notice(message, "negative", { actions, timeout: offer ? OFFER_MS : NOTICE_MS });
 }
 
 // → a sentence of the cell in the page's language: known English phrases are translated, a {field}

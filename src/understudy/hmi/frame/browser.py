@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from json import dumps
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from nicegui import background_tasks, ui
 
@@ -106,6 +106,10 @@ class Browser:
         """Shows a refusal; frame.js adds a button where there is a remedy."""
         self.call_script("understudyFrame.refused", reason)
 
+    def notice(self, text: str, kind: Literal["info", "positive"] = "info") -> None:
+        """Shows a short notice in the corner (api.js)."""
+        self.call_script("understudyFrame.notice", text, kind)
+
     # ── updates of the page ──
 
     def on_update(self, update: _Update, *, element: ui.element | None = None) -> _Update:
@@ -159,6 +163,7 @@ class Browser:
         self.robot = robot
         self.cell.watch(robot)
         self.call_script("understudyFrame.remember", "robot", robot)
+        self.call_script("understudyFrame.address", {"robot": robot})
         self._robot_listeners = [each for each in self._robot_listeners if not each[1].is_deleted]
         for listener, _ in self._robot_listeners:
             listener()

@@ -1,6 +1,6 @@
 // The frame in the browser: stale data, emergency stop, keyboard.
 
-import { order, refused } from "./api.js";
+import { dismissNotices, notice, order, refused, whenReady } from "./api.js";
 import { feed } from "./feed.js";
 import { listen, showKeys } from "./keys.js";
 import "./slider.js";
@@ -46,6 +46,22 @@ async function stop(parameters = {}) {
 
 listen(() => stop());
 
+// ── address: a link shows the same page, robot, view and line ──
+
+// Changes values in the address; null or an empty text removes one.
+function address(changes) {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === "") query.delete(name);
+    else query.set(name, value);
+  }
+  history.replaceState(history.state, "", addressOf(location.pathname, query));
+}
+
+const addressOf = (path, query) => (String(query) ? `${path}?${String(query).replaceAll("%2C", ",")}` : path);
+
+whenReady("[data-mark=refusals]", ({ dataset }) => address({ robot: dataset.robot }));
+
 // ── pages: the frame stays, the server replaces the page inside it ──
 
 const tabOf = (match) => [...document.querySelectorAll("[data-tab]")].find((tab) => match(tab.dataset));
@@ -57,14 +73,18 @@ const load = ({ scripts }) => Promise.all(JSON.parse(scripts).map((script) => im
 async function open(name, { back = false } = {}) {
   const tab = tabOf((each) => each.tab === name).dataset;
   const { route } = tab;
-  if (!window.socket?.connected) return location.assign(route);
-  if (!back && location.pathname !== route) history.pushState(null, "", route + location.search);
+  const query = new URLSearchParams(location.search);
+  if (!back) query.delete("line"); // of the page that is left
+  const there = addressOf(route, query);
+  if (!window.socket?.connected) return location.assign(there);
+  if (!back && location.pathname !== route) history.pushState(null, "", there);
   try {
     await load(tab);
   } catch {
-    return location.assign(route);
+    return location.assign(there);
   }
-  if (location.pathname === route) emitEvent("page_change", name); // the last of several clicks
+  dismissNotices();
+  if (location.pathname === route) emitEvent("page_change", [name, query.get("robot") ?? ""]); // the last of several clicks
 }
 
 // The scripts of the other pages are loaded when the first page has long been there. `open` loads
@@ -80,13 +100,20 @@ window.addEventListener("popstate", () => {
 });
 
 window.understudyFrame = {
+  address,
   open,
   keys: () => showKeys(document.querySelector("[data-mark=keys]")),
+  notice,
   order,
   refused,
   stop: () => stop(),
   stopRobot: (robot) => stop({ robot }),
   remember,
+  theme() {
+    const isLight = /(^|; )theme=light(;|$)/.test(document.cookie);
+    remember("theme", isLight ? "dark" : "light");
+    location.reload();
+  },
   language(name) {
     remember("language", name);
     location.reload();

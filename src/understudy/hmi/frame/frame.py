@@ -63,8 +63,11 @@ def frame(browser: Browser, pages: Sequence[Page], first: Page) -> None:
 
     def change(event: GenericEventArguments) -> None:
         """frame.js has loaded the scripts of the page and changed the address."""
-        found = next((page for page in pages if page.name == event.args), None)
+        name, robot = event.args
+        found = next((page for page in pages if page.name == name), None)
         if found is not None:
+            if robot in browser.cell.robots and robot != browser.robot:
+                browser.choose(robot)  # back to a page of another robot
             show(found)
 
     ui.on("page_change", change)
@@ -238,6 +241,8 @@ def _languages(browser: Browser) -> None:
                 mark=f"language-{language}",
                 script=f"understudyFrame.language({language!r})",
             )
+        hint, script = browser.texts("frame.theme"), "understudyFrame.theme()"
+        button("", icon="contrast", kind="u-small", hint=hint, mark="theme", script=script)
         if browser.role == "viewer":
             ui.label(browser.texts("frame.viewer")).classes("u-viewer")
         hint, script = browser.texts("frame.keys"), "understudyFrame.keys()"
@@ -323,6 +328,7 @@ def _refusals(browser: Browser) -> None:
     data.props["data-not-done"] = texts("frame.not_done")
     data.props["data-words"] = dumps(texts.translations("refusal"))
     data.props["data-cancel"] = texts("frame.cancel")
+    data.props["data-close"] = texts("frame.close")
     data.props["data-real-hint"] = texts("mode.real_warning")
     remedies = [
         {

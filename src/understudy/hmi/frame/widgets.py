@@ -194,7 +194,7 @@ async def clear(
         for command in commands:
             given = {"robot": robot} if robot and command == RESET else {}
             if await browser.command(command, given) is not None and command == RESET:
-                ui.notify(browser.texts("time.was_reset"), position="top")
+                browser.notice(browser.texts("time.was_reset"))
 
     if RESET in commands:
         await browser.cell.refresh()  # a task may have come since the page was updated

@@ -168,6 +168,25 @@ export class Marker {
   }
 }
 
+// Puts names that would cover each other on the screen above each other, the first one lowest.
+export function separateNames(camera, markers) {
+  const { elements } = camera.projectionMatrix;
+  const taken = [];
+  for (const { labels, object } of markers) {
+    const label = Object.values(labels).find(({ visible }) => visible);
+    if (!label || !object.visible) continue;
+    const { x, y, z } = label.getWorldPosition(new THREE.Vector3()).project(camera);
+    const [half, high] = [(label.scale.x * elements[0]) / 2, label.scale.y * elements[5]];
+    const covers = (at) => taken.some((other) => Math.abs(other.x - x) < other.half + half && Math.abs(other.at - at) < high);
+    let steps = 0;
+    while (z < 1 && steps < MOST_STEPS && covers(y + steps * high)) steps++;
+    label.center.set(0.5, -steps);
+    taken.push({ x, at: y + steps * high, half });
+  }
+  return taken;
+}
+
+const MOST_STEPS = 12;
 const CHOSEN = 0x6cc7ff;
 const LABEL_HEIGHT = 0.028; // part of the image's height, about
 const LABEL_PX = 44;

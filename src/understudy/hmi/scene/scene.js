@@ -2,16 +2,16 @@
 // it through `window.understudy`.
 
 import { THREE } from "../three/index.js";
-import { answered, expose, filled, orRefused, persist, run, whenReady } from "../frame/api.js";
+import { answered, expose, filled, notice, orRefused, persist, run, whenReady } from "../frame/api.js";
 import { html } from "../frame/elements.js";
 import { feed, interpolate, interpolatePose } from "../frame/feed.js";
-import { Arc, boundary, cloud, preview, weldTrail } from "./marks.js";
+import { Arc, boundary, cloud, preview, separateNames, weldTrail } from "./marks.js";
 import { SceneObject } from "./objects.js";
 import { show } from "./readout.js";
 import { Robot } from "./robot.js";
 import { dispose } from "./shapes.js";
 import { fieldOfView, Places } from "./site.js";
-import { Viewport } from "./viewport.js";
+import { Viewport, VIEWS } from "./viewport.js";
 
 const COLORS = {
   robot_color: 0xff5e00, ghost_robot_color: 0x808080, collision_color: 0xff0000,
@@ -40,7 +40,8 @@ function partFacts({ name, type, size_mm: [x, y, z], color, transform }) {
 
 class Scene {
   constructor() {
-    this.viewport = new Viewport(html("div", "u-scene-root"));
+    this.viewport = new Viewport(html("div", "u-scene-root"), (look) => window.understudyFrame.address({ view: look }));
+    if (lookInAddress() in { ...VIEWS, follow: null }) this.viewport.name = lookInAddress();
     this.layers = { ...DEFAULT_LAYERS };
     this.colors = { ...COLORS };
     this.chosen = "";
@@ -300,13 +301,23 @@ class Scene {
     const shown = feed.between();
     if (shown && this.ready) this.showPoses(...shown);
     if (shown && this.unplaced) this.placed();
+    if (this.viewport.changed) this.separateNames();
     this.viewport.draw();
+  }
+
+  // The name of the chosen robot stays at its place.
+  separateNames() {
+    const robots = [...this.robots.values()].filter(({ object }) => object.visible);
+    robots.sort((one, other) => (other.name === this.chosen) - (one.name === this.chosen));
+    this.viewport.camera.updateMatrixWorld();
+    this.names = separateNames(this.viewport.camera, robots.map(({ marker }) => marker));
   }
 
   // The robots are where they are, vehicles no longer at the origin: the view shows them all.
   placed() {
     this.unplaced = false;
     this.view(this.viewport.name);
+    this.viewport.lookAs(lookInAddress());
   }
 
   showPoses(before, after, part) {
@@ -404,7 +415,7 @@ class Scene {
   // mm from the base, and the number of orientations.
   async reach(robot) {
     const { computing } = document.querySelector("[data-mark=reach-legend]").dataset;
-    const note = Quasar.Notify.create({ message: computing, spinner: true, timeout: 0, position: "bottom", group: false });
+    const note = notice(computing, "info", { spinner: true, timeout: 0, group: false });
     const progress = (now) => void note({ message: `${computing} ${Math.round(100 * now.progress)}%` });
     const result = await orRefused(() => run("reach", { robot, resolution_mm: REACH_RESOLUTION_MM }, progress));
     note();
@@ -457,13 +468,19 @@ class Scene {
   }
 }
 
+const lookInAddress = () => new URLSearchParams(location.search).get("view") ?? "";
+
 const CALLS = ["load", "choose", "view", "layer", "clear", "preview", "showPreview", "pin", "places"];
 const ready = expose("understudy", CALLS, { report: () => ({ ready: false }) });
 let scene = null; // built on the first page that shows it
 whenReady("#scene", (element) => {
   if (!scene) {
     scene = new Scene();
-    ready({ ...Object.fromEntries([...CALLS, "report"].map((name) => [name, scene[name].bind(scene)])), scene });
+    const view = (name) => {
+      window.understudyFrame.address({ view: name });
+      scene.view(name);
+    };
+    ready({ ...Object.fromEntries([...CALLS, "report"].map((name) => [name, scene[name].bind(scene)])), view, scene });
   }
   scene.attach(element);
 });

@@ -15,7 +15,7 @@ const VIEW_MS = 500;
 const FARTHEST = 20; // metres; more in a cell that needs it
 const FILLED = 0.94; // of the free area
 const WARM_UP_IMAGES = 20; // shaders are compiled
-const VIEWS = {
+export const VIEWS = {
   iso: [1, -1, 0.62],
   front: [1, 0, 0.12],
   side: [0.02, -1, 0.12],
@@ -23,7 +23,8 @@ const VIEWS = {
 };
 
 export class Viewport {
-  constructor(element) {
+  // calls moved(text) when the user has turned, moved or zoomed the camera
+  constructor(element, moved) {
     this.element = element;
     this.scene = new THREE.Scene();
     this.renderer = new THREE.WebGLRenderer({ antialias: true, alpha: !plain, powerPreference: "high-performance" });
@@ -42,6 +43,7 @@ export class Viewport {
     this.controls.minDistance = 0.15;
     this.controls.maxDistance = FARTHEST;
     this.controls.addEventListener("start", () => (this.flight = null));
+    this.controls.addEventListener("end", () => moved(this.look()));
     this.controls.addEventListener("change", () => (this.changed = true));
 
     this.center = new THREE.Vector3(0.3, 0, 0.5);
@@ -122,6 +124,22 @@ export class Viewport {
     this.controls.maxDistance = Math.max(FARTHEST, 1.5 * needed);
     this.camera.far = 3 * this.controls.maxDistance;
     return needed;
+  }
+
+  // → place and aim of the camera in mm, as text
+  look() {
+    const mm = [...this.camera.position.toArray(), ...this.controls.target.toArray()];
+    return mm.map((metres) => Math.round(1000 * metres)).join(",");
+  }
+
+  // The camera as `look` has written it; nothing for any other text.
+  lookAs(text) {
+    const numbers = text.split(",").map((mm) => Number(mm) / 1000);
+    if (numbers.length !== 6 || !numbers.every(Number.isFinite)) return;
+    this.flight = null;
+    this.camera.position.set(...numbers.slice(0, 3));
+    this.controls.target.set(...numbers.slice(3));
+    this.changed = true;
   }
 
   view(name, { at = VIEW_MS, follow = null } = {}) {

@@ -19,7 +19,7 @@ from understudy.hmi.texts import Texts
 KIND = "kind"
 NUMBERS = ("number", "whole")
 """Types of keys whose field is a number."""
-OUTLINED = "dense outlined dark options-dense"
+OUTLINED = "dense outlined options-dense"
 PLACE = re.compile(r"detectors\.(\d+)\.(\w+)")
 """Number and key of a detector in a refusal."""
 Edits = Mapping[tuple[int, str, str], Any]

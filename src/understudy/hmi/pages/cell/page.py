@@ -237,7 +237,7 @@ class TimeScale:
         for robot, reason in answer["refused"].items():
             self._browser.notify_refusal(f"{robot}: {reason}")
         if not (answer["under_way"] or answer["started"] or answer["refused"]):
-            ui.notify(self._browser.texts("time.nothing_loaded"), position="top")
+            self._browser.notice(self._browser.texts("time.nothing_loaded"))
 
     async def _set(self, exponent: float) -> None:
         scale = round(10.0**exponent, 2)
@@ -375,14 +375,14 @@ def _section(browser: Browser, name: str) -> ui.element:
 
 def _field(browser: Browser, text: str, value: str = "", mark: str = "") -> ui.input:
     field = ui.input(browser.texts(text), value=value).classes("u-setup-field")
-    return field.props(f"dense outlined dark data-mark={mark}")
+    return field.props(f"dense outlined data-mark={mark}")
 
 
 def _done(browser: Browser, answer: Any, text: str, **figures: object) -> None:
     """A notice about a command that was carried out; a refusal has a notice of its own."""
     if answer is not None:
         message = browser.texts(text).format(**figures)
-        ui.notify(message, type="positive", position="top")
+        browser.notice(message, "positive")
 
 
 def _folder(browser: Browser) -> None:
@@ -459,7 +459,7 @@ def _links(browser: Browser) -> None:
             input_ = _pin_choice(browser, "input")
             delay = ui.number(
                 browser.texts("setup.delay"), value=0, min=0, max=LONGEST_DELAY_MS
-            ).props("dense outlined dark data-mark=link-delay")
+            ).props("dense outlined data-mark=link-delay")
             invert = ui.switch(browser.texts("setup.invert")).classes("u-switch")
             add = button(browser.texts("setup.add"), mark="link-add")
 
@@ -487,7 +487,7 @@ def _links(browser: Browser) -> None:
 
 def _pin_choice(browser: Browser, side: str) -> ui.select:
     choice = ui.select([], label=browser.texts(f"setup.{side}")).classes("u-setup-field")
-    return choice.props(f"dense outlined dark popup-content-class=u-menu data-mark=link-{side}")
+    return choice.props(f"dense outlined popup-content-class=u-menu data-mark=link-{side}")
 
 
 def _link_row(browser: Browser, link: Mapping[str, Any]) -> None:

@@ -136,7 +136,7 @@ class Jogging:
         elif self._moved and not facts.get("moving"):
             self._cancel_timeout()
             with self._page:
-                ui.notify(self._browser.texts("manual.jog_ended"), position="top")
+                self._browser.notice(self._browser.texts("manual.jog_ended"))
         self._moved |= bool(facts.get("moving"))
 
     def release(self) -> None:

@@ -476,7 +476,7 @@ class PointPanel:
     async def _rename(self) -> None:
         to = self._take_name()
         if not to:
-            ui.notify(self._browser.texts("points.name_missing"), position="top")
+            self._browser.notice(self._browser.texts("points.name_missing"))
             return
         before, self._chosen = self._chosen, to
         answer = await self._browser.robot_command("rename_point", {"name": before, "to": to})
@@ -543,7 +543,7 @@ class CoordinateDialog:
     async def _apply(self) -> None:
         values = [each.value for each in self._fields]
         if None in values:
-            ui.notify(self._browser.texts("points.number_missing"), position="top")
+            self._browser.notice(self._browser.texts("points.number_missing"))
             return
         given = {"name": self._point["name"], self._kind.value: values}
         answer = await self._browser.robot_command("set_point", given)
@@ -715,5 +715,5 @@ def _chosen(browser: Browser, wanted: list[ui.select]) -> list[str] | None:
     names = [each.value for each in wanted if each.value]
     if len(names) == len(wanted):
         return names
-    ui.notify(browser.texts("teach.missing").format(count=len(wanted)), position="top")
+    browser.notice(browser.texts("teach.missing").format(count=len(wanted)))
     return None

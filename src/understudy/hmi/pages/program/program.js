@@ -29,6 +29,7 @@ class Program {
     this.checksum = null; // of the robot's text
     this.request = null; // of the robot's text, the latest
     this.commands = 0; // sent
+    this.lineInAddress = Number(new URLSearchParams(location.search).get("line"));
     this.name = element.querySelector("[data-program=name]");
     this.banner = element.querySelector("[data-program=banner]");
     this.empty = element.querySelector("[data-program=empty]");
@@ -88,7 +89,9 @@ class Program {
     const draft = this.draft();
     if (untouched && draft !== null && draft.text !== program.text) this.setText(draft.text, draft.name, draft.breakpoints);
     else if (untouched) this.revert(program.name);
-    this.previewIfShort();
+    if (this.lineInAddress >= 1 && this.lineInAddress <= this.editor.lines) this.goTo(this.lineInAddress);
+    else this.previewIfShort();
+    this.lineInAddress = 0;
   }
 
   // Shows the robot's text instead of the draft.
@@ -112,6 +115,7 @@ class Program {
     this.preview.clear();
     this.loadWords();
     this.show();
+    window.understudyFrame.address({ line: null });
   }
 
   show() {
@@ -266,8 +270,8 @@ class Program {
   // A notice about a changed point, with a button that takes the change back.
   offerUndo(message, label) {
     const button = document.querySelector("[data-mark=point-undo]");
-    const undo = { label, color: "yellow", handler: () => button?.click() };
-    const dismiss = Quasar.Notify.create({ message, position: "top", timeout: UNDO_MS, actions: [undo], group: false });
+    const undo = { label, noCaps: true, handler: () => button?.click() };
+    const dismiss = notice(message, "info", { timeout: UNDO_MS, actions: [undo], group: false });
     this.dismissUndo?.(); // one change at a time is offered
     this.dismissUndo = dismiss;
     button?.addEventListener("click", dismiss, { once: true });
@@ -276,6 +280,7 @@ class Program {
   // ── preview and validation ──
 
   async previewLine(line) {
+    window.understudyFrame.address({ line });
     this.highlight(line);
     if (await this.loadPreview()) this.preview.seekLine(line);
   }

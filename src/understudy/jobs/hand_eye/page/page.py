@@ -219,12 +219,12 @@ def _automatic(browser: Browser) -> ui.dialog:
             value=job.get("wanted", FEWEST),
             validation=lambda value: None if _is_pose_count(value) else bounds,
         )
-        poses.props("dense outlined dark data-mark=auto-poses")
+        poses.props("dense outlined data-mark=auto-poses")
         names = {name: texts.of("calibration.methods", name) for name in METHODS}
         method = ui.select(
             names, value=job.get("method", METHODS[0]), label=texts("calibration.method")
         )
-        method.props("dense outlined dark options-dense data-mark=auto-method")
+        method.props("dense outlined options-dense data-mark=auto-method")
 
         async def begin() -> None:
             if not poses.validate():
@@ -255,7 +255,7 @@ class SaveDialog:
             folder = browser.cell.status.get("files", "")
             ui.label(texts("calibration.folder").format(folder=folder)).classes("u-caption")
             self._name = ui.input(texts("calibration.file"), value=USUAL_FILE)
-            self._name.props("dense outlined dark data-mark=save-name")
+            self._name.props("dense outlined data-mark=save-name")
             if self._failed:
                 warning = ui.label(texts("calibration.save_failed")).classes("u-alarm")
                 warning.props("data-mark=save-failed")
@@ -277,7 +277,7 @@ class SaveDialog:
         if not isinstance(saved, LinkError):
             self.dialog.close()
             text = browser.texts("calibration.saved").format(file=saved["file"])
-            ui.notify(text, type="positive", position="top", classes="u-calib-saved")
+            browser.notice(text, "positive")
         elif saved.code == FILE_EXISTS:
             self._ask_to_replace(file)
         else:

@@ -63,6 +63,7 @@ export class Painter {
     this.paintRobots(robots, chosen, details);
     this.names = [];
     if (layers.names && view.scale >= NAMES_FROM) this.paintNames(robots, chosen);
+    if (layers.markers && view.scale >= MARKER_NAMES_FROM) this.paintMarkerNames(robots);
     if (target) this.paintTarget(target);
     this.images += 1;
     this.spent += performance.now() - begun;
@@ -125,12 +126,35 @@ export class Painter {
     const { at, scale } = this.view;
     const half = Math.min(8, Math.max(2, 0.12 * scale));
     context.fillStyle = MARKER;
-    const px = this.namesIn(context);
-    for (const { code, x, y } of this.floor.markers) {
+    for (const { x, y } of this.floor.markers) {
       const [mx, my] = at(x, y);
       context.fillRect(mx - half, my - half, 2 * half, 2 * half);
-      if (scale >= MARKER_NAMES_FROM) context.fillText(code, mx, my + half + px + 2);
     }
+  }
+
+  // Below the marker, or above it; none where a robot or another name is.
+  paintMarkerNames({ x, y, count }) {
+    const { context, view, floor } = this;
+    const [high, half] = [this.namesIn(context), Math.min(8, Math.max(2, 0.12 * view.scale))];
+    context.fillStyle = MARKER;
+    const near = [...Array(count).keys()].filter((n) => this.inView(x[n], y[n]));
+    const bodies = near.map((n) => ({ at: view.at(x[n], y[n]), radius: (floor.robots[n].length * view.scale) / 2 }));
+    for (const { code, x: atX, y: atY } of floor.markers) {
+      if (!this.inView(atX, atY)) continue;
+      const [px, my] = view.at(atX, atY);
+      const wide = nameWidth(code, high) / 2;
+      const apart = ({ at: [bx, by], radius }, at) => Math.abs(by - at + high / 2) >= radius + high / 2 || Math.abs(bx - px) >= radius + wide;
+      const free = (at) => this.isFree(px, at, wide, high) && bodies.every((body) => apart(body, at));
+      const at = [my + half + high + 2, my - half - 5].find(free);
+      if (at === undefined) continue;
+      this.names.push({ name: code, px, at, half: wide });
+      context.fillText(code, px, at);
+    }
+  }
+
+  // Whether no name is written there.
+  isFree(px, at, half, high) {
+    return this.names.every((other) => Math.abs(other.at - at) >= high || Math.abs(other.px - px) >= half + other.half);
   }
 
   // ── robots ──
@@ -280,21 +304,18 @@ export class Painter {
     context.fillStyle = "#ffffff";
     context.strokeStyle = GROUND;
     context.lineWidth = 3;
-    const written = [];
-    for (let n = -1; n < count && written.length < MOST_NAMES; n++) {
+    for (let n = -1; n < count && this.names.length < MOST_NAMES; n++) {
       const index = n < 0 ? chosen : n;
       if (index < 0 || (n === chosen && n >= 0) || !this.inView(x[index], y[index])) continue;
       const [px, py] = view.at(x[index], y[index]);
       const { name } = floor.robots[index];
       const [half, away] = [nameWidth(name, high) / 2, NAME_AWAY * view.scale];
-      const free = (at) => written.every((other) => Math.abs(other.at - at) >= high || Math.abs(other.px - px) >= half + other.half);
-      const at = [py + away + high + 1, py - away - 5].find(free);
+      const at = [py + away + high + 1, py - away - 5].find((each) => this.isFree(px, each, half, high));
       if (at === undefined) continue;
-      written.push({ name, px, at, half });
+      this.names.push({ name, px, at, half });
       context.strokeText(name, px, at);
       context.fillText(name, px, at);
     }
-    this.names = written;
   }
 
   // The place and heading that the user is about to send.

@@ -1,0 +1,127 @@
+"""A tablet upright and a phone, the light theme, and notices in the corner."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.browsers import RunningCell, Screen, WeldingCell
+from tests.hmi.test_hmi_integration import legible
+
+TABLET, PHONE = {"width": 820, "height": 1180}, {"width": 390, "height": 844}
+TABS = ("cell", "program", "plots", "log")
+HEADER = ("mode", "robot", "state", "alarm", "emergency-stop")
+OVERLAPS = """() => {
+  const parts = [...document.querySelector(".u-bar").children].filter((e) => e.checkVisibility());
+  const boxes = parts.map((part) => part.getBoundingClientRect());
+  const cover = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+  return parts.filter((part, n) => boxes.slice(0, n).some((box) => cover(box, boxes[n])))
+    .map(({ className }) => className);
+}"""
+"""Parts of the header that cover another one."""
+BESIDE = """() => [...document.querySelectorAll(".u-page .u-button, .u-page input, .u-page .q-tab")]
+  .filter((element) => element.checkVisibility() && !element.closest(".u-views, [role=tablist]"))
+  .map((element) => [element.textContent, element.getBoundingClientRect()])
+  .filter(([, { left, right }]) => left < -1 || right > innerWidth + 1)
+  .map(([text]) => text)"""
+"""Controls that scrolling up and down does not bring onto the screen."""
+
+
+@pytest.fixture(scope="module")
+def cell(welding: WeldingCell) -> RunningCell:
+    """The welding cell with an alarm."""
+    welding.ask("enable", robot="g60")
+    welding.ask("mdi", robot="g60", line="G0 B75")
+    return welding
+
+
+@pytest.fixture(scope="module")
+def opened(cell: RunningCell, welding_screen: Screen) -> Iterator[Screen]:
+    welding_screen.open(cell.url)
+    yield welding_screen
+    welding_screen.clear()
+
+
+@pytest.fixture(params=[TABLET, PHONE], ids=["tablet", "phone"])
+def small(request: pytest.FixtureRequest, opened: Screen) -> Screen:
+    opened.page.set_viewport_size(request.param)
+    return opened
+
+
+def in_view(screen: Screen, box: Any) -> bool:
+    size = screen.page.viewport_size
+    right, bottom = box["x"] + box["width"], box["y"] + box["height"]
+    return bool(
+        min(box["x"], box["y"]) >= 0 and right <= size["width"] and bottom <= size["height"]
+    )
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_page_fits_a_tablet_upright_and_a_phone(small: Screen, tab: str) -> None:
+    """State, alarm and E-STOP are on the screen; everything else is there by scrolling down."""
+    small.open_tab(tab)
+    small.page.evaluate("document.querySelector('.u-page').scrollTo(0, 1e6)")
+    for mark in HEADER:
+        assert in_view(small, small.at(mark).bounding_box()), mark
+    assert "J2 = 75.0° is outside" in small.text("alarm")
+    assert small.page.evaluate(OVERLAPS) == []
+    assert small.page.evaluate(BESIDE) == []
+    assert small.page.evaluate("document.documentElement.scrollWidth") <= innerwidth(small)
+
+
+def innerwidth(screen: Screen) -> int:
+    return int(screen.page.viewport_size["width"])
+
+
+def test_the_tabs_of_a_phone_are_at_the_bottom(opened: Screen) -> None:
+    opened.page.set_viewport_size(PHONE)
+    tab = opened.page.locator('[data-tab="cell"]').bounding_box()
+    assert in_view(opened, tab)
+    assert tab["y"] > PHONE["height"] - 80
+    opened.open_tab("program")
+    opened.open_tab("cell")
+
+
+# ── theme ──
+
+
+def test_the_light_theme_is_kept_and_legible_on_every_page(
+    opened: Screen, cell: RunningCell
+) -> None:
+    opened.page.set_viewport_size({"width": 1366, "height": 768})
+    with opened.page.expect_navigation():
+        opened.press("theme")
+    opened.built()
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert opened.page.evaluate(ground) == "rgb(244, 246, 248)"
+    for tab in (*TABS[1:], TABS[0]):
+        opened.open_tab(tab)
+        assert len(legible(opened)) > 15
+    opened.open(cell.url + "/log")
+    assert opened.page.evaluate(ground) == "rgb(244, 246, 248)"
+    with opened.page.expect_navigation():
+        opened.press("theme")
+    opened.built()
+    assert opened.page.evaluate(ground) == "rgb(11, 14, 17)"
+
+
+# ── notices ──
+
+
+def test_a_notice_is_in_the_corner_is_closed_by_its_cross_and_goes_with_its_page(
+    opened: Screen, cell: RunningCell
+) -> None:
+    opened.open_tab("program")
+    notice = opened.page.locator(".q-notification")
+    opened.press("home")  # refused: an alarm is active
+    notice.wait_for()
+    box, size = notice.bounding_box(), opened.page.viewport_size
+    assert box["x"] > size["width"] / 2
+    assert box["y"] > size["height"] / 2
+    notice.get_by_role("button", name="Close").click()
+    opened.until(lambda: notice.count() == 0, "closed")
+    opened.press("home")
+    notice.wait_for()
+    opened.open_tab("log")
+    opened.until(lambda: notice.count() == 0, "gone with its page")
+    assert opened.errors == []
