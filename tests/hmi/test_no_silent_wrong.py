@@ -110,6 +110,7 @@ POST = {"name": "post", "type": "box", "dimensions_mm": [60, 60, 60]}
 @pytest.fixture
 def collided(screen: Screen, cell: RunningCell) -> Iterator[Screen]:
     """A program that drives the arm through a post and ends: the contact is over."""
+    cell.ask("on_collision", reaction="report", robot="g60")
     cell.ask("set_joint_positions", robot="g60", joints_deg=[0] * 6)
     cell.ask("add_object", object={**POST, "position_mm": [450, 450, 950]})
     cell.ask("load_program", robot="g60", text="G21 G90\nG1 A90 F20000\n", name="swing")
@@ -119,6 +120,7 @@ def collided(screen: Screen, cell: RunningCell) -> Iterator[Screen]:
     assert part(cell, "g60.collision")["contacts"] == []
     yield screen
     cell.ask("remove_object", name="post")
+    cell.ask("on_collision", reaction="stop", robot="g60")
 
 
 def test_a_collision_is_an_alarm_until_it_is_cleared_across_page_changes(

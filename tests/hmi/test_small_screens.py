@@ -113,7 +113,8 @@ def test_a_notice_is_in_the_corner_is_closed_by_its_cross_and_goes_with_its_page
 ) -> None:
     opened.open_tab("program")
     notice = opened.page.locator(".q-notification")
-    opened.press("home")  # refused: an alarm is active
+    cell.ask("stop")
+    opened.press("home")  # refused
     notice.wait_for()
     box, size = notice.bounding_box(), opened.page.viewport_size
     assert box["x"] > size["width"] / 2
@@ -124,4 +125,5 @@ def test_a_notice_is_in_the_corner_is_closed_by_its_cross_and_goes_with_its_page
     notice.wait_for()
     opened.open_tab("log")
     opened.until(lambda: notice.count() == 0, "gone with its page")
+    cell.ask("start")
     assert opened.errors == []

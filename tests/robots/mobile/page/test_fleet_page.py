@@ -360,6 +360,24 @@ def test_follow_ends_with_the_wheel_and_with_a_drag(screen: Screen) -> None:
     screen.press("fit")
 
 
+@pytest.mark.parametrize(("wide", "high"), [(820, 1180), (390, 844)])
+def test_the_map_the_state_and_the_stop_are_on_a_tablet_and_a_phone(
+    screen: Screen, wide: int, high: int
+) -> None:
+    screen.page.set_viewport_size({"width": wide, "height": high})
+    screen.page.reload()
+    screen.built()
+    for mark in ("state", "alarm", "emergency-stop", "map", "fleet-drive", "fleet-estop", "fit"):
+        box = screen.at(mark).bounding_box()
+        assert box["x"] >= 0, mark
+        assert box["x"] + box["width"] <= wide, mark
+    assert screen.at("map").bounding_box()["y"] < high / 2
+    assert screen.page.evaluate(COVERED) == []
+    assert report(screen)["names"], "names of robots"
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= wide
+    screen.page.set_viewport_size(SIZE)
+
+
 @pytest.mark.parametrize(
     ("language", "wide", "high"), [("vi", 1024, 768), ("en", 1024, 768), ("en", 3840, 2160)]
 )
