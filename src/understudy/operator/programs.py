@@ -20,6 +20,7 @@ from understudy.ports.device import NamesSwitches
 from understudy.ports.hmi import Later
 from understudy.ports.jobs import Played
 from understudy.ports.program import LONGEST_PROGRAM, MOST_BREAKPOINTS, ProgramControl
+from understudy.units import MM
 
 if TYPE_CHECKING:
     from understudy.operator.cell import OperatedCell
@@ -185,6 +186,20 @@ class ProgramCommands:
             ]
 
         return self._at_line(robot, from_line, missing)
+
+    @command()
+    def continue_weld(
+        self, robot: str, overlap_mm: Annotated[float, Meta(ge=0, le=1000)] = 5.0
+    ) -> Any:
+        """Go on where the arc was lost that has ended the program.
+
+        `overlap_mm`: so far before that place the arc is ignited again.
+        """
+        return self._changes.do(
+            lambda: self._with(
+                robot, lambda program, now: program.go_on(overlap_mm * MM, now), moves=True
+            )
+        )
 
     @command()
     def step_program(self, robot: str) -> Any:

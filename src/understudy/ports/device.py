@@ -321,6 +321,16 @@ class Process(Device, Protocol):
 
 
 @runtime_checkable
+class LosesProcess(Protocol):
+    """A process that can go out by itself, as an arc does."""
+
+    def lost_at(self) -> tuple[float, float, float] | None:
+        """Where the tool was when the last one went out by itself, metres from the robot's base;
+        None: it was switched off, or it burns."""
+        ...
+
+
+@runtime_checkable
 class NamesSwitches(Protocol):
     """A device with names for what programs switch on."""
 

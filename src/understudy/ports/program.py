@@ -33,7 +33,7 @@ class Reading(Struct, frozen=True):
 
     `elapsed_s`: since the start. `checksum`: of the text. `warning`: what earlier lines switch on
     and this run left off. `collisions`: of the robot in this run. `breakpoints`: lines before which
-    a run stops.
+    a run stops. `lost_mm`: how far along its line the arc was lost that has ended the run.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Reading(Struct, frozen=True):
     warning: str = ""
     collisions: int = 0
     breakpoints: tuple[int, ...] = ()
+    lost_mm: float | None = None
 
 
 class Switched(Struct, frozen=True):
@@ -129,6 +130,24 @@ class Language(Protocol):
 
 
 @runtime_checkable
+class GoesOnInLine(Protocol):
+    """A language in which a straight line can be begun in the middle."""
+
+    def going_on(self, lines: Sequence[Any], first: int, along: float) -> list[str] | Refused:
+        """As `restoring`, at a place on line ``first``: metres from its start."""
+        ...
+
+
+@runtime_checkable
+class KnowsLoss(Protocol):
+    """A controller that knows where a process has gone out by itself."""
+
+    def process_lost(self) -> tuple[float, float, float] | None:
+        """The place of the tool, metres; None: it has not."""
+        ...
+
+
+@runtime_checkable
 class HasWords(Protocol):
     """A language that lists its words, for completion and explanations in an editor."""
 
@@ -194,6 +213,11 @@ class ProgramCommands(Protocol):
 
         ``process``: about arc, gas and outputs that the lines before it switched on.
         """
+        ...
+
+    def go_on(self, overlap: float, now: int) -> Refused | None:
+        """Starts on the line on which the process was lost, ``overlap`` metres before that place,
+        and switches it on there."""
         ...
 
     def step(self, now: int) -> Refused | None: ...

@@ -166,9 +166,12 @@ class Seam:
         """Drops the trail so far. An arc that burns on where the tip stands draws no point."""
         self.look(now)
         if self.state.burning:
-            x, y, z = self._path(np.array([seconds(now)]))[0].tolist()
-            self.state.cleared_at = (x, y, z)
+            self.state.cleared_at = self.tip(now)
         self._replace_trail([])
+
+    def tip(self, now: int) -> Point:
+        x, y, z = self._path(np.array([seconds(now)]))[0].tolist()
+        return x, y, z
 
     def trail_since(self, known: Known) -> Trail:
         count, version = (known, self._version) if isinstance(known, int) else known
@@ -260,7 +263,8 @@ class State(Struct):
 
     `strikes`: when this try ignites the arc. `arc`: it burns. `arc_ok_due`: when the debounced
     signal follows it. `flows_at`: when gas arrives, or arrived, at the torch. `out_since`,
-    `out_until`: times of the loss of an arc and of its return.
+    `out_until`: times of the loss of an arc and of its return. `lost`: where the torch was when the
+    last arc went out by itself.
     """
 
     phase: Phase = "Idle"
@@ -274,6 +278,7 @@ class State(Struct):
     gas_blocked: bool = False
     out_since: int | None = None
     out_until: int | None = None
+    lost: Point | None = None
     wire_stuck: bool = False
     ignition_blocked: bool = False
     fault: str = ""
@@ -351,6 +356,7 @@ class Welder:
         state = self.state
         state.phase, state.fault, state.reason = "Fault", fault, reason or REASONS[fault]
         state.ends = None
+        self._note_loss(now)
         if fault == "gas":
             self._seam.note(now, "gas", state.reason)
         self._put_out(now)
@@ -420,7 +426,7 @@ class Welder:
 
     def _strike(self, now: int) -> None:
         """The arc ignites; the phase ends when ARC_OK follows."""
-        self.state.ends = self.state.strikes = None
+        self.state.ends = self.state.strikes = self.state.lost = None
         self._burn(True, now)
 
     def _burn(self, burns: bool, now: int) -> None:
@@ -436,6 +442,11 @@ class Welder:
         if state.arc:
             self._burn(False, now)
 
+    def _note_loss(self, now: int) -> None:
+        """An arc that burns goes out, and no program wants it to."""
+        if self.state.arc:
+            self.state.lost = self._seam.tip(now)
+
     def _signal_arc(self, now: int) -> None:
         self.state.arc_ok_due = None
         self._io.drive(ARC_OK, self.state.arc, now)
@@ -443,7 +454,7 @@ class Welder:
             self._event("arc_ok", now)
 
     def _come_back(self, now: int) -> None:
-        self.state.out_since = self.state.out_until = None
+        self.state.out_since = self.state.out_until = self.state.lost = None
         self._burn(True, now)
 
     def _lost_at(self) -> int | None:
@@ -546,6 +557,7 @@ class Welder:
     def cut(self, now: int) -> None:
         """Ends the arc in any phase, without crater and burnback."""
         if self.state.phase in (*BURNING, "PreFlow", "Ignition"):
+            self._note_loss(now)
             self._enter("PostFlow", now)
 
     # ── faults ──
@@ -572,6 +584,7 @@ class Welder:
         state = self.state
         if not state.arc:
             return Refused("there is no arc")
+        self._note_loss(now)
         self._burn(False, now)
         state.out_since = now
         state.out_until = now + duration
@@ -662,6 +675,9 @@ class Welder:
     @property
     def lit(self) -> bool:
         return self.state.arc
+
+    def lost_at(self) -> Point | None:
+        return self.state.lost
 
     def trail(self) -> tuple[Point, ...]:
         """Path of the burning arc: points in metres from the robot's base, a millimetre apart."""

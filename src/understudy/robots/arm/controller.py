@@ -19,7 +19,14 @@ from understudy.gcode import Problem, parse
 from understudy.motion.path import Floats
 from understudy.ports import AnalogIO, Component, ControllerStatus, DigitalIO, JointState, Tally
 from understudy.ports.controller import JointListener, StatusListener
-from understudy.ports.device import Device, FollowsTool, LightsTool, Process, ToolPath
+from understudy.ports.device import (
+    Device,
+    FollowsTool,
+    LightsTool,
+    LosesProcess,
+    Process,
+    ToolPath,
+)
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import RobotView
 from understudy.ports.modes import ModeGuard
@@ -474,6 +481,11 @@ class ArmController:
     def tcp(self, now: int) -> Pose:
         """The tip of the tool, seen from the robot's base."""
         return self._drives.tip(now)
+
+    def process_lost(self) -> tuple[float, float, float] | None:
+        """Where the tool was when the process of M3 went out by itself."""
+        process = self._drives.runner.process
+        return process.lost_at() if isinstance(process, LosesProcess) else None
 
     def tally(self, now: int) -> Tally:
         """Lines, contacts and distance so far."""

@@ -10,13 +10,15 @@ reach first, or the arc would burn on the way there.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import dist
 from typing import NamedTuple
 
 from understudy.errors import Refused
 from understudy.gcode.blocks import ARCS, COMMANDS, Block, Group, number_text
-from understudy.gcode.dialect import Dialect
+from understudy.gcode.dialect import MM_PER_INCH, Dialect
 from understudy.gcode.program import ProgramLine, program_lines
 from understudy.ports.program import LanguageWord, Switched
+from understudy.units import MM
 
 TO_POSE = "G1 X{x} Y{y} Z{z} A{rx} B{ry} C{rz}"
 TO_JOINTS = "G1 X{j1} Y{j2} Z{j3} A{j4} B{j5} C{j6}"
@@ -50,6 +52,11 @@ class GcodeLanguage(NamedTuple):
 
     def restoring(self, lines: Sequence[ProgramLine], first: int) -> list[str] | Refused:
         return restoring(lines, first, self.dialect)
+
+    def going_on(
+        self, lines: Sequence[ProgramLine], first: int, along: float
+    ) -> list[str] | Refused:
+        return restoring(lines, first, self.dialect, along)
 
 
 # ── the start in the middle of a program ──────────────────────────────────────────────────────────
@@ -181,8 +188,11 @@ def process_before(lines: Sequence[ProgramLine], first: int) -> tuple[Switched, 
     return tuple(sorted(on, key=lambda each: each.line))
 
 
-def restoring(lines: Sequence[ProgramLine], first: int, dialect: Dialect) -> list[str] | Refused:
-    """The lines that bring the robot to the start of line ``first`` and restore the process there.
+def restoring(
+    lines: Sequence[ProgramLine], first: int, dialect: Dialect, along: float = 0.0
+) -> list[str] | Refused:
+    """The lines that bring the robot to the start of line ``first``, or ``along`` metres behind it,
+    and restore the process there.
 
     Of each group of lines between two moves that switched something, the part from that line on is
     sent again, with the waits that belong to it."""
@@ -192,11 +202,35 @@ def restoring(lines: Sequence[ProgramLine], first: int, dialect: Dialect) -> lis
             f"line {first} begins where an earlier line ends, and no line before it names that "
             "place in full: begin at an earlier line"
         )
+    if along > 0.0:
+        on_line = _place_along(lines, first, place, along)
+        if isinstance(on_line, Refused):
+            return on_line
+        place = on_line
     words = " ".join(f"{letter}{number_text(value)}" for letter, value in place.items())
     blocks = [_block(line) for line in lines[: first - 1]]
     motions = [block.commands["motion"] for block in blocks if "motion" in block.commands]
     again = [each for each in motions[-1:] if each in ("G0", "G1")]
     return [f"G1 {words}", *_switching_lines(lines, first), *again]
+
+
+def _place_along(
+    lines: Sequence[ProgramLine], first: int, start: dict[str, float], along: float
+) -> dict[str, float] | Refused:
+    """The place at a distance (m) from the start of a straight line."""
+    units = [_block(line).commands.get("units", "") for line in lines[:first]]
+    scale = (
+        MM_PER_INCH * MM if next((each for each in reversed(units) if each), "G21") == "G20" else MM
+    )
+    target = {letter: v for letter, v in _block(lines[first - 1]).values.items() if letter in start}
+    ends = start | target
+    length = dist([start[letter] for letter in "XYZ"], [ends[letter] for letter in "XYZ"]) * scale
+    if any(ends[letter] != start[letter] for letter in "ABCUVW" if letter in start):
+        return Refused(f"line {first} turns the tool: begin at its start")
+    if length <= 0.0:
+        return Refused(f"line {first} is no straight line of the tool: begin at its start")
+    share = min(along / length, 1.0)
+    return {letter: at + (ends[letter] - at) * share for letter, at in start.items()}
 
 
 def _last_switches(lines: Sequence[ProgramLine], first: int) -> dict[str, Switched]:

@@ -25,7 +25,8 @@ import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import dist
 from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
@@ -40,7 +41,9 @@ from understudy.ports.program import (
     LONGEST_PROGRAM,
     MOST_LINES,
     Ended,
+    GoesOnInLine,
     HasWords,
+    KnowsLoss,
     Language,
     LanguageWord,
     LineProblem,
@@ -51,8 +54,8 @@ from understudy.ports.program import (
     SourceLine,
     Switched,
 )
-from understudy.ports.refusals import INHIBITED, SOFT_LIMIT
-from understudy.units import NS_PER_MS, seconds
+from understudy.ports.refusals import INHIBITED, PROCESS_FAULT, SOFT_LIMIT
+from understudy.units import MM, NS_PER_MS, seconds
 
 AHEAD = 300
 """The number of lines that wait in the controller."""
@@ -68,6 +71,7 @@ NOTHING_LOADED = Refused("no program is loaded")
 UNDER_WAY = Refused("a program is running: stop it first")
 ONE_LINE = Refused("type one line that does something")
 NOT_UNDER_WAY = Refused("no program is running")
+NOT_LOST = Refused("the last run has lost no arc on a line of this program")
 NOT_IN_STEPS = Refused("the program runs without steps: stop it, and run it with step")
 PROCESS_OFF = 30
 """Code of the question whether the process is switched on again."""
@@ -472,7 +476,9 @@ class ProgramState(Struct):
     """The state that snapshots hold. `base`, `tally`, `contacts`, `stops`: lines taken, lines
     executed, contacts and stops of the controller before the run; `opening`: lines sent before the
     first line of the file; `due`: the time of the next check; `collisions`: those of a run that
-    has ended; `breakpoints`: lines that are sent only when the operator goes on.
+    has ended; `breakpoints`: lines that are sent only when the operator goes on. `line_from`: the
+    tool where the present line began; `lost`: metres along the line where the process was lost that
+    ended the run; `along`: metres of the first line that an earlier run has done.
     """
 
     name: str = ""
@@ -495,6 +501,9 @@ class ProgramState(Struct):
     collisions: Count = 0
     feed: FeedState | None = None
     breakpoints: tuple[int, ...] = ()
+    line_from: tuple[float, float, float] | None = None
+    lost: float | None = None
+    along: float = 0.0
 
 
 class ProgramRun:
@@ -606,6 +615,25 @@ class ProgramRun:
         self._state.state = "running"
         self._state.warning = f"runs without {words}" if words else ""
         self._send_lines(now, 1 if step else AHEAD)
+        return None
+
+    def go_on(self, overlap: float, now: int) -> Refused | None:
+        """Starts on the line on which the process was lost, ``overlap`` metres before that place,
+        and switches it on there."""
+        if self.under_way():
+            return UNDER_WAY
+        ours, language = self._state, self._language
+        if ours.lost is None or not isinstance(language, GoesOnInLine):
+            return NOT_LOST
+        if refused := self._not_ready(now):
+            return refused
+        along, start = max(ours.lost - overlap, 0.0), self._start_at(ours.line)
+        restoring = language.going_on(self._lines.lines, ours.line, along)
+        start = replace(start, restoring=restoring)
+        if refused := self._begin(now, start, step=False, restore=True):
+            return refused
+        self._state.state, self._state.along = "running", along
+        self._send_lines(now, AHEAD)
         return None
 
     def step(self, now: int) -> Refused | None:
@@ -726,6 +754,7 @@ class ProgramRun:
             ours.warning,
             collisions,
             ours.breakpoints,
+            None if ours.lost is None else ours.lost / MM,
         )
 
     # ── part ──
@@ -866,12 +895,38 @@ class ProgramRun:
         elif status.stops != self._state.stops:
             self._fail(f"stopped at line {self._state.line}", self._state.line, now)
         elif self._sends_on():
-            self._state.line = self._line(status)
+            self._follow_line(status, now)
             self._send_lines(now, AHEAD - self._waiting(now), past_breakpoint=False)
         elif not status.moving and status.state == "Idle":
             self._come_to_rest(now)
         elif status.state not in WAITING:
-            self._state.line, self._state.due = self._line(status), now + LOOK
+            self._follow_line(status, now)
+            self._state.due = now + LOOK
+
+    def _follow_line(self, status: ControllerStatus, now: int) -> None:
+        """Notes the line, and where the tool is when it begins: not later than one look after."""
+        state, line = self._state, self._line(status)
+        if isinstance(self._controller, LineFeed):
+            state.line = line
+            return
+        if status.line - state.base <= len(state.opening):
+            state.line_from = None
+        elif line != state.line or state.line_from is None:
+            x, y, z, *_ = self._controller.tcp(now)
+            state.line_from = x, y, z
+        state.line = line
+
+    def _lost_along(self, line: int, now: int) -> float | None:
+        """Metres of ``line`` up to the place where the process was lost; None: it was not."""
+        controller, state = self._controller, self._state
+        if isinstance(controller, LineFeed) or state.line_from is None or line != state.line:
+            return None
+        place = controller.process_lost() if isinstance(controller, KnowsLoss) else None
+        if place is None and controller.status(now).error_code == PROCESS_FAULT:
+            place = controller.tcp(now)[:3]
+        if place is None:
+            return None
+        return dist(place, state.line_from) + (state.along if line == state.first else 0.0)
 
     def _sends_on(self) -> bool:
         """Whether lines are left that need no word of the operator."""
@@ -909,6 +964,7 @@ class ProgramRun:
 
     def _fail(self, reason: str, line: int, now: int) -> None:
         at = _line_in(reason) or line
+        self._state.lost = self._lost_along(at, now)
         where = "" if reason.startswith(f"line {at}:") else f"line {at}: "
         self._end("failed", at, reason, f"{self._title} failed at {where}{reason}", now)
 

@@ -3,7 +3,7 @@
 // The program of a robot is the cell's: every browser shows it. Typed text is a draft until it is
 // loaded; a draft is kept in sessionStorage, as long as the browser window is open.
 
-import { answered, ask, expose, notice, ofCell, order, persist, save, text, whenReady } from "../../frame/api.js";
+import { answered, ask, expose, fixed, notice, ofCell, order, persist, save, text, whenReady } from "../../frame/api.js";
 import { feed } from "../../frame/feed.js";
 import { question } from "../../frame/dialog.js";
 import { Checks, marksOf } from "./checks.js";
@@ -33,6 +33,7 @@ class Program {
     this.name = element.querySelector("[data-program=name]");
     this.banner = element.querySelector("[data-program=banner]");
     this.empty = element.querySelector("[data-program=empty]");
+    this.lost = element.querySelector("[data-program=lost]");
     this.stateLine = element.querySelector("[data-program=state]");
     this.translations = JSON.parse(element.dataset.words); // English text of the cell → of this language
     this.editor = new Editor(element.querySelector("#editor"), {
@@ -131,6 +132,9 @@ class Program {
     this.banner.dataset.running = running;
     this.stateLine.className = `u-run-state u-run-${status.state}${running && status.warning ? " u-run-warned" : ""}${status.collisions ? " u-run-collided" : ""}`;
     this.stateLine.textContent = this.stateText(running, failed);
+    const lost = status.lost_mm ?? null;
+    this.lost.hidden = lost === null || running || !same;
+    if (lost !== null) this.lost.querySelector("[data-program=lost-words]").textContent = text("arc_lost", { line: status.line, mm: fixed(lost, 0) });
     this.element.dataset.state = status.state;
   }
 
@@ -362,6 +366,11 @@ class Program {
     return answer && { process: answer };
   }
 
+  continueWeld() {
+    const overlap_mm = Number(this.lost.querySelector("[data-program=overlap]").value);
+    return this.command("continue_weld", { overlap_mm }, order);
+  }
+
   runFrom() {
     return this.run({ from_line: this.editor.line });
   }
@@ -414,7 +423,7 @@ class Program {
 }
 
 const CALLS = [
-  "update", "setRobot", "insert", "offerUndo", "open", "library", "download", "revert", "load", "validate", "run", "runFrom", "step", "pause", "stop",
+  "update", "setRobot", "insert", "offerUndo", "open", "library", "download", "revert", "load", "validate", "run", "runFrom", "continueWeld", "step", "pause", "stop",
   "search", "breakpoint", "nextProblem",
 ];
 const ready = expose("program", CALLS, { report: () => null });
