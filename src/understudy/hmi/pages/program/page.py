@@ -116,13 +116,12 @@ def _run(browser: Browser) -> None:
     operator_only(browser, place)
     with ui.element("div").classes("u-banner").props('data-program="lost" hidden') as lost:
         ui.label().props("data-program=lost-words")
-        ui.label(texts("program.overlap")).classes("u-caption")
         overlap = ui.element("input").classes("u-overlap").props("data-program=overlap")
         overlap.props["aria-label"] = texts("program.overlap")
         overlap.props("type=number min=0 max=1000 step=1 value=5")
-        ui.label("mm").classes("u-caption")
+        ui.label(texts("program.overlap_mm")).classes("u-caption")
         hint = texts("program.continue_hint")
-        go_on = button(texts("program.continue"), kind="u-small", hint=hint)
+        go_on = button(texts("program.continue"), kind="u-small", hint=hint).style("flex: none")
         _does(go_on, "continueWeld")
     operator_only(browser, lost)
     with ui.element("div").classes("u-state-line"):

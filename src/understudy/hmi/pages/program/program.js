@@ -134,7 +134,7 @@ class Program {
     this.stateLine.textContent = this.stateText(running, failed);
     const lost = status.lost_mm ?? null;
     this.lost.hidden = lost === null || running || !same;
-    if (lost !== null) this.lost.querySelector("[data-program=lost-words]").textContent = text("arc_lost", { line: status.line, mm: fixed(lost, 0) });
+    if (lost !== null) this.lost.querySelector("[data-program=lost-words]").textContent = text("arc_lost", { mm: fixed(lost, 0) });
     this.element.dataset.state = status.state;
   }
 
