@@ -1,5 +1,6 @@
 """Mobile robots at the operator's table: map, details, commands, tasks, traffic and events."""
 
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from tests.benches import Bench
 
+from understudy.config.files import shipped_robot_files
 from understudy.operator.doors.state import LENGTH, state_face
 from understudy.robots.mobile.face import FleetFace
 from understudy.robots.mobile.robot import MobileRobot
@@ -259,3 +261,66 @@ def test_an_operator_sets_an_input_and_a_fault_does_too(floor: Bench) -> None:
     floor.do("inject", fault="input_on", on="a", parameters={"io": name})
     assert limit()
     assert "it has: " in floor.refusal("fleet_input", robot="a", input="nowhere", on=True)
+
+
+# ── several robots at once ──────────────────────────────────────────────────────────────────────
+
+
+def test_one_order_reaches_several_robots_and_names_who_refused(floor: Bench) -> None:
+    places = [[1.0, 2.0, None], [1.0, 5.0, 90.0]]
+    answer = floor.do("fleet_order", robots=["a", "b"], order="drive", places=places)
+    assert answer == {"done": 2, "refused": []}
+    floor.forward(12.0)
+    assert details(floor)["pose"][:2] == pytest.approx([1.0, 2.0], abs=0.05)
+    assert details(floor, "b")["pose"] == pytest.approx([1.0, 5.0, math.pi / 2], abs=0.05)
+    floor.do("fleet_order", robots=["a"], order="estop")
+    floor.forward(0.1)
+    answer = floor.do("fleet_order", robots=["a", "b", "arm", "c"], order="hold")
+    assert answer["done"] == 2
+    assert [each["robot"] for each in answer["refused"]] == ["arm", "c"]
+    floor.forward(0.1)
+    answer = floor.do("fleet_order", robots=["a", "b"], order="drive", places=places)
+    assert answer["done"] == 0
+    assert "SAFETY_STOP_ACTIVE" in answer["refused"][0]["reason"]
+    floor.do("fleet_order", robots=["a", "b"], order="release")
+    assert floor.do("fleet_order", robots=["a"], order="reset")["done"] == 1
+    floor.forward(0.1)
+    assert details(floor)["status"] == details(floor, "b")["status"] == "RUNNING"
+
+
+def test_places_belong_to_drive_and_task_one_for_each_robot(floor: Bench) -> None:
+    for order, places in (("drive", []), ("task", [[1, 1, None]]), ("stop", [[1, 1, None]] * 2)):
+        refusal = floor.refusal("fleet_order", robots=["a", "b"], order=order, places=places)
+        assert f"{len(places)} places for 2 robots" in refusal
+
+
+def test_tasks_of_all_robots_are_listed_and_one_that_waits_is_canceled(floor: Bench) -> None:
+    places = [[3.0, 1.0, None], [1.0, 2.0, None]]
+    for _ in range(2):
+        floor.do("fleet_order", robots=["a", "b"], order="task", places=places)
+    floor.forward(1.5)
+    listed = floor.do("fleet_tasks")
+    assert listed["count"] == 4
+    assert [(each["robot"], each["running"]) for each in listed["tasks"]] == [
+        ("a", True), ("a", False), ("b", True), ("b", False)
+    ]  # fmt: skip
+    waiting = listed["tasks"][3]
+    floor.do("fleet_cancel_task", robot="b", task=waiting["task"])
+    floor.forward(0.1)
+    assert floor.do("fleet_tasks")["count"] == 3
+
+
+def test_what_a_robot_cannot_do_is_not_offered(
+    bench_of: Callable[[str], Bench], tmp_path: Path
+) -> None:
+    document = json.loads(shipped_robot_files()["amr"].read_text())
+    document["capabilities"] = {
+        "supportedCommands": ["MOVE_VELOCITY", "STOP"],
+        "supportedModules": ["RobotCore", "TaskComm"],
+    }
+    document["io"]["digitalInputs"] = []
+    (tmp_path / "plain.json").write_text(json.dumps(document))
+    (tmp_path / "cell.yaml").write_text(CELL.replace("file: amr.json", "file: plain.json", 1))
+    plain, whole = bench_of(str(tmp_path / "cell.yaml")).do("fleet")["robots"]
+    assert plain["orders"] == ["stop", "reset"]
+    assert whole["orders"] == ["drive", "task", "stop", "hold", "estop", "reset"]

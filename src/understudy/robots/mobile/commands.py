@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
+from understudy.config.limits import MOST_ROWS
 from understudy.errors import Refused
 from understudy.operator.robots import Robots
 from understudy.operator.table import Command, command, commands_of, query
@@ -30,9 +31,13 @@ OPERATOR = "operator"
 KEPT = 1000
 """Events of robots."""
 MOST_AT_ONCE = 200
+MOST_TASKS = 500
 Metres = Annotated[float, Meta(ge=-1e6, le=1e6)]
 Speed = Annotated[float, Meta(ge=0, le=1e3)]
 Id = Annotated[str, Meta(min_length=1, max_length=256)]
+Heading = Annotated[float, Meta(ge=-1e6, le=1e6)]
+Place = tuple[Metres, Metres, Heading | None]
+Order = Literal["drive", "task", "stop", "hold", "release", "estop", "reset"]
 
 
 CommandName = Literal[
@@ -105,7 +110,55 @@ class FleetCommands:
             )
         )
 
+    @query()
+    def fleet_tasks(self) -> dict[str, Any]:
+        """The tasks of all mobile robots: the running ones and those that wait.
+
+        At most 500 of them; `count` in the answer: how many there are.
+        """
+        tasks = list(self._view.tasks())
+        shown = [{"robot": robot, **to_builtins(task)} for robot, task in tasks[:MOST_TASKS]]
+        return {"tasks": shown, "count": len(tasks)}
+
     # ── orders ──
+
+    @command()
+    def fleet_order(
+        self,
+        robots: Annotated[list[Id], Meta(min_length=1, max_length=MOST_ROWS)],
+        order: Order,
+        places: list[Place] = [],  # noqa: B006 - msgspec copies it
+    ) -> Any:
+        """One order to several mobile robots.
+
+        `places`: for drive and task, a place for each robot: metres, metres, and degrees or null.
+        The answer has the number of robots that took the order, and who refused it.
+        """
+        if len(places) != (len(robots) if order in ("drive", "task") else 0):
+            return Refused(
+                f"fleet_order: {order} with {len(places)} places for {len(robots)} robots"
+            )
+        refused = []
+        for number, robot in enumerate(robots):
+            outcome = self._give(robot, order, places[number] if places else None)
+            if isinstance(outcome, Refused):
+                refused.append({"robot": robot, "reason": outcome.reason})
+        return {"done": len(robots) - len(refused), "refused": refused}
+
+    def _give(self, robot: str, order: Order, place: Place | None) -> Any:
+        if place is not None:
+            x, y, yaw = place
+            if order == "task":
+                return self.fleet_task(robot, x, y, yaw)
+            heading = {} if yaw is None else {"yaw": yaw * DEG}
+            return self.fleet_command(robot, "MOVE_TO_POSE", {"x": x, "y": y, **heading})
+        if order == "stop":
+            return self.fleet_command(robot, "STOP")
+        if order in ("hold", "release"):
+            return self.fleet_traffic(robot, hold=order == "hold")
+        view = self._of(robot)
+        action = "emergency_stop" if order == "estop" else "reset"
+        return view if isinstance(view, Refused) else self._robots.do(robot, action)
 
     @command()
     def fleet_command(

@@ -3,7 +3,7 @@
 Metres, radians and seconds.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -44,7 +44,8 @@ class FleetColumns(NamedTuple):
 
 
 class FloorRobot(Struct, frozen=True):
-    """What does not change of a robot. `ahead`: of its centre, as seen from its pose."""
+    """What does not change of a robot. `ahead`: of its centre, as seen from its pose. `commands`:
+    of `command.request`; `orders`: what an operator can order, see `commands.Order`."""
 
     name: str
     code: str
@@ -55,6 +56,7 @@ class FloorRobot(Struct, frozen=True):
     height: float
     ahead: float
     commands: Sequence[str]
+    orders: Sequence[str]
 
 
 class Marker(Struct, frozen=True):
@@ -183,6 +185,10 @@ class FleetView(Protocol):
     def details(self, robot: str, now: int) -> FleetRobot: ...
 
     def link(self) -> FleetLinkState: ...
+
+    def tasks(self) -> Iterator[tuple[str, TaskReading]]:
+        """The tasks of all robots: running and waiting ones of each, in their order."""
+        ...
 
     def views(self) -> Mapping[str, RobotView]:
         """All robots as pages draw them in 3D."""

@@ -26,7 +26,7 @@ from understudy.robots.mobile.config.profile import (
     ProfilePose,
     SimulationProfile,
 )
-from understudy.robots.mobile.config.robot_file import LidarConfig, RobotFile
+from understudy.robots.mobile.config.robot_file import MODULES, LidarConfig, RobotFile
 from understudy.robots.mobile.config.server import robot_file
 from understudy.robots.mobile.face import FleetFace
 from understudy.robots.mobile.fleet_interface import (
@@ -38,6 +38,7 @@ from understudy.robots.mobile.fleet_interface import (
     FloorRobot,
     Marker,
     RequestKind,
+    TaskReading,
 )
 from understudy.robots.mobile.graph import DriverGraph, build_driver_graph
 from understudy.robots.mobile.hardware import Surroundings
@@ -153,6 +154,11 @@ class FleetMap:
         status = self._fleet.status(0)
         return FleetLinkState(status.connected, status.waiting, status.given_up)
 
+    def tasks(self) -> Iterator[tuple[str, TaskReading]]:
+        for name, row in self._layout.robot_rows.items():
+            for task in self._fleet.robot(row).tasks.readings():
+                yield name, task
+
     def request(
         self, robot: str, kind: RequestKind, payload: Mapping[str, Any], now: int
     ) -> Refused | None:
@@ -203,11 +209,29 @@ def _floor_robots(layout: Layout) -> Iterator[FloorRobot]:
             height=file.dimensions.height_mm * MM,
             ahead=ahead,
             commands=_commands(file),
+            orders=_orders(file),
         )
 
 
 def _commands(file: RobotFile) -> Sequence[str]:
     return file.capabilities.supported_commands or tuple(COMMANDS)
+
+
+def _orders(file: RobotFile) -> list[str]:
+    """What an operator can order, by capabilities and hardware of the robot."""
+    modules = file.capabilities.supported_modules or MODULES
+    commands = _commands(file) if "RobotCore" in modules else ()
+    simulated = file.runtime.mode == "MOCK"
+    has_estop = any(point.role == "ESTOP" for point in file.io.digital_inputs)
+    able = {
+        "drive": "MOVE_TO_POSE" in commands,
+        "task": {"TaskComm", "RouteComm"} <= set(modules),
+        "stop": "STOP" in commands,
+        "hold": "TrafficComm" in modules,
+        "estop": simulated and has_estop,
+        "reset": simulated,
+    }
+    return [order for order, can in able.items() if can]
 
 
 def _markers(layout: Layout) -> Iterator[Marker]:

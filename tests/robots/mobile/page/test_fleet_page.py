@@ -9,6 +9,7 @@ import pytest
 from tests.browsers import SIZE, RunningCell, Screen
 from tests.hmi.test_layout import OUTSIDE as OUT_OF_VIEW
 
+NAMES = [f"robot-{number}" for number in range(1, 11)]
 FAST = 5.0
 """Times real time, so that robots arrive soon."""
 CLIPPED = """() => [...document.querySelectorAll(".u-fleet .u-button, .u-grid-head button")]
@@ -404,6 +405,115 @@ def test_everything_is_in_reach_on_small_and_large_screens(
     page.set_viewport_size(SIZE)
     if wide > 2 * SIZE["width"]:
         screen.until(lambda: report(screen)["scale"] < before / 2, "the map shows all of it again")
+
+
+def chosen(screen: Screen) -> set[str]:
+    return set(report(screen)["selected"])
+
+
+def test_orders_go_to_all_robots_that_are_chosen(screen: Screen, cell: RunningCell) -> None:
+    def held(robot: str) -> bool:
+        return "hold" in word(screen, robot)
+
+    screen.at("fleet-search").fill("")
+    row(screen, "robot-1").click()
+    assert chosen(screen) == {"robot-1"}
+    row(screen, "robot-3").click(modifiers=["Control"])
+    screen.reads("fleet-chosen", "2 robots")
+    row(screen, "robot-3").locator(".u-grid-pick").click()
+    screen.reads("fleet-chosen", "robot-1")
+    names = report(screen)["table"]["names"]
+    row(screen, names[0]).click()
+    row(screen, names[2]).click(modifiers=["Shift"])
+    assert chosen(screen) == set(names[:3])
+    (x1, y1), (x2, y2) = pixels(screen, 10.2, 0.1), pixels(screen, 19.0, 2.0)
+    row(screen, "robot-1").click()
+    screen.page.keyboard.down("Shift")
+    screen.page.mouse.move(x1, y1)
+    screen.page.mouse.down()
+    screen.page.mouse.move(x2, y2, steps=3)
+    screen.page.mouse.up()
+    screen.page.keyboard.up("Shift")
+    inside = {
+        name
+        for name in NAMES
+        if 10.2 < pose(screen, name)[0] < 19.0 and 0.1 < pose(screen, name)[1] < 2.0
+    }
+    assert len(inside) >= 2
+    assert chosen(screen) == {"robot-1"} | inside
+    count = len(inside) + 1
+    screen.press("fleet-hold")
+    screen.page.wait_for_function(NOTICED, arg=[f"Hold: {count} of {count} robots"])
+    screen.until(lambda: all(map(held, chosen(screen))), "all are held")
+    screen.reads("fleet-hold", "Release")
+    screen.press("fleet-hold")
+    screen.until(lambda: not any(map(held, chosen(screen))), "all are released")
+    screen.press("fleet-reset")
+    screen.at("reset-all").get_by_text("Close").click()
+    x, y, _ = pose(screen, "robot-1")
+    screen.page.mouse.click(*pixels(screen, x, y))
+    screen.until(lambda: chosen(screen) == {"robot-1"}, "a click chooses one")
+    assert screen.errors == []
+
+
+def test_tasks_that_wait_are_listed_and_canceled(screen: Screen, cell: RunningCell) -> None:
+    cell.ask("fleet_traffic", robot="robot-4", hold=True)
+    x, y, _ = cell.ask("fleet_robot", robot="robot-4")["true_pose"]
+    for _ in range(2):
+        cell.ask("fleet_task", robot="robot-4", x_m=x, y_m=y)
+    screen.page.locator("[data-list=tasks]").click()
+    tasks = screen.at("fleet-tasks").locator("[data-task]")
+    screen.until(lambda: tasks.count() == 2, "both are listed")
+    assert "robot-4" in tasks.last.inner_text()
+    tasks.last.locator("button").click()
+    screen.until(lambda: tasks.count() == 1, "one is canceled")
+    screen.page.locator("[data-list=events]").click()
+    cell.ask("fleet_order", robots=["robot-4"], order="stop")
+    cell.ask("fleet_traffic", robot="robot-4", hold=False)
+
+
+def test_what_a_robot_cannot_do_is_not_offered(screen: Screen) -> None:
+    def change(route: Any) -> None:
+        floor = route.fetch().json()
+        floor["robots"][0]["orders"] = ["stop", "hold"]
+        route.fulfill(json=floor)
+
+    screen.page.route("**/api/fleet", change)
+    screen.page.reload()
+    screen.built()
+    screen.until(lambda: report(screen)["ready"], "the map is there")
+    offered = screen.page.locator("[data-order]:visible")
+    row(screen, "robot-1").click()
+    screen.until(lambda: offered.count() == 2, "stop and hold")
+    row(screen, "robot-2").click(modifiers=["Control"])
+    screen.until(lambda: offered.count() == 6, "one of both robots can do it")
+    screen.page.unroute("**/api/fleet")
+    screen.page.reload()
+    screen.built()
+    screen.until(lambda: report(screen)["ready"], "as before")
+
+
+@pytest.mark.parametrize(("wide", "high"), [(820, 1180), (390, 844)])
+def test_an_upright_screen_has_the_map_above_and_scrolls_to_the_table(
+    screen: Screen, wide: int, high: int
+) -> None:
+    page = screen.page
+    page.set_viewport_size({"width": wide, "height": high})
+    screen.until(lambda: page.locator("#map").bounding_box()["width"] < wide - 90, "laid out")
+    fleet = page.locator(".u-fleet")
+    assert fleet.evaluate("(element) => element.scrollWidth <= element.clientWidth")
+    assert page.evaluate(CLIPPED) == []
+    canvas = page.locator("#map").bounding_box()
+    assert canvas["height"] >= 250
+    for buttons in (".u-fleet-orders .u-button", ".u-map-bar .u-button"):
+        for box in (each.bounding_box() for each in page.locator(buttons).all()):
+            beside = box["y"] + box["height"] <= canvas["y"] + 1
+            assert beside or box["y"] >= canvas["y"] + canvas["height"] - 1, "none is on the map"
+            assert box["x"] + box["width"] <= wide
+    page.locator(".u-grid-row:visible").first.scroll_into_view_if_needed()
+    assert page.locator(".u-grid-row:visible").first.bounding_box()["y"] < high
+    page.locator("[data-part=motors]").scroll_into_view_if_needed()
+    page.set_viewport_size(SIZE)
 
 
 def test_mobile_robots_drive_in_the_scene_of_the_cell_page(

@@ -33,7 +33,7 @@ export class Details {
     this.part("inputs", "inputs", inputs(robot));
     this.part("outputs", "outputs", signals(robot.outputs));
     this.part("devices", "devices", signals(robot.devices));
-    if (this.operator) this.part("inject", "inject", injections(robot));
+    if (this.operator && robot.true_pose) this.part("inject", "inject", injections(robot));
   }
 
   // `rows`: { key, label, value, state, button: { label, run } }

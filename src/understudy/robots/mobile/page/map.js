@@ -13,9 +13,10 @@ const KEY_STEP = 0.25; // metres
 const KEY_TURN = Math.PI / 12;
 
 export class FleetMap {
-  // `hooks`: chosen(index or -1), placed(target), followed(): it follows, or does not any more
+  // `hooks`: chosen(index or -1), picked(indices, whether to add or take away), placed(target),
+  // followed(): it follows, or does not any more
   constructor(canvas, frames, hooks) {
-    Object.assign(this, { canvas, frames, hooks, floor: null, chosen: -1, details: null, target: null });
+    Object.assign(this, { canvas, frames, hooks, floor: null, chosen: -1, selected: new Set(), details: null, target: null, band: null });
     this.view = new View(canvas);
     this.painter = new Painter(canvas, this.view);
     this.layers = { names: true, lidar: true, routes: true, markers: true };
@@ -71,10 +72,13 @@ export class FleetMap {
   fit() {
     this.follow(false);
     this.fitted = true;
-    const covered = (selector) => (this.canvas.parentElement.querySelector(selector)?.getBoundingClientRect().height ?? 0) + 12;
+    const map = this.canvas.getBoundingClientRect();
+    const at = (selector) => this.canvas.parentElement.querySelector(selector)?.getBoundingClientRect() ?? map;
+    const above = Math.max(at(".u-fleet-orders").bottom - map.top, 0) + 12;
+    const below = Math.max(map.bottom - at(".u-map-bar").top, 0) + 12;
     let scale = Infinity; // the letters of names have no size
     for (let n = 0; n < FITS; n++) {
-      this.view.fit(this.extent(scale), covered(".u-fleet-orders"), covered(".u-map-bar"));
+      this.view.fit(this.extent(scale), above, below);
       ({ scale } = this.view);
     }
   }
@@ -123,7 +127,10 @@ export class FleetMap {
     canvas.addEventListener("pointerdown", (event) => this.down(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
     canvas.addEventListener("pointerup", (event) => this.up(event));
-    canvas.addEventListener("pointercancel", (event) => this.pointers.delete(event.pointerId));
+    canvas.addEventListener("pointercancel", (event) => {
+      this.pointers.delete(event.pointerId);
+      this.band = null;
+    });
     canvas.addEventListener("contextmenu", (event) => event.preventDefault());
     canvas.addEventListener("keydown", (event) => this.key(event));
     canvas.addEventListener("wheel", (event) => {
@@ -135,9 +142,10 @@ export class FleetMap {
 
   down(event) {
     const { offsetX: x, offsetY: y, pointerId, button } = event;
+    const [places, picks] = [this.placing && button === 0, !this.placing && (event.shiftKey || event.ctrlKey || event.metaKey)];
     this.canvas.setPointerCapture(pointerId);
-    this.pointers.set(pointerId, { x, y, startX: x, startY: y, places: this.placing && button === 0 });
-    if (this.pointers.size === 2) for (const pointer of this.pointers.values()) pointer.places = false;
+    this.pointers.set(pointerId, { x, y, startX: x, startY: y, places, picks });
+    if (this.pointers.size === 2) for (const pointer of this.pointers.values()) pointer.places = pointer.picks = false;
     if (this.pointers.get(pointerId).places) this.target = this.targetAt(...this.view.from(x, y));
   }
 
@@ -149,6 +157,7 @@ export class FleetMap {
     Object.assign(pointer, { x, y });
     if (this.pointers.size === 2) this.pinch(before, dx, dy);
     else if (pointer.places) this.turnTarget(pointer);
+    else if (pointer.picks) this.band = dragged(pointer) > CLICK_PX ? pointer : null;
     else if (pointer.moved || dragged(pointer) > CLICK_PX) {
       pointer.moved = true;
       this.follow(false);
@@ -178,12 +187,30 @@ export class FleetMap {
     const pointer = this.pointers.get(pointerId);
     this.pointers.delete(pointerId);
     if (!pointer) return;
+    const { band } = this;
+    this.band = null;
     if (pointer.places) this.send();
+    else if (band) this.hooks.picked(this.robotsIn(band), true);
+    else if (pointer.picks) this.pick(this.robotAt(pointer.x, pointer.y));
     else if (!pointer.moved && dragged(pointer) <= CLICK_PX && !this.placing) this.hooks.chosen(this.robotAt(pointer.x, pointer.y));
   }
 
   send() {
     if (this.target) this.hooks.placed(this.target);
+  }
+
+  pick(index) {
+    if (index >= 0) this.hooks.picked([index], !this.selected.has(index));
+  }
+
+  // → the robots in a rectangle that was drawn
+  robotsIn({ x: x1, y: y1, startX: x2, startY: y2 }) {
+    const { x, y, count } = this.between;
+    const within = (value, a, b) => value >= Math.min(a, b) && value <= Math.max(a, b);
+    return Array.from({ length: count }, (_, n) => n).filter((n) => {
+      const [px, py] = this.view.at(x[n], y[n]);
+      return within(px, x1, x2) && within(py, y1, y2);
+    });
   }
 
   // → the number of the robot at these pixels; -1 if there is none

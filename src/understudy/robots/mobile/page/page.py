@@ -16,6 +16,7 @@ from understudy.hmi.texts import Texts
 
 LAYERS = ("names", "lidar", "routes", "markers")
 FILTERS = ("all", "moving", "held", "faulty")
+LISTS = ("events", "tasks")
 KEYS = {
     "fleet.zoom_in": "+",
     "fleet.zoom_out": "-",
@@ -86,7 +87,11 @@ def _map(browser: Browser) -> None:
 def _events(texts: Texts) -> None:
     with ui.element("div").classes("u-fleet-events"):
         with ui.element("div").classes("u-fleet-line"):
-            ui.label(texts("fleet.events")).classes("u-card-title")
+            for name in LISTS:
+                shown = button(
+                    texts(f"fleet.{name}"), kind="u-small", script=f"fleet.list({name!r})"
+                )
+                shown.props(f"data-list={name}")
             text, script = texts("fleet.only_chosen"), "fleet.onlyChosen()"
             key = KEYS["fleet.only_chosen"]
             button(text, key=key, kind="u-small", mark="only-chosen", script=script)
@@ -94,6 +99,8 @@ def _events(texts: Texts) -> None:
             link.props("data-mark=nats")
         rows = ui.element("div").classes("u-fleet-event-rows").props("data-fleet=events tabindex=0")
         rows.props("data-mark=fleet-events")
+        tasks = ui.element("div").classes("u-fleet-event-rows").props("data-fleet=tasks tabindex=0")
+        tasks.props("data-mark=fleet-tasks hidden")
 
 
 def _table(texts: Texts) -> None:
@@ -113,6 +120,7 @@ def _table(texts: Texts) -> None:
         table = ui.element("div").classes("u-fleet-grid").props("data-fleet=table role=grid")
         table.props("data-mark=fleet-table tabindex=0")
         table.props["aria-label"] = texts("fleet.robots")
+        table.props["aria-multiselectable"] = "true"
 
 
 def _orders(browser: Browser) -> None:

@@ -19,6 +19,7 @@ const NAME_PX = 13; // on a usual screen
 const LETTER = 0.6; // width of a letter, of the height of the text
 const NAME_AWAY = 0.62; // metres from the robot's pose
 const GRID_PX = 14;
+const COVER_PX = 3; // a name this near to the middle of a robot hides it
 
 // Whole steps of the grid, in metres, that are at least some pixels apart.
 const gridStep = (scale) => [0.5, 1, 2, 5, 10, 20, 50, 100, 200].find((step) => step * scale >= GRID_PX) ?? 500;
@@ -51,7 +52,7 @@ export class Painter {
   }
 
   // `robots`: see `frame` of map.js
-  paint(robots, { layers, chosen, details, target }) {
+  paint(robots, { layers, chosen, selected, details, target, band }) {
     const { context, view } = this;
     const begun = performance.now();
     if (this.drawn !== view.moved) this.paintFloor(layers);
@@ -61,6 +62,8 @@ export class Painter {
     if (layers.routes) this.paintGoals(robots);
     if (details) this.paintDetails(details, layers);
     this.paintRobots(robots, chosen, details);
+    if (selected.size > 1) this.paintSelected(robots, selected);
+    if (band) this.paintBand(band);
     this.names = [];
     if (layers.names && view.scale >= NAMES_FROM) this.paintNames(robots, chosen);
     if (layers.markers && view.scale >= MARKER_NAMES_FROM) this.paintMarkerNames(robots);
@@ -237,6 +240,31 @@ export class Painter {
     context.setLineDash([]);
   }
 
+  paintSelected({ x, y, count }, selected) {
+    const { context, view } = this;
+    const rings = new Path2D();
+    const radius = Math.max(0.68 * view.scale, 8);
+    for (const n of selected) {
+      if (n >= count || !this.inView(x[n], y[n])) continue;
+      const [px, py] = view.at(x[n], y[n]);
+      rings.moveTo(px + radius, py);
+      rings.arc(px, py, radius, 0, 2 * Math.PI);
+    }
+    context.lineWidth = 2;
+    context.strokeStyle = "#ffffff";
+    context.stroke(rings);
+  }
+
+  // The rectangle in which robots are chosen.
+  paintBand({ x, y, startX, startY }) {
+    const { context } = this;
+    context.fillStyle = "#ffffff22";
+    context.strokeStyle = "#ffffff";
+    context.lineWidth = 1.5;
+    context.fillRect(startX, startY, x - startX, y - startY);
+    context.strokeRect(startX, startY, x - startX, y - startY);
+  }
+
   paintGoals({ x, y, goal, count }) {
     const { context, view } = this;
     context.beginPath();
@@ -296,21 +324,24 @@ export class Painter {
     return px;
   }
 
-  // Below the robot, or above it where another name is; none if there is no room. The chosen robot
-  // is the first to be written.
+  // Below the robot, or above it where another name or robot is; none if there is no room. The
+  // chosen robot is the first to be written, and always.
   paintNames({ x, y, count }, chosen) {
     const { context, view, floor } = this;
     const high = this.namesIn(context);
     context.fillStyle = "#ffffff";
     context.strokeStyle = GROUND;
     context.lineWidth = 3;
+    const places = [];
+    for (let n = 0; n < count; n++) if (this.inView(x[n], y[n])) places.push(view.at(x[n], y[n]));
+    const covers = (px, at, half) => places.some(([rx, ry]) => Math.abs(rx - px) < half && Math.abs(ry - at + high / 2) < high / 2 + COVER_PX);
     for (let n = -1; n < count && this.names.length < MOST_NAMES; n++) {
       const index = n < 0 ? chosen : n;
       if (index < 0 || (n === chosen && n >= 0) || !this.inView(x[index], y[index])) continue;
       const [px, py] = view.at(x[index], y[index]);
       const { name } = floor.robots[index];
       const [half, away] = [nameWidth(name, high) / 2, NAME_AWAY * view.scale];
-      const at = [py + away + high + 1, py - away - 5].find((each) => this.isFree(px, each, half, high));
+      const at = [py + away + high + 1, py - away - 5].find((each) => this.isFree(px, each, half, high) && (n < 0 || !covers(px, each, half)));
       if (at === undefined) continue;
       this.names.push({ name, px, at, half });
       context.strokeText(name, px, at);

@@ -9,6 +9,7 @@ const ROW_PX = 40;
 const MORE_ROWS = 3; // above and below the view
 const MOVES = 0.005; // m/s
 const COLUMNS = ["robot", "state", "speed", "battery"];
+const PICKED = ["☐", "☑"];
 const SEVERITIES = ["alarm", "off", "warn", "held", "busy", "calm"];
 
 const FILTERS = {
@@ -36,15 +37,19 @@ function hidden(status, why, flags) {
 }
 
 export class Table {
-  // calls chosen(index) when the user chooses a row
-  constructor(element, chosen) {
-    Object.assign(this, { element, chosen, rows: [], shown: [], current: -1, sought: "", filtered: "all" });
+  // calls chosen(index) when the user chooses a row, picked(indices, whether) when rows are added to
+  // the chosen ones, or taken away
+  constructor(element, { chosen, picked }) {
+    Object.assign(this, { element, chosen, picked, rows: [], shown: [], current: -1, sought: "", filtered: "all" });
+    this.selected = new Set();
     this.sorted = { column: "robot", direction: 1 };
     this.head = add(element, "div", "u-grid-head");
     this.head.setAttribute("role", "row");
     this.body = add(element, "div", "u-grid-body");
     this.space = add(this.body, "div", "u-grid-space");
     this.elements = [];
+    this.all = this.head.appendChild(button("u-grid-pick", PICKED[0], { does: "pick-all" }, () => this.pickAll()));
+    this.all.setAttribute("aria-label", text("pick_all"));
     this.heads = COLUMNS.map((column) => this.header(column));
     this.body.addEventListener("scroll", () => this.show());
     element.addEventListener("keydown", (event) => this.key(event));
@@ -92,8 +97,28 @@ export class Table {
     this.show();
   }
 
-  choose(index, { scroll = false } = {}) {
+  get allPicked() {
+    return this.shown.length > 0 && this.shown.every(({ index }) => this.selected.has(index));
+  }
+
+  pickAll() {
+    this.picked(this.shown.map(({ index }) => index), !this.allPicked);
+  }
+
+  // A row was clicked: with Ctrl or in its box it is added or taken away, with Shift all rows from
+  // the current one on are added.
+  click(index, event) {
+    const place = (wanted) => this.shown.findIndex((row) => row.index === wanted);
+    if (event.shiftKey && place(this.current) >= 0) {
+      const [first, last] = [place(this.current), place(index)].sort((a, b) => a - b);
+      this.picked(this.shown.slice(first, last + 1).map((row) => row.index), true);
+    } else if (event.ctrlKey || event.metaKey || event.target.matches(".u-grid-pick")) this.picked([index], !this.selected.has(index));
+    else this.chosen(index);
+  }
+
+  choose(index, { scroll = false, selected = new Set([index]) } = {}) {
     this.current = index;
+    this.selected = selected;
     if (scroll) this.scrollTo(this.shown.findIndex((row) => row.index === index));
     this.show();
   }
@@ -113,13 +138,15 @@ export class Table {
     const visible = this.shown.slice(first, first + count);
     while (this.elements.length < visible.length) this.elements.push(this.rowElement());
     this.elements.forEach((element, n) => this.fill(element, visible[n], first + n));
+    this.all.textContent = PICKED[Number(this.allPicked)];
   }
 
   rowElement() {
     const element = add(this.space, "div", "u-grid-row");
     element.setAttribute("role", "row");
+    add(element, "span", "u-grid-pick");
     for (const column of COLUMNS) add(element, "span", `u-grid-${column}`);
-    element.addEventListener("click", () => this.chosen(Number(element.dataset.index)));
+    element.addEventListener("click", (event) => this.click(Number(element.dataset.index), event));
     return element;
   }
 
@@ -129,13 +156,16 @@ export class Table {
     element.style.transform = `translateY(${place * ROW_PX}px)`;
     element.dataset.index = row.index;
     element.dataset.robot = row.name;
+    const selected = this.selected.has(row.index);
     element.classList.toggle("u-grid-chosen", row.index === this.current);
-    const cells = [row.name, row.shown, fixed(row.speed, 2), String(row.battery)];
+    element.classList.toggle("u-grid-selected", selected);
+    element.setAttribute("aria-selected", String(selected));
+    const cells = [PICKED[Number(selected)], row.name, row.shown, fixed(row.speed, 2), String(row.battery)];
     cells.forEach((value, n) => {
       const cell = element.children[n];
       if (cell.textContent !== value) cell.textContent = cell.title = value; // a narrow column cuts it
     });
-    element.children[1].className = `u-grid-state u-is-${row.severity}`;
+    element.children[2].className = `u-grid-state u-is-${row.severity}`;
   }
 
   key(event) {
