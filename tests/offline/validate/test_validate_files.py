@@ -253,7 +253,8 @@ def test_the_page_draws_and_its_lines_can_be_clicked(flawed: Report, tmp_path: P
         faces = tab.evaluate("Number(canvas.dataset.faces)")
         assert faces > 500, "links and tool are drawn as bodies"
         assert tab.is_hidden("#notes li"), "notes are folded"
-        assert tab.inner_text("#notes summary") == f"{len(flawed.notes) + len(flawed.left_out_notes())} notes"
+        count = len(flawed.notes) + len(flawed.left_out_notes())
+        assert tab.inner_text("#notes summary") == f"{count} notes"
         tab.click("#findings li")
         assert tab.evaluate("[...touching(report.at[frame])]") == ["torch.nozzle", "fixture"]
         nozzle, solid = tab.evaluate(RED_PIXELS), tab.evaluate(PAINTED)
