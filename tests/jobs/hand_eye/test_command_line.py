@@ -16,7 +16,7 @@ from tests.sight.rendered_board import BOARD, LENS, picture_of
 from tests.sight.test_intrinsics import places_of_all_kinds
 from typer.testing import CliRunner, Result
 
-from understudy import cli
+from understudy import __version__, cli
 from understudy.app.ready_file import read_ready
 from understudy.cli.job_client import show_rows
 from understudy.config.files import find_cell
@@ -50,6 +50,11 @@ def test_hand_eye_headless_writes_file_and_report(tmp_path: Path) -> None:
     assert "<svg" in page
     assert "Residual of each pose" in page
     assert "<script" not in page
+    assert "<h1>Hand-eye calibration: calibration, g60</h1>" in page
+    assert f"· Understudy {__version__}<br>" in page
+    made = " ".join(("understudy calibrate hand-eye", *words, "--out c.yaml --html r.html --json"))
+    assert f"<code>{made}</code>" in page
+    assert "<details><summary>" in page, "messages are folded"
 
 
 TARGET = "target: {type: charuco, columns: 7, rows: 5, square_mm: 30}"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.space.arm_models import manipulability, seven_axes
 
 from understudy.errors import Refused
+from understudy.html_page import Origin
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.kinematics.ik import solve
@@ -173,4 +174,9 @@ def test_the_page_has_a_colour_scale(g60: Chain) -> None:
     text = html(found, "an <arm>")
     assert "an &lt;arm&gt;" in text
     assert "reachable tool directions" in text
+    origin = Origin("bench", "understudy reach --cell bench", "2026-01-02 03:04 UTC", "9.8")
+    made = html(found, "an <arm>", origin)
+    assert "cell bench · 2026-01-02 03:04 UTC · Understudy 9.8" in made
+    assert "<code>understudy reach --cell bench</code>" in made
+    assert made.count("<h1>") == text.count("<h1>") == 1
     assert f'text-anchor="middle">{found.tried}</text>' in text
