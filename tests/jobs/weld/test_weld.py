@@ -24,6 +24,7 @@ from understudy.jobs.weld.sequencer import (
 from understudy.ports import ControllerStatus, TimedComponent
 from understudy.ports import state as snapshots
 from understudy.simulation.cell import read_snapshot, write_snapshot
+from understudy.space.pose import ORIGIN, Pose
 from understudy.units import NS_PER_MS, nanoseconds
 
 SEAM = ["G91 G1 Y50 F600", "G90"]
@@ -72,6 +73,9 @@ class Listener:
 
     def status(self, now: int) -> ControllerStatus:
         return self.now
+
+    def tcp(self, now: int) -> Pose:
+        return ORIGIN
 
     def rest(self, result: float) -> None:
         """All lines are done."""

@@ -7,6 +7,8 @@ import pytest
 import understudy
 from understudy import ConfigError, GrblHalDriver, VirtualController, WeldingSequencer
 from understudy.app.stand_in import StandIn
+from understudy.errors import Refused
+from understudy.jobs.weld.sequencer import rest_of
 
 READY = "G0 X450 Y-50 Z350 A180 B0 C0"
 SEAM = ["G91 G1 Y50 F600", "G90"]
@@ -33,7 +35,12 @@ def test_the_shipped_cell_welds_a_seam_by_command() -> None:
         with pytest.raises(RuntimeError, match="under way"):
             cell.do("weld_seam", lines=SEAM)
         cell.forward(30.0)
-        assert cell.do("weld_job") == {"robot": "g60", "phase": "Done", "fault": ""}
+        assert cell.do("weld_job") == {
+            "robot": "g60",
+            "phase": "Done",
+            "fault": "",
+            "lost_mm": None,
+        }
         welded = cell.on_component("g60.welder", lambda welder, now: welder.status(now))
         assert welded.total_weld_length_mm == pytest.approx(50.0, abs=0.5)
 
@@ -98,3 +105,68 @@ def test_a_port_without_a_controller_is_named(tmp_path: Path) -> None:
 
 def test_the_classes_are_public_names() -> None:
     assert {"GrblHalDriver", "WeldingSequencer"} <= set(understudy.__all__)
+
+
+# ── after a lost arc ──
+
+
+def test_a_seam_goes_on_where_its_arc_was_lost() -> None:
+    with StandIn("g60_welding") as cell:
+        cell.do("enable", robot="g60")
+        cell.do("send_gcode", robot="g60", line=READY)
+        cell.forward(10.0)
+        cell.do("weld_seam", lines=SEAM)
+
+        def welded() -> float:
+            status = cell.on_component("g60.welder", lambda welder, now: welder.status(now))
+            return float(status.total_weld_length_mm)
+
+        while welded() < 20.0:
+            cell.forward(0.05)
+        cell.inject("arc_fault", "g60.welder")
+        cell.forward(3.0)
+        job = cell.do("weld_job")
+        assert job["phase"] == "Fault"
+        assert job["lost_mm"] == pytest.approx(20.0, abs=1.5)
+        cell.do("reset", robot="g60")
+        cell.do("reset")
+        cell.do("enable", robot="g60")
+        cell.do("jog", robot="g60", frame="base", axis=2, speed=20.0, step=30.0)
+        cell.forward(5.0)
+        cell.do("restore", **cell.do("snapshot"))
+        cell.do("continue_seam", overlap_mm=4.0)
+        cell.forward(40.0)
+        assert cell.do("weld_job")["phase"] == "Done"
+        assert welded() == pytest.approx(50.0 - job["lost_mm"] + 4.0, abs=1.0)
+        tip = cell.on_component("g60", lambda arm, now: arm.tcp(now))
+        assert tip[:3] == pytest.approx((0.45, 0.0, 0.35), abs=0.001)
+        with pytest.raises(RuntimeError, match="no arc"):
+            cell.do("continue_seam")
+
+
+def test_the_sequencer_of_a_script_goes_on() -> None:
+    arm = VirtualController("g60", welder={}, start_deg=[0, -40, 80, 0, 50, 0])
+    arm.connect()
+    arm.enable()
+    assert "no arc" in WeldingSequencer(arm)._job.go_on(0.005, 0).reason  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("seam", "line", "along", "rest"),
+    [
+        (["G91 G1 Y50 F600", "G90"], 0, 0.02, ["F600 G91 G1 Y30.000", "G90"]),
+        (["G90 G1 F600", "Y50", "Y90"], 1, 0.02, ["F600 G90 G1", "Y50", "Y90"]),
+        (["G1 Y50 F600", "G91 X30 Y40"], 1, 0.025, ["F600 G91 G1 X15.000 Y20.000"]),
+        (["G1 F600", "G2 X10 Y10 I5 J5"], 1, 0.01, "an arc"),
+        (["G91 G1 Y50 C20 F600"], 0, 0.02, "no straight line"),
+    ],
+)
+def test_the_rest_of_a_seam(
+    seam: list[str], line: int, along: float, rest: list[str] | str
+) -> None:
+    found = rest_of(seam, line, along)
+    if isinstance(rest, str):
+        assert isinstance(found, Refused)
+        assert rest in found.reason
+    else:
+        assert found == rest

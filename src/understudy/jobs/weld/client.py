@@ -7,7 +7,8 @@ from understudy.errors import ConfigError, Refused
 from understudy.jobs.weld import sequencer
 from understudy.jobs.weld.sequencer import STEEL, JobStatus, WeldSettings
 from understudy.ports import ControllerStatus
-from understudy.units import NS_PER_SECOND, seconds
+from understudy.space.pose import Pose
+from understudy.units import MM, NS_PER_SECOND, seconds
 
 LOOK_S = seconds(sequencer.POLL)
 """Pause between two looks at the controller."""
@@ -20,7 +21,7 @@ class WeldingSequencer:
     """
 
     def __init__(self, controller: Any, settings: WeldSettings = STEEL) -> None:
-        for needed in ("send_gcode", "status", "input_result", "wait"):
+        for needed in ("send_gcode", "status", "input_result", "tcp", "wait"):
             if not callable(getattr(controller, needed, None)):
                 allowed = "a VirtualController or a GrblHalDriver"
                 raise ConfigError("no controller", value=type(controller).__name__, allowed=allowed)
@@ -30,7 +31,13 @@ class WeldingSequencer:
 
     def weld(self, seam: Sequence[str], timeout_s: float = 3600.0) -> JobStatus:
         """Welds along these moves from the present position; returns when the seam is over."""
-        refused = self._job.start(seam, self._now)
+        return self._welded(self._job.start(seam, self._now), timeout_s)
+
+    def go_on(self, overlap_mm: float = 5.0, timeout_s: float = 3600.0) -> JobStatus:
+        """Welds the rest of a seam whose arc was lost, from so far before that place."""
+        return self._welded(self._job.go_on(overlap_mm * MM, self._now), timeout_s)
+
+    def _welded(self, refused: Refused | None, timeout_s: float) -> JobStatus:
         deadline = self._now + round(timeout_s * NS_PER_SECOND)
         while refused is None and self._job.busy():
             if self._now > deadline:
@@ -54,6 +61,10 @@ class _WithoutTime:
 
     def input_result(self) -> float:
         return float(self._controller.input_result())
+
+    def tcp(self, now: int) -> Pose:
+        found: Pose = self._controller.tcp()
+        return found
 
     def status(self, now: int) -> ControllerStatus:
         found: ControllerStatus = self._controller.status()

@@ -1,5 +1,6 @@
 """Commands of the job that welds seams."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
@@ -8,6 +9,7 @@ from understudy.errors import Refused
 from understudy.jobs.weld.sequencer import WeldingSequencer
 from understudy.operator.robots import Jobs
 from understudy.operator.table import Command, command, commands_of, query
+from understudy.units import MM
 
 if TYPE_CHECKING:
     from understudy.operator.cell import OperatedCell
@@ -35,11 +37,25 @@ class WeldCommands:
         return self._sequencers.look(robot)
 
     @command()
+    def continue_seam(
+        self, robot: str = "", overlap_mm: Annotated[float, Meta(ge=0, le=1000)] = 5.0
+    ) -> Any:
+        """Weld the rest of a seam whose arc was lost.
+
+        `overlap_mm`: so far before that place the arc is ignited again. The torch must be turned
+        as it was on the seam.
+        """
+        return self._act(robot, lambda job, now: job.go_on(overlap_mm * MM, now))
+
+    @command()
     def weld_seam(self, lines: Seam, robot: str = "") -> Any:
         """Weld along moves, from where the robot is.
 
         Gas and arc first; the moves are sent when the arc burns.
         """
+        return self._act(robot, lambda job, now: job.start(lines, now))
+
+    def _act(self, robot: str, start: Callable[[WeldingSequencer, int], Refused | None]) -> Any:
         found = self._sequencers.find(robot)
         if isinstance(found, Refused):
             return found
@@ -48,4 +64,4 @@ class WeldCommands:
             return Refused(f"{of.name} is under way: a seam starts at rest")
         if refused := of.motion_refusal("move_to"):
             return refused
-        return self._sequencers.act(robot, lambda job, now: job.start(lines, now))
+        return self._sequencers.act(robot, start)

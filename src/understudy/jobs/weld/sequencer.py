@@ -1,17 +1,23 @@
 """WeldingSequencer: a seam as G-code lines for a simulated or a REAL controller.
 
 The controller waits for the arc, with M66. The lines of the seam are sent only after the result of
-M66 is known, so the torch never moves along the seam without an arc.
+M66 is known, so the torch never moves along the seam without an arc. A seam whose arc was lost goes
+on at that place (`go_on`): with an overlap the torch returns to the line, ignites, and welds the
+rest of the line and of the seam.
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from math import dist
 from typing import Annotated, Literal, Protocol
 
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.ports import ControllerStatus
-from understudy.units import NS_PER_MS
+from understudy.ports.program import KnowsLoss
+from understudy.space.pose import Pose
+from understudy.units import DEG, MM, NS_PER_MS
 
 Phase = Literal["Idle", "Starting", "Welding", "Done", "Fault"]
 Seconds = Annotated[float, Meta(ge=0, le=3600)]
@@ -46,6 +52,8 @@ class Controller(Protocol):
         ...
 
     def status(self, now: int) -> ControllerStatus: ...
+
+    def tcp(self, now: int) -> Pose: ...
 
 
 class WeldSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,20 +99,58 @@ def seam_lines(seam: Sequence[str], settings: WeldSettings) -> list[str]:
     return [f"G4 P{settings.stabilize_s:g}", *seam, *closing(settings)]
 
 
+WORD = re.compile(r"([A-Z])\s*([-+]?\d*\.?\d+)")
+BACK_MM_MIN = 1200.0
+"""Feed of the way back to the seam."""
+SAME_TURN = 0.5 * DEG
+
+
+def rest_of(seam: Sequence[str], line: int, along: float) -> list[str] | Refused:
+    """The lines of a seam from a place (m) on one of them on, with the modes of those before."""
+    words = [WORD.findall(text.upper()) for text in seam]
+    modes = [(a, float(v)) for each in words[: line + 1] for a, v in each]
+    motions = [value for letter, value in modes if letter == "G" and value in (0, 1, 2, 3)]
+    if motions and motions[-1] in (2, 3):
+        return Refused(f"{seam[line]} is an arc: a seam goes on only on a straight line")
+    relative = [value for letter, value in modes if letter == "G" and value in (90, 91)]
+    scale = 25.4 * MM if ("G", 20.0) in modes else MM
+    sent = [f"{letter}{value:g}" for letter, value in modes if letter == "F"][-1:]
+    sent += [f"G{value:g}" for value in relative[-1:]] + [f"G{value:g}" for value in motions[-1:]]
+    if relative[-1:] != [91]:
+        return [" ".join(sent), *seam[line:]] if sent else list(seam[line:])
+    way = {letter: float(value) for letter, value in words[line] if letter in "XYZ"}
+    if {letter for letter, _ in words[line]} & set("ABCUVW") or not way:
+        return Refused(f"{seam[line]} is no straight line of the tool: begin at its start")
+    length = dist([0.0] * len(way), list(way.values())) * scale
+    left = max(1.0 - along / length, 0.0)
+    rest = " ".join(f"{letter}{value * left:.3f}" for letter, value in way.items())
+    return [f"{' '.join(sent)} {rest}", *seam[line + 1 :]]
+
+
 class JobStatus(Struct, frozen=True):
-    """The phase of a seam; `fault`: the reason of a fault."""
+    """The phase of a seam; `fault`: the reason of a fault. `lost_mm`: how far along its line the
+    arc was lost."""
 
     phase: Phase
     fault: str
+    lost_mm: float | None = None
 
 
 class State(Struct):
-    """The state that snapshots hold; `poll`: the time of the next poll."""
+    """The state that snapshots hold; `poll`: the time of the next poll. `approach`: lines before
+    the arc. `base`: lines that the controller had taken before those of the seam. `line`: index of
+    the line of the seam that is carried out, `began`: where the tool was when it began, `lost`:
+    where the arc was lost on it."""
 
     phase: Phase = "Idle"
     fault: str = ""
     seam: list[str] = []
     poll: int | None = None
+    approach: list[str] = []
+    base: int = 0
+    line: int = -1
+    began: Pose | None = None
+    lost: tuple[float, float, float] | None = None
 
 
 class WeldingSequencer:
@@ -119,9 +165,32 @@ class WeldingSequencer:
         """Welds along these moves from the present position; refused while another seam runs."""
         if self.busy():
             return Refused("a seam is already running")
-        self.state = State(seam=list(seam))
+        return self._begin(list(seam), [], now)
+
+    def go_on(self, overlap: float, now: int) -> Refused | None:
+        """Welds the rest of the seam, from ``overlap`` metres before the place where the arc was
+        lost."""
+        if self.busy():
+            return Refused("a seam is already running")
+        state = self.state
+        if state.lost is None or state.began is None:
+            return Refused("the last seam has lost no arc on one of its lines")
+        here, along = self._controller.tcp(now), dist(state.lost, state.began[:3])
+        if any(abs(a - b) > SAME_TURN for a, b in zip(here[3:], state.began[3:], strict=True)):
+            return Refused("the torch was turned: turn it back as it was on the seam")
+        share = max(along - overlap, 0.0) / along if along else 0.0
+        place = [b + (e - b) * share for b, e in zip(state.began[:3], state.lost, strict=True)]
+        rest = rest_of(state.seam, state.line, share * along)
+        if isinstance(rest, Refused):
+            return rest
+        way = [(there - at) / MM for there, at in zip(place, here[:3], strict=True)]
+        words = " ".join(f"{axis}{value:.3f}" for axis, value in zip("XYZ", way, strict=True))
+        return self._begin(rest, [f"G91 G1 {words} F{BACK_MM_MIN:g}", "G90"], now)
+
+    def _begin(self, seam: list[str], approach: list[str], now: int) -> Refused | None:
+        self.state = State(seam=seam, approach=approach)
         self._go("start", now)
-        self._send(opening(self._settings), now)
+        self._send([*approach, *opening(self._settings)], now)
         return Refused(self.state.fault) if self.state.fault else None
 
     # ── time ──
@@ -137,15 +206,19 @@ class WeldingSequencer:
         state.poll = now + POLL
         status = self._controller.status(now)
         if status.error:
+            state.lost = self._lost_at(now)
             self._fail(status.error_message, now)
         elif not status.moving:
             self._come_to_rest(self._controller.input_result(), now)
+        elif state.phase == "Welding" and (line := status.line - state.base - 2) != state.line:
+            state.line, state.began = line, self._controller.tcp(now)
 
     def _come_to_rest(self, read: float, now: int) -> None:
         """The controller is at rest: it has done its lines, or it was stopped."""
         starting = self.state.phase == "Starting"
         if starting and read == ARC_SEEN:
             self._go("arc", now)
+            self.state.base = self._controller.status(now).accepted
             self._send(seam_lines(self.state.seam, self._settings), now)
         elif starting and read == TIMED_OUT:
             self._fail(f"no arc within {self._settings.arc_timeout_s:g} s", now)
@@ -160,9 +233,21 @@ class WeldingSequencer:
         return self.state.phase in ("Starting", "Welding")
 
     def status(self, now: int) -> JobStatus:
-        return JobStatus(self.state.phase, self.state.fault)
+        state = self.state
+        if state.lost is None or state.began is None:
+            return JobStatus(state.phase, state.fault)
+        return JobStatus(state.phase, state.fault, dist(state.lost, state.began[:3]) / MM)
 
     # ── inside ──
+
+    def _lost_at(self, now: int) -> tuple[float, float, float] | None:
+        """Where the arc was lost on a line of the seam: as the controller knows it, or the tool."""
+        state, controller = self.state, self._controller
+        if state.phase != "Welding" or not 0 <= state.line < len(state.seam):
+            return None
+        place = controller.process_lost() if isinstance(controller, KnowsLoss) else None
+        x, y, z, *_ = controller.tcp(now)
+        return place or (x, y, z)
 
     def _go(self, event: str, now: int) -> None:
         self.state.phase = TRANSITIONS[self.state.phase, event]
