@@ -24,7 +24,7 @@ import numpy as np
 from understudy.sight.faces import Color, Face
 from understudy.sight.lens import Lens
 from understudy.sight.rasters import NEAR
-from understudy.sight.render import SLACK, Light, Picture, lens_rays
+from understudy.sight.render import SAMPLES, SLACK, Light, Picture, lens_rays
 from understudy.space.transform import Array
 
 
@@ -35,7 +35,7 @@ def plain_render(
     *,
     light: Light | None = None,
     background: Color = (90, 90, 90),
-    samples: int = 3,
+    samples: int = SAMPLES,
 ) -> Picture:
     lamp = light or Light()
     x, y = lens_rays(lens, samples)

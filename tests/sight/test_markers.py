@@ -66,6 +66,24 @@ def test_corners_of_markers_have_no_common_shift(markers: str, number: int) -> N
     assert np.std(missed) < 0.12
 
 
+def test_sides_along_the_rows_of_the_picture_are_as_exact_as_others() -> None:
+    """A robot that looks straight down, as nearly all do: no side is at the same place of the
+    pixels all along, and is rounded to it."""
+    size, lens, rng = 0.08, Lens(320, 240, 300.0, 300.0, 160.0, 120.0), np.random.default_rng(1)
+    paper = paper_size("DICT_APRILTAG_36h11", size)
+    face = marker_face(marker_pattern("DICT_APRILTAG_36h11", 0), paper, paper)
+    finder, half, missed = MarkerFinder("DICT_APRILTAG_36h11"), 0.5 * size, []
+    corners = np.array([(-half, half, 0), (half, half, 0), (half, -half, 0), (-half, -half, 0)])
+    for x, y in rng.uniform(-0.01, 0.01, (20, 2)):
+        camera = matrix(Pose(x, y, 0.3, np.pi, 0.0, 0.0))
+        light = render([TABLE, face], lens, camera).light
+        (marker,) = finder.find(np.round(light).astype(np.uint8), lens)
+        place = inverse(camera)
+        missed.append(marker.corners - lens.pixels(corners @ place[:3, :3].T + place[:3, 3]))
+    assert np.sqrt(np.mean(np.square(missed))) < 0.03
+    assert np.abs(missed).max() < 0.06
+
+
 @pytest.mark.parametrize("board", [Charuco(), Chessboard(8, 5, 0.025)], ids=["charuco", "chess"])
 def test_boards_are_found_to_a_tenth_of_a_pixel(board: Board) -> None:
     sheet = marker_face(board.pattern(), board.width, board.height)

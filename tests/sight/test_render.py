@@ -11,7 +11,7 @@ from understudy.sight import rasters
 from understudy.sight import render as render_module
 from understudy.sight.faces import Color, Face, box_faces, cylinder_faces, marker_face, plain
 from understudy.sight.lens import Lens
-from understudy.sight.render import Light, lens_rays, render
+from understudy.sight.render import SAMPLES, Light, lens_rays, render
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, matrix, translation
 
@@ -75,7 +75,7 @@ def random_view(seed: int) -> tuple[Lens, Array]:
     return lens, matrix(Pose(x, y, dice.uniform(0.05, 0.6), np.pi + tilt[0], tilt[1], 3 * tilt[2]))
 
 
-def check_same(faces: list[Face], lens: Lens, camera: Array, samples: int = 3) -> None:
+def check_same(faces: list[Face], lens: Lens, camera: Array, samples: int = SAMPLES) -> None:
     found = render(faces, lens, camera, samples=samples)
     plain = plain_render(faces, lens, camera, samples=samples)
     away = np.abs(found.light - plain.light).max(axis=2)
@@ -88,7 +88,7 @@ def check_same(faces: list[Face], lens: Lens, camera: Array, samples: int = 3) -
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_picture_is_that_of_all_rays(seed: int) -> None:
-    check_same(random_scene(seed), *random_view(seed), samples=1 if seed == 4 else 3)
+    check_same(random_scene(seed), *random_view(seed), samples=1 if seed == 4 else SAMPLES)
 
 
 @pytest.mark.soak

@@ -346,41 +346,42 @@ def group_pairs(pairs: Ints32, pixels: int) -> tuple[Ints32, Ints32]:  # kernel
 
 @compiled
 def follow_rays(  # kernel
-    plane: Array, fact: Ints, f: int, i: int, j: int, x: Ray, y: Ray, rays: Array, hits: Ints
+    plane: Array,
+    fact: Ints,
+    f: int,
+    i: int,
+    j: int,
+    x: Ray,
+    y: Ray,
+    spots: Array,
+    rays: Array,
+    hits: Ints,
 ) -> None:
-    """Of each ray of a pixel, row by row: depth (as `plane_depth`), face and cell of what it meets
-    first, after this face. As `meet_plane`; along a row everything but the division is linear."""
-    samples = int(np.sqrt(len(rays)) + 0.5)
-    step = 1.0 / samples
+    """Of each ray of a pixel: depth (as `plane_depth`), face and cell of what it meets first, after
+    this face. As `meet_plane`; between the corners of a pixel everything but the division is
+    bilinear. ``spots``: where the rays are in the pixel, as shares across and down."""
     rows, columns, third = fact[3], fact[4], 1.0 if fact[0] else 3.0
-    for a in range(samples):
-        down = (a + 0.5) * step
-        west_x = x[i, j] + down * (x[i + 1, j] - x[i, j])
-        west_y = y[i, j] + down * (y[i + 1, j] - y[i, j])
-        wide_x = x[i, j + 1] + down * (x[i + 1, j + 1] - x[i, j + 1]) - west_x
-        wide_y = y[i, j + 1] + down * (y[i + 1, j + 1] - y[i, j + 1]) - west_y
-        n, dn = (
-            plane[0] * west_x + plane[1] * west_y + plane[2],
-            plane[0] * wide_x + plane[1] * wide_y,
-        )
-        p, dp = (
-            plane[4] * west_x + plane[5] * west_y + plane[6],
-            plane[4] * wide_x + plane[5] * wide_y,
-        )
-        q, dq = (
-            plane[8] * west_x + plane[9] * west_y + plane[10],
-            plane[8] * wide_x + plane[9] * wide_y,
-        )
-        for b in range(samples):
-            across, k = (b + 0.5) * step, a * samples + b
-            t = plane[3] / (n + across * dn)
-            if not NEAR < t < rays[k] + plane[12]:
-                continue
-            u, v = t * (p + across * dp) - plane[7], t * (q + across * dq) - plane[11]
-            if u < 0.0 or v < 0.0 or u > 1.0 or v > 1.0 or u + v > third:
-                continue
-            row, column = min(int(v * rows), rows - 1), min(int(u * columns), columns - 1)
-            rays[k], hits[k, 0], hits[k, 1] = t - plane[12], f, fact[2] + row * columns + column
+    corners = np.empty((3, 4))
+    for k in range(4):
+        s, e = i + k // 2, j + k % 2
+        for part in range(3):
+            at = 4 * part
+            corners[part, k] = plane[at] * x[s, e] + plane[at + 1] * y[s, e] + plane[at + 2]
+    for k in range(len(rays)):
+        across, down = spots[k, 0], spots[k, 1]
+        ne, se = (1.0 - down) * across, down * across
+        nw, sw = 1.0 - down - ne, down - se
+        n = nw * corners[0, 0] + ne * corners[0, 1] + sw * corners[0, 2] + se * corners[0, 3]
+        t = plane[3] / n
+        if not NEAR < t < rays[k] + plane[12]:
+            continue
+        p = nw * corners[1, 0] + ne * corners[1, 1] + sw * corners[1, 2] + se * corners[1, 3]
+        q = nw * corners[2, 0] + ne * corners[2, 1] + sw * corners[2, 2] + se * corners[2, 3]
+        u, v = t * p - plane[7], t * q - plane[11]
+        if u < 0.0 or v < 0.0 or u > 1.0 or v > 1.0 or u + v > third:
+            continue
+        row, column = min(int(v * rows), rows - 1), min(int(u * columns), columns - 1)
+        rays[k], hits[k, 0], hits[k, 1] = t - plane[12], f, fact[2] + row * columns + column
 
 
 @compiled
@@ -394,16 +395,16 @@ def paint(  # kernel
     faces: Ints32,
     x: Ray,
     y: Ray,
-    samples: int,
+    spots: Array,
     background: Bytes,
     out: Floats32,
     depth: Floats32,
     with_depth: bool,
 ) -> None:
     """The colour and the depth of every pixel; of one that meets several faces, or several cells,
-    the mean colour of its rays and the depth of the middle one."""
+    the mean colour of its rays and the depth of the middle one. ``spots``: of the rays."""
     height, width = depth.shape
-    count = samples * samples
+    count = len(spots)
     rays, hits = np.empty(count), np.empty((count, 2), dtype=np.int64)
     share = np.float32(1.0 / count)
     last_face, last_cell = -1, -1
@@ -436,9 +437,9 @@ def paint(  # kernel
             rays[:], hits[:] = np.inf, -1
             for k in range(begin, end):
                 met = faces[k]
-                follow_rays(planes[met], facts[met], met, i, j, x, y, rays, hits)
+                follow_rays(planes[met], facts[met], met, i, j, x, y, spots, rays, hits)
             if f >= 0:
-                follow_rays(planes[f], facts[f], f, i, j, x, y, rays, hits)
+                follow_rays(planes[f], facts[f], f, i, j, x, y, spots, rays, hits)
             for k in range(3):
                 total = 0
                 for ray in range(count):

@@ -1,10 +1,11 @@
 """The endpoint of a cell at a NATS server: connects, and connects again when it is lost."""
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from understudy.wire.broker import BrokerConnection
 from understudy.wire.interface import PeerEvents
 from understudy.wire.nats import Config, load_library
 from understudy.wire.nats.server import OwnServer
+from understudy.wire.task_shutdown import end_tasks
 
 if TYPE_CHECKING:
     from understudy.wire.nats.link import NatsClient
@@ -36,6 +38,7 @@ class NatsEndpoint:
         self._unhandled: dict[str, None] = {}
         self._recalled = False
         """The session has its records of the last run."""
+        self._looked_for_rival = False
 
     async def start(self) -> str:
         """Starts the own server, and tries to connect once; later attempts come by themselves.
@@ -66,6 +69,23 @@ class NatsEndpoint:
             await self.own_server.stop()
 
     # ── inside ──
+
+    async def _warn_of_rival(self, client: "NatsClient", addresses: Sequence[str]) -> None:
+        """Looks for another cell with robots of this one, once. Without the right to list
+        consumers none is found."""
+        from understudy.wire.nats.streams import JetStreamError, find_rival
+
+        if self._looked_for_rival or not addresses:
+            return
+        self._looked_for_rival = True
+        with contextlib.suppress(JetStreamError):
+            if rival := await find_rival(client, self._config, addresses):
+                log.warning(
+                    "%s: another process (consumer %s) also carries out the orders for robots of "
+                    "this cell: a robot must be in one process only",
+                    self.endpoint,
+                    rival,
+                )
 
     def _check_packages(self) -> None:
         signs = self._config.creds_file or self._config.nkey_file
@@ -111,7 +131,6 @@ class NatsEndpoint:
             StreamDiffersError,
             ensure_consumer,
             ensure_streams,
-            find_rival,
         )
 
         connection = self._connection
@@ -130,15 +149,6 @@ class NatsEndpoint:
                 self.endpoint,
                 self._config.durable,
             )
-        if connection.is_first and addresses:
-            rival = await find_rival(client, self._config, addresses)
-            if rival:
-                log.warning(
-                    "%s: another process (consumer %s) also carries out the orders for robots of "
-                    "this cell: a robot must be in one process only",
-                    self.endpoint,
-                    rival,
-                )
         expected = connection.is_first and self.own_server is not None
         level = logging.DEBUG if expected else logging.INFO
         log.log(level, "%s: connected to %s", self.endpoint, address)
@@ -151,12 +161,14 @@ class NatsEndpoint:
             recalled=self._recalled,
         )
         connection.link = link
+        beside = asyncio.create_task(self._warn_of_rival(client, addresses))
         try:
             await link.open()
             self._recalled = link.recalled
             connection.connected()
             return await link.run(pulls=bool(addresses))
         finally:
+            await end_tasks(beside)
             connection.link = None
             if link.stores_nothing and self.own_server is not None:
                 self.own_server.kill()

@@ -47,6 +47,8 @@ MAX_PULLS = 16
 API = "$JS.API"
 CELLS = "understudy"
 """Begin of the names of consumers that cells choose by themselves."""
+MOST_CELLS = 8
+"""Cells among which one with the same robots is looked for."""
 STREAM_NOT_FOUND, CONSUMER_NOT_FOUND = 10059, 10014
 NO_PEERS, UNAVAILABLE = 10005, 503
 """A cluster that is just starting, or chooses a leader, refuses for the moment: the code of the
@@ -65,25 +67,16 @@ class ApiError(Struct):
         return self.code == UNAVAILABLE or self.err_code == NO_PEERS
 
 
-class Consumer(Struct):
-    """A consumer as JetStream describes it."""
-
-    name: str = ""
-    config: dict[str, Any] = {}
-    num_waiting: int = 0
-
-
 class Answer(Struct):
-    """An answer of JetStream: the settings that an object has now, or an error. A list comes in
-    pages; `total` counts all pages."""
+    """An answer of JetStream: the settings that an object has now, or an error. `consumers`: the
+    names of some, as a page of a list."""
 
     config: dict[str, Any] = {}
     error: ApiError | None = None
     num_waiting: int = 0
     name: str = ""
     num_pending: int = 0
-    consumers: list[Consumer] = []
-    total: int = 0
+    consumers: list[str] | None = None
 
 
 class JetStreamError(ConnectionError):
@@ -300,19 +293,17 @@ async def ensure_consumer(client: "NatsClient", config: Config, addresses: Seque
 
 async def find_rival(client: "NatsClient", config: Config, addresses: Sequence[str]) -> str:
     """The consumer of another cell that takes messages to the same addresses at this moment; empty
-    if there is none. Consumers of other programs, which may listen too, are not looked at."""
-    offset, wanted = 0, set(addresses)
-    while True:
-        request = {"offset": offset}
-        subject = f"CONSUMER.LIST.{config.stream_out}"
-        page = await ask(client, subject, request, config.answer_timeout_s)
-        for each in page.consumers:
-            cell = each.name.startswith(CELLS) and each.name != config.durable and each.num_waiting
-            if cell and wanted.intersection(_filters(each.config)):
-                return each.name
-        offset += len(page.consumers)
-        if not page.consumers or offset >= page.total:
-            return ""
+    if there is none. Consumers of other programs, which may listen too, are not looked at, and none
+    where there are many cells: the answers would be long."""
+    timeout, wanted = config.answer_timeout_s, set(addresses)
+    listed = await ask(client, f"CONSUMER.NAMES.{config.stream_out}", {}, timeout)
+    others = [name for name in listed.consumers or () if name.startswith(CELLS)]
+    for name in others if len(others) <= MOST_CELLS else ():
+        found = await ask(client, f"CONSUMER.INFO.{config.stream_out}.{name}", {}, timeout)
+        taken = found.num_waiting > 0 and wanted.intersection(_filters(found.config))
+        if taken and name != config.durable:
+            return name
+    return ""
 
 
 async def is_gone(client: "NatsClient", config: Config) -> bool:
