@@ -10,7 +10,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -24,6 +24,7 @@ from understudy.cli.options import (
     JsonOption,
     ReadyFileOption,
     RunningOption,
+    discard_output,
     json_lines,
     robot_argument,
 )
@@ -189,13 +190,18 @@ def watch(
     server: ServerOption = "",
     creds: CredsOption = None,
 ) -> None:
-    """Show the robots of a server: status, pose, speed, battery, command or task, why it stands."""
+    """Show the robots of a server: status, pose, speed, battery, command or task, why it stands.
+
+    Into a file or a pipe it writes lines with tabs, one for each change of a robot."""
     from understudy.robots.mobile.watch import watch_robots
 
-    with _client(running, ready_file, server, creds) as client:
+    with suppress(KeyboardInterrupt), _client(running, ready_file, server, creds) as client:
         lines = json_lines(as_json)
-        with redirect_stdout(lines) if lines else nullcontext():
-            watch_robots(client, once=once, as_json=lines is not None)
+        try:
+            with redirect_stdout(lines) if lines else nullcontext():
+                watch_robots(client, once=once, as_json=lines is not None)
+        except BrokenPipeError:
+            discard_output()
 
 
 @fleet.command(epilog=example("schema schemas"))

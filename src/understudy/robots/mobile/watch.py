@@ -3,8 +3,10 @@
 import json
 import math
 import re
+import sys
 import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
@@ -23,6 +25,8 @@ ONCE_S = 2.5
 """Seconds in which `--once` waits for the robots that are known."""
 SILENT_S = 3.0
 """Seconds after which a robot that sends no state is shown as silent."""
+ROWS_S = 1.0
+HEADS = ("robot", "status", "x m", "y m", "yaw °", "m/s", "battery", "work", "stop")
 STYLES = {"RUNNING": "green", "WARNING": "yellow", "PAUSED": "yellow", "ERROR": "red"}
 
 
@@ -80,8 +84,7 @@ class RobotRows:
         return sorted(self.rows, key=_by_number)
 
     def table(self) -> Table:
-        heads = ("robot", "status", "x m", "y m", "yaw °", "m/s", "battery", "work", "stop")
-        table = Table(*heads)
+        table = Table(*HEADS)
         now = time.monotonic()
         for name in self.names():
             row = self.rows[name]
@@ -108,11 +111,29 @@ def watch_robots(client: FleetClient, *, once: bool, as_json: bool) -> None:
     elif as_json:
         while True:
             _print_json(rows, rows.read(inbox, REFRESH_S))
+    elif not sys.stdout.isatty():
+        _print_rows(rows, inbox)
     else:
         with Live(rows.table(), console=console, auto_refresh=False) as live:
             while True:
                 rows.read(inbox, REFRESH_S)
                 live.update(rows.table(), refresh=True)
+
+
+def _print_rows(rows: RobotRows, inbox: Inbox) -> None:
+    """For a file or a program: lines of texts with tabs between them, a heading first. A robot has
+    a new line when one of its texts is another one, at most once in `ROWS_S`."""
+    print("time", *HEADS, sep="\t", flush=True)
+    printed: dict[str, tuple[str, ...]] = {}
+    while True:
+        rows.read(inbox, ROWS_S)
+        now = time.monotonic()
+        for name in rows.names():
+            texts = tuple(printable(text) for text in _texts(name, rows.rows[name], now))
+            if texts != printed.get(name):
+                printed[name] = texts
+                at = datetime.now(UTC).isoformat(timespec="seconds")
+                print(at, *texts, sep="\t", flush=True)
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:

@@ -6,7 +6,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +262,52 @@ def test_the_live_table_ends_with_the_user(server: str, robots: ScriptedFleet) -
         watching.send_signal(signal.SIGINT)
         _, problem = watching.communicate(timeout=PATIENCE)
     assert b"Traceback" not in problem
+
+
+WATCH = [sys.executable, "-m", "understudy", "fleet", "watch", "--server"]
+
+
+def test_into_a_file_it_writes_lines_as_they_come(
+    server: str, robots: ScriptedFleet, tmp_path: Path
+) -> None:
+    place = tmp_path / "rows"
+    with place.open("wb") as file:
+        watching = subprocess.Popen([*WATCH, server], stdout=file, stderr=subprocess.PIPE)
+    try:
+        wait_for(lambda: "robot-10" in place.read_text(), watching)
+        robots.stop_reason = "OBSTACLE"
+        wait_for(lambda: "OBSTACLE" in place.read_text(), watching)
+    finally:
+        watching.send_signal(signal.SIGINT)
+        _, problem = watching.communicate(timeout=PATIENCE)
+    assert (watching.returncode, problem) == (0, b"")
+    head, *lines = place.read_text().splitlines()
+    assert head.split("\t")[:3] == ["time", "robot", "status"]
+    assert all(line.isprintable() for line in head.split("\t"))
+    [moved] = [line.split("\t") for line in lines if "robot-10\tRUNNING" in line][:1]
+    assert moved[3:6] == ["3.50", "-2.00", "90"]
+    assert len(lines) < 20, "a robot has a line only if something of it is another one"
+
+
+def test_it_ends_when_its_reader_has_left(server: str, robots: ScriptedFleet) -> None:
+    with subprocess.Popen(
+        [*WATCH, server], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as watching:
+        assert watching.stdout is not None
+        assert watching.stderr is not None
+        assert watching.stdout.readline().startswith(b"time")
+        watching.stdout.close()
+        robots.stop_reason = "ESTOP"
+        assert watching.wait(PATIENCE) == 0
+        assert watching.stderr.read() == b""
+
+
+def wait_for(holds: Callable[[], bool], process: "subprocess.Popen[bytes]") -> None:
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 # ── the server ──
