@@ -60,6 +60,6 @@ def test_the_table_shows_the_robots_of_the_cell(cell: FleetStandIn) -> None:
 
 
 def test_a_robot_in_front_of_a_wall(cell: FleetStandIn) -> None:
-    done = run("send", "robot-5", "MOVE_TO_POSE", "x=9.2", "y=-3", "--ready-file", "ready.json")
+    done = run("send", "robot-5", "MOVE_TO_POSE", "x=9.2", "y=-0.1", "--ready-file", "ready.json")
     assert done.exit_code == 1
     assert done.stdout.splitlines()[-1] == "robot-5: FAILED SAFETY_STOP"
