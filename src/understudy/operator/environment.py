@@ -5,6 +5,7 @@ effect in the order in which they were asked for, also those behind one that tak
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
@@ -263,11 +264,25 @@ class EnvironmentCommands:
         return read
 
     @command()
-    def move_object(self, name: str, position_mm: Xyz, rotation_deg: Xyz = (0.0, 0.0, 0.0)) -> Any:
-        """Put an object or a zone somewhere else; a link takes its whole fixture along.
+    def move_object(
+        self,
+        name: str,
+        position_mm: Xyz,
+        rotation_deg: Xyz = (0.0, 0.0, 0.0),
+        dimensions_mm: Xyz | None = None,
+        radius_mm: float | None = None,
+        height_mm: float | None = None,
+    ) -> Any:
+        """Put an object or a zone somewhere else, or give it another size.
 
-        The new place of the object in the cell, as in an environment file.
+        The new place of the object in the cell, as in an environment file; a link takes its whole
+        fixture along. The sizes that its type has; without them it keeps its own.
         """
+        sizes: dict[str, Any] = {}
+        if dimensions_mm is not None:
+            sizes["dimensions"] = tuple(side * MM for side in dimensions_mm)
+        for key, value in (("radius", radius_mm), ("height", height_mm)):
+            sizes |= {} if value is None else {key: value * MM}
 
         def move() -> Any:
             things = {thing.name: thing for thing in self.here.environment.everything()}
@@ -279,6 +294,12 @@ class EnvironmentCommands:
                 return Refused(str(problem))
             names = self._saving.together(name)
             changed = [moved(thing, by) for each, thing in things.items() if each in names]
+            if sizes and len(changed) == 1:
+                changed = [replace(changed[0], **sizes)]
+                try:
+                    assert changed[0].shape
+                except ConfigError as problem:
+                    return Refused(str(problem))
             return self._edited(f"move {name}", lambda now: self._replace(changed, now))
 
         return self._changes.do(move)

@@ -103,6 +103,12 @@ def test_an_empty_set_says_what_to_do(screen: Screen, cell: StandIn) -> None:
     refused(screen, "there is no result yet: press Compute first")
 
 
+def test_the_scene_shows_where_robot_and_target_are(screen: Screen) -> None:
+    assert screen.scene["robots"]["g60"]["shown"]
+    assert screen.scene["cameras"]["g60"] is not None, "its view"
+    assert screen.page.locator("#scene canvas").bounding_box()["height"] > 150
+
+
 @pytest.mark.parametrize("wrong", ["", "12.5", "-1", "3", "101", "1000000"])
 def test_a_wrong_number_of_poses_is_said_at_its_field(
     screen: Screen, cell: StandIn, wrong: str

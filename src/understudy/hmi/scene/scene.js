@@ -12,6 +12,7 @@ import { Robot } from "./robot.js";
 import { dispose } from "./shapes.js";
 import { fieldOfView, Places } from "./site.js";
 import { Viewport, VIEWS } from "./viewport.js";
+import "./capture.js";
 
 const COLORS = {
   robot_color: 0xff5e00, ghost_robot_color: 0x808080, collision_color: 0xff0000,
@@ -59,6 +60,7 @@ class Scene {
     this.filled = new Map(); // robot → places of its pallet that are done
     this.pinned = new Map(); // robot → joints of a ghost that the page shows
     this.time = null;
+    this.changed = null; // called when there are other objects
     this.figuresAt = -Infinity;
     feed.onFrame((frame) => this.update(frame));
     this.viewport.renderer.setAnimationLoop(() => this.draw());
@@ -94,6 +96,7 @@ class Scene {
     this.rebuildObjects(facts);
     this.showUndrawn();
     this.applyLayers();
+    this.changed?.(); // the editor of the environment, while it is open
     if (!this.ready) this.view(this.viewport.name); // keeps a view that was chosen meanwhile
     this.unplaced = !this.ready;
     this.ready = true;
@@ -184,6 +187,7 @@ class Scene {
       this.parts.set(part.name, { object, key, holder: part.holder });
     }
     this.showContacts();
+    this.changed?.();
   }
 
   addObject(facts, flange = null) {

@@ -30,7 +30,15 @@ from understudy.hmi.pages.cell.devices import (
     device_panels,
     digital_pins,
 )
-from understudy.hmi.scene.scene import SCRIPT, layer_button, scene, view_buttons
+from understudy.hmi.scene.scene import (
+    EDIT_KEYS,
+    EDIT_SCRIPT,
+    SCRIPT,
+    edit_panel,
+    layer_button,
+    scene,
+    view_buttons,
+)
 
 LAYERS = ("environment", "ghost", "preview", "trail", "volumes", "workspace", "reach", "frames")
 KEYS = {
@@ -59,8 +67,9 @@ def build(browser: Browser) -> None:
     with ui.element("div").classes("u-cell"):
         with ui.element("div").classes("u-scene-area"):
             scene(browser)
-            view_buttons(browser)
+            view_buttons(browser, edits=True)
             _layers(browser)
+            edit_panel(browser)
             device_figures(browser)
             _reach_legend(browser)
             # filled by scene.js
@@ -508,7 +517,7 @@ PAGE = Page(
     icon="precision_manufacturing",
     build=build,
     folder=Path(__file__).parent,
-    scripts=(SCRIPT, "setup.js"),
+    scripts=(SCRIPT, EDIT_SCRIPT, "setup.js"),
     styles=("cell.css",),
-    keys=KEYS,
+    keys=KEYS | EDIT_KEYS,
 )

@@ -26,6 +26,7 @@ from understudy.hmi.frame.widgets import (
 from understudy.hmi.link import LinkError
 from understudy.hmi.page import Page, show_panel
 from understudy.hmi.pages.program import jog
+from understudy.hmi.scene.scene import SCRIPT, scene, view_buttons
 from understudy.ports.hmi import FILE_EXISTS
 
 STEPS = ("place", "capture", "compute", "validate")
@@ -72,7 +73,11 @@ def build(browser: Browser) -> None:
     with page_element(browser, "calibration", "u-calib"):
         with ui.element("div").classes("u-calib-main"):
             _steps(browser)
-            _preview(browser)
+            with ui.element("div").classes("u-calib-views"):
+                _preview(browser)
+                with ui.element("div").classes("u-scene-area u-calib-scene"):
+                    scene(browser)
+                    view_buttons(browser, "camera")
             ui.element("div").classes("u-calib-joints").props("data-mark=joints")
             control(browser)
             status(browser)
@@ -415,7 +420,7 @@ PAGE = Page(
     icon="center_focus_strong",
     build=build,
     folder=Path(__file__).parent,
-    scripts=("calibration.js", jog.SCRIPT),
+    scripts=(SCRIPT, "calibration.js", jog.SCRIPT),
     styles=("calibration.css",),
     needs="hand_eye_status",
     opens_for="hand_eye",
