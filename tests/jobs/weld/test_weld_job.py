@@ -151,6 +151,44 @@ def test_the_sequencer_of_a_script_goes_on() -> None:
     assert "no arc" in WeldingSequencer(arm)._job.go_on(0.005, 0).reason  # type: ignore[union-attr]
 
 
+def test_a_seam_goes_on_behind_the_driver_of_a_real_controller(tmp_path: Path) -> None:
+    """The driver does not know when the arc was lost: the place is that of the tool at the alarm.
+    The seam ends where it would have ended."""
+    file = tmp_path / "cell.yaml"
+    file.write_text(ARM)
+    with StandIn(str(file), rate=1.0) as cell:
+        host, port = cell.address("g60.grblhal")
+        with GrblHalDriver(f"{host}:{port}") as driver:
+            assert driver.connect() is None
+            assert driver.enable() is None
+            assert driver.send_gcode("G0 A0 B-40 C80 U0 V50 W0") is None
+            driver.run_until_idle(60.0)
+            begins = driver.tcp()
+            sequencer, now = WeldingSequencer(driver), 0
+            job = sequencer._job
+            assert job.start(["G91 G1 X60 F300", "G90"], 0) is None
+            lost = False
+            while job.busy():
+                arc = cell.on_component("g60.welder", lambda welder, now: welder.status(now))
+                if not lost and arc.total_weld_length_mm > 5.0:
+                    cell.inject("arc_fault", "g60.welder")
+                    lost = True
+                driver.wait(0.01)
+                now += 10_000_000
+                job.wake(now)
+            first = job.status(now)
+            assert first.phase == "Fault"
+            assert first.lost_mm is not None
+            cell.do("rate", rate="max")
+            assert driver.reset() is None
+            driver.run_until_idle(60.0)
+            assert driver.enable() is None
+            outcome = sequencer.go_on(4.0, 60.0)
+            assert (outcome.phase, outcome.fault) == ("Done", "")
+            ends = driver.tcp()
+            assert ends.x - begins.x == pytest.approx(0.060, abs=0.0005)
+
+
 @pytest.mark.parametrize(
     ("seam", "line", "along", "rest"),
     [

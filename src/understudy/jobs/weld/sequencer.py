@@ -210,7 +210,7 @@ class WeldingSequencer:
             self._fail(status.error_message, now)
         elif not status.moving:
             self._come_to_rest(self._controller.input_result(), now)
-        elif state.phase == "Welding" and (line := status.line - state.base - 2) != state.line:
+        elif state.phase == "Welding" and (line := status.line - state.base - 2) > state.line:
             state.line, state.began = line, self._controller.tcp(now)
 
     def _come_to_rest(self, read: float, now: int) -> None:
@@ -219,6 +219,7 @@ class WeldingSequencer:
         if starting and read == ARC_SEEN:
             self._go("arc", now)
             self.state.base = self._controller.status(now).accepted
+            self.state.line, self.state.began = 0, self._controller.tcp(now)
             self._send(seam_lines(self.state.seam, self._settings), now)
         elif starting and read == TIMED_OUT:
             self._fail(f"no arc within {self._settings.arc_timeout_s:g} s", now)
