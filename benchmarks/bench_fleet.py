@@ -13,6 +13,7 @@ from tests.robots.mobile.runtime.driven_fleet import EPOCH, DrivenFleet, robot_f
 
 from benchmarks import Row
 from understudy.agenda import advance
+from understudy.ports import Epoch
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.graph import build_driver_graph
 from understudy.robots.mobile.hardware import Surroundings
@@ -39,7 +40,7 @@ class TakingFleet(DrivenFleet):
 def driving(count: int, changes: dict[str, object]) -> TakingFleet:
     layout = Layout([robot_file(f"r{n}", **changes) for n in range(count)])
     graph = build_driver_graph(layout, [Surroundings()] * count, print)
-    fleet = TakingFleet(layout, graph, run_id="bench", epoch=EPOCH)
+    fleet = TakingFleet(layout, graph, run_id="bench", epoch=Epoch(EPOCH))
     fleet.run(0.1)
     for n in range(count):
         fleet.command("MOVE_VELOCITY", robot=f"r{n}", linear=0.5, angular=0.1)
@@ -89,7 +90,7 @@ def asleep() -> Row:
     """An hour of robots that stand, without a connection."""
     layout = Layout([robot_file(f"r{n}") for n in range(ROBOTS)])
     fleet = TakingFleet(layout, build_driver_graph(layout, [Surroundings()] * ROBOTS, print),
-                        run_id="bench", epoch=EPOCH, connect=False)  # fmt: skip
+                        run_id="bench", epoch=Epoch(EPOCH), connect=False)  # fmt: skip
     fleet.run(1.0)
     start = process_time()
     advance([fleet.fleet], fleet.now + 3600 * NS_PER_SECOND, since=fleet.now)

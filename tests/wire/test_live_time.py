@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from understudy.agenda import ClockState, Rate
+from understudy.app import live as live_cell
 from understudy.app.build import build_cell
 from understudy.app.live import Live, Options
 from understudy.app.stand_in import StandIn
 from understudy.config import load_config
+from understudy.config.cell import read_config
 from understudy.wire.chat import write
 from understudy.wire.connection import Event
 from understudy.wire.exchange import Exchange
@@ -304,3 +306,39 @@ def test_quit_ends_the_cell() -> None:
         await writer.wait_closed()
 
     asyncio.run(run())
+
+
+# ── the time of day ──
+
+
+@pytest.mark.parametrize(
+    ("epoch", "note"), [("", False), ("epoch: 2030-01-01T00:00:00Z\n", False), ("", True)]
+)
+def test_simulated_time_is_the_time_of_day_when_it_begins_to_run(
+    epoch: str, note: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless the cell file has an epoch, or a transcript has it written down."""
+    day = [1_000_000_000_000]
+    monkeypatch.setattr("understudy.app.live.time.time_ns", lambda: day[0])
+
+    async def test() -> list[int]:
+        config = read_config(f"robots: {{a: {{kind: text_robot}}}}\n{epoch}", "cell.yaml")
+        run = live_cell.run_of(config, 1.0)
+        noted = (lambda event: None) if note else None
+        live = Live(config, Options(rate=1.0, ephemeral=True, hmi=False, run=run, note=noted))
+        late = [run.epoch.ns]
+        day[0] += 5_000_000_000
+        await live.start()
+        late.append(run.epoch.ns - late[0])
+        clock = live._cell.clock_state
+        clock.pause()
+        day[0] += 60_000_000_000
+        clock.resume()
+        late.append(run.epoch.ns + live._cell.now - late[0] - late[1])
+        await live.stop()
+        return late[1:]
+
+    stays = bool(epoch) or note
+    started, resumed = asyncio.run(test())
+    assert started == (0 if stays else 5_000_000_000)
+    assert (resumed == 60_000_000_000) is not stays

@@ -18,6 +18,7 @@ from understudy.ports import (
     Component,
     Deps,
     EndsRun,
+    Epoch,
     FaultSource,
     Group,
     Injectable,
@@ -83,7 +84,7 @@ def with_options(config: CellConfig, options: Mapping[str, Any]) -> CellConfig:
 
 def repeatable_run(config: CellConfig) -> Run:
     """The same for every run of a configuration with this seed."""
-    epoch = config.sections.get("epoch", DEFAULT_EPOCH_NS)
+    epoch = Epoch(config.sections.get("epoch", DEFAULT_EPOCH_NS))
     return Run(f"seed {config.head.seed}", epoch, config.head.seed, config.seed_given)
 
 

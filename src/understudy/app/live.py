@@ -29,7 +29,7 @@ from understudy.operator.doors.state import state_face
 from understudy.operator.table import Commands, commands_of
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
-from understudy.ports import AnyFace, CallsPlace, EndsRun, HasCallers, Run, WireMessage
+from understudy.ports import AnyFace, CallsPlace, EndsRun, Epoch, HasCallers, Run, WireMessage
 from understudy.ports.access import TOKEN_VARIABLE, check_reachable, check_token, is_loopback
 from understudy.ports.device import SeesCell
 from understudy.ports.hmi import Later
@@ -99,7 +99,10 @@ class Live:
         self.files = files_folder(config, options.files)
         self._project = options.project
         self.ephemeral = options.ephemeral
-        self._cell = _built(config, options)
+        run = options.run or run_of(config, options.rate)
+        is_dated = isinstance(options.rate, str) or "epoch" in config.sections or options.note
+        self._epoch = None if is_dated else run.epoch
+        self._cell = _built(config, options, run)
         self._cell.clock_state.set_rate(options.rate)
         self._cell.interruptible = True
         self._traffic = Traffic(self._cell.faces)
@@ -112,6 +115,7 @@ class Live:
             until=None if options.for_seconds is None else nanoseconds(options.for_seconds),
             finished=self.finished.set,
             held=True,
+            runs_on=self._date,
         )
         self._cell.on_stuck = self._pump.stop_time
         self._runs = BackgroundRuns(KINDS, {"cell": self._name()})
@@ -136,6 +140,12 @@ class Live:
         self._dials = self._make_dials(options)
         self._asking = self._make_asking(options)
 
+    def _date(self, now: int) -> None:
+        """Simulated time is the time of day from now on, unless the cell file says another one, or
+        the epoch is written down for a replay."""
+        if self._epoch is not None:
+            self._epoch.ns = max(self._epoch.ns, time.time_ns() - now)
+
     @property
     def rate(self) -> Rate:
         return self._cell.clock_state.running_rate
@@ -157,6 +167,7 @@ class Live:
 
     async def listen(self) -> None:
         """Opens all wires; clients can connect, time does not run yet."""
+        self._date(self._cell.now)
         self.watch.look()  # loads compiled code now, and not while a client waits
         for camera in self._cameras():
             camera.starting = True
@@ -428,9 +439,9 @@ class Live:
         return Lock(self._keys(), required=required or not _is_local(wire))
 
 
-def _built(config: CellConfig, options: Options) -> Cell:
+def _built(config: CellConfig, options: Options, run: Run) -> Cell:
     build = build_cell if options.answers_inside else build_live_cell
-    return build(config, options.run or run_of(config, options.rate))
+    return build(config, run)
 
 
 def run_of(config: CellConfig, rate: Rate) -> Run:
@@ -439,8 +450,8 @@ def run_of(config: CellConfig, rate: Rate) -> Run:
     run = repeatable_run(config)
     if isinstance(rate, str):
         return run
-    epoch = config.sections.get("epoch", time.time_ns())
-    return replace(run, id=secrets.token_hex(16), epoch_ns=epoch)
+    epoch = Epoch(config.sections.get("epoch", time.time_ns()))
+    return replace(run, id=secrets.token_hex(16), epoch=epoch)
 
 
 def _is_local(wire: Wire) -> bool:

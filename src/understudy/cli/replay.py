@@ -15,7 +15,7 @@ from understudy.config.cell import grouped
 from understudy.config.files import read_text
 from understudy.config.limits import LARGEST_CHAT
 from understudy.errors import ConfigError, unknown
-from understudy.ports import Run
+from understudy.ports import Epoch, Run
 from understudy.registry import kinds, module_of
 from understudy.wire.chat import Chat, parse
 from understudy.wire.exchange import InProcessCell
@@ -68,7 +68,7 @@ def _run_of(recording: Chat, config: CellConfig) -> Run:
         run,
         id=facts.get("run", run.id),
         seed_given="seed_given" in facts,
-        epoch_ns=int(epoch) if epoch.isdecimal() else run.epoch_ns,
+        epoch=Epoch(int(epoch)) if epoch.isdecimal() else run.epoch,
     )
 
 

@@ -492,7 +492,7 @@ def _ports(given: list[str], config: CellConfig) -> dict[str, int]:
 def _facts(cell: str, config: CellConfig, this_run: Run) -> dict[str, str]:
     """Facts that `replay` needs to build the same cell."""
     facts = {"cell": cell, "seed": str(config.head.seed)}
-    own = {"run": this_run.id, "epoch_ns": str(this_run.epoch_ns)}
+    own = {"run": this_run.id, "epoch_ns": str(this_run.epoch.ns)}
     own |= {"seed_given": "yes"} if this_run.seed_given else {}
     return facts | (own if config.group_wires else {})
 

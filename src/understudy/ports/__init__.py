@@ -466,14 +466,24 @@ DEFAULT_EPOCH_NS = 1_767_225_600_000_000_000
 """2026-01-01T00:00:00Z, the start of simulated time where nothing else is given."""
 
 
+@dataclass(slots=True)
+class Epoch:
+    """The time of day at which simulated time begins, in nanoseconds since 1970.
+
+    A live cell moves it on when time begins to run, so that its simulated time is that of the day.
+    """
+
+    ns: int = DEFAULT_EPOCH_NS
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run of a cell. `id`: differs from that of every other live run; on virtual time it
-    follows from the seed. `epoch_ns`: the time of day (since 1970) at which simulated time begins.
-    `seed`: of the cell; `seed_given`: it counts before the seeds of robot files."""
+    follows from the seed. `seed`: of the cell; `seed_given`: it counts before the seeds of robot
+    files."""
 
     id: str = "0"
-    epoch_ns: int = DEFAULT_EPOCH_NS
+    epoch: Epoch = field(default_factory=Epoch)
     seed: int = 0
     seed_given: bool = False
 

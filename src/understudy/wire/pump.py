@@ -148,11 +148,14 @@ class Pump:
         wall: Callable[[], int] = time.monotonic_ns,
         skip_missed: bool = False,
         held: bool = False,
+        runs_on: Callable[[int], None] = lambda now: None,
     ) -> None:
         """With ``skip_missed``, wakes that are late happen once, at the present time.
 
-        With ``held``, time does not run before `start`.
+        With ``held``, time does not run before `start`. ``runs_on``: is called with the simulated
+        time when it begins to run, at another rate too, and when a late cell has lost time.
         """
+        self._runs_on = runs_on
         self._held = held
         self._exchange = exchange
         self._timed_cell = exchange.timed_cell
@@ -308,6 +311,7 @@ class Pump:
         self._problem = None
         self._drop_requests(SUPERSEDED)
         self._clock.set_now(self._timed_cell.now)
+        self._runs_on(self._timed_cell.now)
         self._schedule()
 
     def stop_time(self, problem: Exception) -> None:
@@ -339,6 +343,7 @@ class Pump:
         """Lets time run, from the time that the cell has reached."""
         self._held = False
         self._clock.set_now(self._timed_cell.now)
+        self._runs_on(self._timed_cell.now)
         self._schedule()
 
     def stop(self) -> None:
@@ -351,6 +356,8 @@ class Pump:
     def _rate_changed(self) -> None:
         self._catch_up()
         self._clock.set_now(self._timed_cell.now)
+        if not self._held:
+            self._runs_on(self._timed_cell.now)
         self._exchange.deliver()  # bytes that waited for their turn need not, at another rate
         self._schedule()
 
@@ -547,6 +554,7 @@ class Pump:
         begun, before = self._clock.wall_now(), self._timed_cell.now
         self._run_to(max(overdue, before) + self._clock.late_step())
         self._clock.hold_back(begun, self._timed_cell.now - before)
+        self._runs_on(self._clock.now())
 
     def _run_to(self, end: int) -> None:
         """Runs to ``end``, for at most one turn."""

@@ -270,7 +270,7 @@ def build(robots: Mapping[str, Config], sections: Mapping[str, Any], deps: Deps)
         layout,
         graph,
         run_id=run.id,
-        epoch=run.epoch_ns,
+        epoch=run.epoch,
         seeds=seeds,
         planner=planner,
         meet=see,

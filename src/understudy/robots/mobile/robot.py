@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from understudy.errors import Refused
+from understudy.ports import Epoch
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import RobotView
 from understudy.ports.operation import AxisReading, Condition, Frame, RobotModel, VehicleBody
@@ -166,7 +167,7 @@ class MobileRobot:
         self,
         config: "MasterConfig",
         serial: str,
-        epoch: int,
+        epoch: Epoch,
         log: Callable[[str], None] = lambda line: None,
     ) -> "MasterControl":
         """Puts the robot under a VDA 5050 master control; called once, while the cell is built.

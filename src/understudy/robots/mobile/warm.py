@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from understudy.ports import WireMessage
+from understudy.ports import Epoch, WireMessage
 from understudy.robots.mobile.config.fleet_keys import PlannerConfig
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.config.robot_file import RobotFile
@@ -41,7 +41,7 @@ def warm(see_each_other: bool = False) -> None:
     around = [Surroundings((0.0, 2.0 * n, 0.0), SOLIDS) for n in range(len(models))]
     hardware = MockHardware(layout, around, range(len(models)), see_each_other=see_each_other)
     planner = BuiltInPlanner(PlannerConfig(), layout, hardware, None)
-    fleet = Fleet(layout, hardware, run_id="warm", epoch=0, planner=planner)
+    fleet = Fleet(layout, hardware, run_id="warm", epoch=Epoch(0), planner=planner)
     fleet.set_connected(True, 0)
     for tick in range(TICKS):
         now = tick * 1000 * NS_PER_MS // TICK_HZ

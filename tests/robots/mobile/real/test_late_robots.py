@@ -2,23 +2,44 @@
 tick of 4 ms, and whose answers come late. On virtual time."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
-from tests.robots.mobile.conformance.benches import RealBench
-from tests.robots.mobile.conformance.far_ends import FarEnd
+from tests.robots.mobile.conformance.benches import LEFT, RIGHT, RealBench
+from tests.robots.mobile.conformance.far_ends import (
+    ADDRESSES,
+    COUNTS,
+    CanEnd,
+    FarEnd,
+    RegisterEnd,
+)
+from tests.robots.mobile.real.virtual_device import VirtualDevice
+from tests.robots.mobile.real.virtual_drive import VirtualDrive
 from tests.robots.mobile.runtime.driven_fleet import DrivenFleet
 
 from understudy.ports import Caller
+from understudy.robots.mobile.config.layout import track_of
 from understudy.robots.mobile.runtime.fleet import Fleet
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 STEP = 4 * NS_PER_MS
 READY_SECONDS = 10.0
 TOLERANCE = 0.02
-DELAYS = {"PLC": (0, 1, 4, 8), "CANOPEN": (0, 50, 100, 200)}
-"""Milliseconds by which each answer is late. A PLC is asked 13 times in a cycle, one after the
-other."""
+LINES = [
+    ("PLC", 0, 0),
+    ("PLC", 0, 100),
+    ("PLC", 8, 0),
+    ("PLC", 8, 100),
+    ("CANOPEN", 0, 0),
+    ("CANOPEN", 50, 30),
+    ("CANOPEN", 100, 100),
+    ("CANOPEN", 200, 60),
+]
+"""Milliseconds by which each answer is late, and of the lag of the drives. A PLC is asked 13 times
+in a cycle, one after the other. What a drive with a lag reads is noisy, too."""
+NOISE = (1e-4, 5e-3)
+"""Metres and m/s."""
 POSES_IN_TESTS, POSES_IN_SOAK = 6, 125
 """For each of the eight lines."""
 
@@ -68,17 +89,39 @@ def alone(robot: dict[str, object]) -> None:
     runtime["healthPolicy"] = {"requireNatsForMotion": False}
 
 
+def _follow_late(end: FarEnd, lag: float) -> None:
+    noise = NOISE if lag else (0.0, 0.0)
+    if isinstance(end, RegisterEnd):
+        end.device.lag, end.device.noise = lag, noise
+    elif isinstance(end, CanEnd):
+        for drive, counts in zip(end.drives, COUNTS, strict=True):
+            drive.lag, drive.noise = lag, (noise[0] * counts, noise[1] * counts)
+
+
+def _speeds(ends: list[FarEnd]) -> tuple[float, float]:
+    """Of the left and the right wheel, without the noise of what is read; in m/s."""
+    for end in ends:
+        if isinstance(end, CanEnd):
+            left, right = (end.drives[motor].velocity / COUNTS[motor] for motor in (LEFT, RIGHT))
+            return left, right
+    (device,) = (end.device for end in ends if isinstance(end, RegisterEnd))
+    return device.speed(ADDRESSES[LEFT]), device.speed(ADDRESSES[RIGHT])
+
+
 class LateRobot:
     """A REAL robot at late lines."""
 
-    def __init__(self, kind: str, delay_ms: int) -> None:
+    def __init__(self, kind: str, delay_ms: int, lag_ms: int) -> None:
         bench = RealBench(kind, alone)
-        self._drivers = bench.drivers
+        for end in bench.ends.values():
+            _follow_late(end, lag_ms / 1000.0)
+        self._drivers, self._ends = bench.drivers, list(bench.ends.values())
         self._lines = [
             Line(driver, bench.ends[where], delay_ms * NS_PER_MS)
             for where, driver in bench.drivers.items()
         ]
         self.driven = DrivenFleet(bench.layout, bench.hardware)
+        self._track = track_of(bench.layout.robots[0])
         self.now = 0
         self.run(READY_SECONDS)
         self.table = self.fleet._tickers[0].table
@@ -100,6 +143,12 @@ class LateRobot:
                 line.carry(self.now)
             self.driven.run(STEP / NS_PER_SECOND)
 
+    def end_of(self, name: str, **parameters: Any) -> str:
+        """The last answer to a command."""
+        self.driven.command(name, robot="robot-1", **parameters)
+        self.run(7.0)
+        return self.driven.acks("robot-1")[-1].removeprefix(f"{name}:")
+
     def drive(self, x: float, y: float, yaw: float | None) -> tuple[str, float, float]:
         """Drives to a pose: the last answer, metres driven backwards, and radians turned."""
         own = {} if yaw is None else {"yaw": yaw}
@@ -108,19 +157,17 @@ class LateRobot:
         backwards = turned = 0.0
         deadline = self.now + 40 * NS_PER_SECOND
         while self.fleet.busy() and self.now < deadline:
-            before = float(self.table.pose[0, 2])
             self.run(0.02)
-            backwards += max(-float(self.table.speeds[0, 0]), 0.0) * 0.02
-            turned += abs(math.remainder(float(self.table.pose[0, 2]) - before, math.tau))
+            left, right = _speeds(self._ends)
+            backwards += max(-(left + right) / 2.0, 0.0) * 0.02
+            turned += abs(right - left) / self._track * 0.02
         self.run(0.5)
         return self.driven.acks("robot-1")[-1], backwards, turned
 
 
-@pytest.mark.parametrize(
-    ("kind", "delay"), [(kind, delay) for kind, delays in DELAYS.items() for delay in delays]
-)
-def test_a_metre_ends_at_the_goal_without_turning_round(kind: str, delay: int) -> None:
-    robot = LateRobot(kind, delay)
+@pytest.mark.parametrize(("kind", "delay", "lag"), LINES)
+def test_a_metre_ends_at_the_goal_without_turning_round(kind: str, delay: int, lag: int) -> None:
+    robot = LateRobot(kind, delay, lag)
     ended, backwards, turned = robot.drive(1.0, 0.0, None)
     assert ended == "MOVE_TO_POSE:DONE"
     x, y, yaw = robot.table.pose[0].tolist()
@@ -130,8 +177,8 @@ def test_a_metre_ends_at_the_goal_without_turning_round(kind: str, delay: int) -
     assert turned <= 0.2
 
 
-def _check_random_poses(kind: str, delay: int, count: int) -> None:
-    robot, draw = LateRobot(kind, delay), np.random.default_rng(delay)
+def _check_random_poses(kind: str, delay: int, lag: int, count: int) -> None:
+    robot, draw = LateRobot(kind, delay, lag), np.random.default_rng(delay)
     for number in range(count):
         x, y = draw.uniform(-3.0, 3.0, 2).tolist()
         goal = draw.uniform(-math.pi, math.pi) if number % 3 else None
@@ -146,16 +193,40 @@ def _check_random_poses(kind: str, delay: int, count: int) -> None:
         assert turned - needed <= math.radians(30.0), number
 
 
-@pytest.mark.parametrize(
-    ("kind", "delay"), [(kind, delay) for kind, delays in DELAYS.items() for delay in delays]
-)
-def test_random_poses(kind: str, delay: int) -> None:
-    _check_random_poses(kind, delay, POSES_IN_TESTS)
+@pytest.mark.parametrize(("kind", "delay", "lag"), LINES)
+def test_random_poses(kind: str, delay: int, lag: int) -> None:
+    _check_random_poses(kind, delay, lag, POSES_IN_TESTS)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(
-    ("kind", "delay"), [(kind, delay) for kind, delays in DELAYS.items() for delay in delays]
-)
-def test_a_thousand_random_poses(kind: str, delay: int) -> None:
-    _check_random_poses(kind, delay, POSES_IN_SOAK)
+@pytest.mark.parametrize(("kind", "delay", "lag"), LINES)
+def test_a_thousand_random_poses(kind: str, delay: int, lag: int) -> None:
+    _check_random_poses(kind, delay, lag, POSES_IN_SOAK)
+
+
+MOVES: list[tuple[str, dict[str, Any]]] = [
+    ("MOVE_TO_POSE", {"x": 1.0, "y": 0.0}),
+    ("MOVE_VELOCITY", {"linear": 0.5, "durationSeconds": 1.0}),
+    ("EXECUTE_ACTION", {"motorId": "act_1", "targetPosition": 0.05}),
+]
+
+
+@pytest.mark.parametrize("kind", ["PLC", "CANOPEN"])
+def test_a_command_that_no_drive_follows_fails(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = LateRobot(kind, 0, 0)
+    robot.driven.send("settings.desired", {"io": {"motor_enable": False}}, robot="robot-1")
+    assert [robot.end_of(name, **own) for name, own in MOVES] == ["FAILED:MOTORS_DISABLED"] * 3
+    robot.driven.send("settings.desired", {"io": {"motor_enable": True}}, robot="robot-1")
+    robot.run(1.0)
+    for module in (VirtualDevice, VirtualDrive):
+        monkeypatch.setattr(module, "run", lambda self, seconds: None)
+    ends = [robot.end_of(name, **own) for name, own in MOVES]
+    assert ends == [*["FAILED:DRIVE_NOT_FOLLOWING"] * 2, "FAILED:TIMEOUT"]
+
+
+@pytest.mark.parametrize(("kind", "delay", "lag"), [LINES[3], LINES[7]])
+def test_a_late_robot_follows_a_short_velocity(kind: str, delay: int, lag: int) -> None:
+    robot = LateRobot(kind, delay, lag)
+    for seconds in (0.3, 0.8, 1.5):
+        own = {"linear": 0.5, "durationSeconds": seconds}
+        assert robot.end_of("MOVE_VELOCITY", **own) == "DONE"

@@ -6,6 +6,7 @@ none of them uses the driver under test.
 
 import math
 from collections.abc import Iterable, Mapping
+from random import Random
 
 from pymodbus.framer import FramerSocket
 from pymodbus.pdu import DecodePDU, ExceptionResponse, ModbusPDU
@@ -23,8 +24,20 @@ WATCHED = 0.5
 """Seconds without a new cycle after which the motors stop."""
 
 
+def lagging(speed: float, wanted: float, lag: float, seconds: float) -> float:
+    """The speed that a drive with a lag comes to within a time."""
+    return wanted + (speed - wanted) * math.exp(-seconds / lag) if lag else wanted
+
+
 class VirtualDevice:
-    """Motors at the given addresses. `inputs`, `coils` and `holding` are what its program sees."""
+    """Motors at the given addresses. `inputs`, `coils` and `holding` are what its program sees.
+
+    ``lag``: the time constant with which a motor follows, in seconds; ``noise``: greatest error of
+    what is read, in metres and m/s.
+    """
+
+    lag = 0.0
+    noise = (0.0, 0.0)
 
     def __init__(self, motors: Iterable[int] = (), sensors: Iterable[tuple[int, int]] = ()) -> None:
         self.motors = list(motors)
@@ -43,6 +56,7 @@ class VirtualDevice:
         self._exact: dict[int, tuple[float, float]] = {}
         """Position and speed of each motor; what can be read is rounded."""
         self._received = b""
+        self._chance = Random(1)
 
     def answer(self, data: bytes) -> bytes:
         """The answers to all requests that are complete."""
@@ -64,14 +78,16 @@ class VirtualDevice:
             if not control & 1 or self.inputs[address] & 2 or self._silent(address, seconds):
                 wanted = 0.0
             braking = abs(wanted) < abs(speed) or wanted * speed < 0.0
+            wanted = lagging(speed, wanted, self.lag, seconds)
             most = self._set(address + (11 if braking else 9)) * seconds
             after = speed + max(min(wanted - speed, most), -most)
             if control & 2 and abs(wanted) <= ARRIVED and abs(speed) <= most:
                 after = 0.0
             position += (speed + after) / 2.0 * seconds
             self._exact[address] = position, after
-            self._put(address + 1, position)
-            self._put(address + 3, after)
+            away, faster = (self._chance.uniform(-most, most) for most in self.noise)
+            self._put(address + 1, position + away)
+            self._put(address + 3, after + faster)
 
     def _wanted(self, address: int, position: float, seconds: float) -> float:
         fastest = self._set(address + 7)
@@ -94,6 +110,10 @@ class VirtualDevice:
         """The drive of a motor reports a fault."""
         self.inputs[address] |= 2
         self.inputs[address + 5] = number
+
+    def speed(self, address: int) -> float:
+        """Of a motor, without rounding and noise."""
+        return self._exact.get(address, (0.0, 0.0))[1]
 
     def number(self, address: int) -> float:
         return _signed(self.inputs[address], self.inputs[address + 1])

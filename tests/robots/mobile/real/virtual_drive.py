@@ -7,6 +7,7 @@ and no threads: frames go in by `notify` and out into a list, on virtual time.
 
 import math
 from collections.abc import Mapping
+from random import Random
 from typing import Any
 
 import canopen
@@ -21,6 +22,7 @@ from canopen.objectdictionary import (
     ODRecord,
     ODVariable,
 )
+from tests.robots.mobile.real.virtual_device import lagging
 
 DISABLED, READY, ON, ENABLED, QUICK_STOP, FAULT = (
     "switch on disabled",
@@ -157,7 +159,11 @@ class WiredNetwork(canopen.Network):
 
 
 class VirtualDrive:
-    """One drive; positions in counts. `power`: without it the drive cannot be switched on."""
+    """One drive; positions in counts. `power`: without it the drive cannot be switched on. `lag`,
+    `noise`: as of a `VirtualDevice`, in counts."""
+
+    lag = 0.0
+    noise = (0.0, 0.0)
 
     def __init__(self, network: Any, number: int, without: frozenset[int] = frozenset()) -> None:
         self.network = network
@@ -176,6 +182,7 @@ class VirtualDrive:
         self._control = 0
         self._silence: float | None = None
         self._watched: set[Any] = set()
+        self._chance = Random(number)
 
     # ── what tests do ──
 
@@ -240,8 +247,9 @@ class VirtualDrive:
     def _publish(self) -> None:
         word = WORDS[self.state] | TAKEN * bool(self._control & NEW_SET_POINT)
         self._put(0x6041, word)
-        self._put(0x6064, (round(self.position) + (1 << 31)) % (1 << 32) - (1 << 31))
-        self._put(0x606C, round(self.velocity))
+        away, faster = (self._chance.uniform(-most, most) for most in self.noise)
+        self._put(0x6064, (round(self.position + away) + (1 << 31)) % (1 << 32) - (1 << 31))
+        self._put(0x606C, round(self.velocity + faster))
         if self.has(0x60FD):
             self._put(0x60FD, self.inputs)
 
@@ -273,6 +281,7 @@ class VirtualDrive:
         if self.state == ENABLED and not self._control & HALT:
             wanted = self._wanted_speed(seconds)
         braking = abs(wanted) < abs(self.velocity) or wanted * self.velocity < 0.0
+        wanted = lagging(self.velocity, wanted, self.lag, seconds)
         most = (self.get(0x6084) if braking else self.get(0x6083)) * seconds
         before = self.velocity
         self.velocity += max(min(wanted - before, most), -most)

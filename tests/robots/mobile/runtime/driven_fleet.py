@@ -6,7 +6,7 @@ from typing import Any, Self
 from tests.robots.mobile.config.test_robot_file import EXAMPLE
 
 from understudy.agenda import advance
-from understudy.ports import WireMessage
+from understudy.ports import Epoch, WireMessage
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.config.robot_file import RobotFile, read_robot_file
 from understudy.robots.mobile.hardware_interface import TimedHardware
@@ -43,7 +43,7 @@ class DrivenFleet:
         **options: Any,
     ) -> None:
         self.layout = layout
-        settings: dict[str, Any] = {"run_id": "test", "epoch": EPOCH} | options
+        settings: dict[str, Any] = {"run_id": "test", "epoch": Epoch(EPOCH)} | options
         self.fleet = Fleet(layout, hardware, **settings)
         self.now = 0
         self.confirms = confirms

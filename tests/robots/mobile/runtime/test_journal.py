@@ -9,7 +9,7 @@ from tests.robots.mobile.runtime.driven_fleet import EPOCH, robot_file
 from tests.robots.mobile.runtime.plain_hardware import PlainHardware
 
 from understudy.agenda import advance
-from understudy.ports import KEPT, WireMessage
+from understudy.ports import KEPT, Epoch, WireMessage
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.runtime.fleet import Fleet
 from understudy.robots.mobile.runtime.journal import PATIENCE
@@ -75,7 +75,7 @@ class Run:
     def __init__(self, broker: Broker, name: str, *, keeps: bool = True) -> None:
         self.broker = broker
         layout = Layout([robot_file()])
-        self.fleet = Fleet(layout, Witness(layout, broker.started), run_id=name, epoch=EPOCH)
+        self.fleet = Fleet(layout, Witness(layout, broker.started), run_id=name, epoch=Epoch(EPOCH))
         self.now = 0
         self.sent = 0
         self.fleet.set_connected(True, 0)

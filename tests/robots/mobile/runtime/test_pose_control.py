@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from understudy.robots.mobile import drive, wheels
 from understudy.robots.mobile.runtime import pose_control
-from understudy.robots.mobile.runtime.pose_control import DONE, ROUTE, START
+from understudy.robots.mobile.runtime.pose_control import DONE, EASING, ROUTE, START
 
 Goal = tuple[float, float, float | None]
 TICK = 0.02
@@ -45,6 +45,7 @@ class Driven:
         self.limits = np.tile(
             (speed, ACCELERATION, DECELERATION, *turning, radius, REACH[model], 0.0), (count, 1)
         )
+        self.settled = np.ones(count, dtype=np.bool_)
         self.rows = np.arange(count)
         self.tick = tick
         self.ticks = 0
@@ -58,7 +59,7 @@ class Driven:
             speeds,
             self.goal,
             self.limits,
-            np.ones(self.phase.size, dtype=np.bool_),
+            self.settled,
             self.phase,
             self.route,
             self.command,
@@ -213,3 +214,23 @@ def test_a_mecanum_drive_goes_sideways_and_turns_on_the_way() -> None:
     straight = Driven(wheels.MECANUM, [(0.0, 3.0, None)])
     straight.run(20.0)
     assert straight.state[0, drive.YAW] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("model", [wheels.DIFFERENTIAL, wheels.MECANUM])
+@pytest.mark.parametrize(
+    "goal", [(0.0102, 0.0, None), (0.0, 0.012, 0.0), (0.0, 0.0, math.radians(0.3))]
+)
+def test_a_late_robot_that_stands_near_enough_waits_until_it_has_settled(
+    model: int, goal: Goal
+) -> None:
+    """A short command may never reach the drives of such a robot: it would begin anew for ever."""
+    robot = Driven(model, [goal])
+    robot.limits[:, EASING] = 0.6
+    robot.settled[:] = False
+    for _ in range(20):
+        robot.step()
+        assert not robot.command.any()
+    assert robot.phase[0] != DONE
+    robot.settled[:] = True
+    robot.run(1.0)
+    robot.check_arrived()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.robots.mobile.runtime.driven_fleet import EPOCH, DrivenFleet, robot_file
 
-from understudy.ports import WireMessage
+from understudy.ports import Epoch, WireMessage
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.graph import build_driver_graph
 from understudy.robots.mobile.hardware import Surroundings
@@ -66,7 +66,7 @@ class Both(DrivenFleet):
             ]
         )
         self.graph = build_driver_graph(layout, [Surroundings()] * 4, print)
-        super().__init__(layout, self.graph, run_id="x", epoch=EPOCH)
+        super().__init__(layout, self.graph, run_id="x", epoch=Epoch(EPOCH))
         self.kept: list[WireMessage] = []
         if plain:
             for ticker in self.fleet._tickers:

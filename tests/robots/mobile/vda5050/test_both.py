@@ -8,6 +8,7 @@ import pytest
 from tests.robots.mobile.runtime.test_fleet import Plain
 from tests.robots.mobile.vda5050.schemas import action, edge, instant, node, order
 
+from understudy.ports import Epoch
 from understudy.robots.mobile.vda5050.face import Config
 from understudy.robots.mobile.vda5050.master import control_of
 from understudy.robots.mobile.vda5050.messages import ActionState
@@ -18,7 +19,7 @@ SETTINGS = Config(manufacturer="maker", visualization_hz=0.0)
 class Both(Plain):
     def __init__(self) -> None:
         super().__init__(connect=False)
-        self.master = control_of(self.fleet, 0, SETTINGS, "1", 0)
+        self.master = control_of(self.fleet, 0, SETTINGS, "1", Epoch(0))
         self.master.set_connected(True, 0)
         self.connect()
         self.run(0.1)

@@ -20,7 +20,7 @@ from tests.robots.mobile.vda5050.schemas import (
 )
 
 from understudy.errors import Refused
-from understudy.ports import RETAINED, WireMessage
+from understudy.ports import RETAINED, Epoch, WireMessage
 from understudy.ports.state import load, saved
 from understudy.robots.mobile.runtime import messages as own
 from understudy.robots.mobile.vda5050.face import MasterFace
@@ -37,7 +37,7 @@ class Bench:
         self.robot = RecordedRobot()
         self.version = version
         self.warnings: list[str] = []
-        identity = Identity("maker", "1", "hall", EPOCH, version)
+        identity = Identity("maker", "1", "hall", Epoch(EPOCH), version)
         outgoing = MasterMessages(identity, self.robot.file, self.facts)
         self.master = MasterControl(
             self.robot, outgoing, state_s=30.0, picture_hz=2.0, log=self.warnings.append

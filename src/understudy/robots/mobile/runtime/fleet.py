@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
-from understudy.ports import KEPT, State, WireMessage
+from understudy.ports import KEPT, Epoch, State, WireMessage
 from understudy.ports.device import DeviceEvent
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.fleet_interface import (
@@ -672,7 +672,7 @@ class UnknownRobots:
 class Fleet:
     """`ports.TimedComponent`, and what the face of the robots uses.
 
-    ``run_id`` and ``epoch`` (nanoseconds since 1970 at the time 0) are part of every message;
+    ``run_id`` and ``epoch`` are part of every message;
     ``seeds``: of the robots, for `simulation.started`; ``planner``: finds routes if no backend
     does. ``meet``: the robots see each other, so that one that stands is not left out while another
     one moves. ``elsewhere``: robots of other processes; None: another process reports messages for
@@ -685,7 +685,7 @@ class Fleet:
         hardware: TimedHardware,
         *,
         run_id: str,
-        epoch: int,
+        epoch: Epoch,
         seeds: Sequence[int | None] = (),
         planner: Planner | None = None,
         meet: bool = False,

@@ -44,8 +44,9 @@ NOTICED = 2e-3
 """Metres of a wheel from which on a motion is noticed."""
 MEASURABLE = 0.03
 """m/s of a wheel from which on a motion is measured."""
-FILTER = 0.3
-"""The weight of a new measurement of the delay."""
+LONGER, SHORTER = 0.5, 0.1
+"""The weight of a new measurement of the delay. Where readings of a cycle are of different age, the
+oldest count: a robot that takes its delay for too long only brakes too early."""
 
 LATENCY, TRAVEL, AXIS, SIGN, SINCE = range(5)
 """Columns of the measurement: the delay (s); metres driven of the motion under way; which speed of
@@ -152,13 +153,18 @@ def _has_settled(given: Floats, speeds: Floats, arm: float, since: float, second
 def _measure(
     given: Floats, ordered: Floats, measured: Floats, moved: Floats, arm: float, seconds: float
 ) -> None:
-    """Measures the delay: how long ago the metres driven until now were commanded."""
+    """Measures the delay: how long ago the metres driven until now were commanded.
+
+    It begins at rest: of a robot that swings to and fro, some metres were commanded before.
+    """
     fastest, most = 0, 0.0
     for column in range(3):
         speed = abs(given[0, column]) * (arm if column == 2 else 1.0)
         if speed > most:
             fastest, most = column, speed
-    if most >= MEASURABLE and fastest != int(measured[AXIS]):
+    scale = arm if fastest == 2 else 1.0
+    begins = measured[AXIS] < 0.0 or _rested(given[:, fastest], scale, seconds)
+    if most >= MEASURABLE and fastest != int(measured[AXIS]) and begins:
         measured[AXIS], measured[SIGN] = fastest, math.copysign(1.0, given[0, fastest])
         measured[TRAVEL] = measured[SINCE] = 0.0
         ordered[:] = 0.0
@@ -185,7 +191,17 @@ def _measure(
     elif now < before or found < 0.0:
         measured[SINCE] = 2.0 * MEASURED_WITHIN  # it brakes
     elif step >= MEASURABLE * seconds:
-        measured[LATENCY] += FILTER * (found - measured[LATENCY])
+        change = found - measured[LATENCY]
+        measured[LATENCY] += (LONGER if change > 0.0 else SHORTER) * change
+
+
+@compiled
+def _rested(given: Floats, scale: float, seconds: float) -> bool:
+    """Whether almost no way was commanded in the time of the longest delay."""
+    metres = 0.0
+    for age in range(given.size):
+        metres += abs(given[age]) * scale * seconds
+    return metres <= NOTICED
 
 
 @compiled

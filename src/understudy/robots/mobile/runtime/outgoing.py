@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Meta, Struct, field
 from numpy.typing import NDArray
 
-from understudy.ports import WireMessage
+from understudy.ports import Epoch, WireMessage
 from understudy.robots.mobile.fleet_interface import FleetListener
 from understudy.robots.mobile.hardware_interface import Rows
 from understudy.robots.mobile.runtime.messages import NEWEST_COUNTS, encoded, subject
@@ -198,9 +198,11 @@ class SavedSendQueue(Struct, forbid_unknown_fields=True):
 
 
 class SendQueue:
-    """What all robots of a process send. ``epoch``: nanoseconds since 1970 at the time 0."""
+    """What all robots of a process send."""
 
-    def __init__(self, robots: int, *, run_id: str, epoch: int, log: Callable[[str], None]) -> None:
+    def __init__(
+        self, robots: int, *, run_id: str, epoch: Epoch, log: Callable[[str], None]
+    ) -> None:
         self.run_id = run_id
         self.connected = False
         self._epoch = epoch
@@ -266,7 +268,7 @@ class SendQueue:
 
     def timestamp(self, now: int) -> str:
         if self._stamp[0] != now:
-            self._stamp = now, timestamp(self._epoch, now)
+            self._stamp = now, timestamp(self._epoch.ns, now)
         return self._stamp[1]
 
     def send(self, kind: str, address: str, message_id: str, data: bytes) -> None:

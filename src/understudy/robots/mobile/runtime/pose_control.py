@@ -202,6 +202,10 @@ OVERRUN = 0.25
 CREEPING = 0.5
 """Seconds: the speed is the rest of the way in this time, so that it ends also with a wrong delay
 of the loop."""
+STOPPING, STAYING = 0.5, 0.75
+"""Parts of the tolerance within which a robot stops, and within which a late robot that stands
+stays: between them lies a way that takes several ticks. A command of one tick may not reach a PLC
+whose cycle is longer, and such a robot would wait for ever for what it does not do."""
 STILL_SPEED, STILL_TURNING = 1e-3, 1e-3
 """m/s and rad/s below which a robot has stopped."""
 WHEEL_ERROR = 0.02
@@ -294,7 +298,16 @@ def _drive_and_turn(
         phase = _drive(phase, pose, speeds, goal, limits, command, seconds)
     away = math.hypot(goal[X] - pose[X], goal[Y] - pose[Y])
     stopped = math.hypot(speeds[FORWARD], speeds[SIDEWAYS]) < STILL_SPEED
-    return TURN if away <= goal[TOLERANCE] / 2.0 and stopped and settled else phase
+    return TURN if away <= near_enough(goal, speeds, limits) and stopped and settled else phase
+
+
+@compiled
+def near_enough(goal: Floats, speeds: Floats, limits: Floats) -> float:
+    """Metres from the goal at which a robot stops, and from which on it does not start again."""
+    slowest = STILL_SPEED + WHEEL_ERROR * abs(speeds[TURNING])
+    still = math.hypot(speeds[FORWARD], speeds[SIDEWAYS]) < slowest
+    share = STAYING if still and limits[EASING] > 0.0 else STOPPING
+    return float(goal[TOLERANCE] * share)
 
 
 @compiled
@@ -313,7 +326,7 @@ def _drive(
     away = math.hypot(dx, dy)
     aside = wrapped(math.atan2(dy, dx) - pose[YAW])
     command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
-    if away <= goal[TOLERANCE] / 2.0:  # near enough: stop, do not turn after a point underfoot
+    if away <= near_enough(goal, speeds, limits):  # stop, do not turn after a point underfoot
         return phase
     if away > OVERRUN:
         phase = min(phase, DRIVE)
@@ -354,7 +367,7 @@ def _glide(
     command[FORWARD] = command[SIDEWAYS] = command[TURNING] = 0.0
     turn = wrapped(goal[YAW] - pose[YAW]) if goal[HAS_YAW] > 0.0 else 0.0
     fastest = 0.0
-    if away > goal[TOLERANCE] / 2.0:
+    if away > near_enough(goal, speeds, limits):
         aside = math.atan2(dy, dx) - pose[YAW]
         along, across = math.cos(aside), math.sin(aside)
         wheel = abs(along) + abs(across)  # m/s of the fastest wheel at 1 m/s of the body
@@ -421,7 +434,8 @@ def _follow(
 def turning_towards(angle: float, speeds: Floats, limits: Floats, seconds: float) -> float:
     """The turning speed from which the robot still stops at the angle. A late robot comes to rest
     near it: its readings may be noisy."""
-    if limits[EASING] > 0.0 and abs(angle) <= YAW_TOLERANCE / 2.0:
+    near = YAW_TOLERANCE * (STAYING if abs(speeds[TURNING]) < STILL_TURNING else STOPPING)
+    if limits[EASING] > 0.0 and abs(angle) <= near:
         return 0.0
     fastest = fastest_within(
         abs(angle), abs(speeds[TURNING]), limits[TURNING_ACCELERATION], limits[MAX_TURNING], seconds

@@ -431,8 +431,9 @@ FOLLOWS_WITHIN = 4e-3
 """m/s by which it may differ at any speed."""
 PATIENCE = 1.0
 """Seconds that a wheel has to follow, besides its ramp and the delay of the loop."""
-SHORT_PATIENCE = 0.3
-"""The same at the end of a MOVE_VELOCITY, which may be short."""
+SHORT_PATIENCE, LATE_AT_END = 0.3, 0.4
+"""The same at the end of a MOVE_VELOCITY, which may be short, and the longest delay that counts
+there: the delay of a robot that does not move at all seems to be endless."""
 
 
 @compiled
@@ -474,10 +475,11 @@ def find_lost(
                     astray[n] = 0.0
                 continue
             astray[n] += seconds
-            most = PATIENCE + body_limits[row, MAX_SPEED] / slowest
-            if ends:
-                most = SHORT_PATIENCE + FOLLOWS * fastest / slowest
-            if astray[n] > most + latency[row]:
+            most = PATIENCE + body_limits[row, MAX_SPEED] / slowest + latency[row]
+            if ends:  # a late robot was commanded the ramp itself
+                ramp = FOLLOWS * fastest / slowest if latency[row] == 0.0 else 0.0
+                most = SHORT_PATIENCE + ramp + min(latency[row], LATE_AT_END)
+            if astray[n] > most:
                 lost[row] = True
         count += 1 if lost[row] else 0
     return count

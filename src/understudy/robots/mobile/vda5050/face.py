@@ -129,7 +129,7 @@ def build(name: str, config: Config, robot: "MobileRobot", deps: Deps) -> Master
     """``name``: of the endpoint, `robot-1.vda5050`."""
     serial = config.serial_number or name.partition(".")[0]
     begin = prefix(config.version, config.interface_name, config.manufacturer, serial)
-    control = robot.under_master(config, serial, deps.run.epoch_ns, deps.log)
+    control = robot.under_master(config, serial, deps.run.epoch, deps.log)
     return MasterFace(control, begin, LISTENS_3 if config.version == "3.0.0" else LISTENS)
 
 

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, field
 
 from understudy.errors import UNREADABLE, Refused
+from understudy.ports import Epoch
 from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.runtime import messages as own
 from understudy.robots.mobile.runtime.fleet import Fleet
@@ -77,12 +78,12 @@ SCORES: dict[own.Localization, float] = {"OK": 1.0, "DEGRADED": 0.5, "LOST": 0.0
 
 
 class Identity(Struct, frozen=True):
-    """Who the robot is, on which map. ``epoch``: nanoseconds since 1970 at the time 0."""
+    """Who the robot is, on which map."""
 
     manufacturer: str
     serial_number: str
     map_id: str
-    epoch: int
+    epoch: Epoch
     version: Version = "2.1.0"
     map_version: str = "1"
 
@@ -142,7 +143,7 @@ class MasterMessages:
         identity = self._identity
         will = Connection(
             0,
-            timestamp(identity.epoch, 0),
+            timestamp(identity.epoch.ns, 0),
             identity.version,
             identity.manufacturer,
             identity.serial_number,
@@ -153,7 +154,7 @@ class MasterMessages:
     def factsheet(self, now: int) -> None:
         head = {
             "headerId": self._number("factsheet"),
-            "timestamp": timestamp(self._identity.epoch, now),
+            "timestamp": timestamp(self._identity.epoch.ns, now),
             "version": self._identity.version,
             "manufacturer": self._identity.manufacturer,
             "serialNumber": self._identity.serial_number,
@@ -206,7 +207,7 @@ class MasterMessages:
     def _head(self, topic: str, now: int) -> dict[str, Any]:
         return {
             "header_id": self._number(topic),
-            "timestamp": timestamp(self._identity.epoch, now),
+            "timestamp": timestamp(self._identity.epoch.ns, now),
             "version": self._identity.version,
             "manufacturer": self._identity.manufacturer,
             "serial_number": self._identity.serial_number,
@@ -824,7 +825,7 @@ def control_of(
     row: int,
     config: Config,
     serial: str,
-    epoch: int,
+    epoch: Epoch,
     log: Callable[[str], None] = lambda line: None,
 ) -> MasterControl:
     """Puts a robot under a master control. ``row``: of the robot in the layout."""
