@@ -70,7 +70,7 @@ def crowd(count: int, see: bool) -> TakingFleet:
     layout = Layout([robot_file(f"r{n}", **SILENT) for n in range(count)])
     around = [Surroundings((2.0 * (n % side), 2.0 * (n // side), 0.1 * n)) for n in range(count)]
     graph = build_driver_graph(layout, around, print, see_each_other=see)
-    fleet = TakingFleet(layout, graph, run_id="bench", epoch=EPOCH, meet=see)
+    fleet = TakingFleet(layout, graph, run_id="bench", epoch=Epoch(EPOCH), meet=see)
     fleet.run(0.1)
     for n in range(count):
         fleet.command("MOVE_VELOCITY", robot=f"r{n}", linear=0.1, angular=1.0)

@@ -17,6 +17,7 @@ from understudy.errors import ConfigError
 from understudy.space.kinematics.chain import chain
 from understudy.space.model.environment import meshes_of
 from understudy.space.model.urdf import read
+from understudy.units import DEG
 
 
 @pytest.fixture(autouse=True)
@@ -194,6 +195,26 @@ def test_seven_joints_with_one_fixed_are_driven(tmp_path: Path) -> None:
     assert built.components["arm"] is not None
     with pytest.raises(ConfigError, match="unknown moving joint"):
         build_cell(load_config(str(cell(tmp_path, "model: own.urdf, fixed_joints_deg: {x: 0}"))))
+
+
+def test_limits_of_the_cell_file_replace_those_of_the_description(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_mesh(tmp_path / "link.stl")
+    (tmp_path / "own.urdf").write_text(urdf().replace("velocity='2'", "velocity='0'"))
+    plain: Any = build_cell(load_config(str(cell(tmp_path, "model: own.urdf")))).components["arm"]
+    np.testing.assert_allclose(plain.arm.movers[0].chain.velocity, np.pi)
+    assert "limits: {velocity_deg_s" in caplog.text
+    caplog.clear()
+    keys = "model: own.urdf, limits: {velocity_deg_s: [90, 90, 90, 90, 90, 45], effort: ignore}"
+    given: Any = build_cell(load_config(str(cell(tmp_path, keys)))).components["arm"]
+    chain = given.arm.movers[0].chain
+    np.testing.assert_allclose(chain.velocity / DEG, [90.0] * 5 + [45.0])
+    assert np.isinf(chain.effort).all()
+    assert caplog.text == ""
+    wrong = "model: own.urdf, limits: {effort: [1, 2]}"
+    with pytest.raises(ConfigError, match=r"limits\.effort: wrong number of values"):
+        build_cell(load_config(str(cell(tmp_path, wrong))))
 
 
 def test_an_arm_whose_zero_is_outside_its_limits_starts_in_the_middle(tmp_path: Path) -> None:

@@ -110,6 +110,8 @@ def _build(config: CellConfig, run: Run) -> Cell:
             built: Any = in_group.get(name)
             if built is None:
                 built = module_of("robots", robot.kind).build(name, robot.config, deps)
+                for doubt in getattr(built, "doubts", ()):  # of its description
+                    log.warning("%s: %s", name, doubt)
             site = _site(config, name, built, workpieces, deps.fault_source, warn)
             mount = Mount(
                 fault_source,

@@ -132,7 +132,7 @@ MALFORMED = {
     "kind": (wrong("revolute", "planar"), "joint 'j': unknown joint type (got 'planar')"),
     "no limit": (wrong("<limit", "<limits"), "joint 'j': not supported (got '<limits>')"),
     "did you mean": (wrong("<limit", "<limits"), "did you mean 'limit'?"),
-    "velocity": (wrong('velocity="3"', 'velocity="0"'), "joint 'j': limit (got 'velocity 0"),
+    "velocity": (wrong('velocity="3"', 'velocity="-1"'), "joint 'j': limit (got 'velocity -1"),
     "order": (wrong('lower="-1"', 'lower="5"'), "allowed: lower < upper"),
     "number": (wrong('lower="-1"', 'lower="low"'), "<limit> lower (got 'low'); allowed: a number"),
     "infinite": (wrong('lower="-1"', 'lower="-inf"'), "joint 'j': <limit> lower (got '-inf')"),
@@ -231,3 +231,77 @@ def test_a_material_may_be_defined_where_it_is_first_used() -> None:
 def test_an_unknown_tip() -> None:
     with pytest.raises(ConfigError, match="tip: no such link"):
         read(robot(LINKS + JOINT), tip="hand")
+
+
+# ── arms of public files ──
+
+
+def arm(count: int, *more: str, velocity: str = "3", effort: str = "50", names: str = "j{}") -> str:
+    """A serial arm of links l0 … with 2 kg and 0.3 m each."""
+    mass = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    links = "".join(f'<link name="l{n}">{mass}</inertial></link>' for n in range(count + 1))
+    limit = f'<limit lower="-1" upper="2" velocity="{velocity}" effort="{effort}"/>'
+    joints = "".join(
+        f"""<joint name="{names.format(n)}" type="revolute"><parent link="l{n}"/>
+          <child link="l{n + 1}"/><origin xyz="0 0 0.3"/>{limit}</joint>"""
+        for n in range(count)
+    )
+    return robot(links + joints + "".join(more))
+
+
+def hangs_on(parent: str, name: str, kind: str = "fixed", extra: str = "") -> str:
+    limit = '<limit lower="0" upper="0.04" velocity="0.1" effort="20"/>' if kind != "fixed" else ""
+    return f"""<link name="{name}"/><joint name="to_{name}" type="{kind}"><parent link="{parent}"/>
+      <child link="{name}"/>{limit}{extra}</joint>"""
+
+
+@pytest.mark.parametrize("velocity", ["0", "1000"])
+def test_a_speed_that_is_no_limit_is_replaced_and_named(velocity: str) -> None:
+    model = read(arm(6, velocity=velocity))
+    assert {joint.velocity for joint in model.moving()} == {np.pi}
+    (doubt,) = model.doubts
+    assert doubt.startswith(f"velocity of j0 ({velocity}), j1")
+    assert "limits: {velocity_deg_s" in doubt
+
+
+def test_a_file_without_a_speed_is_read() -> None:
+    text = arm(6).replace(' velocity="3"', "")
+    assert {joint.velocity for joint in read(text).moving()} == {np.pi}
+
+
+def test_an_effort_that_cannot_hold_the_arm_is_no_limit() -> None:
+    weak = read(arm(6, effort="1"))
+    assert {joint.effort for joint in weak.moving()} == {np.inf}
+    assert weak.doubts[0].startswith("effort of all joints: 1 Nm")
+    strong = read(arm(6, effort="50"))
+    assert ({joint.effort for joint in strong.moving()}, strong.doubts) == ({50.0}, ())
+
+
+JAW = hangs_on("l6", "left", "prismatic")
+MIMIC = '<mimic joint="to_left"/>'
+
+
+@pytest.mark.parametrize(
+    "gripper",
+    [
+        JAW + hangs_on("l6", "right", "prismatic"),
+        JAW + hangs_on("l6", "right", "prismatic", MIMIC),
+        JAW + hangs_on("left", "right", "prismatic", MIMIC),
+        hangs_on("l6", "hand") + hangs_on("hand", "only_finger", "prismatic"),
+    ],
+    ids=["two", "mimic", "in a row", "by name"],
+)
+def test_the_jaws_of_a_gripper_are_no_axes(gripper: str) -> None:
+    model = read(arm(6, gripper))
+    assert [joint.name for joint in model.moving()] == [f"j{n}" for n in range(6)]
+
+
+def test_six_axes_are_the_whole_arm_also_where_the_sixth_slides() -> None:
+    model = read(arm(5, hangs_on("l5", "slide", "prismatic")))
+    assert [joint.name for joint in model.moving()][-1] == "to_slide"
+
+
+@pytest.mark.parametrize("name", ["flange", "arm_ee_link", "my_tool0"])
+def test_a_tip_is_known_by_its_name(name: str) -> None:
+    frames = "".join(hangs_on("l6", each) for each in ("camera_frame", name, "cable"))
+    assert read(arm(6, frames)).tip == name

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
 from understudy.simulation.io.virtual_io import Config as IoConfig
-from understudy.space.model.environment import CollisionConfig, ObjectConfig
+from understudy.space.model.environment import CollisionConfig, LimitsConfig, ObjectConfig
 from understudy.space.pose import Position
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     model: str = "g60"
     tip: str = ""
     fixed_joints_deg: dict[str, float] = {}
+    limits: LimitsConfig = LimitsConfig()
     dialect: Literal["arm", "grblhal"] = "arm"
     feed_unit: Literal["per_minute", "per_second"] = "per_minute"
     profile: Literal["trapezoid", "jerk_limited"] | None = None

@@ -4,7 +4,7 @@ Commands act after the command delay, readings are as old as the feedback delay,
 time. The emergency stop is hard-wired and has no delay.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -279,6 +279,11 @@ class ArmController:
         """Applies the modes of operation: the arc is locked and the speed limited as they say."""
         self.io.interlock(ARC_START, guard.arc_refusal)
         guard.on_limit(self._drives.limit_tip_speed)
+
+    @property
+    def doubts(self) -> Sequence[str]:
+        """Limits that the description of the arm does not have, and what stands in their place."""
+        return self.arm.movers[0].chain.model.doubts
 
     @property
     def parts(self) -> dict[str, Component]:

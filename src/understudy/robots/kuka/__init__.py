@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from understudy.ports.faults import EMERGENCY_STOP
-from understudy.space.model.environment import CollisionConfig, ObjectConfig
+from understudy.space.model.environment import CollisionConfig, LimitsConfig, ObjectConfig
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
@@ -73,6 +73,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     model: str = "kr6_r900"
     tip: str = ""
     fixed_joints_deg: dict[str, float] = {}
+    limits: LimitsConfig = LimitsConfig()
     base_mm_deg: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     collision: CollisionConfig = CollisionConfig()
     tool_shapes: dict[ToolNumber, tuple[ObjectConfig, ...]] = {}

@@ -3,8 +3,9 @@
 The compiled kernels are imported at the first query, not when the cell starts.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,11 +13,18 @@ import numpy as np
 
 from understudy.errors import ConfigError
 from understudy.space.kinematics.chain import Chain, chain
-from understudy.space.model.environment import CollisionConfig, Environment, Read
+from understudy.space.model.environment import (
+    CollisionConfig,
+    Environment,
+    Figures,
+    LimitsConfig,
+    Read,
+)
+from understudy.space.model.robot import Joint, RobotModel
 from understudy.space.model.shapes import CollisionObject, Meshes, unique
 from understudy.space.model.urdf import read
 from understudy.space.transform import Array
-from understudy.units import DEG
+from understudy.units import DEG, MM
 
 if TYPE_CHECKING:
     from understudy.space.collision.arm_pair import PlacedArm
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
     from understudy.space.collision.sweep import Sweeper
 
 
+NO_LIMITS = LimitsConfig()
 JOINT_WORDS = 6
 """Joints that a program can name: A B C U V W, or A1 … A6."""
 HEAVY_TRIANGLES = 20_000
@@ -32,14 +41,52 @@ HEAVY_TRIANGLES = 20_000
 
 @lru_cache(maxsize=16)
 def chain_of(
-    model: bytes, file: str, tip: str = "", fixed: tuple[tuple[str, float], ...] = ()
+    model: bytes,
+    file: str,
+    tip: str = "",
+    fixed: tuple[tuple[str, float], ...] = (),
+    limits: LimitsConfig = NO_LIMITS,
 ) -> Chain:
     """The chain of a model up to ``tip``; joints of ``fixed`` stay at that value (rad).
 
     The same model returns the same object, so that its cached results are shared.
     """
     text = model.decode("utf-8", "replace")
-    return chain(read(text, tip=tip, fixed=dict(fixed), file=file))
+    return chain(_limited(read(text, tip=tip, fixed=dict(fixed), file=file), limits))
+
+
+def _limited(model: RobotModel, limits: LimitsConfig) -> RobotModel:
+    """The model with the limits that the cell file gives."""
+    moving = model.moving()
+    speeds = _each(limits.velocity_deg_s, moving, "velocity_deg_s")
+    ignored = limits.effort == "ignore"
+    efforts = _each(math.inf if ignored else limits.effort, moving, "effort")  # type: ignore[arg-type]
+    changed = dict[str, Joint]()
+    for joint, speed, effort in zip(moving, speeds, efforts, strict=True):
+        unit = MM if joint.kind == "prismatic" else DEG
+        changed[joint.name] = replace(
+            joint,
+            velocity=joint.velocity if speed is None else speed * unit,
+            effort=joint.effort if effort is None else effort,
+        )
+    given = {"velocity": limits.velocity_deg_s, "effort": limits.effort}
+    return replace(
+        model,
+        joints=tuple(changed.get(each.name, each) for each in model.joints),
+        doubts=tuple(each for each in model.doubts if given[each.partition(" ")[0]] is None),
+    )
+
+
+def _each(given: Figures | None, moving: Sequence[Joint], key: str) -> Sequence[float | None]:
+    if not isinstance(given, tuple):
+        return [given] * len(moving)
+    if len(given) != len(moving):
+        names = ", ".join(joint.name for joint in moving)
+        allowed = f"a number, or {len(moving)} of them: {names}"
+        raise ConfigError(
+            "wrong number of values", key=f"limits.{key}", value=given, allowed=allowed
+        )
+    return given
 
 
 class ModelKeys(Protocol):
@@ -51,12 +98,14 @@ class ModelKeys(Protocol):
     def tip(self) -> str: ...
     @property
     def fixed_joints_deg(self) -> Mapping[str, float]: ...
+    @property
+    def limits(self) -> LimitsConfig: ...
 
 
 def six_joint_chain(config: ModelKeys, read_file: Read) -> Chain:
     """The arm of a robot that is driven by six joint words; raises a ConfigError for another."""
     fixed = tuple((name, angle * DEG) for name, angle in config.fixed_joints_deg.items())
-    found = chain_of(read_file(config.model), config.model, config.tip, fixed)
+    found = chain_of(read_file(config.model), config.model, config.tip, fixed, config.limits)
     if found.dof == JOINT_WORDS:
         return found
     more = found.dof > JOINT_WORDS

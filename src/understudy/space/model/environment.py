@@ -252,6 +252,17 @@ class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
     held: tuple[ObjectConfig, ...] = ()
 
 
+Figures = Annotated[float, Meta(gt=0, le=1e9)] | tuple[Annotated[float, Meta(gt=0, le=1e9)], ...]
+
+
+class LimitsConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Limits of the joints in place of those of the robot's description: a number for all, or one
+    for each. `velocity_deg_s`: of joints that slide, mm/s. `effort`: Nm (N), or `ignore`."""
+
+    velocity_deg_s: Figures | None = None
+    effort: Figures | Literal["ignore"] | None = None
+
+
 def check_name(name: str) -> None:
     """A name is shown on terminals, in logs and in messages."""
     if not name.isprintable():

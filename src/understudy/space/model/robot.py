@@ -120,6 +120,8 @@ class RobotModel:
     joints: tuple[Joint, ...]
     base: str
     tip: str
+    doubts: tuple[str, ...] = ()
+    """Limits that the file does not have, and what stands in their place."""
 
     def link(self, name: str) -> Link:
         return next(link for link in self.links if link.name == name)

@@ -8,7 +8,9 @@ Extensions of the standard:
 - ``<understudy acceleration="" jerk=""/>`` inside a joint: rad/s² and rad/s³ (m for prismatic).
 - ``<understudy index=""/>`` inside a link: its number in lists of collision pairs.
 
-An effort of 0 means "no limit given", as in many published files.
+Many published files have placeholders for limits. An effort of 0 means "no limit given". A speed of
+0 or one that no joint has, and an effort of all joints that cannot hold the arm, are replaced, and
+named in `doubts`.
 """
 
 import math
@@ -42,13 +44,26 @@ from understudy.space.transform import matrix, pose, rotation_about
 
 KINDS = ("revolute", "continuous", "prismatic", "fixed")
 LINK_PARTS = frozenset({"inertial", "collision", "visual", "collision_checking", "understudy"})
+LINK_PARTS |= {"self_collision_checking"}  # of Drake and MATLAB
 JOINT_PARTS = frozenset({"origin", "parent", "child", "axis", "limit", "dynamics", "understudy"})
 JOINT_PARTS |= {"calibration", "safety_controller", "mimic"}
 ROBOT_PARTS = frozenset({"link", "joint", "material", "transmission", "gazebo", "ros2_control"})
 MISSPELT = 0.8
 """Similarity from which an unknown element is taken for a misspelt one."""
-TOOL0 = "tool0"
-"""Name that ROS-Industrial gives the flange; the tip, where several links could be it."""
+TIPS = ("tool0", "flange", "ee_link", "tool_link", "link_eef", "tcp", "end_effector", "tool_frame")
+"""Names of a flange, or their ends; the tip, where several links could be it. ROS-Industrial uses
+the first."""
+ARM_JOINTS = 4
+"""Moving joints from which on a branch is an arm, and may end at a gripper."""
+JAWS = ("finger", "gripper", "jaw", "knuckle", "claw")
+"""Words in the names of joints behind the arm: they open and close a gripper."""
+ASSUMED_SPEED, ASSUMED_SLIDING = math.pi, 1.0
+"""rad/s and m/s of joints without a speed."""
+FASTEST = 50.0
+"""rad/s or m/s above which a speed is a placeholder."""
+STANDARD_GRAVITY = 9.80665
+LEVER = 0.25
+"""The part of an arm's length at which its mass is, at least, when it is stretched out."""
 MOST = {"link": 1000, "joint": 1000, "shape": 5000}
 """Elements of a URDF; shapes are those of collision and visual elements together."""
 NOTHING_FIXED: Mapping[str, float] = {}
@@ -74,7 +89,8 @@ def read(
         joints = _with_arm_only(joints, base, tip)
     except ConfigError as error:
         raise error.within("", file=file) from None
-    return RobotModel(name, links, joints, base, tip)
+    joints, doubts = with_plausible_limits(joints, links)
+    return RobotModel(name, links, joints, base, tip, doubts)
 
 
 def elements(text: str, *, file: str = "") -> tuple[str, tuple[Link, ...], tuple[Joint, ...]]:
@@ -253,14 +269,14 @@ def _axis(element: Element, where: str) -> Vector:
 
 def _limits(element: Element, kind: str, where: str) -> tuple[float, float, float, float]:
     limit = _child(element, "limit", where)
-    velocity = _number(limit, "velocity", where)
+    velocity = _number(limit, "velocity", where, default=0.0)
     effort = _number(limit, "effort", where, default=0.0)
-    if velocity <= 0 or effort < 0:
+    if velocity < 0 or effort < 0:
         raise ConfigError(
             "limit",
             key=where,
             value=f"velocity {velocity:g}, effort {effort:g}",
-            allowed="velocity above 0, effort 0 (no limit) or above",
+            allowed="velocity and effort 0 (not given) or above",
         )
     effort = effort or math.inf
     if kind == "continuous":
@@ -414,6 +430,48 @@ def _with_arm_only(joints: tuple[Joint, ...], base: str, tip: str) -> tuple[Join
     )
 
 
+def with_plausible_limits(
+    joints: tuple[Joint, ...], links: Sequence[Link]
+) -> tuple[tuple[Joint, ...], tuple[str, ...]]:
+    """The joints without placeholders for limits, and what was replaced."""
+    doubts = []
+    strange = [j for j in joints if j.moves and not 0.0 < j.velocity <= FASTEST]
+    if strange:
+        names = ", ".join(f"{joint.name} ({joint.velocity:g})" for joint in strange)
+        doubts.append(
+            f"velocity of {names}: no real limit; {math.degrees(ASSUMED_SPEED):g} deg/s (m/s: "
+            f"{ASSUMED_SLIDING:g}) are taken; `limits: {{velocity_deg_s: …}}` sets it"
+        )
+    efforts = {joint.effort for joint in joints if joint.moves}
+    weak = len(efforts) == 1 and max(efforts) < _least_effort(joints, links)
+    if weak:
+        doubts.append(
+            f"effort of all joints: {max(efforts):g} Nm cannot hold this arm; none is taken; "
+            "`limits: {effort: …}` sets it"
+        )
+    return (
+        tuple(_with_limits(j, replaces=j in strange, weak=weak) if j.moves else j for j in joints),
+        tuple(doubts),
+    )
+
+
+def _with_limits(joint: Joint, *, replaces: bool, weak: bool) -> Joint:
+    speed = ASSUMED_SLIDING if joint.kind == "prismatic" else ASSUMED_SPEED
+    velocity = speed if replaces else joint.velocity
+    return replace(joint, velocity=velocity, effort=math.inf if weak else joint.effort)
+
+
+def _least_effort(joints: Sequence[Joint], links: Sequence[Link]) -> float:
+    """Nm that the shoulder of an arm with several joints needs at least, when it is stretched."""
+    moving = [joint for joint in joints if joint.moves]
+    if len(moving) < ARM_JOINTS or any(joint.kind == "prismatic" for joint in moving):
+        return 0.0
+    behind = {joint.child for joint in moving[1:]}
+    mass = sum(link.inertial.mass for link in links if link.name in behind)
+    length = sum(math.dist((0, 0, 0), (j.origin.x, j.origin.y, j.origin.z)) for j in moving[2:])
+    return STANDARD_GRAVITY * mass * LEVER * length
+
+
 def _rest(joint: Joint) -> float:
     return min(max(0.0, joint.lower), joint.upper)
 
@@ -477,7 +535,10 @@ def _joints_between(base: str, name: str, leads_to: dict[str, Joint]) -> list[Jo
 
 
 def _tip(base: str, names: Sequence[str], leads_to: dict[str, Joint]) -> str:
-    """The last link of the branch with the most moving joints, then with the most joints."""
+    """The last link of the branch with the most moving joints, then with the most joints. Jaws of
+    a gripper count as part of neither."""
+    leads_to = _without_jaws(base, leads_to)
+    names = [name for name in names if name == base or name in leads_to]
     parents = {joint.parent for joint in leads_to.values()}
     ends: dict[tuple[int, int], list[str]] = {}
     for name in names:
@@ -491,11 +552,52 @@ def _tip(base: str, names: Sequence[str], leads_to: dict[str, Joint]) -> str:
     best = ends[most]
     if len(best) == 1:
         return best[0]
-    if TOOL0 in (name for key, found in ends.items() if key[0] == most[0] for name in found):
-        return TOOL0
+    flanges = [name for key, found in ends.items() if key[0] == most[0] for name in found]
+    for name in TIPS:
+        found = [each for each in flanges if each == name or each.lower().endswith(f"_{name}")]
+        if len(found) == 1 or name in found:
+            return name if name in found else found[0]
     raise ConfigError(
         "several links could be the tip: name one", key="tip", allowed=", ".join(best)
     )
+
+
+def _without_jaws(base: str, leads_to: dict[str, Joint]) -> dict[str, Joint]:
+    """The joints without those that open and close a gripper, and what hangs on them.
+
+    They are behind an arm, and follow another joint, are followed, depart from one link in several
+    directions, or are named so.
+    """
+    beyond: dict[str, list[str]] = {}
+    for name, joint in leads_to.items():
+        beyond.setdefault(joint.parent, []).append(name)
+    followed = {joint.mimics for joint in leads_to.values() if joint.mimics}
+    kept: dict[str, Joint] = {}
+    waiting = [(base, 0)]
+    while waiting:
+        link, moving = waiting.pop()
+        branches = [name for name in beyond.get(link, ()) if _moves_from(name, leads_to, beyond)]
+        for name in beyond.get(link, ()):
+            joint = leads_to[name]
+            named = any(word in joint.name.lower() for word in JAWS)
+            paired = bool(joint.mimics) or joint.name in followed or named
+            jaw = (joint.moves and paired) or (name in branches and len(branches) > 1)
+            if jaw and moving >= ARM_JOINTS:
+                continue
+            kept[name] = joint
+            waiting.append((name, moving + joint.moves))
+    return kept
+
+
+def _moves_from(name: str, leads_to: dict[str, Joint], beyond: dict[str, list[str]]) -> bool:
+    """Whether a joint moves that leads to this link or to one that hangs on it."""
+    waiting = [name]
+    while waiting:
+        found = waiting.pop()
+        if leads_to[found].moves:
+            return True
+        waiting += beyond.get(found, [])
+    return False
 
 
 def _below(base: str, name: str, leads_to: dict[str, Joint]) -> bool:

@@ -295,7 +295,7 @@ def _drive_and_turn(
         _glide(pose, speeds, goal, limits, command, seconds)
         phase = DRIVE
     else:
-        phase = _drive(phase, pose, speeds, goal, limits, command, seconds)
+        phase = _drive(phase, pose, speeds, goal, limits, settled, command, seconds)
     away = math.hypot(goal[X] - pose[X], goal[Y] - pose[Y])
     stopped = math.hypot(speeds[FORWARD], speeds[SIDEWAYS]) < STILL_SPEED
     return TURN if away <= near_enough(goal, speeds, limits) and stopped and settled else phase
@@ -317,11 +317,13 @@ def _drive(
     speeds: Floats,
     goal: Floats,
     limits: Floats,
+    settled: bool,
     command: Floats,
     seconds: float,
 ) -> int:
-    """Turns towards the goal and drives there. A robot that has driven beyond it does not turn
-    round: it drives the rest backwards, slowly. Returns the next phase."""
+    """Turns towards the goal and drives there: a late robot when the turn has ended. A robot that
+    has driven beyond its goal does not turn round: it drives the rest backwards, slowly. Returns
+    the next phase."""
     dx, dy = goal[X] - pose[X], goal[Y] - pose[Y]
     away = math.hypot(dx, dy)
     aside = wrapped(math.atan2(dy, dx) - pose[YAW])
@@ -339,7 +341,8 @@ def _drive(
     if standing and (abs(aside) > YAW_TOLERANCE or abs(speeds[TURNING]) > STILL_TURNING):
         command[TURNING] = turning_towards(aside, speeds, limits, seconds)
         return phase
-    if abs(aside) > ASTRAY and away > goal[TOLERANCE]:
+    turns = phase == START and standing and limits[EASING] > 0.0 and not settled
+    if turns or (abs(aside) > ASTRAY and away > goal[TOLERANCE]):
         return phase
     ahead = away * math.cos(aside)
     if backwards:
