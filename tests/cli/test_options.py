@@ -144,6 +144,19 @@ def test_the_file_of_json_is_optional(words: list[str], read: list[str]) -> None
     assert with_values(words) == read
 
 
+def test_a_file_of_json_needs_no_ending_behind_the_program() -> None:
+    words = ["p.nc", "--json", "report"]
+    assert with_values(words, command="validate") == words
+    assert with_values(words, command="campaign") == words
+    assert with_values(words, command="status") == ["p.nc", "--json=", "report"]
+    assert with_values(["--json", "joint_tour"], command="validate") == ["--json=", "joint_tour"]
+    assert with_values(["a.nc", "--json", "b.nc"], command="validate") == [
+        "a.nc",
+        "--json=",
+        "b.nc",
+    ]
+
+
 def test_json_is_printed_or_written() -> None:
     code, shown, _ = called("faces", "--json")
     assert (code, json.loads(shown)[0]["face"]) == (0, "camera")

@@ -245,7 +245,8 @@ MOST_FAILURES = 2000
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 300, 130, 46, 8, 40
 """Size of a histogram, and what is around it for the axes."""
 OWN_STYLE = """text{font-size:11px;fill:#51606e}.axis{stroke:#94a3b8}.grid{stroke:#e2e8f0}
-.commands code{display:block;margin:.15rem 0;user-select:all}
+.commands{min-width:36rem}.commands code{display:block;margin:.15rem 0;font-size:.85em;
+user-select:all}details{overflow-x:auto}
 """
 UNITS = {"s": "s", "ms": "ms", "mm": "mm", "m": "m", "deg": "°", "rad": "rad", "percent": "%"}
 UNITS |= {"mps": "m/s", "nm": "Nm", "n": "N", "a": "A", "v": "V"}
@@ -278,11 +279,7 @@ def _rest(report: Report) -> str:
 
 
 def named(point: PointReport) -> str:
-    return _in_words(point.point)
-
-
-def _in_words(point: dict[str, Any]) -> str:
-    return ", ".join(f"{key} = {value}" for key, value in point.items()) or "all runs"
+    return ", ".join(f"{key} = {value}" for key, value in point.point.items()) or "all runs"
 
 
 def _points(points: Iterable[PointReport]) -> str:
@@ -331,7 +328,6 @@ def _failing_runs(file: str, outcomes: Iterable[Outcome]) -> str:
     rows = [
         (
             str(each.seed),
-            _in_words(each.point),
             each.problem,
             _commands(replay_command(file, each.seed, each.point)),
         )
@@ -339,7 +335,7 @@ def _failing_runs(file: str, outcomes: Iterable[Outcome]) -> str:
     ]
     left = len(failed) - len(rows)
     more = f"<p>{left:,} more are in the CSV file.</p>" if left else ""
-    shown = table(rows, ("seed", "point", "problem", COMMANDS_HEAD), figures=(0,))
+    shown = table(rows, ("seed", "problem", COMMANDS_HEAD), figures=(0,))
     is_open = " open" if len(failed) <= 10 else ""
     return (
         f"<details{is_open}><summary>{len(failed):,} failing runs</summary>{shown}{more}</details>"

@@ -52,7 +52,7 @@ class LazyCommands(TyperGroup):
                 return None, None, rest
             raise no_such_command(name, cli_rows())
         command = load(name)
-        rest = with_values(rest, optional_values(command, rest))
+        rest = with_values(rest, optional_values(command, rest), name)
         if ctx.resilient_parsing:
             return name, command, rest
         check_words(f"understudy {name}", command, rest)

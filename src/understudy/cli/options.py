@@ -144,6 +144,10 @@ def _is_json_file(word: str) -> bool:
     )
 
 
+def _is_bare(word: str) -> bool:
+    return bool(word) and not {"/", "."} & set(word)
+
+
 def _is_terminal_path(word: str) -> bool:
     """A path with a /, or ROBOT.FACE=PATH: `run --pty my_cell` runs my_cell."""
     return bool({"/", "="} & set(word))
@@ -156,18 +160,24 @@ OPTIONAL_VALUES: dict[str, Callable[[str], bool]] = {
 """Options that may stand without their value, each with the test of the word behind it."""
 
 
-def with_values(words: list[str], known: Iterable[str] = OPTIONAL_VALUES) -> list[str]:
+TAKE_ANY_NAME = ("validate", "campaign")
+"""Commands that need an argument: behind it, any word that follows `--json` is its FILE."""
+
+
+def with_values(
+    words: list[str], known: Iterable[str] = OPTIONAL_VALUES, command: str = ""
+) -> list[str]:
     """The words with an empty value for an option that stands without one. ``known``: the options
     that the command has."""
+    any_name = command in TAKE_ANY_NAME and bool(words) and not words[0].startswith("-")
     end = words.index("--") if "--" in words else len(words)
     found = []
     for at, word in enumerate(words):
-        following = words[at + 1] if at + 1 < end else ""
-        is_alone = word in OPTIONAL_VALUES and word in known and at < end
-        if is_alone and (
-            (following.startswith("-") and following != "-") or not OPTIONAL_VALUES[word](following)
-        ):
-            word += "="
+        value = words[at + 1] if at + 1 < end else ""
+        if word in OPTIONAL_VALUES and word in known and at < end:
+            is_option = value.startswith("-") and value != "-"
+            is_value = OPTIONAL_VALUES[word](value) or (any_name and _is_bare(value))
+            word += "=" if is_option or not is_value else ""
         found.append(word)
     return found
 

@@ -77,7 +77,7 @@ function cells(texts) {
   return tr;
 }
 function row(line) {
-  const mm = value => value === null ? '' : value.toFixed(1);
+  const mm = value => value === null ? '' : (Math.round(10 * value) / 10 + 0).toFixed(1);
   const tr = cells([
     line.line, line.start_s.toFixed(2), mm(line.clearance_mm), mm(line.seen_mm), line.text,
   ]);
