@@ -158,6 +158,23 @@ def time_of_page(screen: Screen) -> float:
     return float(screen.page.evaluate("performance.now()"))
 
 
+NAMES = """async () => {
+  const { Marker, separateNames } = await import("/static/scene/marks.js");
+  const markers = ["one", "two", "far away"].map((name) => new Marker(name, 0.1));
+  markers[2].object.position.set(0, 2, 0);
+  for (const marker of markers) marker.object.updateMatrixWorld(true);
+  return separateNames(window.understudy.scene.viewport.camera, markers).map(({ at }) => at);
+}"""
+"""Heights on the screen of the names of three robots, two of them at one place."""
+
+
+def test_names_of_robots_do_not_cover_each_other(screen: Screen) -> None:
+    screen.open_tab("cell")
+    one, two, far = screen.page.evaluate(NAMES)
+    assert two - one == pytest.approx(0.08, abs=0.04), "one name above the other"
+    assert far not in (one, two)
+
+
 # ── the address of what is shown ──
 
 

@@ -35,6 +35,7 @@ async def pair(cell: str, *, mode: str = "real", real: bool = True) -> AsyncIter
         async with alive(cell, at=port, real=real) as here:
             operator = Operator(here, NAME[cell])
             if mode == "real":
+                assert operator.on("set_mode", mode="real", check=True)["mode"] == "SIMULATION"
                 assert operator.on("set_mode", mode="real")["mode"] == "REAL"
                 await operator.connected()
             yield Operator(there, NAME[cell]), operator
@@ -60,7 +61,9 @@ def test_commands_of_simulated_devices_are_refused_while_their_robot_is_real() -
 def test_real_must_be_allowed_on_the_command_line() -> None:
     async def test() -> None:
         async with pair(TEXT, mode="simulation", real=False) as (_, operator):
-            assert "without --real" in operator.refusal("set_mode", robot="bench", mode="real")
+            for check in (True, False):
+                given = {"robot": "bench", "mode": "real", "check": check}
+                assert "without --real" in operator.refusal("set_mode", **given)
         with pytest.raises(ConfigError, match="--real on the command line"):
             async with alive(TEXT, at=1, controller="real"):
                 pass

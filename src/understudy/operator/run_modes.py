@@ -275,8 +275,11 @@ class ModeCommands:
         await asyncio.gather(*self._closing)
 
     @command(secret="always")
-    def set_mode(self, robot: str, mode: Literal["real", "simulation"]) -> Any:
-        """Real or simulation, at rest (--real)."""
+    def set_mode(self, robot: str, mode: Literal["real", "simulation"], check: bool = False) -> Any:
+        """Real or simulation, at rest (--real).
+
+        `check`: change nothing; the answer says whether it would be refused now.
+        """
         found = self._robots.find(robot)
         if isinstance(found, Refused):
             return found
@@ -284,8 +287,12 @@ class ModeCommands:
             return found.summary()
         if refused := self._not_now(found):
             return refused
+        if mode == "real" and (refused := self._not_here(found)):
+            return refused
+        if check:
+            return found.summary()
         if mode == "real":
-            return self._not_here(found) or self._become_real(found)
+            return self._become_real(found)
         self._leave(found)
         self._changed()
         self._log.note("mode", robot, "SIMULATION", self._now())

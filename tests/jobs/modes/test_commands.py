@@ -95,6 +95,8 @@ def test_an_operator_changes_the_tool_at_the_docks(tmp_path: Path) -> None:
     bench = Bench(str(file))
     bench.do("enable", robot="g60")
     assert [tool["number"] for tool in bench.do("tool_table")["tools"]] == [1, 2, 3]
+    assert bench.refusal("change_tool", tool=1, check=True)
+    assert bench.do("change_tool", tool=2, check=True)["phase"] == "IDLE"
     assert bench.do("change_tool", tool=2)["target"] == 2
     assert bench.refusal("change_tool", tool=1)
     bench.forward(60.0)

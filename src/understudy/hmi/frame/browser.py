@@ -11,6 +11,8 @@ from understudy.hmi.frame.cell_state import CellState
 from understudy.hmi.link import CellLink, LinkError
 from understudy.hmi.texts import Texts
 
+QUESTION_SECONDS = 600.0
+"""The longest time that a user takes for an answer."""
 _Update = TypeVar("_Update", bound=Callable[[], object])
 _Listener = tuple[Callable[[], object], ui.element]
 """A function, and the element with which it ends."""
@@ -96,11 +98,12 @@ class Browser:
         """A command to the chosen robot."""
         return await self.command(command, {"robot": self.robot, **(parameters or {})})
 
-    def order(self, command: str, parameters: dict[str, Any] | None = None) -> None:
+    async def order(self, command: str, parameters: dict[str, Any] | None = None) -> bool:
         """A command to the chosen robot that starts a motion. The browser sends it, and asks the
-        user whether drives that are off are switched on first."""
-        given = {"robot": self.robot, **(parameters or {})}
-        self.call_script("understudyFrame.order", command, given)
+        user whether drives that are off are switched on first. → whether it was done."""
+        given = dumps({"robot": self.robot, **(parameters or {})})
+        script = f"return await window.understudyFrame.order({dumps(command)}, {given}) !== null"
+        return bool(await ui.run_javascript(script, timeout=QUESTION_SECONDS))
 
     def notify_refusal(self, reason: str) -> None:
         """Shows a refusal; frame.js adds a button where there is a remedy."""

@@ -12,7 +12,7 @@ from nicegui.events import GenericEventArguments
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import robot_state
-from understudy.hmi.frame.widgets import button, clear, confirm, operator_only, set_class
+from understudy.hmi.frame.widgets import button, clear, confirm_command, operator_only, set_class
 from understudy.hmi.page import Page
 from understudy.hmi.texts import LANGUAGES, dictionary
 from understudy.ports.refusals import INHIBITED, NOT_CONNECTED, NOT_ENABLED
@@ -82,7 +82,12 @@ def _mode(browser: Browser) -> None:
         word = ui.label().classes("u-mode-word")
         hint = ui.label().classes("u-mode-hint")
     operator_only(browser, badge)
-    badge.on("click", lambda: _change_over(browser) if browser.facts.get("real") else None)
+
+    async def change_over() -> None:
+        if browser.facts.get("real"):
+            await _change_over(browser)
+
+    badge.on("click", change_over)
 
     @browser.on_update
     def update() -> None:
@@ -94,16 +99,15 @@ def _mode(browser: Browser) -> None:
         )
 
 
-def _change_over(browser: Browser) -> None:
+async def _change_over(browser: Browser) -> None:
     """Changes the mode after a question, since another robot moves afterwards."""
     to = "simulation" if browser.is_real else "real"
     question = browser.texts(f"mode.to_{to}").format(robot=browser.robot)
     hint = browser.texts(f"mode.{to}_warning")
-
-    async def change() -> None:
-        await browser.robot_command("set_mode", {"mode": to})
-
-    confirm(browser, question, change, answer="mode.do", hint=hint, mark="change-over")
+    given = {"mode": to}
+    await confirm_command(
+        browser, question, "set_mode", given, answer="mode.do", hint=hint, mark="change-over"
+    )
 
 
 def _robots(browser: Browser) -> None:

@@ -184,6 +184,27 @@ def confirm(
     return card
 
 
+async def confirm_command(
+    browser: Browser,
+    question: str,
+    command: str,
+    parameters: Mapping[str, Any],
+    *,
+    answer: str,
+    hint: str = "",
+    mark: str = "",
+) -> None:
+    """Asks before it sends a command to the chosen robot, unless the cell would refuse it: the
+    command has the parameter `check`."""
+
+    async def send() -> None:
+        await browser.robot_command(command, {**parameters})
+
+    if await browser.query(command, {"robot": browser.robot, **parameters, "check": True}) is None:
+        return
+    confirm(browser, question, send, answer=answer, hint=hint, mark=mark)
+
+
 async def clear(
     browser: Browser, commands: Sequence[str], robot: str = "", *, hint: str = "frame.reset_tasks"
 ) -> None:

@@ -83,14 +83,21 @@ class HandEyeCommands:
 
     @command()
     def hand_eye_start(
-        self, robot: str = "", poses: PoseCount = 0, method: Method | None = None
+        self,
+        robot: str = "",
+        poses: PoseCount = 0,
+        method: Method | None = None,
+        check: bool = False,
     ) -> Any:
         """Move, capture, compute and validate.
 
         `poses` and `method`: others than those of the section `hand_eye`; 0 and null: as there.
+        `check`: start nothing; the answer says whether it would be refused now.
         """
 
         def start(job: HandEyeJob, now: int) -> Refused | None:
+            if check:
+                return job.not_startable(now)
             return job.start(now, poses=poses, method=method or "")
 
         return self._jobs.act(robot, start)

@@ -121,7 +121,7 @@ class HandEyeJob:
 
     def start(self, now: int, *, poses: int = 0, method: str = "") -> Refused | None:
         """Calibrates by itself; ``poses`` and ``method``: others than those of the section."""
-        if refused := self._not_startable(now) or unknown_method(method or self.config.method):
+        if refused := self.not_startable(now) or unknown_method(method or self.config.method):
             return refused
         wanted = poses or self.config.poses
         if wanted < ENOUGH_POSES:
@@ -291,7 +291,7 @@ class HandEyeJob:
 
     # ── moves ──
 
-    def _not_startable(self, now: int) -> Refused | None:
+    def not_startable(self, now: int) -> Refused | None:
         if self.is_running():
             return IS_RUNNING
         if refused := self.may_start(now) or self._arm.unready(now):

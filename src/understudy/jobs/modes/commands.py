@@ -33,10 +33,15 @@ class OperationModeCommands:
         return self._managers.look(robot)
 
     @command()
-    def request_mode(self, mode: TargetMode, robot: str = "") -> Any:
-        """Change the mode of operation."""
+    def request_mode(self, mode: TargetMode, robot: str = "", check: bool = False) -> Any:
+        """Change the mode of operation.
+
+        `check`: change nothing; the answer says whether it would be refused now.
+        """
 
         def request(manager: ModeManager, now: int) -> Refused | None:
+            if check:
+                return manager.can_change_to(mode, now)
             return manager.request_mode_change(mode, now)
 
         return self._managers.act(robot, request)

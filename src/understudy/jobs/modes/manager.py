@@ -159,9 +159,7 @@ class ModeManager:
 
     def request_mode_change(self, mode: TargetMode, now: int) -> Refused | None:
         """Begins the changeover to a mode."""
-        if mode == self.state.mode:
-            return Refused(f"the mode is {mode} already")
-        if refused := self.can_change_mode(now):
+        if refused := self.can_change_to(mode, now):
             return refused
         self._listen()
         state = self.state
@@ -170,6 +168,12 @@ class ModeManager:
         self._set_mode("CHANGEOVER", now)
         self._go("request", now)
         return None
+
+    def can_change_to(self, mode: TargetMode, now: int) -> Refused | None:
+        """Why the changeover to this mode cannot begin now; None if it can."""
+        if mode == self.state.mode:
+            return Refused(f"the mode is {mode} already")
+        return self.can_change_mode(now)
 
     def can_change_mode(self, now: int) -> Refused | None:
         """Why the mode cannot be changed now; None if it can."""

@@ -111,16 +111,9 @@ class ToolChanger:
     def change(self, tool: int, now: int) -> Ticket | Refused:
         """Changes the tool at the docks; the ticket ends when the new one is verified. After a
         failure it starts again from the tool that the controller has."""
-        state = self.state
-        if state.phase in WORKING:
-            return BUSY
-        if self._hand is not None and self._hand.status(now).part_detected:
-            return HAND_FULL
-        change = self._manager.change(tool, now)
+        state, change = self.state, self.planned(tool, now)
         if isinstance(change, Refused):
             return change
-        if refused := self._disagreement(change.old.number, at_dock=True):
-            return refused
         self._listen()
         for pin in change.old.outputs:
             if refused := self._pins.set_digital_output(pin, False, now):
@@ -129,6 +122,17 @@ class ToolChanger:
         state.change, state.error = change, ""
         self._go("start", now)
         return Ticket(state.tickets)
+
+    def planned(self, tool: int, now: int) -> Change | Refused:
+        """The change that would begin now, or why none can."""
+        if self.state.phase in WORKING:
+            return BUSY
+        if self._hand is not None and self._hand.status(now).part_detected:
+            return HAND_FULL
+        change = self._manager.change(tool, now)
+        if isinstance(change, Refused):
+            return change
+        return self._disagreement(change.old.number, at_dock=True) or change
 
     def exchanged(self, tool: int, now: int) -> Refused | None:
         """A person has mounted this tool; refused if the sensors do not agree."""

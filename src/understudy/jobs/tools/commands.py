@@ -47,8 +47,11 @@ class ToolChangeCommands:
         return self._changers.look(robot)
 
     @command()
-    def change_tool(self, tool: ToolNumber, robot: str = "") -> Any:
-        """Change the tool at the docks."""
+    def change_tool(self, tool: ToolNumber, robot: str = "", check: bool = False) -> Any:
+        """Change the tool at the docks.
+
+        `check`: change nothing; the answer says whether it would be refused now.
+        """
         found = self._changers.find(robot)
         if isinstance(found, Refused):
             return found
@@ -59,8 +62,8 @@ class ToolChangeCommands:
             return refused
 
         def change(changer: ToolChanger, now: int) -> Refused | None:
-            ticket = changer.change(tool, now)
-            return ticket if isinstance(ticket, Refused) else None
+            outcome = changer.planned(tool, now) if check else changer.change(tool, now)
+            return outcome if isinstance(outcome, Refused) else None
 
         return self._changers.act(robot, change)
 

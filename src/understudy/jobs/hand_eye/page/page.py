@@ -164,7 +164,7 @@ def control(browser: Browser) -> None:
     """Buttons of the calibration. None is disabled by its state: the cell says why it refuses."""
     with ui.element("section").classes("u-calib-buttons") as row:
         start = _button(browser, "do_start", "play_arrow", "u-go")
-        start.on_click(lambda: _automatic(browser).open())
+        start.on_click(lambda: _start(browser))
         cancel = _button(browser, "do_cancel", "stop", "u-chosen")
         cancel.on_click(lambda: browser.robot_command("hand_eye_cancel"))
         for name, icon, command in ORDERS:
@@ -211,6 +211,12 @@ def _button(browser: Browser, name: str, icon: str, kind: str = "") -> ui.button
 # ── dialogs ──
 
 
+async def _start(browser: Browser) -> None:
+    """Asks for the settings of an automatic run, once it is sure that it can start."""
+    if await browser.order("hand_eye_start", {"check": True}):
+        _automatic(browser).open()
+
+
 def _automatic(browser: Browser) -> ui.dialog:
     """Number of poses and method of an automatic run."""
     texts = browser.texts
@@ -235,8 +241,8 @@ def _automatic(browser: Browser) -> ui.dialog:
             if not poses.validate():
                 return
             given = {"poses": int(poses.value), "method": method.value}
-            dialog.close()
-            browser.order("hand_eye_start", given)
+            if await browser.robot_command("hand_eye_start", given) is not None:
+                dialog.close()
 
         dialog_answers(browser, dialog, "calibration.do_start", "auto-begin").on_click(begin)
     return dialog

@@ -13,6 +13,7 @@ from understudy.hmi.frame.widgets import (
     button,
     card,
     confirm,
+    confirm_command,
     fixed,
     keep_filled,
     no_job_notice,
@@ -411,14 +412,14 @@ def _choice(browser: Browser, mode: str) -> ui.button:
     return button(name, kind="u-small", mark=f"mode-{mode}").on_click(change)
 
 
-def _confirm_change(browser: Browser, title: str, command: str, parameters: dict[str, Any]) -> None:
+async def _confirm_change(
+    browser: Browser, title: str, command: str, parameters: dict[str, Any]
+) -> None:
     """Asks before the robot moves to its park position and its tool is changed."""
-
-    async def change() -> None:
-        await browser.robot_command(command, parameters)
-
-    hint = browser.texts("pick_place.change_mode_hint")
-    confirm(browser, title, change, answer="pick_place.change", hint=hint, mark="do-change")
+    hint, answer = browser.texts("pick_place.change_mode_hint"), "pick_place.change"
+    await confirm_command(
+        browser, title, command, parameters, answer=answer, hint=hint, mark="do-change"
+    )
 
 
 def _changeover(browser: Browser) -> ui.element:

@@ -42,6 +42,7 @@ export class Painter {
     this.spent = 0; // milliseconds in `paint`
     this.large = 1;
     this.names = []; // of robots, in the last image
+    this.markerNames = [];
     this.visible = 0;
   }
 
@@ -65,6 +66,7 @@ export class Painter {
     if (selected.size > 1) this.paintSelected(robots, selected);
     if (band) this.paintBand(band);
     this.names = [];
+    this.markerNames = [];
     if (layers.names && view.scale >= NAMES_FROM) this.paintNames(robots, chosen);
     if (layers.markers && view.scale >= MARKER_NAMES_FROM) this.paintMarkerNames(robots);
     if (target) this.paintTarget(target);
@@ -150,14 +152,14 @@ export class Painter {
       const free = (at) => this.isFree(px, at, wide, high) && bodies.every((body) => apart(body, at));
       const at = [my + half + high + 2, my - half - 5].find(free);
       if (at === undefined) continue;
-      this.names.push({ name: code, px, at, half: wide });
+      this.markerNames.push({ name: code, px, at, half: wide });
       context.fillText(code, px, at);
     }
   }
 
   // Whether no name is written there.
   isFree(px, at, half, high) {
-    return this.names.every((other) => Math.abs(other.at - at) >= high || Math.abs(other.px - px) >= half + other.half);
+    return [...this.names, ...this.markerNames].every((other) => Math.abs(other.at - at) >= high || Math.abs(other.px - px) >= half + other.half);
   }
 
   // ── robots ──
