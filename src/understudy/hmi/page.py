@@ -35,7 +35,8 @@ STATIC = "/static"
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page. `build` makes its content for one browser; `key` opens it; `icon` is the name of a
-    Material icon; `needs` is a command of the cell without which the page is not shown. `opens_for`
+    Material icon; `needs` is a command of the cell without which the page is not shown. `skill`
+    is a capability in the query `robots` that a robot of the cell must have for it. `opens_for`
     is a kind of robots, or a part of a robot such as `pick_place`: a cell in which every robot is
     one, or has it, opens on this page. `keys`: by the text of what it does, each key of the
     page; one that starts a motion is pressed together with Alt ("Alt+g")."""
@@ -49,6 +50,7 @@ class Page:
     styles: tuple[str, ...] = ()
     texts: str = "texts.yaml"
     needs: str = ""
+    skill: str = ""
     opens_for: str = ""
     keys: Mapping[str, str] = field(default_factory=dict, hash=False)
 

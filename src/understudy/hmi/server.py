@@ -154,7 +154,8 @@ def _add_pages(app: FastAPI, link: CellLink, commands: Collection[str]) -> None:
             styles.append(LIGHT_STYLE)
             ui.dark_mode(False)
         ui.add_head_html(head((FRAME_SCRIPT, *page.script_addresses), (*FRAME_STYLES, *styles)))
-        frame(_browser(request, link, state), all_pages, page)
+        shown = [each for each in all_pages if not each.skill or state.any_can(each.skill)]
+        frame(_browser(request, link, state), shown, page)
 
     for panel in panels():
         app.mount(panel.address, PageFiles(directory=panel.folder))

@@ -67,6 +67,9 @@ class CellState:
         seen: Facts = self._views.get(robot, {})
         return seen
 
+    def any_can(self, capability: str) -> bool:
+        return any(capability in facts.get("capabilities", ()) for facts in self.robots.values())
+
     def devices_of(self, robot: str) -> list[Facts]:
         return [device for device in self.devices if _is_part_of(robot, device["name"])]
 

@@ -529,6 +529,13 @@ def test_mobile_robots_drive_in_the_scene_of_the_cell_page(
     assert screen.page.evaluate(label) == pytest.approx([x, y, 0.0], abs=1e-3)
     screen.page.wait_for_function("window.understudy.scene.viewport.flight === null")
     assert screen.page.evaluate(OUT_OF_VIEW) == [], "the view shows the whole hall"
+    for of_programs in (
+        '[data-tab="program"]',
+        '[data-mark="run-programs"]',
+        '[data-layer="trail"]',
+    ):
+        assert screen.page.locator(of_programs).count() == 0
+    assert screen.page.locator('[data-layer="environment"]').count() == 1
     assert screen.errors == []
 
 

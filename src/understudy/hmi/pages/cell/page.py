@@ -53,6 +53,8 @@ KEYS = {
     "clear.contacts_hint": "x",
 }
 CLEARED = ("trail", "preview", "contacts")
+OF_PROGRAMS = ("ghost", "preview", "trail", "workspace", "reach")
+"""Layers of robots that run programs; a cell without them does not have them."""
 SLOWEST, FASTEST = 0.1, 10.0
 EXPONENT_STEP = 0.05
 """Step of the slider, in units of log10 of the time scale."""
@@ -97,12 +99,13 @@ def _panel(browser: Browser) -> None:
 def _layers(browser: Browser) -> None:
     with ui.element("div").classes("u-layers").props("data-covers=left"):
         ui.label(browser.texts("layer.title")).classes("u-caption")
-        for layer in LAYERS:
+        of_programs = () if browser.any_can("program") else OF_PROGRAMS
+        for layer in (each for each in LAYERS if each not in of_programs):
             switch = layer_button(browser, layer)
             if layer == "reach":
                 operator_only(browser, switch)
         ui.label(browser.texts("clear.title")).classes("u-caption")
-        for mark in CLEARED:
+        for mark in (each for each in CLEARED if each not in of_programs):
             made = button(
                 browser.texts(f"clear.{mark}"),
                 key=KEYS[f"clear.{mark}_hint"],
@@ -176,15 +179,16 @@ def _figure(caption: str, mark: str) -> ui.label:
 
 def _time_buttons(browser: Browser, scale: "TimeScale") -> None:
     texts, key = browser.texts, KEYS["time.run_programs"]
-    run = button(
-        texts("time.run"),
-        icon="playlist_play",
-        key=key,
-        kind="u-go",
-        hint=texts("time.run_programs"),
-        mark="run-programs",
-    )
-    run.on_click(scale.run_programs)
+    if browser.any_can("program"):
+        run = button(
+            texts("time.run"),
+            icon="playlist_play",
+            key=key,
+            kind="u-go",
+            hint=texts("time.run_programs"),
+            mark="run-programs",
+        )
+        run.on_click(scale.run_programs)
     with ui.element("div").classes("u-five"):
         play = _time_button(browser, "play", "play_arrow").on_click(scale.play)
         pause = _time_button(browser, "pause", "pause")

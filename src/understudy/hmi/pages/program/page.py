@@ -322,6 +322,7 @@ PAGE = Page(
     scripts=(SCRIPT, "program.js", "jog.js", "splitter.js"),
     styles=("program.css",),
     keys=KEYS | JOG_KEYS,
+    skill="program",
 )
 
 
