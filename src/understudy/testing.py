@@ -11,9 +11,8 @@ seed, or the cell's scenario rules, which are off otherwise. A test fails if a r
 line, unless faults were injected or the marker has `refusals=True`.
 """
 
-import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -103,32 +102,29 @@ def _options(node: pytest.Item | pytest.Collector) -> dict[str, Any]:
 @contextmanager
 def _stand_in(request: pytest.FixtureRequest, cell: str, **defaults: Any) -> Iterator[StandIn]:
     marked = {key: value for key, value in _options(request.node).items() if key in OF_STAND_IN}
-    with (
-        StandIn(**({"cell": cell} | defaults | marked)) as stand_in,
-        _watched(request.config, stand_in),
-    ):
-        yield stand_in
+    with ExitStack() as ends:
+        yield _started(request.config, ends, **({"cell": cell} | defaults | marked))
+
+
+def _started(config: pytest.Config, ends: ExitStack, **options: Any) -> StandIn:
+    """A cell that runs; kernels are compiled with progress on the terminal (docs/pytest.md)."""
+    with _on_terminal(config):
+        stand_in = ends.enter_context(StandIn(**options))
+    ends.enter_context(_watched(config, stand_in))
+    return stand_in
+
+
+def _on_terminal(config: pytest.Config) -> AbstractContextManager[None]:
+    """Inside, output is not captured."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    return capture.global_and_fixture_disabled() if capture else nullcontext()
 
 
 # ── fixtures ────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.fixture(scope="session")
-def compiled_kernels(request: pytest.FixtureRequest) -> None:
-    """Fills the kernel cache if it is empty, with progress on the terminal (see docs/pytest.md)."""
-    from understudy.app.kernels import ProgressLine, fill_cache, is_warm
-
-    if is_warm():
-        return
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled() if capture else nullcontext():
-        print("\nunderstudy: the kernel cache is empty; it is filled once", file=sys.stderr)
-        fill_cache(line := ProgressLine())
-        line.clear()
-
-
 @pytest.fixture
-def cell(request: pytest.FixtureRequest, compiled_kernels: None) -> Iterator[StandIn]:
+def cell(request: pytest.FixtureRequest) -> Iterator[StandIn]:
     """The default cell, or the one the marker names."""
     with _stand_in(request, "default") as stand_in:
         yield stand_in
@@ -142,27 +138,31 @@ def text_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
 
 
 @pytest.fixture
-def kuka_robot(request: pytest.FixtureRequest, compiled_kernels: None) -> Iterator[StandIn]:
+def kuka_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
     """The KUKA with its G-code server; `kuka_robot.address("kuka.kuka_eki.command")`."""
     with _stand_in(request, "kuka_eki") as stand_in:
         yield stand_in
 
 
 @pytest.fixture
-def grbl_robot(request: pytest.FixtureRequest, compiled_kernels: None) -> Iterator[StandIn]:
+def grbl_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
     """A machine with six axes behind grblHAL; `cell="default"` has an arm at `g60.grblhal`."""
     with _stand_in(request, "grblhal_6axis") as stand_in:
         yield stand_in
 
 
 @pytest.fixture
-def robot(request: pytest.FixtureRequest, compiled_kernels: None) -> "Iterator[VirtualController]":
+def robot(request: pytest.FixtureRequest) -> "Iterator[VirtualController]":
     """A G60, or the first arm of the marker's cell, in this process: connected and enabled, on
     virtual time, without a socket."""
+    from understudy.app.kernels import OF_ROBOTS
+    from understudy.cli.warm import compile_kernels
     from understudy.robots.arm.simulation_engine import SimulationEngine
     from understudy.robots.arm.virtual_controller import VirtualController
 
     marked = {key: value for key, value in _options(request.node).items() if key in OF_CELL}
+    with _on_terminal(request.config):
+        compile_kernels(*OF_ROBOTS)
     if "cell" in marked:
         engine = SimulationEngine(**marked)
         engine.start()
@@ -176,7 +176,7 @@ def robot(request: pytest.FixtureRequest, compiled_kernels: None) -> "Iterator[V
 
 
 @pytest.fixture
-def fleet(request: pytest.FixtureRequest, compiled_kernels: None) -> "Iterator[FleetStandIn]":
+def fleet(request: pytest.FixtureRequest) -> "Iterator[FleetStandIn]":
     """Ten mobile robots and their NATS server; time runs, ten times as fast as real time."""
     from understudy.robots.mobile.stand_in import FleetStandIn
 
@@ -185,7 +185,7 @@ def fleet(request: pytest.FixtureRequest, compiled_kernels: None) -> "Iterator[F
 
 
 @pytest.fixture
-def mobile_robot(request: pytest.FixtureRequest, compiled_kernels: None) -> "Iterator[MobileRobot]":
+def mobile_robot(request: pytest.FixtureRequest) -> "Iterator[MobileRobot]":
     """A mobile robot on virtual time, with its NATS server; the first one of the marker's cell."""
     from understudy.robots.mobile.stand_in import FleetStandIn
 
@@ -194,16 +194,12 @@ def mobile_robot(request: pytest.FixtureRequest, compiled_kernels: None) -> "Ite
 
 
 @pytest.fixture(scope="session")
-def start_cell(
-    pytestconfig: pytest.Config, compiled_kernels: None
-) -> Iterator[Callable[..., StandIn]]:
+def start_cell(pytestconfig: pytest.Config) -> Iterator[Callable[..., StandIn]]:
     """Starts cells that live until the end of the session: `start_cell("text_robot", seed=7)`."""
     with ExitStack() as ends:
 
         def start(cell: str = "default", **options: Any) -> StandIn:
-            stand_in = ends.enter_context(StandIn(cell, **options))
-            ends.enter_context(_watched(pytestconfig, stand_in))
-            return stand_in
+            return _started(pytestconfig, ends, cell=cell, **options)
 
         yield start
 

@@ -1,58 +1,194 @@
-"""The cache of compiled kernels: whether it is filled, and how to fill it on several cores.
+"""The cache of compiled kernels: what a cell needs of it, and how to fill it on several cores.
 
-`understudy warm` fills it at set-up, the pytest plugin before the first robot that finds it empty.
-`space/compiled.py` describes how a kernel is compiled and cached.
+`understudy warm` fills it at set-up. A cell, a check and the pytest plugin fill what is missing of
+the stages that they need. `space/compiled.py` describes how a kernel is compiled and cached.
 
-`python -m understudy.app.kernels STAGE` compiles one stage and prints a line for each kernel.
+    python -m understudy.app.kernels STAGE          compiles one, prints a line for each kernel
+    python -m understudy.app.kernels --fill STAGE…  fills the cache, prints `compiled total`
 """
 
+import fcntl
+import gc
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from numba.core import event
+from understudy.errors import unknown
+from understudy.registry import module_of, modules
 
-from understudy.config.files import shipped_robots
-from understudy.gcode import program
-from understudy.motion import warm as motion
-from understudy.motion.cartesian import trace_lines
-from understudy.motion.dynamics import dynamics
-from understudy.motion.plan import motions_at
-from understudy.registry import modules
-from understudy.sight import rasters
-from understudy.sight import warm as sight
-from understudy.space import warm as space
-from understudy.space.collision.sweep import certify
-from understudy.space.compiled import KERNELS
-from understudy.space.kinematics.chain import Chain, chain, flange_frames
-from understudy.space.model.urdf import read
+if TYPE_CHECKING:
+    from understudy.config import CellConfig
+    from understudy.space.kinematics.chain import Chain
 
 Progress = Callable[[int, int], None]
 """Called with the number of compiled kernels and about how many there are."""
 LINE_SECONDS = 5.0
 """Seconds between two progress lines where the output is no terminal."""
+FILL = (sys.executable, "-m", "understudy.app.kernels", "--fill")
+"""The command that compiles stages and prints `compiled total` to its output."""
+GARBAGE = 100_000
+"""New objects between two collections while kernels are compiled: 700 cost a sixth of the time."""
+READY: set[str] = set()
+"""Stages that this process has found in the cache."""
+OF_ROBOTS = ("collisions", "motion")
+"""Stages that a robot needs unless its module says in `KERNELS` which ones."""
 
 
-def is_warm() -> bool:
-    """The cache holds the present version of a kernel of each package."""
-    core = (program.split_lines, motions_at, trace_lines, certify, flange_frames)
-    own = (
-        module.kernel_probe()
-        for _, _, module in modules("robots")
-        if hasattr(module, "kernel_probe")
-    )
-    return all(map(_is_cached, (*core, rasters.mark_pixels, *own)))
+class Stage(NamedTuple):
+    """A part of the kernels that one process compiles. `rooms`: the modules that they are in;
+    `probes` gives kernels that are in the cache if all are; `load` imports all, and its result
+    compiles them for some arms."""
+
+    rooms: tuple[str, ...]
+    probes: Callable[[], tuple[Any, ...]]
+    load: "Callable[[], Callable[[list[Chain]], None]]"
 
 
-def cache_elsewhere() -> str:
-    """The folder of the cache, if the one of the sources cannot be written."""
-    kernel: Any = flange_frames
-    return str(kernel._cache.elsewhere)
+# ── stages ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _collisions() -> "Callable[[list[Chain]], None]":
+    from understudy.space.warm import warm_collisions
+
+    return partial(_for_each, warm_collisions)
+
+
+def _collision_probes() -> tuple[Any, ...]:
+    from understudy.space.collision.sweep import certify, measure_seen
+
+    return certify, measure_seen
+
+
+def _motion() -> "Callable[[list[Chain]], None]":
+    from understudy.gcode import program
+    from understudy.motion.dynamics import dynamics
+    from understudy.motion.warm import warm, warm_tool_paths
+    from understudy.space.warm import warm_kinematics
+
+    def compile_kernels(arms: "list[Chain]") -> None:
+        program.warm()
+        for arm in arms:
+            warm_kinematics(arm)
+            warm(dynamics(arm))
+            warm_tool_paths(arm)
+
+    return compile_kernels
+
+
+def _motion_probes() -> tuple[Any, ...]:
+    from understudy.gcode.program import split_lines
+    from understudy.motion.cartesian import trace_lines
+    from understudy.motion.plan import motions_at
+    from understudy.space.kinematics.chain import flange_frames
+
+    return split_lines, motions_at, trace_lines, flange_frames
+
+
+def _reach() -> "Callable[[list[Chain]], None]":
+    from understudy.space.warm import warm_reach
+
+    return partial(_for_each, warm_reach)
+
+
+def _reach_probes() -> tuple[Any, ...]:
+    from understudy.space.reach.reach_map import reach_points
+
+    return (reach_points,)
+
+
+def _sight() -> "Callable[[list[Chain]], None]":
+    from understudy.sight.warm import warm
+
+    return lambda arms: warm()
+
+
+def _sight_probes() -> tuple[Any, ...]:
+    from understudy.sight.rasters import mark_pixels
+
+    return (mark_pixels,)
+
+
+def _for_each(compile_kernels: "Callable[[Chain], None]", arms: "list[Chain]") -> None:
+    for arm in arms:
+        compile_kernels(arm)
+
+
+STAGES = {
+    "collisions": Stage(("space.collision",), _collision_probes, _collisions),
+    "motion": Stage(("gcode", "motion", "space.kinematics"), _motion_probes, _motion),
+    "reach": Stage(("space.reach",), _reach_probes, _reach),
+    "sight": Stage(("sight",), _sight_probes, _sight),
+}
+
+
+def stages() -> dict[str, Stage]:
+    """All stages: those of every cell, and one for each kind of robot that has kernels of its own
+    (`warm_kernels` and `kernel_probe` of its module)."""
+    own = {
+        kind: Stage(
+            (module.__name__.removeprefix("understudy."),),
+            partial(_own_probe, module),
+            partial(_own, module),
+        )
+        for _, kind, module in modules("robots")
+        if hasattr(module, "warm_kernels")
+    }
+    return STAGES | own
+
+
+def _own(module: Any) -> "Callable[[list[Chain]], None]":
+    compile_kernels = module.warm_kernels()
+    return lambda arms: compile_kernels()
+
+
+def _own_probe(module: Any) -> tuple[Any, ...]:
+    return (module.kernel_probe(),)
+
+
+def needed(config: "CellConfig") -> tuple[str, ...]:
+    """The stages that a cell needs."""
+    robots = config.robots.values()
+    used = [("robots", robot.kind) for robot in robots]
+    used += [("devices", device.kind) for device in config.devices.values()]
+    used += [("devices", kind) for robot in robots for kind in robot.devices]
+    return tuple(dict.fromkeys(name for table, kind in used for name in _needed_by(table, kind)))
+
+
+def needed_offline(config: "CellConfig") -> tuple[str, ...]:
+    """The stages that a check of a program on this cell needs."""
+    return tuple(name for name in needed(config) if name in OF_ROBOTS)
+
+
+def _needed_by(table: str, kind: str) -> tuple[str, ...]:
+    module = module_of(table, kind)
+    if hasattr(module, "warm_kernels"):
+        return (kind,)
+    names: tuple[str, ...] = getattr(module, "KERNELS", OF_ROBOTS if table == "robots" else ())
+    return names
+
+
+# ── what is there ───────────────────────────────────────────────────────────────────────────────
+
+
+def is_warm(names: Iterable[str] | None = None) -> bool:
+    """The cache holds the present version of the kernels of these stages, or of all."""
+    return not missing(names)
+
+
+def missing(names: Iterable[str] | None = None) -> tuple[str, ...]:
+    """The stages, of these or of all, whose kernels are not in the cache."""
+    known = stages()
+    for name in names or ():
+        if name not in known:
+            raise unknown("stage of the kernels", name, known)
+    asked = known if names is None else names
+    return tuple(name for name in asked if not all(map(_is_cached, known[name].probes())))
 
 
 def _is_cached(kernel: Any) -> bool:
@@ -60,71 +196,105 @@ def _is_cached(kernel: Any) -> bool:
     return bool(kernel._cache._cache_file._load_index())
 
 
-def _shipped_arms() -> list[Chain]:
+def cache_elsewhere() -> str:
+    """The folder of the cache, if the one of the sources cannot be written."""
+    from understudy.space.kinematics.chain import flange_frames
+
+    kernel: Any = flange_frames
+    return str(kernel._cache.elsewhere)
+
+
+# ── filling it ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _shipped_arms() -> "list[Chain]":
+    from understudy.config.files import shipped_robots
+    from understudy.space.kinematics.chain import chain
+    from understudy.space.model.urdf import read
+
     files = shipped_robots().items()
     return [chain(read(file.read_text(encoding="utf-8"), file=name)) for name, file in files]
 
 
-def _compile_collisions(arms: list[Chain]) -> None:
-    for arm in arms:
-        space.warm_collisions(arm)
-
-
-def _compile_motion(arms: list[Chain]) -> None:
-    program.warm()
-    sight.warm()
-    for arm in arms:
-        space.warm_kinematics(arm)
-        motion.warm(dynamics(arm))
-        motion.warm_tool_paths(arm)
-
-
-def stages() -> dict[str, Callable[[list[Chain]], None]]:
-    """Independent parts of the work, of about the same size; one for each kind of robot that has
-    kernels of its own (`warm_kernels` of its module). Imports all kernels."""
-    own = {
-        kind: partial(_call, module.warm_kernels())
-        for _, kind, module in modules("robots")
-        if hasattr(module, "warm_kernels")
-    }
-    return {"collisions": _compile_collisions, "motion": _compile_motion, **own}
-
-
-def _call(compile_kernels: Callable[[], None], arms: list[Chain]) -> None:
-    compile_kernels()
-
-
 def fill_cache(progress: Progress) -> float:
-    """Compiles what is not cached, each stage in a process of its own; returns the seconds.
+    """Compiles what is not cached; returns the seconds.
 
     At the end all stages run in this process: it loads what the others compiled, and compiles what
     is missing because two of them wrote the same index at the same time, or one of them failed.
     A cache that looks filled needs this last step only.
     """
     started = time.monotonic()
-    if elsewhere := cache_elsewhere():
-        print(f"the package cannot be written: kernels are kept in {elsewhere}", file=sys.stderr)
-    parts = stages()  # their kernels are counted from the beginning
-    arms, compiled = _shipped_arms(), set[str]()
+    parts = stages()
+    compiled = compile_missing(parts, progress)
+    arms = _shipped_arms()
 
     def count(kernel: str) -> None:
         compiled.add(kernel)
-        progress(len(compiled), len(KERNELS))
+        progress(len(compiled), len(_kernels_of(parts)))
 
-    if not is_warm():
-        for kernel in _compiled_by_workers(parts):
-            count(kernel)
     with _calling_per_kernel(count):
-        for compile_stage in parts.values():
-            compile_stage(arms)
+        for part in parts.values():
+            part.load()(arms)
     return time.monotonic() - started
+
+
+def compile_missing(names: Iterable[str], progress: Progress) -> set[str]:
+    """Compiles the stages, of these, that are not cached, each in a process of its own; returns
+    the names of the kernels that were compiled."""
+    compiled = set[str]()
+    if not (cold := missing(set(names) - READY)):
+        READY.update(names)
+        return compiled
+    with _one_at_a_time():
+        _compile(missing(cold), compiled, progress)
+    return compiled
+
+
+def _compile(cold: Sequence[str], compiled: set[str], progress: Progress) -> None:
+    if not cold:
+        return
+    if elsewhere := cache_elsewhere():
+        print(f"the package cannot be written: kernels are kept in {elsewhere}", file=sys.stderr)
+    total = len(_kernels_of(cold))
+    progress(0, total)
+    for kernel in _compiled_by_workers(cold):
+        compiled.add(kernel)
+        progress(len(compiled), max(total, len(compiled)))
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Waits while another process fills this cache: it may compile the same kernels."""
+    from understudy.space.kinematics.chain import flange_frames
+
+    kernel: Any = flange_frames
+    with ExitStack() as ends:
+        with suppress(OSError):  # a folder that cannot be written
+            lock = ends.enter_context((Path(kernel._cache.cache_path) / "lock").open("w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print("waiting for another process that compiles kernels", file=sys.stderr)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _kernels_of(names: Iterable[str]) -> list[str]:
+    """The kernels in the modules of some stages, by name."""
+    from understudy.space.compiled import KERNELS
+
+    known = stages()
+    for name in names:
+        known[name].load()
+    rooms = tuple(f"understudy.{room}" for name in names for room in known[name].rooms)
+    return [each.__qualname__ for each in KERNELS if each.__module__.startswith(rooms)]
 
 
 def _compiled_by_workers(names: Iterable[str]) -> Generator[str, None, None]:
     """Runs every stage in a process; gives the names of the kernels as they are compiled."""
     reader, writer = os.pipe()
     with os.fdopen(reader) as lines:
-        command = [sys.executable, "-m", __name__]
+        command = FILL[:-1]
         workers = [subprocess.Popen([*command, stage], stdout=writer) for stage in names]
         os.close(writer)
         try:
@@ -148,7 +318,7 @@ class ProgressLine:
         text = f"compiling kernels: {compiled} of about {total}, {now - self._started:.0f} s"
         if self._terminal:
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-        elif now - self._printed >= LINE_SECONDS:
+        elif now - self._printed >= LINE_SECONDS or not compiled:
             self._printed = now
             print(text, file=sys.stderr, flush=True)
 
@@ -161,6 +331,10 @@ class ProgressLine:
 @contextmanager
 def _calling_per_kernel(each: Callable[[str], None]) -> Iterator[None]:
     """Calls the function with the name of each kernel of the package that is compiled."""
+
+    from numba.core import event
+
+    from understudy.space.compiled import KERNELS
 
     class Compilations(event.Listener):
         def on_start(self, event: Any) -> None:
@@ -178,6 +352,23 @@ def _calling_per_kernel(each: Callable[[str], None]) -> Iterator[None]:
         event.unregister("numba:compile", listener)  # type: ignore[no-untyped-call]
 
 
-if __name__ == "__main__":
+def _compile_stage(name: str) -> None:
+    gc.set_threshold(GARBAGE)
+    compile_kernels = stages()[name].load()
     with _calling_per_kernel(lambda kernel: print(kernel, flush=True)):
-        stages()[sys.argv[1]](_shipped_arms())
+        compile_kernels(_shipped_arms())
+
+
+def _fill(names: Sequence[str]) -> None:
+    line = ProgressLine()
+
+    def progress(compiled: int, total: int) -> None:
+        line(compiled, total)
+        print(compiled, total, flush=True)
+
+    compile_missing(names, progress)
+    line.clear()
+
+
+if __name__ == "__main__":
+    _fill(sys.argv[2:]) if sys.argv[1] == "--fill" else _compile_stage(sys.argv[1])

@@ -88,11 +88,14 @@ class Live:
     `with_password`: endpoints whose wire asks for the secret as a password.
     """
 
-    def __init__(self, config: CellConfig, options: Options) -> None:
+    def __init__(
+        self, config: CellConfig, options: Options, finished: asyncio.Event | None = None
+    ) -> None:
+        """``finished``: set when the cell is to end; None: a new one."""
         self.config = config
         self.endpoints: dict[str, str] = {}
         self.with_password: set[str] = set()
-        self.finished = asyncio.Event()
+        self.finished = finished or asyncio.Event()
         self.secret = options.secret
         self._token = os.environ.get(TOKEN_VARIABLE) or config.head.token or ""
         check_token(self._token, TOKEN_KEYS)
@@ -230,12 +233,14 @@ class Live:
     def prepare(self) -> Iterator[None]:
         """Compiles and computes in steps what the first motion and the first picture would have to
         wait for."""
+        from understudy.app.kernels import needed
         from understudy.motion.warm import warm, warm_tool_paths
         from understudy.simulation.collision.encounters import RobotEncounters
         from understudy.simulation.collision.watch import CollisionWatch
         from understudy.space.warm import warm_kinematics
 
-        warm()
+        if "motion" in needed(self.config):
+            warm()
         for robot in self.operator.robots:
             robot.axis_reading()
         for kind in grouped(self.config.robots):

@@ -195,6 +195,7 @@ class StandIn:
     # ── start and stop ──
 
     def __enter__(self) -> "StandIn":
+        self._compile_kernels()
         self._thread.start()
         if not self._started.wait(TIMEOUT_SECONDS):
             raise TimeoutError("the cell did not start")
@@ -209,6 +210,16 @@ class StandIn:
             with contextlib.suppress(RuntimeError):  # the cell may have ended by itself
                 self._loop.call_soon_threadsafe(self._live.finished.set)
         self._thread.join(TIMEOUT_SECONDS)
+
+    def _compile_kernels(self) -> None:
+        """Compiles what the cell needs and the cache does not have, with progress on stderr."""
+        from understudy.app.kernels import ProgressLine, compile_missing, needed
+        from understudy.config import load_config
+        from understudy.errors import ConfigError
+
+        with contextlib.suppress(ConfigError):  # the cell itself will say it
+            compile_missing(needed(load_config(self._settings[0])), line := ProgressLine())
+            line.clear()
 
     def _run(self) -> None:
         try:

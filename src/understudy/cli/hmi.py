@@ -4,12 +4,15 @@ The listening socket belongs to the cell's process, and the HMI process inherits
 the same after a restart, and connections that arrive meanwhile wait instead of being refused.
 """
 
+import asyncio
+import contextlib
 import errno
 import logging
 import os
 import socket
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -32,6 +35,19 @@ log = logging.getLogger(__name__)
 
 ENDPOINT = "hmi"
 CLOSING_SECONDS = 1.0
+REQUEST_SECONDS = 5.0
+NOTICE = b"""HTTP/1.1 503 Service Unavailable\r
+Content-Type: text/html; charset=utf-8\r
+Cache-Control: no-store\r
+Retry-After: 2\r
+Refresh: 2\r
+Connection: close\r
+\r
+<!doctype html><html lang="en"><meta charset="utf-8"><title>Understudy</title>
+<style>body{background:#15181c;color:#e6e9ee;font:1.2em sans-serif;margin:20vh auto;width:32em}
+</style>
+<h1>The cell starts</h1><p>TEXT</p><p>This happens once. The page opens by itself.</p></html>
+"""
 NEEDS = {"nicegui": "nicegui", "zmq": "pyzmq"}
 
 
@@ -92,6 +108,32 @@ class PageProcess:
     @property
     def pid(self) -> int | None:
         return self._child.pid if self._child else None
+
+    @asynccontextmanager
+    async def notice(self) -> AsyncIterator[Callable[[str], None]]:
+        """Serves a page that only says why the real one is not there yet, and loads itself again
+        until it is; the result changes its text."""
+        text = "compiling kernels"
+
+        def change(words: str) -> None:
+            nonlocal text
+            text = words
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(
+                OSError, TimeoutError, ValueError, asyncio.IncompleteReadError
+            ):
+                await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), REQUEST_SECONDS)
+                writer.write(NOTICE.replace(b"TEXT", text.encode()))
+                await writer.drain()
+            writer.close()
+
+        copy = self._listener.dup()
+        server = await asyncio.start_server(serve, sock=copy)
+        try:
+            yield change
+        finally:
+            server.close()
 
     def start(
         self,

@@ -19,7 +19,7 @@ from understudy.cli.options import (
     put_json,
     robot_option,
 )
-from understudy.cli.warm import announce
+from understudy.cli.warm import compile_for_program
 from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.units import MM
@@ -47,12 +47,12 @@ def reach(
     """Compute where an arm can bring its tool, or check the poses of a program."""
     from understudy.app.reach import reach_maps
 
-    announce()
     if out is not None and out.suffix not in ENDINGS:
         raise ConfigError(
             "unknown file type for a reach map", value=str(out), allowed=" ".join(ENDINGS)
         )
     config = load_config(cell)
+    compile_for_program(config, "reach")
     if program is not None:
         _poses(program, config, robot, json)
         return

@@ -37,7 +37,6 @@ from understudy.cli.options import (
     robot_option,
 )
 from understudy.cli.transcript import Transcript
-from understudy.cli.warm import announce
 from understudy.config import Hmi, load_config
 from understudy.config.cell import CellConfig, endpoint_name, read_wire
 from understudy.config.files import read_program
@@ -166,7 +165,6 @@ def run(
     chat = _Log(log_file, _facts(cell, config, this_run)) if log_file else None
     if open_ and not (hmi := True if hmi is None else hmi):
         raise ConfigError("--open shows the page, and --no-hmi starts none", allowed="one of them")
-    announce()
     options = Options(
         rate=pace,
         run=this_run,
@@ -260,9 +258,13 @@ async def _live(
     async with AsyncExitStack() as ends:
         if page := _page(config, options):
             ends.callback(page.close)
-        live = Live(config, options)
+        finished = asyncio.Event()
         signals = EndOnSignals([file.path for file in files])
-        ends.callback(signals.install(live.finished.set))
+        ends.callback(signals.install(finished.set))
+        await _until(finished, _compile_kernels(config, page))
+        if finished.is_set():
+            return True
+        live = Live(config, options, finished)
         await live.listen()
         if chat:  # after the wires, so that the transcript has their closing too
             ends.callback(chat.close)
@@ -309,7 +311,7 @@ async def _find_self_pairs(live: Live) -> None:
             tasks[robot] = bar.add_task(text, total=1.0)
         bar.update(tasks[robot], completed=share)
 
-    await _until_finished(live, live.find_self_pairs(report))
+    await _until(live.finished, live.find_self_pairs(report))
     if tasks:
         bar.stop()
 
@@ -329,24 +331,17 @@ async def _prepare(live: Live, others: Sequence[ChildProcesses]) -> None:
     await _find_self_pairs(live)
     await _prepare_motion(live)
     for each in others:
-        await _until_finished(live, each.wait())
+        await _until(live.finished, each.wait())
         each.check()
 
 
 async def _prepare_motion(live: Live) -> None:
     """Loads what a first motion needs: no motion has to wait for it.
 
-    An empty kernel cache is filled first, by another process: wires and page answer meanwhile.
     Loaded objects stay, so they are taken out of garbage collection (a collection over them would
     stop the loop for 0.1 s).
     """
     gc.freeze()
-    if "numba" not in sys.modules:  # no part of the cell needs a kernel
-        return
-    from understudy.app.kernels import is_warm
-
-    if not is_warm():
-        await _until_finished(live, _fill_cache())
     if live.finished.is_set():
         return
     for _ in live.prepare():
@@ -354,27 +349,36 @@ async def _prepare_motion(live: Live) -> None:
     gc.freeze()
 
 
-async def _fill_cache() -> None:
-    log.info("compiling kernels, once; simulated time starts afterwards")
+async def _compile_kernels(config: CellConfig, page: page_process.PageProcess | None) -> None:
+    """Compiles what the cell needs and the cache does not have, in other processes; visitors of the
+    page see how far it is."""
+    from understudy.app.kernels import FILL, missing, needed
+
+    if not (cold := missing(needed(config))):
+        return
+    log.info("compiling kernels, once; the cell starts afterwards")
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "understudy",
-        "warm",
-        stdout=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
+        *FILL, *cold, stdout=asyncio.subprocess.PIPE, start_new_session=True
     )
+    assert process.stdout is not None
     try:
+        async with AsyncExitStack() as ends:
+            if page:
+                print(f"Page: {page.visit}", flush=True)
+                notice = await ends.enter_async_context(page.notice())
+            async for line in process.stdout:
+                if page:
+                    compiled, total = line.split()
+                    notice(f"compiling {int(compiled)} of {int(total)} kernels")
         await process.wait()
-        log.info("kernels are compiled; simulated time starts")
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
 
 
-async def _until_finished(live: Live, work: Coroutine[Any, Any, None]) -> None:
+async def _until(finished: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
     """Waits for the work, or until the cell is to end; then the work is cancelled."""
-    tasks = {asyncio.create_task(work), asyncio.create_task(live.finished.wait())}
+    tasks = {asyncio.create_task(work), asyncio.create_task(finished.wait())}
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:
         task.cancel()

@@ -28,7 +28,7 @@ from understudy.cli.options import (
     put_bytes,
     robot_option,
 )
-from understudy.cli.warm import announce
+from understudy.cli.warm import compile_for_program, compile_kernels
 from understudy.config import load_config
 from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError, unknown
@@ -110,7 +110,7 @@ def validate(
     )
     chosen = chosen_job(programs or (), cell, job)
     config = chosen[0] if chosen else load_config(cell)
-    announce()
+    compile_for_program(config)
     gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs
     if chosen:
         reports = [chosen[1].validate_job(config, options, cycles)]
@@ -338,7 +338,7 @@ def cycle_time(
     if chosen := chosen_job((program,) if program else (), cell, job):
         config, check = chosen
         program = Path(config.name)
-        announce()
+        compile_for_program(config)
         result = check.job_cycle_time(config, **options, cycles=cycles)
     else:
         assert program is not None
@@ -373,7 +373,7 @@ def _on_machine(data: bytes, settings: Path, dialect: str) -> "CycleTime":
             allowed="--dialect grblhal, or no --settings",
         )
     setup = module_of("robots", "machine").machine_of(read_text(settings), str(settings))
-    announce()
+    compile_kernels("motion")
     return CycleTimeEstimator(setup).estimate(data)
 
 
@@ -382,7 +382,7 @@ def _on_cell(
 ) -> "CycleTime":
     from understudy.app.validate import cycle_time
 
-    announce()
+    compile_for_program(config)
     with progress_bar(program, data.count(b"\n")) as progress:
         return cycle_time(data, config, **options, progress=progress)
 

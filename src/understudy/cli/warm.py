@@ -1,7 +1,9 @@
 """`understudy warm`: fills the kernel cache, so that no later command waits for the compiler."""
 
-import sys
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from understudy.config import CellConfig
 
 
 def warm() -> None:
@@ -14,21 +16,23 @@ def warm() -> None:
     print(f"kernel cache filled in {seconds:.1f} s")
 
 
-def announce() -> None:
-    """Prints one line before the first kernel is compiled: it takes long, and only once."""
-    if "numba" not in sys.modules:  # no imported module needs a kernel
-        return
-    from numba.core import event
+def compile_for_program(config: "CellConfig", *more: str) -> None:
+    """Compiles what a program on this cell needs and the cache does not have; ``more``: stages."""
+    from understudy.app.kernels import needed_offline
 
-    class Announcer(event.Listener):
-        printed = False
+    compile_kernels(*needed_offline(config), *more)
 
-        def on_start(self, event: Any) -> None:
-            if not self.printed:
-                print("compiling kernels: this happens once (see understudy warm)", file=sys.stderr)
-            self.printed = True
 
-        def on_end(self, event: Any) -> None:
-            return None
+def compile_for_cell(config: "CellConfig") -> None:
+    """Compiles what the running cell needs and the cache does not have."""
+    from understudy.app.kernels import needed
 
-    event.register("numba:compile", Announcer())  # type: ignore[no-untyped-call]
+    compile_kernels(*needed(config))
+
+
+def compile_kernels(*stages: str) -> None:
+    """Compiles these stages in processes of their own, with progress on stderr."""
+    from understudy.app.kernels import ProgressLine, compile_missing
+
+    compile_missing(stages, line := ProgressLine())
+    line.clear()

@@ -54,7 +54,12 @@ def _numba() -> Any:
 numba = _numba()
 caching: Any = import_module("numba.core.caching")
 F = TypeVar("F", bound=Callable[..., Any])
-OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": False, "error_model": "numpy"}
+OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "fastmath": False,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+}
 
 
 # ── where machine code is kept ──────────────────────────────────────────────────────────────────
@@ -116,9 +121,9 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
 
     @property
     def elsewhere(self) -> str:
-        """The folder, if it is not beside the source file."""
-        beside = type(self._impl.locator) in (BesideSource, ReadOnlyLocator)
-        return "" if beside else str(Path(self.cache_path).parent)
+        """The folder, if it is neither beside the source file nor chosen by the user."""
+        expected = (BesideSource, ReadOnlyLocator, caching.UserProvidedCacheLocator)
+        return "" if type(self._impl.locator) in expected else str(Path(self.cache_path).parent)
 
 
 # ── decorators ──────────────────────────────────────────────────────────────────────────────────
@@ -148,6 +153,7 @@ def _stamped(kernel: Any) -> Any:
     the index, so that an index that names deleted classes is skipped and raises nothing.
     """
     kernel._cache = KernelCache(kernel.py_func)
+    _compile_once(kernel)
     known = kernel.py_func.__globals__.values()
     stamps = {stamp for each in known if (stamp := getattr(each, "cache_stamp", None)) is not None}
     index = kernel._cache._cache_file
@@ -155,6 +161,20 @@ def _stamped(kernel: Any) -> Any:
     kernel.cache_stamp = index._source_stamp = index._version = sha256(parts.encode()).hexdigest()
     KERNELS.add(kernel.py_func)
     return kernel
+
+
+def _compile_once(kernel: Any) -> None:
+    """A kernel that calls this one with a constant gets the code for any value.
+
+    numba would compile it again for each constant, with all that it calls.
+    """
+    resolve, any_value = kernel.get_call_template, numba.types.unliteral
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        named = {name: any_value(each) for name, each in kws.items()}
+        return resolve(tuple(map(any_value, args)), named)
+
+    kernel.get_call_template = get_call_template
 
 
 def _without_owner(typing_context: Any, array: Any) -> Any:

@@ -31,7 +31,7 @@ def warm_kinematics(chain: Chain) -> None:
 
 
 def warm_collisions(chain: Chain) -> None:
-    """Compiles the kernels of collision, sweep and reach map; they are the same for every arm."""
+    """Compiles the kernels of collision and sweep; they are the same for every arm."""
     corners = np.vstack([np.zeros(3), np.eye(3)]) * 0.1
     mesh = TriangleMesh(corners, np.array([(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]))
     shapes: tuple[Shape, ...] = (
@@ -53,5 +53,9 @@ def warm_collisions(chain: Chain) -> None:
     sweep(detector, *straight(q, q + 0.01))
     figure = PlacedArm(chain, np.eye(4), arm_parts(chain, {}), chain.velocity)
     ArmPair(figure, replace(figure, foot=translation(2.0, 0.0, 0.0))).distance(q, q)
+
+
+def warm_reach(chain: Chain) -> None:
+    """Compiles the kernels of reach maps."""
     if closed_form(chain) is not None:
         ReachabilityAnalyzer(chain).generate_map(500.0, extent=0.5)

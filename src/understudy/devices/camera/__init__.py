@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from understudy.devices.camera.camera import VirtualCamera
     from understudy.ports.device import Mount
 
+KERNELS = ("sight",)
 ONLY_RUNNING = True
 """It sees the parts and robots of a running cell; programs do not use it."""
 LARGEST_SIDE = 4096

@@ -35,7 +35,7 @@ from understudy.cli.options import (
     robot_option,
 )
 from understudy.cli.status import one_cell
-from understudy.cli.warm import announce
+from understudy.cli.warm import compile_for_cell
 from understudy.config import CellConfig
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
@@ -132,8 +132,8 @@ def _headless(
     from understudy.jobs.hand_eye.command_line import calibrate_headless, with_hand_eye
     from understudy.jobs.headless import chosen_robot
 
-    announce()
     config = load_config(cell, seed=seed)
+    compile_for_cell(config)
     name = chosen_robot(config, robot, HAND_EYE)
     changed_config = with_hand_eye(config, name, **changed)
     found = calibrate_headless(changed_config, name, date=_today(), force=force)

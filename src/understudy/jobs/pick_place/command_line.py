@@ -24,7 +24,7 @@ from understudy.cli.options import (
     robot_option,
 )
 from understudy.cli.status import one_cell
-from understudy.cli.warm import announce
+from understudy.cli.warm import compile_for_cell
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.pick_place.status import GOOD_ENDS
 
@@ -166,8 +166,8 @@ def _run_headless(
     from understudy.config import load_config
     from understudy.jobs.pick_place.headless import run_headless
 
-    announce()
     config = load_config(cell, seed=seed)
+    compile_for_cell(config)
     config = with_options(config, job_options())
     summary = run_headless(config, robot=robot, cycles=cycles, most_s=most_s)
     if isinstance(summary, Refused):

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["FAULTS", "Config", "TextRobot", "build"]
 
 FACES = ("text_tcp",)
+KERNELS = ()
+"""A free pose moves without compiled code."""
 
 COMMAND = re.compile(r"^\s*MOVE_(?:ABS|REL)\b", re.MULTILINE)
 

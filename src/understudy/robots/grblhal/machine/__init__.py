@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["FAULTS", "Config"]
 
 FACES = ("grblhal",)
+KERNELS = ("motion",)
 
 # The simulated robot, its check and its actions are imported on first use: they load
 # compiled code, which a driver or a configuration does not need.
