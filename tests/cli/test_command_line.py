@@ -433,7 +433,8 @@ def test_the_kernel_cache_is_filled_by_warm() -> None:
 def test_doctor_lists_packages_browser_and_ports_with_the_command_that_installs_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows = {line.split("│")[2].strip(): line for line in Done("doctor").out.splitlines()[3:-1]}
+    lines = [line for line in Done("doctor").out.splitlines() if line.startswith("│")]
+    rows = {line.split("│")[2].strip(): line for line in lines}
     for port in ("5550 (control)", "5562 (state)", "8080 (hmi)", "5000 (bench.text_tcp)"):
         assert f"port {port}" in rows
     assert re.search(
