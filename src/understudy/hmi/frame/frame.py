@@ -20,7 +20,7 @@ from understudy.ports.refusals import INHIBITED, NOT_CONNECTED, NOT_ENABLED
 KEYS = {
     "frame.emergency_stop": "Escape",
     "frame.drives": "Alt+d",
-    "time.reset": "r",
+    "frame.clear_alarms": "r",
     "frame.keys": "?",
 }
 """Text of what each key of the frame does, and the key."""
@@ -186,11 +186,11 @@ def _alarm(browser: Browser) -> None:
             what_to_do = ui.label().classes("u-alarm-why")
         play = button(texts("frame.play"), icon="play_arrow", kind="u-ghost", mark="play-paused")
         play.on_click(lambda: browser.command("resume"))
-        hint = texts("time.reset")
+        hint = texts("frame.clear_alarms")
         reset = button(
             texts("frame.reset"),
             icon="restart_alt",
-            key=KEYS["time.reset"],
+            key=KEYS["frame.clear_alarms"],
             kind="u-ghost",
             hint=hint,
             mark="alarm-reset",
