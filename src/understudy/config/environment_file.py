@@ -133,26 +133,24 @@ def _changed(
     after: Mapping[str, Any],
     quoted: bool,
 ) -> Iterator[Edit]:
-    """Replaces the values of an object that differ. One that gets or loses other keys is written
-    anew."""
+    """Replaces the values of an object that differ. One that loses keys is written anew."""
     pairs = {key.value: value for key, value in node.value} if _is_mapping(node) else {}
-    differ = [key for key in {*before, *after} if before.get(key) != after.get(key)]
-    if all(key in pairs and key in after for key in differ):
-        for key in differ:
-            value = pairs[key]
-            yield value.start_mark.index, _end(value), _flow(after[key], quoted)
+    differ = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    added = [key for key in differ if key not in pairs]
+    here = _is_mapping(node) and (node.flow_style or not added)
+    if not here or any(key not in after for key in differ):
+        yield node.start_mark.index, _end(node), _flow(after, quoted)
         return
-    added = [key for key in differ if key in after and key not in pairs]
-    if set(added) == set(differ) - set(pairs) and _is_mapping(node) and node.flow_style:
-        for key in differ:
-            if key in pairs and key in after:
-                yield pairs[key].start_mark.index, _end(pairs[key]), _flow(after[key], quoted)
-        if all(key in after for key in differ):
-            at = _end(node.value[-1][1])
-            put = "".join(f", {_key(key, quoted)}: {_flow(after[key], quoted)}" for key in added)
-            yield at, at, put
-            return
-    yield node.start_mark.index, _end(node), _flow(after, quoted)
+    for key in differ:
+        if key in pairs:
+            yield pairs[key].start_mark.index, _end(pairs[key]), _flow(after[key], quoted)
+    if added:
+        at = _end(node.value[-1][1])
+        yield (
+            at,
+            at,
+            "".join(f", {_key(key, quoted)}: {_flow(after[key], quoted)}" for key in added),
+        )
 
 
 def _new_list(
