@@ -92,7 +92,7 @@ def test_bin_picking_empties_the_bin_and_aligns_the_parts() -> None:
 def test_sorting_brings_every_class_to_its_bin() -> None:
     run = WholeRun("sorting")
     assert run.status.statistics.by_class == {"cube": 3, "plate": 3, "can": 3}
-    assert (run.status.state, run.status.reason, run.contacts) == ("IDLE", "NO_OBJECT", 0)
+    assert (run.status.state, run.status.reason, run.contacts) == ("IDLE", "SOURCE_EMPTY", 0)
     bins = {"cube": -250, "plate": -110, "can": 30}
     for part, place in zip(run.readings(), run.places_mm(), strict=True):
         middle = (550, bins[part.class_name])

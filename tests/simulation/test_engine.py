@@ -105,7 +105,7 @@ def test_a_fault_is_an_error_until_reset(welding: InProcessCell) -> None:
     assert engine.state(0) == "RUNNING"
 
 
-@pytest.mark.understudy(cell="g60_welding", rate=1.0)
+@pytest.mark.understudy(cell="g60_welding", rate=1.0, refusals=True)
 def test_the_control_endpoint_commands_it(cell: StandIn) -> None:
     assert cell.do("pause")["state"] == "PAUSED"
     assert cell.do("now")["rate"] == 0.0

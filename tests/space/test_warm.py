@@ -15,11 +15,12 @@ from understudy.space.kinematics import chain as chains, follow, ik
 from understudy.space.reach import reach_map
 from understudy.space.kinematics.chain import chain
 from understudy.space.model.urdf import read
-from understudy.space.warm import warm_collisions, warm_kinematics
+from understudy.space.warm import warm_collisions, warm_kinematics, warm_reach
 for file in shipped_robots().values():
     arm = chain(read(file.read_text()))
     warm_kinematics(arm)
     warm_collisions(arm)
+    warm_reach(arm)
 kernels = (
     chains.flange_frames, chains.joint_frames, chains.jacobians, ik.all_branches,
     ik.limited_branches, follow.follow_branches, ik.search,

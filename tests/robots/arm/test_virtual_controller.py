@@ -16,6 +16,7 @@ from understudy.simulation.cell import read_snapshot, write_snapshot
 OF_A_PART = {
     "mount",
     "postponed",
+    "process_lost",
     "busy",
     "fault",
     "faults",
