@@ -361,9 +361,16 @@ def watch_robots(  # kernel
                         way = horizon
                         if stops[other] > 0.0:
                             way = _seconds_to_robot(
-                                pose, outline, speeds, first, growth, around, fastest,
-                                stopping, other,
-                            )  # fmt: skip
+                                pose,
+                                outline,
+                                speeds,
+                                first,
+                                growth,
+                                around,
+                                fastest,
+                                stopping,
+                                other,
+                            )
                         if way > 0.0:
                             first = min(first, way)
                         first = _seconds_to_robot(
