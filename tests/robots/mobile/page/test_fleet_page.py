@@ -80,10 +80,15 @@ def pixels(screen: Screen, x: float, y: float) -> tuple[float, float]:
 
 
 def choose(screen: Screen, robot: str) -> None:
-    """By a click on the map."""
-    x, y, _ = pose(screen, robot)
-    screen.page.mouse.click(*pixels(screen, x, y))
-    screen.until(lambda: report(screen)["chosen"] == robot, f"{robot} is chosen")
+    """By a click on the map, and one more while the robot drives away from it or a notice is over
+    it."""
+
+    def clicked() -> bool:
+        x, y, _ = pose(screen, robot)
+        screen.page.mouse.click(*pixels(screen, x, y))
+        return chosen(screen) == {robot}
+
+    screen.until(clicked, f"a click chooses {robot}")
 
 
 def is_at(screen: Screen, robot: str, x: float, y: float) -> Callable[[], bool]:
@@ -427,6 +432,7 @@ def test_orders_go_to_all_robots_that_are_chosen(screen: Screen, cell: RunningCe
     row(screen, names[2]).click(modifiers=["Shift"])
     assert chosen(screen) == set(names[:3])
     (x1, y1), (x2, y2) = pixels(screen, 10.2, 0.1), pixels(screen, 19.0, 2.0)
+    cell.ask("pause")  # no robot leaves the rectangle while it is drawn
     row(screen, "robot-1").click()
     screen.page.keyboard.down("Shift")
     screen.page.mouse.move(x1, y1)
@@ -441,6 +447,7 @@ def test_orders_go_to_all_robots_that_are_chosen(screen: Screen, cell: RunningCe
     }
     assert len(inside) >= 2
     assert chosen(screen) == {"robot-1"} | inside
+    cell.ask("resume")
     count = len(inside) + 1
     screen.press("fleet-hold")
     screen.page.wait_for_function(NOTICED, arg=[f"Hold: {count} of {count} robots"])
@@ -450,9 +457,7 @@ def test_orders_go_to_all_robots_that_are_chosen(screen: Screen, cell: RunningCe
     screen.until(lambda: not any(map(held, chosen(screen))), "all are released")
     screen.press("fleet-reset")
     screen.at("reset-all").get_by_text("Close").click()
-    x, y, _ = pose(screen, "robot-1")
-    screen.page.mouse.click(*pixels(screen, x, y))
-    screen.until(lambda: chosen(screen) == {"robot-1"}, "a click chooses one")
+    choose(screen, "robot-1")
     assert screen.errors == []
 
 
