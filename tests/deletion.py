@@ -46,7 +46,7 @@ def capabilities() -> list[str]:
     """The folder of every capability."""
     folders = [
         f"{room}/{folder.name}"
-        for room in ("robots", "devices", "jobs")
+        for room in ("robots", "devices", "jobs", "doors")
         for folder in sorted((ROOT / "src/understudy" / room).iterdir())
         if (folder / "__init__.py").exists()
     ]

@@ -47,11 +47,22 @@ class OptionRow(NamedTuple):
     help: str
 
 
+class DoorRow(NamedTuple):
+    """A door that `understudy run` opens on request, by the option `--name`; the option may stand
+    without its value. The module has `open_door(live, value)`, an asynchronous context manager: the
+    door is open inside it. Its value are the endpoints, name → address, for the ready file."""
+
+    module: str
+    help: str
+    metavar: str = "[[HOST:]PORT]"
+
+
 @dataclass(frozen=True)
 class Capability:
     """The row of a capability. `sections`: keys at the top of a cell file. `commands`: modules with
-    commands and queries of a running cell; their names are those of subjects. `packages`: optional
-    ones, by the module that is imported: the name of the package, and what needs it."""
+    commands and queries of a running cell; their names are those of subjects. `logs`: endings of
+    files that `run --log` writes; each is opened as a door whose value is the file. `packages`:
+    optional ones, by the module that is imported: the name of the package, and what needs it."""
 
     package: str
     robots: Modules = field(default_factory=dict)
@@ -67,6 +78,8 @@ class Capability:
     panels: Modules = field(default_factory=dict)
     cli: Mapping[str, CliRow] = field(default_factory=dict)
     options: Mapping[str, OptionRow] = field(default_factory=dict)
+    doors: Mapping[str, DoorRow] = field(default_factory=dict)
+    logs: Modules = field(default_factory=dict)
     packages: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -298,6 +311,8 @@ REQUIRED = {
     "cameras": ("open_camera",),
     "detectors": ("Config", "build"),
     "cli": ("SUMMARY", "EXAMPLE"),
+    "doors": ("open_door",),
+    "logs": ("open_door",),
 }
 """Names that a module of each table must declare; `a|b`: one of them. Those of `cli` only if it is
 from outside."""
@@ -308,7 +323,7 @@ IN_ORDER = ("jobs", "commands", "pages", "cli")
 def _table(name: str) -> dict[str, str]:
     """The shipped names of a table, each with its module."""
     found = {
-        kind: module_name(each.package, row.module if isinstance(row, CliRow) else row)
+        kind: module_name(each.package, row.module if isinstance(row, CliRow | DoorRow) else row)
         for each in (EVERY_CELL, *CAPABILITIES)
         for kind, row in getattr(each, name).items()
     }
@@ -430,6 +445,18 @@ def cli_rows() -> dict[str, CliRow]:
     others = {
         name: CliRow(rows_module.__name__, rows_module.SUMMARY, rows_module.EXAMPLE)
         for name, rows_module in _usable("cli", outside("cli"))
+    }
+    return shipped | others
+
+
+def door_rows() -> dict[str, DoorRow]:
+    """The doors that `understudy run` can open. Those from outside may declare `HELP`."""
+    shipped = {
+        name: row for each in (EVERY_CELL, *CAPABILITIES) for name, row in each.doors.items()
+    }
+    others = {
+        name: DoorRow(rows_module.__name__, getattr(rows_module, "HELP", ""))
+        for name, rows_module in _usable("doors", outside("doors"))
     }
     return shipped | others
 

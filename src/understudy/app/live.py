@@ -393,12 +393,12 @@ class Live:
         """The faces beside the cell; a page without a link of a robot gets one of its own, whose
         wires are added."""
         context, head = self._door_context(), self.config.head
-        control = self._lock("control", head.control, required=head.control.auth == "secret")
+        control = self.lock("control", head.control, required=head.control.auth == "secret")
         doors: dict[str, AnyFace] = {
             "control": control_face(self.commands, context.late, lock=control)
         }
         if "state" in wires:
-            state = self._lock("state", head.state, required=head.state.auth == "secret")
+            state = self.lock("state", head.state, required=head.state.auth == "secret")
             doors["state"] = state_face(self.watch, lock=state)
         linked = False
         for robot_name, robot in self.config.robots.items():
@@ -411,7 +411,7 @@ class Live:
                 }
                 if untimed:
                     linked |= face.kind == PAGE_LINK
-                    locks = [self._lock(name, wires[name]) for name in untimed.values()]
+                    locks = [self.lock(name, wires[name]) for name in untimed.values()]
                     strictest = max(locks, key=lambda lock: lock.required)
                     locked = replace(context, lock=strictest)
                     built = module.build_doors(robot_name, face.config, locked)
@@ -437,7 +437,7 @@ class Live:
     def _keys(self) -> tuple[str, ...]:
         return (self.secret, self._token) if self._token else (self.secret,)
 
-    def _lock(self, endpoint: str, wire: Wire, *, required: bool = False) -> Lock:
+    def lock(self, endpoint: str, wire: Wire, *, required: bool = False) -> Lock:
         """The lock of a door; on an address that other machines can reach it needs a token."""
         host = (wire.listens_on() or ("localhost", 0))[0]
         check_reachable(endpoint, host, self._token, set_by=TOKEN_KEYS)

@@ -139,6 +139,10 @@ def load(name: str) -> Any:
         if any(option.name == "cell" for option in each.params):
             each.params.append(_package_path())
     add_job_options(command)
+    if name == "run":
+        from understudy.cli.door_options import add_door_options
+
+        add_door_options(command)
     add_common_options(command)
     return command
 

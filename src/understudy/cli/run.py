@@ -9,8 +9,8 @@ import re
 import signal
 import sys
 import webbrowser
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from understudy.app.build import with_options
 from understudy.app.live import Live, Options, files_folder, run_of
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
+from understudy.cli.door_options import log_kind, open_doors
 from understudy.cli.end_signals import EndOnSignals
 from understudy.cli.job_options import job_options, takes_job_options
 from understudy.cli.options import (
@@ -55,6 +56,7 @@ from understudy.wire.terminal_link import link_path
 
 log = logging.getLogger(__name__)
 
+OpenDoors = Callable[[Live], Iterable[AbstractAsyncContextManager[dict[str, str]]]]
 TERMINAL = "pty"
 """The wire of a pseudo-terminal, and the key that selects it."""
 SWITCH_SECONDS = 0.0005
@@ -162,7 +164,9 @@ def run(
     config = with_options(config, job_options())
     pace = _rate(rate) if rate else config.simulation.simulation.default_time_scale
     this_run = run_of(config, pace)
-    chat = _Log(log_file, _facts(cell, config, this_run)) if log_file else None
+    chat = None
+    if log_file and not log_kind(log_file):
+        chat = _Log(log_file, _facts(cell, config, this_run))
     if open_ and not (hmi := True if hmi is None else hmi):
         raise ConfigError("--open shows the page, and --no-hmi starts none", allowed="one of them")
     options = Options(
@@ -179,7 +183,8 @@ def run(
         note=_notes(chat),
     )
     on_start = _on_start(program, robot, leave=exit_)
-    live = _live(config, options, ready_file, chat, on_start, open_page=open_)
+    doors = partial(open_doors, log_file=log_file)
+    live = _live(config, options, ready_file, chat, on_start, doors, open_page=open_)
     interrupted = _until_interrupted(live)
     if on_start is not None and on_start.failed and not interrupted:
         raise typer.Exit(1)
@@ -249,6 +254,7 @@ async def _live(
     ready_file: Path | None,
     chat: "_Log | None",
     on_start: "OnStart | None",
+    doors: OpenDoors = lambda live: (),
     *,
     open_page: bool = False,
 ) -> bool:
@@ -270,6 +276,8 @@ async def _live(
             ends.callback(chat.close)
         ends.push_async_callback(_stop, live, page)
         live.load()
+        for door in doors(live):
+            live.endpoints |= await ends.enter_async_context(door)
         starting: list[str] = []
         others = child_processes(live, partial(_process_is_up, live, files, starting))
         starting += [endpoint for each in others for endpoint in each.endpoints()]
