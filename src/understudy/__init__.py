@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from understudy.app.build import load_cell as load_cell
+    from understudy.app.connection import AsyncConnection as AsyncConnection
+    from understudy.app.connection import Connection as Connection
+    from understudy.app.connection import connect as connect
+    from understudy.app.connection import connect_async as connect_async
     from understudy.app.stand_in import StandIn as StandIn
     from understudy.app.validate import validate as validate
     from understudy.devices.gripper.controller import GripperController as GripperController
@@ -34,7 +38,11 @@ __version__ = "0.1.0"
 
 # name → module; imported when asked for, so that `import understudy` stays fast.
 _OFFERED = {
+    "connect": "understudy.app.connection",
+    "connect_async": "understudy.app.connection",
     "load_cell": "understudy.app.build",
+    "AsyncConnection": "understudy.app.connection",
+    "Connection": "understudy.app.connection",
     "CollisionDetector": "understudy.robots.arm.offline_classes",
     "ConfigError": "understudy.errors",
     "CycleTimeEstimator": "understudy.robots.arm.offline_classes",
@@ -61,8 +69,10 @@ _OFFERED = {
     "validate": "understudy.app.validate",
 }
 __all__ = [
+    "AsyncConnection",
     "CollisionDetector",
     "ConfigError",
+    "Connection",
     "CycleTimeEstimator",
     "GrblHalDriver",
     "GripperController",
@@ -84,6 +94,8 @@ __all__ = [
     "VisionServer",
     "Waypoint",
     "WeldingSequencer",
+    "connect",
+    "connect_async",
     "load_cell",
     "validate",
 ]

@@ -295,6 +295,16 @@ CAPABILITIES = (
     Capability("understudy.jobs.weld", jobs={"weld": ""}, commands={"weld": "commands"}),
     Capability("understudy.jobs.tools", jobs={"tools": ""}, commands={"tools": "commands"}),
     Capability("understudy.jobs.modes", jobs={"modes": ""}, commands={"modes": "commands"}),
+    Capability(
+        "understudy.doors.mcp",
+        cli={
+            "mcp": CliRow(
+                "command_line",
+                "Serve simulated cells as tools to an agent (Model Context Protocol).",
+                "mcp",
+            )
+        },
+    ),
 )
 """In this order the jobs of a robot are built, and commands, pages and help are listed."""
 

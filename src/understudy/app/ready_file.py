@@ -23,6 +23,7 @@ from msgspec import Meta, Struct
 
 from understudy.agenda import Rate
 from understudy.errors import ConfigError
+from understudy.ports.access import TOKEN_VARIABLE
 from understudy.wire.interface import host_and_port
 from understudy.wire.runtime_folder import check_private, make_runtime_folder, runtime_folder
 
@@ -187,6 +188,46 @@ def is_alive(pid: int) -> bool:
 
 
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class NoCellRunsError(ConfigError):
+    """There is no cell to talk to."""
+
+
+def chosen_cells(names: Sequence[str] = (), ready_file: Path | None = None) -> list[Ready]:
+    """The cells of the ready file or of these names; all running ones if neither is given."""
+    if ready_file is not None:
+        if names:
+            raise ConfigError("give names of cells or --ready-file, not both")
+        return [read_ready(ready_file)]
+    cells = running_cells()
+    if not cells:
+        raise NoCellRunsError("no cell is running")
+    for name in names:
+        if not any(name in (ready.cell, str(ready.pid)) for ready in cells):
+            running = ", ".join(ready.title for ready in cells)
+            raise ConfigError("no running cell has this name", value=name, allowed=running)
+    return [ready for ready in cells if not names or {ready.cell, str(ready.pid)} & set(names)]
+
+
+def one_cell(name: str = "", ready_file: Path | None = None) -> Ready:
+    """The cell of the ready file or of this name; the only one that runs if neither is given."""
+    running = chosen_cells([name] if name else [], ready_file)
+    if len(running) != 1:
+        names = ", ".join(ready.title for ready in running)
+        raise ConfigError(
+            f"several cells are running: {names}", allowed="--running NAME, or --ready-file FILE"
+        )
+    return running[0]
+
+
+def cell_elsewhere(address: str, token: str = "") -> Ready:
+    """A cell that is known by its address only. ``token``: default is TOKEN_VARIABLE."""
+    _, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal():
+        raise ConfigError("no address", value=address, allowed="HOST:PORT, e.g. 192.168.0.7:5550")
+    control = {"control": f"tcp://{address}"}
+    return Ready(0, address, 0.0, control, secret=token or os.environ.get(TOKEN_VARIABLE, ""))
 
 
 def read_ready(path: Path, *, follow_links: bool = True) -> Ready:

@@ -1,14 +1,13 @@
 """`understudy ctl`: one request to the control endpoint of a running cell."""
 
 import json
-import os
 import sys
 from typing import Annotated, Any
 
 import typer
 
 from understudy.app.control_client import request
-from understudy.app.ready_file import Ready
+from understudy.app.ready_file import cell_elsewhere
 from understudy.cli.options import ReadyFileOption, RunningOption
 from understudy.cli.status import one_cell
 from understudy.errors import ConfigError
@@ -43,7 +42,7 @@ def ctl(
     text if it is not JSON.
     """
     asked = _request(words)
-    chosen = _elsewhere(to) if to else one_cell(running, ready_file)
+    chosen = cell_elsewhere(to) if to else one_cell(running, ready_file)
     try:
         reply = request(chosen, asked, timeout_s=None)
     except ConfigError as problem:  # no answer
@@ -52,15 +51,6 @@ def ctl(
     print(json.dumps(reply, ensure_ascii=not _shows_every_character()))
     if not reply.get("ok"):
         raise typer.Exit(1)
-
-
-def _elsewhere(to: str) -> Ready:
-    """A cell that is known by its address only."""
-    _, colon, port = to.rpartition(":")
-    if not colon or not port.isdecimal():
-        raise ConfigError("--to", value=to, allowed="HOST:PORT, e.g. 192.168.0.7:5550")
-    control = {"control": f"tcp://{to}"}
-    return Ready(0, to, 0.0, control, secret=os.environ.get(TOKEN_VARIABLE, ""))
 
 
 def _shows_every_character() -> bool:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,8 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from understudy.app import ready_file as ready_files
 from understudy.app.control_client import result_of
-from understudy.app.ready_file import Ready, printable, read_ready, running_cells
+from understudy.app.ready_file import NoCellRunsError, Ready, printable
 from understudy.cli.options import (
     JsonOption,
     ReadyFileOption,
@@ -103,31 +105,23 @@ def _confirm(cells: list[Ready]) -> None:
 
 
 def chosen_cells(names: list[str], ready_file: Path | None) -> list[Ready]:
-    """The cells of the ready file or of these names; all running ones if neither is given."""
-    if ready_file is not None:
-        if names:
-            raise ConfigError("give names of cells or --ready-file, not both")
-        return [read_ready(ready_file)]
-    cells = running_cells()
-    if not cells:
-        print("no cell is running", file=sys.stderr)
-        raise typer.Exit(1)
-    for name in names:
-        if not any(name in (ready.cell, str(ready.pid)) for ready in cells):
-            running = ", ".join(ready.title for ready in cells)
-            raise ConfigError("no running cell has this name", value=name, allowed=running)
-    return [ready for ready in cells if not names or {ready.cell, str(ready.pid)} & set(names)]
+    """As in `ready_file`; no running cell is no error of the command line."""
+    with _none_is_no_error():
+        return ready_files.chosen_cells(names, ready_file)
 
 
 def one_cell(name: str, ready_file: Path | None) -> Ready:
-    """The cell of the ready file or of this name; the only one that runs if neither is given."""
-    running = chosen_cells([name] if name else [], ready_file)
-    if len(running) != 1:
-        names = ", ".join(ready.title for ready in running)
-        raise ConfigError(
-            f"several cells are running: {names}", allowed="--running NAME, or --ready-file FILE"
-        )
-    return running[0]
+    with _none_is_no_error():
+        return ready_files.one_cell(name, ready_file)
+
+
+@contextmanager
+def _none_is_no_error() -> Iterator[None]:
+    try:
+        yield
+    except NoCellRunsError as problem:
+        print(problem, file=sys.stderr)
+        raise typer.Exit(1) from None
 
 
 def _answers(cells: list[Ready], *queries: str) -> Iterator[tuple[Ready, Any]]:

@@ -1,0 +1,32 @@
+"""The example in JavaScript, run by the Node that comes with Playwright."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright._impl._driver import compute_driver_executable
+from tests.browsers import RunningCell
+
+EXAMPLE = Path(__file__).parents[2] / "examples/rest_client.mjs"
+SECONDS = 120
+
+
+def test_a_client_in_javascript_commands_a_cell_over_rest(
+    start_cell: Callable[..., RunningCell], tmp_path: Path
+) -> None:
+    cell = start_cell("text_robot", "--rate", "step")
+    ready = tmp_path / "ready.json"
+    ready.write_text(json.dumps({"endpoints": cell.endpoints, "secret": cell.secret}))
+    node, _ = compute_driver_executable()
+    done = subprocess.run(
+        [str(node), str(EXAMPLE), str(ready)], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "before: 0",
+        "later: 2",
+        "bench: E-stop",
+        "bench: Idle",
+        "refused: no_such_command: unknown command 'no_such_command'; there a",
+    ]
