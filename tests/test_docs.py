@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import llms
 
 from understudy.app.build import load_cell
 from understudy.cli import check_words, load
@@ -215,3 +216,7 @@ def test_the_python_api_page_runs_as_it_stands() -> None:
     assert len(blocks) >= 2
     for block in blocks:
         exec(compile(block, "docs/python_api.md", "exec"), {})
+
+
+def test_the_index_for_language_models_is_current() -> None:
+    assert llms.FILE.read_text() == llms.text(), "write it anew: python -m tests.llms"
