@@ -12,13 +12,16 @@ FILE = ROOT / "docs/llms.txt"
 HEAD = """\
 # Understudy
 
-> Stand-in robots: a robot cell that is not there, but answers on the wire as the real one does, moves as the real one would, and
-> proves a program before the real robot runs it. A Python package with a command line, a page, a pytest plugin and an MCP server.
+> Stand-in robots: a robot cell that is not there, but answers on the wire as the real one does,
+> moves as the real one would, and proves a program before the real robot runs it. A Python package
+> with a command line, a page, a pytest plugin and an MCP server.
 
-Install: `pip install understudy`. Start a cell: `understudy run CELL` (`understudy cells` lists them). Check a program:
-`understudy validate PROGRAM --cell CELL --json`. In pytest the fixtures `text_robot`, `grbl_robot`, `kuka_robot`, `robot`, `fleet` and
-`cell` are robots on virtual time. Commands that report have `--json`; exit code 0: passed, 1: failed, 2: wrong use. Units are in names
-(`_mm`, `_deg`, `_s`); lengths without a unit in the name are metres, angles radians. Nothing commands a real robot without `--real`.
+Install: `pip install understudy`. Start a cell: `understudy run CELL` (`understudy cells` lists
+them). Check a program: `understudy validate PROGRAM --cell CELL --json`. In pytest the fixtures
+`text_robot`, `grbl_robot`, `kuka_robot`, `robot`, `fleet` and `cell` are robots on virtual time.
+Commands that report have `--json`; exit code 0: passed, 1: failed, 2: wrong use. Units are in names
+(`_mm`, `_deg`, `_s`); lengths without a unit in the name are metres, angles radians. Nothing
+commands a real robot without `--real`.
 """
 
 
