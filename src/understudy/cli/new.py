@@ -1,7 +1,8 @@
-"""`understudy new`: writes a cell file of one's own that runs as it is."""
+"""`understudy new`: writes a cell file of one's own that runs as it is, or a folder with tests."""
 
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +11,15 @@ import typer
 
 from understudy.app.build import build_cell
 from understudy.config import read_config
-from understudy.config.files import find_cell, shipped_robots
-from understudy.errors import ConfigError
+from understudy.config.files import (
+    Starter,
+    find_cell,
+    shipped_program,
+    shipped_robots,
+    starter_file,
+    starters,
+)
+from understudy.errors import ConfigError, unknown
 
 ARM_CELL = """description: an arm of my own
 hmi: {{port: 8080}}              # the page, in a browser
@@ -34,6 +42,15 @@ SERIAL_PORT = (
 )
 
 
+COMMON_FILES = {"AGENTS.md": "AGENTS.md", "robots.yml": ".github/workflows/robots.yml"}
+"""Files that every folder gets, and where."""
+PROGRAM_KEY = re.compile(r"^(\s+program: )(\w+)$", re.MULTILINE)
+
+
+def _starter_names(incomplete: str) -> list[str]:
+    return list(starters())
+
+
 def new(
     name: Annotated[str, typer.Argument(help="name of the cell; writes NAME.yaml")],
     robot: Annotated[
@@ -42,8 +59,21 @@ def new(
     machine: Annotated[
         bool, typer.Option("--machine", help="a plain machine behind grblHAL instead of an arm")
     ] = False,
+    for_: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="KIND",
+            help=f"write a folder with cell, tests, CI workflow: {', '.join(starters())}",
+            autocompletion=_starter_names,
+        ),
+    ] = "",
 ) -> None:
-    """Write a cell file of your own that runs as it is."""
+    """Write a cell file of your own that runs as it is, or a folder with its tests."""
+    if for_:
+        if machine or robot:
+            raise ConfigError("give --for alone: it brings its own robot", value=for_)
+        return _write_folder(Path(name), for_)
     if machine and robot:
         raise ConfigError("give --machine or --robot, not both: a machine has no arm", value=robot)
     path = Path(name if name.endswith((".yaml", ".yml")) else f"{name}.yaml")
@@ -59,7 +89,9 @@ def new(
         raise ConfigError("the file exists; choose another name", file=str(path)) from None
     except OSError as problem:
         raise ConfigError(f"cannot be written: {problem.strerror}", file=str(path)) from None
-    print(f"wrote {path}. Run it: understudy run {word}, open the page that it names, press Play")
+    return print(
+        f"wrote {path}. Run it: understudy run {word}, open the page that it names, press Play"
+    )
 
 
 def _with_machine() -> str:
@@ -76,3 +108,39 @@ def _with_arm(robot: str, path: Path) -> str:
     text = ARM_CELL.format(model=json.dumps(model))
     build_cell(read_config(text, str(path)))
     return text
+
+
+# ── a folder with tests ─────────────────────────────────────────────────────────────────────────
+
+
+def _write_folder(folder: Path, kind: str) -> None:
+    found = starters()
+    if kind not in found:
+        raise unknown("--for", kind, found)
+    files = _files_of(found[kind])
+    try:
+        folder.mkdir(parents=True)
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except FileExistsError:
+        raise ConfigError("this exists; choose another name", file=str(folder)) from None
+    except OSError as problem:
+        raise ConfigError(f"cannot be written: {problem.strerror}", file=str(folder)) from None
+    word = shlex.quote(str(folder))
+    print(f"wrote {folder}: {', '.join(files)}")
+    print(f"Test it: pytest {word}   Run it: understudy run {word}/cell.yaml")
+
+
+def _files_of(starter: Starter) -> dict[str, str]:
+    """The files of a folder by name. The program of the cell becomes a file of the folder."""
+    _, cell = find_cell(starter.cell)
+    files: dict[str, str] = {}
+    if key := PROGRAM_KEY.search(cell):
+        program = shipped_program(key[2])
+        assert program is not None
+        files[f"programs/{program.name}"] = program.read_text(encoding="utf-8")
+        cell = f"{cell[: key.start(2)]}programs/{program.name}{cell[key.end(2) :]}"
+    common = {place: starter_file(name) for name, place in COMMON_FILES.items()}
+    return {"cell.yaml": cell, "test_cell.py": starter.tests, **files, **common}

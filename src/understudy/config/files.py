@@ -9,6 +9,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NamedTuple
 
+from understudy.config.document import parse
 from understudy.config.limits import (
     LARGEST_LOG,
     LARGEST_MESH,
@@ -105,6 +106,36 @@ def shipped_programs() -> dict[str, Traversable]:
 def program_indexes() -> list[Traversable]:
     """The files that say what the shipped programs are."""
     return [file for file in _catalog("programs") if file.name == "index.yaml"]
+
+
+class Starter(NamedTuple):
+    """What `understudy new --for` starts from: a shipped cell, and the text of its tests."""
+
+    cell: str
+    what: str
+    tests: str
+
+
+def starters() -> dict[str, Starter]:
+    """The starters of all capabilities by name."""
+    files = _catalog("starters")
+    tests = {file.name.removesuffix(".py"): file for file in files if file.name.endswith(".py")}
+    rows = {
+        name: row
+        for index in files
+        if index.name == "index.yaml"
+        for name, row in parse(index.read_text(encoding="utf-8"), index.name).value.items()
+    }
+    return {
+        name: Starter(row["cell"], row["what"], tests[name].read_text(encoding="utf-8"))
+        for name, row in sorted(rows.items())
+    }
+
+
+def starter_file(name: str) -> str:
+    """A file that every starter gets."""
+    (file,) = (each for each in _catalog("starter_files") if each.name == name)
+    return file.read_text(encoding="utf-8")
 
 
 def shipped_program(name: str) -> Traversable | None:
