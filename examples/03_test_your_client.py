@@ -32,6 +32,7 @@ def client(text_robot: StandIn) -> Iterator[MyClient]:
 def test_homing_takes_one_second_of_simulated_time(text_robot: StandIn, client: MyClient) -> None:
     assert client.home()
     assert text_robot.now == 1.0
+    text_robot.received("HOME", times=1)
 
 
 def test_homing_fails_in_emergency_stop(text_robot: StandIn, client: MyClient) -> None:

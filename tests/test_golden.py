@@ -9,7 +9,6 @@ import pytest
 
 from understudy.app.build import build_cell
 from understudy.config import load_config
-from understudy.registry import module_of
 from understudy.wire.chat import Chat, parse
 from understudy.wire.connection import Event
 from understudy.wire.exchange import InProcessCell
@@ -54,7 +53,6 @@ def test_chat(path: Path, cut: Callable[[Iterable[Event]], Iterable[Event]]) -> 
     difference = play(
         Chat(chat.facts, tuple(cut(chat.events))),
         InProcessCell(build_cell(config)),
-        dialect=module_of("faces", chat.facts["face"]),
         tolerance=Tolerance(),
     )
     assert difference is None, str(difference)

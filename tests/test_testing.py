@@ -1,12 +1,14 @@
 """The pytest plugin: robots as fixtures."""
 
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from understudy import VirtualController
 from understudy.app.stand_in import StandIn
+from understudy.robots.mobile.stand_in import MobileRobot
 
 
 def test_answers_need_no_waiting(text_robot: StandIn) -> None:
@@ -46,6 +48,56 @@ def test_a_client_of_ones_own(text_robot: StandIn) -> None:
     with socket.create_connection((text_robot.host, text_robot.port), timeout=60) as client:
         client.sendall(b"HOME\n")
         assert client.recv(100) == b"OK Homing completed\n"
+
+
+# ── what was received ──
+
+
+@pytest.mark.understudy(refusals=True)
+def test_a_test_asks_what_was_received(text_robot: StandIn) -> None:
+    text_robot.ask("MOVE_ABS 100,200,150,0,0,90")
+    text_robot.ask("MOVE_ABS 100,200")
+    first, second = text_robot.received("move_abs", times=2)
+    assert (first.fields["x"], first.time_s, second.fields) == (100.0, 0.0, {})
+    assert text_robot.received("MOVE_ABS", rz=90) == [first]
+    assert text_robot.received("STOP", times=0) == []
+    with pytest.raises(AssertionError, match=r"STOP was received 0 times; .*MOVE_ABS \(2\)"):
+        text_robot.received("STOP")
+    with pytest.raises(AssertionError, match="MOVE_ABS 100,200 → ERROR Invalid"):
+        text_robot.verify_no_unexpected()
+    answers = [entry for entry in text_robot.journal() if entry.kind == "<"]
+    assert [entry.refused for entry in answers] == [False, True]
+
+
+def test_a_test_waits_for_a_request(text_robot: StandIn) -> None:
+    def speak() -> None:
+        with socket.create_connection((text_robot.host, text_robot.port), timeout=60) as client:
+            client.sendall(b"HOME\n")
+            client.recv(100)
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(speak)
+        assert text_robot.received("HOME", within_s=60)
+        done.result()
+    text_robot.verify_no_unexpected()
+    with pytest.raises(AssertionError, match="not 2 times"):
+        text_robot.received("HOME", times=2, within_s=0.01)
+
+
+def test_the_journal_can_be_read_after_the_end(text_robot: StandIn) -> None:
+    text_robot.ask("HOME")
+    text_robot.do("quit")
+    assert text_robot.received("HOME")
+
+
+def test_messages_of_mobile_robots_are_found_by_their_fields(
+    mobile_robot: MobileRobot,
+) -> None:
+    mobile_robot.command("MOVE_TO_POSE", x=1.0, y=0.0, wait=False)
+    cell = mobile_robot.fleet.cell
+    (entry,) = cell.received(commandType="MOVE_TO_POSE", robotId=mobile_robot.name, within_s=60)
+    assert entry.names == ("command.request", "MOVE_TO_POSE")
+    assert cell.received("command.request", x=1.0)
 
 
 @pytest.mark.understudy(cell="text_robot", seed=3, rules=True)

@@ -166,6 +166,11 @@ EVERY_CELL = Capability(
             "Send one command to a running cell.",
             "ctl advance seconds=3 --ready-file ready.json",
         ),
+        "journal": CliRow(
+            "cli.journal",
+            "Show the last requests and answers on the wires of a running cell.",
+            "journal bench.text_tcp --last 20",
+        ),
         "send": CliRow(
             "cli.send",
             "Send a program to a virtual or real robot.",

@@ -213,8 +213,10 @@ def test_no_change_of_the_environment_sends_a_real_robot_anything(tmp_path: Path
 
             def lines() -> list[Any]:
                 """What the real one received, without requests for its state."""
-                found = there.do("traffic")["traffic"]
-                return [each.text for each in found if each.kind == ">" and each.text != "?"]
+                found = there.do("journal")["journal"]
+                return [
+                    each["text"] for each in found if each["kind"] == ">" and each["text"] != "?"
+                ]
 
             before, stands = lines(), there.axis_reading().joints
             here.do("move_object", name="table", position_mm=[10, 0, 0])

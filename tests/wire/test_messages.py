@@ -292,16 +292,6 @@ def test_rules_delay_and_repeat_messages_on_their_way_to_the_face() -> None:
     assert answers == [WireMessage("_INBOX.1", b"done 1")] * 2
 
 
-class Whole:
-    """`Dialect` of messages: nothing to divide."""
-
-    def messages(self, stream: bytes) -> list[bytes]:
-        raise AssertionError("messages are whole already")
-
-    def name_field(self, answer: bytes, byte: int) -> str:
-        return "payload"
-
-
 def test_a_transcript_is_written_read_and_played() -> None:
     cell = bus()
     client = cell.connect("bus")
@@ -313,9 +303,9 @@ def test_a_transcript_is_written_read_and_played() -> None:
     assert "<< _INBOX.1 - done 1\n" in text
     chat = parse(text)
     assert list(chat.events) == cell.transcript
-    assert play(chat, bus(), dialect=Whole(), tolerance=Tolerance()) is None
+    assert play(chat, bus(), tolerance=Tolerance()) is None
     other = parse(text.replace("done 2", "gone 2"))
-    difference = play(other, bus(), dialect=Whole(), tolerance=Tolerance())
+    difference = play(other, bus(), tolerance=Tolerance())
     assert difference is not None
     assert difference.number == 3  # the reply to 1, a heartbeat, the reply to 2
 

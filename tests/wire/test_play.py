@@ -7,7 +7,6 @@ import pytest
 from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.errors import ConfigError
-from understudy.robots.text_robot import face as text_tcp
 from understudy.wire.chat import parse, write
 from understudy.wire.exchange import InProcessCell
 from understudy.wire.play import Difference, Tolerance, play
@@ -20,7 +19,7 @@ def virtual_cell() -> InProcessCell:
 
 
 def played(text: str, tolerance: Tolerance = EXACT) -> Difference | None:
-    return play(parse(text), virtual_cell(), dialect=text_tcp, tolerance=tolerance)
+    return play(parse(text), virtual_cell(), tolerance=tolerance)
 
 
 CHAT = """\
@@ -175,4 +174,4 @@ def test_an_unknown_endpoint_is_a_config_error(tmp_path: Path) -> None:
     cell = InProcessCell(build_cell(load_config(str(file))))
     chat = parse("@ 0 three.text_tcp 1\n> GET_POS\\n\n")
     with pytest.raises(ConfigError, match=r"unknown endpoint \(got 'three.text_tcp'\)"):
-        play(chat, cell, dialect=text_tcp, tolerance=EXACT)
+        play(chat, cell, tolerance=EXACT)

@@ -13,7 +13,6 @@ from understudy.app.live import Live, Options
 from understudy.cli.transcript import Transcript
 from understudy.config import load_config
 from understudy.errors import ConfigError
-from understudy.robots.grblhal import face as grblhal
 from understudy.wire.chat import parse
 from understudy.wire.dial import Device, Dial, parse_place
 from understudy.wire.exchange import InProcessCell
@@ -213,7 +212,7 @@ def test_a_recording_between_terminals_is_confirmed_by_replay(tmp_path: Path) ->
     said = b"".join(event.data for event in chat.events if event.kind == ">")
     assert said == b"$I\nG1 X10 F6000\nG4 P0.1\n$G\nM999\n"
     virtual_cell = InProcessCell(build_cell(load_config(str(tmp_path / "cell.yaml"))))
-    difference = play(chat, virtual_cell, dialect=grblhal, tolerance=Tolerance(0.0, None))
+    difference = play(chat, virtual_cell, tolerance=Tolerance(0.0, None))
     assert difference is None, str(difference)
 
 

@@ -26,11 +26,12 @@ from understudy.operator.cell import OperatedCell
 from understudy.operator.doors import DoorContext, Doors, Lock
 from understudy.operator.doors.control import control_face
 from understudy.operator.doors.state import state_face
+from understudy.operator.journal import JournalQueries
 from understudy.operator.table import Commands, commands_of
-from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
 from understudy.ports import AnyFace, CallsPlace, EndsRun, Epoch, HasCallers, Run, WireMessage
 from understudy.ports.access import TOKEN_VARIABLE, check_reachable, check_token, is_loopback
+from understudy.ports.decoder import decoder_of
 from understudy.ports.device import SeesCell
 from understudy.ports.hmi import Later
 from understudy.registry import module_of
@@ -44,6 +45,7 @@ from understudy.wire.connection import Connection, Event, note_each
 from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, DetachedSink, KeepsFiles, PeerEvents, Server
+from understudy.wire.journal import WireJournal
 from understudy.wire.pump import Pump
 from understudy.wire.zmq_request import AskedProcess, QuestionWire
 
@@ -65,7 +67,8 @@ class Options:
     what the clients of its doors must know. `files`: the folder for the files that clients name;
     None: that of the cell file, or the working directory for a shipped cell. `wires`: endpoints
     that have another wire than in the cell file. `run`: None: a new one. `answers_inside`:
-    questions to other processes are answered in this process."""
+    questions to other processes are answered in this process. `watching`: the journal finds what is
+    refused or unknown."""
 
     rate: Rate = 1.0
     ephemeral: bool = False
@@ -77,6 +80,7 @@ class Options:
     project: Path | None = None
     files: Path | None = None
     note: Callable[[Event], None] | None = None
+    watching: bool = False
     run: Run | None = None
     answers_inside: bool = False
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
@@ -108,7 +112,8 @@ class Live:
         self._cell = _built(config, options, run)
         self._cell.clock_state.set_rate(options.rate)
         self._cell.interruptible = True
-        self._traffic = Traffic(self._cell.faces)
+        decoders = {name: decoder_of(face) for name, face in self._cell.faces.items()}
+        self.journal = WireJournal(decoders, watching=options.watching)
         self._note = options.note
         self._exchange = Exchange(self._cell, self._note_all, self._note_sent)
         self._pump = Pump(
@@ -132,7 +137,7 @@ class Live:
             quit_=self.finished.set,
             real=options.real,
         )
-        own = commands_of(self._runs) + commands_of(self._traffic)
+        own = commands_of(self._runs) + commands_of(JournalQueries(self.journal))
         real = self.operator.robots.real if options.real else None
         self.commands = Commands([*self.operator.commands(), *own], real)
         self.watch = CellWatch(
@@ -302,14 +307,14 @@ class Live:
         return self._pump.advance(duration_ns(duration))
 
     def _note_all(self, event: Event) -> None:
-        self._traffic.note(event)
+        self.journal.note(event)
         if self._note is not None:
             self._note(event)
 
     def _note_sent(
         self, at: int, endpoint: str, peer: str, messages: Sequence[WireMessage]
     ) -> None:
-        self._traffic.note_sent(at, endpoint, peer, messages)
+        self.journal.note_sent(at, endpoint, peer, messages)
         if self._note is not None:
             note_each(self._note, at, endpoint, peer, messages)
 

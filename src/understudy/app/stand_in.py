@@ -3,26 +3,23 @@
 import asyncio
 import contextlib
 import queue
-import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from understudy.agenda import Rate
     from understudy.app.live import Live
-    from understudy.config import CellConfig
     from understudy.ports import LineAnswers
     from understudy.ports.hmi import Later
     from understudy.ports.workpieces import WorkpieceReading
-    from understudy.wire.connection import Event
+    from understudy.wire.journal import Entry, Finding, WireJournal
 
 TIMEOUT_SECONDS = 60.0
-LONGEST_SHOWN = 200
-"""Bytes of a client that are kept, to show the line that was refused."""
+Found = TypeVar("Found")
 
 
 class StandIn:
@@ -52,7 +49,6 @@ class StandIn:
         self._thread = threading.Thread(target=self._run, name=f"understudy {cell}", daemon=True)
         self._started: threading.Event = threading.Event()
         self._problem: Exception | None = None
-        self._refusals = Refusals()
         self.brings_faults = rules
         """Whether refusals are expected: by rules, or by `inject`."""
 
@@ -167,8 +163,8 @@ class StandIn:
 
     def _line_answers(self, endpoint: str) -> "tuple[str, LineAnswers]":
         """A text face and how it answers lines; of the cell's only one if none is named."""
-        faces = _line_answers(self._running().config)
-        able = {name: talk for name, talk in faces.items() if talk is not None}
+        decoders = self._running().journal.decoders
+        able = {name: each.line_answers for name, each in decoders.items() if each.line_answers}
         name = endpoint or next(iter(able), "")
         if name not in able or (not endpoint and len(able) > 1):
             there = ", ".join(able) or "none in this cell"
@@ -179,18 +175,94 @@ class StandIn:
     def refused(self) -> list[str]:
         """What the robots have refused up to now: answers of text faces, and alarms of robots that
         answer no lines."""
-        return self._refusals.lines + self._alarms()
+        refusals = [str(each) for each in self.findings() if not each.unexpected]
+        return refusals + self.alarms()
 
-    def _alarms(self) -> list[str]:
+    def alarms(self) -> list[str]:
+        """Alarms of the robots that refuse by an alarm, up to now."""
         live = self._running()
-        faces = _line_answers(live.config)
-        silent = {name.partition(".")[0] for name, talk in faces.items() if talk is None}
-        silent -= {name.partition(".")[0] for name, talk in faces.items() if talk is not None}
+        silent = {
+            robot
+            for robot, each in live.config.robots.items()
+            if each.faces
+            and all(
+                decoder.alarms_refuse
+                for endpoint, decoder in live.journal.decoders.items()
+                if endpoint.startswith(f"{robot}.")
+            )
+        }
         if not silent or live.finished.is_set():
             return []
         events = self.do("events")["events"]
         alarms = [each for each in events if each.kind == "alarm" and each.robot in silent]
         return [f"{each.robot}: {each.text}" for each in alarms]
+
+    # ── the journal ──
+
+    def journal(self, endpoint: str = "", since: int = 0) -> "list[Entry]":
+        """Requests and answers on the wires, decoded: the last 2000 each of every endpoint."""
+        return self._read_journal(lambda journal: journal.entries(endpoint, since))
+
+    def findings(self, since: int = 0) -> "list[Finding]":
+        """Requests after a number that are unknown or not emulated, and refusals."""
+        found = self._read_journal(lambda journal: journal.findings())
+        return [each for each in found if each.entry.number > since]
+
+    @property
+    def last_message(self) -> int:
+        """Number of the last message in the journal."""
+        return self._read_journal(lambda journal: journal.last)
+
+    def received(
+        self,
+        name: str = "",
+        *,
+        times: int | None = None,
+        within_s: float = 0.0,
+        endpoint: str = "",
+        peer: str = "",
+        **fields: Any,
+    ) -> "list[Entry]":
+        """The requests of this name, with these values of fields; NotReceivedError, an
+        AssertionError, if there is none, or not this number of ``times``.
+
+        ``within_s``: how long to wait for them, in seconds of wall time; simulated time is as it
+        is.
+        """
+        from understudy.wire.journal import NotReceivedError, Wanted
+
+        wanted = Wanted(name, endpoint, peer, fields)
+        deadline = time.monotonic() + within_s
+        came = threading.Event()
+
+        def look(journal: "WireJournal") -> "list[Entry]":
+            journal.on_note = came.set
+            return journal.received(wanted, times)
+
+        try:
+            while True:
+                try:
+                    return self._read_journal(look)
+                except NotReceivedError:
+                    if not came.wait(max(deadline - time.monotonic(), 0.0)):
+                        raise
+                    came.clear()
+        finally:
+            self._read_journal(lambda journal: setattr(journal, "on_note", None))
+
+    def verify_no_unexpected(self, since: int = 0) -> None:
+        """AssertionError if a request was unknown, not emulated, only accepted formally, or
+        refused."""
+        if found := [*map(str, self.findings(since)), *self.alarms()]:
+            raise AssertionError("\n  ".join(["the robot has not expected:", *found]))
+
+    def _read_journal(self, action: "Callable[[WireJournal], Found]") -> Found:
+        live = self._running()
+        if live.finished.is_set():
+            self._thread.join(TIMEOUT_SECONDS)
+            return action(live.journal)
+        found: Found = self._call(lambda live: action(live.journal))
+        return found
 
     # ── start and stop ──
 
@@ -240,14 +312,13 @@ class StandIn:
         if robots is not None:
             config = with_robots(config, robots)
         files = None if self._files is None else Path(self._files)
-        self._refusals.watch(_line_answers(config))
         options = Options(
             rate,
             ephemeral=True,
             hmi=hmi,
             files=files,
             answers_inside=True,
-            note=self._refusals.note,
+            watching=True,
         )
         live = Live(config if rules else config.without_rules(), options)
         await live.start()
@@ -268,45 +339,6 @@ class StandIn:
             return action(live)
 
         return asyncio.run_coroutine_threadsafe(do(), self._loop).result(TIMEOUT_SECONDS)
-
-
-class Refusals:
-    """The lines by which text faces have refused something, each with the line before it."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self._patterns: dict[str, re.Pattern[str]] = {}
-        self._asked: dict[str, str] = {}
-
-    def watch(self, faces: "Mapping[str, LineAnswers | None]") -> None:
-        self._patterns = {
-            name: re.compile(talk.refusal) for name, talk in faces.items() if talk and talk.refusal
-        }
-
-    def note(self, event: "Event") -> None:
-        """Sees all bytes of the cell, in its thread."""
-        pattern = self._patterns.get(event.endpoint)
-        if pattern is None:
-            return
-        text, asked = event.data.decode("utf-8", "replace"), self._asked.get(event.endpoint, "")
-        if event.kind == ">":
-            self._asked[event.endpoint] = (asked + text)[-LONGEST_SHOWN:]
-        elif event.kind == "<":
-            line = (asked.split("\n")[-2:] or [""])[0].strip()
-            found = filter(pattern.match, text.splitlines())
-            self.lines += [f"{event.endpoint}: {line} → {answer}" for answer in found]
-
-
-def _line_answers(config: "CellConfig") -> "dict[str, LineAnswers | None]":
-    """How the faces of the robots answer lines, by endpoint; None: they answer none."""
-    from understudy.ports import LineAnswers
-    from understudy.registry import module_of
-
-    return {
-        f"{robot}.{name}": getattr(module_of("faces", face.kind), "LINE_ANSWERS", LineAnswers())
-        for robot, each in config.robots.items()
-        for name, face in each.faces.items()
-    }
 
 
 def _text_line(stream: Any) -> str | None:

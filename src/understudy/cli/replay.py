@@ -1,6 +1,5 @@
 """`understudy replay`: plays the client side of a transcript and names the first difference."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,12 +10,10 @@ import typer
 from understudy.app.build import build_cell, end_run, repeatable_run
 from understudy.cli.options import JsonOption, cell_option, put_json
 from understudy.config import CellConfig, load_config, shipped_cells
-from understudy.config.cell import grouped
 from understudy.config.files import read_text
 from understudy.config.limits import LARGEST_CHAT
-from understudy.errors import ConfigError, unknown
+from understudy.errors import ConfigError
 from understudy.ports import Epoch, Run
-from understudy.registry import kinds, module_of
 from understudy.wire.chat import Chat, parse
 from understudy.wire.exchange import InProcessCell
 from understudy.wire.play import Tolerance, play
@@ -44,11 +41,9 @@ def replay(
         config = config.without_rules()
     cell_ = build_cell(config, _run_of(recording, config))
     virtual_cell = InProcessCell(cell_)
-    kind = recording.facts.get("face") or _face_of(config, recording)
     difference = play(
         recording,
         virtual_cell,
-        dialect=module_of("faces", kind),
         tolerance=Tolerance(tolerance, None),
         end=partial(end_run, cell_.components),
     )
@@ -91,15 +86,3 @@ def _cell_with_face(face: str, chat: Path) -> str:
         value=face,
         allowed="a line `# face: NAME`, or --cell",
     )
-
-
-def _face_of(config: CellConfig, recording: Chat) -> str:
-    for event in recording.events:
-        robot, face = (*event.endpoint.split("."), "")[:2]
-        if robot in config.robots and face in config.robots[robot].faces:
-            return config.robots[robot].faces[face].kind
-    for kind in grouped(config.robots):
-        shared: Mapping[str, str] = module_of("robots", kind).GROUP_FACES
-        if found := [shared[e.endpoint] for e in recording.events if e.endpoint in shared]:
-            return found[0]
-    raise unknown("face in the transcript", "", kinds("faces"))

@@ -228,12 +228,10 @@ class LeavesWill(Protocol):
 @dataclass(frozen=True, slots=True)
 class LineAnswers:
     """How a text face answers a line: after `greeting_lines` at the connection, one line, or all up
-    to one that begins with a word of `ends`. An answer that matches `refusal` refuses something. A
-    face module declares it as `LINE_ANSWERS`, None if it does not speak lines of text."""
+    to one that begins with a word of `ends`."""
 
     greeting_lines: int = 0
     ends: tuple[str, ...] = ()
-    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,15 +361,6 @@ class ReportsCommands(Protocol):
 
     def on_command(self, listener: Callable[[str, int], None]) -> None:
         """Calls ``listener`` with the name of the command (`M3`, `MOVE_ABS`, …) and the time."""
-        ...
-
-
-@runtime_checkable
-class CutsRequests(Protocol):
-    """A byte face that knows where a request ends."""
-
-    def request_size(self, data: bytes) -> int:
-        """The size of the first whole request in the data; 0 if none is whole yet."""
         ...
 
 

@@ -23,7 +23,6 @@ from understudy.ports import (
     HANG_UP,
     UNLIMITED,
     ActiveFault,
-    CutsRequests,
     FaultSource,
     LeavesWill,
     Snapshot,
@@ -31,6 +30,7 @@ from understudy.ports import (
     TimedCell,
     WireMessage,
 )
+from understudy.ports.decoder import cut_of
 from understudy.units import NS_PER_MS, NS_PER_SECOND, duration_ns, seconds
 from understudy.wire.connection import (
     AnySession,
@@ -469,13 +469,11 @@ class Exchange:
         if connection.endpoint not in self._request_faults:
             connection.add(data)
             return
-        face = self.timed_cell.faces[connection.endpoint]
-        if isinstance(data, bytes) and isinstance(face, CutsRequests):
-            data = connection.state.part + data
-            while size := face.request_size(data):
-                self._schedule(connection, data[:size])
-                data = data[size:]
-            connection.state.part = data
+        cut = cut_of(self.timed_cell.faces[connection.endpoint])
+        if isinstance(data, bytes) and cut is not None:
+            requests, connection.state.part = cut(connection.state.part + data)
+            for request in requests:
+                self._schedule(connection, request)
         else:
             self._schedule(connection, data)
         self._admit(connection)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Protocol
 
 from understudy.errors import unknown
 from understudy.ports import WireMessage
+from understudy.ports.decoder import MESSAGES, Decoder, decoder_of, messages_in
 from understudy.units import nanoseconds, seconds
 from understudy.wire.chat import ENDING, Chat, escape
 from understudy.wire.connection import Event
@@ -17,14 +17,6 @@ _NUMBER = re.compile(rb"([+-]?\d+\.?\d*)")
 Peer = tuple[str, str]
 CABLE = "cable"
 """The `line` of a recording at a serial device, which sends no greeting."""
-
-
-class Dialect(Protocol):
-    """Divides a face's answers into messages, and names the fields of a message."""
-
-    def messages(self, stream: bytes) -> list[bytes]: ...
-
-    def name_field(self, answer: bytes, byte: int) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +59,6 @@ def play(
     chat: Chat,
     cell: InProcessCell,
     *,
-    dialect: Dialect,
     tolerance: Tolerance,
     end: Callable[[int], None] = lambda now: None,
 ) -> Difference | None:
@@ -77,12 +68,14 @@ def play(
     cable = chat.facts.get("line") == CABLE
     clients = _send_all(events, cell, greeted=not cable, end=end)
     for peer in dict.fromkeys((event.endpoint, event.peer) for event in events):
-        expected = _answers(events, peer, dialect)
+        face = cell.timed_cell.faces.get(peer[0])
+        decoder = decoder_of(face) if face else MESSAGES  # `! ending` is an event of the cell
+        expected = _answers(events, peer, decoder)
         here = (peer[0], clients[peer].peer if peer in clients else "")
         transcript = _without_greeting(cell.transcript, here) if cable else cell.transcript
-        got = _answers(transcript, here, dialect)
+        got = _answers(transcript, here, decoder)
         for number, (a, b) in enumerate(zip_longest(expected, got), 1):
-            difference = _difference(a, b, dialect=dialect, tolerance=tolerance)
+            difference = _difference(a, b, decoder=decoder, tolerance=tolerance)
             if difference is not None:
                 return Difference(peer, number, *difference, a, b)
     return None
@@ -145,27 +138,27 @@ def _data(event: Event) -> bytes | WireMessage:
     return WireMessage(event.address[0], event.data, event.address[1])
 
 
-def _answers(events: Iterable[Event], peer: Peer, dialect: Dialect) -> list[Answer]:
+def _answers(events: Iterable[Event], peer: Peer, decoder: Decoder) -> list[Answer]:
     pieces = [e for e in events if e.kind == "<" and (e.endpoint, e.peer) == peer]
     if any(event.address for event in pieces):
         return [Answer(e.at, f"{e.address} ".encode() + e.data) for e in pieces]
     moments = [event.at for event in pieces for _ in event.data]
     answers, end = [], 0
-    for message in dialect.messages(b"".join(event.data for event in pieces)):
+    for message in messages_in(b"".join(event.data for event in pieces), decoder.cut_answers):
         end += len(message)
         answers.append(Answer(moments[end - 1], message))
     return answers
 
 
 def _difference(
-    a: Answer | None, b: Answer | None, *, dialect: Dialect, tolerance: Tolerance
+    a: Answer | None, b: Answer | None, *, decoder: Decoder, tolerance: Tolerance
 ) -> tuple[int, str] | None:
     """The first byte of ``a`` that differs, and the field it belongs to."""
     if a is None or b is None:
         return 0, "the whole answer"
     byte = _first_difference(a.data, b.data, tolerance.number)
     if byte is not None:
-        return byte, dialect.name_field(a.data, min(byte, len(a.data) - 1))
+        return byte, decoder.name_field(a.data, min(byte, len(a.data) - 1))
     if tolerance.seconds is not None and abs(a.at - b.at) > nanoseconds(tolerance.seconds):
         return 0, "the time"
     return None

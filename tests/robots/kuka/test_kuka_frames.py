@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from understudy.ports.decoder import Decoded
 from understudy.robots.kuka.frames import (
+    COMMANDS_AND_FEEDBACK,
     FEEDBACK,
     TELEMETRY,
+    TELEMETRY_ONLY,
     FrameReader,
-    messages,
-    name_field,
+    field_of_feedback,
+    field_of_telemetry,
     read_command,
     read_feedback,
     read_telemetry,
@@ -133,9 +136,21 @@ def test_a_number_beyond_single_precision_becomes_infinite() -> None:
 
 
 def test_transcripts_are_split_into_frames() -> None:
-    assert messages(FEEDBACK_7_3 * 3) == [FEEDBACK_7_3] * 3
-    assert messages(TELEMETRY_ON_THE_WAY * 2) == [TELEMETRY_ON_THE_WAY] * 2
-    assert messages(b"") == []
+    whole, rest = COMMANDS_AND_FEEDBACK.cut_answers(FEEDBACK_7_3 * 3 + b"half")
+    assert (whole, rest) == ([FEEDBACK_7_3] * 3, b"half")
+    whole, rest = TELEMETRY_ONLY.cut_answers(TELEMETRY_ON_THE_WAY * 2)
+    assert (whole, rest) == ([TELEMETRY_ON_THE_WAY] * 2, b"")
+
+
+def test_frames_are_decoded_in_the_units_of_the_wire() -> None:
+    frame = write_command(Record(7, 0, {"X": 0.2, "F": 0.1}))
+    decoded = COMMANDS_AND_FEEDBACK.read_request(frame, "")
+    assert decoded.names == ("MOVE",)
+    assert decoded.fields == pytest.approx({"seq": 7, "cmd_type": 0, "X": 200.0, "F": 100.0})
+    feedback = COMMANDS_AND_FEEDBACK.read_answer(FEEDBACK_7_3, "")
+    assert feedback.fields == {"g_seq": 7, "g_queue_size": 3}
+    assert TELEMETRY_ONLY.read_answer(TELEMETRY_ON_THE_WAY, "").fields.keys() >= {"X", "A6", "base"}
+    assert COMMANDS_AND_FEEDBACK.read_request(frame[:40], "") == Decoded()
 
 
 @pytest.mark.parametrize(
@@ -151,10 +166,12 @@ def test_transcripts_are_split_into_frames() -> None:
     ],
 )
 def test_bytes_have_names(frame: bytes, byte: int, field: str) -> None:
-    assert name_field(frame, byte) == field
+    decoder = COMMANDS_AND_FEEDBACK if len(frame) == FEEDBACK.size else TELEMETRY_ONLY
+    assert decoder.name_field(frame, byte) == field
 
 
 def test_every_field_has_a_name() -> None:
-    names = {name_field(TELEMETRY_ON_THE_WAY, byte) for byte in range(TELEMETRY.size)}
+    names = {field_of_telemetry(TELEMETRY_ON_THE_WAY, byte) for byte in range(TELEMETRY.size)}
     assert len(names) == TELEMETRY.size // 4
-    assert len({name_field(FEEDBACK_7_3, b) for b in range(FEEDBACK.size)}) == FEEDBACK.size // 4
+    names = {field_of_feedback(FEEDBACK_7_3, byte) for byte in range(FEEDBACK.size)}
+    assert len(names) == FEEDBACK.size // 4

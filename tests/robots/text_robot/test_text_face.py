@@ -10,8 +10,10 @@ from tests.parts import part
 
 from understudy.app.build import build_cell, load_cell
 from understudy.config import load_config
+from understudy.ports.decoder import Decoded
 from understudy.robots.text_robot.face import (
     COMMANDS,
+    DECODER,
     LONGEST_LINE,
     WAITING_LIMIT,
     TextSession,
@@ -259,3 +261,15 @@ def test_fields_have_names() -> None:
         "loadPercentage",
     ]
     assert name_field(b"OK Movement completed\n", 5) == "message"
+
+
+def test_commands_and_answers_are_decoded() -> None:
+    decoded = DECODER.read_request(b"move_rel 1, 2,-3\n", "")
+    assert decoded == Decoded(("MOVE_REL",), {"dx": 1.0, "dy": 2.0, "dz": -3.0})
+    assert DECODER.read_request(b"MOVE_REL 1,2\n", "") == Decoded(("MOVE_REL",))
+    assert DECODER.read_request(b"\xff\x00 1\r\n", "").fields == {}
+    status = DECODER.read_answer(b"OK Idle,27.5,0,10\n", "")
+    assert status.fields["temperature"] == "27.5"
+    assert DECODER.read_answer(b"ERROR Unknown command: X\n", "") == Decoded(
+        ("ERROR",), {"message": "Unknown command: X"}, refused=True
+    )

@@ -11,7 +11,9 @@
 several parts (`sight/frame.py`); an error is one part.
 """
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -20,6 +22,7 @@ from msgspec import Meta, Struct
 from understudy.devices.camera import Exposure, Gain
 from understudy.errors import UNREADABLE, ConfigError
 from understudy.ports import Deps, Endpoint, WireMessage
+from understudy.ports.decoder import MESSAGES, Decoded, json_object
 from understudy.ports.faults import Faults
 from understudy.ports.operation import components_of
 from understudy.protocol.sessions import MessageOutbox, NotInjectable, ReadyPeers, SessionFace
@@ -27,7 +30,6 @@ from understudy.protocol.sessions import MessageOutbox, NotInjectable, ReadyPeer
 if TYPE_CHECKING:
     from understudy.devices.camera.camera import VirtualCamera
 
-LINE_ANSWERS = None
 OF_DEVICE = True
 FAULTS: Faults = {}
 LARGEST_REQUEST = 4096
@@ -113,8 +115,28 @@ class CameraSession:
         return SavedSession(self._outbox.save())
 
 
+FURTHER_PARTS = re.compile(rb"( \+\d+ bytes, crc32 [0-9a-f]{8})+\Z")
+"""What a transcript has of the parts behind the first one."""
+
+
+def read_request(data: bytes, address: str) -> Decoded:
+    return Decoded(("grab",), json_object(data))
+
+
+def read_answer(data: bytes, address: str) -> Decoded:
+    """A frame, whose picture is not kept, or an error."""
+    fields = json_object(FURTHER_PARTS.sub(b"", data))
+    refused = "error" in fields
+    return Decoded(("error" if refused else "frame",), fields, refused)
+
+
+DECODER = replace(MESSAGES, read_request=read_request, read_answer=read_answer, alarms_refuse=True)
+
+
 class CameraFace(SessionFace[CameraSession], NotInjectable):
     """`MessageFace`: the clients of one camera."""
+
+    decoder = DECODER
 
     def __init__(self, robot: str, camera: "VirtualCamera") -> None:
         self.ready = ReadyPeers()

@@ -50,7 +50,6 @@ ENDPOINTS = {
     "": Endpoint(("zmq_router",), {"port": 5560}, timed=False),
     "status": Endpoint(("zmq_pub",), {"port": 5561}, timed=False),
 }
-LINE_ANSWERS = None
 MOST_PENDING = 64
 """Commands of all peers whose answers take time."""
 MOST_READ = 100

@@ -20,11 +20,11 @@ from understudy.ports import HANG_UP, UNLIMITED, Deps, Endpoint, Face, FaultSour
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
 from understudy.robots.kuka.frames import (
     COMMAND,
+    COMMANDS_AND_FEEDBACK,
+    TELEMETRY_ONLY,
     UNIT_OF,
     FrameReader,
     commands_in,
-    messages,
-    name_field,
     read_command,
     write_feedback,
     write_telemetry,
@@ -34,8 +34,6 @@ from understudy.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from understudy.robots.kuka.robot import KukaGcodeServer
-
-__all__ = ["ENDPOINTS", "CommandFace", "Config", "build", "messages", "name_field"]
 
 MOST_FRAMES = 1024
 READ_SIZE = 4096
@@ -51,7 +49,6 @@ ENDPOINTS = {
     "ex3": Endpoint(STREAM, {"port": 54603}, enabled=False),
     "ex4": Endpoint(("udp",), {"port": 60004, "local_port": 54604}, enabled=False),
 }
-LINE_ANSWERS = None
 
 
 class TelemetryTimes(NamedTuple):
@@ -150,6 +147,8 @@ class Saved(Struct):
 class CommandFace(SessionFace[CommandSession], NotInjectable):
     """`Face` of MAIN."""
 
+    decoder = COMMANDS_AND_FEEDBACK
+
     def __init__(
         self, name: str, robot: "KukaGcodeServer", period: int, fault_source: FaultSource
     ) -> None:
@@ -177,9 +176,6 @@ class CommandFace(SessionFace[CommandSession], NotInjectable):
         if peer == self._current:
             self._current = None
             self.robot.connect(MAIN, False, now)
-
-    def request_size(self, data: bytes) -> int:
-        return COMMAND.size if len(data) >= COMMAND.size else 0
 
     def submit(self, record: Record, now: int) -> None:
         for command in commands_in(record):
@@ -261,6 +257,8 @@ class SavedTelemetry(Struct):
 class TelemetryFace(SessionFace[TelemetrySession], NotInjectable):
     """`Face` of EX2 and EX4: the same frame for any number of clients."""
 
+    decoder = TELEMETRY_ONLY
+
     def __init__(self, robot: "KukaGcodeServer", times: TelemetryTimes) -> None:
         self.ready = ReadyPeers()
         self._robot = robot
@@ -337,6 +335,8 @@ class DryRunSession:
 
 class DryRunFace(SessionFace[DryRunSession], NotInjectable):
     """`Face` of EX3: it has one client, the newest."""
+
+    decoder = COMMANDS_AND_FEEDBACK
 
     def __init__(self, robot: "KukaGcodeServer", write: Callable[[str], None]) -> None:
         self.write = write

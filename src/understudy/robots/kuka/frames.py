@@ -12,6 +12,7 @@ import math
 import struct
 from collections.abc import Iterator
 
+from understudy.ports.decoder import Cut, Decoded, Decoder, cut_nothing
 from understudy.robots.kuka.records import (
     BASES,
     HOMES,
@@ -82,6 +83,14 @@ def write_command(record: Record) -> bytes:
     return COMMAND.pack(record.seq, record.kind, *values, mask)
 
 
+def _single(value: float) -> float:
+    """The value in single precision; infinite if it is too large."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
 # ── feedback ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -139,25 +148,64 @@ def commands_in(record: Record) -> list[str]:
 # ── transcripts ─────────────────────────────────────────────────────────────────────────────────
 
 
-def messages(stream: bytes) -> list[bytes]:
-    """Splits a stream into frames; feedback is recognised by its filler values."""
-    size = FEEDBACK.size if _is_feedback(stream) else TELEMETRY.size
-    return [stream[start : start + size] for start in range(0, len(stream), size)]
+def cut_frames(size: int) -> Cut:
+    """Divides a stream into frames of a size."""
+
+    def cut(data: bytes) -> tuple[list[bytes], bytes]:
+        whole = len(data) - len(data) % size
+        return [data[start : start + size] for start in range(0, whole, size)], data[whole:]
+
+    return cut
 
 
-def name_field(answer: bytes, byte: int) -> str:
+def decode_command(frame: bytes, address: str) -> Decoded:
+    """Names as those of scenario rules; values in the units of the wire."""
+    if len(frame) != COMMAND.size:
+        return Decoded()
+    seq, kind, *values, mask = COMMAND.unpack(frame)
+    given = {w: v for n, (w, v) in enumerate(zip(WORDS, values, strict=True)) if mask >> n & 1}
+    names = commands_in(Record(seq, kind)) or [f"cmd_type {kind}"]
+    return Decoded(tuple(names), {"seq": seq, "cmd_type": kind, **given})
+
+
+def decode_feedback(frame: bytes, address: str) -> Decoded:
+    if len(frame) != FEEDBACK.size:
+        return Decoded()
+    fields = dict(zip(FEEDBACK_FIELDS[:2], read_feedback(frame), strict=True))
+    return Decoded(("feedback",), fields)
+
+
+def decode_telemetry(frame: bytes, address: str) -> Decoded:
+    if len(frame) != TELEMETRY.size:
+        return Decoded()
+    fields = zip(TELEMETRY_FIELDS, TELEMETRY.unpack(frame), strict=True)
+    return Decoded(("telemetry",), dict(list(fields)[: -len(OFFSETS)]))
+
+
+def field_of_feedback(frame: bytes, byte: int) -> str:
     """Name of the field of a frame to which a byte belongs; used to compare transcripts."""
-    names = FEEDBACK_FIELDS if _is_feedback(answer) else TELEMETRY_FIELDS
-    return names[min(byte // 4, len(names) - 1)]
+    return FEEDBACK_FIELDS[min(byte // 4, len(FEEDBACK_FIELDS) - 1)]
 
 
-def _is_feedback(stream: bytes) -> bool:
-    return stream[8 : FEEDBACK.size] == struct.pack("<10i", *FILLING)
+def field_of_telemetry(frame: bytes, byte: int) -> str:
+    return TELEMETRY_FIELDS[min(byte // 4, len(TELEMETRY_FIELDS) - 1)]
 
 
-def _single(value: float) -> float:
-    """The value in single precision; infinite if it is too large."""
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return math.copysign(math.inf, value)
+COMMANDS_AND_FEEDBACK = Decoder(
+    cut_requests=cut_frames(COMMAND.size),
+    cut_answers=cut_frames(FEEDBACK.size),
+    read_request=decode_command,
+    read_answer=decode_feedback,
+    name_field=field_of_feedback,
+    line_answers=None,
+    alarms_refuse=True,
+)
+TELEMETRY_ONLY = Decoder(
+    cut_requests=cut_nothing,
+    cut_answers=cut_frames(TELEMETRY.size),
+    read_request=lambda data, address: Decoded(("ignored bytes",)),
+    read_answer=decode_telemetry,
+    name_field=field_of_telemetry,
+    line_answers=None,
+    alarms_refuse=True,
+)

@@ -9,16 +9,18 @@ cell ends before, the broker delivers it again, and the robot drops what it has 
 new start the broker gives back these records.
 """
 
-import re
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from understudy.ports import CONFIRMED, KEPT, Endpoint, WireMessage
+from understudy.ports.decoder import LONGEST_NAME, MESSAGES, Decoded, json_object
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
+from understudy.robots.mobile.runtime.messages import kind_of
 
 if TYPE_CHECKING:
     from understudy.robots.mobile.runtime.fleet import Fleet
@@ -27,6 +29,8 @@ ENDPOINTS = {"": Endpoint(wires=("nats",))}
 ACKNOWLEDGED = b"+ACK"
 """Payload with which a JetStream consumer acknowledges a message."""
 PEER = "nats"
+REFUSALS = ("message.malformed", "message.unsupported")
+"""Events that refuse a message."""
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,10 +122,28 @@ class FleetSession:
             self._handled.append(reply_to)
 
 
+def read_message(data: bytes, address: str) -> Decoded:
+    """The kind of a message, and the command in a command.request; its payload as fields."""
+    if address.startswith((CONFIRMED, KEPT)) or data == ACKNOWLEDGED:
+        return Decoded()  # between the broker and the cell
+    robot, kind = kind_of(address)
+    payload = json_object(data).get("payload")
+    fields: dict[str, Any] = payload if isinstance(payload, dict) else {}
+    command = fields.get("commandType")
+    named = kind == "command.request" and isinstance(command, str)
+    names = (kind or address, str(command)[:LONGEST_NAME]) if named else (kind or address,)
+    refused = fields.get("status") == "REJECTED" or fields.get("type") in REFUSALS
+    return Decoded(names, {"robotId": robot, **fields}, refused)
+
+
+DECODER = replace(MESSAGES, read_request=read_message, read_answer=read_message)
+
+
 class FleetFace(SessionFace[FleetSession], NotInjectable):
     """``subjects``: those on which the robots receive messages."""
 
     awaits_confirmations: Literal[True] = True
+    decoder = DECODER
 
     def __init__(self, fleet: "Fleet", subjects: Sequence[str]) -> None:
         self.fleet = fleet
@@ -151,17 +173,3 @@ class FleetFace(SessionFace[FleetSession], NotInjectable):
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, SavedFace)
         self._sessions = {peer: FleetSession(self, was) for peer, was in saved.sessions.items()}
-
-
-# ── transcripts ──
-
-
-def messages(stream: bytes) -> list[bytes]:
-    """A message is whole already."""
-    return [stream] if stream else []
-
-
-def name_field(answer: bytes, byte: int) -> str:
-    """Name of the field of a message to which a byte belongs; used to compare transcripts."""
-    keys = re.findall(rb'"([A-Za-z]+)":', answer[: byte + 1])
-    return keys[-1].decode() if keys else "address"

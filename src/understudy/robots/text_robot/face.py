@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.ports import Deps, Endpoint, FaultSource, LineAnswers, Ticket
+from understudy.ports import Deps, Endpoint, FaultSource, Ticket
+from understudy.ports.decoder import Decoded, Decoder, read_line
 from understudy.ports.faults import Fault, Faults
 from understudy.protocol.sessions import (
     LineReader,
@@ -55,10 +56,10 @@ DONE = {
 UNITS = (MM, MM, MM, DEG, DEG, DEG)
 POSE_FIELDS = ("x", "y", "z", "rx", "ry", "rz")
 STATUS_FIELDS = ("state", "temperature", "errorCode", "loadPercentage")
+ANSWER_FIELDS = {len(POSE_FIELDS): POSE_FIELDS, len(STATUS_FIELDS): STATUS_FIELDS}
 
 
 ENDPOINTS = {"": Endpoint()}
-LINE_ANSWERS = LineAnswers(refusal="ERROR ")
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
@@ -173,6 +174,43 @@ class TextSession:
         self._outbox.send(answer.encode("ascii") + b"\n")
 
 
+# ── the decoder ─────────────────────────────────────────────────────────────────────────────────
+
+
+def read_request(line: bytes, address: str) -> Decoded:
+    """The command, and its parameters by name."""
+    decoded = read_line(line, address)
+    name = decoded.names[0] if decoded.names else ""
+    keys = EXPECTED.get(name, "").split(",")
+    values = numbers(line.strip()[len(name) :], count=len(keys)) if keys[0] else None
+    return decoded._replace(fields=dict(zip(keys, values or (), strict=False)))
+
+
+def read_answer(line: bytes, address: str) -> Decoded:
+    head, _, text = line.decode("ascii", "replace").strip().partition(" ")
+    values = text.split(",")
+    names = ANSWER_FIELDS.get(len(values)) if head == "OK" else None
+    fields = dict(zip(names, values, strict=True)) if names else {"message": text}
+    return Decoded((head,), fields, refused=head == "ERROR")
+
+
+def name_field(answer: bytes, byte: int) -> str:
+    """Name of the field of an answer to which a byte belongs; used to compare transcripts."""
+    head, _, values = answer.partition(b" ")
+    if byte <= len(head):
+        return "verdict"
+    names = ANSWER_FIELDS.get(values.count(b",") + 1)
+    if head != b"OK" or names is None:
+        return "message"
+    return names[min(values[: byte - len(head) - 1].count(b","), len(names) - 1)]
+
+
+DECODER = Decoder(read_request=read_request, read_answer=read_answer, name_field=name_field)
+
+
+# ── the face ────────────────────────────────────────────────────────────────────────────────────
+
+
 class FaceState(Struct):
     """Snapshot of the face."""
 
@@ -181,6 +219,8 @@ class FaceState(Struct):
 
 class TextTcpFace(SessionFace[TextSession], NotInjectable):
     """`Face`: the sessions of all clients of one robot."""
+
+    decoder = DECODER
 
     def __init__(self, name: str, robot: PoseRobot, fault_source: FaultSource) -> None:
         self._name = name
@@ -215,9 +255,6 @@ class TextTcpFace(SessionFace[TextSession], NotInjectable):
         fault = "communication_timeout"
         timed_out = verb != "STOP" and bool(self._fault_source.draw_fault(fault, self._name, now))
         return Request(verb, parameters, known, timed_out, self._robot.stops())
-
-    def request_size(self, data: bytes) -> int:
-        return data.find(b"\n") + 1
 
     def received(self, request: Request, now: int) -> None:
         """Reports a command to the scenario rules; STOP acts now, before commands that wait."""
@@ -285,26 +322,6 @@ def numbers(text: bytes, *, count: int) -> list[float] | None:
 def two_decimals(value: float) -> str:
     text = f"{value:.2f}"
     return "0.00" if text == "-0.00" else text
-
-
-# ── transcripts ─────────────────────────────────────────────────────────────────────────────────
-
-
-def messages(stream: bytes) -> list[bytes]:
-    """Splits a stream of answers into answers."""
-    return stream.splitlines(keepends=True)
-
-
-def name_field(answer: bytes, byte: int) -> str:
-    """Name of the field of an answer to which a byte belongs; used to compare transcripts."""
-    head, _, values = answer.partition(b" ")
-    if byte <= len(head):
-        return "verdict"
-    fields = values.strip().split(b",")
-    names = {len(POSE_FIELDS): POSE_FIELDS, len(STATUS_FIELDS): STATUS_FIELDS}.get(len(fields))
-    if head != b"OK" or names is None:
-        return "message"
-    return names[min(values[: byte - len(head) - 1].count(b","), len(names) - 1)]
 
 
 def build(name: str, config: Config, robot: PoseRobot, deps: Deps) -> TextTcpFace:

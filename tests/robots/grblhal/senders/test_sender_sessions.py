@@ -12,7 +12,6 @@ from tests.robots.grblhal.senders.session import SENDERS, program_lines, record
 from tests.robots.grblhal.senders.steps import differences_of
 
 from understudy.app.build import load_cell
-from understudy.registry import module_of
 from understudy.wire.chat import Chat
 from understudy.wire.play import Tolerance, play
 
@@ -64,6 +63,5 @@ def test_session_of_the_real_sender(name: str, tmp_path: Path) -> None:
     received = iter(sent_lines(chat))
     missing = [line for line in map(plain, program_lines(LINES)) if line not in received]
     assert missing == []
-    face = module_of("faces", "grblhal")
-    difference = play(chat, load_cell(CELL), dialect=face, tolerance=Tolerance(seconds=None))
+    difference = play(chat, load_cell(CELL), tolerance=Tolerance(seconds=None))
     assert difference is None, str(difference)

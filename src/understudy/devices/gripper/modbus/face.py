@@ -57,18 +57,3 @@ def build(name: str, config: Config, robot: Any, deps: Deps) -> "dict[str, Modbu
         endpoint: ModbusFace(f"{name}.{endpoint}", kind, device, deps.fault_source)
         for endpoint, kind in kinds.items()
     }
-
-
-def messages(stream: bytes) -> list[bytes]:
-    """The answers in a stream of bytes of RTU or TCP; what is none at its end stays whole."""
-    from understudy.protocol.modbus import Kind, build_frame, frame_reader
-
-    kind: Kind = "tcp" if stream[2:4] == b"\0\0" else "rtu"
-    frames = [build_frame(kind, each) for each in frame_reader(kind, "answers").feed(stream)]
-    rest = stream[sum(map(len, frames)) :]
-    return [*frames, rest] if rest else frames
-
-
-def name_field(answer: bytes, byte: int) -> str:
-    """What stands at a byte of an answer."""
-    return f"byte {byte}"

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec import Struct
 from understudy.devices.gripper.modbus import FACE_FAULTS
 from understudy.devices.gripper.modbus.interface import Registers
 from understudy.ports import HANG_UP, FaultSource
+from understudy.ports.decoder import Decoded, Decoder
 from understudy.ports.faults import Faults
 from understudy.protocol.modbus import (
     EXCEPTION_BIT,
@@ -21,6 +23,7 @@ from understudy.protocol.modbus import (
     WRITE_ONE,
     Frame,
     Kind,
+    Side,
     build_frame,
     frame_reader,
 )
@@ -200,11 +203,70 @@ class ModbusSession:
         return SavedSession(self._reader.part, self.silent_at, self._outbox.save(), self._ended)
 
 
+# ── the decoder ──
+
+
+def decoder_for(kind: Kind) -> Decoder:
+    """Reads the frames of a serial line or of TCP."""
+    pause = SILENCE if LINE_RULES[kind].shared else 0
+    return Decoder(
+        cut_requests=partial(cut_frames, kind, "requests"),
+        cut_answers=partial(cut_frames, kind, "answers"),
+        pause=pause,
+        read_request=partial(_decode, kind, "requests"),
+        read_answer=partial(_decode, kind, "answers"),
+        line_answers=None,
+    )
+
+
+def cut_frames(kind: Kind, side: Side, data: bytes) -> tuple[list[bytes], bytes]:
+    """The frames in a stream; bytes between them that are none are a message, too."""
+    reader = frame_reader(kind, side)
+    messages, at = [], 0
+    for frame in reader.feed(data):
+        whole = build_frame(kind, frame)
+        begin = data.index(whole, at)
+        messages += [data[at:begin], whole] if begin > at else [whole]
+        at = begin + len(whole)
+    end = len(data) - len(reader.part)
+    return [*messages, data[at:end]] if end > at else messages, reader.part
+
+
+def _decode(kind: Kind, side: Side, data: bytes, address: str) -> Decoded:
+    """The function of a frame, and the addresses and values in it."""
+    frames = frame_reader(kind, side).feed(data)
+    if not frames:
+        return Decoded()
+    unit, _, pdu = frames[0]
+    function, refused = pdu[0] & ~EXCEPTION_BIT, bool(pdu[0] & EXCEPTION_BIT)
+    fields: dict[str, Any] = {"unit": unit}
+    if refused:
+        fields["exception"] = pdu[1] if len(pdu) > 1 else 0
+    elif side == "requests" and len(pdu) >= 5:
+        fields |= _asked(function, pdu)
+    return Decoded((f"FC{function:02d}",), fields, refused)
+
+
+def _asked(function: int, pdu: bytes) -> dict[str, Any]:
+    """What a request reads and writes: first address, number of registers, values."""
+    address, count = struct.unpack(">HH", pdu[1:5])
+    if function == WRITE_ONE:
+        return {"address": address, "values": [count]}
+    asked: dict[str, Any] = {"address": address, "count": count}
+    values = {WRITE: pdu[3:], READ_WRITE: pdu[7:]}.get(function, b"")
+    if len(values) >= 3:
+        asked["values"] = _values(values, MOST_WRITTEN) or []
+    if function == READ_WRITE:
+        asked["write_address"] = int.from_bytes(pdu[5:7], "big")
+    return asked
+
+
 class ModbusFace(SessionFace[ModbusSession], NotInjectable):
     """`Face`: the clients of one device on one endpoint."""
 
     def __init__(self, name: str, kind: Kind, device: Registers, fault_source: FaultSource) -> None:
         self.kind = kind
+        self.decoder = decoder_for(kind)
         self.ready = ReadyPeers()
         self._name = name
         self._device = device

@@ -17,7 +17,7 @@ class Log {
     this.where = new Choice(element.querySelector("[data-log=where]"), () => this.show());
     this.search = element.querySelector("[data-log=search]");
     this.kept = [];
-    this.last = { events: 0, traffic: 0 };
+    this.last = { events: 0, journal: 0 };
     this.hidden = new Set(["traffic"]);
     onSearch(this.search, () => this.show());
     this.updatePlaces();
@@ -27,8 +27,8 @@ class Log {
 
   async poll() {
     const events = await this.request("events");
-    const traffic = await this.request("traffic");
-    const rows = [...events.map(eventRow), ...traffic.map(trafficRow)];
+    const messages = await this.request("journal");
+    const rows = [...events.map(eventRow), ...messages.map(messageRow)];
     if (!rows.length) return;
     this.kept = [...this.kept, ...rows].sort((a, b) => a.at - b.at).slice(-ROWS_KEPT);
     this.updatePlaces();
@@ -107,9 +107,10 @@ function eventRow({ time_s: at, kind, robot, text: message, what_to_do: advice }
   return { at, kind, place: robot, text: message, todo, searched: `${robot} ${message} ${todo}`.toLowerCase() };
 }
 
-function trafficRow({ time_s: at, endpoint, peer, kind, text: bytes }) {
+function messageRow({ time_s: at, endpoint, peer, kind, text: bytes, names, unexpected: todo }) {
   const shown = `${ARROWS[kind]} ${bytes}`;
-  return { at, kind: "traffic", place: endpoint, text: shown, peer, todo: "", searched: `${endpoint} ${bytes}`.toLowerCase() };
+  const searched = `${endpoint} ${bytes} ${names.join(" ")} ${todo}`.toLowerCase();
+  return { at, kind: "traffic", place: endpoint, text: shown, peer, todo, searched };
 }
 
 function rowElement({ at, kind, place, text: message, todo, peer }) {

@@ -24,8 +24,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from understudy.gcode.blocks import commands_in
+from understudy.gcode.blocks import commands_in, tokenize
 from understudy.ports import Deps, Endpoint, FaultSource, LineAnswers
+from understudy.ports.decoder import Decoded, Decoder
 from understudy.protocol.sessions import NotInjectable, Outbox, ReadyPeers, SessionFace
 from understudy.robots.grblhal import numbers
 from understudy.robots.grblhal.controller import (
@@ -38,8 +39,8 @@ from understudy.robots.grblhal.face.dollar import DollarCommands
 from understudy.robots.grblhal.face.reports import (
     SavedReports,
     StatusReports,
-    messages,
     name_field,
+    read_answer,
 )
 from understudy.robots.grblhal.numbers import (
     LONGEST_LINE,
@@ -251,8 +252,6 @@ class ReceiveBuffer:
 # ── the face ──────────────────────────────────────────────────────────────────────────────────────
 
 
-__all__ = ["ENDPOINTS", "Config", "GrblHalFace", "build", "messages", "name_field"]
-
 BACKLOG = 64 * 1024
 """Bytes beyond the firmware's buffer that are kept for a client that ignores `Bf`."""
 READ_SIZE = 1024
@@ -265,9 +264,6 @@ TOOL_CHANGE = "M6"
 UNKNOWN_BYTES: Mapping[Edition, tuple[int, ...]] = {"GrblHAL": (), "Grbl": (Realtime.EXIT,)}
 
 ENDPOINTS = {"": Endpoint(serial=True)}
-LINE_ANSWERS = LineAnswers(
-    greeting_lines=2, ends=("ok", "error:", "ALARM:"), refusal=r"error:|ALARM:[12]\b"
-)
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
@@ -343,11 +339,71 @@ class Connection:
         return self._face.owes(self.peer)
 
 
+DISCARDING = (Realtime.RESET, Realtime.STOP)
+"""Bytes that discard the line that has begun."""
+
+
+def cut_requests(data: bytes) -> tuple[list[bytes], bytes]:
+    """Real-time bytes, and lines without those that are inside them."""
+    requests: list[bytes] = []
+    line = b""
+    for text, byte in pieces(data):
+        line += text
+        if byte is None:
+            if line in LINE_ENDS and requests and requests[-1][-1:] in LINE_ENDS:
+                requests[-1] += line  # the second half of CR LF
+                line = b""
+            elif line[-1:] in LINE_ENDS:
+                requests.append(line)
+                line = b""
+        elif byte in PRINTABLE_COMMANDS and _keeps_commands(line):
+            line += bytes((byte,))
+        else:
+            if byte in DISCARDING and line:
+                requests.append(line)
+                line = b""
+            requests.append(bytes((byte,)))
+    return requests, line
+
+
+def _keeps_commands(line: bytes) -> bool:
+    """Whether printable commands are text behind the begin of this line."""
+    return line.lstrip()[:1] in (b"$", b"[") or line.rfind(b"(") > line.rfind(b")")
+
+
+def read_request(data: bytes, address: str) -> Decoded:
+    """The commands of a line and the values of its words; or the name of a real-time command."""
+    if len(data) == 1 and data not in LINE_ENDS and _CUT.match(data):
+        return Decoded((realtime_name(data[0]),))
+    text = data.decode("latin-1").strip()
+    if text.startswith("$"):
+        name, equals, value = text.partition("=")
+        return Decoded((name.upper().strip(),), {"value": value} if equals else {})
+    words = {word.letter: word.value for word in tokenize(text).words}
+    return Decoded(tuple(commands_in(text)), {key: words[key] for key in words if key not in "GM"})
+
+
+def realtime_name(byte: int) -> str:
+    """The name of a real-time command: its character, or its number."""
+    return chr(byte) if byte in PRINTABLE_COMMANDS else f"0x{byte:02X}"
+
+
+DECODER = Decoder(
+    cut_requests=cut_requests,
+    read_request=read_request,
+    read_answer=read_answer,
+    name_field=name_field,
+    line_answers=LineAnswers(greeting_lines=2, ends=("ok", "error:", "ALARM:")),
+)
+
+
 class GrblHalFace(SessionFace[Connection], NotInjectable):
     """`Face`: the firmware's side of its serial line.
 
     ``_reading`` is the line in execution, if the machine stood when lines were read.
     """
+
+    decoder = DECODER
 
     def __init__(
         self,
@@ -438,11 +494,6 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         """Whether an answer is pending; one that waits for an operator does not count."""
         waits = self._state.working and (peer == self._state.asker or self.serves(peer))
         return waits and not self._controller.lines.waits_for_operator(self._state.now)
-
-    def request_size(self, data: bytes) -> int:
-        """A line with its end, a command byte, or the text in front of one."""
-        text, byte = next(pieces(data))
-        return len(text) or (byte is not None) if byte is not None or text[-1:] in LINE_ENDS else 0
 
     def receive(self, data: bytes, now: int) -> None:
         self._state.now = now

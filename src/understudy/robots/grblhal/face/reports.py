@@ -5,6 +5,7 @@ come in every 20th or 30th report, in every 10th while nothing moves, and never 
 """
 
 import math
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from understudy.gcode.blocks import COORDINATE_SYSTEMS
 from understudy.gcode.dialect import MM_PER_INCH, ZERO, Axes
 from understudy.gcode.modal import Modal, work_offset
+from understudy.ports.decoder import Decoded
 from understudy.robots.grblhal.controller import FirmwareReading
 from understudy.robots.grblhal.numbers import AXIS_LETTERS, SettingNumber
 
@@ -309,9 +311,24 @@ PARTS = {
 }
 
 
-def messages(stream: bytes) -> list[bytes]:
-    """Split a stream of answers into lines."""
-    return stream.splitlines(keepends=True)
+REFUSALS = re.compile(r"error:|ALARM:[12]\b")
+
+
+def read_answer(data: bytes, address: str) -> Decoded:
+    """`ok`, `error:n`, `ALARM:n`, the name of a report in `<…>` or `[…]`, or a setting."""
+    text = data.decode("latin-1").strip()
+    if text.startswith("<"):
+        state, *parts = text.strip("<>").split("|")
+        fields = {name: value for name, colon, value in (p.partition(":") for p in parts) if colon}
+        return Decoded(("status",), {"State": state, **fields})
+    if text.startswith("["):
+        name, _, value = text.strip("[]").partition(":")
+        return Decoded((name,), {"value": value})
+    if text.startswith("$"):
+        name, _, value = text.partition("=")
+        return Decoded((name,), {"value": value})
+    refused = REFUSALS.match(text) is not None
+    return Decoded((text,) if text.startswith(("ok", "error:", "ALARM:")) else (), {}, refused)
 
 
 def name_field(answer: bytes, byte: int) -> str:

@@ -10,13 +10,15 @@
 In 3.0 the topics begin with uagv/v3, and the robot listens to zoneSet and responses, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
 from understudy.ports import RETAINED, Deps, Endpoint, WireMessage
+from understudy.ports.decoder import LONGEST_NAME, MESSAGES, Decoded, json_object
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
 from understudy.robots.mobile.vda5050.versions import Version, prefix
 
@@ -86,9 +88,35 @@ class MasterSession:
         return False
 
 
+def read_message(data: bytes, address: str) -> Decoded:
+    """The topic of a message, and the actions that it asks for; its keys as fields."""
+    topic = address.rpartition("/")[2]
+    fields = json_object(data)
+    return Decoded((topic, *dict.fromkeys(_actions_in(topic, fields))), fields)
+
+
+def _actions_in(topic: str, fields: dict[str, Any]) -> Iterator[str]:
+    """The types of the actions in an order or instantActions; anything may be in it."""
+    places: list[Any] = [fields]
+    if topic == "order":
+        parts = (fields.get(key) for key in ("nodes", "edges"))
+        places = [each for part in parts if isinstance(part, list) for each in part]
+    for place in places if topic in ("order", "instantActions") else ():
+        actions = place.get("actions") if isinstance(place, dict) else None
+        for action in actions if isinstance(actions, list) else ():
+            name = action.get("actionType") if isinstance(action, dict) else None
+            if isinstance(name, str):
+                yield name[:LONGEST_NAME]
+
+
+DECODER = replace(MESSAGES, read_request=read_message, read_answer=read_message)
+
+
 class MasterFace(SessionFace[MasterSession], NotInjectable):
     """``prefix``: what stands before the last word of every topic; ``topics``: those words of what
     the master control sends."""
+
+    decoder = DECODER
 
     def __init__(
         self, control: "MasterControl", prefix: str, topics: Sequence[str] = LISTENS
@@ -131,11 +159,3 @@ def build(name: str, config: Config, robot: "MobileRobot", deps: Deps) -> Master
     begin = prefix(config.version, config.interface_name, config.manufacturer, serial)
     control = robot.under_master(config, serial, deps.run.epoch, deps.log)
     return MasterFace(control, begin, LISTENS_3 if config.version == "3.0.0" else LISTENS)
-
-
-# ── transcripts ──
-
-
-def messages(stream: bytes) -> list[bytes]:
-    """A message is whole already."""
-    return [stream] if stream else []
