@@ -1,8 +1,14 @@
-"""Over sockets and pseudo-terminals: pymodbus as client and as server, and the driver as REAL."""
+"""Over sockets and pseudo-terminals: pymodbus as client and as server, pyrobotiqgripper, and the
+driver as REAL."""
 
 import asyncio
+import json
+import re
+import sys
+from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +19,15 @@ from pymodbus.framer import FramerType
 from pymodbus.server import ModbusTcpServer
 from pymodbus.simulator import DataType, SimData, SimDevice
 from tests.devices.gripper.modbus.servo_cell import config_of
+from tests.scratch_packages import python_packages
 
 from understudy.app.live import Live, Options
 from understudy.devices.gripper.controller import GripperController
 from understudy.devices.gripper.modbus.assembly import MAKES
 from understudy.errors import ConfigError, Refused
 
-FACES = {"gripper": {"rtu": {}, "tcp": {"port": 0}}}
+FACES = {"gripper": {"rtu": {}, "tcp": {"port": 0}, "rtu_over_tcp": {"port": 0}}}
+FOREIGN = Path(__file__).parent / "foreign/robotiq.py"
 PATIENCE_S = 60.0
 LONG_MS = 10_000.0
 """For an answer on a busy machine."""
@@ -54,9 +62,8 @@ def client_of(live: Live, kind: str) -> ModbusBaseClient:
         pty = place.removeprefix("pty:")
         return AsyncModbusSerialClient(pty, baudrate=115200, retries=0, timeout=PATIENCE_S)
     host, _, port = place.rpartition("//")[2].rpartition(":")
-    return AsyncModbusTcpClient(
-        host, port=int(port), framer=FramerType.SOCKET, retries=0, timeout=PATIENCE_S
-    )
+    framer = FramerType.RTU if kind == "rtu_over_tcp" else FramerType.SOCKET
+    return AsyncModbusTcpClient(host, port=int(port), framer=framer, retries=0, timeout=PATIENCE_S)
 
 
 # ── pymodbus as client ──
@@ -106,13 +113,50 @@ async def _conversation(kind: str) -> tuple[Sequence[int], Sequence[int], int, b
         await live.stop()
 
 
-@pytest.mark.parametrize("kind", ["rtu", "tcp"])
+@pytest.mark.parametrize("kind", ["rtu", "tcp", "rtu_over_tcp"])
 def test_pymodbus_talks_to_the_virtual_gripper(kind: str) -> None:
     closed, both, exception, silent = asyncio.run(_conversation(kind))
     assert closed == [0xF900, 0x00FF, 0xE600]
     assert both == closed[:2]
     assert exception == 2
     assert silent
+
+
+# ── pyrobotiqgripper as client ──
+
+
+async def _driven(kind: str, environment: dict[str, str]) -> dict[str, Any]:
+    """What another maker's driver has read while it drove the gripper."""
+    live = live_of(activate_at_start=False)
+    await live.start()
+    place = live.endpoints["g60.gripper.rtu" if kind == "RTU" else "g60.gripper.rtu_over_tcp"]
+    words = [str(FOREIGN), kind, re.split(r"^pty:|.*:", place)[1]]
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *words, stdout=PIPE, stderr=STDOUT, env=environment
+        )
+        async with asyncio.timeout(PATIENCE_S):
+            said, _ = await process.communicate()
+        assert process.returncode == 0, said.decode()
+        found: dict[str, Any] = json.loads(said.splitlines()[-1])
+        return found
+    finally:
+        await live.stop()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["RTU", "RTU_VIA_TCP"])
+def test_pyrobotiqgripper_drives_the_virtual_gripper(tmp_path: Path, kind: str) -> None:
+    seen = asyncio.run(_driven(kind, python_packages(tmp_path, "pyrobotiqgripper")))
+    assert not seen["before"]
+    assert seen["activated"]
+    moves = [seen[name] for name in ("closed", "half", "open")]
+    assert [(move["gOBJ"], move["gFLT"]) for move in moves] == [(3, 0)] * 3
+    assert [move["gPR"] for move in moves] == [255, 128, 0]
+    assert moves[0]["gPO"] > 220
+    assert moves[1]["gPO"] == pytest.approx(128, abs=1)
+    assert moves[2]["gPO"] <= 13
+    assert seen["mm"] == pytest.approx(40.0, abs=0.5)
 
 
 # ── the driver as REAL ──
