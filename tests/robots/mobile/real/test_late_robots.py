@@ -14,7 +14,7 @@ from tests.robots.mobile.conformance.far_ends import (
     FarEnd,
     RegisterEnd,
 )
-from tests.robots.mobile.real.virtual_device import VirtualDevice
+from tests.robots.mobile.real.virtual_device import Late, VirtualDevice
 from tests.robots.mobile.real.virtual_drive import VirtualDrive
 from tests.robots.mobile.runtime.driven_fleet import DrivenFleet
 
@@ -27,21 +27,24 @@ STEP = 4 * NS_PER_MS
 READY_SECONDS = 10.0
 TOLERANCE = 0.02
 LINES = [
-    ("PLC", 0, 0),
-    ("PLC", 0, 100),
-    ("PLC", 8, 0),
-    ("PLC", 8, 100),
-    ("CANOPEN", 0, 0),
-    ("CANOPEN", 50, 30),
-    ("CANOPEN", 100, 100),
-    ("CANOPEN", 200, 60),
+    ("PLC", 0, 0, 0),
+    ("PLC", 0, 0, 100),
+    ("PLC", 8, 0, 0),
+    ("PLC", 8, 0, 100),
+    ("PLC", 2, 200, 100),
+    ("CANOPEN", 0, 0, 0),
+    ("CANOPEN", 50, 0, 30),
+    ("CANOPEN", 100, 0, 100),
+    ("CANOPEN", 200, 0, 60),
+    ("CANOPEN", 0, 200, 100),
 ]
-"""Milliseconds by which each answer is late, and of the lag of the drives. A PLC is asked 13 times
-in a cycle, one after the other. What a drive with a lag reads is noisy, too."""
+"""Milliseconds by which each answer is late, by which the drives begin to follow late, and of their
+lag. A PLC is asked 13 times in a cycle, one after the other. What a drive with a lag reads is
+noisy, too."""
 NOISE = (1e-4, 5e-3)
 """Metres and m/s."""
-POSES_IN_TESTS, POSES_IN_SOAK = 6, 125
-"""For each of the eight lines."""
+POSES_IN_TESTS, POSES_IN_SOAK = 4, 100
+"""For each of the ten lines."""
 
 
 class Half:
@@ -89,13 +92,16 @@ def alone(robot: dict[str, object]) -> None:
     runtime["healthPolicy"] = {"requireNatsForMotion": False}
 
 
-def _follow_late(end: FarEnd, lag: float) -> None:
+def _follow_late(end: FarEnd, delay: float, lag: float) -> None:
     noise = NOISE if lag else (0.0, 0.0)
     if isinstance(end, RegisterEnd):
-        end.device.lag, end.device.noise = lag, noise
+        end.device.noise = noise
+        end.device.late |= {ADDRESSES[wheel]: Late(delay, lag) for wheel in (LEFT, RIGHT)}
     elif isinstance(end, CanEnd):
-        for drive, counts in zip(end.drives, COUNTS, strict=True):
-            drive.lag, drive.noise = lag, (noise[0] * counts, noise[1] * counts)
+        for motor, (drive, counts) in enumerate(zip(end.drives, COUNTS, strict=True)):
+            drive.noise = (noise[0] * counts, noise[1] * counts)
+            if motor in (LEFT, RIGHT):
+                drive.late = Late(delay, lag)
 
 
 def _speeds(ends: list[FarEnd]) -> tuple[float, float]:
@@ -111,10 +117,10 @@ def _speeds(ends: list[FarEnd]) -> tuple[float, float]:
 class LateRobot:
     """A REAL robot at late lines."""
 
-    def __init__(self, kind: str, delay_ms: int, lag_ms: int) -> None:
+    def __init__(self, kind: str, delay_ms: int, drive_ms: int, lag_ms: int) -> None:
         bench = RealBench(kind, alone)
         for end in bench.ends.values():
-            _follow_late(end, lag_ms / 1000.0)
+            _follow_late(end, drive_ms / 1000.0, lag_ms / 1000.0)
         self._drivers, self._ends = bench.drivers, list(bench.ends.values())
         self._lines = [
             Line(driver, bench.ends[where], delay_ms * NS_PER_MS)
@@ -165,9 +171,11 @@ class LateRobot:
         return self.driven.acks("robot-1")[-1], backwards, turned
 
 
-@pytest.mark.parametrize(("kind", "delay", "lag"), LINES)
-def test_a_metre_ends_at_the_goal_without_turning_round(kind: str, delay: int, lag: int) -> None:
-    robot = LateRobot(kind, delay, lag)
+@pytest.mark.parametrize(("kind", "delay", "drive", "lag"), LINES)
+def test_a_metre_ends_at_the_goal_without_turning_round(
+    kind: str, delay: int, drive: int, lag: int
+) -> None:
+    robot = LateRobot(kind, delay, drive, lag)
     ended, backwards, turned = robot.drive(1.0, 0.0, None)
     assert ended == "MOVE_TO_POSE:DONE"
     x, y, yaw = robot.table.pose[0].tolist()
@@ -177,8 +185,8 @@ def test_a_metre_ends_at_the_goal_without_turning_round(kind: str, delay: int, l
     assert turned <= 0.2
 
 
-def _check_random_poses(kind: str, delay: int, lag: int, count: int) -> None:
-    robot, draw = LateRobot(kind, delay, lag), np.random.default_rng(delay)
+def _check_random_poses(kind: str, delay: int, drive: int, lag: int, count: int) -> None:
+    robot, draw = LateRobot(kind, delay, drive, lag), np.random.default_rng(delay)
     for number in range(count):
         x, y = draw.uniform(-3.0, 3.0, 2).tolist()
         goal = draw.uniform(-math.pi, math.pi) if number % 3 else None
@@ -193,15 +201,15 @@ def _check_random_poses(kind: str, delay: int, lag: int, count: int) -> None:
         assert turned - needed <= math.radians(30.0), number
 
 
-@pytest.mark.parametrize(("kind", "delay", "lag"), LINES)
-def test_random_poses(kind: str, delay: int, lag: int) -> None:
-    _check_random_poses(kind, delay, lag, POSES_IN_TESTS)
+@pytest.mark.parametrize(("kind", "delay", "drive", "lag"), LINES)
+def test_random_poses(kind: str, delay: int, drive: int, lag: int) -> None:
+    _check_random_poses(kind, delay, drive, lag, POSES_IN_TESTS)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("kind", "delay", "lag"), LINES)
-def test_a_thousand_random_poses(kind: str, delay: int, lag: int) -> None:
-    _check_random_poses(kind, delay, lag, POSES_IN_SOAK)
+@pytest.mark.parametrize(("kind", "delay", "drive", "lag"), LINES)
+def test_a_thousand_random_poses(kind: str, delay: int, drive: int, lag: int) -> None:
+    _check_random_poses(kind, delay, drive, lag, POSES_IN_SOAK)
 
 
 MOVES: list[tuple[str, dict[str, Any]]] = [
@@ -213,7 +221,7 @@ MOVES: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("kind", ["PLC", "CANOPEN"])
 def test_a_command_that_no_drive_follows_fails(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    robot = LateRobot(kind, 0, 0)
+    robot = LateRobot(kind, 0, 0, 0)
     robot.driven.send("settings.desired", {"io": {"motor_enable": False}}, robot="robot-1")
     assert [robot.end_of(name, **own) for name, own in MOVES] == ["FAILED:MOTORS_DISABLED"] * 3
     robot.driven.send("settings.desired", {"io": {"motor_enable": True}}, robot="robot-1")
@@ -224,9 +232,9 @@ def test_a_command_that_no_drive_follows_fails(kind: str, monkeypatch: pytest.Mo
     assert ends == [*["FAILED:DRIVE_NOT_FOLLOWING"] * 2, "FAILED:TIMEOUT"]
 
 
-@pytest.mark.parametrize(("kind", "delay", "lag"), [LINES[3], LINES[7]])
-def test_a_late_robot_follows_a_short_velocity(kind: str, delay: int, lag: int) -> None:
-    robot = LateRobot(kind, delay, lag)
+@pytest.mark.parametrize(("kind", "delay", "drive", "lag"), [LINES[3], LINES[8]])
+def test_a_late_robot_follows_a_short_velocity(kind: str, delay: int, drive: int, lag: int) -> None:
+    robot = LateRobot(kind, delay, drive, lag)
     for seconds in (0.3, 0.8, 1.5):
         own = {"linear": 0.5, "durationSeconds": seconds}
         assert robot.end_of("MOVE_VELOCITY", **own) == "DONE"

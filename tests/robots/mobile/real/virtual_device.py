@@ -5,6 +5,7 @@ none of them uses the driver under test.
 """
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping
 from random import Random
 
@@ -24,23 +25,36 @@ WATCHED = 0.5
 """Seconds without a new cycle after which the motors stop."""
 
 
-def lagging(speed: float, wanted: float, lag: float, seconds: float) -> float:
-    """The speed that a drive with a lag comes to within a time."""
-    return wanted + (speed - wanted) * math.exp(-seconds / lag) if lag else wanted
+class Late:
+    """How a drive follows the speed that is wanted: some time later, and with a lag (seconds)."""
+
+    def __init__(self, delay: float = 0.0, lag: float = 0.0) -> None:
+        self._delay, self._lag = delay, lag
+        self._wanted: deque[tuple[float, float]] = deque([(0.0, 0.0)])
+        """Speeds, and when they act."""
+        self._time = 0.0
+
+    def follow(self, speed: float, wanted: float, seconds: float) -> float:
+        """The speed that the drive would come to within a time if it had no ramp."""
+        self._time += seconds
+        self._wanted.append((self._time + self._delay, wanted))
+        while len(self._wanted) > 1 and self._wanted[1][0] <= self._time:
+            self._wanted.popleft()
+        acts = self._wanted[0][1]
+        return acts + (speed - acts) * math.exp(-seconds / self._lag) if self._lag else acts
 
 
 class VirtualDevice:
     """Motors at the given addresses. `inputs`, `coils` and `holding` are what its program sees.
 
-    ``lag``: the time constant with which a motor follows, in seconds; ``noise``: greatest error of
-    what is read, in metres and m/s.
+    ``late``: how each motor follows; ``noise``: greatest error of what is read, in metres and m/s.
     """
 
-    lag = 0.0
     noise = (0.0, 0.0)
 
     def __init__(self, motors: Iterable[int] = (), sensors: Iterable[tuple[int, int]] = ()) -> None:
         self.motors = list(motors)
+        self.late = {address: Late() for address in self.motors}
         self.inputs: dict[int, int] = {}
         for address in self.motors:
             self.inputs |= dict.fromkeys(range(address, address + 6), 0)
@@ -77,8 +91,8 @@ class VirtualDevice:
             wanted = self._wanted(address, position, seconds)
             if not control & 1 or self.inputs[address] & 2 or self._silent(address, seconds):
                 wanted = 0.0
+            wanted = self.late[address].follow(speed, wanted, seconds)
             braking = abs(wanted) < abs(speed) or wanted * speed < 0.0
-            wanted = lagging(speed, wanted, self.lag, seconds)
             most = self._set(address + (11 if braking else 9)) * seconds
             after = speed + max(min(wanted - speed, most), -most)
             if control & 2 and abs(wanted) <= ARRIVED and abs(speed) <= most:

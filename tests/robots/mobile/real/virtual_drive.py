@@ -22,7 +22,7 @@ from canopen.objectdictionary import (
     ODRecord,
     ODVariable,
 )
-from tests.robots.mobile.real.virtual_device import lagging
+from tests.robots.mobile.real.virtual_device import Late
 
 DISABLED, READY, ON, ENABLED, QUICK_STOP, FAULT = (
     "switch on disabled",
@@ -159,10 +159,9 @@ class WiredNetwork(canopen.Network):
 
 
 class VirtualDrive:
-    """One drive; positions in counts. `power`: without it the drive cannot be switched on. `lag`,
+    """One drive; positions in counts. `power`: without it the drive cannot be switched on. `late`,
     `noise`: as of a `VirtualDevice`, in counts."""
 
-    lag = 0.0
     noise = (0.0, 0.0)
 
     def __init__(self, network: Any, number: int, without: frozenset[int] = frozenset()) -> None:
@@ -177,6 +176,7 @@ class VirtualDrive:
         self.velocity = 0.0
         self.inputs = 0
         self.power = True
+        self.late = Late()
         self.lasting_fault = False
         self._target: float | None = None
         self._control = 0
@@ -280,8 +280,8 @@ class VirtualDrive:
         wanted = 0.0
         if self.state == ENABLED and not self._control & HALT:
             wanted = self._wanted_speed(seconds)
+        wanted = self.late.follow(self.velocity, wanted, seconds)
         braking = abs(wanted) < abs(self.velocity) or wanted * self.velocity < 0.0
-        wanted = lagging(self.velocity, wanted, self.lag, seconds)
         most = (self.get(0x6084) if braking else self.get(0x6083)) * seconds
         before = self.velocity
         self.velocity += max(min(wanted - before, most), -most)
