@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy import load_cell
-from understudy.ports import WireMessage
 from understudy.ports.decoder import (
     MESSAGES,
     TEXT,
@@ -17,7 +16,7 @@ from understudy.ports.decoder import (
     json_object,
     operations_by_name,
 )
-from understudy.wire.connection import Event, Kind, event_of
+from understudy.wire.connection import Event, Kind
 from understudy.wire.journal import (
     KEPT,
     LONGEST_TEXT,
@@ -155,18 +154,6 @@ def test_deep_json_has_no_fields() -> None:
     assert json_object(b'{"a":' * 40 + b"1" + b"}" * 40) == {}
     assert json_object(b'{"a":' * 100_000) == {}
     assert json_object(b"[1]") == {}
-
-
-def test_many_messages_at_once_are_noted_as_one_by_one() -> None:
-    together, alone = journal_of(MESSAGES), journal_of(MESSAGES)
-    for count in (3, 2 * KEPT, 1):
-        messages = [WireMessage(f"s.{n}", b'{"n": %d}' % n) for n in range(count)]
-        together.note_sent(count, END, "nats", messages)
-        for message in messages:
-            alone.note(event_of(count, END, "nats", "<", message))
-        for since in (0, 2, 10, 2 * KEPT):
-            assert together.entries(since=since) == alone.entries(since=since)
-    assert together.entries()[-1].fields == {"n": 0}
 
 
 # ── received ──

@@ -41,7 +41,7 @@ from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
 from understudy.wire.can import device_place
 from understudy.wire.chat import ENDING
-from understudy.wire.connection import Connection, Event, note_each
+from understudy.wire.connection import Connection, Event, event_of
 from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, DetachedSink, KeepsFiles, PeerEvents, Server
@@ -108,13 +108,17 @@ class Live:
         self.ephemeral = options.ephemeral
         run = options.run or run_of(config, options.rate)
         is_dated = isinstance(options.rate, str) or "epoch" in config.sections or options.note
+        self._run = run
         self._epoch = None if is_dated else run.epoch
         self._cell = _built(config, options, run)
         self._cell.clock_state.set_rate(options.rate)
         self._cell.interruptible = True
         decoders = {name: decoder_of(face) for name, face in self._cell.faces.items()}
         self.journal = WireJournal(decoders, watching=options.watching)
-        self._note = options.note
+        self.notes: list[Callable[[Event], None]] = [self.journal.note]
+        """Called for everything that passes at the wires."""
+        if options.note is not None:
+            self.notes.append(options.note)
         self._exchange = Exchange(self._cell, self._note_all, self._note_sent)
         self._pump = Pump(
             self._exchange,
@@ -147,6 +151,16 @@ class Live:
         self._servers = self._make_servers(options)
         self._dials = self._make_dials(options)
         self._asking = self._make_asking(options)
+
+    @property
+    def cell(self) -> Cell:
+        return self._cell
+
+    @property
+    def run(self) -> Run:
+        """What a replay needs beside the configuration; its epoch does not change any more."""
+        self._epoch = None
+        return self._run
 
     def _date(self, now: int) -> None:
         """Simulated time is the time of day from now on, unless the cell file says another one, or
@@ -275,8 +289,7 @@ class Live:
         """Parts say goodbye; brokers have some time to take it."""
         if not any(isinstance(component, EndsRun) for component in self._cell.components.values()):
             return
-        if self._note is not None:
-            self._note(Event(self._pump.now(), "cell", "end", "!", ENDING))
+        self._note_all(Event(self._pump.now(), "cell", "end", "!", ENDING))
         self._pump.act(partial(end_run, self._cell.components))
         for _ in range(round(LAST_MESSAGES_SECONDS / LOOK_SECONDS)):
             if not self._exchange.behind():
@@ -307,16 +320,14 @@ class Live:
         return self._pump.advance(duration_ns(duration))
 
     def _note_all(self, event: Event) -> None:
-        self.journal.note(event)
-        if self._note is not None:
-            self._note(event)
+        for note in self.notes:
+            note(event)
 
     def _note_sent(
         self, at: int, endpoint: str, peer: str, messages: Sequence[WireMessage]
     ) -> None:
-        self.journal.note_sent(at, endpoint, peer, messages)
-        if self._note is not None:
-            note_each(self._note, at, endpoint, peer, messages)
+        for message in messages:
+            self._note_all(event_of(at, endpoint, peer, "<", message))
 
     def _facts(self) -> dict[str, Any]:
         config = self.config

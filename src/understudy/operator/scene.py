@@ -68,7 +68,7 @@ class SceneQuery:
             robots = [robot for robot in self._robots if robot.name not in self._still]
             meshes = [mesh for mesh in self._meshes() if mesh not in _texts]
             if not (meshes or any(_has_meshes(robot) for robot in robots)):
-                return self._scene()
+                return self.whole()
             later = self._runs.in_thread("scene", lambda _: self._prepare(robots, meshes))
             if isinstance(later, Refused):
                 return later
@@ -98,7 +98,8 @@ class SceneQuery:
             if is_large(thing.shape):
                 yield thing.shape
 
-    def _scene(self) -> dict[str, Any]:
+    def whole(self) -> dict[str, Any]:
+        """The answer, made here: files and meshes that were not read yet take time."""
         return {
             "cell": self._config.name,
             "robots": {robot.name: self._robot(robot) for robot in self._robots},

@@ -43,6 +43,10 @@ RANK: Mapping[str, int] = {"viewer": 0, "operator": 1}
 MOST_QUESTIONS = 50
 
 
+CommandListener = Callable[[str, Mapping[str, Any]], None]
+"""Called with the name of a command and its parameters."""
+
+
 class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of a command that takes none."""
 
@@ -153,6 +157,9 @@ class Commands:
         self._real = real
         rows = (*commands, *commands_of(self))
         self._commands = {command.name: command for command in rows}
+        self.on_change: list[CommandListener] = []
+        """Called with each command that was carried out, once it has its effect; not with queries
+        and refusals."""
 
     def __iter__(self) -> Iterator[Command]:
         return iter(self._commands.values())
@@ -192,7 +199,16 @@ class Commands:
             words = _in_words(parameters, command.parameters, problem)
             return Refused(f"{name}: {words}; parameters: {fields}", code=BAD_PARAMETERS)
         result = safely(command.run, f"command {name}")(checked)
+        if self.on_change and command.role == "operator":
+            self._inform(name, parameters, result)
         return result.mapped(_with_code) if isinstance(result, Later) else _with_code(result)
+
+    def _inform(self, name: str, parameters: Mapping[str, Any], result: Any) -> None:
+        if isinstance(result, Later):
+            result.then(lambda answer: self._inform(name, parameters, answer))
+        elif not isinstance(result, Refused):
+            for listener in self.on_change:
+                listener(name, parameters)
 
     @query()
     def glance(

@@ -104,8 +104,11 @@ class CellWatch:
         )
 
     def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
+        return self.look_at(self._pump.now(), trail_from)
+
+    def look_at(self, now: int, trail_from: Mapping[str, Known] | None = None) -> CellView:
+        """The view at ``now``, the present time of the cell."""
         self._seq += 1
-        now = self._pump.now()
         known = trail_from or {}
         trails = {} if trail_from is None else self._trails
         return CellView(

@@ -39,31 +39,7 @@ class WorkpieceCommands:
         """The parts, as they truly are."""
         if self._parts is None:
             return {"version": 0, "parts": []}
-        return {
-            "version": self._parts.version,
-            "parts": [self._row(self._parts, name) for name in self._parts.names()],
-        }
-
-    def _row(self, parts: "Workpieces", name: str) -> dict[str, Any]:
-        """`transform`: rows of a 4×4 matrix in metres, of a held part from the flange."""
-        now = self._pump.now()
-        part = parts.reading(name, now)
-        values = pose_mm_deg(part.pose)
-        within = parts.within_flange(name)
-        shown = parts.place(name, now) if within is None else within
-        return {
-            "name": name,
-            "class": part.class_name,
-            "type": part.type,
-            "state": part.state,
-            "holder": part.holder,
-            "position_mm": values[:3],
-            "rotation_deg": values[3:],
-            "size_mm": [side / MM for side in part.size],
-            "mass_kg": part.mass,
-            "color": part.color,
-            "transform": shown.reshape(-1).tolist(),
-        }
+        return part_rows(self._parts, self._pump.now())
 
     @command()
     def place_part(self, name: str, position_mm: Xyz, rotation_deg: Xyz = (0.0, 0.0, 0.0)) -> Any:
@@ -121,3 +97,32 @@ def workpieces_in(parts: Mapping[str, Component]) -> "Workpieces | None":
     found = parts["parts"]
     assert isinstance(found, Workpieces)
     return found
+
+
+def part_rows(parts: "Workpieces", now: int) -> dict[str, Any]:
+    """The answer of the query `parts`. `transform`: rows of a 4×4 matrix in metres, of a held part
+    from the flange."""
+    return {
+        "version": parts.version,
+        "parts": [_row(parts, name, now) for name in parts.names()],
+    }
+
+
+def _row(parts: "Workpieces", name: str, now: int) -> dict[str, Any]:
+    part = parts.reading(name, now)
+    values = pose_mm_deg(part.pose)
+    within = parts.within_flange(name)
+    shown = parts.place(name, now) if within is None else within
+    return {
+        "name": name,
+        "class": part.class_name,
+        "type": part.type,
+        "state": part.state,
+        "holder": part.holder,
+        "position_mm": values[:3],
+        "rotation_deg": values[3:],
+        "size_mm": [side / MM for side in part.size],
+        "mass_kg": part.mass,
+        "color": part.color,
+        "transform": shown.reshape(-1).tolist(),
+    }

@@ -9,7 +9,7 @@ A request may also have `secret`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -228,6 +228,24 @@ class GroupFrame(Struct, frozen=True):
     status: bytes
     stop: bytes
     flags: bytes
+
+
+class LaserReading(NamedTuple):
+    """What a laser scanner sees: a distance in metres for each ray, from `start` to `end` (rad);
+    infinite where nothing is seen. `place`: x, y and yaw of the scanner on its robot."""
+
+    name: str
+    place: tuple[float, float, float]
+    start: float
+    end: float
+    ranges: Sequence[float]
+
+
+@runtime_checkable
+class HasLasers(Protocol):
+    """What can show the laser scanners of a robot."""
+
+    def scans(self, robot: str) -> Sequence[LaserReading]: ...
 
 
 class SeenTogether(Protocol):

@@ -49,7 +49,7 @@ from understudy.wire.connection import (
     size_of,
 )
 from understudy.wire.first_bytes import read_first
-from understudy.wire.interface import ClosedSession, DetachedSink, Sink
+from understudy.wire.interface import ClosedSession, DetachedSink, Recorder, Sink
 
 log = logging.getLogger(__name__)
 
@@ -644,7 +644,11 @@ class InProcessCell:
     def __init__(self, timed_cell: TimedCell) -> None:
         self.timed_cell = timed_cell
         self.transcript: list[Event] = []
-        self.exchange = Exchange(timed_cell, note=self.transcript.append)
+        self.exchange = Exchange(timed_cell, note=self._note)
+        self.on_event: Note | None = None
+        """Called for everything that passes, beside the transcript."""
+        self.recorder: Recorder | None = None
+        """Reads the cell on its way."""
 
     @property
     def now(self) -> float:
@@ -665,13 +669,22 @@ class InProcessCell:
         self.advance_to(self.timed_cell.now + duration_ns(duration))
 
     def advance_to(self, moment: int) -> None:
+        recorder = self.recorder
+        while recorder is not None and (at := recorder.next_reading(moment)) is not None:
+            self.exchange.advance(at)
+            recorder.read(at)
         self.exchange.advance(moment)
+
+    def _note(self, event: Event) -> None:
+        self.transcript.append(event)
+        if self.on_event is not None:
+            self.on_event(event)
 
     def run_while(self, condition: Callable[[], bool]) -> None:
         """Runs from wake to wake while the condition holds, for at most an hour."""
         end = self.timed_cell.now + LONGEST_RUN
         while condition() and (at := self.exchange.next_wake()) is not None and at <= end:
-            self.exchange.advance(at)
+            self.advance_to(at)
 
     def run_while_owed(self) -> None:
         """Runs until no client waits for an answer that needs time."""
@@ -682,7 +695,7 @@ class InProcessCell:
         at = self.exchange.next_wake()
         if at is None or not self.exchange.owed():
             return False
-        self.exchange.advance(at)
+        self.advance_to(at)
         return True
 
     def run_while_busy(self) -> None:

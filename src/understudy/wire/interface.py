@@ -52,6 +52,25 @@ class SendsMany(Protocol):
     def send_many(self, messages: Sequence[WireMessage]) -> None: ...
 
 
+class Recorder(Protocol):
+    """Reads the cell at times of its own, and changes nothing in it.
+
+    Before the simulated time `due` there is nothing to ask it.
+    """
+
+    due: int
+
+    def next_reading(self, to: int) -> int | None:
+        """The next time up to ``to`` at which `read` is to be called; None: not before ``to``."""
+        ...
+
+    def read(self, now: int) -> None: ...
+
+    def acted(self, now: int) -> None:
+        """A command has changed something at ``now``."""
+        ...
+
+
 class ConnectionEvents(Protocol):
     """What a wire of byte streams calls."""
 

@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from understudy.errors import unknown
-from understudy.ports import WireMessage
 from understudy.ports.decoder import Decoded, Decoder, Operations
 from understudy.units import seconds
 from understudy.wire.chat import escape
-from understudy.wire.connection import Event, Kind, event_of
+from understudy.wire.connection import Event, Kind
 
 KEPT = 2000
 """Requests, and as many answers, that are kept of each endpoint."""
@@ -115,7 +114,7 @@ class NotReceivedError(AssertionError):
 
 
 class WireJournal:
-    """`note` and `note_sent` are called for everything that passes; the rest is for readers.
+    """`note` is called for everything that passes; the rest is for readers.
 
     ``watching``: requests are compared with the known operations, and answers with refusals, before
     they are displaced, so that `findings` misses none.
@@ -147,11 +146,6 @@ class WireJournal:
             self._divide(wire)
         if self.on_note is not None:
             self.on_note()
-
-    def note_sent(self, at: int, endpoint: str, peer: str, messages: Sequence[WireMessage]) -> None:
-        """Many messages of a robot at once."""
-        for message in messages:
-            self.note(event_of(at, endpoint, peer, "<", message))
 
     # ── readers ──
 

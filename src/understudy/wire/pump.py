@@ -13,7 +13,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from understudy.agenda import ClockState
 from understudy.errors import Refused
@@ -22,7 +22,7 @@ from understudy.ports.hmi import Later
 from understudy.units import NS_PER_SECOND
 from understudy.wire.connection import Connection, Data, pieces_of
 from understudy.wire.exchange import Exchange
-from understudy.wire.interface import Sink
+from understudy.wire.interface import Recorder, Sink
 
 log = logging.getLogger(__name__)
 
@@ -115,25 +115,6 @@ class Clock:
 # ── the pump ────────────────────────────────────────────────────────────────────────────────────
 
 
-class Recorder(Protocol):
-    """Reads the cell at times of its own, and changes nothing in it.
-
-    Before the simulated time `due` there is nothing to ask it.
-    """
-
-    due: int
-
-    def next_reading(self, to: int) -> int | None:
-        """The next time up to ``to`` at which `read` is to be called; None: not before ``to``."""
-        ...
-
-    def read(self, now: int) -> None: ...
-
-    def acted(self, now: int) -> None:
-        """A command has changed something at ``now``."""
-        ...
-
-
 class Pump:
     """Runs one cell on one event loop; `PeerEvents` of its wires."""
 
@@ -169,7 +150,7 @@ class Pump:
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
         self._ahead: deque[tuple[int, Later]] = deque()
-        self._recorder: Recorder | None = None
+        self._recorders: list[Recorder] = []
         self._received = False
         self._turns_for_bytes = 0
         self._put_off = 0
@@ -227,7 +208,11 @@ class Pump:
 
     def record(self, recorder: Recorder) -> None:
         """From now on the recorder reads the cell on its way."""
-        self._recorder = recorder
+        self._recorders.append(recorder)
+
+    def forget(self, recorder: Recorder) -> None:
+        """The recorder reads the cell no more."""
+        self._recorders.remove(recorder)
 
     # ── commands ──
 
@@ -266,8 +251,8 @@ class Pump:
         """Calls ``action`` at the cell's present time, and delivers what follows from it."""
         self._catch_up()
         outcome = action(self._timed_cell.now)
-        if self._recorder is not None:
-            self._recorder.acted(self._timed_cell.now)
+        for recorder in self._recorders:
+            recorder.acted(self._timed_cell.now)
         self._exchange.deliver()
         self._schedule()
         return outcome
@@ -494,21 +479,25 @@ class Pump:
         return self._until is not None and self._timed_cell.now >= self._until
 
     def _step(self, end: int) -> bool:
-        """Runs to the next wake or the next reading of the recorder, at most to ``end``.
+        """Runs to the next wake or the next reading of a recorder, at most to ``end``.
 
         True if the cell has not reached ``end``. Every loop over time is made of these steps, so
         that it can be left after one turn.
         """
         at = self._exchange.next_wake()
         to = max(end if at is None else min(at, end), self._timed_cell.now)
-        recorder, read_at = self._recorder, None
-        if recorder is not None and recorder.due <= to:
-            read_at = recorder.next_reading(to)
-        self._exchange.advance(to if read_at is None else read_at)
+        due = [
+            (at, recorder)
+            for recorder in self._recorders
+            if recorder.due <= to and (at := recorder.next_reading(to)) is not None
+        ]
+        read_at = min((at for at, _ in due), default=to)
+        self._exchange.advance(read_at)
         if self._problem is not None:
             return False
-        if recorder is not None and read_at is not None:
-            recorder.read(read_at)
+        for at, recorder in due:
+            if at == read_at:
+                recorder.read(at)
         return self._timed_cell.now < end
 
     def _step_free(self, end: int) -> bool:

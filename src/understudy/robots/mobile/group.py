@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports import Component, Deps, Group, State
-from understudy.ports.hmi import RobotView
+from understudy.ports.hmi import LaserReading, RobotView
 from understudy.robots.mobile import Config
 from understudy.robots.mobile.config.fleet_keys import (
     DividedKeys,
@@ -146,9 +147,9 @@ class FleetMap:
         row = self._layout.robot_rows[robot]
         found, mock = self._fleet.reading(row), self._graph.mock
         if mock is None or row not in self._simulated:
-            return replace(found, lidar=list(self._seen(row, found.pose)))
+            return replace(found, lidar=list(self._seen(robot, found.pose)))
         true_pose = mock.pose(row)
-        return replace(found, true_pose=true_pose, lidar=list(self._seen(row, true_pose)))
+        return replace(found, true_pose=true_pose, lidar=list(self._seen(robot, true_pose)))
 
     def link(self) -> FleetLinkState:
         status = self._fleet.status(0)
@@ -179,19 +180,34 @@ class FleetMap:
     def on_event(self, listener: FleetListener) -> None:
         self._fleet.on_robot_event(listener)
 
-    def _seen(self, robot: int, pose: Pose) -> Iterator[tuple[float, float]]:
+    def scans(self, robot: str) -> list[LaserReading]:
+        return [
+            lidar._replace(ranges=self._graph.sensors.ranges(row).tolist())
+            for row, lidar in self._lidars.get(robot, ())
+        ]
+
+    @cached_property
+    def _lidars(self) -> dict[str, list[tuple[int, LaserReading]]]:
+        """Rows of the lidars of each robot, with what does not change."""
+        found: dict[str, list[tuple[int, LaserReading]]] = {}
+        names = list(self._layout.robot_rows)
+        for row, each in enumerate(self._layout.devices):
+            if isinstance(config := each.device.settings, LidarConfig):
+                first, last = ray_angles(config)[[0, -1]].tolist()
+                place = mount_of(self._layout, each)
+                lidar = LaserReading(each.device.device_id, place, first, last, ())
+                found.setdefault(names[each.robot], []).append((row, lidar))
+        return found
+
+    def _seen(self, robot: str, pose: Pose) -> Iterator[tuple[float, float]]:
         """The points that the lidars of a robot see from a pose."""
         x, y, yaw = pose
         c, s = math.cos(yaw), math.sin(yaw)
-        for row, each in enumerate(self._layout.devices):
-            config = each.device.settings if each.robot == robot else None
-            if not isinstance(config, LidarConfig):
-                continue
-            ahead, left, turned = mount_of(self._layout, each)
+        for scan in self.scans(robot):
+            ahead, left, turned = scan.place
             eye_x, eye_y = x + ahead * c - left * s, y + ahead * s + left * c
-            angles = ray_angles(config) + (yaw + turned)
-            ranges = self._graph.sensors.ranges(row)
-            for angle, far in zip(angles.tolist(), ranges.tolist(), strict=True):
+            angles = np.linspace(scan.start, scan.end, len(scan.ranges)) + (yaw + turned)
+            for angle, far in zip(angles.tolist(), scan.ranges, strict=True):
                 if math.isfinite(far):
                     yield eye_x + far * math.cos(angle), eye_y + far * math.sin(angle)
 
