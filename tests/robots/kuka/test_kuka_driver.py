@@ -241,6 +241,20 @@ def test_garbage_raises_nothing() -> None:
     assert bench.driver.busy()
 
 
+@pytest.mark.parametrize("seq", [-1, 0, 3, 10**9, -(2**31)])
+def test_feedback_that_lies_brings_no_record_twice_and_none_beyond_the_window(seq: int) -> None:
+    bench = Bench()
+    bench.run(zigzag(50))
+    bench.advance(0.3)
+    lie = struct.pack("<12i", seq, -seq & 0x7FFFFFFF, *[seq] * 10)
+    for _ in range(50):
+        bench.driver.receive(lie, bench.now)
+        bench.advance(0.1)
+    numbers = [number for _, number in bench.sent]
+    assert len(numbers) == len(set(numbers))
+    assert len(numbers) <= bench.completed() + 4
+
+
 def test_a_snapshot_does_not_restore_a_real_robot() -> None:
     bench = Bench()
     bench.run(zigzag(5))

@@ -308,7 +308,9 @@ def test_one_silent_node_is_not_connected_and_the_others_go_on() -> None:
         bench.far.network.unsubscribe(can_id, callback)
     bench.run(0.6)
     assert readings(bench).connected.tolist() == [False, True, True]
+    assert drive.state == QUICK_STOP, "it is not heard, and hears us"
     bench.run(10.0)
+    assert drive.velocity == 0.0
     assert readings(bench).velocity[RIGHT] == pytest.approx(0.5)
     assert len(bench.lines("node 1: it does not answer")) == 1, "not with each attempt"
 

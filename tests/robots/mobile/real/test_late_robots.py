@@ -69,15 +69,17 @@ class Line:
         self._driver, self._end, self._delay = driver, end, delay
         self._asked: list[tuple[int, bytes]] = []
         self._answered: list[tuple[int, bytes]] = []
+        self.deaf = self.dumb = False
+        """Whether nothing reaches the device, and whether nothing comes from it."""
 
     def carry(self, now: int) -> None:
         self._end.run(STEP / NS_PER_SECOND)
         while data := self._driver.take(1 << 30):
-            self._asked.append((now + self._delay // 2, data))
+            self._asked.extend([] if self.deaf else [(now + self._delay // 2, data)])
         while self._asked and self._asked[0][0] <= now:
             half = Half(self._asked.pop(0)[1])
             self._end.exchange(half, now)  # type: ignore[arg-type]
-            if half.answers:
+            if half.answers and not self.dumb:
                 self._answered.append((now + self._delay - self._delay // 2, half.answers))
         while self._answered and self._answered[0][0] <= now:
             self._driver.receive(self._answered.pop(0)[1], now)
@@ -121,8 +123,8 @@ class LateRobot:
         bench = RealBench(kind, alone)
         for end in bench.ends.values():
             _follow_late(end, drive_ms / 1000.0, lag_ms / 1000.0)
-        self._drivers, self._ends = bench.drivers, list(bench.ends.values())
-        self._lines = [
+        self._drivers, self.ends = bench.drivers, list(bench.ends.values())
+        self.lines = [
             Line(driver, bench.ends[where], delay_ms * NS_PER_MS)
             for where, driver in bench.drivers.items()
         ]
@@ -145,7 +147,7 @@ class LateRobot:
                     driver.wake(self.now)
                 if driver.status(self.now).connection == "connecting":
                     driver.connected(self.now)
-            for line in self._lines:
+            for line in self.lines:
                 line.carry(self.now)
             self.driven.run(STEP / NS_PER_SECOND)
 
@@ -164,7 +166,7 @@ class LateRobot:
         deadline = self.now + 40 * NS_PER_SECOND
         while self.fleet.busy() and self.now < deadline:
             self.run(0.02)
-            left, right = _speeds(self._ends)
+            left, right = _speeds(self.ends)
             backwards += max(-(left + right) / 2.0, 0.0) * 0.02
             turned += abs(right - left) / self._track * 0.02
         self.run(0.5)
@@ -210,6 +212,27 @@ def test_random_poses(kind: str, delay: int, drive: int, lag: int) -> None:
 @pytest.mark.parametrize(("kind", "delay", "drive", "lag"), LINES)
 def test_a_thousand_random_poses(kind: str, delay: int, drive: int, lag: int) -> None:
     _check_random_poses(kind, delay, drive, lag, POSES_IN_SOAK)
+
+
+@pytest.mark.parametrize("kind", ["PLC", "SERIAL", "CANOPEN"])
+@pytest.mark.parametrize(("deaf", "dumb"), [(False, True), (True, False)])
+def test_drives_that_are_cut_off_in_a_motion_stop_and_stay(
+    kind: str, deaf: bool, dumb: bool
+) -> None:
+    """Drives that are not heard may still hear us."""
+    robot = LateRobot(kind, 0, 0, 0)
+    robot.driven.command("MOVE_TO_POSE", robot="robot-1", x=4.0, y=0.0)
+    robot.run(1.0)
+    assert min(_speeds(robot.ends)) > 0.5
+    for line in robot.lines:
+        line.deaf, line.dumb = deaf, dumb
+    robot.run(2.5)
+    assert _speeds(robot.ends) == (0.0, 0.0)
+    assert robot.driven.acks("robot-1")[-1].startswith("MOVE_TO_POSE:FAILED")
+    for line in robot.lines:
+        line.deaf = line.dumb = False
+    robot.run(10.0)
+    assert _speeds(robot.ends) == (0.0, 0.0)
 
 
 MOVES: list[tuple[str, dict[str, Any]]] = [

@@ -154,6 +154,10 @@ class Axis:
         target = self._position_target() if self.positions else self._speed()
         return _OUTPUT.pack(word, target), self._watch_enabling(state, now)
 
+    def stop(self) -> bytes:
+        """A quick stop, as it is mapped, whatever the state of the drive is."""
+        return _OUTPUT.pack(cia402.QUICK_STOP, self._position_target() if self.positions else 0)
+
     def _control(self, state: DriveState, status: int) -> int:
         word = STEPS[state][self.command.enable]
         if state is DriveState.FAULT and self.command.reset:

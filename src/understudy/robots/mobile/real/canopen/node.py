@@ -12,7 +12,8 @@ A boot-up message of the node begins this anew at once. Process data:
                     PDO 2  position (6064h), velocity (606Ch)
 
 The node sends its data after each SYNC. It watches our heartbeat (1016h) and stops its motor when
-that is silent for 0.5 s (6007h).
+that is silent for 0.5 s (6007h). A node that is not heard may still hear us, and our heartbeat: it
+gets a quick stop, as a PDO if it was running, and by SDO after each attempt that fails.
 """
 
 import struct
@@ -267,8 +268,12 @@ class CanNode:
         self._log("configured and started")
 
     def _fail(self, now: int, reason: str) -> None:
-        """Tries again after a pause."""
+        """Stops the drive, and tries again after a pause."""
         self._note(reason)
+        if self.axis is not None and self._started:
+            if self.running:
+                self._send(CanFrame(OUTPUT_PDOS[0] + self.number, self.axis.stop()))
+            self._send(Sdo(cia402.CONTROL, 0, cia402.QUICK_STOP, 2).frame(self.number))
         self._request, self._inputs = None, None
         self._queue.clear()
         self._schedule.failed(now)
