@@ -2,7 +2,8 @@
 
 A fault is declared by the kind that it acts on, as `FAULTS`. For one that is "asked" the robot asks
 the scenario each time it may act; one that is "brought" is injected by a rule or an operator. Both
-can be used in scenario rules, and `understudy faults` lists them.
+can be used in scenario rules, and `understudy faults` lists them. `REACTIONS` says what is expected
+of each; `understudy faults --run` tries it.
 """
 
 import tempfile
@@ -11,8 +12,11 @@ from pathlib import Path
 
 import understudy
 from understudy import registry
+from understudy.campaign.fault_atlas import Atlas
+from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.ports import Deps, Ticket
+from understudy.ports.fault_reactions import Reaction, Reactions, Trial, answered, at_once
 from understudy.ports.faults import Fault, Faults, Figure
 from understudy.robots import text_robot
 from understudy.robots.text_robot import Config, TextRobot
@@ -23,6 +27,18 @@ FAULTS: Faults = {
     **text_robot.FAULTS,
     "belt_slip": Fault("asked", "a move ends short in x", {"slip_mm": Figure(5.0, 0.0, 100.0)}),
     "drive_trip": Fault("brought", "the robot stops with error code 5 until reset"),
+}
+
+
+def move(trial: Trial) -> None:
+    """a client moves the robot, and reads its position"""
+    trial.client("text_tcp").say(b"MOVE_ABS 100,0,100,0,0,0\nGET_POS\n")
+
+
+REACTIONS: Reactions = {
+    **text_robot.REACTIONS,
+    "belt_slip": Reaction(at_once, (answered("text_tcp", "95.00,"),), within_s=1.0, then=move),
+    "drive_trip": Reaction(at_once, (answered("text_tcp", "ERROR"),), within_s=1.0, then=move),
 }
 
 
@@ -81,3 +97,7 @@ print(new, worn, tripped, sep="\n")
 assert b"100.00," in new[1]
 assert b"98.00," in worn[1]
 assert tripped[0] == b"ERROR Robot in emergency stop state\n"
+
+for outcome in Atlas(load_config(str(file)), ["belt_slip", "drive_trip"]).outcomes():
+    print(outcome.fault, outcome.verdict, outcome.seen)
+    assert outcome.verdict == "seen"

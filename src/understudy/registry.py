@@ -147,7 +147,11 @@ EVERY_CELL = Capability(
         "cells": CliRow("cli.look", "List the shipped cells.", "cells"),
         "robots": CliRow("cli.look", "List the shipped arms.", "robots"),
         "faces": CliRow("cli.look", "List the wire dialects.", "faces"),
-        "faults": CliRow("cli.look", "List the faults of scenario rules and `inject`.", "faults"),
+        "faults": CliRow(
+            "cli.faults",
+            "List the faults; inject all of a cell, and look for the declared reactions.",
+            "faults --run --cell g60_welding --html atlas.html",
+        ),
         "doctor": CliRow("cli.look", "What works here, what is missing, how to get it.", "doctor"),
         "record": CliRow(
             "cli.record",

@@ -20,7 +20,6 @@ from understudy.config import Hmi, Wire, load_config, shipped_cells
 from understudy.config.files import shipped_robots
 from understudy.errors import extra_of, install_command
 from understudy.registry import kinds, module_of, packages
-from understudy.simulation.scenario import declared_faults
 from understudy.wire.nats.server import PACKAGE, find_binary
 
 PACKAGES = ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba", "ruckig")
@@ -62,15 +61,6 @@ def faces(json: JsonOption = None) -> None:
     """The wire dialects."""
     docs = ((name, module_of("faces", name).__doc__) for name in kinds("faces"))
     _show(json, ("face", "what it speaks"), [(name, _first_sentence(doc)) for name, doc in docs])
-
-
-def faults(json: JsonOption = None) -> None:
-    """The faults of scenario rules and of the command `inject`."""
-    rows = []
-    for name, (fault, acts_on) in declared_faults().items():
-        figures = ", ".join(f"{key} {figure.default:g}" for key, figure in fault.figures.items())
-        rows.append((name, ", ".join(acts_on), fault.how, figures, fault.doc))
-    _show(json, ("fault", "acts on", "how", "parameters", "what happens"), rows)
 
 
 def doctor(json: JsonOption = None) -> None:

@@ -11,7 +11,7 @@ from math import dist
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from understudy.chance import draw, symmetric_draws
 from understudy.errors import ConfigError, Refused, located_at, unknown
@@ -25,7 +25,7 @@ from understudy.ports import (
 )
 from understudy.ports.faults import FACE_FAULTS, Fault, Faults
 from understudy.registry import modules
-from understudy.units import MM, NS_PER_MS, nanoseconds
+from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, nanoseconds
 
 AMBIENT_PERIOD = 10 * NS_PER_MS
 """An ambient disturbance keeps its value for this long."""
@@ -405,6 +405,11 @@ class Scenario:
             return self._places[on].inject(fault, figures, now)
         except ConfigError as problem:
             return Refused(str(problem))
+
+    def begin(self, name: str, now: int) -> None:
+        """Lets the rule of an `asked` fault act from now on, whatever its `from_s` says."""
+        rule = structs.replace(self._rules[name], from_s=now / NS_PER_SECOND)
+        self._rules = {**self._rules, name: rule}
 
     # ── part ──
 

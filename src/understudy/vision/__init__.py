@@ -12,6 +12,7 @@ from understudy.ports.device import SizesPictures
 from understudy.ports.jobs import ChildProcesses, JobSections, JobSite
 from understudy.vision.config import VisionConfig, VisionSource
 from understudy.vision.faults import FAULTS as FAULTS
+from understudy.vision.reactions import REACTIONS as REACTIONS
 
 if TYPE_CHECKING:
     from understudy.app.live import Live

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from understudy.devices.camera.reactions import REACTIONS as REACTIONS
 from understudy.errors import ConfigError
 from understudy.ports.faults import Fault, Faults, Figure
 from understudy.sight.lens import Coefficient, Focus, Middle

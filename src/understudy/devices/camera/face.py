@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.devices.camera import Exposure, Gain
+from understudy.devices.camera.reactions import TALKS as TALKS
 from understudy.errors import UNREADABLE, ConfigError
 from understudy.ports import Deps, Endpoint, WireMessage
 from understudy.ports.decoder import MESSAGES, Decoded, json_object

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct, structs
 
 from understudy.devices.gripper.modbus import FAULTS as SERVO_FAULTS
 from understudy.devices.gripper.modbus import ServoConfig
+from understudy.devices.gripper.reactions import REACTIONS as REACTIONS
 from understudy.ports.faults import Fault, Faults, Figure
 
 if TYPE_CHECKING:

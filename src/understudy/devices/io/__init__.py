@@ -2,13 +2,14 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
+from understudy.devices.io.reactions import REACTIONS
 from understudy.errors import ConfigError
 from understudy.simulation.io.virtual_io import FAULTS, Config
 
 if TYPE_CHECKING:
     from understudy.ports.device import Mount
 
-__all__ = ["FAULTS", "Config", "build"]
+__all__ = ["FAULTS", "REACTIONS", "Config", "build"]
 
 
 def build(name: str, config: Config, mount: "Mount") -> NoReturn:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
+from understudy.devices.tool_changer.reactions import REACTIONS as REACTIONS
 from understudy.ports.faults import Fault, Faults, Figure
 
 if TYPE_CHECKING:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from understudy.devices.welder.reactions import DURING as DURING
+from understudy.devices.welder.reactions import REACTIONS as REACTIONS
 from understudy.ports.faults import Fault, Faults, Figure
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from understudy.jobs.pick_place.config import (
     SafetyConfig,
     check_sections,
 )
+from understudy.jobs.pick_place.reactions import DURING as DURING
 from understudy.ports import Component
 from understudy.ports.hand import Hand
 from understudy.ports.job_arm import JobArm

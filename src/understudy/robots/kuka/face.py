@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.ports import HANG_UP, UNLIMITED, Deps, Endpoint, Face, FaultSource, State
+from understudy.ports.fault_reactions import Talk
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
 from understudy.robots.kuka.frames import (
     COMMAND,
@@ -26,10 +27,11 @@ from understudy.robots.kuka.frames import (
     FrameReader,
     commands_in,
     read_command,
+    write_command,
     write_feedback,
     write_telemetry,
 )
-from understudy.robots.kuka.records import Record
+from understudy.robots.kuka.records import TOOLS, Record
 from understudy.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -48,6 +50,14 @@ ENDPOINTS = {
     ),
     "ex3": Endpoint(STREAM, {"port": 54603}, enabled=False),
     "ex4": Endpoint(("udp",), {"port": 60004, "local_port": 54604}, enabled=False),
+}
+
+
+TALKS = {
+    "command": Talk(lambda trial, number: write_command(Record(number, TOOLS[0], {}))),
+    "telemetry": Talk(None),
+    "ex3": Talk(lambda trial, number: write_command(Record(number, TOOLS[0], {}))),
+    "ex4": Talk(None),
 }
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from understudy.robots.mobile.faults import FAULTS
+from understudy.robots.mobile.reactions import REACTIONS
 
 if TYPE_CHECKING:
     from understudy.ports import Deps, Group
@@ -22,6 +23,7 @@ __all__ = [
     "FACES",
     "FAULTS",
     "GROUP_FACES",
+    "REACTIONS",
     "Config",
     "build_group",
     "check_file",

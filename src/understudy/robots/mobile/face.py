@@ -20,6 +20,7 @@ from msgspec import Struct
 from understudy.ports import CONFIRMED, KEPT, Endpoint, WireMessage
 from understudy.ports.decoder import LONGEST_NAME, MESSAGES, Decoded, json_object
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
+from understudy.robots.mobile.reactions import TALKS as TALKS
 from understudy.robots.mobile.runtime.messages import kind_of
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Any
 
+from understudy.robots.text_robot.reactions import REACTIONS
 from understudy.robots.text_robot.robot import FAULTS, Config, TextRobot, build
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
     from understudy.simulation.program.run import ProgramRun
 
-__all__ = ["FAULTS", "Config", "TextRobot", "build"]
+__all__ = ["FAULTS", "REACTIONS", "Config", "TextRobot", "build"]
 
 FACES = ("text_tcp",)
 KERNELS = ()

@@ -29,6 +29,8 @@ from understudy.protocol.sessions import (
     TextLine,
 )
 from understudy.robots.text_robot.interface import PARAMETER_ERROR, TIMEOUT_ERROR, PoseRobot
+from understudy.robots.text_robot.reactions import FACE_REACTIONS
+from understudy.robots.text_robot.reactions import TALKS as TALKS
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 
@@ -37,6 +39,7 @@ FAULTS: Faults = {
         "asked", "the command is not carried out and answered as timed out"
     )
 }
+REACTIONS = FACE_REACTIONS
 LONGEST_LINE = 4096
 LONGEST_ECHO = 32
 WAITING_LIMIT = 1024

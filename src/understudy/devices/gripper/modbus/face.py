@@ -16,6 +16,7 @@ from msgspec import Struct
 from understudy.devices.gripper.modbus import FACE_FAULTS
 from understudy.errors import ConfigError
 from understudy.ports import Deps, Endpoint
+from understudy.ports.fault_reactions import Data, Reaction, Reactions, Seen, Talk, Trial, at_once
 from understudy.ports.operation import components_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,36 @@ OF_DEVICE = True
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """The face has no settings of its own."""
+
+
+def _request(trial: Trial, number: int) -> Data:
+    """Reads a register of the gripper."""
+    from understudy.protocol.modbus import READ_HOLDING, Frame, Kind, build_frame
+
+    kind: Kind = "tcp" if trial.place.endswith(".tcp") else "rtu"
+    unit = trial.own("gripper").registers().unit
+    return build_frame(kind, Frame(unit, number, bytes([READ_HOLDING, 0x07, 0xD0, 0, 1])))
+
+
+def _read(trial: Trial) -> None:
+    """a client reads a register"""
+    trial.endpoint_client().say(_request(trial, 1))
+    trial.advance(0.5)
+
+
+def _has_failed(trial: Trial) -> bool:
+    heard = b"".join(data for _, data in trial.endpoint_client().heard if isinstance(data, bytes))
+    return EXCEPTION_4 in heard
+
+
+EXCEPTION_4 = b"\x83\x04"
+"""Reading holding registers is answered with the exception 4."""
+REACTIONS: Reactions = {
+    "device_failure": Reaction(
+        at_once, (Seen("the answer is the exception 4, device failure", _has_failed),), then=_read
+    ),
+}
+TALKS = {"": Talk(_request)}
 
 
 # The sessions are imported on first use: they need pymodbus, and every cell reads this module for

@@ -27,6 +27,7 @@ from msgspec.structs import replace
 from understudy.gcode.blocks import commands_in, tokenize
 from understudy.ports import Deps, Endpoint, FaultSource, LineAnswers
 from understudy.ports.decoder import Decoded, Decoder
+from understudy.ports.fault_reactions import Talk
 from understudy.protocol.sessions import NotInjectable, Outbox, ReadyPeers, SessionFace
 from understudy.robots.grblhal import numbers
 from understudy.robots.grblhal.controller import (
@@ -53,6 +54,8 @@ from understudy.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from understudy.robots.grblhal.firmware import Firmware
+
+TALKS = {"": Talk(lambda trial, number: b"G4P0.01\n")}
 
 # ── framing ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from understudy.robots.grblhal.machine.machine import FAULTS, Config
+from understudy.robots.grblhal.reactions import REACTIONS
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from understudy.robots.grblhal.machine.machine import Machine
     from understudy.simulation.program.run import ProgramRun
 
-__all__ = ["FAULTS", "Config"]
+__all__ = ["FAULTS", "REACTIONS", "Config"]
 
 FACES = ("grblhal",)
 KERNELS = ("motion",)

@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 
 from understudy.ports import RETAINED, Deps, Endpoint, WireMessage
 from understudy.ports.decoder import LONGEST_NAME, MESSAGES, Decoded, json_object
+from understudy.ports.fault_reactions import Data, Talk, Trial
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
 from understudy.robots.mobile.vda5050.versions import Version, prefix
 
@@ -109,6 +110,23 @@ def _actions_in(topic: str, fields: dict[str, Any]) -> Iterator[str]:
                 yield name[:LONGEST_NAME]
 
 
+def _request(trial: Trial, number: int) -> Data:
+    """Asks for the factsheet."""
+    face: Any = trial.components[trial.place]
+    action = {"actionId": f"ask-{number}", "actionType": "factsheetRequest", "blockingType": "NONE"}
+    _, version, manufacturer, serial, _ = face.prefix.split("/")
+    body = {
+        "headerId": number,
+        "timestamp": "2026-01-01T00:00:00.00Z",
+        "version": {"v2": "2.1.0", "v3": "3.0.0"}.get(version, "2.1.0"),
+        "manufacturer": manufacturer,
+        "serialNumber": serial,
+        "actions": [action],
+    }
+    return WireMessage(f"{face.prefix}instantActions", msgspec.json.encode(body))
+
+
+TALKS = {"": Talk(_request)}
 DECODER = replace(MESSAGES, read_request=read_message, read_answer=read_message)
 
 

@@ -1,0 +1,156 @@
+"""Expected reactions to the faults of mobile robots, and a conversation of a backend."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from understudy.ports import WireMessage
+from understudy.ports.fault_reactions import (
+    ENGINE_FAILED,
+    ENGINE_RUNS,
+    STANDS,
+    NotPossibleError,
+    Reaction,
+    Reactions,
+    Seen,
+    Talk,
+    Trial,
+    robot_stands,
+    status,
+)
+
+FACE = "fleet"
+STOPS_S = 2.0
+"""A robot that turns in place stands within this time."""
+LIMIT_INPUT = "lift_low"
+SENSOR = "lidar"
+
+
+def command(robot: str, number: int, kind: str, **parameters: Any) -> WireMessage:
+    """A command.request of a backend."""
+    body = {
+        "messageId": f"atlas-{robot}-{number}",
+        "robotId": robot,
+        "payload": {"commandType": kind, "parameters": parameters},
+    }
+    address = f"robot.{robot}.command.request"
+    return WireMessage(address, msgspec.json.encode(body), f"$JS.ACK.{number}")
+
+
+def say(trial: Trial, kind: str, **parameters: Any) -> None:
+    """Sends a command to the robot of the trial."""
+    number = trial.notes["commands"] = trial.notes.get("commands", 0) + 1
+    trial.client(FACE).say(command(trial.robot, number, kind, **parameters))
+
+
+def connected(trial: Trial) -> None:
+    """the backend is connected, the robot waits"""
+    trial.client(FACE)
+    trial.advance(0.5)
+
+
+def turning(trial: Trial) -> None:
+    """the robot turns in place by a command"""
+    connected(trial)
+    say(trial, "MOVE_VELOCITY", linear=0.0, angular=0.4)
+    trial.advance(1.0)
+    if robot_stands(trial):
+        raise NotPossibleError(f"{trial.robot} does not turn")
+
+
+def pressed(trial: Trial) -> None:
+    """in emergency stop"""
+    connected(trial)
+    trial.part.inject("emergency_stop", {}, trial.now)
+    trial.advance(0.5)
+
+
+def blind(trial: Trial) -> None:
+    """the lidar is not connected"""
+    connected(trial)
+    number = float(_number(trial, "device_disconnected", SENSOR))
+    trial.part.inject("device_disconnected", {"device": number}, trial.now)
+    trial.advance(0.5)
+
+
+def limit_forced(trial: Trial) -> None:
+    """a limit input is forced off, against its axis"""
+    connected(trial)
+    number = float(_number(trial, "input_off", LIMIT_INPUT))
+    trial.part.inject("input_off", {"io": number}, trial.now)
+    trial.advance(0.5)
+
+
+def _number(trial: Trial, fault: str, name: str) -> int:
+    number = trial.part.fault_pin(fault, name)
+    if not isinstance(number, int):
+        raise NotPossibleError(number.reason)
+    return number
+
+
+def turn(trial: Trial) -> None:
+    """the backend commands a turn"""
+    say(trial, "MOVE_VELOCITY", linear=0.0, angular=0.4)
+
+
+def _said(trial: Trial, kind: str, **fields: Any) -> bool:
+    """Whether a message of this kind with these values was sent since the injection."""
+    address = f"robot.{trial.robot}.{kind}"
+    for at, data in trial.client(FACE).heard:
+        if isinstance(data, WireMessage) and data.address == address and at >= trial.injected_at:
+            payload = msgspec.json.decode(data.payload)["payload"]
+            if _has(payload, fields):
+                return True
+    return False
+
+
+def _has(payload: Any, fields: Mapping[str, Any]) -> bool:
+    return all(payload.get(key) == value for key, value in fields.items())
+
+
+def reports(kind: str, **fields: Any) -> Seen:
+    words = ", ".join(f"{key} {value}" for key, value in fields.items())
+    return Seen(f"{kind} with {words}", lambda trial: _said(trial, kind, **fields))
+
+
+ESTOP = reports("state", safetyStopReason="ESTOP")
+FAILED = reports("command.ack", status="FAILED")
+WAITS = reports("state", safetyStopActive=False)
+REACTIONS: Reactions = {
+    "emergency_stop": Reaction(turning, (ESTOP, FAILED, ENGINE_FAILED, STANDS), within_s=STOPS_S),
+    "emergency_release": Reaction(pressed, (ENGINE_RUNS, WAITS), within_s=1.0),
+    "motor_fault": Reaction(
+        turning,
+        (reports("state", status="ERROR"), FAILED, ENGINE_FAILED, STANDS),
+        within_s=STOPS_S,
+        parameters={"motor": 0.0},
+    ),
+    "drive_fault": Reaction(
+        turning,
+        (reports("state", status="ERROR"), FAILED, ENGINE_FAILED, STANDS),
+        within_s=STOPS_S,
+    ),
+    "device_disconnected": Reaction(
+        connected,
+        (ENGINE_FAILED, reports("state", safetyStopReason="INTERNAL_FAULT")),
+        within_s=1.0,
+        parameters={"device": SENSOR},
+    ),
+    "device_connected": Reaction(
+        blind,
+        (ENGINE_RUNS, WAITS),
+        within_s=2.0,
+        parameters={"device": SENSOR},
+    ),
+    "input_on": Reaction(
+        turning, (ESTOP, ENGINE_FAILED, STANDS), within_s=STOPS_S, parameters={"io": 0.0}
+    ),
+    "input_off": Reaction(
+        pressed, (status("estop_pressed", False), ENGINE_RUNS), parameters={"io": 0.0}
+    ),
+    "input_released": Reaction(limit_forced, (ENGINE_RUNS,), parameters={"io": LIMIT_INPUT}),
+}
+TALKS = {
+    "": Talk(lambda trial, number: command(trial.robot, number, "STOP"), pause_s=1.0, repeats=False)
+}
