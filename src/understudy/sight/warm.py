@@ -3,9 +3,9 @@
 import numpy as np
 
 from understudy.sight.faces import marker_face, plain
+from understudy.sight.image_sensor import expose, noisy_depth
 from understudy.sight.lens import Lens
 from understudy.sight.render import render
-from understudy.sight.sensor import expose, noisy_depth
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix
 

@@ -48,9 +48,9 @@ from understudy.sight.faces import (
     top_of,
 )
 from understudy.sight.frame import Frame, FrameError, decode, encode
+from understudy.sight.image_sensor import blurred, expose, noise_key, noisy_depth
 from understudy.sight.lens import CameraModel, Lens, resized
 from understudy.sight.render import Light, Picture, render
-from understudy.sight.sensor import blurred, expose, noise_key, noisy_depth
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.simulation.environment import CellEnvironment
 from understudy.simulation.workpieces.workpieces import Holder, Workpieces, holders

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from understudy.sight.sensor import (
+from understudy.sight.image_sensor import (
     TABLE_SIZE,
     add_noise,
     blurred,
