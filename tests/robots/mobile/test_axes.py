@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.robots.mobile import axes
+from understudy.robots.mobile import motors
 from understudy.robots.mobile.wheels import ideal_seconds
 
 TICK = 0.02
@@ -27,7 +27,7 @@ class Axis:
 
     def run(self, ticks: int) -> None:
         for _ in range(ticks):
-            axes.step_axes(
+            motors.step_axes(
                 np.arange(1),
                 self.limits,
                 self.target,

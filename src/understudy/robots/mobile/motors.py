@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from understudy.chance import draw
 from understudy.errors import Refused
-from understudy.robots.mobile import axes, drive
+from understudy.robots.mobile import drive
 from understudy.robots.mobile.config.layout import (
     Layout,
     base_of,
@@ -38,13 +38,16 @@ from understudy.robots.mobile.hardware_interface import (
     Rows,
 )
 from understudy.robots.mobile.tables import Columns, columns, restore
-from understudy.robots.mobile.wheels import ACKERMANN, DIRECT, Wheels
+from understudy.robots.mobile.wheels import ACKERMANN, DIRECT, Wheels, fastest_within
 from understudy.space.compiled import compiled
 from understudy.units import MM, nanoseconds, seconds
 
 Pose = tuple[float, float, float]
 
-POSITION, SPEED = axes.POSITION, axes.SPEED
+POSITION, SPEED = range(2)
+"""Columns of the state of a motor."""
+MAX_SPEED, MAX_ACCELERATION, MAX_DECELERATION, LOWEST, HIGHEST = range(5)
+"""Columns of its limits; an axis without bounds has infinite ones."""
 
 
 class Fault(Struct, frozen=True):
@@ -80,9 +83,7 @@ class MockMotors:
         self.limits = _limits(layout)
         self.state = np.zeros((motors, 2))
         """Position and speed as the motor reports them."""
-        self.state[:, POSITION] = np.clip(
-            0.0, self.limits[:, axes.LOWEST], self.limits[:, axes.HIGHEST]
-        )
+        self.state[:, POSITION] = np.clip(0.0, self.limits[:, LOWEST], self.limits[:, HIGHEST])
         self.powered = np.ones(robots, dtype=np.bool_)
         self.connected = np.ones(robots, dtype=np.bool_)
         self.body = np.zeros((robots, 7))
@@ -108,9 +109,9 @@ class MockMotors:
         self._moving[rows] = outputs.moving
 
     def set_limits(self, rows: Rows, limits: MotorLimits) -> None:
-        self.limits[rows, axes.MAX_SPEED] = limits.speed
-        self.limits[rows, axes.MAX_ACCELERATION] = limits.acceleration
-        self.limits[rows, axes.MAX_DECELERATION] = limits.deceleration
+        self.limits[rows, MAX_SPEED] = limits.speed
+        self.limits[rows, MAX_ACCELERATION] = limits.acceleration
+        self.limits[rows, MAX_DECELERATION] = limits.deceleration
         self._limit_bodies(sorted(set(self.robot[rows].tolist())))
 
     def read(self, rows: Rows) -> MotorReadings:
@@ -196,7 +197,7 @@ class MockMotors:
             self.state,
             duration,
         )
-        axes.step_axes(
+        step_axes(
             axis_rows,
             self.limits,
             self._target,
@@ -225,7 +226,7 @@ class MockMotors:
             "target": self._target,
             "tolerance": self._tolerance,
             "moving": self._moving,
-            "limits": self.limits[:, : axes.LOWEST],
+            "limits": self.limits[:, :LOWEST],
             "state": self.state,
             "body": self.body,
             "wheel_speeds": self._wheel_speeds,
@@ -240,7 +241,7 @@ class MockMotors:
             begin, end = self._wheels.spans[robot]
             rows = self._wheel_motors[begin:end][rolling[begin:end]]
             if rows.size:
-                self.figures[robot, drive.MAX_SPEED :] = self.limits[rows, : axes.LOWEST].min(0)
+                self.figures[robot, drive.MAX_SPEED :] = self.limits[rows, :LOWEST].min(0)
 
 
 class Response:
@@ -446,3 +447,42 @@ def roll_wheels(
                 rolled += coefficients[n, column] * (before[row, column] + speed) / 2.0
             state[motor, SPEED] = after * scales[motor]
             state[motor, POSITION] += rolled * scales[motor] * seconds
+
+
+@compiled
+def step_axes(
+    rows: NDArray[np.int64],
+    limits: Floats,
+    target: Floats,
+    tolerance: Floats,
+    moving: NDArray[np.bool_],
+    state: Floats,
+    seconds: float,
+) -> None:
+    """Moves the axes of these rows on by one tick. One that is not ``moving`` brakes and stays."""
+    for row in rows:
+        position, speed = state[row, POSITION], state[row, SPEED]
+        away = target[row] - position
+        wanted = 0.0
+        if moving[row]:
+            if (
+                abs(away) <= tolerance[row]
+                and abs(speed) <= limits[row, MAX_DECELERATION] * seconds
+            ):
+                state[row, SPEED] = 0.0
+                continue
+            fastest = fastest_within(
+                abs(away),
+                math.copysign(speed, speed * away),
+                limits[row, MAX_DECELERATION],
+                limits[row, MAX_SPEED],
+                seconds,
+            )
+            wanted = math.copysign(fastest, away)
+        change = wanted - speed
+        slower = speed * change < 0.0
+        most = limits[row, MAX_DECELERATION if slower else MAX_ACCELERATION] * seconds
+        after = speed + min(max(change, -most), most)
+        reached = position + (speed + after) / 2.0 * seconds
+        state[row, POSITION] = min(max(reached, limits[row, LOWEST]), limits[row, HIGHEST])
+        state[row, SPEED] = after if state[row, POSITION] == reached else 0.0

@@ -12,7 +12,7 @@ from understudy.agenda import advance
 from understudy.ports import KEPT, Epoch, WireMessage
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.runtime.fleet import Fleet
-from understudy.robots.mobile.runtime.journal import PATIENCE
+from understudy.robots.mobile.runtime.outgoing import PATIENCE
 from understudy.units import NS_PER_SECOND
 
 NEVER = 1 << 40

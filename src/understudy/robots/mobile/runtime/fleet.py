@@ -37,7 +37,6 @@ from understudy.robots.mobile.hardware_interface import (
     TimedHardware,
 )
 from understudy.robots.mobile.runtime import tick
-from understudy.robots.mobile.runtime.journal import read_record
 from understudy.robots.mobile.runtime.late_drives import expect, give_ramped
 from understudy.robots.mobile.runtime.messages import (
     LIMIT_REACHED,
@@ -51,6 +50,7 @@ from understudy.robots.mobile.runtime.outgoing import (
     BOOT,
     SavedSendQueue,
     SendQueue,
+    read_record,
     robot_key,
     uuid_text,
 )
@@ -777,7 +777,7 @@ class Fleet:
         self._queue.listeners.append(listener)
 
     def on_event(self, listener: Callable[[DeviceEvent], None]) -> None:
-        """`ReportsEvents`: what concerns no robot of the cell."""
+        """Of `ReportsEvents`: calls the listener for events that concern no robot of the cell."""
         self._listeners.append(listener)
 
     def advice(self, message: str) -> str:

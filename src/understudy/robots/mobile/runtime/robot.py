@@ -16,7 +16,6 @@ from understudy.robots.mobile.config.robot_file import MODULES, RobotFile
 from understudy.robots.mobile.config.robot_file import Module as ModuleName
 from understudy.robots.mobile.hardware_interface import MotorLimits, Scan, TimedHardware
 from understudy.robots.mobile.runtime.executor import Executor, Readiness, RowBody, SavedExecutor
-from understudy.robots.mobile.runtime.journal import NOTE, Answer, Journal, Record
 from understudy.robots.mobile.runtime.messages import (
     COMMANDS,
     FROM_ROBOT,
@@ -50,7 +49,15 @@ from understudy.robots.mobile.runtime.modules import (
     RobotContext,
     SpeedLimit,
 )
-from understudy.robots.mobile.runtime.outgoing import RobotKey, Sender, SendQueue
+from understudy.robots.mobile.runtime.outgoing import (
+    NOTE,
+    Answer,
+    Journal,
+    Record,
+    RobotKey,
+    Sender,
+    SendQueue,
+)
 from understudy.robots.mobile.runtime.reports import Link, Reports
 from understudy.robots.mobile.runtime.table import (
     HEARTBEAT,
@@ -337,7 +344,7 @@ class Robot:
 
     @property
     def key(self) -> RobotKey:
-        """Of the ids of its messages."""
+        """The key from which the ids of its messages follow."""
         return self._sender.key
 
     # ── what modules know and can do ──
