@@ -7,8 +7,7 @@ import pytest
 from understudy.ports import WireMessage
 from understudy.wire.chat import parse
 from understudy.wire.dial import Destination
-from understudy.wire.record import Recorder, parse_address
-from understudy.wire.recorded_messages import NatsReader
+from understudy.wire.record import NatsReader, Recorder, parse_address
 from understudy.wire.tcp import stop_accepting
 
 SAID = (
