@@ -5,7 +5,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
 from understudy.wire.can import device_place
 from understudy.wire.chat import ENDING
-from understudy.wire.connection import Connection, Event, event_of
+from understudy.wire.connection import Connection, Event
 from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, DetachedSink, KeepsFiles, PeerEvents, Server
@@ -107,19 +107,17 @@ class Live:
         self._project = options.project
         self.ephemeral = options.ephemeral
         run = options.run or run_of(config, options.rate)
+        # Then the epoch stays: in lock-step, as the cell file says, or as written for a replay.
         is_dated = isinstance(options.rate, str) or "epoch" in config.sections or options.note
         self._run = run
-        self._epoch = None if is_dated else run.epoch
         self._cell = _built(config, options, run)
         self._cell.clock_state.set_rate(options.rate)
         self._cell.interruptible = True
         decoders = {name: decoder_of(face) for name, face in self._cell.faces.items()}
         self.journal = WireJournal(decoders, watching=options.watching)
-        self.notes: list[Callable[[Event], None]] = [self.journal.note]
-        """Called for everything that passes at the wires."""
-        if options.note is not None:
-            self.notes.append(options.note)
-        self._exchange = Exchange(self._cell, self._note_all, self._note_sent)
+        given = [] if options.note is None else [options.note]
+        self._exchange = Exchange(self._cell, [self.journal.note, *given])
+        self.notes = self._exchange.notes
         self._pump = Pump(
             self._exchange,
             self._cell.clock_state,
@@ -127,7 +125,7 @@ class Live:
             until=None if options.for_seconds is None else nanoseconds(options.for_seconds),
             finished=self.finished.set,
             held=True,
-            runs_on=self._date,
+            epoch=None if is_dated else run.epoch,
         )
         self._cell.on_stuck = self._pump.stop_time
         self._runs = BackgroundRuns(KINDS, {"cell": self._name()})
@@ -159,14 +157,8 @@ class Live:
     @property
     def run(self) -> Run:
         """What a replay needs beside the configuration; its epoch does not change any more."""
-        self._epoch = None
+        self._pump.epoch = None
         return self._run
-
-    def _date(self, now: int) -> None:
-        """Simulated time is the time of day from now on, unless the cell file says another one, or
-        the epoch is written down for a replay."""
-        if self._epoch is not None:
-            self._epoch.ns = max(self._epoch.ns, time.time_ns() - now)
 
     @property
     def rate(self) -> Rate:
@@ -189,7 +181,7 @@ class Live:
 
     async def listen(self) -> None:
         """Opens all wires; clients can connect, time does not run yet."""
-        self._date(self._cell.now)
+        self._pump.set_epoch(self._cell.now)
         self.watch.look()  # loads compiled code now, and not while a client waits
         for camera in self._cameras():
             camera.starting = True
@@ -289,7 +281,8 @@ class Live:
         """Parts say goodbye; brokers have some time to take it."""
         if not any(isinstance(component, EndsRun) for component in self._cell.components.values()):
             return
-        self._note_all(Event(self._pump.now(), "cell", "end", "!", ENDING))
+        for note in self.notes:
+            note(Event(self._pump.now(), "cell", "end", "!", ENDING))
         self._pump.act(partial(end_run, self._cell.components))
         for _ in range(round(LAST_MESSAGES_SECONDS / LOOK_SECONDS)):
             if not self._exchange.behind():
@@ -318,16 +311,6 @@ class Live:
     def advance(self, duration: float) -> Later | None:
         """Runs ahead; a `Later` if time must wait for another process on the way."""
         return self._pump.advance(duration_ns(duration))
-
-    def _note_all(self, event: Event) -> None:
-        for note in self.notes:
-            note(event)
-
-    def _note_sent(
-        self, at: int, endpoint: str, peer: str, messages: Sequence[WireMessage]
-    ) -> None:
-        for message in messages:
-            self._note_all(event_of(at, endpoint, peer, "<", message))
 
     def _facts(self) -> dict[str, Any]:
         config = self.config

@@ -61,14 +61,6 @@ def event_of(at: int, endpoint: str, peer: str, kind: Kind, data: Data) -> Event
     return Event(at, endpoint, peer, kind, payload, (data.address, data.reply_to))
 
 
-def note_each(
-    note: Note, at: int, endpoint: str, peer: str, messages: Sequence[WireMessage]
-) -> None:
-    """Notes messages to a peer one by one."""
-    for each in messages:
-        note(event_of(at, endpoint, peer, "<", each))
-
-
 @runtime_checkable
 class SilentBytes(Protocol):
     """A session that says which bytes it never answers: `silent` matches a run of them, and every

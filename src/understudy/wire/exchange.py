@@ -12,7 +12,6 @@ arrive. Until then it waits in `PeerState.unheard`.
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -39,12 +38,10 @@ from understudy.wire.connection import (
     Event,
     Kind,
     Note,
-    NoteSent,
     PeerState,
     SavedEndpoint,
     check_sessions,
     event_of,
-    note_each,
     read_connections,
     size_of,
 )
@@ -110,8 +107,7 @@ def garbled(data: bytes, place: float, change: float) -> bytes:
 
 
 class Exchange:
-    """All connections of a cell; ``note`` is called for everything that passes. ``note_sent`` is
-    called for many messages that go to a peer at once, instead of ``note`` for each.
+    """All connections of a cell; ``notes`` are called for everything that passes.
 
     `poll_step` returns the simulated time that passes after a query while something moves, so that
     bytes are received in turns; None if they need not wait for turns.
@@ -120,13 +116,12 @@ class Exchange:
     def __init__(
         self,
         timed_cell: TimedCell,
-        note: Note = lambda event: None,
-        note_sent: NoteSent | None = None,
+        notes: Iterable[Note] = (),
     ) -> None:
         self.timed_cell = timed_cell
         self.poll_step: Callable[[], int | None] = lambda: None
-        self._note = note
-        self._note_sent = note_sent or partial(note_each, note)
+        self.notes = list(notes)
+        """Called for everything that passes."""
         self._opened = dict.fromkeys(timed_cell.faces, 0)
         self._connections: dict[tuple[str, str], Connection] = {}
         self._unread: dict[Connection, None] = {}
@@ -552,7 +547,16 @@ class Exchange:
 
     def _record(self, connection: Connection, kind: Kind, data: Data) -> None:
         place = self.timed_cell.now, connection.endpoint, connection.peer
-        self._note(event_of(*place, kind, data))
+        for note in self.notes:
+            note(event_of(*place, kind, data))
+
+    def _note_sent(
+        self, at: int, endpoint: str, peer: str, messages: Sequence[WireMessage]
+    ) -> None:
+        """Notes messages to a peer one by one."""
+        for message in messages:
+            for note in self.notes:
+                note(event_of(at, endpoint, peer, "<", message))
 
 
 # ── a cell in this process ──────────────────────────────────────────────────────────────────────
@@ -644,7 +648,7 @@ class InProcessCell:
     def __init__(self, timed_cell: TimedCell) -> None:
         self.timed_cell = timed_cell
         self.transcript: list[Event] = []
-        self.exchange = Exchange(timed_cell, note=self._note)
+        self.exchange = Exchange(timed_cell, [self._note])
         self.on_event: Note | None = None
         """Called for everything that passes, beside the transcript."""
         self.recorder: Recorder | None = None

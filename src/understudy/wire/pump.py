@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from understudy.agenda import ClockState
 from understudy.errors import Refused
-from understudy.ports import Snapshot, WireMessage
+from understudy.ports import Epoch, Snapshot, WireMessage
 from understudy.ports.hmi import Later
 from understudy.units import NS_PER_SECOND
 from understudy.wire.connection import Connection, Data, pieces_of
@@ -87,7 +87,7 @@ class Clock:
         return round(LATE_STEP * self._speed)
 
     def hold_back(self, since: int, simulated: int) -> None:
-        """Of the wall time since then only as much counts as was simulated."""
+        """Counts only as much of the wall time since then as was simulated."""
         if self._speed:
             lost = max(0, self._wall() - since - round(simulated / self._speed))
             self._since_wall += lost
@@ -129,14 +129,15 @@ class Pump:
         wall: Callable[[], int] = time.monotonic_ns,
         skip_missed: bool = False,
         held: bool = False,
-        runs_on: Callable[[int], None] = lambda now: None,
+        epoch: Epoch | None = None,
     ) -> None:
         """With ``skip_missed``, wakes that are late happen once, at the present time.
 
-        With ``held``, time does not run before `start`. ``runs_on``: is called with the simulated
-        time when it begins to run, at another rate too, and when a late cell has lost time.
+        With ``held``, time does not run before `start`. ``epoch``: is moved on when time begins to
+        run, at another rate too, and when a late cell has lost time.
         """
-        self._runs_on = runs_on
+        self.epoch = epoch
+        """None: it does not change any more."""
         self._held = held
         self._exchange = exchange
         self._timed_cell = exchange.timed_cell
@@ -296,7 +297,7 @@ class Pump:
         self._problem = None
         self._drop_requests(SUPERSEDED)
         self._clock.set_now(self._timed_cell.now)
-        self._runs_on(self._timed_cell.now)
+        self.set_epoch(self._timed_cell.now)
         self._schedule()
 
     def stop_time(self, problem: Exception) -> None:
@@ -328,8 +329,13 @@ class Pump:
         """Lets time run, from the time that the cell has reached."""
         self._held = False
         self._clock.set_now(self._timed_cell.now)
-        self._runs_on(self._timed_cell.now)
+        self.set_epoch(self._timed_cell.now)
         self._schedule()
+
+    def set_epoch(self, now: int) -> None:
+        """Simulated time is the time of day from ``now`` on."""
+        if self.epoch is not None:
+            self.epoch.ns = max(self.epoch.ns, time.time_ns() - now)
 
     def stop(self) -> None:
         self._stopped = True
@@ -342,7 +348,7 @@ class Pump:
         self._catch_up()
         self._clock.set_now(self._timed_cell.now)
         if not self._held:
-            self._runs_on(self._timed_cell.now)
+            self.set_epoch(self._timed_cell.now)
         self._exchange.deliver()  # bytes that waited for their turn need not, at another rate
         self._schedule()
 
@@ -543,7 +549,7 @@ class Pump:
         begun, before = self._clock.wall_now(), self._timed_cell.now
         self._run_to(max(overdue, before) + self._clock.late_step())
         self._clock.hold_back(begun, self._timed_cell.now - before)
-        self._runs_on(self._clock.now())
+        self.set_epoch(self._clock.now())
 
     def _run_to(self, end: int) -> None:
         """Runs to ``end``, for at most one turn."""

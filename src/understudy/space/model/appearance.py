@@ -175,11 +175,5 @@ class Appearance(Struct, frozen=True):
     marker: MarkerConfig | None = None
     board: BoardConfig | None = None
 
-    def checked(self) -> "Appearance":
-        if self.marker is not None and self.board is not None:
-            allowed = "one of marker and board"
-            raise ConfigError("a face has a marker and a board", key="board", allowed=allowed)
-        return self
-
 
 PLAIN = Appearance()

@@ -136,10 +136,11 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
                     printed.check(self.upper_face())
 
     def _look(self) -> Appearance:
-        try:
-            return Appearance(self.color or "", self.marker, self.board).checked()
-        except ConfigError as problem:
-            raise problem.within(self.name) from None
+        if self.marker is not None and self.board is not None:
+            allowed = "one of marker and board"
+            problem = ConfigError("a face has a marker and a board", key="board", allowed=allowed)
+            raise problem.within(self.name)
+        return Appearance(self.color or "", self.marker, self.board)
 
     def _triangles(self, read: Read, read_mesh: ReadMesh) -> tuple[Array, Any]:
         try:
