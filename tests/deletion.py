@@ -16,6 +16,8 @@ PARTS = ("src", "tests", "docs", "examples", "pyproject.toml", "README.md")
 """What a copy has."""
 NEEDS = {"robots/grblhal": ("robots/arm",)}
 """Capability → others that go with it: the arm has grblHAL's firmware."""
+OFFERS = ("understudy/__init__.py", "understudy/testing.py")
+"""Files with the public names and fixtures of all capabilities, imported when they are used."""
 LONGEST_SECONDS = 900
 IMPORT_ALL = """
 import pkgutil, sys
@@ -126,6 +128,31 @@ def remove_row(file: Path, capability: str) -> None:
 def imports(tree: Tree) -> str:
     """Every module that is left is imported."""
     return _failure(tree.run("-c", IMPORT_ALL))
+
+
+def names(tree: Tree) -> str:
+    """No module imports what is gone, not even for the type checker: what mypy would say. The
+    files that offer capabilities to users name them."""
+    gone = tuple(f"understudy.{each.replace('/', '.')}." for each in tree.removed)
+    words = {each.rpartition("/")[2] for each in tree.removed}
+    source = tree.root / "src"
+    return "\n".join(
+        f"{path.relative_to(source)}:{node.lineno}"
+        for path in sorted(source.rglob("*.py"))
+        if path.relative_to(source).as_posix() not in OFFERS
+        and any(word in path.read_text() for word in words)
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in _imported(node)
+        if f"{name}.".startswith(gone)
+    )
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [each.name for each in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module}.{each.name}" for each in node.names]
+    return []
 
 
 def contracts(tree: Tree) -> str:

@@ -22,6 +22,7 @@ def failures(folder: Path, capability: str, rooms: int) -> list[str]:
     others = [room for room in ROOMS if room not in tree.removed][:rooms]
     tried = (
         deletion.imports,
+        deletion.names,
         deletion.contracts,
         deletion.helps,
         deletion.cells,
