@@ -176,7 +176,7 @@ class Run:
         return found
 
     def figures(self) -> dict[str, Figure]:
-        """Those of every run, and those that the plan names."""
+        """The figures of every run, and those that the plan names."""
         now = self._cell.now
         metrics = self._engine.metrics(now)
         ends = [control.reading(now).elapsed_s for control in self._programs_of.values()]

@@ -129,7 +129,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """By linear interpolation between the neighbours."""
+    """A quantile, by linear interpolation between the neighbours."""
     place = share * (len(ordered) - 1)
     low = math.floor(place)
     high = min(low + 1, len(ordered) - 1)
@@ -148,7 +148,7 @@ def interval(passed: int, runs: int) -> tuple[float, float]:
 
 
 def digest_of(outcomes: Iterable[Outcome]) -> str:
-    """Of all outcomes in the order of their numbers, without what they have cost."""
+    """The digest of all outcomes in the order of their numbers, without what they have cost."""
     whole = sha256()
     for outcome in sorted(outcomes, key=lambda each: each.number):
         whole.update(msgspec.json.encode(outcome.without_cost(), order="deterministic"))

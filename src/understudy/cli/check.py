@@ -171,7 +171,7 @@ class CellFile:
 
 
 def _in_order(problems: list[ConfigError]) -> list[ConfigError]:
-    """By their lines; those of other files last."""
+    """The problems by their lines; those of other files last."""
     return sorted(problems, key=lambda each: (not each.line, each.line))
 
 

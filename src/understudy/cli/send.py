@@ -108,7 +108,8 @@ def _declared() -> list[Sender]:
 def _find(
     senders: list[Sender], robot: str, to: str | None, running: str, ready_file: Path | None
 ) -> Found:
-    """By the name of a sender if an address is given, else by the endpoints of running cells."""
+    """Finds the sender: by its name if an address is given, else by the endpoints of running
+    cells."""
     named = {sender.name: sender for sender in reversed(senders)}
     if to is not None:
         if robot not in named:

@@ -292,7 +292,7 @@ class Field(Struct, frozen=True, omit_defaults=True):
 
 
 def fields_of(config: type[Struct]) -> list[Field]:
-    """In the order of the class."""
+    """The fields of a class in their order."""
     info = shape.type_info(config)
     assert isinstance(info, shape.StructType)
     return [_field(each) for each in info.fields]

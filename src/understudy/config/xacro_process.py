@@ -64,7 +64,7 @@ def main(seconds: str, file: str, *arguments: str) -> int:
 
 
 def _limit(seconds: int) -> None:
-    """Of processor time, which does not depend on the load of the machine, and of memory."""
+    """Limits processor time, which does not depend on the load of the machine, and memory."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_XACRO_MEMORY, MOST_XACRO_MEMORY))
 

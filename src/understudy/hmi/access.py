@@ -216,7 +216,7 @@ class Visit:
 
 
 def visit_of(scope: dict[str, Any]) -> Visit:
-    """From an ASGI scope; a token may be in a header, in the address or in a cookie."""
+    """The visit of an ASGI scope; a token may be in a header, in the address or in a cookie."""
     headers = {
         name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
     }

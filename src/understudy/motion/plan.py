@@ -49,7 +49,7 @@ class TimeLaw:
         return TimeLaw(begins, self.piece[:count], *(c[:count] for c in self.columns()))
 
     def since(self, t: float) -> "TimeLaw":
-        """Without the segments that end before t."""
+        """The time law without the segments that end before t."""
         first = min(max(int(np.searchsorted(self.begins, t, side="right")) - 1, 0), len(self))
         return TimeLaw(
             self.begins[first:], self.piece[first:], *(c[first:] for c in self.columns())

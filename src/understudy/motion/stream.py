@@ -437,7 +437,7 @@ class Queue:
         return set(self.plan.path.line.tolist())
 
     def begun(self, lines: set[int], now: int) -> set[int]:
-        """Those of these lines that have begun to move."""
+        """Which of these lines have begun to move."""
         known, begins = self.plan.lines()
         # A line has begun with the first of its blocks: an arc has many.
         is_ahead = begins * NS_PER_SECOND > now + 1e-3

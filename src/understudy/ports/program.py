@@ -83,7 +83,7 @@ class SourceLine(Protocol):
 
     @property
     def number(self) -> int:
-        """Its number in the file, from 1 on."""
+        """The number of the line in the file, from 1 on."""
         ...
 
     @property

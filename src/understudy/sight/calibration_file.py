@@ -42,7 +42,7 @@ class Intrinsics(Struct, frozen=True, forbid_unknown_fields=True):
         return cls(lens.fx, lens.fy, lens.cx, lens.cy, lens.distortion, lens.width, lens.height)
 
     def lens(self) -> Lens:
-        """With a width of 0 if the size of the pictures is not known."""
+        """The lens, with a width of 0 if the size of the pictures is not known."""
         size, bend = (self.width, self.height), five_coefficients(self.distortion)
         return Lens(*size, self.fx, self.fy, self.cx, self.cy, bend)
 

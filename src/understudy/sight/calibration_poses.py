@@ -85,7 +85,7 @@ def calibration_flanges(
 
 
 def _distance(sighting: Sighting) -> float:
-    """At which the target fills a share of the shorter side of the picture."""
+    """The distance at which the target fills a share of the shorter side of the picture."""
     lens = sighting.lens
     size = float(np.linalg.norm(np.ptp(sighting.points, axis=0)))
     share = min(lens.height / lens.fy, lens.width / lens.fx)

@@ -144,7 +144,7 @@ class CalibrationResult:
 
     @property
     def scale_shift_mm(self) -> float:
-        """By how much a wrong size of the target, or a wrong focal length, has moved the camera; 0
+        """How far a wrong size of the target, or a wrong focal length, has moved the camera; 0
         if the pictures do not contradict the sizes that were given."""
         if self.scale is None or abs(self.scale.share) <= SURE * self.scale.deviation:
             return 0.0
@@ -374,7 +374,8 @@ class _Solver:
     noise: Noise | None = None
 
     def best(self) -> CalibrationResult | Refused:
-        """By the method that predicts poses best that it has not seen; without OpenCV the own."""
+        """The result of the method that predicts poses best that it has not seen; without OpenCV
+        the own."""
         methods = (OWN, *OPENCV_METHODS) if find_spec("cv2") else (OWN,)
         closed = replace(self, lens=None)
         found: dict[str, float] = {}

@@ -70,7 +70,7 @@ def degenerate(views: Views) -> Refused | None:
 
 
 def _second_turn(angles: Array, axes: Array) -> float:
-    """By how much the poses turn about the second of their main axes, rms from their middle."""
+    """How far the poses turn about the second of their main axes, rms from their middle."""
     turns = 2.0 * np.sin(0.5 * angles)[:, None] * axes
     squares = np.linalg.eigvalsh(turns.T @ turns / len(turns))
     return float(np.sqrt(0.5 * max(squares[1], 0.0)))  # two poses differ by twice the variance

@@ -55,7 +55,7 @@ class Face:
         )
 
     def outline(self) -> Array:
-        """Its corners, (3 or 4, 3)."""
+        """The corners of a face, (3 or 4, 3)."""
         a, u, v = self.corner, self.across, self.down
         return np.array([a, a + u, a + v] if self.triangle else [a, a + u, a + u + v, a + v])
 

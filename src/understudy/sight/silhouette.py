@@ -193,7 +193,7 @@ def common_share(polygon: Array, mask: Bytes, corner: tuple[int, int]) -> float:
 
 
 def evenly(rows: Array, most: int) -> Array:
-    """At most this many of the rows, evenly chosen."""
+    """Chooses rows evenly, at most this many."""
     return rows[:: max(1, -(-len(rows) // most))]
 
 

@@ -166,7 +166,7 @@ class ProcessVision:
     # ── detectors ──
 
     def detectors(self) -> Sequence[Mapping[str, Any]]:
-        """Those of the next picture."""
+        """The detectors of the next picture."""
         if self.state.detectors is not None:
             return self.state.detectors
         return () if self._choice is None else self._choice.configured
@@ -175,7 +175,7 @@ class ProcessVision:
         return self._choice is not None
 
     def set_detectors(self, tables: Sequence[Mapping[str, Any]] | None) -> Refused | None:
-        """From the next picture on; None: those of the cell file."""
+        """Sets the detectors from the next picture on; None: those of the cell file."""
         wanted = None if tables is None else [plain(table) for table in tables]
         try:
             self._check_detectors(wanted)

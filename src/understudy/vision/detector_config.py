@@ -109,7 +109,7 @@ class DetectorChoice:
     def build(
         self, tables: Sequence[Mapping[str, Any]], read_file: ReadFile
     ) -> Sequence[tuple[str, Detector]]:
-        """As `build_detectors`, after the check."""
+        """Builds detectors as `build_detectors` does, after the check."""
         self.check(tables)
         left = self._files()
 

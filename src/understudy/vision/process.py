@@ -81,7 +81,7 @@ def setup_of_camera(address: str) -> VisionSetup:
 
 
 def setup_of_cell(config: CellConfig, robot: str = "", camera: str = "") -> VisionSetup:
-    """As the section `vision` of a robot has it; an empty name means the robot that has one.
+    """The set-up of the section `vision` of a robot; an empty name means the robot that has one.
     ``camera``: goes before that of the section."""
     name = robot or _robot_with_vision(config)
     if name not in config.robots:
@@ -99,7 +99,7 @@ def setup_of_cell(config: CellConfig, robot: str = "", camera: str = "") -> Visi
 
 
 def setup_of_file(file: Path, camera: str = "") -> VisionSetup:
-    """As the section `vision` of a file has it, e.g. of pickplace.yaml."""
+    """The set-up of the section `vision` of a file, e.g. of pickplace.yaml."""
     document = parse(read_text(file), str(file))
     given = (document.value or {}).get("vision")
     if given is None:
@@ -165,7 +165,7 @@ def _eye_of_section(section: VisionConfig, calibration: Calibration | None) -> E
 
 
 def _lens_of(calibration: Calibration) -> Lens | None:
-    """For pictures of any size if the file does not say it."""
+    """The lens; for pictures of any size if the file does not say it."""
     known = calibration.camera_intrinsics
     return None if known is None else known.lens()
 

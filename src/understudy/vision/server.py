@@ -134,7 +134,7 @@ class Capture:
     lens: Lens
 
     def facts(self, number: int) -> dict[str, Any]:
-        """As the replies have it."""
+        """The facts as the replies have them."""
         return {
             "number": number,
             "frame_id": self.frame_id,
@@ -599,7 +599,7 @@ def depth_picture(view: View) -> Image | None:
 
 
 def jpeg(picture: Image, width: int) -> str:
-    """At most this wide, as text in base64."""
+    """A picture as JPEG, at most this wide, as text in base64."""
     scale = width / picture.shape[1]
     if scale < 1.0:
         size = (width, max(1, round(picture.shape[0] * scale)))

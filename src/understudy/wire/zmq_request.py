@@ -217,7 +217,7 @@ class QuestionWire:
         self._question_changed()
 
     def ask(self, process: AskedProcess) -> None:
-        """From the next question on this process is asked, and nothing else at its address."""
+        """Asks this process from the next question on, and nothing else at its address."""
         check_address(process.address)
         self._process = process
 

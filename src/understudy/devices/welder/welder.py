@@ -618,7 +618,8 @@ class Welder:
     # ── set values and measured values ──
 
     def set_values(self) -> WeldParameters:
-        """From `set_weld_parameters`, else from the weld job; AO0 and AO1 where they are not 0."""
+        """The set values: those of `set_weld_parameters`, else of the weld job; AO0 and AO1 where
+        they are not 0."""
         base = self.state.own_parameters or self._config.jobs.get(self._job(), STEEL)
         wire, volts = self._io.analog_output(0), self._io.analog_output(1)
         return WeldParameters(

@@ -268,7 +268,8 @@ class DisplayState:
 
 
 def robot_state(facts: Facts, view: Facts) -> DisplayState:
-    """From the query `robots` and the link's last status message, which is more recent."""
+    """The state of a robot, from the query `robots` and the link's last status message, which is
+    more recent."""
     reported = str(view.get("state") or facts.get("state") or "")
     word = reported.partition(":")[0] or "Unknown"
     if word == "RUNNING" and facts.get("moving"):

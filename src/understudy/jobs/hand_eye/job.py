@@ -217,7 +217,7 @@ class HandEyeJob:
 
     @property
     def lens(self) -> Lens:
-        """As the cell file has it."""
+        """The lens as the cell file has it."""
         return self._finder.model.lens
 
     def last_corners(self) -> list[tuple[float, float]]:
@@ -510,7 +510,7 @@ class HandEyeJob:
     # ── result ──
 
     def _calibrator(self) -> HandEyeCalibrator:
-        """With the poses so far."""
+        """A calibrator with the poses so far."""
         lens = self.state.lens
         found = HandEyeCalibrator(
             self._finder.model.mount, None if lens is None else lens.lens(), self.config.noise()

@@ -156,7 +156,8 @@ class TargetChoice:
         return next((u for u in own if NEAREST_MISS.index(u.miss) == furthest), own[0])
 
     def _first_checked(self, seen: DetectedObject, grips: list[Pose], now: int) -> Chosen | Unfit:
-        """With the first of the grips that the arm can do; without one the reason of the first."""
+        """The choice with the first of the grips that the arm can do; without one the reason of the
+        first."""
         checks = (self._checked(seen.class_name, at, now, seen=seen) for at in grips)
         first = next(checks)
         if isinstance(first, Chosen) or first.code:

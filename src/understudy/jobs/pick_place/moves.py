@@ -73,7 +73,7 @@ def scan_moves(config: CycleConfig) -> list[CycleMove]:
 
 
 def pick_moves(config: CycleConfig, poses: CyclePoses, start: Pose) -> list[CycleMove]:
-    """From ``start`` to the part, and back from it to the height of the retract."""
+    """The moves from ``start`` to the part, and back from it to the height of the retract."""
     approach = above(poses.pick, config.approach_distance_mm * MM, poses.pick_axis)
     retract = above(poses.pick, config.retract_distance_mm * MM, poses.pick_axis)
     fast, slow = config.move_speed_mm_s, config.approach_speed_mm_s
@@ -88,7 +88,8 @@ def pick_moves(config: CycleConfig, poses: CyclePoses, start: Pose) -> list[Cycl
 
 
 def place_moves(config: CycleConfig, poses: CyclePoses, start: Pose) -> list[CycleMove]:
-    """From ``start`` with the part to the place, and back from it to the height of the retract.
+    """The moves from ``start`` with the part to the place, and back from it to the height of the
+    retract.
 
     The part crosses at the height of the higher of both ends, or at the travel height if that is
     higher."""

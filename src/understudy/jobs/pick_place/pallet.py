@@ -49,7 +49,7 @@ def zigzag(rows: int, columns: int) -> Cells:
 
 
 def spiral(rows: int, columns: int) -> Cells:
-    """From outside to inside; the first row from the first column to the last."""
+    """The places from outside to inside; the first row from the first column to the last."""
     cells = row_by_row(rows, columns)
     row, column = cells.T
     ring = np.minimum.reduce([row, column, rows - 1 - row, columns - 1 - column])

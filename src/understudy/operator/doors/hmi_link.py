@@ -256,7 +256,8 @@ class StatusFace(UnsavedFace[StatusSession]):
         self.publish(now)
 
     def publish_soon(self, now: int) -> None:
-        """For a new subscriber; those that come within a moment share the next message."""
+        """Publishes for a new subscriber; those that come within a moment share the next
+        message."""
         soonest = self._published + SHORTEST_PERIOD
         if now >= soonest:
             self.publish(now)

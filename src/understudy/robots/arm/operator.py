@@ -446,7 +446,7 @@ def real_job_arm(
         return robot.arm.movers[0].flange(joints(now))
 
     def mover() -> ArmMover | Refused:
-        """With the tool of the driver, which the operator may have changed."""
+        """The mover with the tool of the driver, which the operator may have changed."""
         bare = robot.arm.movers[0]
         if not driver.is_connected() or not np.isfinite(joints(0)).all():
             return POSITION_UNKNOWN

@@ -96,7 +96,7 @@ class SettingRow(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the bits or choices."""
+        """The names of the bits or choices."""
         listed = self.kind in (BITS, SWITCHED_BITS, CHOICE)
         return tuple(self.shape.split(",")) if listed else ()
 

@@ -118,7 +118,7 @@ KRL = re.compile(
 
 
 def program_hint(text: str) -> str:
-    """That a program for another robot is KRL; empty if it is not."""
+    """The hint that a program for another robot is KRL; empty if it is not."""
     if not KRL.search(text):
         return ""
     return (

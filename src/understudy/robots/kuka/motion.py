@@ -258,7 +258,7 @@ class Trajectory:
         return Sample(motion.position, pose(tip), speed)
 
     def extended(self, segment: Segment, t: float) -> "Trajectory":
-        """With one more segment at the end."""
+        """The motion with one more segment at the end."""
         return _planned((*self.segments, segment), self.plan.place(t), t, self.blend)
 
     def shortened(self, t: float) -> "Trajectory":
@@ -266,7 +266,7 @@ class Trajectory:
         return _planned(self.segments[:1], self.plan.place(t), t, self.blend)
 
     def advanced(self, t: float) -> "Trajectory":
-        """Without the first segment, which is done."""
+        """The motion without the first segment, which is done."""
         done = len(self.segments[0].path)
         here = self.plan.place(t)
         at_start = PathPosition(0, v=here.v)
@@ -274,12 +274,12 @@ class Trajectory:
         return _planned(self.segments[1:], position, t, self.blend)
 
     def resumed(self, t: float) -> "Trajectory":
-        """From rest at the place where the motion was halted."""
+        """The motion from rest at the place where it was halted."""
         here = self.plan.place(t)
         return _planned(self.segments, PathPosition(here.piece, here.s), t, self.blend)
 
     def halted(self, t: float) -> "Trajectory":
-        """At rest from this instant on."""
+        """The motion at rest from this instant on."""
         return Trajectory(self.segments, self.plan.until(t), self.blend)
 
     def to_state(self) -> State:

@@ -301,7 +301,7 @@ async def _stream_of(streams: "JetStreamContext", subject: str) -> str:
 async def _last_messages(
     streams: "JetStreamContext", stream: str, kinds: Collection[str]
 ) -> "list[Msg]":
-    """By a consumer that is gone afterwards."""
+    """Reads the last messages by a consumer that is gone afterwards."""
     from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
     config = ConsumerConfig(

@@ -153,7 +153,7 @@ def _open_floor(
 
 
 def _half_boxes(shapes: Sequence[Stand]) -> tuple[float, float]:
-    """Of the largest robot."""
+    """Half the sides of the largest robot."""
     wide, high = zip(*(shape.half_box() for shape in shapes), strict=True)
     return max(wide), max(high)
 

@@ -123,7 +123,7 @@ class MobileRobot:
         return tuple(f"{fault.code}: {fault.message}" for fault in faults)
 
     def _estop_pressed(self) -> bool:
-        """As the button is now; the runtime reads it at the next tick."""
+        """Whether the button is pressed now; the runtime reads it at the next tick."""
         return bool(self._io.read_inputs(self._estops).any())
 
     def save(self) -> None:

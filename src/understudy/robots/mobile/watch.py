@@ -80,7 +80,7 @@ class RobotRows:
         return bool(self.rows) and all(row.state for row in self.rows.values())
 
     def names(self) -> list[str]:
-        """Of the robots; robot-2 comes before robot-10."""
+        """Names of the robots; robot-2 comes before robot-10."""
         return sorted(self.rows, key=_by_number)
 
     def table(self) -> Table:
@@ -121,8 +121,8 @@ def watch_robots(client: FleetClient, *, once: bool, as_json: bool) -> None:
 
 
 def _print_rows(rows: RobotRows, inbox: Inbox) -> None:
-    """For a file or a program: lines of texts with tabs between them, a heading first. A robot has
-    a new line when one of its texts is another one, at most once in `ROWS_S`."""
+    """Prints for a file or a program: lines of texts with tabs between them, a heading first. A
+    robot has a new line when one of its texts is another one, at most once in `ROWS_S`."""
     print("time", *HEADS, sep="\t", flush=True)
     printed: dict[str, tuple[str, ...]] = {}
     while True:

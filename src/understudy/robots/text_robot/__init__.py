@@ -22,7 +22,7 @@ COMMAND = re.compile(r"^\s*MOVE_(?:ABS|REL)\b", re.MULTILINE)
 
 
 def program_hint(text: str) -> str:
-    """That a program for another robot is one for this kind; empty if it is not."""
+    """The hint that a program for another robot is one for this kind; empty if it is not."""
     if not COMMAND.search(text):
         return ""
     return "these are moves of a text robot: --cell text_robot, or --robot NAME of one in the cell"

@@ -247,7 +247,7 @@ class TextRobot:
     # ── supervised ──
 
     def inhibit_motion(self, now: int) -> None:
-        """As an emergency stop: clients of this robot know no other."""
+        """Stops as an emergency stop does: clients of this robot know no other."""
         self.state.inhibited = True
         self._abort(now)
 

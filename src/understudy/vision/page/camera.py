@@ -235,7 +235,7 @@ class Form:
         return True
 
     def table(self) -> dict[str, Any] | None:
-        """None, with the error at each wrong field, if one cannot be read."""
+        """The values; None, with the error at each wrong field, if one cannot be read."""
         made: dict[str, Any] = {KIND: self._table[KIND]}
         wrong = False
         for name, field in self._fields.items():

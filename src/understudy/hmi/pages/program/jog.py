@@ -233,7 +233,7 @@ def _offer_steps(browser: Browser, toggle: ui.toggle, frame: str | None) -> None
 
 
 def _step_unit(browser: Browser, frame: str | None) -> str:
-    """Of the axes of the frame: joints may turn or slide, a pose has both."""
+    """The unit of a step for the axes of the frame: joints may turn or slide, a pose has both."""
     units = {joint["unit"] for joint in browser.facts.get("joints", ())}
     if frame != "joint" or len(units) != 1:
         return " mm·°"

@@ -161,7 +161,8 @@ class ControllerConnection:
         return bool(self.queue) or not self.jogging.over or not self.settled()
 
     def working(self) -> bool:
-        """As `under_way`, but lines that set outputs or read inputs do not count."""
+        """Whether lines are under way as in `under_way`, but lines that set outputs or read inputs
+        do not count."""
         if not self.queue.only_pins() or not self.jogging.over:
             return self.exchange is not None
         return self.under_way() and not self._pins_only

@@ -232,7 +232,7 @@ def travel_seconds(robot: RobotFile, start: Pose, steps: Sequence[RouteStep]) ->
 
 
 def _seconds(way: float, speed: float, up: float, down: float) -> float:
-    """From rest to rest; ``up`` and ``down``: acceleration and deceleration."""
+    """Seconds of a way from rest to rest; ``up`` and ``down``: acceleration and deceleration."""
     ramps = speed * speed * (1.0 / up + 1.0 / down) / 2.0
     if way >= ramps:
         return (way - ramps) / speed + speed / up + speed / down

@@ -251,7 +251,7 @@ class LineCodec:
 
 
 def _answer_of(text: str, request: int) -> Answer | None:
-    """None: it is the answer to a request before this one."""
+    """The answer in this text; None if it answers a request before this one."""
     number, _, rest = text.partition(" ")
     if number != str(request):
         return None

@@ -339,7 +339,7 @@ def numbers(values: NDArray[Any]) -> list[bytes]:
 
 
 def distances(values: NDArray[np.float64]) -> list[bytes]:
-    """As `numbers`; what is unlimited is null."""
+    """Numbers as `numbers` writes them; what is unlimited is null."""
     texts = numbers(values)
     for place in np.flatnonzero(values >= UNLIMITED).tolist():
         texts[place] = b"null"
@@ -376,7 +376,7 @@ class TemplateMaker:
         self._columns: list[Column] = []
 
     def templates(self) -> tuple[Template, ...]:
-        """By stream: heartbeat, state, telemetry."""
+        """The templates by stream: heartbeat, state, telemetry."""
         return tuple(map(self._template, (self._heartbeat, self._state, self._telemetry)))
 
     def _template(self, payload: Callable[[], Struct]) -> Template:

@@ -97,7 +97,7 @@ class NodeHold:
             self._context.event("traffic.hold.active", {"nodeId": node_id}, now)
 
     def release(self, now: int) -> None:
-        """Of a node; a robot whose speed is 0 stays."""
+        """Releases a node; a robot whose speed is 0 stays."""
         node_id = self.state.node_id
         if node_id is None:
             return

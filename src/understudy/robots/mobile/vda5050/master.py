@@ -692,7 +692,7 @@ class MasterControl:
     # ── actions ──
 
     def _waiting(self, actions: list[Action]) -> list[Action]:
-        """Those that have not begun and are not about to."""
+        """The actions that have not begun and are not about to."""
         states, late = self.state.progress.actions, self.state.late
         waiting = [a for a in actions if states[a.action_id].action_status == "WAITING"]
         return [action for action in waiting if action not in late]

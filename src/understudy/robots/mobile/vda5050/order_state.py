@@ -124,7 +124,8 @@ def is_repeated(order: Order, progress: Progress, version: Version) -> bool:
 
 
 def digest_of(order: Order) -> str:
-    """Of what an order asks for; two messages with the same content have the same digest."""
+    """The digest of what an order asks for; two messages with the same content have the same
+    digest."""
     content = msgspec.json.encode((order.nodes, order.edges))
     return blake2b(content, digest_size=16).hexdigest()
 
