@@ -137,7 +137,7 @@ def names(tree: Tree) -> str:
     words = {each.rpartition("/")[2] for each in tree.removed}
     source = tree.root / "src"
     return "\n".join(
-        f"{path.relative_to(source)}:{node.lineno}"
+        f"{path.relative_to(source)} imports {name}"
         for path in sorted(source.rglob("*.py"))
         if path.relative_to(source).as_posix() not in OFFERS
         and any(word in path.read_text() for word in words)
