@@ -63,7 +63,7 @@ class LateCell:
         self.wall = Wall()
         self.heard: list[Event] = []
         self.cell: Cell = build_cell(load_config("kuka_eki").without_rules())
-        exchange = Exchange(self.cell, self.heard.append)
+        exchange = Exchange(self.cell, [self.heard.append])
         self.state = ClockState(rate)
         self.pump = Pump(exchange, self.state, wall=self.wall, held=held)
         self.peer = Peer()

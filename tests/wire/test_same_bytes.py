@@ -104,7 +104,7 @@ async def stream_in_step(face: ShippedFace, stream: bytes, cut: Cuts) -> list[An
     """Sends the stream in packets, between which the event loop turns; returns the answers with
     their times, and the time at the end."""
     events: list[Event] = []
-    exchange = Exchange(new_cell(face.cell), note=events.append)
+    exchange = Exchange(new_cell(face.cell), notes=[events.append])
     pump = Pump(exchange, ClockState("step"), poll_step=POLL_STEP)
     connection = pump.open(face.endpoint, Line())
     for packet, turn in packets(stream, cut):
