@@ -96,7 +96,7 @@ EVERY_CELL = Capability(
         "zmq_router": "wire.zmq_router",
     },
     faces={"hmi_link": "operator.doors.hmi_link"},
-    sections={"epoch": "simulation.epoch"},
+    sections={"epoch": "simulation.epoch", "fit": "offline.fit.section"},
     commands={
         "time": "operator.clock",
         "robots": "operator.models",
@@ -162,6 +162,11 @@ EVERY_CELL = Capability(
             "cli.replay",
             "Play a transcript against a simulated cell and compare.",
             "replay morning.chat --tolerance 0.2",
+        ),
+        "fit": CliRow(
+            "cli.fit",
+            "Estimate values of a cell file, with intervals, from the recording of a real robot.",
+            "fit morning.chat --cell my_mill.yaml --out my_mill_fitted.yaml",
         ),
         "status": CliRow("cli.status", "Show the running cells.", "status"),
         "stop": CliRow("cli.status", "Stop the running cells.", "stop --ready-file ready.json"),

@@ -76,7 +76,7 @@ BROKEN = {
         ("seed: 4", "sede: 4"),
         ":2: sede: unknown key (got 'sede'); allowed: robots, include, description, seed, "
         "controller, poll_step_ms, token, control, state, hmi, scenario, environment, parts, "
-        "part_rules, devices, simulation, collision, visualization, virtual_io, epoch, "
+        "part_rules, devices, simulation, collision, visualization, virtual_io, epoch, fit, "
         "fleet, nats; did you mean 'seed'?",
     ),
     "unknown key of a robot": (
@@ -90,7 +90,7 @@ BROKEN = {
         ("seed: 4", "SEED: 4"),
         ":2: SEED: unknown key (got 'SEED'); allowed: robots, include, description, seed, "
         "controller, poll_step_ms, token, control, state, hmi, scenario, environment, parts, "
-        "part_rules, devices, simulation, collision, visualization, virtual_io, epoch, "
+        "part_rules, devices, simulation, collision, visualization, virtual_io, epoch, fit, "
         "fleet, nats; did you mean 'seed'?",
     ),
     "unknown key of a face": (

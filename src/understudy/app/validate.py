@@ -18,6 +18,7 @@ from understudy.config.include import read_environment, read_rules
 from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
 from understudy.offline.cycle_time import CycleTime, cycle_time_of
+from understudy.offline.fit.cell_file import with_values
 from understudy.offline.robot import (
     NO_RULES,
     Arm,
@@ -47,6 +48,8 @@ PROGRESS_LINES = 200
 """Lines between two calls of the progress callback."""
 LONGEST_FOR_HINTS = 200_000
 """Characters of a program that are looked at for hints."""
+LINES_OF_HEAD = 500
+"""Lines of a program by which it is decided whether more of a fitted value makes it slower."""
 RULES_IGNORED = "scenario rules do not act on programs of this robot"
 
 
@@ -261,13 +264,54 @@ def cycle_time(
     mode_of_operation: str = "",
     progress: Progress | None = None,
 ) -> CycleTime:
-    """How long a program takes, by the same walk as its validation."""
+    """How long a program takes, by the same walk as its validation. A cell that was fitted to a
+    real robot gives the interval of the total, too."""
     name = chosen_robot(config, robot)
-    checked = offline_robot(in_mode(config, name, mode_of_operation), name)
-    setup = checked.setup(dialect)
-    events = checked.events(text, dialect, NO_RULES) if setup is None else walk(text, setup)
-    dynamics = None if setup is None else setup.dynamics
-    return cycle_time_of(_with_progress(events, _line_count(text), progress), dynamics)
+
+    def found(cell: CellConfig, program: str | bytes, report: Progress | None = None) -> CycleTime:
+        checked = offline_robot(in_mode(cell, name, mode_of_operation), name)
+        setup = checked.setup(dialect)
+        events = (
+            checked.events(program, dialect, NO_RULES) if setup is None else walk(program, setup)
+        )
+        dynamics = None if setup is None else setup.dynamics
+        return cycle_time_of(_with_progress(events, _line_count(program), report), dynamics)
+
+    result = found(config, text, progress)
+    slow_fast = _slowest_and_fastest(config, name, lambda cell: found(cell, _head(text)).total_s)
+    if slow_fast is None:
+        return result
+    totals = [result.total_s, *(found(cell, text).total_s for cell in slow_fast)]
+    return replace(result, interval_s=(min(totals), max(totals)))
+
+
+def _slowest_and_fastest(
+    config: CellConfig, robot: str, seconds_of: Callable[[CellConfig], float]
+) -> tuple[CellConfig, CellConfig] | None:
+    """The cell with each fitted value of a robot at the end of its interval where the robot is
+    slower, and where it is faster; None if nothing was fitted.
+
+    ``seconds_of``: how long a program takes in a cell. Which end is slower is the same for every
+    program, since all values are limits or delays, but only some of them act in each.
+    """
+    fit = config.sections.get("fit", {}).get(robot)
+    own = f"robots.{robot}."
+    intervals = {k: each for k, each in fit.intervals.items() if k.startswith(own)} if fit else {}
+    if not intervals:
+        return None
+    slow, fast = {}, {}
+    for key, each in intervals.items():
+        at_low = seconds_of(with_values(config, {key: each.low}))
+        at_high = seconds_of(with_values(config, {key: each.high}))
+        slow[key], fast[key] = (each.low, each.high) if at_low >= at_high else (each.high, each.low)
+    return with_values(config, slow), with_values(config, fast)
+
+
+def _head(text: str | bytes) -> str | bytes:
+    """The first lines of a program."""
+    if isinstance(text, str):
+        return "\n".join(text.split("\n", LINES_OF_HEAD)[:LINES_OF_HEAD])
+    return b"\n".join(text.split(b"\n", LINES_OF_HEAD)[:LINES_OF_HEAD])
 
 
 def in_mode(config: CellConfig, robot: str, mode: str) -> CellConfig:

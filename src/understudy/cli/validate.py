@@ -433,4 +433,7 @@ def _breakdown(program: Path, result: "CycleTime") -> Table:
         table.add_row(name, f"{value:.3f}", f"{value / whole:.1%}")
     table.add_section()
     table.add_row("total", f"{result.total_s:.3f}", "")
+    if result.interval_s:
+        low, high = result.interval_s
+        table.add_row("interval", f"{low:.3f} … {high:.3f}", "")
     return table

@@ -190,6 +190,8 @@ class CycleTime:
     """Overloaded joints, each at its worst time."""
     job: JobRows | None = None
     """What a job adds, if it is not a program that was timed."""
+    interval_s: tuple[float, float] | None = None
+    """Where the total lies if the cell has intervals from a fit to a real robot."""
 
     @property
     def total_s(self) -> float:
@@ -356,6 +358,7 @@ def as_document(cycle: CycleTime) -> dict[str, Any]:
     times = ("motion_s", "process_s", "dwell_s", "io_s", "total_s", "blocks")
     return (
         {name: getattr(cycle, name) for name in times}
+        | ({"interval_s": cycle.interval_s} if cycle.interval_s else {})
         | (cycle.job.document() if cycle.job else {})
         | {
             "lines": Listed(cycle.lines, _fields),

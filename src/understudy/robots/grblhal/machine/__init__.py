@@ -7,12 +7,14 @@ from understudy.robots.grblhal.reactions import REACTIONS
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
+    from understudy.offline.fit import Recorded
     from understudy.offline.robot import OfflineRobot
     from understudy.offline.setup import Setup
     from understudy.ports import Deps
     from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
     from understudy.robots.grblhal.machine.machine import Machine
     from understudy.simulation.program.run import ProgramRun
+    from understudy.wire.chat import Chat
 
 __all__ = ["FAULTS", "REACTIONS", "Config"]
 
@@ -63,6 +65,12 @@ def machine_of(settings: str, file: str = "") -> "Setup":
     from understudy.robots.grblhal.offline import machine_of
 
     return machine_of(settings, file)
+
+
+def recorded(config: "CellConfig", robot: str, chat: "Chat") -> "Recorded":
+    from understudy.robots.grblhal.fit import recorded_machine
+
+    return recorded_machine(config, robot, chat)
 
 
 def offline_robot(config: "CellConfig", robot: str) -> "OfflineRobot":
