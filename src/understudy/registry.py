@@ -310,6 +310,33 @@ CAPABILITIES = (
     Capability("understudy.jobs.tools", jobs={"tools": ""}, commands={"tools": "commands"}),
     Capability("understudy.jobs.modes", jobs={"modes": ""}, commands={"modes": "commands"}),
     Capability(
+        "understudy.doors.log",
+        logs={"mcap": "recording"},
+        cli={
+            "log": CliRow(
+                "command_line",
+                "Look into a log of `run --log FILE.mcap`, plot it, go back into it.",
+                "log info run.mcap",
+            ),
+            "find": CliRow(
+                "command_line",
+                "Find the first collision (alarm, fault …) of a log: time, program line, seed.",
+                "find run.mcap --first collision",
+            ),
+            "share": CliRow(
+                "command_line",
+                "Pack a log for another computer: cell, files, seed, journal, snapshots, hash.",
+                "share run.zip --log run.mcap",
+            ),
+            "open": CliRow(
+                "command_line",
+                "Repeat a shared run here, compare its hash, and show it on the page.",
+                "open run.zip",
+            ),
+        },
+        packages={"mcap": ("mcap", "logs that Foxglove and others open")},
+    ),
+    Capability(
         "understudy.doors.mcp",
         cli={
             "mcp": CliRow(

@@ -28,7 +28,6 @@ from understudy.operator.doors.control import control_face
 from understudy.operator.doors.state import state_face
 from understudy.operator.journal import JournalQueries
 from understudy.operator.table import Commands, commands_of
-from understudy.operator.views import CellWatch
 from understudy.ports import AnyFace, CallsPlace, EndsRun, Epoch, HasCallers, Run, WireMessage
 from understudy.ports.access import TOKEN_VARIABLE, check_reachable, check_token, is_loopback
 from understudy.ports.decoder import decoder_of
@@ -137,14 +136,15 @@ class Live:
             self.files,
             facts=self._facts,
             quit_=self.finished.set,
+            fix_run=lambda: self.run,
+            notes=self.notes,
             real=options.real,
         )
         own = commands_of(self._runs) + commands_of(JournalQueries(self.journal))
         real = self.operator.robots.real if options.real else None
         self.commands = Commands([*self.operator.commands(), *own], real)
-        self.watch = CellWatch(
-            self._cell.components, self._pump, self._cell.clock_state, self.operator.real_views
-        )
+        self.operator.table = self.commands
+        self.watch = self.operator.watch
         self._said: dict[str, Connection] = {}
         self._servers = self._make_servers(options)
         self._dials = self._make_dials(options)

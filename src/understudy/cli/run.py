@@ -47,7 +47,7 @@ from understudy.operator.robots import Robot
 from understudy.ports import Endpoint, Run
 from understudy.ports.hmi import Later
 from understudy.ports.jobs import ChildProcesses
-from understudy.registry import module_of, modules
+from understudy.registry import kinds, module_of, modules
 from understudy.wire import descriptors
 from understudy.wire.chat import ChatWriter, write_facts
 from understudy.wire.connection import Event
@@ -89,7 +89,12 @@ ForSeconds = Annotated[
     typer.Option("--for", min=0.0, max=1e9, help="end after SECONDS of simulated time"),
 ]
 LogPath = Annotated[
-    Path | None, typer.Option("--log", help="write a transcript of all wires (.chat)")
+    Path | None,
+    typer.Option(
+        "--log",
+        help="write a transcript of all wires (.chat), or by its ending a log of everything: "
+        + ", ".join(f".{kind}" for kind in kinds("logs")),
+    ),
 ]
 Program = Annotated[Path | None, typer.Option(help="run this program at once, without the page")]
 Leave = Annotated[
@@ -198,19 +203,33 @@ def _divided(config: CellConfig, robots: int | None, shard: str | None) -> CellC
     return with_shard(config, part) if part else config
 
 
-def run_on_page(config: CellConfig, on_start: "OnStart", files: Path) -> None:
-    """Runs a live cell on free ports, with its page in the browser, until Ctrl-C."""
+def run_on_page(
+    config: CellConfig,
+    on_start: "OnStart | None",
+    files: Path,
+    *,
+    run: Run | None = None,
+    note: Callable[[Event], None] | None = None,
+    doors: OpenDoors = lambda live: (),
+    page: bool = True,
+    open_page: bool = True,
+    ready_file: Path | None = None,
+) -> None:
+    """Runs a live cell on free ports, with its page in the browser, until Ctrl-C. ``run``: that of
+    a cell that is built again; ``note``: is called for everything that passes."""
     log_to_stderr()
     pace = config.simulation.simulation.default_time_scale
     options = Options(
         rate=pace,
-        run=run_of(config, pace),
+        run=run or run_of(config, pace),
         ephemeral=True,
-        hmi=_with_page(True, config, False),
+        hmi=_with_page(page, config, False),
         files=files,
-        note=_notes(None),
+        note=note or _notes(None),
     )
-    _until_interrupted(_live(config, options, None, None, on_start, open_page=True))
+    open_page = open_page and options.hmi
+    live = _live(config, options, ready_file, None, on_start, doors, open_page=open_page)
+    _until_interrupted(live)
 
 
 def _until_interrupted(live: Coroutine[Any, Any, bool]) -> bool:

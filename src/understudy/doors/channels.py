@@ -24,7 +24,7 @@ something moves, and as seldom as the share of wall time (`Budget`) needs it.
     /<robot>/state, /program, /io, /detections              understudy.RobotState, …
     /<robot>/<device>           understudy.DeviceState      welder, gripper …
     /log, /alarms, /violations  foxglove.Log, understudy.Happening
-    /metrics                    understudy.Metrics
+    /metrics, /commands         understudy.Metrics, understudy.Command
     /journal/<endpoint>         understudy.WireEvent        what passed at the wires
     /understudy/…               for our own pages: `native`
 """
@@ -36,6 +36,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
+
+from msgspec import to_builtins
 
 from understudy.agenda import ClockState
 from understudy.app.live import Live
@@ -52,6 +54,7 @@ from understudy.doors.scene import (
     workpiece_entities,
 )
 from understudy.errors import Refused
+from understudy.operator.cell import OperatedCell
 from understudy.operator.environment import HoldsObjects
 from understudy.operator.events import Event as LogEvent
 from understudy.operator.events import EventLog, EventSources
@@ -191,11 +194,10 @@ def source_of(config: CellConfig, cell: Cell) -> Source:
     )
 
 
-def source_of_live(live: Live) -> Source:
-    own = live.operator
-    ask: Callable[[], Any] = lambda: live.commands.call("scene", {}, "viewer")  # noqa: E731
-    view = live.watch.look_at
-    return Source(live.config, live.cell, own.robots, own.log, own.events.poll, view, ask)
+def source_of_live(own: OperatedCell) -> Source:
+    ask: Callable[[], Any] = lambda: own.table.call("scene", {}, "viewer")  # noqa: E731
+    view = own.watch.look_at
+    return Source(own.config, own.cell, own.robots, own.log, own.events.poll, view, ask)
 
 
 # ── the channels ────────────────────────────────────────────────────────────────────────────────
@@ -269,6 +271,7 @@ class CellChannels:
                 self._follow_vision(name.partition(".")[0], finder)
         for endpoint in source.cell.faces:
             self._channel(f"/journal/{endpoint}", m.WireEvent, is_state=False)
+        self._channel("/commands", m.Command, is_state=False)
         for topic, kind in (
             ("/log", m.Log),
             ("/alarms", m.Happening),
@@ -341,6 +344,14 @@ class CellChannels:
         if channel is not None:
             self._send(Message(channel, event.at, lambda: _wire_event(event)))
 
+    def commanded(self, name: str, parameters: Mapping[str, Any]) -> None:
+        """A command was carried out."""
+        if self._listeners:
+            now = self._source.cell.now
+            given = {key: value for key, value in parameters.items() if key != "secret"}
+            value = m.Command(m.time_of(now), name, to_builtins(given))
+            self._put("/commands", m.Command, value, now, is_state=False)
+
     def look(self) -> None:
         """What is not read on the cell's own time: the scene, and events of robots that report
         none. Called ten times a second, between two steps of the cell."""
@@ -358,6 +369,11 @@ class CellChannels:
             answer.then(lambda answer: self._scene_came(key, answer))
         else:
             self._scene_came(key, answer)
+
+    def finish(self) -> None:
+        """Sends what has changed since the last reading."""
+        self.look()
+        self._read(self._source.cell.now)
 
     # ── a reading ──
 
@@ -777,10 +793,10 @@ def _wire_event(event: Event) -> m.WireEvent:
 class _LiveChannels(CellChannels):
     """The channels of a live cell: reads it while anything listens."""
 
-    def __init__(self, live: Live) -> None:
-        super().__init__(source_of_live(live), Budget(time.perf_counter))
-        self._pump = live.operator.pump
-        self._notes = live.notes
+    def __init__(self, own: OperatedCell) -> None:
+        super().__init__(source_of_live(own), Budget(time.perf_counter))
+        self._pump = own.pump
+        self._notes, self._on_change = own.notes, own.table.on_change
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -788,6 +804,7 @@ class _LiveChannels(CellChannels):
         if not self.heard:
             self._pump.record(self)
             self._notes.append(self.passed)
+            self._on_change.append(self.commanded)
             self._timer = self._loop.call_soon(self._look)  # type: ignore[assignment]
         stop = super().listen(listener)
 
@@ -796,6 +813,7 @@ class _LiveChannels(CellChannels):
             if not self.heard:
                 self._pump.forget(self)
                 self._notes.remove(self.passed)
+                self._on_change.remove(self.commanded)
                 if self._timer is not None:
                     self._timer.cancel()
 
@@ -807,14 +825,15 @@ class _LiveChannels(CellChannels):
         self.look()
 
 
-_of_cells: WeakKeyDictionary[Live, CellChannels] = WeakKeyDictionary()
+_of_cells: WeakKeyDictionary[OperatedCell, CellChannels] = WeakKeyDictionary()
 
 
-def channels_of(live: Live) -> CellChannels:
+def channels_of(live: Live | OperatedCell) -> CellChannels:
     """The channels of a live cell, shared by its doors."""
-    if live not in _of_cells:
-        _of_cells[live] = _LiveChannels(live)
-    return _of_cells[live]
+    own = live.operator if isinstance(live, Live) else live
+    if own not in _of_cells:
+        _of_cells[own] = _LiveChannels(own)
+    return _of_cells[own]
 
 
 def channels_on_virtual_time(config: CellConfig, cell: InProcessCell) -> CellChannels:

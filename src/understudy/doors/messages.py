@@ -400,6 +400,14 @@ class WireEvent(Struct, frozen=True):
     address: Sequence[str] = ()
 
 
+class Command(Struct, frozen=True):
+    """A command of an operator that was carried out."""
+
+    timestamp: Time
+    name: str
+    parameters: dict[str, Any]
+
+
 class Metrics(Struct, frozen=True):
     timestamp: Time
     state: str
@@ -431,7 +439,7 @@ OWN_NAMES = frozenset(
     each.__name__
     for each in (
         *(RobotState, ProgramLine, Pin, Pins, DeviceState, Detection, Detections),
-        *(Happening, WireEvent, Metrics),
+        *(Happening, WireEvent, Metrics, Command),
     )
 )
 

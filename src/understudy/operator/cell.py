@@ -1,5 +1,6 @@
 """A live cell as its commands see it: what the subjects share, and the table of them all."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,13 @@ from understudy.operator.project import ProjectCommands
 from understudy.operator.robots import Robots
 from understudy.operator.run_modes import ModeCommands
 from understudy.operator.table import Changes, Commands
+from understudy.operator.views import CellWatch
 from understudy.operator.workpieces import workpieces_in
+from understudy.ports import Run
 from understudy.ports.hmi import RobotView
 from understudy.registry import CAPABILITIES, EVERY_CELL, module_of, outside
 from understudy.simulation.cell import Cell
+from understudy.wire.connection import Note
 from understudy.wire.pump import Pump
 
 if TYPE_CHECKING:
@@ -31,7 +35,9 @@ if TYPE_CHECKING:
 
 class OperatedCell:
     """What the modules of the table `commands` are given; it must be made on the event loop of the
-    cell. ``facts``: about the run; ``quit_``: ends the cell; ``real``: REAL robots are allowed."""
+    cell. ``facts``: about the run; ``quit_``: ends the cell; ``real``: REAL robots are allowed;
+    ``fix_run``: what a replay needs beside the configuration, which does not change any more;
+    ``notes``: are called for everything that passes at the wires."""
 
     def __init__(
         self,
@@ -43,20 +49,29 @@ class OperatedCell:
         *,
         facts: Callable[[], dict[str, Any]],
         quit_: Callable[[], None],
+        fix_run: Callable[[], Run],
+        notes: list[Note],
         real: bool = False,
     ) -> None:
         self.config = config
+        self.cell = cell
         self.components = cell.components
         self.pump = pump
         self.runs = runs
         self.files = files
+        self.loop = asyncio.get_running_loop()
         self.facts = facts
+        self.fix_run = fix_run
+        self.notes = notes
         self.workpieces: Workpieces | None = workpieces_in(cell.components)
         self.robots = Robots(config, cell.components, pump)
         self.log = EventLog()
         self.events = EventSources(cell, self.robots, self.log, pump.now)
         self.slices = Slices(runs)
         self.history = History(self.robots, cell, pump, self.slices)
+        self.watch = CellWatch(cell.components, pump, cell.clock_state, self.real_views)
+        self.table = Commands(())
+        """All commands of the live cell, once it is built."""
         self.modes = ModeCommands(
             config,
             self.robots,

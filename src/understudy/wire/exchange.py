@@ -134,6 +134,10 @@ class Exchange:
         self._request_faults = {e: MessageFaults(source, e, "request") for e, source in disturbed}
         self._closed: dict[str, str] = {}
 
+    def connection(self, endpoint: str, peer: str) -> Connection | None:
+        """The connection of a peer, also one that a snapshot has left behind."""
+        return self._connections.get((endpoint, peer))
+
     # ── what brokers and buses ask about a message face ──
 
     def addresses(self, endpoint: str) -> list[str]:

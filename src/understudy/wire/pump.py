@@ -170,6 +170,9 @@ class Pump:
         self._schedule()
         return connection
 
+    def connection(self, endpoint: str, peer: str) -> Connection | None:
+        return self._exchange.connection(endpoint, peer)
+
     def receive(self, connection: Connection, data: Data) -> None:
         self._catch_up()
         self._received = True
