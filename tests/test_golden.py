@@ -10,9 +10,10 @@ import pytest
 from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.wire.chat import Chat, parse
+from understudy.wire.compare import Tolerance
 from understudy.wire.connection import Event
 from understudy.wire.exchange import InProcessCell
-from understudy.wire.play import Tolerance, play
+from understudy.wire.play import play
 
 GOLDEN = Path(__file__).parent / "golden"
 CHATS = sorted(GOLDEN.rglob("*.chat"))

@@ -1,14 +1,21 @@
 """The pytest plugin: robots as fixtures."""
 
+import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from understudy import VirtualController
+from understudy import VirtualController, cli
 from understudy.app.stand_in import StandIn
+from understudy.ports.decoder import Operation, operations_by_name
+from understudy.robots.grblhal.face import GrblHalFace
 from understudy.robots.mobile.stand_in import MobileRobot
+from understudy.robots.text_robot.face import COMMANDS, TextTcpFace
 
 
 def test_answers_need_no_waiting(text_robot: StandIn) -> None:
@@ -69,7 +76,7 @@ def test_a_test_asks_what_was_received(text_robot: StandIn) -> None:
     assert [entry.refused for entry in answers] == [False, True]
 
 
-def test_a_test_waits_for_a_request(text_robot: StandIn) -> None:
+def test_a_test_waits_for_a_request(text_robot: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     def speak() -> None:
         with socket.create_connection((text_robot.host, text_robot.port), timeout=60) as client:
             client.sendall(b"HOME\n")
@@ -80,8 +87,11 @@ def test_a_test_waits_for_a_request(text_robot: StandIn) -> None:
         assert text_robot.received("HOME", within_s=60)
         done.result()
     text_robot.verify_no_unexpected()
+    monkeypatch.setattr("understudy.app.stand_in.PATIENCE_SECONDS", 0.0)
+    before = text_robot.now
     with pytest.raises(AssertionError, match="not 2 times"):
-        text_robot.received("HOME", times=2, within_s=0.01)
+        text_robot.received("HOME", times=2, within_s=0.25)
+    assert text_robot.now == pytest.approx(before + 0.25), "the robot's time has passed"
 
 
 def test_the_journal_can_be_read_after_the_end(text_robot: StandIn) -> None:
@@ -98,6 +108,7 @@ def test_messages_of_mobile_robots_are_found_by_their_fields(
     (entry,) = cell.received(commandType="MOVE_TO_POSE", robotId=mobile_robot.name, within_s=60)
     assert entry.names == ("command.request", "MOVE_TO_POSE")
     assert cell.received("command.request", x=1.0)
+    assert mobile_robot.received("MOVE_TO_POSE", times=1) == [entry]
 
 
 @pytest.mark.understudy(cell="text_robot", seed=3, rules=True)
@@ -236,6 +247,109 @@ def test_a_refused_line_fails_a_test_that_does_not_expect_it(pytester: pytest.Py
             "E *ValueError: of the test",
         ]
     )
+
+
+STRICT = """
+import pytest
+
+@pytest.mark.understudy(strict=True, refusals=True)
+def test_unknown(grbl_robot):
+    grbl_robot.ask("G1 X10 F600")
+    grbl_robot.ask("G38.9 X20 F100")
+
+@pytest.mark.understudy(refusals=True)
+def test_not_strict(grbl_robot):
+    grbl_robot.ask("G38.9 X20 F100")
+
+@pytest.mark.understudy(strict=True)
+def test_known(grbl_robot, text_robot):
+    grbl_robot.ask("G1 X10 F600")
+    text_robot.ask("GET_POS")
+
+@pytest.fixture(scope="session")
+def line(start_cell):
+    return start_cell("line.yaml")
+
+@pytest.mark.understudy(refusals=True)
+def test_of_a_strict_cell(line):
+    line.ask("GET_POSE")
+
+@pytest.mark.understudy(refusals=True, strict=False)
+def test_allowed(line):
+    line.ask("GET_POSE")
+"""
+STRICT_CELL = "strict: true\nrobots: {bench: {kind: text_robot, faces: {text_tcp: {}}}}\n"
+
+
+def test_a_strict_test_fails_for_an_unknown_request(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for face, names in ((TextTcpFace, COMMANDS), (GrblHalFace, ("G1", "G38.2"))):
+        known = operations_by_name(Operation(name) for name in names)
+        decoder = replace(face.decoder, operations=partial(dict, known))
+        monkeypatch.setattr(face, "decoder", decoder)
+    pytester.makepyfile(STRICT)
+    pytester.path.joinpath("line.yaml").write_text(STRICT_CELL)
+    ran = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-rA")
+    ran.assert_outcomes(passed=3, failed=2)
+    ran.stdout.fnmatch_lines_random(
+        [
+            "a strict test does not allow these requests:",
+            "*machine.grblhal: G38.9 is unknown; G38.2?",
+            "*bench.text_tcp: GET_POSE is unknown; GET_POS?",
+            "@pytest.mark.understudy(strict=False) allows them",
+        ]
+    )
+
+
+BROKEN = """
+def test_broken(text_robot):
+    text_robot.ask("MOVE_ABS 100,200,150,0,0,90")
+    text_robot.forward(seconds=2)
+    text_robot.inject("emergency_stop")
+    assert text_robot.ask("HOME") == "OK Homing completed"
+
+def test_fine(text_robot):
+    text_robot.ask("HOME")
+"""
+
+
+def test_a_failed_test_shows_the_wires_and_can_be_replayed(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_mine=BROKEN)
+    ran = pytester.runpytest_inprocess("-p", "no:cacheprovider", "--understudy-record", "kept")
+    ran.assert_outcomes(passed=1, failed=1)
+    (folder,) = pytester.path.joinpath("kept").iterdir()
+    assert folder.name == "test_mine.py_test_broken"
+    files = {file.suffix: file for file in folder.iterdir()}
+    assert files.keys() == {".chat", ".json", ".txt"}
+    ran.stdout.fnmatch_lines(
+        [
+            "cell text_robot, seed 3, rules off, rate step, 2.5 s of simulated time",
+            "bench.text_tcp: all messages",
+            "*0.000000 s  bench.text_tcp 1 > MOVE_ABS 100,200,150,0,0,90*",
+            "*2.500000 s  bench.text_tcp 1 < ERROR Robot in emergency stop state*",
+            f"replay it: understudy replay {files['.chat']}",
+        ]
+    )
+    replay = ["replay", str(files[".chat"])]
+    same = CliRunner().invoke(cli.app, [*replay, "--exact", "--time-tolerance", "0"])
+    assert same.exit_code == 0, same.output
+    assert "no difference" in same.output
+    files[".chat"].write_text(files[".chat"].read_text().replace("ERROR Robot", "ERROR Rodot"))
+    other = CliRunner().invoke(cli.app, replay)
+    assert other.exit_code == 1
+    assert "byte 8 (message) differs" in other.output
+    with StandIn("text_robot") as robot:
+        robot.do("restore", snapshot=json.loads(files[".json"].read_text()))
+        assert robot.now == 2.5
+
+
+def test_without_a_folder_the_transcript_is_a_temporary_file(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_mine=BROKEN)
+    ran = pytester.runpytest_inprocess("-p", "no:cacheprovider", "--basetemp", "base")
+    ran.assert_outcomes(passed=1, failed=1)
+    (chat,) = pytester.path.joinpath("base", "understudy", "test_mine.py_test_broken").iterdir()
+    ran.stdout.fnmatch_lines([f"replay it: understudy replay {chat}"])
 
 
 @pytest.mark.understudy(cell="kuka_eki", rate=0, hmi=True, seed=3)

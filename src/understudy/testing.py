@@ -8,11 +8,16 @@
 
 `@pytest.mark.understudy(cell="my_cell.yaml", seed=7, rules=True)` chooses another cell, another
 seed, or the cell's scenario rules, which are off otherwise. A test fails if a robot has refused a
-line, unless faults were injected or the marker has `refusals=True`.
+line, unless faults were injected or the marker has `refusals=True`. With `strict=True` it also
+fails if a request is unknown, not emulated or only accepted formally. The report of a failed test
+has the last messages of every wire and the command that replays them.
 """
 
-from collections.abc import Callable, Generator, Iterator
+import re
+import shlex
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,9 +32,12 @@ if TYPE_CHECKING:
 FLEET_RATE = 10.0
 """Times real time of `fleet`: a backend has clocks of its own."""
 OF_CELL = ("cell", "seed", "rules")
-OF_STAND_IN = (*OF_CELL, "rate", "hmi", "files", "robots")
+OF_STAND_IN = (*OF_CELL, "rate", "hmi", "files", "robots", "strict")
 KEYWORDS = (*OF_STAND_IN, "refusals")
 """Keywords of the marker `understudy`."""
+RECORD = "--understudy-record"
+LONGEST_NAME = 150
+"""Characters of a test's name in the name of a folder."""
 WATCHED = pytest.StashKey["list[StandIn | VirtualController]"]()
 """The robots of the fixtures that run now."""
 
@@ -42,35 +50,124 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-# ── refused lines ───────────────────────────────────────────────────────────────────────────────
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        RECORD,
+        metavar="DIR",
+        help="keep transcript, snapshot and journal of the robots of every failed test in DIR",
+    )
+
+
+# ── refused and unexpected requests ─────────────────────────────────────────────────────────────
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Fails a test in which a robot has refused something that the test did not expect."""
-    allowed = _options(pyfuncitem).get("refusals", False)
-    watched = [] if allowed else pyfuncitem.config.stash[WATCHED]
-    before = [(each, len(each.refused)) for each in watched]
+    """Fails a test in which a robot has refused something that the test did not expect, or has
+    received something that a strict test does not allow."""
+    options = _options(pyfuncitem)
+    before = [_Before(each, options) for each in pyfuncitem.config.stash[WATCHED]]
     try:
         result = yield
     except Exception as problem:
-        if refused := _refused_since(before):
-            problem.add_note(refused)
+        for text, _ in _problems_since(before):
+            problem.add_note(text)
         raise
-    if refused := _refused_since(before):
-        pytest.fail(f"{refused}\n@pytest.mark.understudy(refusals=True) allows it", pytrace=False)
+    if found := _problems_since(before):
+        pytest.fail("\n".join(line for problem in found for line in problem), pytrace=False)
     return result
 
 
-def _refused_since(before: "list[tuple[StandIn | VirtualController, int]]") -> str:
-    """What was refused, as a message; empty if nothing was, or where faults were brought in."""
-    lines = [
-        line
-        for each, known in before
-        if not getattr(each, "brings_faults", False)
-        for line in each.refused[known:]
-    ]
-    return "\n  ".join(["the robot has refused:", *lines]) if lines else ""
+class _Before:
+    """A robot, and what it had refused and received before a test."""
+
+    def __init__(self, robot: "StandIn | VirtualController", options: dict[str, Any]) -> None:
+        self.robot = robot
+        self.refusals: bool = options.get("refusals", False)
+        self.strict: bool | None = options.get("strict")
+        if isinstance(robot, StandIn):
+            self._last, self._known = robot.last_message, len(robot.alarms())
+        else:
+            self._last, self._known = 0, len(robot.refused)
+
+    def refused(self) -> list[str]:
+        """What was refused since then, unless faults were brought in."""
+        robot = self.robot
+        if self.refusals or getattr(robot, "brings_faults", False):
+            return []
+        if not isinstance(robot, StandIn):
+            return robot.refused[self._known :]
+        lines = [str(each) for each in robot.findings(self._last) if not each.unexpected]
+        return lines + robot.alarms()[self._known :]
+
+    def unexpected(self) -> list[str]:
+        """What a strict test does not allow."""
+        robot = self.robot
+        if not isinstance(robot, StandIn):
+            return []
+        if not (robot.strict if self.strict is None else self.strict):
+            return []
+        return [str(each) for each in robot.findings(self._last) if each.unexpected]
+
+
+def _problems_since(before: Sequence[_Before]) -> list[tuple[str, str]]:
+    """What was refused and what was not expected, each with how a test allows it."""
+    found = []
+    if lines := [line for each in before for line in each.refused()]:
+        text = "\n  ".join(["the robot has refused:", *lines])
+        found.append((text, "@pytest.mark.understudy(refusals=True) allows it"))
+    if lines := [line for each in before for line in each.unexpected()]:
+        text = "\n  ".join(["a strict test does not allow these requests:", *lines])
+        found.append((text, "@pytest.mark.understudy(strict=False) allows them"))
+    return found
+
+
+# ── evidence of a failed test ───────────────────────────────────────────────────────────────────
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds to the report of a failed test what passed on the wires, and how to replay it."""
+    report = yield
+    if report.failed and call.when == "call":
+        cells = [each for each in item.config.stash[WATCHED] if isinstance(each, StandIn)]
+        for number, cell in enumerate(cells):
+            report.sections.append(("understudy", "\n".join(_evidence(item, cell, number))))
+    return report
+
+
+def _evidence(item: pytest.Item, cell: StandIn, number: int) -> list[str]:
+    try:
+        lines = cell.last_lines()
+        folder, kept = _evidence_folder(item)
+        file = folder / f"{number}-{Path(cell.cell).stem}.chat"
+        whole = cell.write_transcript(file)
+        if kept:
+            file.with_suffix(".txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            if not cell.ended:
+                cell.write_snapshot(file.with_suffix(".json"))
+    except Exception as problem:  # noqa: BLE001 - the report of the test matters more
+        return [f"the wires cannot be shown: {type(problem).__name__}: {problem}"]
+    part = "" if whole else "   # the begin of the run: it was too long"
+    return [*lines, f"replay it: understudy replay {shlex.quote(str(file))}{part}"]
+
+
+def _evidence_folder(item: pytest.Item) -> tuple[Path, bool]:
+    """The folder for the files of a failed test; whether the user wants to keep them."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", item.nodeid)[-LONGEST_NAME:]
+    if chosen := item.config.getoption(RECORD):
+        folder = Path(chosen).absolute() / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder, True
+    factory: pytest.TempPathFactory = item.config._tmp_path_factory  # type: ignore[attr-defined]
+    folder = factory.getbasetemp() / "understudy" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder, False
+
+
+# ── the fixtures' robots ────────────────────────────────────────────────────────────────────────
 
 
 @contextmanager

@@ -75,8 +75,8 @@ BROKEN = {
     "unknown key at the top": (
         ("seed: 4", "sede: 4"),
         ":2: sede: unknown key (got 'sede'); allowed: robots, include, description, seed, "
-        "controller, poll_step_ms, token, control, state, hmi, scenario, environment, parts, "
-        "part_rules, devices, simulation, collision, visualization, virtual_io, epoch, fit, "
+        "strict, controller, poll_step_ms, token, control, state, hmi, scenario, environment, "
+        "parts, part_rules, devices, simulation, collision, visualization, virtual_io, epoch, fit, "
         "fleet, nats; did you mean 'seed'?",
     ),
     "unknown key of a robot": (
@@ -89,8 +89,8 @@ BROKEN = {
     "key in capitals": (
         ("seed: 4", "SEED: 4"),
         ":2: SEED: unknown key (got 'SEED'); allowed: robots, include, description, seed, "
-        "controller, poll_step_ms, token, control, state, hmi, scenario, environment, parts, "
-        "part_rules, devices, simulation, collision, visualization, virtual_io, epoch, fit, "
+        "strict, controller, poll_step_ms, token, control, state, hmi, scenario, environment, "
+        "parts, part_rules, devices, simulation, collision, visualization, virtual_io, epoch, fit, "
         "fleet, nats; did you mean 'seed'?",
     ),
     "unknown key of a face": (

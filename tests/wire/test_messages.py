@@ -20,9 +20,10 @@ from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
 from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
 from understudy.units import NS_PER_MS, NS_PER_SECOND, nanoseconds
 from understudy.wire.chat import parse, write
+from understudy.wire.compare import Tolerance
 from understudy.wire.connection import MOST_UNREAD
 from understudy.wire.exchange import Client, InProcessCell
-from understudy.wire.play import Tolerance, play
+from understudy.wire.play import play
 
 MOVE = 500 * NS_PER_MS
 HEARTBEAT = NS_PER_SECOND

@@ -8,8 +8,9 @@ from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.wire.chat import parse, write
+from understudy.wire.compare import Difference, Tolerance
 from understudy.wire.exchange import InProcessCell
-from understudy.wire.play import Difference, Tolerance, play
+from understudy.wire.play import play
 
 EXACT = Tolerance()
 

@@ -14,9 +14,10 @@ from understudy.cli.transcript import Transcript
 from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.wire.chat import parse
+from understudy.wire.compare import Tolerance
 from understudy.wire.dial import Device, Dial, parse_place
 from understudy.wire.exchange import InProcessCell
-from understudy.wire.play import Tolerance, play
+from understudy.wire.play import play
 from understudy.wire.pty import make_terminal, streams_over
 from understudy.wire.record import Recorder, Terminal, parse_front
 

@@ -39,12 +39,12 @@ from understudy.space.collision.pair_store import SelfPairs, keep
 from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
 from understudy.wire.can import device_place
-from understudy.wire.chat import ENDING
+from understudy.wire.chat import ENDING, INJECT, Injected
 from understudy.wire.connection import Connection, Event
 from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, DetachedSink, KeepsFiles, PeerEvents, Server
-from understudy.wire.journal import WireJournal
+from understudy.wire.journal import Finding, WireJournal
 from understudy.wire.pump import Pump
 from understudy.wire.zmq_request import AskedProcess, QuestionWire
 
@@ -54,6 +54,8 @@ REPORT_SECONDS = 0.05
 """Seconds between two reports of progress."""
 LOOK_SECONDS = 0.01
 LAST_MESSAGES_SECONDS = 2.0
+MOST_REPORTED = 100
+"""Kinds of unexpected requests that a strict cell logs."""
 """Wall time in which brokers take the last messages of a cell that ends."""
 TOKEN_KEYS = f"`token` at the top level of the cell file, or {TOKEN_VARIABLE}"
 PAGE_LINK = "hmi_link"
@@ -113,7 +115,9 @@ class Live:
         self._cell.clock_state.set_rate(options.rate)
         self._cell.interruptible = True
         decoders = {name: decoder_of(face) for name, face in self._cell.faces.items()}
-        self.journal = WireJournal(decoders, watching=options.watching)
+        report = self._report_unexpected if config.head.strict else None
+        self.journal = WireJournal(decoders, watching=options.watching, on_finding=report)
+        self._reported: list[str] = []
         given = [] if options.note is None else [options.note]
         self._exchange = Exchange(self._cell, [self.journal.note, *given])
         self.notes = self._exchange.notes
@@ -140,7 +144,8 @@ class Live:
             notes=self.notes,
             real=options.real,
         )
-        own = commands_of(self._runs) + commands_of(JournalQueries(self.journal))
+        self.operator.clock.on_inject = self._note_injected
+        own = commands_of(self._runs) + commands_of(JournalQueries(self.journal, self._strict))
         real = self.operator.robots.real if options.real else None
         self.commands = Commands([*self.operator.commands(), *own], real)
         self.operator.table = self.commands
@@ -312,14 +317,42 @@ class Live:
         """Runs ahead; a `Later` if time must wait for another process on the way."""
         return self._pump.advance(duration_ns(duration))
 
+    def _note_injected(self, injected: Injected) -> None:
+        """Writes an injected fault into the transcript, so that a replay injects it, too."""
+        data = INJECT + msgspec.json.encode(injected)
+        for note in self.notes:
+            note(Event(self._pump.now(), "cell", "operator", "!", data))
+
+    def _report_unexpected(self, finding: Finding) -> None:
+        """Logs each kind of unexpected request of a strict cell once, also in the log of events."""
+        text = str(finding)
+        if not finding.unexpected or text in self._reported:
+            return
+        if len(self._reported) >= MOST_REPORTED:
+            return
+        self._reported.append(text)
+        more = "; further ones are only counted" if len(self._reported) == MOST_REPORTED else ""
+        log.warning("strict: %s%s", text, more)
+        robot = finding.entry.endpoint.partition(".")[0]
+        self.operator.log.note("message", robot, finding.problem, self._cell.now)
+
+    def _strict(self) -> dict[str, Any]:
+        """What the cell has received although no robot knows or emulates it."""
+        return {
+            "strict": self.config.head.strict,
+            "count": self.journal.unexpected,
+            "requests": self._reported,
+        }
+
     def _facts(self) -> dict[str, Any]:
         config = self.config
-        return {
+        facts = {
             "cell": config.name,
             "digest": config.digest,
             "endpoints": self.endpoints,
             "files": str(self.files.path),
         }
+        return facts | ({"unexpected": self._strict()} if config.head.strict else {})
 
     def _name(self) -> dict[str, Any]:
         """What another process needs to build the same cell."""
@@ -446,6 +479,14 @@ class Live:
 def _built(config: CellConfig, options: Options, run: Run) -> Cell:
     build = build_cell if options.answers_inside else build_live_cell
     return build(config, run)
+
+
+def replay_facts(cell: str, config: CellConfig, this_run: Run) -> dict[str, str]:
+    """The first lines of a transcript: facts that `replay` needs to build the same cell."""
+    facts = {"cell": cell, "seed": str(config.head.seed)}
+    own = {"run": this_run.id, "epoch_ns": str(this_run.epoch.ns)}
+    own |= {"seed_given": "yes"} if this_run.seed_given else {}
+    return facts | (own if config.group_wires else {})
 
 
 def run_of(config: CellConfig, rate: Rate) -> Run:

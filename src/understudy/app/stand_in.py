@@ -6,7 +6,7 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,9 +16,17 @@ if TYPE_CHECKING:
     from understudy.ports import LineAnswers
     from understudy.ports.hmi import Later
     from understudy.ports.workpieces import WorkpieceReading
+    from understudy.wire.chat import EventRecord
     from understudy.wire.journal import Entry, Finding, WireJournal
 
 TIMEOUT_SECONDS = 60.0
+STEP_SECONDS, LOOK_SECONDS = 0.1, 0.01
+"""While a test waits for a request in lock-step: simulated time that passes at once, and wall time
+between two steps."""
+PATIENCE_SECONDS = 5.0
+"""Wall time that a client has for a request where simulated time stands."""
+LAST_SHOWN = 10
+"""Messages of each wire in the report of a failed test."""
 Found = TypeVar("Found")
 
 
@@ -28,6 +36,8 @@ class StandIn:
     `rules`: with the scenario rules of the cell. `hmi`: open the doors that a page's process
     connects to; the process is not started. `files`: the folder for files that commands name, as
     `understudy run --files`. `robots`: number of mobile robots, as `understudy run --robots`.
+    `strict`: a request that is unknown, not emulated or only accepted formally is an error of the
+    test; None: as the cell file says.
     """
 
     def __init__(
@@ -40,8 +50,12 @@ class StandIn:
         hmi: bool = False,
         files: Path | str | None = None,
         robots: int | None = None,
+        strict: bool | None = None,
     ) -> None:
         self._settings = (cell, seed, rules, rate, hmi, robots)
+        self._strict = strict
+        self._record: EventRecord | None = None
+        self._facts: dict[str, str] = {}
         self._files = files
         self._loop = asyncio.new_event_loop()
         self._live: Live | None = None
@@ -51,6 +65,16 @@ class StandIn:
         self._problem: Exception | None = None
         self.brings_faults = rules
         """Whether refusals are expected: by rules, or by `inject`."""
+
+    @property
+    def cell(self) -> str:
+        """The file or name of the cell."""
+        return self._settings[0]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the cell has ended by itself."""
+        return self._running().finished.is_set()
 
     # ── addresses ──
 
@@ -175,8 +199,13 @@ class StandIn:
     def refused(self) -> list[str]:
         """What the robots have refused up to now: answers of text faces, and alarms of robots that
         answer no lines."""
-        refusals = [str(each) for each in self.findings() if not each.unexpected]
-        return refusals + self.alarms()
+        return [str(each) for each in self.findings() if not each.unexpected] + self.alarms()
+
+    @property
+    def strict(self) -> bool:
+        """Whether unexpected requests are errors of a test."""
+        asked = self._strict
+        return self._running().config.head.strict if asked is None else asked
 
     def alarms(self) -> list[str]:
         """Alarms of the robots that refuse by an alarm, up to now."""
@@ -226,17 +255,18 @@ class StandIn:
         """The requests of this name, with these values of fields; NotReceivedError, an
         AssertionError, if there is none, or not this number of ``times``.
 
-        ``within_s``: how long to wait for them, in seconds of wall time; simulated time is as it
-        is.
+        ``within_s``: how long to wait for them, in simulated seconds. Where time runs only for the
+        robot (`step`, `max`), the call lets it pass meanwhile, and the client has at least
+        `PATIENCE_SECONDS` of wall time.
         """
         from understudy.wire.journal import NotReceivedError, Wanted
 
         wanted = Wanted(name, endpoint, peer, fields)
-        deadline = time.monotonic() + within_s
         came = threading.Event()
+        waits = self._waits(came, within_s) if within_s > 0.0 else iter(())
 
         def look(journal: "WireJournal") -> "list[Entry]":
-            journal.on_note = came.set
+            journal.on_note = came.set if within_s > 0.0 else None
             return journal.received(wanted, times)
 
         try:
@@ -244,17 +274,66 @@ class StandIn:
                 try:
                     return self._read_journal(look)
                 except NotReceivedError:
-                    if not came.wait(max(deadline - time.monotonic(), 0.0)):
+                    if next(waits, None) is None:
                         raise
-                    came.clear()
         finally:
             self._read_journal(lambda journal: setattr(journal, "on_note", None))
+
+    def _waits(self, came: threading.Event, within_s: float) -> Iterator[bool]:
+        """Lets time pass until something has passed on a wire, again and again; ends with the
+        simulated time ``within_s``."""
+        live, end = self._running(), self.now + within_s
+        patience = time.monotonic() + PATIENCE_SECONDS
+        while not live.finished.is_set():
+            left, patient = end - self.now, time.monotonic() < patience
+            runs = not isinstance(live.rate, str) and live.rate > 0.0
+            if not patient and (left <= 0.0 or live.rate == 0.0):
+                return
+            if runs and left <= 0.0:
+                return
+            if came.wait(LOOK_SECONDS):
+                came.clear()
+                yield True
+            elif left > 0.0 and isinstance(live.rate, str):
+                self.forward(min(STEP_SECONDS, left))
+                yield True
 
     def verify_no_unexpected(self, since: int = 0) -> None:
         """AssertionError if a request was unknown, not emulated, only accepted formally, or
         refused."""
         if found := [*map(str, self.findings(since)), *self.alarms()]:
             raise AssertionError("\n  ".join(["the robot has not expected:", *found]))
+
+    # ── evidence of a failed test ──
+
+    def last_lines(self) -> list[str]:
+        """Seed and time of the run, and the last messages of each wire, as text."""
+        cell, _, rules, rate, *_ = self._settings
+        live = self._running()
+        head = f"cell {cell}, seed {live.config.head.seed}, rules {'on' if rules else 'off'}"
+        lines = [f"{head}, rate {rate}, {self.now:g} s of simulated time"]
+        entries = self.journal()
+        for endpoint in live.journal.decoders:
+            own = [each for each in entries if each.endpoint == endpoint]
+            count = f"the last {LAST_SHOWN} of {len(own)} messages"
+            lines.append(f"{endpoint}: {count if len(own) > LAST_SHOWN else 'all messages'}")
+            lines += [f"  {each}" for each in own[-LAST_SHOWN:]] or ["  none"]
+        return lines
+
+    def write_transcript(self, file: Path) -> bool:
+        """Writes the transcript of all wires since the start, for `understudy replay`; False if the
+        run was too long to be recorded whole."""
+        record, facts = self._record, self._facts
+        assert record is not None
+        text = self._read_journal(lambda journal: record.written(facts))
+        file.write_text(text, encoding="utf-8")
+        return record.whole
+
+    def write_snapshot(self, file: Path) -> None:
+        """Writes the state of the cell, for the command `restore`."""
+        from understudy.simulation.cell import write_snapshot
+
+        file.write_bytes(write_snapshot(self.do("snapshot")["snapshot"]))
 
     def _read_journal(self, action: "Callable[[WireJournal], Found]") -> Found:
         live = self._running()
@@ -303,24 +382,34 @@ class StandIn:
             self._started.set()
 
     async def _serve(self) -> None:
-        from understudy.app.live import Live, Options
+        from understudy.app.live import Live, Options, replay_facts, run_of
         from understudy.config import load_config
         from understudy.config.shards import with_robots
+        from understudy.wire.chat import EventRecord
 
         cell, seed, rules, rate, hmi, robots = self._settings
         config = load_config(cell, seed=seed)
         if robots is not None:
             config = with_robots(config, robots)
+        if not rules:
+            config = config.without_rules()
         files = None if self._files is None else Path(self._files)
+        run = run_of(config, rate)
+        self._record = EventRecord()
+        self._facts = replay_facts(_found_anywhere(cell), config, run)
+        self._facts |= {"rules": "on" if rules else "off"}
+        self._facts |= {} if robots is None else {"robots": str(robots)}
         options = Options(
             rate,
             ephemeral=True,
             hmi=hmi,
             files=files,
+            note=self._record.note,
+            run=run,
             answers_inside=True,
             watching=True,
         )
-        live = Live(config if rules else config.without_rules(), options)
+        live = Live(config, options)
         await live.start()
         self._live = live
         self._started.set()
@@ -339,6 +428,12 @@ class StandIn:
             return action(live)
 
         return asyncio.run_coroutine_threadsafe(do(), self._loop).result(TIMEOUT_SECONDS)
+
+
+def _found_anywhere(cell: str) -> str:
+    """The path of a cell file as seen from any folder; the name of a shipped cell."""
+    file = Path(cell)
+    return str(file.absolute()) if file.is_file() else cell
 
 
 def _text_line(stream: Any) -> str | None:

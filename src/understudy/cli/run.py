@@ -24,7 +24,7 @@ from rich.table import Table
 
 from understudy.agenda import Rate, parse_rate
 from understudy.app.build import with_options
-from understudy.app.live import Live, Options, files_folder, run_of
+from understudy.app.live import Live, Options, files_folder, replay_facts, run_of
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
 from understudy.cli.door_options import log_kind, open_doors
@@ -44,7 +44,7 @@ from understudy.config.files import read_program
 from understudy.config.shards import parse_shard, with_robots, with_shard
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.robots import Robot
-from understudy.ports import Endpoint, Run
+from understudy.ports import Endpoint
 from understudy.ports.hmi import Later
 from understudy.ports.jobs import ChildProcesses
 from understudy.registry import kinds, module_of, modules
@@ -171,7 +171,7 @@ def run(
     this_run = run_of(config, pace)
     chat = None
     if log_file and not log_kind(log_file):
-        chat = _Log(log_file, _facts(cell, config, this_run))
+        chat = _Log(log_file, replay_facts(cell, config, this_run))
     if open_ and not (hmi := True if hmi is None else hmi):
         raise ConfigError("--open shows the page, and --no-hmi starts none", allowed="one of them")
     options = Options(
@@ -518,14 +518,6 @@ def _ports(given: list[str], config: CellConfig) -> dict[str, int]:
             )
         ports[endpoint if equals else faces[0]] = int(number)
     return ports
-
-
-def _facts(cell: str, config: CellConfig, this_run: Run) -> dict[str, str]:
-    """Facts that `replay` needs to build the same cell."""
-    facts = {"cell": cell, "seed": str(config.head.seed)}
-    own = {"run": this_run.id, "epoch_ns": str(this_run.epoch.ns)}
-    own |= {"seed_given": "yes"} if this_run.seed_given else {}
-    return facts | (own if config.group_wires else {})
 
 
 def _notes(chat: "_Log | None") -> Callable[[Event], None] | None:

@@ -24,6 +24,9 @@ from understudy.cli.options import (
 )
 from understudy.errors import ConfigError
 
+MOST_SHOWN = 10
+"""Unexpected requests of a strict cell."""
+
 Cells = Annotated[
     list[str] | None,
     typer.Argument(metavar="[NAME...]", help="names or process ids, as with --running"),
@@ -47,13 +50,16 @@ def status(
     if is_printed(json):
         return
     console = Console()
-    for ready, (now, metrics, robots) in _answers(chosen, "now", "metrics", "robots"):
+    queries = ("now", "metrics", "robots", "unexpected")
+    for ready, (now, metrics, robots, unexpected) in _answers(chosen, *queries):
         rate = now["rate"]
         console.print(
             f"[bold]{escape(ready.cell)}[/bold]  pid {ready.pid}  {_text(metrics['state'])}  "
             f"{now['now_s']:.1f} s  {'paused' if now.get('paused') else f'rate {_text(rate)}'}"
         )
         console.print(_robot_table(robots["robots"]))
+        if unexpected["strict"]:
+            console.print(_strict_lines(unexpected), soft_wrap=True)
         console.print(_address_table(ready))
 
 
@@ -64,6 +70,11 @@ def _robot_table(robots: Iterable[dict[str, Any]]) -> Table:
         texts = (robot["name"], robot["kind"], robot["mode"], state, robot["error"])
         table.add_row(*map(_text, texts))
     return table
+
+
+def _strict_lines(unexpected: dict[str, Any]) -> str:
+    count = f"strict: {unexpected['count']} unexpected requests"
+    return "\n  ".join([count, *map(_text, unexpected["requests"][-MOST_SHOWN:])])
 
 
 def _text(value: object) -> str:

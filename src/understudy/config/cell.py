@@ -153,12 +153,14 @@ class StateDoor(LockedDoor, frozen=True, forbid_unknown_fields=True):
 
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of a cell file that belong to no robot. `token`: of the doors that listen on other
-    addresses than loopback. `parts`: what robots can pick."""
+    addresses than loopback. `strict`: requests that a robot does not know or does not emulate are
+    reported, and fail a test. `parts`: what robots can pick."""
 
     robots: Annotated[dict[Name, dict[str, Any]], Meta(max_length=MOST_ROWS)]
     include: Include = Include()
     description: str = ""
     seed: Seed = 0
+    strict: bool = False
     controller: Controller = "simulation"
     poll_step_ms: Annotated[float, Meta(gt=0, le=60_000)] = 10.0
     token: str | None = None

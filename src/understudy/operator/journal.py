@@ -1,5 +1,6 @@
 """The queries `journal` and `message_counts`: the last requests and answers of each face."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from msgspec import Meta, structs
@@ -15,8 +16,17 @@ MOST_AT_ONCE = 500
 class JournalQueries:
     """What viewers may ask the journal of the cell."""
 
-    def __init__(self, journal: WireJournal) -> None:
+    def __init__(self, journal: WireJournal, strict: Callable[[], dict[str, Any]] = dict) -> None:
         self._journal = journal
+        self._strict = strict
+
+    @query()
+    def unexpected(self) -> dict[str, Any]:
+        """Whether the cell is strict, and the requests that no robot of it knows or emulates.
+
+        `count` of all, `requests`: each kind of them once, with the nearest known one.
+        """
+        return self._strict()
 
     @query()
     def message_counts(self) -> dict[str, dict[str, int]]:

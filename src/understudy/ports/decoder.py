@@ -115,10 +115,34 @@ def read_message(data: bytes, address: str) -> Decoded:
     return Decoded((address,) if address else (), json_object(data))
 
 
+_JSON_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"?|[][{},:]')
+
+
 def field_of_json(answer: bytes, byte: int) -> str:
-    """The key of JSON in front of a byte."""
-    keys = re.findall(rb'"([A-Za-z_]+)":', answer[: byte + 1])
-    return keys[-1].decode() if keys else "address"
+    """Path of the value in a JSON message that a byte belongs to: `payload.pose.x`,
+    `nodes.2.nodeId`. A byte outside of all values belongs to the object around it."""
+    path: list[str | int] = []
+    named = True  # whether the next string in an object is a value
+    for token in _JSON_TOKEN.finditer(answer):
+        if token.start() > byte:
+            break
+        text = token[0]
+        if text in b"{[":
+            path.append("" if text == b"{" else 0)
+            named = text == b"["
+        elif text in b"}]":
+            del path[-1:]
+            named = True
+        elif text == b",":
+            last = path[-1] if path else ""
+            named = isinstance(last, int)
+            if isinstance(last, int):
+                path[-1] = last + 1
+        elif text == b":":
+            named = True
+        elif not named and path:
+            path[-1] = text.strip(b'"').decode("utf-8", "replace")
+    return ".".join(str(each) for each in path if each != "") or f"byte {byte}"
 
 
 # ── the decoder of a face ───────────────────────────────────────────────────────────────────────
@@ -130,9 +154,11 @@ class Decoder:
 
     `cut_requests`, `cut_answers`: of a stream of bytes. `pause`: nanoseconds after which an
     unfinished request is given up, 0: never. `name_field(answer, byte)`: the field that a byte of
-    an answer belongs to. `operations` returns what clients can ask for by name; without it nothing
-    is unknown. `line_answers`: how lines of text are answered; None: the face speaks none.
-    `alarms_refuse`: a refusal shows as an alarm of the robot only.
+    an answer belongs to. `volatile`: last words of the names of fields that differ from run to run,
+    as times of day and ids; a comparison with a REAL robot leaves them out. `operations` returns
+    what clients can ask for by name; without it nothing is unknown. `line_answers`: how lines of
+    text are answered; None: the face speaks none. `alarms_refuse`: a refusal shows as an alarm of
+    the robot only.
     """
 
     cut_requests: Cut = cut_lines
@@ -141,6 +167,7 @@ class Decoder:
     read_request: Read = read_line
     read_answer: Read = read_line
     name_field: Callable[[bytes, int], str] = field_of_text
+    volatile: frozenset[str] = frozenset()
     operations: Callable[[], Operations] | None = None
     line_answers: LineAnswers | None = field(default_factory=LineAnswers)
     alarms_refuse: bool = False

@@ -8,6 +8,7 @@ The recorder writes them, the golden tests play them.
     < OK 0.00,0.00,…\\n               the robot answered
     ! open                           the client connected (open), ended (eof), left (closed)
     ! ending                         the cell ends: its parts send their last messages
+    ! inject {"fault": …, "on": …}   the operator injected a fault
     >> g60.move _INBOX.1 {"x": 1}    the client sent a message: address, reply address, payload
     << _INBOX.1 - {"ok": true}       the robot sent a message without a reply address
     << / - {…} +12 bytes, crc32 0a…  a message with a further part: only its size and checksum
@@ -17,19 +18,26 @@ as \\x20. In an address every space is \\x20; an empty one is written as -.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from understudy.errors import ConfigError
+import msgspec
+
+from understudy.errors import UNREADABLE, ConfigError
 from understudy.units import NS_PER_SECOND
 from understudy.wire.connection import Event, Kind
 
 LONGEST_PIECE = 4096
 ENDING = b"ending"
+INJECT = b"inject "
 EVENTS = ("open", "eof", "closed", ENDING.decode())
 MESSAGE_MARKS: dict[str, Kind] = {">>": ">", "<<": "<"}
 EMPTY = "-"
+MOST_RECORDED = 64 << 20
+"""Bytes of a run that is recorded in memory."""
+EVENT_SIZE = 200
+"""Bytes that an event takes beside its data."""
 _ESCAPES = {0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t", 0x5C: "\\\\"}
 _UNESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
 _PIECE = re.compile(r"\\x([0-9a-fA-F]{2})|\\([nrt\\])|([^\\]+)")
@@ -42,6 +50,24 @@ class Chat:
 
     facts: dict[str, str]
     events: tuple[Event, ...]
+
+
+class Injected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fault that the operator injected."""
+
+    fault: str
+    on: str
+    parameters: Mapping[str, float | str] = {}
+
+
+def injected_by(data: bytes) -> Injected | None:
+    """What an event of the cell injects; None if it is another event."""
+    if not data.startswith(INJECT):
+        return None
+    try:
+        return msgspec.json.decode(data.removeprefix(INJECT), type=Injected)
+    except UNREADABLE as problem:
+        raise ValueError(f"not a fault: {problem}") from None
 
 
 def escape(data: bytes) -> str:
@@ -119,6 +145,25 @@ def write(facts: dict[str, str], events: Iterable[Event]) -> str:
     return write_facts(facts) + "".join([*lines, *writer.rest()])
 
 
+class EventRecord:
+    """The events of a run from its start on, up to a number of bytes; `whole`: nothing is left
+    out."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._size = 0
+        self.whole = True
+
+    def note(self, event: Event) -> None:
+        self._size += len(event.data) + EVENT_SIZE
+        self.whole = self._size <= MOST_RECORDED
+        if self.whole:
+            self._events.append(event)
+
+    def written(self, facts: dict[str, str]) -> str:
+        return write(facts, list(self._events))
+
+
 def _continues(said: Event, event: Event) -> bool:
     """Whether both are bytes of one client at the same time."""
     return event.kind == ">" and not event.address and _place_of(said) == _place_of(event)
@@ -162,9 +207,13 @@ def parse(text: str, file: str = "") -> Chat:
 
 
 def _event(place: tuple[int, str, str], mark: str, text: str) -> Event:
-    if mark == "!" and text not in EVENTS:
-        raise ValueError("a client connects (open), ends (eof) or leaves (closed)")
-    return Event(*place, mark, unescape(text))  # type: ignore[arg-type]
+    data = unescape(text)
+    if mark == "!" and text not in EVENTS and injected_by(data) is None:
+        raise ValueError(
+            "a client connects (open), ends (eof) or leaves (closed); the operator injects a fault "
+            '(inject {"fault": …, "on": …, "parameters": {…}})'
+        )
+    return Event(*place, mark, data)  # type: ignore[arg-type]
 
 
 def _message(place: tuple[int, str, str], kind: Kind, text: str) -> Event:

@@ -117,16 +117,24 @@ class WireJournal:
     """`note` is called for everything that passes; the rest is for readers.
 
     ``watching``: requests are compared with the known operations, and answers with refusals, before
-    they are displaced, so that `findings` misses none.
+    they are displaced, so that `findings` misses none. ``on_finding``: called for each of them at
+    once, with the request or answer that has just passed.
     """
 
-    def __init__(self, decoders: Mapping[str, Decoder], *, watching: bool = False) -> None:
+    def __init__(
+        self,
+        decoders: Mapping[str, Decoder],
+        *,
+        watching: bool = False,
+        on_finding: Callable[["Finding"], object] | None = None,
+    ) -> None:
         self._wires = {endpoint: _Wire(endpoint, each) for endpoint, each in decoders.items()}
         self._count = 0
-        self._watching = watching
+        self._on_finding = on_finding
+        self._watching = watching or on_finding is not None
         self._findings: deque[Finding] = deque(maxlen=MOST_FINDINGS)
-        self.found = 0
-        """Number of findings up to now, also those that are not kept."""
+        self.unexpected = 0
+        """Number of unknown or not emulated requests up to now, also those that are not kept."""
         self.on_note: Callable[[], None] | None = None
         """Called for every event, while a test waits for one."""
 
@@ -142,7 +150,8 @@ class WireJournal:
             return
         wire.waiting.append(event)
         wire.waiting_bytes += len(event.data)
-        if len(wire.waiting) >= MOST_WAITING or wire.waiting_bytes >= MOST_WAITING_BYTES:
+        full = len(wire.waiting) >= MOST_WAITING or wire.waiting_bytes >= MOST_WAITING_BYTES
+        if full or self._on_finding is not None:
             self._divide(wire)
         if self.on_note is not None:
             self.on_note()
@@ -162,25 +171,9 @@ class WireJournal:
 
     def entry(self, passed: Passed) -> Entry:
         """A message, decoded."""
-        number, at, endpoint, peer, kind, data, _ = passed
-        decoder = self._wires[endpoint].decoder
+        decoder = self._wires[passed.endpoint].decoder
         decoded = decode(decoder, passed)
-        unexpected = ""
-        if kind == ">" and decoder.operations is not None:
-            unexpected = unexpected_in(decoded.names, decoder.operations())
-        return Entry(
-            number,
-            seconds(at),
-            endpoint,
-            peer,
-            kind,
-            decoded.names,
-            decoded.fields,
-            _text_of(passed),
-            len(data),
-            decoded.refused,
-            unexpected,
-        )
+        return _entry(passed, decoded, _unexpected_of(decoder, passed.kind, decoded))
 
     def received(self, wanted: Wanted, times: int | None = None) -> list[Entry]:
         """The requests that fit; NotReceivedError if there is none, or not this number of
@@ -247,18 +240,23 @@ class WireJournal:
             wire.asked[passed.peer] = passed
             if len(wire.asked) > MOST_PEERS:
                 del wire.asked[next(iter(wire.asked))]
-        entry = self.entry(passed)
-        if entry.unexpected:
-            self._found(Finding(entry, entry.unexpected, unexpected=True))
-        if entry.refused:
-            asked = wire.asked.get(passed.peer)
+        decoded = decode(wire.decoder, passed)
+        unexpected = _unexpected_of(wire.decoder, passed.kind, decoded)
+        if unexpected or decoded.refused:
+            self._found(wire, _entry(passed, decoded, unexpected))
+
+    def _found(self, wire: "_Wire", entry: Entry) -> None:
+        problem = entry.unexpected
+        if not problem:
+            asked = wire.asked.get(entry.peer)
             line = _text_of(asked).removesuffix("\\n").strip() if asked else ""
             answer = entry.text.removesuffix("\\n").removesuffix("\\r")
-            self._found(Finding(entry, f"{line} → {answer}", unexpected=False))
-
-    def _found(self, finding: Finding) -> None:
+            problem = f"{line} → {answer}"
+        finding = Finding(entry, problem, bool(entry.unexpected))
         self._findings.append(finding)
-        self.found += 1
+        self.unexpected += finding.unexpected
+        if self._on_finding is not None:
+            self._on_finding(finding)
 
 
 class _Ring:
@@ -376,6 +374,21 @@ def decode(decoder: Decoder, passed: Passed | Event) -> Decoded:
         return Decoded((passed.data.decode(),))
     read = decoder.read_request if passed.kind == ">" else decoder.read_answer
     return read(passed.data, passed.address[0] if passed.address else "")
+
+
+def _entry(passed: Passed, decoded: Decoded, unexpected: str) -> Entry:
+    number, at, endpoint, peer, kind, data, _ = passed
+    names, fields, refused = decoded
+    text, size = _text_of(passed), len(data)
+    return Entry(
+        number, seconds(at), endpoint, peer, kind, names, fields, text, size, refused, unexpected
+    )
+
+
+def _unexpected_of(decoder: Decoder, kind: Kind, decoded: Decoded) -> str:
+    if kind != ">" or decoder.operations is None:
+        return ""
+    return unexpected_in(decoded.names, decoder.operations())
 
 
 def _text_of(passed: Passed) -> str:

@@ -1,58 +1,18 @@
-"""Plays the client's side of a transcript and finds the first byte of the answers that differs."""
+"""Plays the client's side of a transcript against a cell, for a comparison of the answers."""
 
-import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from dataclasses import replace
 
 from understudy.errors import unknown
 from understudy.ports import WireMessage
-from understudy.ports.decoder import MESSAGES, Decoder, decoder_of, messages_in
-from understudy.units import nanoseconds, seconds
-from understudy.wire.chat import ENDING, Chat, escape
+from understudy.ports.decoder import Decoder, decoder_of, messages_in
+from understudy.wire.chat import ENDING, INJECT, Chat
+from understudy.wire.compare import Answer, Difference, Peer, Stream, Tolerance, compare
 from understudy.wire.connection import Event
 from understudy.wire.exchange import Client, InProcessCell
 
-_NUMBER = re.compile(rb"([+-]?\d+\.?\d*)")
-Peer = tuple[str, str]
 CABLE = "cable"
 """The `line` of a recording at a serial device, which sends no greeting."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """Allowed difference of numbers and of times; ``seconds`` None: times are not compared."""
-
-    number: float = 0.0
-    seconds: float | None = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One message, and when its last byte was sent."""
-
-    at: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The first answer that differs."""
-
-    peer: Peer
-    number: int
-    byte: int
-    field: str
-    expected: Answer | None
-    got: Answer | None
-
-    def __str__(self) -> str:
-        endpoint, peer = self.peer
-        return (
-            f"{endpoint} {peer}, answer {self.number}: byte {self.byte} ({self.field}) differs\n"
-            f"  expected {_written(self.expected)}\n"
-            f"  got      {_written(self.got)}"
-        )
 
 
 def play(
@@ -60,33 +20,44 @@ def play(
     cell: InProcessCell,
     *,
     tolerance: Tolerance,
-    end: Callable[[int], None] = lambda now: None,
+    act: Callable[[bytes], None] = lambda data: None,
 ) -> Difference | None:
-    """Sends what the clients sent, at the same times; returns the first different answer. ``end``:
-    called where the cell of the recording ended."""
+    """Sends what the clients sent, at the same times; returns the first different answer. ``act``:
+    called with the events of the recorded cell: its end, faults that the operator injected."""
+    return compare(play_all(chat, cell, act=act), tolerance).first
+
+
+def play_all(
+    chat: Chat, cell: InProcessCell, *, act: Callable[[bytes], None] = lambda data: None
+) -> list[Stream]:
+    """Sends what the clients sent, at the same times; returns the answers to each of them."""
     events = [_named(event, cell) for event in chat.events]
     cable = chat.facts.get("line") == CABLE
-    clients = _send_all(events, cell, greeted=not cable, end=end)
+    clients = _send_all(events, cell, greeted=not cable, act=act)
+    streams = []
     for peer in dict.fromkeys((event.endpoint, event.peer) for event in events):
         face = cell.timed_cell.faces.get(peer[0])
-        decoder = decoder_of(face) if face else MESSAGES  # `! ending` is an event of the cell
-        expected = _answers(events, peer, decoder)
+        if face is None:
+            continue  # an event of the cell
+        decoder = decoder_of(face)
         here = (peer[0], clients[peer].peer if peer in clients else "")
         transcript = _without_greeting(cell.transcript, here) if cable else cell.transcript
-        got = _answers(transcript, here, decoder)
-        for number, (a, b) in enumerate(zip_longest(expected, got), 1):
-            difference = _difference(a, b, decoder=decoder, tolerance=tolerance)
-            if difference is not None:
-                return Difference(peer, number, *difference, a, b)
-    return None
+        expected, got = _answers(events, peer, decoder), _answers(transcript, here, decoder)
+        streams.append(Stream(peer, decoder, expected, got))
+    return streams
 
 
 def _named(event: Event, cell: InProcessCell) -> Event:
     """The event at the cell's only endpoint, if the recording uses another name for it."""
     faces = cell.timed_cell.faces
-    if event.endpoint in faces or len(faces) != 1:
+    if event.endpoint in faces or len(faces) != 1 or _acts(event):
         return event
     return replace(event, endpoint=next(iter(faces)))
+
+
+def _acts(event: Event) -> bool:
+    """Whether something happened to the cell, not to a connection."""
+    return event.kind == "!" and (event.data == ENDING or event.data.startswith(INJECT))
 
 
 def _without_greeting(transcript: list[Event], peer: Peer) -> list[Event]:
@@ -96,7 +67,7 @@ def _without_greeting(transcript: list[Event], peer: Peer) -> list[Event]:
 
 
 def _send_all(
-    events: Iterable[Event], cell: InProcessCell, *, greeted: bool, end: Callable[[int], None]
+    events: Iterable[Event], cell: InProcessCell, *, greeted: bool, act: Callable[[bytes], None]
 ) -> dict[Peer, Client]:
     clients: dict[Peer, Client] = {}
     due: dict[Peer, int] = {}
@@ -107,8 +78,9 @@ def _send_all(
             continue
         if event.at > cell.timed_cell.now:  # at the start nothing has happened yet
             cell.advance_to(event.at)
-        if event.data == ENDING:
-            end(cell.timed_cell.now)
+        if _acts(event):
+            cell.transcript.append(replace(event, at=cell.timed_cell.now))
+            act(event.data)
             cell.exchange.deliver()
             continue
         if event.endpoint not in cell.timed_cell.faces:
@@ -141,39 +113,10 @@ def _data(event: Event) -> bytes | WireMessage:
 def _answers(events: Iterable[Event], peer: Peer, decoder: Decoder) -> list[Answer]:
     pieces = [e for e in events if e.kind == "<" and (e.endpoint, e.peer) == peer]
     if any(event.address for event in pieces):
-        return [Answer(e.at, f"{e.address} ".encode() + e.data) for e in pieces]
+        return [Answer(e.at, e.data, e.address) for e in pieces]
     moments = [event.at for event in pieces for _ in event.data]
     answers, end = [], 0
     for message in messages_in(b"".join(event.data for event in pieces), decoder.cut_answers):
         end += len(message)
         answers.append(Answer(moments[end - 1], message))
     return answers
-
-
-def _difference(
-    a: Answer | None, b: Answer | None, *, decoder: Decoder, tolerance: Tolerance
-) -> tuple[int, str] | None:
-    """The first byte of ``a`` that differs, and the field it belongs to."""
-    if a is None or b is None:
-        return 0, "the whole answer"
-    byte = _first_difference(a.data, b.data, tolerance.number)
-    if byte is not None:
-        return byte, decoder.name_field(a.data, min(byte, len(a.data) - 1))
-    if tolerance.seconds is not None and abs(a.at - b.at) > nanoseconds(tolerance.seconds):
-        return 0, "the time"
-    return None
-
-
-def _first_difference(a: bytes, b: bytes, tolerance: float) -> int | None:
-    """Index of the first different byte; numbers between the words may differ by the tolerance."""
-    at = 0
-    for index, (x, y) in enumerate(zip_longest(_NUMBER.split(a), _NUMBER.split(b), fillvalue=b"")):
-        numbers = index % 2 == 1 and x and y and tolerance > 0.0
-        if x != y and not (numbers and abs(float(x) - float(y)) <= tolerance):
-            return at + next(n for n, (i, j) in enumerate(zip_longest(x, y)) if i != j)
-        at += len(x)
-    return None
-
-
-def _written(answer: Answer | None) -> str:
-    return "nothing" if answer is None else f"{seconds(answer.at):.6f} s  {escape(answer.data)}"

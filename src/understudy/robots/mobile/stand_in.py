@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from understudy.app.stand_in import TIMEOUT_SECONDS, StandIn
 from understudy.errors import ConfigError, NotInstalledError, needs, unknown
@@ -17,6 +17,9 @@ from understudy.robots.mobile.client import (
 )
 from understudy.robots.mobile.runtime.messages import FROM_ROBOT, TO_ROBOT
 from understudy.wire.nats.server import find_binary
+
+if TYPE_CHECKING:
+    from understudy.wire.journal import Entry
 
 STEP_S = 0.1
 """Simulated seconds after which it is looked whether a message has come, in lock-step."""
@@ -157,6 +160,13 @@ class MobileRobot:
                 )
             else:
                 self.fleet.forward(STEP_S)
+
+    def received(
+        self, name: str = "", *, times: int | None = None, within_s: float = 0.0, **fields: Any
+    ) -> "list[Entry]":
+        """What this robot has received of a kind, as `StandIn.received`."""
+        fields |= {"robotId": self.name}
+        return self.fleet.cell.received(name, times=times, within_s=within_s, **fields)
 
     # ── work ──
 

@@ -13,7 +13,8 @@ from tests.robots.grblhal.senders.steps import differences_of
 
 from understudy.app.build import load_cell
 from understudy.wire.chat import Chat
-from understudy.wire.play import Tolerance, play
+from understudy.wire.compare import Tolerance
+from understudy.wire.play import play
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "grblhal_senders"
 LINES = 1000
