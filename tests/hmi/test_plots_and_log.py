@@ -243,7 +243,7 @@ def test_an_arc_fault_becomes_an_alarm_with_advice(cell: RunningCell, log: Scree
 def test_the_log_is_filtered_by_kind_place_and_text(cell: RunningCell, log: Screen) -> None:
     log.until(lambda: "welder" in kinds(log), "the welder's phases")
     assert "traffic" not in kinds(log)
-    send(cell, b"GET_POS\n", b"STATUS\n")
+    send(cell, b"GET_POS\n", b"GET_STATUS\n")
     filter_(log, "traffic")
     log.until(lambda: "traffic" in kinds(log), "wire traffic")
     for kind in ("welder", "state", "program"):

@@ -17,6 +17,8 @@ from understudy.ports import AnyFace, LineAnswers
 LARGEST_DECODED = 64 * 1024
 """Bytes of a message whose fields are read; of a larger one only the address is known."""
 LONGEST_NAME = 64
+ADDRESS, REPLY_ADDRESS = "address", "reply address"
+"""Fields of a message beside its payload."""
 DEEPEST = 32
 """Levels of JSON; of a deeper message no fields are read."""
 

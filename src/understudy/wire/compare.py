@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from understudy.ports.decoder import Decoder
+from understudy.ports.decoder import ADDRESS, REPLY_ADDRESS, Decoder
 from understudy.units import nanoseconds, seconds
 from understudy.wire.chat import escape
 
@@ -211,10 +211,9 @@ def _difference(pair: _Pair, decoder: Decoder, tolerance: Tolerance) -> tuple[in
     a, b = pair.expected, pair.got
     if a is None or b is None:
         return 0, WHOLE
-    if a.address != b.address:
-        names = ("address", "reply address")
-        for name, x, y in zip(names, a.address or ("", ""), b.address or ("", ""), strict=True):
-            if x != y:
+    if a.address is not None and b.address is not None:
+        for name, x, y in zip((ADDRESS, REPLY_ADDRESS), a.address, b.address, strict=True):
+            if x != y and not (tolerance.volatile and name in decoder.volatile):
                 return _first_unequal(x, y), name
     found = _first_difference(a.data, b.data, decoder, tolerance)
     if found is not None:

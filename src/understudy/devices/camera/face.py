@@ -23,7 +23,7 @@ from understudy.devices.camera import Exposure, Gain
 from understudy.devices.camera.reactions import TALKS as TALKS
 from understudy.errors import UNREADABLE, ConfigError
 from understudy.ports import Deps, Endpoint, WireMessage
-from understudy.ports.decoder import MESSAGES, Decoded, json_object
+from understudy.ports.decoder import MESSAGES, Decoded, field_of_json, json_object
 from understudy.ports.faults import Faults
 from understudy.ports.operation import components_of
 from understudy.protocol.sessions import MessageOutbox, NotInjectable, ReadyPeers, SessionFace
@@ -131,7 +131,22 @@ def read_answer(data: bytes, address: str) -> Decoded:
     return Decoded(("error" if refused else "frame",), fields, refused)
 
 
-DECODER = replace(MESSAGES, read_request=read_request, read_answer=read_answer, alarms_refuse=True)
+def name_field(answer: bytes, byte: int) -> str:
+    """The key of the header, or the further part, that a byte of a transcript belongs to."""
+    parts = FURTHER_PARTS.search(answer)
+    if parts is None or byte < parts.start():
+        return field_of_json(answer, byte)
+    number = answer.count(b" +", parts.start(), byte + 1)
+    return f"part {max(number, 1) + 1}"
+
+
+DECODER = replace(
+    MESSAGES,
+    read_request=read_request,
+    read_answer=read_answer,
+    name_field=name_field,
+    alarms_refuse=True,
+)
 
 
 class CameraFace(SessionFace[CameraSession], NotInjectable):

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from understudy.ports import CONFIRMED, KEPT, Endpoint, WireMessage
-from understudy.ports.decoder import LONGEST_NAME, MESSAGES, Decoded, json_object
+from understudy.ports.decoder import LONGEST_NAME, MESSAGES, REPLY_ADDRESS, Decoded, json_object
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
 from understudy.robots.mobile.reactions import TALKS as TALKS
 from understudy.robots.mobile.runtime.messages import kind_of
@@ -137,7 +137,8 @@ def read_message(data: bytes, address: str) -> Decoded:
     return Decoded(names, {"robotId": robot, **fields}, refused)
 
 
-DECODER = replace(MESSAGES, read_request=read_message, read_answer=read_message)
+VOLATILE = frozenset({"messageId", "correlationId", "ts", REPLY_ADDRESS})
+DECODER = replace(MESSAGES, read_request=read_message, read_answer=read_message, volatile=VOLATILE)
 
 
 class FleetFace(SessionFace[FleetSession], NotInjectable):

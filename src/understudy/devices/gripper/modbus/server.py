@@ -215,6 +215,7 @@ def decoder_for(kind: Kind) -> Decoder:
         pause=pause,
         read_request=partial(_decode, kind, "requests"),
         read_answer=partial(_decode, kind, "answers"),
+        name_field=partial(field_of_answer, kind),
         line_answers=None,
     )
 
@@ -244,7 +245,33 @@ def _decode(kind: Kind, side: Side, data: bytes, address: str) -> Decoded:
         fields["exception"] = pdu[1] if len(pdu) > 1 else 0
     elif side == "requests" and len(pdu) >= 5:
         fields |= _asked(function, pdu)
+    elif side == "answers" and function in READS:
+        fields["values"] = [int.from_bytes(pdu[n : n + 2], "big") for n in range(2, len(pdu), 2)]
     return Decoded((f"FC{function:02d}",), fields, refused)
+
+
+TCP_HEADER = ("transaction", "transaction", "protocol", "protocol", "length", "length")
+READS = (READ_HOLDING, READ_INPUT, READ_WRITE)
+
+
+def field_of_answer(kind: Kind, answer: bytes, byte: int) -> str:
+    """Name of the field of a frame to which a byte belongs, by its place: the frame may be
+    damaged. Registers are counted from the first one that was asked for."""
+    header = TCP_HEADER if kind == "tcp" else ()
+    if byte < len(header):
+        return header[byte]
+    at = byte - len(header)
+    if at < 2:
+        return ("unit", "function")[at]
+    if kind == "rtu" and byte >= len(answer) - 2:
+        return "CRC"
+    function = answer[len(header) + 1]
+    if function & EXCEPTION_BIT:
+        return "exception"
+    if function in READS:
+        return "byte count" if at == 2 else f"register {(at - 3) // 2}"
+    value = "value" if function == WRITE_ONE else "count"
+    return "address" if at < 4 else value
 
 
 def _asked(function: int, pdu: bytes) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import { add, html } from "../../frame/elements.js";
 const POLL_MS = 300;
 const ROWS_KEPT = 4000;
 const ROWS_SHOWN = 300;
+const FIELDS_SHOWN = 24;
 const ARROWS = { ">": "→", "<": "←", "!": "•" };
 
 class Log {
@@ -27,7 +28,7 @@ class Log {
 
   async poll() {
     const events = await this.request("events");
-    const messages = await this.request("journal");
+    const messages = await this.request("journal", { fields: true });
     const rows = [...events.map(eventRow), ...messages.map(messageRow)];
     if (!rows.length) return;
     this.kept = [...this.kept, ...rows].sort((a, b) => a.at - b.at).slice(-ROWS_KEPT);
@@ -36,8 +37,8 @@ class Log {
   }
 
   // → the new rows of a query
-  async request(query) {
-    const answer = await call(query, { since: this.last[query] });
+  async request(query, parameters = {}) {
+    const answer = await call(query, { since: this.last[query], ...parameters });
     if (answer.last < this.last[query]) { // lower numbers: another cell
       this.last[query] = 0;
       this.kept = [];
@@ -107,16 +108,30 @@ function eventRow({ time_s: at, kind, robot, text: message, what_to_do: advice }
   return { at, kind, place: robot, text: message, todo, searched: `${robot} ${message} ${todo}`.toLowerCase() };
 }
 
-function messageRow({ time_s: at, endpoint, peer, kind, text: bytes, names, unexpected: todo }) {
+// An unknown or not emulated request is a kind of row of its own, which is shown from the start.
+function messageRow({ time_s: at, endpoint, peer, kind, text: bytes, names, fields, refused, unexpected: todo }) {
   const shown = `${ARROWS[kind]} ${bytes}`;
-  const searched = `${endpoint} ${bytes} ${names.join(" ")} ${todo}`.toLowerCase();
-  return { at, kind: "traffic", place: endpoint, text: shown, peer, todo, searched };
+  const decoded = kind === "!" ? "" : [...names, ...leaves(fields)].join("  ");
+  const searched = `${endpoint} ${bytes} ${decoded} ${todo}`.toLowerCase();
+  return { at, kind: todo ? "unexpected" : "traffic", place: endpoint, text: shown, peer, todo, searched, decoded, refused };
 }
 
-function rowElement({ at, kind, place, text: message, todo, peer }) {
-  const row = html("div", `u-row u-row-${kind}`, "", { row: kind });
+// → name=value of every value in a decoded message, the first ones
+function leaves(value, path = "", found = []) {
+  if (found.length >= FIELDS_SHOWN) return found;
+  if (value !== null && typeof value === "object") {
+    for (const [key, each] of Object.entries(value)) leaves(each, path ? `${path}.${key}` : key, found);
+  } else {
+    found.push(`${path}=${value}`);
+  }
+  return found;
+}
+
+function rowElement({ at, kind, place, text: message, todo, peer, decoded, refused }) {
+  const row = html("div", `u-row u-row-${kind}${refused ? " u-row-refused" : ""}`, "", { row: kind });
   const cells = { "u-at": `${fixed(at, 3)} s`, "u-kind": text(kind), "u-place": peer ? `${place} ${peer}` : place, "u-text": message };
   for (const [className, content] of Object.entries(cells)) add(row, "span", className, content);
+  if (decoded) add(row, "span", "u-decoded", decoded);
   if (todo) add(row, "span", "u-todo", todo);
   return row;
 }

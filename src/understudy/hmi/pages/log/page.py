@@ -11,7 +11,10 @@ from understudy.hmi.frame.widgets import button, clear, keep_filled, operator_on
 from understudy.hmi.page import Page
 from understudy.hmi.texts import Texts
 
-KINDS = ("alarm", "fault", "collision", "program", "state", "mode", "message", "traffic")
+KINDS = (
+    *("alarm", "fault", "collision", "program", "state", "mode", "message"),
+    *("unexpected", "traffic"),
+)
 """Kinds of rows that have a filter button, beside the kinds of the cell's devices."""
 
 KEYS = {"log.freeze": "h"}

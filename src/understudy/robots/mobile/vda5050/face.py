@@ -127,7 +127,8 @@ def _request(trial: Trial, number: int) -> Data:
 
 
 TALKS = {"": Talk(_request)}
-DECODER = replace(MESSAGES, read_request=read_message, read_answer=read_message)
+VOLATILE = frozenset({"timestamp"})
+DECODER = replace(MESSAGES, read_request=read_message, read_answer=read_message, volatile=VOLATILE)
 
 
 class MasterFace(SessionFace[MasterSession], NotInjectable):
