@@ -44,7 +44,7 @@ from understudy.config.files import read_program
 from understudy.config.shards import parse_shard, with_robots, with_shard
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.robots import Robot
-from understudy.ports import Endpoint
+from understudy.ports import Endpoint, Run
 from understudy.ports.hmi import Later
 from understudy.ports.jobs import ChildProcesses
 from understudy.registry import kinds, module_of, modules
