@@ -1,6 +1,7 @@
 """Jerk-limited speed profiles: the acceleration ramps up and down.
 
 The acceleration is zero between blocks, and each block is run with the lowest limits of its pieces.
+A block is a line, or a part of one whose pieces are much slower than those beside them.
 Look-ahead covers everything that is queued. The limits hold for the distance along the path,
 therefore on a line of the axes for every axis. From the start of a block the profile is in closed
 form; from the middle of a ramp ruckig computes it.
@@ -85,6 +86,8 @@ def fastest_phases(
 BACKWARDS = -1e-9
 """A speed below this is backward motion along the path."""
 HALVINGS = 60
+CRAWL = 8.0
+"""Pieces of a block whose neighbours are this many times faster are a block of their own."""
 
 
 def change_distance(v0: float, v1: float, bounds: Bounds) -> float:
@@ -160,7 +163,8 @@ def _forwards(phase: Phase) -> bool:
 
 
 class Block(NamedTuple):
-    """Pieces of one block, from the distance ``run`` along the first of them."""
+    """Pieces of one block, from the distance ``run`` along the first of them. ``inner``: it begins
+    inside a line."""
 
     first: int
     last: int
@@ -169,20 +173,26 @@ class Block(NamedTuple):
     bounds: Bounds
     corner: float
     dwell: float
+    inner: bool
 
 
 def blocks_of(path: Path, nominal: Floats, *, first: int, run: float) -> list[Block]:
-    """Blocks from a place on, with the lowest limits of their pieces."""
-    edges = np.flatnonzero(np.diff(path.block[first:], prepend=path.block[first] - 1)) + first
+    """Blocks from a place on, with the lowest limits of their pieces. Pieces that are much slower
+    than their neighbours are a block of their own: a line that begins in a singular pose crawls
+    there only. It depends on neighbours alone, so that a later place gives the same blocks."""
+    speeds = path.fastest[first:]
+    slower = np.minimum(speeds[1:], speeds[:-1]) * CRAWL < np.maximum(speeds[1:], speeds[:-1])
+    edges = np.flatnonzero(np.diff(path.block[first:]) | slower) + first + 1
     blocks = []
-    for i, k in itertools.pairwise([*edges.tolist(), len(path)]):
+    for i, k in itertools.pairwise([first, *edges.tolist(), len(path)]):
         behind = run if i == first else 0.0
         dwell = float(path.dwell[i])
         columns = (nominal, path.acceleration, path.jerk)
         bounds = Bounds(*(float(column[i:k].min()) for column in columns))
         length = float(path.length[i:k].sum()) - (0.0 if dwell else behind)
         corner = 0.0 if dwell else math.sqrt(path.junction[i])
-        blocks.append(Block(i, k, behind, length, bounds, corner, dwell))
+        inner = i > first and bool(path.block[i] == path.block[i - 1])
+        blocks.append(Block(i, k, behind, length, bounds, corner, dwell, inner))
     return blocks
 
 
@@ -204,14 +214,15 @@ def highest_entry(before: Block, here: Block) -> float:
 
 
 def last_free_block(blocks: list[Block]) -> int:
-    """The last block whose entry speed does not depend on what follows; 0 if there is none.
+    """The last begin of a line whose entry speed does not depend on what follows; 0 if there is
+    none.
 
     It need not brake even if a rest follows: it has the highest speed that its corner and feed
     allow, and leaves with no less.
     """
     speeds = entry_speeds(blocks)
     for b in range(len(blocks) - 1, 0, -1):
-        if highest_entry(blocks[b - 1], blocks[b]) <= speeds[b + 1]:
+        if not blocks[b].inner and highest_entry(blocks[b - 1], blocks[b]) <= speeds[b + 1]:
             return b
     return 0
 

@@ -82,3 +82,10 @@ def test_a_profile_that_is_named_wins(profile: str) -> None:
     jerk = [JERK] * 6
     arm = VirtualController("g60", SimulationConfig(max_jerk=jerk), profile=profile)
     assert arm.planned.profile == profile
+
+
+def test_a_line_that_begins_in_a_singular_pose_crawls_there_only() -> None:
+    """The wrist turns at once; what follows is as fast as it may be."""
+    (plan,) = plans("G1 X476.267 Y68.827 Z402.401 F500\n")
+    assert plan.duration < 200.0
+    assert greatest_jerk(plan) <= JERK * (1.0 + 1e-6)
