@@ -137,7 +137,7 @@ def test_a_cell_with_a_real_robot_is_read_only(monkeypatch: pytest.MonkeyPatch) 
         async with pair(TEXT) as (_, operator):
             live = operator.live
             ready = Ready(1, "c", 1.0, dict(live.endpoints), secret=live.secret)
-            monkeypatch.setattr("understudy.doors.mcp.tools.one_cell", lambda name: ready)
+            monkeypatch.setattr("understudy.doors.mcp.tools.one_cell", lambda name, file: ready)
             tools = Tools()
             protocol = Protocol(tools_of(tools))
             status = await asyncio.to_thread(called, protocol, "status")

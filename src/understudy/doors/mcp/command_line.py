@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import RunningOption
+from understudy.cli.options import ReadyFileOption, RunningOption
 from understudy.doors.mcp.http import serve
 from understudy.doors.mcp.protocol import LONGEST_MESSAGE, Protocol
 from understudy.doors.mcp.tools import Tools, tools_of
@@ -22,13 +22,13 @@ Http = Annotated[
 ]
 
 
-def mcp(running: RunningOption = "", http: Http = None) -> None:
+def mcp(running: RunningOption = "", ready_file: ReadyFileOption = None, http: Http = None) -> None:
     """Serve simulated cells as tools to an agent (Model Context Protocol).
 
     Without options an agent starts this command itself and talks over standard input and output. No
     tool commands a REAL robot; cells that the agent starts end with it.
     """
-    tools = Tools(running)
+    tools = Tools(running, ready_file)
     protocol = Protocol(tools_of(tools))
     try:
         if http is None:

@@ -49,10 +49,12 @@ Wait = Annotated[float, Meta(ge=0.0, le=600.0)]
 
 
 class Tools:
-    """``running``: the cell that the tools use when none is named and none was started."""
+    """``running`` or ``ready_file``: the cell that the tools use when none is named and none was
+    started."""
 
-    def __init__(self, running: str = "") -> None:
+    def __init__(self, running: str = "", ready_file: Path | None = None) -> None:
         self._running = running
+        self._ready_file = ready_file
         self._started: dict[str, _Process] = {}
         self._snapshots: dict[str, dict[str, Any]] = {}
 
@@ -187,9 +189,13 @@ class Tools:
 
         `endpoint`: only of this one. `last`: how many. `cell`: as in status.
         """
-        asked = {"endpoint": endpoint} if endpoint else {}
-        found = self._connection(cell).do("traffic", **asked)
-        return {"messages": found["traffic"][-last:]}
+        running, messages = self._connection(cell), list[Any]()
+        since, more = 0, 1
+        while more:  # the oldest come first
+            found = running.do("journal", endpoint=endpoint, since=since)
+            messages = [*messages, *found["journal"]][-last:]
+            since, more = found["last"], found["more"]
+        return {"messages": messages}
 
     # ── faults and states ──
 
@@ -235,7 +241,7 @@ class Tools:
         if cell in self._started:
             return Connection(self._started[cell].ready)
         try:
-            return Connection(one_cell(cell or self._running))
+            return Connection(one_cell(cell or self._running, None if cell else self._ready_file))
         except NoCellRunsError:
             raise ConfigError(
                 "no cell is running", allowed="start one with the tool start"
