@@ -94,6 +94,8 @@ def check_words(called: str, command: Any, words: Sequence[str]) -> None:
     options = [each for each in command.params if each.param_type_name == "option"]
     valued = {n for each in options if not each.is_flag and not each.count for n in each.opts}
     known = {n: each for each in options for n in (*each.opts, *each.secondary_opts)}
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    room = float("inf") if any(each.nargs < 0 for each in arguments) else len(arguments)
     is_value = False
     for at, word in enumerate(words):
         if word == "--":
@@ -106,6 +108,10 @@ def check_words(called: str, command: Any, words: Sequence[str]) -> None:
         elif word.startswith("--") and name not in (*known, "--help"):
             shown = [each for each, option in known.items() if not option.hidden]
             raise _no_such_option(called, command, name, shown)
+        elif not word.startswith("-"):
+            room -= 1
+            if room < 0:
+                raise _too_many(called, word, known)
         is_value = not is_value and name in valued and not equals
 
 
@@ -120,6 +126,17 @@ def _no_such_option(called: str, command: Any, name: str, known: Collection[str]
     elif name == "--cell" and any(each.name == "cell" for each in command.params):
         allowed, nearest = f"the cell without an option: {called} CELL", ""
     return ConfigError(f"{called} has no such option", value=name, allowed=allowed, nearest=nearest)
+
+
+def _too_many(called: str, word: str, known: Collection[str]) -> ConfigError:
+    """The error of an argument that the command does not take: a cell is often given like that."""
+    option = "--cell" if "--cell" in known else "--running" if "--running" in known else ""
+    return ConfigError(
+        f"{called} takes no such argument",
+        value=word,
+        allowed=f"`{called} --help` lists what it takes",
+        nearest=f"{option} {word}" if option else "",
+    )
 
 
 def load(name: str) -> Any:

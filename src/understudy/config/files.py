@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 SHIPPED = ".yaml (shipped)"
 YAML_FILES = (".yaml", ".yml")
 PROGRAM_FILES = (".gcode", ".nc", ".ngc", ".tap", ".cnc", ".txt")
+NEVER_CELLS = (*PROGRAM_FILES[:-1], ".src", ".dat", ".krl")
+"""Endings of programs, also of those for other controllers; a cell file may end in .txt."""
 URDF_FILES = (".urdf", ".xml")
 ROBOT_FILES = (".json",)
 LARGEST_NETWORK = 1024**3
@@ -248,8 +250,8 @@ def find_cell(name: str) -> tuple[str, str]:
         return f"{name}{SHIPPED}", shipped[name].read_text(encoding="utf-8")
     path = Path(name)
     is_there = os.path.exists(path)  # never raises
-    is_program = path.suffix.lower() in PROGRAM_FILES and path.suffix.lower() != ".txt"
-    if (is_program and (not is_there or path.is_file())) or shipped_program(name) is not None:
+    is_program = path.suffix.lower() in NEVER_CELLS and (not is_there or path.is_file())
+    if is_program or shipped_program(name) is not None:
         check = f"`understudy validate {name}`, or `understudy run CELL --program {name}`"
         raise ConfigError("this is a program, not a cell", value=name, allowed=check)
     if path.suffix not in YAML_FILES and not is_there:

@@ -21,6 +21,7 @@ def hints(text: str, cell: str = "g60_welding") -> list[str]:
         (POSE.format(0.45, -0.1, 0.45, 180, 0.32), METRES),
         (POSE.format(450, -100, 450, 3.1416, 420), RADIANS),
         (POSE.format(450, -100, 450, -1.5708, 420), RADIANS),
+        ("G1 A1.57 B-0.5 F3000\n", RADIANS),
     ],
 )
 def test_a_program_of_another_kind_or_unit_gets_a_hint(text: str, says: str) -> None:

@@ -19,6 +19,8 @@ MOST_METRES = 3.0
 FULL_TURN = 2.0 * math.pi + 0.001
 PARTS_OF_PI = 12
 """Angles in radians are mostly multiples of π / 12: 0.7854, 1.5708, 3.1416."""
+SHORT = (1.57, 3.14)
+"""Multiples of π / 2 as they are often written."""
 UNFIT = ("unreachable", "joint_limit", "singularity", "collision", "self_collision", "zone")
 
 
@@ -56,4 +58,5 @@ def _of_units(text: str, found: Set[str]) -> Iterator[str]:
 def _is_part_of_pi(angle: float) -> bool:
     """A multiple of π / 12, but no whole or half number, as degrees are."""
     steps = angle * PARTS_OF_PI / math.pi
-    return 2.0 * angle != round(2.0 * angle) and abs(steps - round(steps)) < 0.002
+    exact = 2.0 * angle != round(2.0 * angle) and abs(steps - round(steps)) < 0.002
+    return exact or abs(angle) in SHORT
