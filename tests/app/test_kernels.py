@@ -47,7 +47,9 @@ def test_a_stage_run_as_a_process_prints_the_kernels_that_it_compiles(
     assert first.startswith("understudy.")
 
 
-def test_progress_counts_the_kernels_of_all_stages_from_the_beginning() -> None:
+def test_progress_counts_the_kernels_of_all_stages_from_the_beginning(
+    tmp_path: Path,
+) -> None:
     """In a process of its own: other tests import the stages."""
     script = """
 from understudy.app import kernels
@@ -58,11 +60,27 @@ kernels._compiled_by_workers = lambda names: ["a", "b", "a"]
 kernels.compile_missing(("collisions", "mobile"), lambda *count: counted.append(count))
 print(counted)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment
+    )
     found = ast.literal_eval(done.stdout)
     assert [compiled for compiled, _ in found] == [0, 1, 2, 2], done.stderr
     assert len({total for _, total in found}) == 1
     assert found[0][1] > 100
+
+
+@pytest.mark.usefixtures("filled_cache")
+def test_what_an_interrupted_run_has_compiled_is_not_counted_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted: list[tuple[int, int]] = []
+    monkeypatch.setattr(kernels, "READY", set())
+    monkeypatch.setattr(kernels, "missing", tuple)
+    monkeypatch.setattr(kernels, "_compiled_by_workers", lambda names: ["a"])
+    kernels.compile_missing(("collisions",), lambda *count: counted.append(count))
+    every = len(kernels._kernels_of(("collisions",)))
+    assert counted[0][1] < every / 4, "what is left are kernels inside of others"
 
 
 @pytest.mark.parametrize(

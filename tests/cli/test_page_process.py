@@ -241,3 +241,31 @@ def test_the_page_process_can_be_stopped_while_it_starts(
             page.close()
 
     assert asyncio.run(start_and_stop()) == 0
+
+
+def test_a_page_that_is_not_there_yet_answers_browsers_and_supervisors() -> None:
+    def status_of(address: str) -> tuple[int, str, str]:
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS) as visitor:
+            visitor.sendall(f"GET {address} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            head, _, body = b"".join(iter(lambda: visitor.recv(65536), b"")).partition(b"\r\n\r\n")
+        return int(head.split()[1]), head.decode(), body.decode()
+
+    async def visit() -> list[tuple[int, str, str]]:
+        async with page.notice() as change:
+            change("compiling 43 of 264 kernels")
+            addresses = ("/fleet?robot=r1", "/health", "/ready", "/metrics")
+            return [await asyncio.to_thread(status_of, each) for each in addresses]
+
+    page = hmi.PageProcess(Hmi(), 0, hmi.Keys("secret"))
+    port = int(page.address.rsplit(":", 1)[1].strip("/"))
+    try:
+        shown, *monitoring = asyncio.run(visit())
+    finally:
+        page.close()
+    assert shown[0] == 503
+    assert "Refresh: 2" in shown[1], "a browser loads it again"
+    assert "compiling 43 of 264 kernels" in shown[2]
+    assert [code for code, _, _ in monitoring] == [200, 503, 503]
+    for _, head, body in monitoring:
+        assert "application/json" in head
+        assert json.loads(body)["status"] == "starting"

@@ -230,7 +230,7 @@ def fill_cache(progress: Progress) -> float:
 
     def count(kernel: str) -> None:
         compiled.add(kernel)
-        progress(len(compiled), len(_kernels_of(parts)))
+        progress(len(compiled), len(compiled))
 
     with _calling_per_kernel(count):
         for part in parts.values():
@@ -255,7 +255,7 @@ def _compile(cold: Sequence[str], compiled: set[str], progress: Progress) -> Non
         return
     if elsewhere := cache_elsewhere():
         print(f"the package cannot be written: kernels are kept in {elsewhere}", file=sys.stderr)
-    total = len(_kernels_of(cold))
+    total = sum(not _is_cached(kernel) for kernel in _kernels_of(cold))
     progress(0, total)
     for kernel in _compiled_by_workers(cold):
         compiled.add(kernel)
@@ -279,15 +279,16 @@ def _one_at_a_time() -> Iterator[None]:
         yield
 
 
-def _kernels_of(names: Iterable[str]) -> list[str]:
-    """The kernels in the modules of some stages, by name."""
+def _kernels_of(names: Iterable[str]) -> list[Any]:
+    """The kernels in the modules of some stages."""
     from understudy.space.compiled import KERNELS
 
     known = stages()
     for name in names:
         known[name].load()
     rooms = tuple(f"understudy.{room}" for name in names for room in known[name].rooms)
-    return [each.__qualname__ for each in KERNELS if each.__module__.startswith(rooms)]
+    found = (each for each in KERNELS if each.__module__.startswith(rooms))
+    return [getattr(sys.modules[each.__module__], each.__name__) for each in found]
 
 
 def _compiled_by_workers(names: Iterable[str]) -> Generator[str, None, None]:

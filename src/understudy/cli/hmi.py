@@ -7,6 +7,7 @@ the same after a restart, and connections that arrive meanwhile wait instead of 
 import asyncio
 import contextlib
 import errno
+import json
 import logging
 import os
 import socket
@@ -20,6 +21,7 @@ from importlib.util import find_spec
 from understudy.config import Hmi
 from understudy.errors import ConfigError, needs
 from understudy.hmi.access import (
+    MONITORING,
     TOKEN_VARIABLE,
     VIEWER_TOKEN_VARIABLE,
     Access,
@@ -36,17 +38,16 @@ log = logging.getLogger(__name__)
 ENDPOINT = "hmi"
 CLOSING_SECONDS = 1.0
 REQUEST_SECONDS = 5.0
-NOTICE = b"""HTTP/1.1 503 Service Unavailable\r
-Content-Type: text/html; charset=utf-8\r
+HEAD = """HTTP/1.1 %s\r
+Content-Type: %s\r
 Cache-Control: no-store\r
 Retry-After: 2\r
-Refresh: 2\r
 Connection: close\r
-\r
-<!doctype html><html lang="en"><meta charset="utf-8"><title>Understudy</title>
-<style>body{background:#15181c;color:#e6e9ee;font:1.2em sans-serif;margin:20vh auto;width:32em}
-</style>
-<h1>The cell starts</h1><p>TEXT</p><p>This happens once. The page opens by itself.</p></html>
+"""
+NOTICE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Understudy</title>
+<style>body{background:#15181c;color:#e6e9ee;font:1.2em sans-serif;margin:20vh auto;max-width:32em;
+padding:0 1em}</style>
+<h1>The cell starts</h1><p>%s</p><p>This happens once. The page opens by itself.</p></html>
 """
 NEEDS = {"nicegui": "nicegui", "zmq": "pyzmq"}
 
@@ -77,6 +78,19 @@ class Keys:
     def access(self, config: Hmi) -> Access:
         """Access to the page; a ConfigError if a token is short, or missing where it is needed."""
         return read_access(config.host, self.for_page(config), config.viewer_token)
+
+
+def _while_starting(request_line: bytes, text: str) -> bytes:
+    """What a visitor gets who comes before the page: a browser loads it again; a supervisor reads
+    that the process lives and is not ready yet."""
+    address = b"".join(request_line.split(b" ")[1:2]).split(b"?")[0].decode("latin-1")
+    if address not in MONITORING:
+        return (HEAD % ("503 Service Unavailable", "text/html; charset=utf-8")).encode() + (
+            "Refresh: 2\r\n\r\n" + NOTICE % text
+        ).encode()
+    status = "200 OK" if address == "/health" else "503 Service Unavailable"
+    answer = json.dumps({"status": "starting", "reason": text})
+    return f"{HEAD % (status, 'application/json')}\r\n{answer}".encode()
 
 
 class PageProcess:
@@ -123,8 +137,9 @@ class PageProcess:
             with contextlib.suppress(
                 OSError, TimeoutError, ValueError, asyncio.IncompleteReadError
             ):
-                await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), REQUEST_SECONDS)
-                writer.write(NOTICE.replace(b"TEXT", text.encode()))
+                asked = reader.readuntil(b"\r\n\r\n")
+                line, *_ = (await asyncio.wait_for(asked, REQUEST_SECONDS)).split(b"\r\n")
+                writer.write(_while_starting(line, text))
                 await writer.drain()
             writer.close()
 
