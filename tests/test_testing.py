@@ -199,6 +199,9 @@ def test_unreachable(robot):
     robot.send_gcode("G1 A999 F600")
     robot.run_until_idle()
 
+def test_refused_at_its_turn_and_never_waited_for(robot):
+    robot.send_gcode("G1 A10 Q-20 F600")
+
 def test_after_another_problem(robot):
     robot.send_gcode("GO1 A10")
     raise ValueError("of the test")
@@ -235,12 +238,13 @@ def test_nothing_refused(robot, text_robot, grbl_robot, kuka_robot):
 def test_a_refused_line_fails_a_test_that_does_not_expect_it(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(REFUSED)
     ran = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-rA")
-    ran.assert_outcomes(passed=4, failed=7)
+    ran.assert_outcomes(passed=4, failed=8)
     ran.stdout.fnmatch_lines_random(
         [
             "*GO1 A10: *G*",
             "*G1 A10 F600: *not enabled*",
             "*999*",
+            "*Q-20: is not used in this line*",
             "*bench.text_tcp: GET_POSE → ERROR *",
             "*machine.grblhal: G1 X10 → error:22",
             "*kuka: *mergency stop*",

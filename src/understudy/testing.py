@@ -38,6 +38,8 @@ KEYWORDS = (*OF_STAND_IN, "refusals")
 RECORD = "--understudy-record"
 LONGEST_NAME = 150
 """Characters of a test's name in the name of a folder."""
+LAST_SECONDS = 0.1
+"""After the end of a test an arm in this process reads and begins the line that was sent last."""
 WATCHED = pytest.StashKey["list[StandIn | VirtualController]"]()
 """The robots of the fixtures that run now."""
 
@@ -96,6 +98,7 @@ class _Before:
         if self.refusals or getattr(robot, "brings_faults", False):
             return []
         if not isinstance(robot, StandIn):
+            robot.advance(LAST_SECONDS)  # the line that was sent last has its turn
             return robot.refused[self._known :]
         lines = [str(each) for each in robot.findings(self._last) if not each.unexpected]
         return lines + robot.alarms()[self._known :]
