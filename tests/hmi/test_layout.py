@@ -202,6 +202,19 @@ def test_the_views_show_the_whole_cell(
     screen.clear()
 
 
+def test_figures_over_the_scene_do_not_cover_the_robot(
+    cell: RunningCell, welding_screen: Screen
+) -> None:
+    screen = welding_screen
+    screen.open(cell.url)
+    screen.page.set_viewport_size(SMALL)
+    figures = screen.page.locator(".u-figures").bounding_box()
+    scene = screen.page.locator("#scene").bounding_box()
+    area = screen.page.evaluate("window.understudy.scene.viewport.freeArea()")
+    assert scene["y"] + area["y"] - area["high"] >= figures["y"] + figures["height"] - 1
+    screen.clear()
+
+
 def test_few_calls_draw_the_scene_and_none_at_rest(
     cell: RunningCell, welding_screen: Screen
 ) -> None:

@@ -25,6 +25,18 @@ BESIDE = """() => [...document.querySelectorAll(".u-page .u-button, .u-page inpu
   .filter(([, { left, right }]) => left < -1 || right > innerWidth + 1)
   .map(([text]) => text)"""
 """Controls that scrolling up and down does not bring onto the screen."""
+CRAMPED = """() => [...document.querySelectorAll(".u-page input.u-name")]
+  .filter((field) => field.checkVisibility())
+  .filter((field) => field.clientWidth < 120 || field.scrollWidth > field.clientWidth)
+  .map((field) => field.placeholder)"""
+"""Fields that are narrower than what is in them, or too narrow to type into."""
+CAPTION = """() => {
+  const bottom = document.querySelector(".u-stop").getBoundingClientRect().bottom;
+  const labels = [...document.querySelectorAll(".u-stop-label")];
+  const label = labels.find((each) => each.checkVisibility());
+  return label.getBoundingClientRect().top - bottom;
+}"""
+"""Distance of E-STOP, below which is its shadow of 3 px, from its caption."""
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +78,8 @@ def test_every_page_fits_a_tablet_upright_and_a_phone(small: Screen, tab: str) -
     assert "J2 = 75.0° is outside" in small.text("alarm")
     assert small.page.evaluate(OVERLAPS) == []
     assert small.page.evaluate(BESIDE) == []
+    assert small.page.evaluate(CRAMPED) == []
+    assert small.page.evaluate(CAPTION) >= 4.0
     assert small.page.evaluate("document.documentElement.scrollWidth") <= innerwidth(small)
 
 
@@ -97,6 +111,7 @@ def test_the_light_theme_is_kept_and_legible_on_every_page(
     for tab in (*TABS[1:], TABS[0]):
         opened.open_tab(tab)
         assert len(legible(opened)) > 15
+        assert opened.page.evaluate(CRAMPED) == []
     opened.open(cell.url + "/log")
     assert opened.page.evaluate(ground) == "rgb(244, 246, 248)"
     with opened.page.expect_navigation():

@@ -168,22 +168,29 @@ export class Marker {
   }
 }
 
-// Puts names that would cover each other on the screen above each other, the first one lowest.
+// Puts names that would cover each other on the screen above each other: that of the chosen robot
+// stays at its place, then the lowest one does. → where they are, in the order of the robots
 export function separateNames(camera, markers) {
   const { elements } = camera.projectionMatrix;
-  const taken = [];
+  const names = [];
   for (const { labels, object } of markers) {
     const label = Object.values(labels).find(({ visible }) => visible);
     if (!label || !object.visible) continue;
     const { x, y, z } = label.getWorldPosition(new THREE.Vector3()).project(camera);
     const [half, high] = [(label.scale.x * elements[0]) / 2, label.scale.y * elements[5]];
-    const covers = (at) => taken.some((other) => Math.abs(other.x - x) < other.half + half && Math.abs(other.at - at) < high);
-    let steps = 0;
-    while (z < 1 && steps < MOST_STEPS && covers(y + steps * high)) steps++;
-    label.center.set(0.5, -steps);
-    taken.push({ x, at: y + steps * high, half });
+    names.push({ label, x, at: y, z, half, high, chosen: label === labels.true });
   }
-  return taken;
+  const placed = [];
+  for (const name of [...names].sort((one, other) => other.chosen - one.chosen || one.at - other.at)) {
+    const { x, at, z, half, high } = name;
+    const covers = (y) => placed.some((other) => Math.abs(other.x - x) < other.half + half && Math.abs(other.at - y) < high);
+    let steps = 0;
+    while (z < 1 && steps < MOST_STEPS && covers(at + steps * high)) steps++;
+    name.label.center.set(0.5, -steps);
+    name.at = at + steps * high;
+    placed.push(name);
+  }
+  return names.map(({ x, at, half, high }) => ({ x, at, half, high }));
 }
 
 const MOST_STEPS = 12;

@@ -41,7 +41,7 @@ function partFacts({ name, type, size_mm: [x, y, z], color, transform }) {
 
 class Scene {
   constructor() {
-    this.viewport = new Viewport(html("div", "u-scene-root"), (look) => window.understudyFrame.address({ view: look }));
+    this.viewport = new Viewport(html("div", "u-scene-root"), (look) => window.understudyFrame.address({ view: look }), () => this.separateNames());
     if (lookInAddress() in { ...VIEWS, follow: null }) this.viewport.name = lookInAddress();
     this.layers = { ...DEFAULT_LAYERS };
     this.colors = { ...COLORS };
@@ -305,14 +305,11 @@ class Scene {
     const shown = feed.between();
     if (shown && this.ready) this.showPoses(...shown);
     if (shown && this.unplaced) this.placed();
-    if (this.viewport.changed) this.separateNames();
     this.viewport.draw();
   }
 
-  // The name of the chosen robot stays at its place.
   separateNames() {
     const robots = [...this.robots.values()].filter(({ object }) => object.visible);
-    robots.sort((one, other) => (other.name === this.chosen) - (one.name === this.chosen));
     this.viewport.camera.updateMatrixWorld();
     this.names = separateNames(this.viewport.camera, robots.map(({ marker }) => marker));
   }

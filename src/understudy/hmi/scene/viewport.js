@@ -14,6 +14,7 @@ const MIN_RESOLUTION = 0.6; // pixels drawn per screen pixel, along a side
 const VIEW_MS = 500;
 const FARTHEST = 20; // metres; more in a cell that needs it
 const FILLED = 0.94; // of the free area
+const LEAST_HEIGHT = 0.42; // of the scene, for the robots
 const WARM_UP_IMAGES = 20; // shaders are compiled
 export const VIEWS = {
   iso: [1, -1, 0.62],
@@ -23,9 +24,11 @@ export const VIEWS = {
 };
 
 export class Viewport {
-  // calls moved(text) when the user has turned, moved or zoomed the camera
-  constructor(element, moved) {
+  // calls moved(text) when the user has turned, moved or zoomed the camera, and drawn() before every
+  // image, when the camera is where it will be
+  constructor(element, moved, drawn) {
     this.element = element;
+    this.beforeImage = drawn;
     this.scene = new THREE.Scene();
     this.renderer = new THREE.WebGLRenderer({ antialias: true, alpha: !plain, powerPreference: "high-performance" });
     if (plain) this.renderer.setClearColor(BACKGROUND); // opaque: the browser need not blend the page
@@ -78,18 +81,20 @@ export class Viewport {
   freeArea() {
     const area = this.element.getBoundingClientRect();
     const free = { left: 0, right: area.width, top: 0, bottom: area.height };
+    const tops = [0];
     for (const over of this.element.closest(".u-scene-area")?.querySelectorAll("[data-covers]") ?? []) {
       const box = over.getBoundingClientRect();
       if (!box.width || !box.height) continue;
       if (over.dataset.covers === "left") free.left = Math.max(free.left, box.right - area.left);
       if (over.dataset.covers === "right") free.right = Math.min(free.right, box.left - area.left);
-      if (over.dataset.covers === "top") free.top = Math.max(free.top, box.bottom - area.top);
+      if (over.dataset.covers === "top") tops.push(box.bottom - area.top);
       if (over.dataset.covers === "bottom") free.bottom = Math.min(free.bottom, box.top - area.top);
     }
     // better behind the buttons than tiny
     if (free.right - free.left < area.width / 2) free.right = area.width;
     if (free.right - free.left < area.width / 3) free.left = 0;
-    if (free.bottom - free.top < area.height * 0.6) free.top = 0;
+    const leaveEnough = tops.filter((top) => free.bottom - top >= area.height * LEAST_HEIGHT);
+    free.top = Math.max(0, ...leaveEnough);
     const [wide, high] = [(free.right - free.left) / 2, (free.bottom - free.top) / 2];
     return { x: free.left + wide, y: free.top + high, wide, high };
   }
@@ -184,6 +189,7 @@ export class Viewport {
     this.changed = false;
     this.adapt(now - this.drawn);
     this.drawn = now;
+    this.beforeImage();
     this.renderer.render(this.scene, this.camera);
   }
 

@@ -28,6 +28,20 @@ COVERED = """() => window.fleet.report().names
     Math.abs(other.at - at) < 12 && Math.abs(other.px - px) < half + other.half - 1))
   .map(({ name }) => name)"""
 """Names of robots on the map that cover the name of another one."""
+COVERED_IN_SCENE = """() => {
+  const names = window.understudy.scene.names;
+  return names.filter((one, n) => names.slice(0, n).some((other) =>
+    Math.abs(one.x - other.x) < one.half + other.half - 1e-6
+      && Math.abs(one.at - other.at) < one.high - 1e-6)).length;
+}"""
+"""How many names of robots cover another one in the scene."""
+NAME_AT = """() => {
+  const { names, viewport, robots } = window.understudy.scene;
+  const robot = robots.get("robot-10");
+  const [x] = viewport.onScreen(robot.marker.labels[robot.marker.ring.visible]);
+  return Math.abs(names[[...robots.keys()].indexOf("robot-10")].x - x);
+}"""
+"""How far the name of robot-10 is from where the camera sees it."""
 NOTICED = """(words) => {
   const orders = document.querySelector(".u-fleet-orders").getBoundingClientRect();
   return [...document.querySelectorAll(".q-notification")].some((element) =>
@@ -91,8 +105,15 @@ def choose(screen: Screen, robot: str) -> None:
     screen.until(clicked, f"a click chooses {robot}")
 
 
-def is_at(screen: Screen, robot: str, x: float, y: float) -> Callable[[], bool]:
-    return lambda: math.dist(pose(screen, robot)[:2], (x, y)) < 0.1
+def is_at(
+    screen: Screen, robot: str, x: float, y: float, *, within: float = 0.1
+) -> Callable[[], bool]:
+    return lambda: math.dist(pose(screen, robot)[:2], (x, y)) < within
+
+
+def true_place(cell: RunningCell, robot: str) -> tuple[float, float]:
+    x, y, _ = cell.ask("fleet_robot", robot=robot)["true_pose"]
+    return x, y
 
 
 def word(screen: Screen, robot: str) -> str:
@@ -421,6 +442,7 @@ def test_orders_go_to_all_robots_that_are_chosen(screen: Screen, cell: RunningCe
         return "hold" in word(screen, robot)
 
     screen.at("fleet-search").fill("")
+    screen.page.evaluate("window.fleet.choose('robot-1')")  # scrolls the table to it
     row(screen, "robot-1").click()
     assert chosen(screen) == {"robot-1"}
     row(screen, "robot-3").click(modifiers=["Control"])
@@ -433,6 +455,8 @@ def test_orders_go_to_all_robots_that_are_chosen(screen: Screen, cell: RunningCe
     assert chosen(screen) == set(names[:3])
     (x1, y1), (x2, y2) = pixels(screen, 10.2, 0.1), pixels(screen, 19.0, 2.0)
     cell.ask("pause")  # no robot leaves the rectangle while it is drawn
+    for name in NAMES:
+        screen.until(is_at(screen, name, *true_place(cell, name), within=0.01), "it stands there")
     row(screen, "robot-1").click()
     screen.page.keyboard.down("Shift")
     screen.page.mouse.move(x1, y1)
@@ -534,13 +558,22 @@ def test_mobile_robots_drive_in_the_scene_of_the_cell_page(
     assert screen.page.evaluate(label) == pytest.approx([x, y, 0.0], abs=1e-3)
     screen.page.wait_for_function("window.understudy.scene.viewport.flight === null")
     assert screen.page.evaluate(OUT_OF_VIEW) == [], "the view shows the whole hall"
+    screen.page.locator('[data-view="front"]').click()
+    screen.page.wait_for_function("window.understudy.scene.viewport.flight === null")
+    screen.until(lambda: screen.page.evaluate(NAME_AT) < 1e-6, "names are set for this view")
+    assert screen.page.evaluate(COVERED_IN_SCENE) == 0
     for of_programs in (
         '[data-tab="program"]',
         '[data-mark="run-programs"]',
         '[data-layer="trail"]',
+        '[data-mark="metric-gcodes"]',
     ):
         assert screen.page.locator(of_programs).count() == 0
     assert screen.page.locator('[data-layer="environment"]').count() == 1
+    screen.open_tab("plots")
+    screen.page.wait_for_function("window.plots.report().rows > 1")
+    plots = screen.page.locator("[data-plot]:visible")
+    assert [each.get_attribute("data-plot") for each in plots.all()] == ["positions", "velocities"]
     assert screen.errors == []
 
 

@@ -286,15 +286,18 @@ class TimeScale:
 def metrics(browser: Browser) -> None:
     """Counts since the last reset, and what the robot does at a collision."""
     with ui.element("section").classes("u-card u-metrics"):
-        names = ("gcodes", "distance", "collisions")
+        of_programs = ("gcodes", "distance") if browser.any_can("program") else ()
+        names = (*of_programs, "collisions")
         figures = {n: _figure(browser.texts(f"metrics.{n}"), f"metric-{n}") for n in names}
         _collision_reaction(browser)
 
     @browser.on_update
     def update() -> None:
         counted = browser.cell.metrics
-        figures["gcodes"].set_text(str(counted.get("gcode_executed", 0)))
-        figures["distance"].set_text(f"{fixed(counted.get('total_distance_mm', 0.0), 1)} mm")
+        if of_programs:
+            figures["gcodes"].set_text(str(counted.get("gcode_executed", 0)))
+            travelled = fixed(counted.get("total_distance_mm", 0.0), 1)
+            figures["distance"].set_text(f"{travelled} mm")
         collisions = int(counted.get("collisions_detected", 0))
         figures["collisions"].set_text(str(collisions))
         set_class(figures["collisions"], collisions > 0, "u-alarm")

@@ -84,9 +84,19 @@ class Plots {
     this.element.classList.toggle("u-no-torques", this.hasNoTorques);
     const until = this.rows[this.rows.length - 1]?.time_s ?? 0;
     for (const [plot, chart] of this.charts) {
-      const { series, axes } = seriesOf(curves(plot, this.answer), this.rows, until);
+      const found = curves(plot, this.answer);
+      this.show(chart, found.length > 0);
+      const { series, axes } = seriesOf(found, this.rows, until);
       chart.setOption({ xAxis: { min: -this.span }, yAxis: axes, series }, { replaceMerge: ["series", "yAxis"] });
     }
+  }
+
+  // A robot without joints has no torques, and one without devices has no values of them.
+  show(chart, has) {
+    const section = chart.getDom().closest(".u-plot");
+    if (section.hidden === !has) return;
+    section.hidden = !has;
+    this.charts.forEach((each) => each.resize());
   }
 
   // A cell without dynamics sends zeros: a hint is shown instead of them.
@@ -99,7 +109,7 @@ class Plots {
   async download(kind) {
     const name = `${this.robot}_${fixed(this.rows[this.rows.length - 1]?.time_s ?? 0, 0)}s`;
     if (kind === "csv") return save(await this.table(), `${name}.csv`, "text/csv");
-    const shown = [...this.charts].filter(([plot]) => plot !== "torques" || !this.hasNoTorques);
+    const shown = [...this.charts].filter(([, chart]) => chart.getDom().checkVisibility());
     const titled = shown.map(([plot, chart]) => [text(plot), chart]);
     if (kind === "svg") return save(svg(echarts, titled), `${name}.svg`, "image/svg+xml");
     return save(await png(titled), `${name}.png`, "image/png");
