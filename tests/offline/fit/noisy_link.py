@@ -1,6 +1,7 @@
 """A recorder in front of a cell on virtual time: what passes is late, and by how much varies."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from heapq import heappop, heappush
 from random import Random
 
@@ -122,3 +123,15 @@ class Sender:
             elif line.startswith(b"<"):
                 done = not self._lines and not self._waiting and line.startswith(b"<Idle")
                 self._idle = self._idle + 1 if done else 0
+
+
+def late(events: list[Event], *, delay_s: float, jitter_s: float, rng: Random) -> Chat:
+    """The recording of a client that did not wait for answers: its requests were recorded earlier
+    than they arrived, and the answers later than they were sent."""
+    found = []
+    for event in events:
+        took = nanoseconds(max(delay_s + rng.gauss(0.0, jitter_s), 0.0))
+        at = event.at + (took if event.kind == "<" else -took)
+        found.append(replace(event, at=max(at, 0)))
+    found.sort(key=lambda event: event.at)
+    return parse(write({"face": "test"}, found))

@@ -25,7 +25,8 @@ Keys = tuple[str | int, ...]
 class Parameter(NamedTuple):
     """A figure of the robot that shapes its motion. `start`: where the search begins. `scaled`: the
     search first tries a few common factors of all such figures. `limit`: it only cuts off what the
-    program asks for, so that a recording may show no more than a lower bound."""
+    program asks for, so that a recording may show no more than a lower bound. Without a `meaning`
+    it is estimated but not shown, as the speed of a single motion."""
 
     keys: Keys
     meaning: str

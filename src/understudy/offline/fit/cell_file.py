@@ -16,6 +16,8 @@ from understudy.offline.fit.estimate import CONFIDENCE, Estimate, Fit
 
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 """Texts that need no quotes; `true`, `false` and `null` are no names here."""
+IN_CELL_FILES: tuple[Keys, ...] = (("robots",), ("scenario",))
+"""Begins of the keys that stand in cell files; others belong in files of a robot."""
 DIGITS = 7
 """Significant digits of the values that are written."""
 
@@ -26,7 +28,13 @@ def number(value: float) -> str:
 
 def fitted_text(text: str, found: Fit, recorded: Recorded, *, robot: str, recording: str) -> str:
     """The text of a cell file with the visible estimates of a robot, and their intervals."""
-    written = [each for each in found.visible if each.keys]
+    written = [each for each in found.visible if each.keys[:1] in IN_CELL_FILES]
+    if not written:
+        raise ConfigError(
+            "nothing that this recording shows stands in the cell file",
+            key="--out",
+            allowed="no --out: the values are printed, with the places where they belong",
+        )
     changes: dict[Keys, str] = {
         ("scenario", "rules", name, key): value
         for name, rule in recorded.rules.items()

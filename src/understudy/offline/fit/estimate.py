@@ -228,7 +228,8 @@ class _Search:
         factor = _student(factor, freedom)
         estimates = [
             self._estimate(k, x, jacobian, covariance, factor, match)
-            for k in range(len(self._parameters))
+            for k, each in enumerate(self._parameters)
+            if each.meaning
         ]
         used = int((weights > 0.0).sum())
         moving = len({int(k) for k in self._reports.motion[weights > 0.0]})

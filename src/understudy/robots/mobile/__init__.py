@@ -14,9 +14,12 @@ from understudy.robots.mobile.faults import FAULTS
 from understudy.robots.mobile.reactions import REACTIONS
 
 if TYPE_CHECKING:
+    from understudy.config import CellConfig
+    from understudy.offline.fit import Recorded
     from understudy.ports import Deps, Group
     from understudy.ports.operation import OperatorActions, RobotModel
     from understudy.space.model.environment import Environment
+    from understudy.wire.chat import Chat
     from understudy.wire.interface import Wire
 
 __all__ = [
@@ -33,6 +36,7 @@ __all__ = [
     "operator_actions",
     "place_copies",
     "prepare",
+    "recorded",
     "robot_model",
     "sections_beside_first_shard",
     "sections_of_shard",
@@ -158,6 +162,12 @@ def robot_model(config: Config, robot: Any) -> "RobotModel":
     from understudy.robots.mobile.robot import model_of
 
     return model_of(robot)
+
+
+def recorded(config: "CellConfig", robot: str, chat: "Chat") -> "Recorded":
+    from understudy.robots.mobile.fit import recorded_robot
+
+    return recorded_robot(config, robot, chat)
 
 
 def prepare() -> None:
