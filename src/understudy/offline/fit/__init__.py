@@ -76,7 +76,7 @@ class Motions(Protocol):
 class Measured(NamedTuple):
     """Measurements of one figure. `keys`: where it stands in the cell file; empty: nowhere.
     `seen_from`: what was measured, in words. `step`: the robot rounds the figure up to whole steps
-    of this size."""
+    of this size. `whole`: the cell file has a whole number here."""
 
     keys: Keys
     meaning: str
@@ -84,6 +84,7 @@ class Measured(NamedTuple):
     values: Sequence[float]
     seen_from: str
     step: float = 0.0
+    whole: bool = False
 
 
 AfterFit = Callable[[Floats, Floats], tuple[Measured, ...]]

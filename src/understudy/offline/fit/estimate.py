@@ -123,7 +123,7 @@ def fit(recorded: Recorded) -> Fit:
         measured += recorded.after_fit(search.begins, search.ends)
     elif motions is not None:
         found = Fit(tuple(map(_not_seen, motions.parameters)))
-    direct = tuple(measured_estimate(each, factor) for each in measured if len(each.values))
+    direct = tuple(measured_estimate(each, factor) for each in measured)
     absent = tuple(map(_not_seen, recorded.absent))
     return replace(
         found, estimates=(*known, *found.estimates, *direct, *absent), notes=recorded.notes
@@ -151,6 +151,8 @@ def _student(factor: float, freedom: int) -> float:
 def measured_estimate(measured: Measured, factor: float) -> Estimate:
     """The mean of measurements without outliers; a single one is not enough for an interval."""
     about, values = measured[:3], sorted(measured.values)
+    if not values:
+        return Estimate(*about, 0.0, 0.0, math.inf, False, NOT_VISIBLE)
     middle = values[len(values) // 2]
     spread = sorted(abs(value - middle) for value in values)[len(values) // 2] * 1.4826
     kept = [v for v in values if abs(v - middle) <= TUKEY * spread] or values
@@ -165,7 +167,9 @@ def measured_estimate(measured: Measured, factor: float) -> Estimate:
         top = round(mean / step) * step
         return Estimate(*about, top, max(top - step, 0.0), top, True, seen)
     half = max(half, MODEL_SHARE * abs(mean))
-    return Estimate(*about, mean, mean - half, mean + half, True, seen)
+    value = float(round(mean)) if measured.whole else mean
+    half += abs(value - mean)
+    return Estimate(*about, value, value - half, value + half, True, seen)
 
 
 def _not_seen(parameter: Parameter) -> Estimate:

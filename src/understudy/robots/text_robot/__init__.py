@@ -8,9 +8,11 @@ from understudy.robots.text_robot.robot import FAULTS, Config, TextRobot, build
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
+    from understudy.offline.fit import Recorded
     from understudy.offline.robot import OfflineRobot
     from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
     from understudy.simulation.program.run import ProgramRun
+    from understudy.wire.chat import Chat
 
 __all__ = ["FAULTS", "REACTIONS", "Config", "TextRobot", "build"]
 
@@ -63,6 +65,12 @@ def sender() -> "Sender":
     from understudy.robots.text_robot.driver import SENDER
 
     return SENDER
+
+
+def recorded(config: "CellConfig", robot: str, chat: "Chat") -> "Recorded":
+    from understudy.robots.text_robot.fit import recorded_robot
+
+    return recorded_robot(config, robot, chat)
 
 
 def offline_robot(config: "CellConfig", robot: str) -> "OfflineRobot":

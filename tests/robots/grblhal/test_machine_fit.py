@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from tests.offline.fit.machines import (
+from tests.robots.grblhal.hidden_machines import (
     KNOWN,
     exercise,
     hidden_settings,

@@ -80,9 +80,9 @@ def recording(settings: dict[int, float], rng: Random, lines: list[str]) -> tupl
     """A recording of a machine, and the mean delay of its answers in ms; reports are rounded to
     steps and late, and the client asks for them at an uneven pace."""
     cell = InProcessCell(build_cell(machine(settings)))
-    delay = rng.uniform(0.004, 0.01)
+    delay = rng.uniform(0.006, 0.012)
     link = NoisyLink(
-        cell, "mill.grblhal", delay_s=delay, jitter_s=rng.uniform(0.0002, 0.0006), rng=rng
+        cell, "mill.grblhal", delay_s=delay, jitter_s=rng.uniform(0.0002, 0.0005), rng=rng
     )
     period = rng.uniform(0.05, 0.08)
     Sender(link, lines, period_s=period, jitter_s=0.15 * period, rng=rng).run()

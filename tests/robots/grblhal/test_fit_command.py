@@ -8,7 +8,13 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.offline.fit.machines import KNOWN, cell_text, exercise, other_program, recording
+from tests.robots.grblhal.hidden_machines import (
+    KNOWN,
+    cell_text,
+    exercise,
+    other_program,
+    recording,
+)
 from typer.testing import CliRunner, Result
 
 from understudy.cli import app
