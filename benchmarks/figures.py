@@ -374,6 +374,12 @@ def one_caller_figures() -> Iterator[Figure]:
     yield counted("private functions with one caller", single)
 
 
+@cache
+def code_of(module: str) -> str:
+    """The code of a module without comments and docstrings."""
+    return ast.unparse(modules()[module].tree)
+
+
 def naming(title: str, folder: str, pattern: str) -> Figure:
     """Modules outside a folder whose code names its capability; comments do not count."""
     found = re.compile(pattern, re.IGNORECASE)
@@ -382,7 +388,7 @@ def naming(title: str, folder: str, pattern: str) -> Figure:
         (
             module.file
             for module in modules().values()
-            if not module.file.startswith(f"{folder}/") and found.search(ast.unparse(module.tree))
+            if not module.file.startswith(f"{folder}/") and found.search(code_of(module.name))
         ),
     )
 
