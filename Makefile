@@ -10,7 +10,7 @@ ARGS   ?=
 # With it every process, of which the tests start hundreds, would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run shell test check bench figures pictures soak firmware constraints clean
+.PHONY: run shell test check bench figures pictures parity soak firmware constraints clean
 
 ## run: set up, and start a cell; make run CELL=g60_welding ARGS="--rate 10"
 run: $(VENV)/.runtime
@@ -42,6 +42,10 @@ figures: $(VENV)/.dev
 ## pictures: take the screenshots of the docs anew; make pictures ARGS="fleet_page"
 pictures: $(VENV)/.dev
 	$(PY) -m tests.pictures $(ARGS)
+
+## parity: write docs/parity anew: what each wire emulates, and how that was verified
+parity: $(VENV)/.dev
+	@$(PY) -m tests.parity
 
 ## soak: the full-size runs, and properties tried on examples that no run has seen
 soak: $(VENV)/.dev

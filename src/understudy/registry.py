@@ -146,7 +146,9 @@ EVERY_CELL = Capability(
         "new": CliRow("cli.new", "Write a cell file of your own.", "new my_mill --machine"),
         "cells": CliRow("cli.look", "List the shipped cells.", "cells"),
         "robots": CliRow("cli.look", "List the shipped arms.", "robots"),
-        "faces": CliRow("cli.look", "List the wire dialects.", "faces"),
+        "faces": CliRow(
+            "cli.look", "List the wire dialects, or what one of them emulates.", "faces"
+        ),
         "faults": CliRow(
             "cli.faults",
             "List the faults; inject all of a cell, and look for the declared reactions.",

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -18,11 +20,13 @@ from understudy import __version__
 from understudy.cli.options import JsonOption, is_quiet, put_json
 from understudy.config import Hmi, Wire, load_config, shipped_cells
 from understudy.config.files import shipped_robots
-from understudy.errors import extra_of, install_command
+from understudy.errors import ConfigError, extra_of, install_command
+from understudy.ports.decoder import Operation
 from understudy.registry import kinds, module_of, packages
 from understudy.wire.nats.server import PACKAGE, find_binary
 
 PACKAGES = ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba", "ruckig")
+OPERATION_COLUMNS = ("operation", "what it is", "status", "verified", "test", "note")
 BROWSERS = (
     "chromium",
     "chromium-browser",
@@ -57,10 +61,30 @@ def robots(json: JsonOption = None) -> None:
     _show(json, ("robot", "axes", "range (deg, mm)", "fastest (deg/s, mm/s)"), rows)
 
 
-def faces(json: JsonOption = None) -> None:
-    """The wire dialects."""
+def faces(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="a face: its operations; default: all faces")
+    ] = "",
+    json: JsonOption = None,
+) -> None:
+    """The wire dialects, or what one of them emulates and how that was verified."""
+    if name:
+        _show(json, OPERATION_COLUMNS, [tuple(row) for row in _operations(name)])
+        return
     docs = ((name, module_of("faces", name).__doc__) for name in kinds("faces"))
     _show(json, ("face", "what it speaks"), [(name, _first_sentence(doc)) for name, doc in docs])
+
+
+def _operations(face: str) -> Iterator[Operation]:
+    """The rows of a face; `ConfigError` if it declares none."""
+    sections = getattr(module_of("faces", face), "OPERATIONS", None)
+    if sections is None:
+        raise ConfigError(
+            f"the face {face} does not list its operations",
+            allowed="a face whose module has OPERATIONS",
+        )
+    for rows in sections().values():
+        yield from rows
 
 
 def doctor(json: JsonOption = None) -> None:

@@ -5,7 +5,7 @@ messages with JSON in them: `TEXT` and `MESSAGES`.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -57,10 +57,16 @@ class Operation(NamedTuple):
 
 
 Operations = Mapping[str, Operation]
+Sections = Mapping[str, Sequence[Operation]]
+"""The operations of a wire under headings: a page of docs/parity."""
 
 
 def operations_by_name(rows: Iterable[Operation]) -> Operations:
     return {row.name: row for row in rows}
+
+
+def all_rows(sections: Sections) -> Operations:
+    return operations_by_name(row for rows in sections.values() for row in rows)
 
 
 # ── lines of text ───────────────────────────────────────────────────────────────────────────────

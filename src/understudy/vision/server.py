@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import Struct
 
 from understudy.errors import ConfigError, Refused, unknown
+from understudy.ports.decoder import Evidence, Operation, Sections
 from understudy.sight.bundle import Corners
 from understudy.sight.calibrator import (
     CalibrationPose,
@@ -520,6 +521,24 @@ COMMANDS: Mapping[str, Command] = {
     "calibrate_compute": Command(ComputeParams, VisionServer.calibrate_compute),
     "calibrate_validate": Command(ValidateParams, VisionServer.calibrate_validate),
 }
+
+
+SERVER_TESTS = "tests/vision/test_server.py"
+OF_DOCUMENT = ("capture", "calibrate_start", "calibrate_capture", "calibrate_compute")
+"""Requests that the design document has; the others are our own."""
+
+
+def operations() -> Sections:
+    def row(name: str) -> Operation:
+        """The docstring of the method is the meaning."""
+        text = " ".join((COMMANDS[name].answer.__doc__ or "").split("\n\n")[0].split())
+        evidence: Evidence = "document" if name in OF_DOCUMENT else "us"
+        return Operation(name, text, "emulated", evidence, SERVER_TESTS)
+
+    return {"Requests": [row(name) for name in COMMANDS]}
+
+
+OPERATIONS = operations
 
 
 def _picture_facts(view: View, flange: Array | None) -> dict[str, Any]:

@@ -23,7 +23,15 @@ from understudy.devices.camera import Exposure, Gain
 from understudy.devices.camera.reactions import TALKS as TALKS
 from understudy.errors import UNREADABLE, ConfigError
 from understudy.ports import Deps, Endpoint, WireMessage
-from understudy.ports.decoder import MESSAGES, Decoded, field_of_json, json_object
+from understudy.ports.decoder import (
+    MESSAGES,
+    Decoded,
+    Operation,
+    Sections,
+    all_rows,
+    field_of_json,
+    json_object,
+)
 from understudy.ports.faults import Faults
 from understudy.ports.operation import components_of
 from understudy.protocol.sessions import MessageOutbox, NotInjectable, ReadyPeers, SessionFace
@@ -140,11 +148,32 @@ def name_field(answer: bytes, byte: int) -> str:
     return f"part {max(number, 1) + 1}"
 
 
+FACE_TESTS = "tests/devices/camera/test_camera_face.py"
+
+
+def operations() -> Sections:
+    grab = Operation(
+        "grab",
+        "a picture at this instant, with depth if there is one",
+        "emulated",
+        "us",
+        FACE_TESTS,
+    )
+    keys = [
+        Operation(name, "", "emulated", "us", FACE_TESTS)
+        for name in GrabRequest.__struct_fields__
+        if name != "grab"
+    ]
+    return {"Requests": [grab], "Keys of a request": keys}
+
+
+OPERATIONS = operations
 DECODER = replace(
     MESSAGES,
     read_request=read_request,
     read_answer=read_answer,
     name_field=name_field,
+    operations=lambda: all_rows(operations()),
     alarms_refuse=True,
 )
 

@@ -23,6 +23,7 @@ from msgspec import Struct
 from understudy.errors import UNREADABLE, Refused
 from understudy.operator.doors import DoorContext, UnsavedFace, real_refusal
 from understudy.ports import SUBSCRIBE, UNSUBSCRIBE, Endpoint, MessageFace, WireMessage
+from understudy.ports.decoder import Operation, Sections
 from understudy.ports.hmi import (
     BROKEN,
     COMMAND,
@@ -59,6 +60,28 @@ STATUS_PERIOD, SHORTEST_PERIOD = 100 * NS_PER_MS, 10 * NS_PER_MS
 
 Reply = Callable[[str, Any, dict[str, Any]], None]
 """Sends a message: type, id, payload."""
+
+
+LINK_TESTS = "tests/operator/doors/test_hmi_link.py"
+
+
+def operations() -> Sections:
+    """Types of messages; the commands are those of the cell's table (docs/operator/commands.md)."""
+    rows = {
+        PING: "answered by PONG",
+        GET_STATUS: "the status of the cell, as on the status socket",
+        GET_JOINT_POSITIONS: "the axes of a robot",
+        COMMAND: "a command of the cell's table",
+        STATUS: "sent ten times a second on the status socket",
+    }
+    return {
+        "Messages": [
+            Operation(name, text, "emulated", "document", LINK_TESTS) for name, text in rows.items()
+        ]
+    }
+
+
+OPERATIONS = operations
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):

@@ -26,6 +26,7 @@ from understudy.robots.kuka.frames import (
     UNIT_OF,
     FrameReader,
     commands_in,
+    operations,
     read_command,
     write_command,
     write_feedback,
@@ -42,6 +43,7 @@ READ_SIZE = 4096
 NO_STALL_S = 3600.0
 """A client that never reads stays connected; it only misses frames."""
 
+OPERATIONS = operations
 STREAM = ("tcp", "pty", "tcp_client")
 ENDPOINTS = {
     "command": Endpoint(STREAM, {"port": 54601, "stalled_after_s": NO_STALL_S}),

@@ -10,9 +10,18 @@ A field of a command whose bit is clear is ignored.
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 
-from understudy.ports.decoder import Cut, Decoded, Decoder, cut_nothing
+from understudy.ports.decoder import (
+    Cut,
+    Decoded,
+    Decoder,
+    Operation,
+    Sections,
+    all_rows,
+    cut_nothing,
+)
 from understudy.robots.kuka.records import (
     BASES,
     HOMES,
@@ -191,12 +200,61 @@ def field_of_telemetry(frame: bytes, byte: int) -> str:
     return TELEMETRY_FIELDS[min(byte // 4, len(TELEMETRY_FIELDS) - 1)]
 
 
+FRAME_TESTS = "tests/robots/kuka/test_kuka_frames.py"
+MOTION_TESTS = "tests/robots/kuka/test_kuka_motion.py"
+WORD_MEANINGS = {
+    **dict.fromkeys("XYZ", "target, mm"),
+    **dict.fromkeys("ABC", "turns of the tool about Z, Y, X, deg"),
+    "F": "speed, mm/s; kept",
+    "E": "job of the welder, with the start of the move",
+}
+TELEMETRY_NOTES = {"flags": "bit n: channel n is connected", "path velocity": "m/s"}
+
+
+@cache
+def operations() -> Sections:
+    kinds = {
+        "MOVE": ("straight line of the tool (0)", MOTION_TESTS),
+        "HOME": (f"axes to their home ({' and '.join(map(str, HOMES))})", MOTION_TESTS),
+        "TOOL": ("select a tool", MOTION_TESTS),
+        **{f"TOOL {n}": (f"select tool {n} ({n})", MOTION_TESTS) for n in TOOLS},
+        "BASE": ("select a base", MOTION_TESTS),
+        **{
+            f"BASE {base_number(n)}": (f"select base {base_number(n)} ({n})", MOTION_TESTS)
+            for n in BASES
+        },
+    }
+    given = {word: (WORD_MEANINGS[word], FRAME_TESTS) for word in WORDS}
+    feedback = dict.fromkeys(FEEDBACK_FIELDS[:2], ("", FRAME_TESTS))
+    telemetry = {
+        name: (TELEMETRY_NOTES.get(name, ""), FRAME_TESTS)
+        for name in TELEMETRY_FIELDS[: -len(OFFSETS)]
+    }
+
+    def rows(table: Mapping[str, tuple[str, str]], prefix: str = "") -> list[Operation]:
+        return [
+            Operation(f"{prefix}{name}", meaning, "emulated", "document", test)
+            for name, (meaning, test) in table.items()
+        ]
+
+    filling = Operation(
+        "filling", "constants behind the fields", "formal", "document", FRAME_TESTS, "never change"
+    )
+    return {
+        "Records (cmd_type)": rows(kinds),
+        "Fields of a record": rows(given),
+        "Fields of the feedback": rows(feedback, "feedback "),
+        "Fields of the telemetry": [*rows(telemetry, "telemetry "), filling],
+    }
+
+
 COMMANDS_AND_FEEDBACK = Decoder(
     cut_requests=cut_frames(COMMAND.size),
     cut_answers=cut_frames(FEEDBACK.size),
     read_request=decode_command,
     read_answer=decode_feedback,
     name_field=field_of_feedback,
+    operations=lambda: all_rows(operations()),
     line_answers=None,
     alarms_refuse=True,
 )

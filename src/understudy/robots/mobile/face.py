@@ -10,18 +10,28 @@ new start the broker gives back these records.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from understudy.ports import CONFIRMED, KEPT, Endpoint, WireMessage
-from understudy.ports.decoder import LONGEST_NAME, MESSAGES, REPLY_ADDRESS, Decoded, json_object
+from understudy.ports.decoder import (
+    LONGEST_NAME,
+    MESSAGES,
+    REPLY_ADDRESS,
+    Decoded,
+    Operation,
+    Sections,
+    all_rows,
+    json_object,
+)
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
 from understudy.robots.mobile.reactions import TALKS as TALKS
-from understudy.robots.mobile.runtime.messages import kind_of
+from understudy.robots.mobile.runtime.messages import COMMANDS, FROM_ROBOT, TO_ROBOT, kind_of
 
 if TYPE_CHECKING:
     from understudy.robots.mobile.runtime.fleet import Fleet
@@ -138,7 +148,45 @@ def read_message(data: bytes, address: str) -> Decoded:
 
 
 VOLATILE = frozenset({"messageId", "correlationId", "ts", REPLY_ADDRESS})
-DECODER = replace(MESSAGES, read_request=read_message, read_answer=read_message, volatile=VOLATILE)
+SCHEMA_TESTS = "tests/robots/mobile/runtime/test_message_schema.py"
+COMMAND_TESTS = "tests/robots/mobile/contract/test_commands.py"
+
+
+@cache
+def operations() -> Sections:
+    """Messages and commands, as the types of the messages have them."""
+    from understudy.robots.mobile.runtime.message_schema import meaning
+
+    def messages(kinds: Iterable[str]) -> list[Operation]:
+        return [
+            Operation(kind, meaning(kind), "emulated", "document", SCHEMA_TESTS) for kind in kinds
+        ]
+
+    commands = [
+        Operation(
+            name,
+            " ".join((kind.parameters.__doc__ or "").split()),
+            "emulated",
+            "document",
+            COMMAND_TESTS,
+        )
+        for name, kind in COMMANDS.items()
+    ]
+    return {
+        "Messages to a robot": messages(TO_ROBOT),
+        "Commands (command.request)": commands,
+        "Messages of a robot": messages(FROM_ROBOT),
+    }
+
+
+OPERATIONS = operations
+DECODER = replace(
+    MESSAGES,
+    read_request=read_message,
+    read_answer=read_message,
+    operations=lambda: all_rows(operations()),
+    volatile=VOLATILE,
+)
 
 
 class FleetFace(SessionFace[FleetSession], NotInjectable):

@@ -17,7 +17,14 @@ from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.ports import Deps, Endpoint, FaultSource, Ticket
-from understudy.ports.decoder import Decoded, Decoder, read_line
+from understudy.ports.decoder import (
+    Decoded,
+    Decoder,
+    Operation,
+    Sections,
+    all_rows,
+    read_line,
+)
 from understudy.ports.faults import Fault, Faults
 from understudy.protocol.sessions import (
     LineReader,
@@ -208,7 +215,30 @@ def name_field(answer: bytes, byte: int) -> str:
     return names[min(values[: byte - len(head) - 1].count(b","), len(names) - 1)]
 
 
-DECODER = Decoder(read_request=read_request, read_answer=read_answer, name_field=name_field)
+CHAT = "tests/golden/text_tcp/commands.chat"
+MEANINGS = {
+    "MOVE_ABS": "go to a pose",
+    "MOVE_REL": "go on by a distance and turns",
+    "GET_POS": "the pose now, with noise",
+    "GET_STATUS": "state, temperature, error code, load",
+    "STOP": "emergency stop, at once",
+    "HOME": "go home",
+    "RESET": "clear an emergency stop",
+}
+
+
+def operations() -> Sections:
+    rows = [Operation(name, MEANINGS[name], "emulated", "document", CHAT) for name in COMMANDS]
+    return {"Commands": rows}
+
+
+OPERATIONS = operations
+DECODER = Decoder(
+    read_request=read_request,
+    read_answer=read_answer,
+    name_field=name_field,
+    operations=lambda: all_rows(operations()),
+)
 
 
 # ── the face ────────────────────────────────────────────────────────────────────────────────────

@@ -21,6 +21,7 @@ from understudy.ports.operation import components_of
 
 if TYPE_CHECKING:
     from understudy.devices.gripper.modbus.server import ModbusFace
+    from understudy.ports.decoder import Sections
 
 ENDPOINTS = {
     "rtu": Endpoint(wires=("pty",), serial=False),
@@ -67,6 +68,12 @@ TALKS = {"": Talk(_request)}
 
 # The sessions are imported on first use: they need pymodbus, and every cell reads this module for
 # its faults.
+
+
+def OPERATIONS() -> "Sections":  # noqa: N802 - the name that all faces give it
+    from understudy.devices.gripper.modbus.operations import operations
+
+    return operations()
 
 
 def build(name: str, config: Config, robot: Any, deps: Deps) -> "dict[str, ModbusFace]":

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from msgspec import Struct
 from understudy.devices.gripper.modbus import FACE_FAULTS
 from understudy.devices.gripper.modbus.interface import Registers
 from understudy.ports import HANG_UP, FaultSource
-from understudy.ports.decoder import Decoded, Decoder
+from understudy.ports.decoder import Decoded, Decoder, Operations, operations_by_name
 from understudy.ports.faults import Faults
 from understudy.protocol.modbus import (
     EXCEPTION_BIT,
@@ -293,12 +294,17 @@ class ModbusFace(SessionFace[ModbusSession], NotInjectable):
 
     def __init__(self, name: str, kind: Kind, device: Registers, fault_source: FaultSource) -> None:
         self.kind = kind
-        self.decoder = decoder_for(kind)
+        self.decoder = replace(decoder_for(kind), operations=self._functions)
         self.ready = ReadyPeers()
         self._name = name
         self._device = device
         self._fault_source = fault_source
         self._sessions = {}
+
+    def _functions(self) -> Operations:
+        from understudy.devices.gripper.modbus.operations import functions
+
+        return operations_by_name(functions(self._device.functions))
 
     def open(self, peer: str, now: int) -> ModbusSession:
         self._sessions[peer] = ModbusSession(self, peer)

@@ -37,6 +37,11 @@ from understudy.robots.grblhal.controller import (
     PinCounts,
 )
 from understudy.robots.grblhal.face.dollar import DollarCommands
+from understudy.robots.grblhal.face.operations import (
+    operations,
+    operations_of_wire,
+    realtime_name,
+)
 from understudy.robots.grblhal.face.reports import (
     SavedReports,
     StatusReports,
@@ -267,6 +272,7 @@ TOOL_CHANGE = "M6"
 UNKNOWN_BYTES: Mapping[Edition, tuple[int, ...]] = {"GrblHAL": (), "Grbl": (Realtime.EXIT,)}
 
 ENDPOINTS = {"": Endpoint(serial=True)}
+OPERATIONS = operations
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
@@ -381,14 +387,12 @@ def read_request(data: bytes, address: str) -> Decoded:
     text = data.decode("latin-1").strip()
     if text.startswith("$"):
         name, equals, value = text.partition("=")
-        return Decoded((name.upper().strip(),), {"value": value} if equals else {})
+        name = name.replace(" ", "").upper()
+        name = "$HELP" if name.startswith("$HELP") else name
+        return Decoded((name,), {"value": value} if equals else {})
     words = {word.letter: word.value for word in tokenize(text).words}
-    return Decoded(tuple(commands_in(text)), {key: words[key] for key in words if key not in "GM"})
-
-
-def realtime_name(byte: int) -> str:
-    """The name of a real-time command: its character, or its number."""
-    return chr(byte) if byte in PRINTABLE_COMMANDS else f"0x{byte:02X}"
+    names = dict.fromkeys("T" if name[0] == "T" else name for name in commands_in(text))
+    return Decoded(tuple(names), {key: words[key] for key in words if key not in "GM"})
 
 
 DECODER = Decoder(
@@ -396,6 +400,7 @@ DECODER = Decoder(
     read_request=read_request,
     read_answer=read_answer,
     name_field=name_field,
+    operations=operations_of_wire,
     line_answers=LineAnswers(greeting_lines=2, ends=("ok", "error:", "ALARM:")),
 )
 

@@ -10,17 +10,29 @@
 In 3.0 the topics begin with uagv/v3, and the robot listens to zoneSet and responses, too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
 from understudy.ports import RETAINED, Deps, Endpoint, WireMessage
-from understudy.ports.decoder import LONGEST_NAME, MESSAGES, Decoded, json_object
+from understudy.ports.decoder import (
+    LONGEST_NAME,
+    MESSAGES,
+    Decoded,
+    Evidence,
+    Operation,
+    Sections,
+    Status,
+    all_rows,
+    json_object,
+)
 from understudy.ports.fault_reactions import Data, Talk, Trial
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
+from understudy.robots.mobile.vda5050.messages import INSTANT_ACTIONS, NODE_ACTIONS
 from understudy.robots.mobile.vda5050.versions import Version, prefix
 
 if TYPE_CHECKING:
@@ -128,7 +140,55 @@ def _request(trial: Trial, number: int) -> Data:
 
 TALKS = {"": Talk(_request)}
 VOLATILE = frozenset({"timestamp"})
-DECODER = replace(MESSAGES, read_request=read_message, read_answer=read_message, volatile=VOLATILE)
+
+
+MASTER_TESTS = "tests/robots/mobile/vda5050/test_master.py"
+FOREIGN = "tests/robots/mobile/vda5050/test_foreign_masters.py"
+TRIED = ("order", "instantActions", "startPause", "stopPause", "cancelOrder", "pick", "drop")
+"""What the master controls of others use with the robot."""
+TOPICS: Mapping[str, tuple[str, Status, str]] = {
+    "order": ("nodes and edges to drive, with actions", "emulated", ""),
+    "instantActions": ("actions that begin at once", "emulated", ""),
+    "zoneSet": ("zones of a map, from 3.0 on", "formal", "the robot uses no zones"),
+    "responses": ("answers to requests, from 3.0 on", "formal", "the robot makes no requests"),
+}
+SENT: Mapping[str, str] = {
+    "state": "at every change, and every 30 s at least",
+    "visualization": "the pose, often",
+    "connection": "whether the robot is connected; kept by the broker",
+    "factsheet": "what the robot can do; kept by the broker",
+}
+NOT_OFFERED = ("startCharging", "stopCharging", "logReport", "detectObject", "finePositioning")
+"""Further actions that the document of VDA 5050 predefines."""
+
+
+@cache
+def operations() -> Sections:
+    def row(name: str, text: str, status: Status = "emulated", note: str = "") -> Operation:
+        tried = name in TRIED
+        evidence: Evidence = "third-party client" if tried else "document"
+        return Operation(name, text, status, evidence, FOREIGN if tried else MASTER_TESTS, note)
+
+    refused = "not in the factsheet; at once FAILED, in an order the order is refused"
+    return {
+        "Topics of the master control": [row(name, *rest) for name, rest in TOPICS.items()],
+        "Topics of the robot": [row(name, text) for name, text in SENT.items()],
+        "Instant actions": [row(name, text) for name, text in INSTANT_ACTIONS.items()],
+        "Actions of an order": [row(name, text) for name, text in NODE_ACTIONS.items()],
+        "Predefined actions that the robot does not offer": [
+            Operation(name, "", "refused", "us", MASTER_TESTS, refused) for name in NOT_OFFERED
+        ],
+    }
+
+
+OPERATIONS = operations
+DECODER = replace(
+    MESSAGES,
+    read_request=read_message,
+    read_answer=read_message,
+    operations=lambda: all_rows(operations()),
+    volatile=VOLATILE,
+)
 
 
 class MasterFace(SessionFace[MasterSession], NotInjectable):
