@@ -6,8 +6,8 @@
           └─────────────────────────▶ time
         MOVE_VELOCITY      STOP
 
-A MOVE_VELOCITY from rest, up to the next command or to the middle of its way, is a motion with the
-acceleration; the rest of it, to the next standstill, is one with the deceleration. The positions of
+A MOVE_VELOCITY from rest, up to the middle of its cruise, is a motion with the acceleration; the
+rest of it, to the next standstill, is one with the deceleration. The positions of
 the drive motors in `robot.ID.state` are compared with them. When the client sent STOP does not
 matter, since both motions have an unknown begin.
 """
@@ -28,7 +28,9 @@ from understudy.wire.chat import Chat
 
 STILL = 1e-3
 """m/s of all drive motors below which a robot stands."""
-FEWEST_REPORTS = 5
+FEWEST_REPORTS = 4
+AT_SPEED, FEWEST_AT_SPEED = 0.99, 3
+"""Share of its top speed from which on a drive cruises, and the states that show it."""
 BEYOND = 1.02
 """A commanded speed is limited by the robot if it is larger than the driven one by this factor."""
 
@@ -42,12 +44,12 @@ class State(NamedTuple):
 
 
 class Drive(NamedTuple):
-    """A command and the states up to the next one; `asked`: the commanded speed, m/s or None if
-    it turns. `stopped`: when the next command was sent."""
+    """A command and the states from rest to rest; `asked`: the commanded speed, m/s or None if it
+    turns. `middle`: of the time in which it cruises."""
 
     sent: float
     asked: float | None
-    stopped: float
+    middle: float
     states: list[State]
 
 
@@ -132,20 +134,17 @@ def _cruise(drive: Drive) -> float:
 
 
 def _ramps(drive: Drive, speed: int) -> list[Ramp]:
-    """The two ramps of a drive, divided in the middle between its commands."""
+    """The two ramps of a drive, divided where it cruises."""
     first, last = drive.states[0], drive.states[-1]
     change = last.position - first.position
     way = change / np.abs(change).max()
-    middle = 0.5 * (drive.sent + drive.stopped)
-    moving = [state for state in drive.states if state.speed > STILL]
-    up = [state for state in moving if state.at <= middle]
-    down = [state for state in moving if state.at > middle]
+    up, down = _halves(drive.states, drive.middle)
     division = 0.5 * (up[-1].position + down[0].position)
     to = float(np.abs(division - first.position).max())
     back = float(np.abs(last.position - division).max())
     return [
         Ramp(first.position, way, to, speed, False, drive.sent, up),
-        Ramp(last.position, way, back, speed, True, middle, down),
+        Ramp(last.position, way, back, speed, True, drive.middle, down),
     ]
 
 
@@ -239,13 +238,20 @@ def _drives(
         if not before or before[-1].speed > STILL or rest is None:
             continue
         own = [before[-1], *behind[: rest + 1]]
-        middle = 0.5 * (sent + stopped)
-        up = [s for s in own if s.speed > STILL and s.at <= middle]
-        down = [s for s in own if s.speed > STILL and s.at > middle]
-        if min(len(up), len(down)) < FEWEST_REPORTS:
+        top = max(state.speed for state in own)
+        cruising = [state.at for state in own if state.speed >= AT_SPEED * top]
+        middle = 0.5 * (cruising[0] + cruising[-1])
+        halves = _halves(own, middle)
+        if len(cruising) < FEWEST_AT_SPEED or min(map(len, halves)) < FEWEST_REPORTS:
             continue
         parameters = payload.get("parameters") or {}
         turns = bool(parameters.get("angular"))
         asked = None if turns else abs(float(parameters.get("linear", 0.0)))
-        found.append(Drive(sent, asked, stopped, own))
+        found.append(Drive(sent, asked, middle, own))
     return found
+
+
+def _halves(states: Sequence[State], middle: float) -> tuple[list[State], list[State]]:
+    """The states in motion before and after a time."""
+    moving = [state for state in states if state.speed > STILL]
+    return [s for s in moving if s.at <= middle], [s for s in moving if s.at > middle]
