@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import zmq
 from typer.testing import CliRunner
 
 from understudy import VirtualController, cli
@@ -109,6 +110,37 @@ def test_messages_of_mobile_robots_are_found_by_their_fields(
     assert entry.names == ("command.request", "MOVE_TO_POSE")
     assert cell.received("command.request", x=1.0)
     assert mobile_robot.received("MOVE_TO_POSE", times=1) == [entry]
+
+
+LINKED = "robots: {bench: {kind: text_robot, faces: {text_tcp: {}, hmi_link: {}}}}\n"
+
+
+def test_commands_over_the_hmi_link_are_in_the_journal_without_secrets(tmp_path: Path) -> None:
+    (tmp_path / "cell.yaml").write_text(LINKED)
+    context = zmq.Context()
+    with StandIn(str(tmp_path / "cell.yaml")) as cell:
+        panel = context.socket(zmq.REQ)
+        try:
+            panel.set(zmq.LINGER, 0)
+            panel.set(zmq.RCVTIMEO, 60_000)
+            panel.connect(cell.endpoints["bench.hmi_link"])
+            for number, command in enumerate(("now", "reset", "rte")):
+                message = {"type": "COMMAND", "id": number, "payload": {"command": command}}
+                panel.send(json.dumps(message | {"secret": cell.secret}).encode())
+                panel.recv()
+        finally:
+            panel.close()
+            context.term()
+        (entry,) = cell.received("COMMAND", command="reset", endpoint="bench.hmi_link")
+        entries = cell.journal("bench.hmi_link")
+        assert entry.fields["secret"] == "..."
+        assert cell.secret not in str(entries)
+        cell.received("now", times=0)
+        kinds = [(each.kind, each.names[0], each.refused) for each in entries if each.kind != "!"]
+        assert kinds == [
+            *((">", "COMMAND", False), ("<", "RESULT", False)),
+            *((">", "COMMAND", False), ("<", "ERROR", True)),
+        ]
 
 
 @pytest.mark.understudy(cell="text_robot", seed=3, rules=True)

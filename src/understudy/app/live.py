@@ -5,7 +5,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from understudy.operator.background import KINDS, OVER, BackgroundRuns
 from understudy.operator.cell import OperatedCell
 from understudy.operator.doors import DoorContext, Doors, Lock
 from understudy.operator.doors.control import control_face
+from understudy.operator.doors.hmi_link import HmiLinkFace, LinkNotes
 from understudy.operator.doors.state import state_face
 from understudy.operator.journal import JournalQueries
 from understudy.operator.table import Commands, commands_of
@@ -39,7 +40,7 @@ from understudy.space.collision.pair_store import SelfPairs, keep
 from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
 from understudy.wire.can import device_place
-from understudy.wire.chat import ENDING, INJECT, Injected
+from understudy.wire.chat import ENDING, INJECT
 from understudy.wire.connection import Connection, Event
 from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
@@ -144,10 +145,10 @@ class Live:
             notes=self.notes,
             real=options.real,
         )
-        self.operator.clock.on_inject = self._note_injected
         own = commands_of(self._runs) + commands_of(JournalQueries(self.journal, self._strict))
         real = self.operator.robots.real if options.real else None
         self.commands = Commands([*self.operator.commands(), *own], real)
+        self.commands.on_change.append(self._note_command)
         self.operator.table = self.commands
         self.watch = self.operator.watch
         self._said: dict[str, Connection] = {}
@@ -317,9 +318,11 @@ class Live:
         """Runs ahead; a `Later` if time must wait for another process on the way."""
         return self._pump.advance(duration_ns(duration))
 
-    def _note_injected(self, injected: Injected) -> None:
+    def _note_command(self, name: str, parameters: Mapping[str, Any]) -> None:
         """Writes an injected fault into the transcript, so that a replay injects it, too."""
-        data = INJECT + msgspec.json.encode(injected)
+        if name != "inject":
+            return
+        data = INJECT + msgspec.json.encode(parameters)
         for note in self.notes:
             note(Event(self._pump.now(), "cell", "operator", "!", data))
 
@@ -371,7 +374,11 @@ class Live:
         }
         wires |= self.config.endpoints()
         doors = self._doors(wires, page=options.hmi)
-        self._door_pump = Pump(Exchange(Doors(doors)), skip_missed=True)
+        for name, door in doors.items():
+            if isinstance(door, HmiLinkFace):
+                self.journal.add(name, door.decoder)
+        links = LinkNotes(self.journal.note, lambda: self._cell.now, self.commands.is_query)
+        self._door_pump = Pump(Exchange(Doors(doors), [links]), skip_missed=True)
         for endpoint in options.ports:
             if endpoint not in wires:
                 raise unknown("endpoint", endpoint, wires)

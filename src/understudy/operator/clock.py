@@ -22,7 +22,6 @@ from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import SavedObject
 from understudy.simulation.scenario import Scenario, declared_faults
 from understudy.units import nanoseconds, seconds
-from understudy.wire.chat import Injected
 from understudy.wire.pump import Pump
 
 if TYPE_CHECKING:
@@ -112,8 +111,6 @@ class ClockCommands:
         assert isinstance(fault_source, Scenario)
         assert isinstance(engine, SimulationEngine)
         self._fault_source, self._engine = fault_source, engine
-        self.on_inject: Callable[[Injected], None] = lambda injected: None
-        """Called after a fault was injected."""
 
     # ── time ──
 
@@ -227,7 +224,6 @@ class ClockCommands:
         refused = self._pump.act(lambda now: self._fault_source.inject(fault, on, parameters, now))
         if refused is None:
             self._log.note("fault", on, f"injected: {fault}", self._pump.now())
-            self.on_inject(Injected(fault, on, parameters))
         return refused or self.now()
 
     # ── the engine ──

@@ -173,6 +173,10 @@ class Commands:
             command.secret == "while REAL" and len(self._real()) > 0
         )
 
+    def is_query(self, name: str) -> bool:
+        """Whether there is a query of this name."""
+        return name in self._commands and self._commands[name].role == "viewer"
+
     @query(large=True)
     def commands(self) -> list[dict[str, Any]]:
         """This table."""

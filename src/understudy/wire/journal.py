@@ -142,6 +142,10 @@ class WireJournal:
     def decoders(self) -> Mapping[str, Decoder]:
         return {endpoint: wire.decoder for endpoint, wire in self._wires.items()}
 
+    def add(self, endpoint: str, decoder: Decoder) -> None:
+        """An endpoint beside those of the robots."""
+        self._wires[endpoint] = _Wire(endpoint, decoder)
+
     # ── what passes ──
 
     def note(self, event: Event) -> None:

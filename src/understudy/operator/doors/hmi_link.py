@@ -14,7 +14,9 @@ Two message faces: requests and replies, and the status for all subscribers ten 
 are doors, on wall time: they command the cell's clock (docs/decisions/wire-and-faces.md).
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -23,7 +25,15 @@ from msgspec import Struct
 from understudy.errors import UNREADABLE, Refused
 from understudy.operator.doors import DoorContext, UnsavedFace, real_refusal
 from understudy.ports import SUBSCRIBE, UNSUBSCRIBE, Endpoint, MessageFace, WireMessage
-from understudy.ports.decoder import Operation, Sections
+from understudy.ports.decoder import (
+    LARGEST_DECODED,
+    LONGEST_NAME,
+    MESSAGES,
+    Decoded,
+    Operation,
+    Sections,
+    json_object,
+)
 from understudy.ports.hmi import (
     BROKEN,
     COMMAND,
@@ -46,6 +56,7 @@ from understudy.ports.hmi import (
 )
 from understudy.protocol.sessions import MessageOutbox, ReadyPeers
 from understudy.units import DEG, MM, NS_PER_MS
+from understudy.wire.connection import Event
 
 ENDPOINTS = {
     "": Endpoint(("zmq_router",), {"port": 5560}, timed=False),
@@ -100,6 +111,60 @@ class WhichRobot(Struct, frozen=True, forbid_unknown_fields=True):
     """The payload of GET_JOINT_POSITIONS: the link's own robot, unless another is named."""
 
     robot: str | None = None
+
+
+# ── the decoder, and what is noted ──
+
+_SECRET = re.compile(rb'("secret"\s*:\s*)"(?:[^"\\]|\\.)*"')
+_ID = re.compile(rb'"id":\s*("(?:[^"\\]|\\.)*"|[^,}\s]+)')
+MOST_UNNOTED = 1000
+"""Queries whose answers have not come yet."""
+
+
+def decode(data: bytes, address: str) -> Decoded:
+    """The type of a message, and the command in a COMMAND."""
+    fields = json_object(data)
+    payload = fields.get("payload")
+    command = payload.get("command") if isinstance(payload, dict) else None
+    names = [each[:LONGEST_NAME] for each in (fields.get("type"), command) if isinstance(each, str)]
+    return Decoded(tuple(names), fields, refused=ERROR in names[:1])
+
+
+DECODER = replace(
+    MESSAGES,
+    read_request=decode,
+    read_answer=decode,
+    volatile=frozenset({"timestamp", "real_s"}),
+    alarms_refuse=True,
+)
+
+
+class LinkNotes:
+    """Notes what passes at the HMI links of a cell, at its simulated time ``now``. Queries and
+    their answers are left out: a page asks many of them each second. Secrets are not shown."""
+
+    def __init__(
+        self, note: Callable[[Event], None], now: Callable[[], int], is_query: Callable[[str], bool]
+    ) -> None:
+        self._note, self._now, self._is_query = note, now, is_query
+        self._unnoted: dict[tuple[str, str, bytes], None] = {}
+
+    def __call__(self, event: Event) -> None:
+        found = _ID.search(event.data[:LARGEST_DECODED])
+        key = (event.endpoint, event.peer, found[1] if found else b"")
+        if event.kind == "<" and key in self._unnoted:
+            del self._unnoted[key]
+            return
+        if event.kind == ">" and self._asks(event.data):
+            self._unnoted[key] = None
+            if len(self._unnoted) > MOST_UNNOTED:
+                del self._unnoted[next(iter(self._unnoted))]
+            return
+        self._note(replace(event, at=self._now(), data=_SECRET.sub(rb'\1"..."', event.data)))
+
+    def _asks(self, data: bytes) -> bool:
+        names = decode(data, "").names
+        return names[:1] == (COMMAND,) and len(names) > 1 and self._is_query(names[1])
 
 
 def build_doors(robot: str, config: Config, context: DoorContext) -> Mapping[str, MessageFace]:
@@ -196,6 +261,8 @@ class LinkSession:
 
 class HmiLinkFace(UnsavedFace[LinkSession]):
     """`MessageFace` of the requests; peers are ZeroMQ identities."""
+
+    decoder = DECODER
 
     def __init__(self, robot: str, context: DoorContext) -> None:
         self.robot = robot
