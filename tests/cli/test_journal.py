@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from understudy.app.ready_file import ReadyFile
 from understudy.app.stand_in import StandIn
 from understudy.errors import ConfigError
 from understudy.operator.journal import MOST_AT_ONCE
+from understudy.ports.decoder import Operation, operations_by_name
+from understudy.robots.text_robot.face import COMMANDS, TextTcpFace
 
 
 @pytest.fixture
@@ -51,3 +55,29 @@ def test_an_unknown_endpoint_is_refused_with_the_known_ones(ready: str) -> None:
     done = CliRunner().invoke(cli.app, ["journal", "bench.text", "--ready-file", ready])
     assert isinstance(done.exception, ConfigError)
     assert "bench.text_tcp" in str(done.exception)
+
+
+STRICT = "strict: true\nrobots: {bench: {kind: text_robot, faces: {text_tcp: {}}}}\n"
+
+
+def test_a_strict_cell_logs_each_kind_of_unexpected_request_and_counts_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    known = operations_by_name(Operation(name) for name in COMMANDS)
+    decoder = replace(TextTcpFace.decoder, operations=partial(dict, known))
+    monkeypatch.setattr(TextTcpFace, "decoder", decoder)
+    (tmp_path / "cell.yaml").write_text(STRICT)
+    problem = "bench.text_tcp: GET_POSE is unknown; GET_POS?"
+    with StandIn(str(tmp_path / "cell.yaml")) as cell:
+        for line in ("GET_POSE", "GET_POS", "GET_POSE"):
+            cell.ask(line)
+        found = {"strict": True, "count": 2, "requests": [problem]}
+        assert cell.do("unexpected") == cell.do("status")["unexpected"] == found
+        events = [each for each in cell.do("events")["events"] if each.kind == "message"]
+        assert [each.text for each in events] == ["GET_POSE is unknown; GET_POS?"]
+        file = tmp_path / "ready.json"
+        ReadyFile(file, cell.secret).write("strict", 0.0, dict(cell.endpoints))
+        done = CliRunner().invoke(cli.app, ["status", "--ready-file", str(file)])
+    assert caplog.messages.count(f"strict: {problem}") == 1
+    assert "strict: 2 unexpected requests" in done.output
+    assert problem in done.output
