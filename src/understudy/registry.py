@@ -314,6 +314,8 @@ CAPABILITIES = (
     Capability(
         "understudy.doors.log",
         logs={"mcap": "recording"},
+        commands={"recordings": "commands"},
+        pages={"timeline": "page.page"},
         cli={
             "log": CliRow(
                 "command_line",

@@ -2,23 +2,23 @@
 it."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from understudy.app.build import build_cell
+from understudy.app.virtual_run import enable, recorded, start_program
 from understudy.campaign.plan import LONGEST_S, PlanFile, RunSpec, Words, job_of
 from understudy.config import CellConfig
 from understudy.config.files import ProgramFile
 from understudy.errors import ConfigError, Refused
 from understudy.ports import AwaitsConfirmations
 from understudy.ports.jobs import Played
-from understudy.ports.operation import skills
 from understudy.ports.program import ProgramControl
-from understudy.registry import module_of
 from understudy.simulation.cell import Cell, write_snapshot
 from understudy.simulation.engine import SimulationEngine
 from understudy.units import nanoseconds, seconds
@@ -53,12 +53,13 @@ class Outcome(Struct, frozen=True):
         return msgspec.structs.replace(self, cpu_s=0.0)
 
 
-def run_one(planned: PlanFile, spec: RunSpec) -> Outcome:
-    """Carries out a run from start to end."""
+def run_one(planned: PlanFile, spec: RunSpec, log: Path | None = None) -> Outcome:
+    """Carries out a run from start to end. ``log``: a file for a log of it."""
     began = time.process_time()
     config = planned.config(spec)
     run = Run(planned, config, build_cell(config))
-    problem = run.play()
+    with recorded(log, config, run.cell) as recording:
+        problem = run.play(recording.take_snapshot) if recording else run.play()
     figures = run.figures()
     problem = problem or run.broken(figures)
     digest = sha256(write_snapshot(run.cell.snapshot())).hexdigest()[:16]
@@ -89,10 +90,11 @@ class Run:
 
     # ── playing ──
 
-    def play(self) -> str:
-        """Starts programs and jobs, plays the script, and runs to the end; returns what went
-        wrong."""
+    def play(self, begun: Callable[[], None] = lambda: None) -> str:
+        """Starts programs and jobs, calls ``begun``, plays the script, and runs to the end; returns
+        what went wrong."""
         self.begin()
+        begun()
         script = sorted(self._plan.script, key=lambda words: words.at_s)
         for words in script:
             self._advance_to(words.at_s)
@@ -105,27 +107,15 @@ class Run:
         for robot, program in self._texts.items():
             self._start(robot, program)
         for robot, cycles in self._plan.cycles.items():
-            self._enable(robot)
+            enable(self._config, self._cell, robot)
             self._note(robot, self._jobs[robot].start(self._cell.now, max_cycles=cycles))
 
     def _start(self, robot: str, program: ProgramFile) -> None:
-        control = self._programs_of[robot]
-        reading = control.prepare(program.text)
-        self._enable(robot)
-        refused = _returned(reading)
-        refused = refused or control.load_prepared(program.name)
-        self._note(robot, refused or control.run(self._cell.now))
+        self._note(robot, start_program(self._config, self._cell, robot, program))
 
     def _note(self, robot: str, refused: Refused | None) -> None:
         if refused is not None:
             self._problems.append(f"{robot}: {refused.reason}")
-
-    def _enable(self, robot: str) -> None:
-        """Switches the drives on, as an operator does before the first motion."""
-        kind = module_of("robots", self._config.robots[robot].kind)
-        actions: Any = kind.operator_actions(self._cell.components[robot])
-        if "drives" in skills(actions):
-            actions.enable(self._cell.now)
 
     def _advance_to(self, end_s: float) -> None:
         """To a time, or to the end of all programs and jobs if the plan has no time of its own."""
@@ -223,16 +213,6 @@ class Run:
         job = job_of(self._cell, robot)
         assert job is not None
         return job
-
-
-def _returned(work: Any) -> Refused | None:
-    """Runs a generator to its end, and returns what it returns."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            value: Refused | None = end.value
-            return value
 
 
 def _at(status: Any, key: str) -> Figure:

@@ -53,6 +53,10 @@ def campaign(
     only: Annotated[int | None, typer.Option(min=0, help="carry out one seed and show it")] = None,
     point: Annotated[list[str] | None, typer.Option(help="with --only: KEY=VALUE")] = None,
     without: Annotated[list[str] | None, typer.Option(help="with --only: leave a rule out")] = None,
+    log_file: Annotated[
+        Path | None,
+        typer.Option("--log", help="write a log of the run of --only, or of the first failure"),
+    ] = None,
     open_: Annotated[
         bool, typer.Option("--open", help="with --only: run it live, on its page in the browser")
     ] = False,
@@ -66,7 +70,7 @@ def campaign(
         if open_:
             _show_live(planned, spec)
             return
-        raise typer.Exit(_replay(planned, spec, json))
+        raise typer.Exit(_replay(planned, spec, json, log_file))
     if point or without or open_:
         options = "--point, --without and --open are for one run"
         raise ConfigError(options, allowed="with --only SEED")
@@ -79,6 +83,8 @@ def campaign(
     with Journal(folder / JOURNAL, planned) as journal:
         _carry_out(planned, journal, engine, workers or os.cpu_count() or 1)
         outcomes = list(journal.outcomes.values())
+    if log_file is not None:
+        _log_failure(planned, outcomes, log_file)
     failures = smallest_failures(planned, outcomes, lambda spec: run_one(planned, spec))
     report = report_of(planned.plan, outcomes, failures)
     _write(planned, report, outcomes, folder, html)
@@ -191,9 +197,17 @@ def _check_rules(planned: PlanFile, spec: RunSpec) -> None:
             raise unknown("rule", name, known)
 
 
-def _replay(planned: PlanFile, spec: RunSpec, json: str | None) -> int:
+def _log_failure(planned: PlanFile, outcomes: list[Outcome], log_file: Path) -> None:
+    """Repeats the first run that has failed, with a log."""
+    first = next((each for each in outcomes if not each.passed), None)
+    if first is not None:
+        run_one(planned, RunSpec(first.number, first.seed, first.point), log_file)
+        print(f"{log_file}: seed {first.seed}: {first.problem}", file=sys.stderr)
+
+
+def _replay(planned: PlanFile, spec: RunSpec, json: str | None, log_file: Path | None) -> int:
     rules = planned.config(spec).head.scenario.rules
-    outcome = run_one(planned, spec)
+    outcome = run_one(planned, spec, log_file)
     if put_json(json, msgspec.to_builtins(outcome)):
         return 0 if outcome.passed else 1
     print(f"seed {spec.seed}, rules: {', '.join(rules) or 'none'}")

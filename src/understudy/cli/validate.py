@@ -93,6 +93,9 @@ def validate(
     mode_of_operation: Annotated[str, typer.Option(help="mode of operation, e.g. WELDING")] = "",
     job: JobName = "",
     cycles: Cycles = 0,
+    log_file: Annotated[
+        Path | None, typer.Option("--log", help="run the program on virtual time and log it")
+    ] = None,
 ) -> None:
     """Check programs, or a whole job: reach, limits, speed, torque, collisions."""
     from understudy.app.validate import Options
@@ -116,6 +119,8 @@ def validate(
         reports = [chosen[1].validate_job(config, options, cycles)]
     else:
         reports = [_report(program, config, options) for program in programs or ()]
+    if log_file is not None:
+        _log(log_file, config, programs or (), reports)
     # The terminal comes last: files are whole also if its reader leaves (`| head`).
     _write(reports, config, json=json, junit=junit, sarif=sarif, html=html)
     _show_all(reports, on_stderr=is_printed(json))
@@ -131,6 +136,22 @@ def _report(program: Path, config: "CellConfig", options: "Options") -> "Report"
         return validate_text(
             text, config, options=options, program=_name(program), progress=progress
         )
+
+
+def _log(
+    file: Path, config: "CellConfig", programs: Sequence[Path], reports: Sequence["Report"]
+) -> None:
+    """A log of one program: of the first that has failed, else of the first one."""
+    from understudy.app.virtual_run import log_program
+    from understudy.config.files import ProgramFile
+
+    if not programs:
+        raise ConfigError("--log writes the run of a program", allowed="a program, not a job")
+    pairs = list(zip(programs, reports, strict=True))
+    program, report = next((pair for pair in pairs if not pair[1].passed), pairs[0])
+    text = read_program(program).decode("utf-8", "replace")
+    ended = log_program(file, config, report.robot, ProgramFile(program.name, text))
+    print(f"{file}: {program.name} on {report.robot}: {ended}", file=sys.stderr)
 
 
 def _name(program: Path) -> str:

@@ -266,9 +266,11 @@ class CellChannels:
         self._scene_key: Any = None
         self._scene_asked = False
         self._last_view: Mapping[str, RobotView] = {}
+        self._contacts: list[Any] = []
         for name, finder in components.items():
             if isinstance(finder, ObjectFinder) and name.endswith(".vision"):
                 self._follow_vision(name.partition(".")[0], finder)
+        source.log.on_note.append(self._noted)
         for endpoint in source.cell.faces:
             self._channel(f"/journal/{endpoint}", m.WireEvent, is_state=False)
         self._channel("/commands", m.Command, is_state=False)
@@ -334,6 +336,11 @@ class CellChannels:
         """A command has come: what it has changed is read soon."""
         if self._listeners:
             self.due = min(self.due, now + PERIOD)
+
+    def _noted(self) -> None:
+        """Something has happened: the cell is read at this instant."""
+        if self._listeners:
+            self.due = min(self.due, self._source.cell.now)
 
     def passed(self, event: Event) -> None:
         """Something has passed at a wire."""
@@ -405,13 +412,15 @@ class CellChannels:
     def _read_robots(self, view: CellView, now: int) -> bool:
         last, self._last_view = self._last_view, view.robots
         changed = {name for name, each in view.robots.items() if last.get(name) != each}
+        contacts = list(view.contacts)
         at = m.time_of(now)
         for name, topics in self._robots.items():
             robot_view = view.robots.get(name)
             if robot_view is not None and name in changed:
                 self._read_robot(topics, robot_view, now)
             self._read_state(topics, robot_view, now)
-        if changed:
+        if changed or contacts != self._contacts:
+            self._contacts = contacts
             self._put("/understudy/view", CellView, view, now, native=True)
             if self.frames:
                 self._put("/tf", m.FrameTransforms, self._transforms(view, at), now)

@@ -57,6 +57,8 @@ class EventLog:
     def __init__(self) -> None:
         self._events: deque[Event] = deque(maxlen=KEPT)
         self._count = 0
+        self.on_note: list[Callable[[], None]] = []
+        """Called after each event."""
 
     def note(
         self, kind: str, robot: str, text: str, now: int, *, code: int = 0, what_to_do: str = ""
@@ -64,6 +66,8 @@ class EventLog:
         self._count += 1
         at = seconds(now)
         self._events.append(Event(self._count, at, kind, robot, text, code, what_to_do))
+        for listener in self.on_note:
+            listener()
 
     def since(self, number: int) -> dict[str, Any]:
         """The events after this number, the oldest first; ``lost``: how many were dropped."""

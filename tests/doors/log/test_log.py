@@ -24,7 +24,7 @@ from understudy.config import load_config
 from understudy.doors.channels import Channel, Message
 from understudy.doors.log import recording
 from understudy.doors.log.file import LogFile, marks_of
-from understudy.doors.log.recording import LogWriter, facts_of, record_live, recorded
+from understudy.doors.log.recording import LogWriter, facts_of, recorded, start_recording
 from understudy.doors.log.replay import config_of, piece_of, repeated, run_of_facts
 from understudy.errors import ConfigError
 from understudy.registry import module_of
@@ -72,7 +72,7 @@ def crash(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def _record(path: Path) -> None:
     live = Live(load_config("default"), Options(rate=1.0, ephemeral=True))
     await live.listen()
-    log, end = record_live(live.operator, path)
+    log, end = start_recording(live.operator, path)
     live.go()
     host, _, port = live.endpoints["bench.text_tcp"].rpartition("://")[2].rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -88,7 +88,7 @@ async def _record(path: Path) -> None:
     await until(lambda: any(e.kind == "collision" for e in live.operator.log.since(0)["events"]))
     live.commands.call("inject", {"fault": "emergency_stop", "on": "g60"}, "operator")
     end()
-    log.close()
+    log.writer.close()
     await live.stop()
 
 
@@ -223,7 +223,7 @@ def test_a_fork_repeats_the_same_bytes(crash: Path) -> None:
             piece = piece_of(log, round(log.span[1] * share), whole=whole)
             comparison = asyncio.run(repeated(config, run_of_facts(log.facts), piece))
             assert comparison.difference == ""
-        assert len(comparison.got) > 20
+        assert comparison.count > 20
 
 
 def test_the_files_of_a_cell_are_in_its_log(tmp_path: Path) -> None:
@@ -268,3 +268,23 @@ def test_the_commands(weld: Path, crash: Path, tmp_path: Path) -> None:
     drawn = tmp_path / "plot.svg"
     assert command("log", "plot", str(weld), "/g60/tool_pose:pose", "--out", str(drawn))[0] == 0
     assert drawn.read_text().count("<polyline") == 7
+
+
+def test_validate_and_campaigns_log_the_run_that_fails(tmp_path: Path) -> None:
+    program = tmp_path / "deep.gcode"
+    program.write_text(SEAM.read_text().replace("Z350", "Z250"))
+    path = tmp_path / "deep.mcap"
+    code, _ = command("validate", str(program), "--cell", "g60_welding", "--log", str(path))
+    assert code == 1
+    code, said = command("find", str(path))
+    assert code == 0
+    assert "of deep.gcode, seed 1: collision g60" in said
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(f"cell: g60_welding\nprograms: {{g60: {program}}}\nruns: 1\n")
+    again = tmp_path / "run.mcap"
+    code, _ = command("campaign", str(plan), "--only", "5", "--log", str(again))
+    assert code == 1
+    assert "seed 5: collision g60" in command("find", str(again))[1]
+    code, said = command("log", "fork", str(again), "--check")
+    assert code == 0
+    assert "the same bytes" in said

@@ -302,7 +302,7 @@ def share(
         manifest = {
             **to_builtins(found.facts),
             "to_s": seconds(comparison.until),
-            "events": len(comparison.got),
+            "events": comparison.count,
             "hash": comparison.hash,
         }
     if comparison.difference:

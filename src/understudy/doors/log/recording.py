@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import IO
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct
@@ -294,9 +295,18 @@ class Recording:
 LOOK_SECONDS = 0.25
 
 
-def record_live(cell: OperatedCell, path: Path) -> tuple[Recording, Callable[[], None]]:
-    """Begins a log of a live cell. The returned function ends the looks for snapshots."""
-    config = cell.config
+_running: WeakKeyDictionary[OperatedCell, list[Recording]] = WeakKeyDictionary()
+
+
+def running_logs(cell: OperatedCell) -> list[Recording]:
+    """The logs that are being written of a live cell."""
+    return _running.setdefault(cell, [])
+
+
+def start_recording(cell: OperatedCell, path: Path) -> tuple[Recording, Callable[[], None]]:
+    """Begins a log of a live cell. The returned function ends it, but for what the thread has still
+    to write (`LogWriter.close`)."""
+    config, path = cell.config, path.absolute()
     writer = LogWriter(path, facts_of(config, cell.fix_run()), cell_files(config))
     recording = Recording(channels_of(cell), writer, cell.pump.snapshot)
     loop = cell.loop
@@ -306,18 +316,24 @@ def record_live(cell: OperatedCell, path: Path) -> tuple[Recording, Callable[[],
         timer[0] = loop.call_later(LOOK_SECONDS, look)
         recording.look(cell.pump.now())
 
-    return recording, lambda: timer[0].cancel()
+    running_logs(cell).append(recording)
+
+    def end() -> None:
+        timer[0].cancel()
+        recording.stop()
+        running_logs(cell).remove(recording)
+
+    return recording, end
 
 
 @asynccontextmanager
 async def open_door(live: Live, value: str) -> AsyncIterator[dict[str, str]]:
     """Records while the cell runs: `run --log FILE.mcap`."""
-    recording, end = record_live(live.operator, Path(value))
+    recording, end = start_recording(live.operator, Path(value))
     try:
         yield {}
     finally:
         end()
-        recording.stop()
         await live.operator.loop.run_in_executor(None, recording.writer.close)
 
 

@@ -46,7 +46,8 @@ class Piece:
 
 @dataclass
 class Comparison:
-    """Events of a repetition beside those of the log."""
+    """Events of a repetition beside those of the log, before the last instant: a log may end in the
+    middle of it."""
 
     until: int
     expected: Sequence[Event]
@@ -55,27 +56,35 @@ class Comparison:
     @property
     def difference(self) -> str:
         """The first event that differs; empty: there is none."""
-        for mine, theirs in zip(_by_peer(self.got), _by_peer(self.expected), strict=False):
+        got, expected = self._before(self.got), self._before(self.expected)
+        for mine, theirs in zip(got, expected, strict=False):
             if mine != theirs:
                 return (
                     f"at {seconds(theirs.at):.6f} s {theirs.endpoint} {theirs.peer} {theirs.kind} "
                     f"{theirs.data[:80]!r}: this time {mine.kind} {mine.data[:80]!r} at "
                     f"{seconds(mine.at):.6f} s"
                 )
-        if len(self.got) != len(self.expected):
-            return f"{len(self.got)} events passed, not {len(self.expected)}"
+        if len(got) != len(expected):
+            return f"{len(got)} events passed, not {len(expected)}"
         return ""
+
+    def _before(self, events: Iterable[Event]) -> list[Event]:
+        return [each for each in _by_peer(events) if each.at < self.until]
+
+    @property
+    def count(self) -> int:
+        return len(self._before(self.got))
 
     def words(self) -> str:
         found = self.difference
         end = f"{seconds(self.until):.3f} s"
         if found:
             return f"this cell does not repeat the log: {found}"
-        return f"the same bytes as the log up to {end}, {len(self.got)} events; hash {self.hash}"
+        return f"the same bytes as the log up to {end}, {self.count} events; hash {self.hash}"
 
     @property
     def hash(self) -> str:
-        return hash_of(self.got)
+        return hash_of(self._before(self.got))
 
 
 def _by_peer(events: Iterable[Event]) -> list[Event]:
@@ -100,7 +109,8 @@ def piece_of(log: LogFile, until: int, *, whole: bool = False) -> Piece:
         raise ConfigError(
             "the log has no snapshot so early", value=seconds(until), allowed=f"from {begin:g} s on"
         )
-    chosen = snapshots[0 if whole else -1]
+    at_start = [each for each in snapshots if each.at == snapshots[0].at]
+    chosen = at_start[-1] if whole else snapshots[-1]
     wires = [topic for topic in log.schemas if topic.startswith("/journal/")]
     inputs: list[tuple[int, Any]] = []
     expected = []

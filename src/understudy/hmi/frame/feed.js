@@ -53,7 +53,13 @@ export class Feed {
     if (this.frames.length > FRAMES_KEPT) this.frames.shift();
     this.received += 1;
     this.arrived = performance.now();
-    for (const listener of this.listeners) listener(frame);
+    if (!this.held) for (const listener of this.listeners) listener(frame);
+  }
+
+  // Shows this frame, of another time, until it is null.
+  hold(frame) {
+    this.held = frame;
+    if (frame) for (const listener of this.listeners) listener(frame);
   }
 
   // Whether the frame is of another cell than the latest one, or of the cell after a restart.
@@ -85,6 +91,7 @@ export class Feed {
   // → [earlier frame, later frame, fraction between them] for the moment to be shown now
   between() {
     const frames = this.frames;
+    if (this.held) return [this.held, this.held, 1];
     if (!frames.length) return null;
     const shown = performance.now() / 1000 - this.offset - this.delay;
     for (let n = frames.length - 1; n > 0; n--) {

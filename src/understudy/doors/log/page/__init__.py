@@ -1,0 +1,1 @@
+"""The page of recordings and the time line."""
