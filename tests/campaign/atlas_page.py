@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from understudy.campaign.fault_atlas import DeclaredRow, declared_rows
-from understudy.ports.fault_reactions import Reaction, words_of
+from understudy.ports.fault_reactions import LiveReaction, Reaction, words_of
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs/simulation/fault_atlas.md"
@@ -38,6 +38,9 @@ as a scenario rule, `{fault: slip, on: g60.gripper, at_s: 4.68}`: in the cell fi
 in a live cell. Faults between wire and face are compared with what a client of the same cell hears
 without the fault.
 
+A fault of a server (`power_cut`, `stream_lost` …) is tried in a live cell with a real NATS server
+of its own, on wall time. The own server's store then loses what was written since its last sync.
+
 In `make test` every declared fault is tried once; in `make soak` all faults of all shipped cells:
 __FIGURES__.
 
@@ -64,7 +67,7 @@ def _lines(row: DeclaredRow) -> Iterator[str]:
         yield f"{line}\n"
 
 
-def _expected(row: Reaction) -> str:
+def _expected(row: Reaction | LiveReaction) -> str:
     given = ", ".join(f"{key} {value}" for key, value in row.parameters.items())
     then = f"; then {words_of(row.then)}" if row.then is not None else ""
     seen = "; ".join(each.words for each in row.seen)

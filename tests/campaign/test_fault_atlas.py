@@ -33,7 +33,7 @@ TRIED = {
     "grblhal_6axis": (
         *("limit_switch_stuck", "limit_switch_dead", "probe_dead", "probe_stuck"),
         *("sensors_repaired", "emergency_stop", "emergency_release"),
-        *("force_input", "release_input", "pulse_input", "force_analog"),
+        *("force_input", "release_input", "pulse_input", "force_analog", "inputs_frozen"),
     ),
     "g60_welding": (
         *("emergency_stop", "emergency_release", "axis_fault", "arc_fault", "wire_fault"),

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import cache, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from understudy.agenda import ClockState
@@ -25,6 +26,7 @@ from understudy.ports import (
     Run,
 )
 from understudy.ports.device import Mount, SeesCell, mount_devices, uses_workpieces
+from understudy.ports.faults import Faults
 from understudy.ports.jobs import JobSite, build_jobs, has_jobs
 from understudy.ports.operation import components_of
 from understudy.registry import TABLES, kinds, module_of, modules
@@ -141,7 +143,7 @@ def _build(config: CellConfig, run: Run) -> Cell:
     }
     components |= _surroundings(config, workpieces, components)
     components |= _encounters(components)
-    fault_source.act_on(places, faces)
+    fault_source.act_on(places, faces, wire_faults(config))
     components["scenario"] = fault_source
     components["engine"] = SimulationEngine(dict(components), places, clock_state)
     return Cell(
@@ -152,6 +154,15 @@ def _build(config: CellConfig, run: Run) -> Cell:
         clock_state=clock_state,
         disturbed=dict.fromkeys(fault_source.disturbs(), fault_source),
     )
+
+
+def wire_faults(config: CellConfig) -> dict[str, Faults]:
+    """The faults of the wires of endpoints, by endpoint."""
+    found = {
+        endpoint: getattr(import_module(type(wire).__module__), "FAULTS", {})
+        for endpoint, wire in config.endpoints().items()
+    }
+    return {endpoint: faults for endpoint, faults in found.items() if faults}
 
 
 def _site(

@@ -29,13 +29,23 @@ from understudy.operator.doors.hmi_link import HmiLinkFace, LinkNotes
 from understudy.operator.doors.state import state_face
 from understudy.operator.journal import JournalQueries
 from understudy.operator.table import Commands, commands_of
-from understudy.ports import AnyFace, CallsPlace, EndsRun, Epoch, HasCallers, Run, WireMessage
+from understudy.ports import (
+    AnyFace,
+    CallsPlace,
+    EndsRun,
+    Epoch,
+    HasCallers,
+    Injectable,
+    Run,
+    WireMessage,
+)
 from understudy.ports.access import TOKEN_VARIABLE, check_reachable, check_token, is_loopback
 from understudy.ports.decoder import decoder_of
 from understudy.ports.device import SeesCell
 from understudy.ports.hmi import Later
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell
+from understudy.simulation.scenario import Scenario
 from understudy.space.collision.pair_store import SelfPairs, keep
 from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
@@ -397,6 +407,10 @@ class Live:
                 server.passwords = self._keys()
                 self.with_password.add(endpoint)
             servers.append(server)
+            if isinstance(server, Injectable):
+                scenario = self._cell.components["scenario"]
+                assert isinstance(scenario, Scenario)
+                scenario.attach_wire(endpoint, server)
         share = descriptors.share(len(servers))
         for server in servers:
             if isinstance(server, descriptors.ServesClients):

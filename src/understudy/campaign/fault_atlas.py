@@ -5,24 +5,29 @@ looks for the expected reaction (`ports/fault_reactions.py`). The cell has its o
 (a sensor that answers a tool, say), but none that acts by chance.
 """
 
+import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from msgspec import Struct
 
-from understudy.app.build import build_cell
-from understudy.config import CellConfig
+from understudy.app.build import build_cell, wire_faults
+from understudy.app.stand_in import StandIn
+from understudy.config import CellConfig, shipped_cells
 from understudy.errors import Refused
 from understudy.html_page import Html, Origin, html_page, marked, table
-from understudy.ports import AwaitsConfirmations, Component, Figures, Injectable
+from understudy.ports import CONFIRMED, AwaitsConfirmations, Component, Figures, Injectable
 from understudy.ports.fault_reactions import (
     FACE_REACTIONS,
     Data,
     Found,
+    LiveReaction,
     NotPossibleError,
     Reaction,
     Reactions,
@@ -40,6 +45,7 @@ from understudy.simulation.scenario import Rule, find_fault
 from understudy.simulation.scenario import Scenario as Rules
 from understudy.units import nanoseconds, seconds
 from understudy.wire.exchange import Client, InProcessCell
+from understudy.wire.nats.server import find_binary
 
 RULE = "atlas"
 """The rule that brings about an `asked` fault."""
@@ -51,6 +57,10 @@ LAST_ANSWERS_S = 3.0
 REQUESTS = 3
 BROKER = "nats"
 """The peer name of everybody behind a broker."""
+
+WAIT_S, WALL_LOOK_S = 60.0, 0.02
+"""Longest wait for a server, and time between two looks, on the wall."""
+WIRE_LOG = logging.getLogger("understudy.wire")
 
 Verdict = Literal["seen", "missing", "not possible"]
 
@@ -67,6 +77,8 @@ class Planned:
     declared: Fault
     row: Reaction | None
     talk: Talk | None = None
+    live: LiveReaction | None = None
+    """The row of a fault of a server; then there is no other one."""
 
 
 class DeclaredRow(NamedTuple):
@@ -76,8 +88,15 @@ class DeclaredRow(NamedTuple):
     acts_on: str
     fault: str
     declared: Fault
-    row: Reaction | None
+    row: Reaction | LiveReaction | None
     during: str = ""
+
+
+def live_rows(module: ModuleType) -> Mapping[str, LiveReaction]:
+    """The rows of a wire's faults."""
+    name = getattr(module, "LIVE_REACTIONS", "")
+    rows: Mapping[str, LiveReaction] = import_module(name).REACTIONS if name else {}
+    return rows
 
 
 def declared_rows() -> Iterator[DeclaredRow]:
@@ -93,6 +112,10 @@ def declared_rows() -> Iterator[DeclaredRow]:
         during: Reactions = getattr(module, "DURING", {})
         for name, row in during.items():
             yield DeclaredRow(acts_on, name, find_fault(name), row, kind)
+    for _, kind, module in modules("wires"):
+        of_server = live_rows(module)
+        for name, fault in getattr(module, "FAULTS", {}).items():
+            yield DeclaredRow(f"wire {kind}", name, fault, of_server.get(name))
 
 
 def planned_trials(config: CellConfig, faults: Collection[str] = ()) -> list[Planned]:
@@ -104,7 +127,15 @@ def planned_trials(config: CellConfig, faults: Collection[str] = ()) -> list[Pla
         *_of_components(config, cell),
         *(each for endpoint in cell.faces for each in _of_endpoint(config, endpoint)),
     ]
+    found += _of_wires(config)
     return [each for each in found if not faults or each.fault in faults]
+
+
+def _of_wires(config: CellConfig) -> Iterator[Planned]:
+    for endpoint, faults in wire_faults(config).items():
+        rows = live_rows(import_module(type(config.endpoints()[endpoint]).__module__))
+        for name, fault in faults.items():
+            yield Planned(name, endpoint, fault, None, live=rows.get(name))
 
 
 def _of_components(config: CellConfig, cell: Cell) -> Iterator[Planned]:
@@ -380,6 +411,86 @@ class Outcome(Struct, frozen=True):
     note: str = ""
 
 
+class ServerTrial:
+    """`LiveTrial`: a live cell whose own server has a store for this trial alone."""
+
+    def __init__(self, config: CellConfig, planned: Planned) -> None:
+        self.place = planned.on
+        self.injected_at_s = 0.0
+        self._planned = planned
+        self._robot = next(iter(config.robots))
+        file = config.name if config.name in shipped_cells() else config.document.file
+        self._cell = StandIn(file, seed=config.head.seed, rate=1.0)
+        self._lines: list[str] = []
+        self._handler = _Lines(self._lines)
+        self._since = 0
+
+    def __enter__(self) -> "ServerTrial":
+        WIRE_LOG.addHandler(self._handler)
+        try:
+            self._cell.__enter__()
+            self._wait(lambda: self.heard(CONFIRMED) > 0, WAIT_S)
+        except BaseException:
+            WIRE_LOG.removeHandler(self._handler)
+            raise
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        WIRE_LOG.removeHandler(self._handler)
+        self._cell.__exit__(*problem)
+
+    def begin(self) -> None:
+        """What comes from now on counts."""
+        self._lines.clear()
+        self._since = self._cell.last_message
+        self.injected_at_s = self._cell.now
+
+    def inject(self, fault: str) -> None:
+        self._cell.inject(fault, self.place)
+
+    def said(self, text: str) -> bool:
+        return any(text in line for line in self._lines)
+
+    def heard(self, address: str) -> int:
+        entries = self._cell.journal(self.place, self._since)
+        return sum(each.kind == ">" and each.text.startswith(address) for each in entries)
+
+    def press_and_release(self) -> None:
+        for fault in ("emergency_stop", "emergency_release"):
+            before = self.heard(CONFIRMED)
+            self._cell.inject(fault, self._robot)
+            self._wait(lambda n=before: self.heard(CONFIRMED) > n, WAIT_S)  # type: ignore[misc]
+
+    def observe(self, row: LiveReaction) -> dict[str, float]:
+        """When each was seen first, in seconds of the cell after the injection."""
+        found: dict[str, float] = {}
+
+        def all_seen() -> bool:
+            for each in row.seen:
+                if each.words not in found and each.holds(self):
+                    found[each.words] = round(self._cell.now - self.injected_at_s, 3)
+            return len(found) == len(row.seen)
+
+        self._wait(all_seen, row.within_s)
+        return found
+
+    def _wait(self, condition: Callable[[], bool], within_s: float) -> None:
+        until = time.monotonic() + within_s
+        while not condition() and time.monotonic() < until:
+            time.sleep(WALL_LOOK_S)
+
+
+class _Lines(logging.Handler):
+    """Keeps the lines of a log."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__()
+        self._kept = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._kept.append(record.getMessage())
+
+
 class Atlas:
     """The trials of one cell. What clients hear without a fault is found once per endpoint."""
 
@@ -394,6 +505,8 @@ class Atlas:
 
     def carry_out(self, planned: Planned) -> Outcome:
         row, seed = planned.row, self.config.head.seed
+        if planned.live is not None:
+            return self._carry_out_live(planned, planned.live)
         if row is None:
             note = "no row says what is expected"
             return Outcome(planned.fault, planned.on, "missing", "", seed, note=note)
@@ -423,6 +536,28 @@ class Atlas:
             {name: round(at, 6) for name, at in seen.items()},
             missing,
         )
+
+    def _carry_out_live(self, planned: Planned, row: LiveReaction) -> Outcome:
+        """In a live cell with a real server of its own."""
+        situation = words_of(row.situation)
+        if row.then is not None:
+            situation = f"{situation}; then {words_of(row.then)}"
+        at = planned.fault, planned.on
+        seed = self.config.head.seed
+        if not find_binary():
+            note = "there is no nats-server: see understudy doctor"
+            return Outcome(*at, "not possible", situation, seed, note=note)
+        with ServerTrial(self.config, planned) as trial:
+            row.situation(trial)
+            trial.begin()
+            trial.inject(planned.fault)
+            if row.then is not None:
+                row.then(trial)
+            seen = trial.observe(row)
+        missing = tuple(each.words for each in row.seen if each.words not in seen)
+        rule = {"fault": planned.fault, "on": planned.on, "at_s": round(trial.injected_at_s, 6)}
+        verdict: Verdict = "missing" if missing else "seen"
+        return Outcome(*at, verdict, situation, seed, rule, row.within_s, seen, missing)
 
     def _heard_without(self, planned: Planned) -> Sequence[tuple[int, Data]]:
         """What a client of the endpoint hears without the fault."""

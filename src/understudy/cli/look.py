@@ -23,6 +23,7 @@ from understudy.config.files import shipped_robots
 from understudy.errors import ConfigError, extra_of, install_command
 from understudy.ports.decoder import Operation
 from understudy.registry import kinds, module_of, packages
+from understudy.wire.nats import Config as NatsConfig
 from understudy.wire.nats.server import PACKAGE, find_binary
 
 PACKAGES = ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba", "ruckig")
@@ -119,7 +120,7 @@ def _findings() -> list[tuple[bool, str, str, str]]:
     if find_spec("numba") is not None:
         found.append(_kernels())
     found += [_optional(module, *row) for module, row in packages().items()]
-    found += [_nats_server(), _browser()]
+    found += [_nats_server(), *_durability(), _browser()]
     return found + list(_ports())
 
 
@@ -144,6 +145,13 @@ def _nats_server() -> tuple[bool, str, str, str]:
     except (OSError, subprocess.SubprocessError) as problem:
         return False, what, f"{binary} does not run: {problem}", cure
     return True, what, found.stdout.partition(": ")[2].strip().removeprefix("v"), cure
+
+
+def _durability() -> Iterator[tuple[bool, str, str, str]]:
+    """What a power cut takes from the NATS servers of the default cell."""
+    for endpoint, wire in load_config("default").endpoints().items():
+        if isinstance(wire, NatsConfig):
+            yield True, f"messages on {endpoint} after a power cut", wire.durability, ""
 
 
 def _browser() -> tuple[bool, str, str, str]:

@@ -146,6 +146,9 @@ CONFIRMED = "$confirmed"
 """Address with which a wire reports that the broker has stored a message; `reply_to` is its id."""
 KEPT = "$kept"
 """Address, with `/` and a name behind it, of a record that a wire keeps for a `KeepsRecords`."""
+FORGOTTEN = "$forgotten"
+"""Address with which a wire tells an `AnnouncesState` that the broker has lost what it had stored;
+the payload says what."""
 RETAINED = "$retained"
 """`reply_to` of a message that a broker keeps for later subscribers of its address."""
 
@@ -190,6 +193,13 @@ class KeepsRecords(Protocol):
     in which they were stored, and then an empty message to `KEPT`. No message comes before them."""
 
     keeps_records: Literal[True]
+
+
+@runtime_checkable
+class AnnouncesState(Protocol):
+    """A `MessageSession` that sends its whole state again after a message to `FORGOTTEN`."""
+
+    announces_state: Literal[True]
 
 
 class MessageFace(TimedComponent, Protocol):

@@ -108,6 +108,45 @@ class Seen(NamedTuple):
     lasts: bool = False
 
 
+class LiveTrial(Protocol):
+    """A live cell with its real server, in which a fault of the server is tried. Time runs as on
+    the wall; waits end after a minute."""
+
+    place: str
+
+    def inject(self, fault: str) -> None:
+        """Another fault at the same place."""
+        ...
+
+    def said(self, text: str) -> bool:
+        """Whether the cell has written this into its log since the injection."""
+        ...
+
+    def heard(self, address: str) -> int:
+        """Number of messages to the face of this address since the injection."""
+        ...
+
+    def press_and_release(self) -> None:
+        """Emergency stop and its release: events that the server has to store."""
+        ...
+
+
+class SeenLive(NamedTuple):
+    words: str
+    holds: Callable[[LiveTrial], bool]
+
+
+@dataclass(frozen=True)
+class LiveReaction:
+    """A row of a fault of a server. ``within_s``: of wall time."""
+
+    situation: Callable[[LiveTrial], None]
+    seen: tuple[SeenLive, ...]
+    within_s: float = 60.0
+    parameters: Figures = field(default_factory=dict)
+    then: Callable[[LiveTrial], None] | None = None
+
+
 Situation = Callable[[Trial], None]
 """Brings a fresh cell into the situation in which the fault is injected; its docstring names it."""
 

@@ -85,4 +85,18 @@ REQUEST_FAULTS: Faults = {
 }
 """The faults of every face that act on what it receives, between wire and face."""
 
+BROKER_FAULTS: Faults = {
+    "confirmation_delay": Fault(
+        "asked",
+        "the broker confirms a message late, as with a slow leader; others are not delayed",
+        {"delay_ms": Figure(5000.0, 0.0, 3_600_000.0)},
+    ),
+    "delivery_repeated": Fault(
+        "asked",
+        "the broker delivers a message again after a time, also beyond its duplicate window",
+        {"after_s": Figure(601.0, 0.0, 1e6)},
+    ),
+}
+"""The faults of faces behind a broker that stores and confirms messages."""
+
 FACE_FAULTS: Faults = {**MESSAGE_FAULTS, **REQUEST_FAULTS}

@@ -23,7 +23,7 @@ from understudy.ports import (
     NamesPins,
     ReportsCommands,
 )
-from understudy.ports.faults import FACE_FAULTS, Fault, Faults
+from understudy.ports.faults import BROKER_FAULTS, FACE_FAULTS, Fault, Faults
 from understudy.registry import modules
 from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, nanoseconds
 
@@ -46,7 +46,7 @@ def _declarations() -> Iterator[tuple[str, Faults]]:
     for _, kind, module in modules("jobs"):
         if faults := getattr(module, "FAULTS", None):
             yield f"{kind} of a robot", faults
-    for table, kind, module in modules("devices", "robots", "faces"):
+    for table, kind, module in modules("devices", "robots", "faces", "wires"):
         yield f"{table.removesuffix('s')} {kind}", getattr(module, "FAULTS", {})
 
 
@@ -223,9 +223,18 @@ class Scenario:
         }
         self._places: Mapping[str, Injectable] = {}
         self._endpoints: Collection[str] = ()
+        self._wire_faults: Mapping[str, Faults] = {}
+        self._wires: dict[str, Injectable] = {}
 
-    def act_on(self, places: Mapping[str, Injectable], endpoints: Collection[str] = ()) -> None:
-        """Connects the rules with what they act on; ``endpoints``: the places that are faces."""
+    def act_on(
+        self,
+        places: Mapping[str, Injectable],
+        endpoints: Collection[str] = (),
+        wire_faults: Mapping[str, Faults] | None = None,
+    ) -> None:
+        """Connects the rules with what they act on; ``endpoints``: the places that are faces;
+        ``wire_faults``: of the wires of some endpoints, which act in a live cell."""
+        self._wire_faults = wire_faults or {}
         self._places = places
         self._endpoints = endpoints
         for name, rule in self._rules.items():
@@ -241,7 +250,11 @@ class Scenario:
         if on not in self._places:
             find_fault(fault)
             raise unknown("robot or face", on, self._places, key="on")
-        known = {**self._places[on].faults(), **(FACE_FAULTS if on in self._endpoints else {})}
+        known = {
+            **self._places[on].faults(),
+            **(FACE_FAULTS if on in self._endpoints else {}),
+            **self._wire_faults.get(on, {}),
+        }
         if fault not in known:
             find_fault(fault)
             able = ", ".join(known) or "no fault at all"
@@ -343,7 +356,8 @@ class Scenario:
 
     def disturbs(self) -> set[str]:
         """The endpoints whose requests or answers a rule may lose, delay, repeat or garble."""
-        return {rule.on for rule in self._rules.values() if rule.fault in FACE_FAULTS}
+        passing = {**FACE_FAULTS, **BROKER_FAULTS}
+        return {rule.on for rule in self._rules.values() if rule.fault in passing}
 
     # ── faults that parts query ──
 
@@ -393,7 +407,18 @@ class Scenario:
 
     def _act(self, name: str, now: int) -> None:
         rule = self._rules[name]
-        self._places[rule.on].inject(rule.fault, self._figures[name], now)
+        self._bring(rule.fault, rule.on, self._figures[name], now)
+
+    def _bring(self, fault: str, on: str, figures: Mapping[str, float], now: int) -> Refused | None:
+        if fault not in self._wire_faults.get(on, {}):
+            return self._places[on].inject(fault, figures, now)
+        if on not in self._wires:
+            return Refused(f"{fault} acts on the wire of {on}: it needs a cell that runs live")
+        return self._wires[on].inject(fault, figures, now)
+
+    def attach_wire(self, endpoint: str, wire: Injectable) -> None:
+        """The wire of an endpoint is open: its faults can be injected."""
+        self._wires[endpoint] = wire
 
     def inject(self, fault: str, on: str, parameters: Figures, now: int) -> Refused | None:
         """Injects a fault now, as an operator does."""
@@ -402,7 +427,7 @@ class Scenario:
             if declared.how == "asked":
                 return Refused(f"{fault} cannot be injected: it acts only by a scenario rule")
             figures = self._figures_at(declared, fault, on, parameters)
-            return self._places[on].inject(fault, figures, now)
+            return self._bring(fault, on, figures, now)
         except ConfigError as problem:
             return Refused(str(problem))
 

@@ -26,7 +26,7 @@ from understudy.space.transform import Rows, matrix, pose, rows_mm
 from understudy.units import NS_PER_MS, nanoseconds, seconds
 from understudy.vision.detector_config import DetectorChoice, plain
 from understudy.vision.faults import FAULTS
-from understudy.vision.ground_truth import VisionFaults, refuse_injection
+from understudy.vision.ground_truth import VisionFaults, old_picture, refuse_injection
 from understudy.vision.messages import Picture, read_facts, read_picture
 
 CAPTURE = "capture"
@@ -355,7 +355,10 @@ class ProcessVision:
     def _picture(self, asked: Asked, payload: bytes, due: int, now: int) -> Answer:
         found = read_picture(payload, asked.ticket)
         if isinstance(found, Picture) and self._own_camera and _is_old(found, asked.at):
-            found = Refused(f"an old picture: of {found.t_exposure} s, not {seconds(asked.at)} s")
+            found = Refused(old_picture(found.t_exposure or 0.0, asked.at))
+        late, problem = self._faults.old_picture(asked.at, now)
+        if problem:
+            found, due = Refused(problem), due + late
         if isinstance(found, Refused):
             self.state.problem = found.reason
             return Answer(asked.ticket, due, refused=found.reason)

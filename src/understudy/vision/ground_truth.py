@@ -22,7 +22,7 @@ from understudy.sight.lens import CameraModel
 from understudy.space.model.shapes import box_corners
 from understudy.space.pose import ORIGIN, Pose
 from understudy.space.transform import Array, inverse, matrices, matrix, pose
-from understudy.units import DEG, MM
+from understudy.units import DEG, MM, nanoseconds, seconds
 from understudy.vision.faults import FAULTS
 
 Bools = NDArray[np.bool_]
@@ -33,11 +33,12 @@ WRONG_CLASS = "unknown"
 
 
 class Pending(Struct, frozen=True):
-    """A picture whose result comes at `due`."""
+    """A picture whose result comes at `due`; `problem`: why it cannot be used."""
 
     ticket: int
     due: int
     result: FoundObjects
+    problem: str = ""
 
 
 class State(Struct):
@@ -94,7 +95,8 @@ class GroundTruthVision:
         seen = self._faults.disturb(self._seen(now), now)
         wanted = tuple(o for o in seen if not class_filter or o.class_name == class_filter)
         result = FoundObjects(now, state.frames, wanted)
-        state.pending = Pending(state.tickets, now + self._latency, result)
+        late, problem = self._faults.old_picture(now, now)
+        state.pending = Pending(state.tickets, now + self._latency + late, result, problem)
         return Ticket(state.tickets)
 
     def cancel(self, now: int) -> None:
@@ -117,7 +119,8 @@ class GroundTruthVision:
             return
         self.state.pending = None
         for listener in self._listeners:
-            listener(Ticket(pending.ticket), pending.result, now)
+            answer = Refused(pending.problem) if pending.problem else pending.result
+            listener(Ticket(pending.ticket), answer, now)
 
     def busy(self) -> bool:
         return self.state.pending is not None
@@ -190,6 +193,11 @@ def _hidden(parts: Sequence[WorkpieceReading], eye: Array) -> Bools:
 # ── faults, the same for vision by a process ────────────────────────────────────────────────────
 
 
+def old_picture(taken_s: float, asked_at: int) -> str:
+    """Why an answer for such a picture cannot be used."""
+    return f"an old picture: of {taken_s} s, not {seconds(asked_at)} s"
+
+
 def refuse_injection(fault: str) -> Refused:
     return Refused(f"{fault} cannot be injected: it acts only by a scenario rule")
 
@@ -222,6 +230,14 @@ class VisionFaults:
         if wrong is not None:
             seen = [replace(o, class_name=WRONG_CLASS) for o in seen]
         return list(seen)
+
+    def old_picture(self, asked_at: int, now: int) -> tuple[int, str]:
+        """By how many ns the answer is late, and why its picture cannot be used."""
+        fault = self._fault("vision_old_picture", now)
+        if fault is None:
+            return 0, ""
+        taken = max(seconds(asked_at) - fault.parameters["age_s"], 0.0)
+        return nanoseconds(fault.parameters["late_s"]), old_picture(taken, asked_at)
 
     def _noisy(self, seen: Sequence[DetectedObject], noise: ActiveFault) -> list[DetectedObject]:
         """The poses, shifted along and turned about the axes of the camera."""

@@ -3,6 +3,7 @@
 from math import dist
 from typing import Any
 
+from understudy.errors import Refused
 from understudy.ports.fault_reactions import (
     Reaction,
     Reactions,
@@ -47,6 +48,11 @@ def _objects(trial: Trial) -> Any:
     return () if found is None else found.objects
 
 
+def _is_old(trial: Trial) -> bool:
+    answer = trial.notes["results"].get(trial.notes["ticket"])
+    return isinstance(answer, Refused) and answer.reason.startswith("an old picture")
+
+
 def _is_shifted(trial: Trial) -> bool:
     """Every object is beside its true place, by at most the amplitude along each axis."""
     true = {each.part: each.pose for each in trial.notes["first"].objects if each.part}
@@ -79,6 +85,12 @@ REACTIONS: Reactions = {
     ),
     "vision_silent": Reaction(
         looked, (Seen("no answer comes", lambda t: _result(t) is None),), then=look_again
+    ),
+    "vision_old_picture": Reaction(
+        looked,
+        (Seen("the answer comes late, and is refused as an old picture", _is_old),),
+        parameters={"late_s": 1.0},
+        then=look_again,
     ),
     "vision_wrong_class": Reaction(
         looked,

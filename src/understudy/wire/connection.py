@@ -91,16 +91,17 @@ class PeerState(Struct, forbid_unknown_fields=True):
 
     `unread` has the received bytes or messages for which the session has no credit yet; after
     `ended` the peer sends nothing more. `held` and `incoming` are answers and requests that
-    scenario rules delay, with times. `part` is the begin of a request that is not whole yet. The
-    bytes of `unheard` wait for their turn at rate `step`, as the end of the bytes may do
-    (`end_unheard`); until `resumes_at` time runs after a query. `first` has the first bytes of the
-    peer, as `first_bytes.py` needs them.
+    scenario rules delay, with times; `apart` arrives out of order. `part` is the begin of a request
+    that is not whole yet. The bytes of `unheard` wait for their turn at rate `step`, as the end of
+    the bytes may do (`end_unheard`); until `resumes_at` time runs after a query. `first` has the
+    first bytes of the peer, as `first_bytes.py` needs them.
     """
 
     unread: bytearray | list[WireMessage] = msgspec.field(default_factory=bytearray)
     ended: bool = False
     held: Annotated[Delayed, Meta(max_length=1 << 20)] = []
     incoming: Annotated[Delayed, Meta(max_length=1 << 20)] = []
+    apart: Annotated[Delayed, Meta(max_length=1 << 20)] = []
     part: bytes = b""
     unheard: bytearray = msgspec.field(default_factory=bytearray)
     end_unheard: bool = False
@@ -232,11 +233,15 @@ def read_connections(snapshot: Snapshot, endpoints: Collection[str]) -> dict[str
         if endpoint not in endpoints:
             raise ConfigError(f"the snapshot is damaged: lines: no endpoint {endpoint!r} here")
         for peer, state in was.lines.items():
-            for name, delayed in (("held", state.held), ("incoming", state.incoming)):
+            for name, delayed in _delayed_by_name(state):
                 times = [at for at, _ in delayed]
                 if times != sorted(times) or (times and times[0] < snapshot.now):
                     raise _damaged(endpoint, peer, f"{name}: times in the past or not in order")
     return saved
+
+
+def _delayed_by_name(state: PeerState) -> list[tuple[str, Delayed]]:
+    return [("held", state.held), ("incoming", state.incoming), ("apart", state.apart)]
 
 
 def check_sessions(
@@ -247,7 +252,7 @@ def check_sessions(
         raise _damaged(endpoint, peer, "a session without a connection, or the other way round")
     for peer, state in saved.items():
         kind = WireMessage if isinstance(sessions[peer], MessageSession) else bytes
-        data: list[Any] = [each for _, each in (*state.held, *state.incoming)]
+        data: list[Any] = [each for _, each in (*state.held, *state.incoming, *state.apart)]
         data += state.unread if isinstance(state.unread, list) else [bytes(state.unread)]
         if any(not isinstance(each, kind) and each for each in data):
             raise _damaged(endpoint, peer, f"not {kind.__name__}")

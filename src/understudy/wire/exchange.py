@@ -92,6 +92,17 @@ class MessageFaults:
         copies = 2 if self._draw(f"{self._way}_duplicate", now) else 1
         return [(due, data)] * copies
 
+    def apart(self, data: Data, now: int) -> list[tuple[int, Data]]:
+        """A message of a broker that arrives out of order, with its time: a late confirmation,
+        which does not arrive now, or a delivery that comes again."""
+        if not isinstance(data, WireMessage):
+            return []
+        if data.address == CONFIRMED:
+            late = self._draw("confirmation_delay", now)
+            return [(now + round(late.parameters["delay_ms"] * NS_PER_MS), data)] if late else []
+        again = self._draw("delivery_repeated", now)
+        return [(now + round(again.parameters["after_s"] * NS_PER_SECOND), data)] if again else []
+
     def _draw(self, fault: str, now: int) -> ActiveFault | None:
         return self._fault_source.draw_fault(fault, self._endpoint, now)
 
@@ -228,7 +239,8 @@ class Exchange:
             moments += [c.state.resumes_at for c in self._resuming]
         if self._answer_faults:
             states = [c.state for c in self._connections.values()]
-            moments += [q[0][0] for state in states for q in (state.held, state.incoming) if q]
+            queues = (q for state in states for q in (state.held, state.incoming, state.apart))
+            moments += [queue[0][0] for queue in queues if queue]
         return min((at for at in moments if at is not None), default=None)
 
     def advance(self, to: int) -> None:
@@ -480,6 +492,11 @@ class Exchange:
     def _schedule(self, connection: Connection, request: Data) -> None:
         faults = self._request_faults.get(connection.endpoint)
         if faults is not None and request:
+            if apart := faults.apart(request, self.timed_cell.now):
+                state = connection.state
+                state.apart = sorted([*state.apart, *apart], key=lambda each: each[0])
+                if isinstance(request, WireMessage) and request.address == CONFIRMED:
+                    return
             incoming = connection.state.incoming
             after = incoming[-1][0] if incoming else 0
             incoming.extend(faults.schedule(request, self.timed_cell.now, after))
@@ -488,15 +505,16 @@ class Exchange:
         """Passes the requests on whose time has come; true if there were any."""
         admitted = False
         incoming = connection.state.incoming
-        while incoming and incoming[0][0] <= self.timed_cell.now:
-            connection.add(incoming.pop(0)[1])
-            self._unread[connection] = None
-            admitted = True
+        for waiting in (connection.state.apart, incoming):
+            while waiting and waiting[0][0] <= self.timed_cell.now:
+                connection.add(waiting.pop(0)[1])
+                self._unread[connection] = None
+                admitted = True
         return admitted
 
     def _send_delayed(self) -> None:
         connections = list(self._connections.values())
-        if [c for c in connections if c.state.incoming and self._admit(c)]:
+        if [c for c in connections if (c.state.incoming or c.state.apart) and self._admit(c)]:
             self.deliver()
         for connection in [c for c in self._connections.values() if c.state.held]:
             if self._send_due(connection):

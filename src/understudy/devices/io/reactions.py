@@ -1,6 +1,13 @@
 """Expected reactions to the faults of the pins of a robot."""
 
-from understudy.ports.fault_reactions import Reaction, Reactions, Seen, Trial, at_once
+from understudy.ports.fault_reactions import (
+    Reaction,
+    Reactions,
+    Seen,
+    Trial,
+    active,
+    at_once,
+)
 
 PIN, CHANNEL = 7, 2
 """Inputs that no device of a shipped cell drives."""
@@ -14,6 +21,12 @@ def _input(trial: Trial, pin: int = PIN) -> bool:
 def forced(trial: Trial) -> None:
     """an input is forced"""
     trial.part.inject("force_input", {"pin": float(PIN), "value": 1.0}, trial.now)
+    trial.advance(0.1)
+
+
+def sensor(trial: Trial) -> None:
+    """a device switches an input on"""
+    trial.part.drive(PIN, True, trial.now)
     trial.advance(0.1)
 
 
@@ -49,6 +62,14 @@ REACTIONS: Reactions = {
         (Seen("the input is on for 0.1 s, and off again", _rises_and_falls),),
         parameters={"pin": float(PIN), "value": 1.0, "duration_s": 0.1},
         then=note_pulse,
+    ),
+    "inputs_frozen": Reaction(
+        at_once,
+        (
+            Seen("the input does not change", lambda t: not _input(t), True),
+            active("the inputs are frozen"),
+        ),
+        then=sensor,
     ),
     "force_analog": Reaction(
         at_once,

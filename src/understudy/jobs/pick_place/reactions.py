@@ -46,11 +46,13 @@ DURING: Reactions = {
         within_s=STOPS_S,
         parameters={"axis": 1.0},
     ),
+    "inputs_frozen": Reaction(carrying, (JOB_FAILS, ENGINE_FAILED, STANDS), within_s=30.0),
     **{
         fault: Reaction(start_job, (PICKS_LATER,), within_s=PICKED_S)
         for fault in (
             "vision_no_object",
             "vision_low_confidence",
+            "vision_old_picture",
             "vision_silent",
             "vision_wrong_class",
         )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct
 
-from understudy.ports import CONFIRMED, KEPT, Endpoint, WireMessage
+from understudy.ports import CONFIRMED, FORGOTTEN, KEPT, Endpoint, WireMessage
 from understudy.ports.decoder import (
     LONGEST_NAME,
     MESSAGES,
@@ -29,7 +29,9 @@ from understudy.ports.decoder import (
     all_rows,
     json_object,
 )
+from understudy.ports.faults import BROKER_FAULTS, Faults
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
+from understudy.robots.mobile.reactions import FACE_REACTIONS
 from understudy.robots.mobile.reactions import TALKS as TALKS
 from understudy.robots.mobile.runtime.messages import COMMANDS, FROM_ROBOT, TO_ROBOT, kind_of
 
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from understudy.robots.mobile.runtime.fleet import Fleet
 
 ENDPOINTS = {"": Endpoint(wires=("nats",))}
+FAULTS = BROKER_FAULTS
+REACTIONS = FACE_REACTIONS
 ACKNOWLEDGED = b"+ACK"
 """Payload with which a JetStream consumer acknowledges a message."""
 PEER = "nats"
@@ -65,6 +69,7 @@ class FleetSession:
     """`MessageSession` of everybody behind the broker; `KeepsRecords`."""
 
     keeps_records: Literal[True] = True
+    announces_state: Literal[True] = True
 
     def __init__(self, face: "FleetFace", saved: SavedSession | None = None) -> None:
         was = saved or SavedSession([], 0)
@@ -79,6 +84,9 @@ class FleetSession:
             return
         if message.address.startswith(KEPT):
             self._fleet.recall(message, now)
+            return
+        if message.address == FORGOTTEN:
+            self._fleet.announce(now)
             return
         self._unhandled += 1
         self._fleet.receive(message, now)
@@ -101,7 +109,7 @@ class FleetSession:
 
     def failed(self, message: WireMessage, now: int) -> None:
         """Acknowledged: delivered again, the message would fail again."""
-        if not message.address.startswith((CONFIRMED, KEPT)):
+        if not message.address.startswith((CONFIRMED, KEPT, FORGOTTEN)):
             self._unhandled -= 1
             self._acknowledge(message.reply_to)
 
@@ -135,7 +143,7 @@ class FleetSession:
 
 def read_message(data: bytes, address: str) -> Decoded:
     """The kind of a message, and the command in a command.request; its payload as fields."""
-    if address.startswith((CONFIRMED, KEPT)) or data == ACKNOWLEDGED:
+    if address.startswith((CONFIRMED, KEPT, FORGOTTEN)) or data == ACKNOWLEDGED:
         return Decoded()  # between the broker and the cell
     robot, kind = kind_of(address)
     payload = json_object(data).get("payload")
@@ -216,6 +224,9 @@ class FleetFace(SessionFace[FleetSession], NotInjectable):
 
     def addresses(self) -> Sequence[str]:
         return self._subjects
+
+    def faults(self) -> Faults:
+        return FAULTS
 
     def save(self) -> SavedFace:
         return SavedFace({peer: session.save() for peer, session in self._sessions.items()})

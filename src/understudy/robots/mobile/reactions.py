@@ -151,6 +151,74 @@ REACTIONS: Reactions = {
     ),
     "input_released": Reaction(limit_forced, (ENGINE_RUNS,), parameters={"io": LIMIT_INPUT}),
 }
+
+
+# ── the broker ──
+
+
+def commanded(trial: Trial) -> None:
+    """the backend sends a command"""
+    say(trial, "SET_SPEED_LIMIT", maxSpeedMps=0.5)
+    trial.advance(6.0)
+
+
+def commanded_long_ago(trial: Trial) -> None:
+    """the backend sends a command, eleven minutes pass"""
+    say(trial, "SET_SPEED_LIMIT", maxSpeedMps=0.5)
+    trial.advance(660.0)
+
+
+def _acks(trial: Trial) -> list[tuple[str, str]]:
+    """Id and status of the acknowledgements of commands."""
+    address = f"robot.{trial.robot}.command.ack"
+    found = []
+    for _, data in trial.client(FACE).heard:
+        if isinstance(data, WireMessage) and data.address == address:
+            body = msgspec.json.decode(data.payload)
+            found.append((body["messageId"], body["payload"]["status"]))
+    return found
+
+
+def _sent_again_with_same_id(trial: Trial) -> bool:
+    acks = _acks(trial)
+    statuses = [status for _, status in dict.fromkeys(acks)]
+    return len(acks) > len(set(acks)) and statuses == ["ACKED", "RUNNING", "DONE"]
+
+
+def _carried_out_once(trial: Trial) -> bool:
+    delivered = [d for _, d in trial.client(FACE).heard if _payload_of(d) == b"+ACK"]
+    return len(delivered) == 2 and [s for _, s in _acks(trial)] == ["ACKED", "RUNNING", "DONE"]
+
+
+def _payload_of(data: Any) -> bytes:
+    return data.payload if isinstance(data, WireMessage) else b""
+
+
+FACE_REACTIONS: Reactions = {
+    "confirmation_delay": Reaction(
+        connected,
+        (
+            Seen(
+                "a message is sent again with its id; the command is carried out once",
+                _sent_again_with_same_id,
+            ),
+        ),
+        within_s=5.0,
+        parameters={"delay_ms": 4000.0},
+        then=commanded,
+    ),
+    "delivery_repeated": Reaction(
+        connected,
+        (
+            Seen(
+                "both deliveries are acknowledged; the command is carried out once",
+                _carried_out_once,
+            ),
+        ),
+        parameters={"after_s": 601.0},
+        then=commanded_long_ago,
+    ),
+}
 TALKS = {
     "": Talk(lambda trial, number: command(trial.robot, number, "STOP"), pause_s=1.0, repeats=False)
 }

@@ -68,6 +68,7 @@ ANALOG_INPUTS = {
     4: "GRIPPER_FORCE",
     5: "VACUUM_PRESSURE",
 }
+FROZEN = "the inputs are frozen"
 FAULTS: Faults = {
     "force_input": Fault(
         "brought",
@@ -85,6 +86,10 @@ FAULTS: Faults = {
             "value": Figure(1.0, 0.0, 1.0),
             "duration_s": Figure(0.1, 0.0, 3600.0),
         },
+    ),
+    "inputs_frozen": Fault(
+        "brought",
+        "a PLC freezes its registers: all digital inputs keep their levels until reset",
     ),
     "force_analog": Fault(
         "brought",
@@ -335,7 +340,8 @@ class Pending(Struct, frozen=True, order=True):
 
 
 class PinState(Struct):
-    """The state of the pins in a snapshot. `driven`: the inputs as their owners set them."""
+    """The state of the pins in a snapshot. `driven`: the inputs as their owners set them. `frozen`:
+    no input changes."""
 
     wires: list[Wire]
     analog_outputs: list[float]
@@ -348,6 +354,7 @@ class PinState(Struct):
     pending: list[Pending] = []
     count: int = 0
     history: list[PinChange] = []
+    frozen: bool = False
 
 
 class PinStatus(Struct, frozen=True):
@@ -630,6 +637,10 @@ class VirtualIO:
         """Releases forced inputs, ends pulses and switches outputs off, but for retained ones."""
         state = self.state
         state.analog_forced.clear()
+        if state.frozen:
+            state.frozen = False
+            for pin in range(self.di.count):
+                self._settle(pin, now)
         for pin in sorted({*state.forced, *state.pulsed}):
             self.release_digital_input(pin, now)
         for pin in range(self.do.count):
@@ -638,12 +649,15 @@ class VirtualIO:
         state.analog_outputs = [self._span.clamped(0.0)] * self.ao.count
 
     def active_faults(self) -> tuple[str, ...]:
-        return ()
+        return (FROZEN,) if self.state.frozen else ()
 
     def fault_pin(self, fault: str, name: str) -> int | Refused:
         return (self.ai if fault == "force_analog" else self.di).number(name)
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        if fault == "inputs_frozen":
+            self.state.frozen = True
+            return None
         number, value = round(parameters["pin"]), parameters.get("value", 0.0)
         if fault == "force_input":
             return self.set_digital_input(number, value != 0.0, now)
@@ -676,6 +690,8 @@ class VirtualIO:
     def _settle(self, pin: int, now: int) -> None:
         """Sets an input to the pulse, else to the forced level, else to the owner's level."""
         state = self.state
+        if state.frozen:
+            return
         wanted = state.forced.get(pin, self.is_driven(pin))
         self._set("DI", pin, state.pulsed.get(pin, wanted), now)
 

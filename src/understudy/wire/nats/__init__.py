@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.ports.access import check_reachable
+from understudy.ports.faults import Fault, Faults
 from understudy.wire.interface import PeerEvents, Port, Server, Wire
 
 SELECTED_BY: dict[str, Any] = {}
@@ -36,6 +37,19 @@ DEFAULT_MAX_MB = 256
 KEPT_MB = 64
 MOST_REPLICAS = 5
 """The largest number that JetStream knows."""
+FAULTS: Faults = {
+    "store_synced": Fault("brought", "the own NATS server has its whole store on the disk"),
+    "power_cut": Fault(
+        "brought",
+        "the own NATS server loses what was stored since the last sync (none with sync: always)",
+    ),
+    "stream_lost": Fault("brought", "the stream of what robots say vanishes"),
+    "stream_purged": Fault("brought", "the stream of what robots say is emptied"),
+    "sequence_gap": Fault("brought", "a message vanishes from the stream of what robots say"),
+}
+"""Of the cell's own server; they are injected while the cell runs live."""
+LIVE_REACTIONS = "understudy.wire.nats.reactions"
+"""The module with the expected reactions."""
 ONE_SECRET = ("creds_file", "nkey_file", "token")
 
 
@@ -144,6 +158,21 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     def kept_mb(self) -> int:
         """The bound of the stream of the records."""
         return KEPT_MB if self.servers else min(KEPT_MB, self.max_file_mb // 8)
+
+    @property
+    def durability(self) -> str:
+        """Which confirmed messages a power cut of the server's machine can take."""
+        if self.servers:
+            return (
+                f"of the given server, {self.replicas} replicas: its sync_interval says what a "
+                "power cut takes (default: the last 2 min; always: nothing)"
+            )
+        if self.sync == "always":
+            return "sync: always; a power cut takes no confirmed message"
+        return (
+            "sync: interval; a power cut takes the confirmed messages of the last 2 min, "
+            "nats: {sync: always} keeps them"
+        )
 
     def placed(self, port: int | None, *, ephemeral: bool) -> Wire:
         """An ephemeral cell has a store of its own: no other cell can use it then."""

@@ -5,24 +5,33 @@ import contextlib
 import itertools
 import logging
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from understudy.errors import ConfigError, NotInstalledError, needs
+from understudy.errors import ConfigError, NotInstalledError, Refused, needs
+from understudy.ports.faults import Faults
 from understudy.wire.broker import BrokerConnection
 from understudy.wire.interface import PeerEvents
-from understudy.wire.nats import Config, load_library
+from understudy.wire.nats import FAULTS, Config, load_library
 from understudy.wire.nats.server import OwnServer
 from understudy.wire.task_shutdown import end_tasks
 
 if TYPE_CHECKING:
     from understudy.wire.nats.link import NatsClient
+    from understudy.wire.nats.streams import StreamMarks
 
 log = logging.getLogger(__name__)
 
 OWN_SERVER_WAIT = 0.05
 """Seconds before an attempt to connect to the own server, which may be starting again."""
+
+
+@runtime_checkable
+class Damaged(Protocol):
+    """A connection through which the streams of the own server are damaged."""
+
+    async def damage(self, fault: str) -> None: ...
 
 
 class NatsEndpoint:
@@ -39,6 +48,9 @@ class NatsEndpoint:
         self._recalled = False
         """The session has its records of the last run."""
         self._looked_for_rival = False
+        self._damages: set[asyncio.Future[None]] = set()
+        self._marks: StreamMarks | None = None
+        """How far the streams had come."""
 
     async def start(self) -> str:
         """Starts the own server, and tries to connect once; later attempts come by themselves.
@@ -67,6 +79,27 @@ class NatsEndpoint:
             await self._connection.stop()
         if self.own_server is not None:
             await self.own_server.stop()
+
+    # ── faults ──
+
+    def faults(self) -> Faults:
+        return FAULTS
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        own = self.own_server
+        link: object = self._connection.link if self._connection is not None else None
+        if own is None:
+            return Refused(f"{fault} is a fault of the cell's own NATS server")
+        if fault == "store_synced":
+            own.note_synced()
+        elif fault == "power_cut":
+            own.cut_power()
+        elif isinstance(link, Damaged):
+            self._damages.add(task := asyncio.ensure_future(link.damage(fault)))
+            task.add_done_callback(self._damages.discard)
+        else:
+            return Refused("the NATS server is not connected")
+        return None
 
     # ── inside ──
 
@@ -129,13 +162,15 @@ class NatsEndpoint:
         from understudy.wire.nats.link import NatsLink
         from understudy.wire.nats.streams import (
             StreamDiffersError,
+            StreamMarks,
             ensure_consumer,
             ensure_streams,
         )
 
         connection = self._connection
         assert connection is not None
-        problems = await ensure_streams(client, self._config)
+        marks = self._marks = self._marks or StreamMarks()
+        problems = await ensure_streams(client, self._config, marks)
         if problems:
             text = f"{self.endpoint}: {address}: {'; '.join(problems)}"
             if connection.is_first:
@@ -152,6 +187,8 @@ class NatsEndpoint:
         expected = connection.is_first and self.own_server is not None
         level = logging.DEBUG if expected else logging.INFO
         log.log(level, "%s: connected to %s", self.endpoint, address)
+        if connection.is_first:
+            log.info("%s: durability: %s", self.endpoint, self._config.durability)
         link = NatsLink(
             self.endpoint,
             client,
@@ -159,6 +196,7 @@ class NatsEndpoint:
             self._events,
             self._unhandled,
             recalled=self._recalled,
+            marks=marks,
         )
         connection.link = link
         beside = asyncio.create_task(self._warn_of_rival(client, addresses))

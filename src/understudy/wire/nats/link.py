@@ -26,7 +26,14 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from understudy.errors import UNREADABLE, ConfigError
-from understudy.ports import CONFIRMED, KEPT, KeepsRecords, WireMessage
+from understudy.ports import (
+    CONFIRMED,
+    FORGOTTEN,
+    KEPT,
+    AnnouncesState,
+    KeepsRecords,
+    WireMessage,
+)
 from understudy.units import NS_PER_SECOND
 from understudy.wire.broker import BrokerQueue
 from understudy.wire.connection import Connection
@@ -35,6 +42,8 @@ from understudy.wire.nats import Config, Tls
 from understudy.wire.nats.streams import (
     API,
     JetStreamError,
+    StreamMarks,
+    ask,
     ensure_kept,
     ensure_streams,
     is_gone,
@@ -296,7 +305,7 @@ AT_ONCE = 256
 MOST_UNCONFIRMED = MOST_UNHANDLED = 10_000
 NO_RESPONDERS = "503"
 ENDS_OF_PULL = {"404", "408", "409", NO_RESPONDERS}
-OWN = (CONFIRMED, KEPT)
+OWN = (CONFIRMED, KEPT, FORGOTTEN)
 """Addresses of messages that are not of the consumer."""
 CONSUMER_GONE = ("consumer deleted", "consumer is push based")
 NAK = b"-NAK"
@@ -308,6 +317,8 @@ class PubAck(Struct):
 
     error: dict[str, object] | None = None
     stream: str = ""
+    seq: int = 0
+    duplicate: bool = False
 
 
 class NatsLink(BrokerQueue):
@@ -322,11 +333,13 @@ class NatsLink(BrokerQueue):
         unhandled: dict[str, None],
         *,
         recalled: bool = False,
+        marks: StreamMarks | None = None,
     ) -> None:
         """``unhandled`` holds the addresses of acknowledgements that were not sent yet; those of
         the last connection are given back to the server. ``recalled``: the session has its records
-        already."""
+        already. ``marks``: how far the streams had come."""
         super().__init__(OVERHEAD)
+        self._marks = StreamMarks() if marks is None else marks
         self.endpoint = endpoint
         self._client = client
         self._config = config
@@ -430,6 +443,21 @@ class NatsLink(BrokerQueue):
         self._connection = self._events.open(self.endpoint, self, PEER)
         if isinstance(self._connection.session, KeepsRecords):
             await self._recall()
+        self._note_losses()
+
+    def _note_losses(self) -> None:
+        """Says what the server has lost, and lets the session send its state again."""
+        losses = self._marks.take()
+        for loss in losses:
+            log.warning(
+                "%s: %s: the server has lost what it had confirmed; the whole state is sent again",
+                self.endpoint,
+                loss,
+            )
+        if not losses or self._connection is None:
+            return
+        if isinstance(self._connection.session, AnnouncesState):
+            self._note_arrived(WireMessage(FORGOTTEN, "; ".join(losses).encode()))
 
     async def _recall(self) -> None:
         """Gives the session its records, at the first connection of the process."""
@@ -521,21 +549,43 @@ class NatsLink(BrokerQueue):
             self._say(f"JetStream does not store a message: {problem}")
             self._drained()
         else:
+            self._mark(message)
             self._said = ""
             self._stored_at = asyncio.get_running_loop().time()
             self._note_arrived(WireMessage(CONFIRMED, b"", message_id))
+
+    def _mark(self, message: Msg) -> None:
+        """Remembers how far the stream has come."""
+        stored = msgspec.json.decode(message.data, type=PubAck)
+        if not stored.duplicate:
+            self._marks.confirmed(stored.stream, stored.seq)
+
+    async def damage(self, fault: str) -> None:
+        """Lets the stream of what robots say vanish, or messages in it."""
+        stream, within = self._config.stream_in, self._config.answer_timeout_s
+        with contextlib.suppress(JetStreamError):
+            if fault == "stream_lost":
+                await ask(self._client, f"STREAM.DELETE.{stream}", {}, within)
+            elif fault == "stream_purged":
+                await ask(self._client, f"STREAM.PURGE.{stream}", {}, within)
+            else:
+                found = await ask(self._client, f"STREAM.INFO.{stream}", {}, within)
+                middle = (found.state.first_seq + found.state.last_seq) // 2
+                wanted = {"seq": max(middle, 1), "no_erase": True}
+                await ask(self._client, f"STREAM.MSG.DELETE.{stream}", wanted, within)
 
     async def _watch(self) -> None:
         """Notices a server that does not answer, streams that are gone, and confirmations that do
         not come."""
         loop = asyncio.get_running_loop()
-        pinged = loop.time()
+        pinged = looked = loop.time()
         while True:
             await asyncio.sleep(
                 min(self._config.ping_interval_s, self._config.answer_timeout_s) / 4
             )
-            if self._lacks_stream:
+            if self._lacks_stream or loop.time() - looked >= self._config.ping_interval_s:
                 await self._ensure_streams()
+                looked = loop.time()
             self._drop_late(loop.time())
             if loop.time() - pinged >= self._config.ping_interval_s:
                 await self._client.answered(self._config.answer_timeout_s)
@@ -545,13 +595,14 @@ class NatsLink(BrokerQueue):
         """Makes a stream again that was deleted; says what a changed one lacks."""
         assert self._connection is not None
         try:
-            problems = await ensure_streams(self._client, self._config)
+            problems = await ensure_streams(self._client, self._config, self._marks)
             if isinstance(self._connection.session, KeepsRecords):
                 await ensure_kept(self._client, self._config)
         except JetStreamError as problem:
             self._say(str(problem))
             return
         self._lacks_stream = False
+        self._note_losses()
         if problems and problems != self._problems:
             log.warning("%s: %s", self.endpoint, "; ".join(problems))
         self._problems = problems

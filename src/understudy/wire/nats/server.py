@@ -18,6 +18,7 @@ import signal
 import sysconfig
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ MAX_PAYLOAD = 1 << 20
 LOG_BYTES = 4 << 20
 IN_USE = "address already in use"
 LOCK = "understudy.lock"
+STORE, MESSAGES = "jetstream", ".blk"
+"""The folder of JetStream in its store, and the ending of its files of messages."""
 PREFIX = "understudy-nats-"
 
 
@@ -150,6 +153,9 @@ class OwnServer:
         self._store: Folder | None = None
         self._child: ChildProcess | None = None
         self._ready = asyncio.Event()
+        self._synced: dict[str, bytes | int] = {}
+        """Files of the store at the last sync, see `_on_disk`."""
+        self._power_lost = False
 
     @property
     def address(self) -> str:
@@ -170,6 +176,7 @@ class OwnServer:
             self._run = take_temporary()
             if self._config.store:
                 self._store = take_given(Path(self._config.store))
+            self._synced = _on_disk(self._store_folder)
             self._child = ChildProcess(self._program(self._run))
             await self._child.start()
         except BaseException as problem:
@@ -189,6 +196,37 @@ class OwnServer:
         if self.pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
+
+    # ── power ──
+
+    def note_synced(self) -> None:
+        """The whole store is on the disk now."""
+        with self._standing():
+            self._synced = _on_disk(self._store_folder)
+
+    def cut_power(self) -> None:
+        """Ends the process; when it starts again its store is as at the last sync."""
+        self._power_lost = self._config.sync == "interval"
+        self.kill()
+
+    @property
+    def _store_folder(self) -> Path:
+        folder = self._store or self._run
+        assert folder is not None
+        return folder.path / STORE
+
+    @contextlib.contextmanager
+    def _standing(self) -> Iterator[None]:
+        """The process stands while its files are read."""
+        pid = self.pid
+        try:
+            if pid is not None:
+                os.kill(pid, signal.SIGSTOP)
+            yield
+        finally:
+            if pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     async def stop(self) -> None:
         """Ends the process and removes the temporary files."""
@@ -218,6 +256,9 @@ class OwnServer:
 
     def _command(self, folder: Path) -> list[str]:
         """Writes the configuration: the port stays the same after a restart."""
+        if self._power_lost:
+            self._power_lost = False
+            _roll_back(self._store_folder, self._synced)
         for old in folder.glob("*.ports"):
             old.unlink(missing_ok=True)
         file = folder / "server.conf"
@@ -274,6 +315,35 @@ class OwnServer:
             "logfile_size_limit": LOG_BYTES,
             "logfile_max_num": 2,
         }
+
+
+def _on_disk(store: Path) -> dict[str, bytes | int]:
+    """The files of a store: the length of a file of messages, to which only is added, and the
+    content of every other one."""
+    return {
+        str(path.relative_to(store)): path.stat().st_size
+        if path.suffix == MESSAGES
+        else path.read_bytes()
+        for path in store.rglob("*")
+        if path.is_file()
+    }
+
+
+def _roll_back(store: Path, synced: Mapping[str, bytes | int]) -> None:
+    """Takes away what was written since then, as a power cut does with what was not synced."""
+    for path in [each for each in store.rglob("*") if each.is_file()]:
+        if str(path.relative_to(store)) not in synced:
+            path.unlink()
+    for name, content in synced.items():
+        path = store / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        elif path.is_file():
+            os.truncate(path, content)
+    for folder in sorted((each for each in store.rglob("*") if each.is_dir()), reverse=True):
+        with contextlib.suppress(OSError):  # it has files
+            folder.rmdir()
 
 
 def _write_private(file: Path, data: bytes) -> None:

@@ -67,11 +67,21 @@ class ApiError(Struct):
         return self.code == UNAVAILABLE or self.err_code == NO_PEERS
 
 
+class StreamState(Struct, frozen=True):
+    """What a stream has stored: number of messages, and the sequence of the first and last one."""
+
+    messages: int = 0
+    first_seq: int = 0
+    last_seq: int = 0
+
+
 class Answer(Struct):
     """An answer of JetStream: the settings that an object has now, or an error. `consumers`: the
     names of some, as a page of a list."""
 
     config: dict[str, Any] = {}
+    state: StreamState = StreamState()
+    created: str = ""
     error: ApiError | None = None
     num_waiting: int = 0
     name: str = ""
@@ -89,6 +99,55 @@ class NoAnswerError(JetStreamError):
 
 class StreamDiffersError(ConfigError):
     """A stream of the server is not as the cell needs it."""
+
+
+class StreamMarks:
+    """How far the streams of a cell had come. A server whose machine lost its power, or whose
+    store was restored, may know less; then the cell says it, and announces its state again."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+        self._created: dict[str, str] = {}
+        self._looked: dict[str, int] = {}
+        """Sequence of a message that a stream had when it was looked at, or confirmed since."""
+        self._own: set[str] = set()
+        """Streams to which this cell has sent: they do not become empty by age while it runs."""
+        self.losses: list[str] = []
+        """What was lost and is not announced yet."""
+
+    def confirmed(self, stream: str, sequence: int) -> None:
+        """The server has stored a message of this cell."""
+        self._last[stream] = max(self._last.get(stream, 0), sequence)
+        self._looked[stream] = self._looked.get(stream, 0) or sequence
+        self._own.add(stream)
+
+    def last(self, stream: str) -> int:
+        """Sequence of the last message that the stream had; 0 if none is known."""
+        return self._last.get(stream, 0)
+
+    def found(self, stream: str, created: str, state: StreamState, last: int) -> None:
+        """Compares a stream with what is known of it. ``last``: of it when it was asked for."""
+        if created != self._created.get(stream, created):
+            self.losses.append(f"stream {stream} was made anew")
+        elif state.last_seq < last:
+            self.losses.append(f"stream {stream} went back from message {last} to {state.last_seq}")
+        elif stream in self._own and 0 < self._looked.get(stream, 0) < state.first_seq:
+            self.losses.append(f"stream {stream} was emptied")
+        else:
+            state = msgspec.structs.replace(state, last_seq=max(state.last_seq, self.last(stream)))
+        self._created[stream], self._last[stream] = created, state.last_seq
+        self._looked[stream] = state.last_seq
+
+    def missing(self, stream: str) -> None:
+        if stream in self._created:
+            self.losses.append(f"stream {stream} has vanished; it is made again")
+            del self._created[stream]
+            self._last.pop(stream, None)
+            self._looked.pop(stream, None)
+
+    def take(self) -> list[str]:
+        losses, self.losses = self.losses, []
+        return losses
 
 
 async def ask(client: "NatsClient", subject: str, request: Any, within: float) -> Answer:
@@ -130,15 +189,23 @@ def wanted_streams(config: Config) -> list[dict[str, Any]]:
     ]
 
 
-async def ensure_streams(client: "NatsClient", config: Config) -> list[str]:
-    """Makes the streams that are missing; returns how those that exist differ."""
+async def ensure_streams(
+    client: "NatsClient", config: Config, marks: StreamMarks | None = None
+) -> list[str]:
+    """Makes the streams that are missing; returns how those that exist differ. ``marks`` are
+    compared with what the server has."""
+    marks = StreamMarks() if marks is None else marks
     problems: list[str] = []
     for wanted in wanted_streams(config):
         name, timeout = wanted["name"], config.answer_timeout_s
+        last = marks.last(name)
         answer = await ask(client, f"STREAM.INFO.{name}", {}, timeout)
         if answer.error is not None and answer.error.err_code == STREAM_NOT_FOUND:
+            marks.missing(name)
             answer = await ask(client, f"STREAM.CREATE.{name}", wanted, timeout)
-            if answer.error is not None:
+            if answer.error is None:
+                marks.found(name, answer.created, answer.state, 0)
+            else:
                 problem = f"stream {name} cannot be made: {answer.error.description}"
                 if answer.error.temporary:
                     raise JetStreamError(problem)
@@ -146,6 +213,7 @@ async def ensure_streams(client: "NatsClient", config: Config) -> list[str]:
             continue
         if answer.error is not None:
             raise JetStreamError(f"stream {name}: {answer.error.description}")
+        marks.found(name, answer.created, answer.state, last)
         found = differences(wanted, answer.config, config)
         problems += [f"stream {name}: {difference}" for difference in found]
     return problems

@@ -938,6 +938,15 @@ class Fleet:
             ticker.poked = now
             ticker.greets = connected
 
+    def announce(self, now: int) -> None:
+        """The broker has lost what it had stored: at the next tick every robot says again who it
+        is, its settings and its state, and what is under way is recorded again."""
+        for ticker in self._tickers:
+            ticker.poked = now
+            ticker.greets = self._queue.connected
+            for robot in ticker.robots:
+                robot.journal.write_again()
+
     def receive(self, message: WireMessage, now: int) -> None:
         robot_id, kind = kind_of(message.address)
         row = self._layout.robot_rows.get(robot_id)

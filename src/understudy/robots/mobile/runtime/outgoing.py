@@ -482,6 +482,12 @@ class Journal:
             record = Record(NOTE, "ENDED", NOTE, content=Raw(content))
             self._put(record, f"{self._queue.run_id}.{self.state.notes}")
 
+    def write_again(self) -> None:
+        """The records of what is open: the server has lost them."""
+        for message_id, opened in self.state.open.items() if self._queue.keeps else ():
+            phase: Phase = "ACCEPTED" if opened.begun is None else "BEGUN"
+            self._put(Record(message_id, phase, opened.kind, Raw(opened.message)))
+
     # ── a new start ──
 
     def recall(self, record: Record) -> None:
