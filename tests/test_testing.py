@@ -3,8 +3,6 @@
 import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,10 +11,7 @@ from typer.testing import CliRunner
 
 from understudy import VirtualController, cli
 from understudy.app.stand_in import StandIn
-from understudy.ports.decoder import Operation, operations_by_name
-from understudy.robots.grblhal.face import GrblHalFace
 from understudy.robots.mobile.stand_in import MobileRobot
-from understudy.robots.text_robot.face import COMMANDS, TextTcpFace
 
 
 def test_answers_need_no_waiting(text_robot: StandIn) -> None:
@@ -317,13 +312,7 @@ def test_allowed(line):
 STRICT_CELL = "strict: true\nrobots: {bench: {kind: text_robot, faces: {text_tcp: {}}}}\n"
 
 
-def test_a_strict_test_fails_for_an_unknown_request(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for face, names in ((TextTcpFace, COMMANDS), (GrblHalFace, ("G1", "G38.2"))):
-        known = operations_by_name(Operation(name) for name in names)
-        decoder = replace(face.decoder, operations=partial(dict, known))
-        monkeypatch.setattr(face, "decoder", decoder)
+def test_a_strict_test_fails_for_an_unknown_request(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(STRICT)
     pytester.path.joinpath("line.yaml").write_text(STRICT_CELL)
     ran = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-rA")

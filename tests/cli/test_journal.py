@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,8 +12,6 @@ from understudy.app.ready_file import ReadyFile
 from understudy.app.stand_in import StandIn
 from understudy.errors import ConfigError
 from understudy.operator.journal import MOST_AT_ONCE
-from understudy.ports.decoder import Operation, operations_by_name
-from understudy.robots.text_robot.face import COMMANDS, TextTcpFace
 
 
 @pytest.fixture
@@ -61,11 +57,8 @@ STRICT = "strict: true\nrobots: {bench: {kind: text_robot, faces: {text_tcp: {}}
 
 
 def test_a_strict_cell_logs_each_kind_of_unexpected_request_and_counts_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    known = operations_by_name(Operation(name) for name in COMMANDS)
-    decoder = replace(TextTcpFace.decoder, operations=partial(dict, known))
-    monkeypatch.setattr(TextTcpFace, "decoder", decoder)
     (tmp_path / "cell.yaml").write_text(STRICT)
     problem = "bench.text_tcp: GET_POSE is unknown; GET_POS?"
     with StandIn(str(tmp_path / "cell.yaml")) as cell:

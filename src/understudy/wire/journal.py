@@ -7,7 +7,7 @@ each, so that frequent telemetry displaces no request. Snapshots do not hold the
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from heapq import merge
 from itertools import groupby, islice
 from operator import attrgetter
@@ -409,11 +409,17 @@ def unexpected_in(names: Sequence[str], operations: Operations) -> str:
     return "; ".join(problem for name in names if (problem := _unexpected(name, operations)))
 
 
+def _nearest(name: str, operations: Operations) -> str:
+    """The most similar name; of several the first one in the alphabet."""
+    near = get_close_matches(name, operations, n=8, cutoff=NEAREST)
+    return max(sorted(near), key=lambda each: SequenceMatcher(None, each, name).ratio(), default="")
+
+
 def _unexpected(name: str, operations: Operations) -> str:
     operation = operations.get(name)
     if operation is None:
-        near = get_close_matches(name, operations, n=1, cutoff=NEAREST)
-        return f"{name} is unknown" + (f"; {near[0]}?" if near else "")
+        near = _nearest(name, operations)
+        return f"{name} is unknown" + (f"; {near}?" if near else "")
     note = f": {operation.note}" if operation.note else ""
     if operation.status == "refused":
         return f"{name} is not emulated{note}"
