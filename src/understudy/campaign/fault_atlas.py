@@ -58,8 +58,10 @@ REQUESTS = 3
 BROKER = "nats"
 """The peer name of everybody behind a broker."""
 
-WAIT_S, WALL_LOOK_S = 60.0, 0.02
+WAIT_S, WALL_LOOK_S = 60.0, 0.05
 """Longest wait for a server, and time between two looks, on the wall."""
+EVENTS = ".events "
+"""In the address of what a robot says of its emergency stop."""
 WIRE_LOG = logging.getLogger("understudy.wire")
 
 Verdict = Literal["seen", "missing", "not possible"]
@@ -457,9 +459,16 @@ class ServerTrial:
 
     def press_and_release(self) -> None:
         for fault in ("emergency_stop", "emergency_release"):
-            before = self.heard(CONFIRMED)
+            since = self._cell.last_message
             self._cell.inject(fault, self._robot)
-            self._wait(lambda n=before: self.heard(CONFIRMED) > n, WAIT_S)  # type: ignore[misc]
+            self._wait(lambda n=since: self._is_stored(n), WAIT_S)  # type: ignore[misc]
+
+    def _is_stored(self, since: int) -> bool:
+        """Whether a robot has sent an event after this message, and something was confirmed after
+        the event: a confirmation of older messages is no sign that the robot has noticed."""
+        entries = iter(self._cell.journal(self.place, since))
+        sent = any(each.kind == "<" and EVENTS in each.text for each in entries)
+        return sent and any(each.text.startswith(CONFIRMED) for each in entries)
 
     def observe(self, row: LiveReaction) -> dict[str, float]:
         """When each was seen first, in seconds of the cell after the injection."""
