@@ -10,7 +10,7 @@ ARGS   ?=
 # With it every process, of which the tests start hundreds, would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run shell test check bench figures pictures parity soak firmware constraints clean
+.PHONY: run shell test check dist bench figures pictures parity soak firmware constraints clean
 
 ## run: set up, and start a cell; make run CELL=g60_welding ARGS="--rate 10"
 run: $(VENV)/.runtime
@@ -30,6 +30,10 @@ check: $(VENV)/.dev
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache --no-logo
 	$(PY) -m pytest -n $(JOBS)
+
+## dist: wheel and sdist in dist/; the same commit gives the same bytes
+dist: $(VENV)/.dev
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PY) -m hatchling build -d dist
 
 ## bench: figures as ratios against peers in the same run
 bench: $(VENV)/.dev
