@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +16,13 @@ from understudy.ports.hmi import Later
 class Bench:
     """Calls operator commands by name; `refusal` expects that a command is refused."""
 
-    def __init__(self, cell: str) -> None:
+    def __init__(self, cell: str, files: Path | None = None) -> None:
         self._loop = asyncio.new_event_loop()
-        self.live = self._loop.run_until_complete(self._made(cell))
+        options = Options(rate="step", ephemeral=True, files=files)
+        self.live = self._loop.run_until_complete(self._made(cell, options))
 
-    async def _made(self, cell: str) -> Live:
-        config = load_config(cell)
-        return Live(config.without_rules(), Options(rate="step", ephemeral=True))
+    async def _made(self, cell: str, options: Options) -> Live:
+        return Live(load_config(cell).without_rules(), options)
 
     def close(self) -> None:
         self._loop.run_until_complete(self.live.stop())

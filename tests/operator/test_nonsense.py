@@ -22,9 +22,9 @@ VALUES = st.one_of(
 
 
 @pytest.fixture(scope="module")
-def worn() -> Any:
+def worn(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One cell for all tests of this module: it must still work after random commands."""
-    bench = Bench("default")
+    bench = Bench("default", files=tmp_path_factory.mktemp("files"))
     yield bench
     bench.close()
 

@@ -167,10 +167,6 @@ class Live:
         self._asking = self._make_asking(options)
 
     @property
-    def cell(self) -> Cell:
-        return self._cell
-
-    @property
     def run(self) -> Run:
         """What a replay needs beside the configuration; its epoch does not change any more."""
         self._pump.epoch = None
