@@ -88,9 +88,11 @@ def test_a_collision_is_found_on_the_time_line_and_forked(
 
 
 def messages(page: str, until_s: float) -> list[tuple[Any, ...]]:
-    """The journal of a cell before a time."""
+    """The journal of the text robot before a time; that of the HMI link has who pressed what."""
     headers = {"Content-Type": "application/json"}
-    with urlopen(Request(f"{page}/api/journal", b"{}", headers), timeout=SECONDS) as answer:
+    with urlopen(
+        Request(f"{page}/api/journal", b'{"endpoint": "bench.text_tcp"}', headers), timeout=SECONDS
+    ) as answer:
         found = json.load(answer)["journal"]
     keys = ("time_s", "endpoint", "peer", "kind", "text")
     return [tuple(row[key] for key in keys) for row in found if row["time_s"] < until_s]
