@@ -53,6 +53,7 @@ TRIED = {
     ),
     OWN["servo"]: (
         *("finger_blocked", "drive_fault", "cable_cut", "answer_lost", "device_failure"),
+        "registers_frozen",
     ),
     OWN["tool_changer"]: (
         *("lock_fails", "unlock_fails", "locked_sensor_stuck", "present_sensor_stuck"),

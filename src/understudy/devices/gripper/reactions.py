@@ -102,6 +102,12 @@ REACTIONS: Reactions = {
     "drive_fault": Reaction(
         closing, (active("servo gripper"), ENGINE_FAILED, REFUSED), within_s=5.0
     ),
+    "registers_frozen": Reaction(
+        activated,
+        (active("servo gripper: the registers are frozen"), ENGINE_FAILED, REFUSED, STANDS),
+        within_s=10.0,
+        then=close,
+    ),
     "cable_cut": Reaction(closing, (REFUSED,), within_s=10.0, parameters={"duration_s": 60.0}),
     "answer_lost": Reaction(activated, (ENDS_WELL,), within_s=10.0, then=close),
     "closed_sensor_stuck": stuck("closed", 1.0),

@@ -115,6 +115,30 @@ def test_a_held_part_stays_held_while_the_cable_is_cut() -> None:
     assert (cell.state, cell.lost, cell.parts.held_by("g60")) == ("GRIPPING", [], "part")
 
 
+@EVERY_MAKE
+@pytest.mark.parametrize("closed", [False, True])
+def test_frozen_registers_are_found_at_the_next_command(make: str, closed: bool) -> None:
+    """What is written is acknowledged, and the status stays as it was."""
+    cell = ServoCell(make)
+    if closed:
+        assert cell.grip() == "done"
+    before = status(cell).opening
+    assert cell.gripper.inject("registers_frozen", {}, cell.cell.now) is None
+    began = cell.cell.now
+    ended = cell.release() if closed else cell.grip()
+    assert ended != "done"
+    assert cell.cell.now - began < 10e9
+    assert cell.state == "ERROR"
+    assert status(cell).opening == before, "the fingers have not moved"
+    assert cell.parts.held_by("g60") == ("part" if closed else "")
+    moment = cell.run.snapshot()
+    cell.gripper.reset(cell.cell.now)
+    cell.advance(1.0)
+    assert cell.release() == "done"
+    cell.run.restore(moment)
+    assert "servo gripper: the registers are frozen" in cell.gripper.active_faults()
+
+
 STRANGE: dict[Make, list[int]] = {
     "robotiq_2f85": [0x2900, 0, 0],
     "onrobot_rg2": [500, 0x0100, 0, 0, 0, 0, 0, 0, 500],

@@ -123,6 +123,7 @@ class LateRobot:
         bench = RealBench(kind, alone)
         for end in bench.ends.values():
             _follow_late(end, drive_ms / 1000.0, lag_ms / 1000.0)
+        self.log = bench.log
         self._drivers, self.ends = bench.drivers, list(bench.ends.values())
         self.lines = [
             Line(driver, bench.ends[where], delay_ms * NS_PER_MS)
@@ -233,6 +234,26 @@ def test_drives_that_are_cut_off_in_a_motion_stop_and_stay(
         line.deaf = line.dumb = False
     robot.run(10.0)
     assert _speeds(robot.ends) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("kind", ["PLC", "SERIAL"])
+def test_a_device_that_freezes_its_registers_in_a_motion_is_not_connected(kind: str) -> None:
+    """It goes on to report the speed that is commanded, and acknowledges what is written."""
+    robot = LateRobot(kind, 0, 0, 0)
+    robot.driven.command("MOVE_TO_POSE", robot="robot-1", x=4.0, y=0.0)
+    robot.run(1.0)
+    assert min(_speeds(robot.ends)) > 0.5
+    (device,) = (end.device for end in robot.ends if isinstance(end, RegisterEnd))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(VirtualDevice, "run", lambda self, seconds: None)
+        robot.run(0.7)
+        assert robot.driven.acks("robot-1")[-1].startswith("MOVE_TO_POSE:FAILED")
+        assert robot.end_of("MOVE_TO_POSE", x=1.0, y=0.0).startswith("REJECTED")
+        assert [device.set_speed(ADDRESSES[wheel]) for wheel in (LEFT, RIGHT)] == [0.0, 0.0]
+        assert len([line for line in robot.log if "frozen" in line]) == 2
+    robot.run(10.0)
+    assert _speeds(robot.ends) == (0.0, 0.0)
+    assert robot.end_of("MOVE_VELOCITY", linear=0.5, durationSeconds=1.0) == "DONE"
 
 
 MOVES: list[tuple[str, dict[str, Any]]] = [

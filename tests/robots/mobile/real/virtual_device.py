@@ -132,6 +132,10 @@ class VirtualDevice:
     def number(self, address: int) -> float:
         return _signed(self.inputs[address], self.inputs[address + 1])
 
+    def set_speed(self, address: int) -> float:
+        """What was commanded to a motor."""
+        return self._set(address + 1)
+
     def _set(self, address: int) -> float:
         return _signed(self.holding[address], self.holding[address + 1])
 

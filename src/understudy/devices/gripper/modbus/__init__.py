@@ -42,6 +42,11 @@ class ServoConfig(Struct, frozen=True, forbid_unknown_fields=True):
 FAULTS: Faults = {
     "finger_blocked": Fault("brought", "an obstacle stops the moving fingers of a servo gripper"),
     "drive_fault": Fault("brought", "the drive of a servo gripper is off until reset"),
+    "registers_frozen": Fault(
+        "brought",
+        "a servo gripper freezes its registers until reset: its status keeps its values, and what "
+        "is written is acknowledged and ignored",
+    ),
     "answer_lost": Fault("asked", "an answer of a servo gripper does not reach its driver"),
     "cable_cut": Fault(
         "brought",

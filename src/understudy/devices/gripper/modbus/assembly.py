@@ -4,7 +4,7 @@ Bytes need time on the cable between them: ten bits each. The device acts when t
 request has arrived, and its answer follows after a short pause.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
@@ -16,10 +16,17 @@ from understudy.devices.gripper.modbus import Make, ServoConfig, dh, onrobot, ro
 from understudy.devices.gripper.modbus.dh import VirtualDh
 from understudy.devices.gripper.modbus.driver import ServoDriver, ServoSettings
 from understudy.devices.gripper.modbus.fingers import Fingers, FingerState, PartJaws
-from understudy.devices.gripper.modbus.interface import Limits, Piece, Profile, Registers
+from understudy.devices.gripper.modbus.interface import (
+    Block,
+    Limits,
+    Piece,
+    Profile,
+    Registers,
+    Word,
+)
 from understudy.devices.gripper.modbus.onrobot import VirtualOnRobot
 from understudy.devices.gripper.modbus.robotiq import VirtualRobotiq
-from understudy.devices.gripper.modbus.server import respond
+from understudy.devices.gripper.modbus.server import MOST_READ, respond
 from understudy.errors import Refused
 from understudy.ports import UNLIMITED, Caller, FaultSource
 from understudy.ports.device import Mount
@@ -46,6 +53,48 @@ class VirtualDevice(Registers, Protocol):
     def problem(self) -> str:
         """The fault that is active, in words; empty: none."""
         ...
+
+
+class Freezing:
+    """`VirtualDevice` around another one: when its registers are frozen, reads of the block that
+    the driver reads give the values of that time, and writes are acknowledged and ignored, as of a
+    controller that hangs behind its bus interface."""
+
+    def __init__(self, device: VirtualDevice, status: Block) -> None:
+        self.unit = device.unit
+        self.device = device
+        self._status = status
+        self.frozen: list[Word] = []
+
+    @property
+    def functions(self) -> Collection[int]:
+        return self.device.functions
+
+    def read(self, address: int, count: int, now: int) -> Sequence[int] | int:
+        values = self.device.read(address, count, now)
+        if not self.frozen or isinstance(values, int):
+            return values
+        kept = dict(enumerate(self.frozen, self._status.address))
+        return [kept.get(each, value) for each, value in enumerate(values, address)]
+
+    def write(self, address: int, values: Sequence[int], now: int) -> int:
+        return 0 if self.frozen else self.device.write(address, values, now)
+
+    def freeze(self, now: int) -> None:
+        values = self.read(self._status.address, self._status.size, now)
+        assert not isinstance(values, int), "every make has its status"
+        self.frozen = list(values)
+
+    def fail(self, now: int) -> None:
+        self.device.fail(now)
+
+    def repair(self, now: int) -> None:
+        self.frozen = []
+        if self.device.problem():
+            self.device.repair(now)
+
+    def problem(self) -> str:
+        return "the registers are frozen" if self.frozen else self.device.problem()
 
 
 class CabledDriver(Caller, Protocol):
@@ -155,12 +204,13 @@ class SavedGripper(Struct):
     fingers: FingerState
     device: Any
     cable: CableState
+    frozen: Annotated[list[Word], Meta(max_length=MOST_READ)] = []
 
 
 class VirtualGripper:
     """`Hardware`: fingers, registers and cable."""
 
-    def __init__(self, device: VirtualDevice, fingers: Fingers, cable: Cable) -> None:
+    def __init__(self, device: Freezing, fingers: Fingers, cable: Cable) -> None:
         self.device = device
         self._fingers = fingers
         self._cable = cable
@@ -195,6 +245,8 @@ class VirtualGripper:
             self._fingers.block(now)
         elif fault == "drive_fault":
             self.device.fail(now)
+        elif fault == "registers_frozen":
+            self.device.freeze(now)
         elif fault == "slip":
             self._fingers.drop(now)
         elif fault == "cable_cut":
@@ -215,12 +267,18 @@ class VirtualGripper:
     # ── snapshot ──
 
     def save(self) -> SavedGripper:
-        return SavedGripper(self._fingers.state, saved(self.device), self._cable.state)
+        return SavedGripper(
+            self._fingers.state,
+            saved(self.device.device),
+            self._cable.state,
+            list(self.device.frozen),
+        )
 
     def load(self, state: Any) -> None:
         loaded = msgspec.convert(state, SavedGripper)
         load(self._fingers, loaded.fingers)
-        load(self.device, loaded.device)
+        load(self.device.device, loaded.device)
+        self.device.frozen = loaded.frozen
         self._cable.load(loaded.cable)
 
 
@@ -261,7 +319,7 @@ def build_servo(
     row = MAKES[servo.make]
     unit = row.profile.unit if servo.unit is None else servo.unit
     fingers = Fingers(row.profile.limits.stroke, PartJaws(name, config, mount))
-    device = row.device(unit, fingers)
+    device = Freezing(row.device(unit, fingers), row.profile.status)
     cable = Cable(name, servo.baud, driver, device, mount.fault_source)
     return driver, VirtualGripper(device, fingers, cable)
 

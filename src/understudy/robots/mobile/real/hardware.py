@@ -59,6 +59,12 @@ from understudy.robots.mobile.real.registers import (
 from understudy.units import NS_PER_MS, nanoseconds, seconds
 
 RESET_LASTS = 500 * NS_PER_MS
+FROZEN_AFTER = 500 * NS_PER_MS
+"""A motor that reports a speed for this time, always at the same position, counts as not connected:
+the registers of its device are frozen. A frozen speed may be the one that is commanded, so that the
+motor would seem to follow."""
+CREEPING = 0.01
+"""m/s or rad/s: at lower speeds an encoder may show the same position for long."""
 SENSOR_REGISTERS = {"LIDAR": LIDAR_READ, "BARCODE_SCANNER": SCANNER_READ, "BATTERY": BATTERY_READ}
 DeviceDriver = RegisterDriver | CanopenDriver
 FULL = 100.0
@@ -119,7 +125,7 @@ class Devices:
 class RealMotor:
     """One motor: what it shall do, and what it reports."""
 
-    def __init__(self, channel: MotorChannel, motor: Motor) -> None:
+    def __init__(self, channel: MotorChannel, motor: Motor, log: Log) -> None:
         limits = motor.limits.si
         self.channel = channel
         self.status: MotorStatus | None = None
@@ -135,16 +141,35 @@ class RealMotor:
         )
         self._failed_at = 0
         self._reset_ends = 0
+        self._name, self._log = motor.motor_id, log
+        self._position, self._moved_at = 0.0, 0
+        self._frozen = False
 
     def exchange(self, now: int, *, enabled: bool) -> None:
         was_faulty = self.last.faulty
-        self.status = self.channel.status(now)
+        self.status = self._unless_frozen(self.channel.status(now), now)
         self.last = self.status or self.last
         if self.last.faulty and not was_faulty:
             self._failed_at = now
         if not self.last.faulty or now >= self._reset_ends:
             self.command = self.command._replace(reset=False)
         self.channel.put(self.command._replace(enable=enabled))
+
+    def _unless_frozen(self, status: MotorStatus | None, now: int) -> MotorStatus | None:
+        """The status; None while its registers are frozen."""
+        if status is None:
+            return None
+        if abs(status.velocity) < CREEPING or status.position != self._position:
+            self._position, self._moved_at = status.position, now
+        frozen = now - self._moved_at > FROZEN_AFTER
+        if frozen and not self._frozen:
+            self._log(
+                f"motor {self._name}: it reports {status.velocity:.3f} m/s or rad/s and always the "
+                f"position {status.position:.4f}: its readings are frozen, it counts as not "
+                "connected"
+            )
+        self._frozen = frozen
+        return None if frozen else status
 
     def order(self, speed: float, target: float, tolerance: float, *, moving: bool) -> None:
         """A target outside of the motor's bounds is taken as the nearest bound."""
@@ -329,7 +354,7 @@ class RealHardware:
         self._robots = set(robots)
         self._devices = Devices(log)
         self._motors = {
-            row: RealMotor(self._devices.motor(motor), motor)
+            row: RealMotor(self._devices.motor(motor), motor, log)
             for row, (robot, motor) in enumerate(layout.motors)
             if robot in self._robots
         }
