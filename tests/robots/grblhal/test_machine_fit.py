@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from tests.offline.fit.noisy_link import NoisyLink
 from tests.robots.grblhal.hidden_machines import (
     KNOWN,
     exercise,
@@ -12,10 +13,14 @@ from tests.robots.grblhal.hidden_machines import (
     recording,
 )
 
+from understudy.app.build import build_cell
 from understudy.app.validate import cycle_time
 from understudy.offline.fit.cell_file import with_values
 from understudy.offline.fit.estimate import Fit, fit
 from understudy.registry import module_of
+from understudy.robots.grblhal.numbers import Realtime
+from understudy.units import nanoseconds
+from understudy.wire.exchange import InProcessCell
 
 WIDEST = 0.02
 CYCLE_WITHIN = 0.01
@@ -57,3 +62,34 @@ def trial(seed: int) -> list[str]:
 def test_the_intervals_contain_hidden_settings(count: int) -> None:
     failed = {seed: wrong for seed in range(count) if (wrong := trial(seed))}
     assert len(failed) <= count // 20, failed
+
+
+def test_the_period_of_reports_that_come_by_themselves() -> None:
+    rng = Random(5)
+    for hidden in (120, 217):
+        cell = InProcessCell(build_cell(machine({**KNOWN, 481: hidden})))
+        link = NoisyLink(cell, "mill.grblhal", delay_s=0.006, jitter_s=0.0004, rng=rng)
+        link.say(bytes([Realtime.AUTO_REPORT]) + b"G0 X50\nG0 X0\n")
+        link.after(20.0, lambda: None)
+        ends = link.now + nanoseconds(20.0)
+        link.run(lambda link=link, ends=ends: link.now < ends)  # type: ignore[misc]
+        recorded = module_of("robots", "machine").recorded(machine(KNOWN), "mill", link.chat())
+        (found,) = (e for e in fit(recorded).visible if e.meaning == "period of reports")
+        assert found.key == "robots.mill.settings.481"
+        assert found.low < hidden <= found.high
+        assert found.high - found.low <= 1.0
+
+
+def test_a_recording_without_reports_says_so() -> None:
+    link = NoisyLink(
+        InProcessCell(build_cell(machine(KNOWN))),
+        "mill.grblhal",
+        delay_s=0.006,
+        jitter_s=0.0004,
+        rng=Random(1),
+    )
+    link.say(b"G0 X50\n")
+    link.run(lambda: not any(event.data == b"ok\r\n" for event in link.events))
+    found = fit(module_of("robots", "machine").recorded(machine(KNOWN), "mill", link.chat()))
+    assert not found.visible
+    assert "no status reports" in found.notes[0]

@@ -36,6 +36,7 @@ class Parameter(NamedTuple):
     most: float = 1e12
     scaled: bool = False
     limit: bool = False
+    order: int = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +100,21 @@ def nothing_more(begins: Floats, ends: Floats) -> tuple[Measured, ...]:
 class Recorded:
     """What a recording of one robot shows. `known`: parameters whose value the recording states,
     as `$120=500`; `absent`: parameters that nothing in it depends on. `rules`: scenario rules that
-    carry measured delays; they are added to the cell file."""
+    carry measured delays; they are added to the cell file. `lists`: texts of lists of the cell
+    file, written before an estimate of one of their items if the cell file has none there.
+    `simpler`: what is fitted instead if nothing of `doubtful` is visible: a robot without these
+    parameters."""
 
     motions: Motions | None = None
     measured: tuple[Measured, ...] = ()
     known: tuple[tuple[Parameter, float], ...] = ()
     absent: tuple[Parameter, ...] = ()
     rules: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    lists: Mapping[Keys, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     after_fit: AfterFit = nothing_more
+    doubtful: frozenset[Keys] = frozenset()
+    simpler: "Recorded | None" = None
 
 
 def events_of(

@@ -41,6 +41,10 @@ def fitted_text(text: str, found: Fit, recorded: Recorded, *, robot: str, record
         if any(each.keys[:3] == ("scenario", "rules", name) for each in written)
         for key, value in rule.items()
     }
+    for keys, value in recorded.lists.items():
+        needed = any(each.keys[: len(keys)] == keys for each in written)
+        if needed and _at(text, keys) is None:
+            text = with_value(text, keys, value)
     changes |= {each.keys: number(each.value) for each in written}
     for keys, value in changes.items():
         text = with_value(text, keys, value)
@@ -109,6 +113,14 @@ def _nested(keys: Keys, value: str) -> str:
 
 def yaml_key(key: str | int) -> str:
     return str(key) if isinstance(key, int) else yaml_text(key)
+
+
+def _at(text: str, keys: Keys) -> yaml.Node | None:
+    """The node of a key, None if the text has none."""
+    node: yaml.Node | None = yaml.compose(text, Loader=Yaml12Loader)
+    for key in keys:
+        node = _child(node, key) if node is not None else None
+    return node
 
 
 def _child(node: yaml.Node, key: str | int) -> yaml.Node | None:

@@ -17,6 +17,7 @@ the linearised model, or that of the motions taken as clusters if it is larger.
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 from statistics import NormalDist, fmean, stdev
 from typing import NamedTuple
 
@@ -57,12 +58,16 @@ SETTLED = 2e-5
 PRIOR = 1.5
 """Standard deviation of the logarithms before the recording: a factor of 4.5."""
 SCALES = (0.35, 0.6, 1.0, 1.7, 2.9)
+MOST_STARTS = 5
+LARGE_JITTER = 5e-3
+MANY_OUTLIERS = 0.1
+"""Jitter (s) and share of outliers from which on the search begins again elsewhere."""
 TUKEY, HUBER = 4.7, 1.5
 """Standard deviations from which on a report is an outlier, or counts less."""
 LEAST_JITTER = 1e-5
 FEWEST = 3
 """Measurements that an interval needs."""
-MORE_MEASURED = 4
+MORE_MEASURED = 8
 """Measurements after the fit, at most, among which the confidence is divided."""
 Flags = NDArray[np.bool_]
 
@@ -120,6 +125,8 @@ def fit(recorded: Recorded) -> Fit:
     if motions is not None and len(motions.reports.time):
         search = _Search(motions)
         found = search.result(factor)
+        if recorded.simpler and not any(e.keys in recorded.doubtful for e in found.visible):
+            return fit(recorded.simpler)
         measured += recorded.after_fit(search.begins, search.ends)
     elif motions is not None:
         found = Fit(tuple(map(_not_seen, motions.parameters)))
@@ -219,8 +226,7 @@ class _Search:
         self.ends = self.begins.copy()
 
     def result(self, factor: float) -> Fit:
-        x = self._best_scale()
-        x = self._descended(x)
+        x = self._best_descent()
         match = self._matched(x)
         planned = self._motions.planned(np.exp(x).tolist())
         self.ends = self.begins + [motion.duration for motion in planned]
@@ -252,7 +258,8 @@ class _Search:
         parameter, value = self._parameters[k], float(np.exp(x[k]))
         half = max(factor * math.sqrt(covariance[k, k]), MODEL_SHARE)
         about = (parameter.keys, parameter.meaning, parameter.unit)
-        if half > VISIBLE_SHARE:
+        at_end = x[k] + half >= self._high[k] or x[k] - half <= self._low[k]
+        if half > VISIBLE_SHARE or at_end:
             floor = value if parameter.limit else None
             return Estimate(*about, parameter.start, 0.0, math.inf, False, NOT_VISIBLE, floor)
         acts = np.abs(jacobian[:, k]) > 0.05 * np.abs(jacobian[:, k]).max()
@@ -261,20 +268,39 @@ class _Search:
         seen = f"{int(acts.sum())} reports in {motions} motion{'s' * (motions != 1)}"
         return Estimate(*about, value, value * math.exp(-half), value * math.exp(half), True, seen)
 
-    def _best_scale(self) -> Floats:
-        """Start values, with the common factor of the scaled parameters that fits best; finds
-        where on their way the reports were taken."""
-        scaled = np.array([each.scaled for each in self._parameters])
+    def _best_descent(self) -> Floats:
+        """The values with the least residuals. If they or many of them stay large, the search began
+        too far away, and begins again at the next best start."""
         found = []
-        for number, scale in enumerate(SCALES if scaled.any() else (1.0,)):
-            x = np.clip(self._start + math.log(scale) * scaled, self._low, self._high)
-            planned = self._motions.planned(np.exp(x).tolist())
-            ways = [self._way(k, motion) for k, motion in enumerate(planned)]
-            found.append((sum(cost for cost, _ in ways), number, x, ways))
-        _, _, x, ways = min(found, key=lambda each: each[:2])
-        for rows, (_, way) in zip(self._of, ways, strict=True):
-            self._share[rows] = way
+        for number, (x, shares) in enumerate(self._starts()[:MOST_STARTS]):
+            self._share, self.begins = shares, self._motions.begins.copy()
+            self._jitter, self._rough = ROUGH, True
+            x = self._descended(x)
+            match = self._matched(x)
+            outliers = int(match.used.sum()) - np.count_nonzero(self._weights(match))
+            error = float(np.abs(match.residual[match.used]).mean()) if match.used.any() else 0.0
+            found.append((error, number, x, shares, self.begins, self._jitter))
+            if self._jitter < LARGE_JITTER and outliers <= MANY_OUTLIERS * match.used.sum():
+                break
+        best = min(found, key=lambda each: each[:2])
+        *_, x, self._share, self.begins, self._jitter = best
         return x
+
+    def _starts(self) -> list[tuple[Floats, Floats]]:
+        """Start values with common factors of the scaled parameters, and where on their way the
+        reports were taken then; the best alignment first."""
+        orders = sorted({p.order for p in self._parameters if p.scaled})
+        found = []
+        for number, scales in enumerate(product(SCALES, repeat=len(orders))):
+            factor = dict(zip(orders, scales, strict=True))
+            of_each = [factor[p.order] if p.scaled else 1.0 for p in self._parameters]
+            x = np.clip(self._start + np.log(of_each), self._low, self._high)
+            cost, shares = 0.0, np.full(len(self._reports.time), np.nan)
+            for k, motion in enumerate(self._motions.planned(np.exp(x).tolist())):
+                own, shares[self._of[k]] = self._way(k, motion)
+                cost += own
+            found.append((cost, number, x, shares))
+        return [(x, shares) for _, _, x, shares in sorted(found, key=lambda each: each[:2])]
 
     def _way(self, number: int, motion: Motion) -> tuple[float, Floats]:
         """The cost of the best alignment of the reports of a motion, and the share of its way at

@@ -12,12 +12,14 @@ from understudy.space.pose import Position
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
+    from understudy.offline.fit import Recorded
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
     from understudy.ports.job_arm import JobArm
     from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
     from understudy.robots.arm.controller import ArmController
     from understudy.simulation.program.run import ProgramRun
+    from understudy.wire.chat import Chat
 
 
 Axes6 = tuple[float, float, float, float, float, float]
@@ -143,6 +145,12 @@ def sender() -> "Sender":
     from understudy.robots.arm.send import SENDER
 
     return SENDER
+
+
+def recorded(config: "CellConfig", robot: str, chat: "Chat") -> "Recorded":
+    from understudy.robots.arm.fit import recorded_arm
+
+    return recorded_arm(config, robot, chat)
 
 
 def offline_robot(config: "CellConfig", robot: str) -> "OfflineRobot":

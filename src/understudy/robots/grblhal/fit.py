@@ -24,7 +24,7 @@ from understudy.config import CellConfig
 from understudy.errors import Refused
 from understudy.gcode import Modal
 from understudy.gcode.dialect import DELAYS_PER_SECOND
-from understudy.gcode.requests import AxisMove, Move
+from understudy.gcode.requests import AxisMove, Move, sets_outputs_without_move
 from understudy.motion.lines import seam
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
@@ -46,6 +46,8 @@ from understudy.robots.grblhal.numbers import AXIS_LETTERS, Realtime, SettingNum
 from understudy.robots.grblhal.offline import machine_setup
 from understudy.robots.grblhal.setting_table import SETTINGS
 from understudy.robots.grblhal.settings import Settings
+from understudy.simulation.io.virtual_io import Config as IoConfig
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.units import seconds
 from understudy.wire.chat import Chat
 from understudy.wire.connection import Event
@@ -72,6 +74,9 @@ DELAYS = {
     "M8": SettingNumber.COOLANT_DELAY,
 }
 SWITCH = re.compile(r"M0*([34578])(?!\d)", re.IGNORECASE)
+OUTPUT_CHANGES = {"M62": True, "M63": False, "M64": True, "M65": False}
+WAITED = 1.5
+"""Times the usual delay of an answer, from which on M66 has waited for its input."""
 REST = "G4P0"
 """A line at which motion ends; stands where the client let the machine come to rest."""
 UNASKED_SHARE = 0.5
@@ -221,14 +226,15 @@ class Piece:
 
 
 class PlannedMove:
-    """`Motion`: the plan of one motion from rest to rest."""
+    """`Motion`: the plan of one motion from rest to rest. `units`: of the reports, in those of the
+    plan."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, units: Floats | float) -> None:
+        self._plan, self._units = plan, units
         self.duration = plan.duration
 
     def positions(self, times: Floats) -> Floats:
-        return self._plan.positions(np.clip(times, 0.0, self.duration))
+        return self._plan.positions(np.clip(times, 0.0, self.duration)) / self._units
 
 
 class Span(NamedTuple):
@@ -311,9 +317,11 @@ class MachineMotions:
         setup: Setup,
         mover_of: Callable[[Sequence[float]], Mover],
         axes: int,
+        units: Floats | float = 1.0,
     ) -> None:
-        self.parameters = parameters
+        self.parameters, self._units = parameters, units
         self._setup, self._mover_of, self._talk = setup, mover_of, talk
+        self.sets_outputs_alone = sets_outputs_without_move(setup.dialect)
         self.left_out = 0
         self._calls: list[list[Call]] = []
         self.spans: list[Span] = []
@@ -323,7 +331,9 @@ class MachineMotions:
 
     def planned(self, values: Sequence[float]) -> list[PlannedMove]:
         mover = self._mover_of(values)
-        return [PlannedMove(plan_of(calls, mover, self._setup)) for calls in self._calls]
+        return [
+            PlannedMove(plan_of(calls, mover, self._setup), self._units) for calls in self._calls
+        ]
 
     def _read(self, piece: Piece) -> None:
         """Divides a piece of the program into motions."""
@@ -332,7 +342,9 @@ class MachineMotions:
         found: list[tuple[int, int, int | None]] = []
         spans: list[Span] = []
         rest: int | None = None
-        for event in walk(piece.program, replace(self._setup, mover=mover), piece.start):
+        for event in walk(
+            piece.program, replace(self._setup, mover=mover), piece.start * self._units
+        ):
             if isinstance(event, Standstill):
                 line = piece.index[event.line - 1]
                 if line >= 0:
@@ -397,7 +409,7 @@ class MachineMotions:
             Reports(
                 np.array(number, dtype=np.int64),
                 np.array([r.at for r in found]),
-                position.reshape(len(found), -1),
+                position.reshape(len(found), -1 if found else 0),
                 self._quanta(position) if len(found) else np.zeros(0),
             ),
             np.array(begins),
@@ -477,9 +489,10 @@ def _position_before(
 
 
 def delays_of(
-    talk: Conversation, endpoint: str, settings_at: Keys
+    talk: Conversation, endpoint: str, period_at: Keys
 ) -> tuple[list[Measured], dict[str, dict[str, str]]]:
-    """The delay of answers, and the period of reports that come by themselves."""
+    """The delay of answers, and the period of reports that come by themselves; ``period_at``: where
+    that period stands in the cell file."""
     waits = [r.waited for r in talk.reports if r.waited is not None]
     found, rules = [], {}
     if waits:
@@ -499,10 +512,7 @@ def delays_of(
         usual = median(gaps) if gaps else 0.0
         # The mean of neighbours that belong together; its error is that of the ends alone.
         kept = [1e3 * gap for gap in gaps if abs(gap - usual) < 0.5 * usual]
-        row = SettingNumber.REPORT_INTERVAL
-        found.append(
-            Measured((*settings_at, int(row)), "period of reports", "ms", kept, "pauses", step=1.0)
-        )
+        found.append(Measured(period_at, "period of reports", "ms", kept, "pauses", step=1.0))
     return found, rules
 
 
@@ -546,6 +556,83 @@ def switch_delays(
     )
 
 
+def output_delays(
+    talk: Conversation,
+    motions: MachineMotions,
+    begins: Floats,
+    ends: Floats,
+    io: IoConfig,
+    links_at: Keys,
+) -> tuple[Measured, ...]:
+    """How long after an output (M62 … M65) an input follows that M66 waits for: the time of a
+    valve, a gripper or a relay. An answer that took no longer than any other, or as long as the
+    time-out of its M66, tells nothing. Neither does M62 without a move where the controller sets it
+    as soon as its queue is empty."""
+    waits = [r.waited for r in talk.reports if r.waited is not None]
+    usual = median(waits) if waits else 0.0
+    pins = VirtualIO(io)
+    links = {
+        (pins.do.number(link.output), pins.di.number(link.input)): index
+        for index, link in enumerate(io.links)
+    }
+    seen = set(motions.reports.motion.tolist())
+    switched: dict[int, tuple[bool, float]] = {}
+    found: dict[tuple[int, int, bool], list[float]] = {}
+    for number, line in enumerate(talk.lines):
+        words = {letter + (text.lstrip("0") or "0"): text for letter, text in words_of(line.text)}
+        change = OUTPUT_CHANGES.keys() & words.keys()
+        values = dict(words_of(line.text))
+        if change and values.get("P", "").isdecimal():
+            word = change.pop()
+            at: float | None = line.answered
+            if word in ("M62", "M63"):
+                own_move = bool(values.keys() & set(AXIS_LETTERS))
+                alone = not own_move and motions.sets_outputs_alone
+                at = None if alone else _begin_from(motions, begins, number, seen)
+            if at is not None:
+                switched.pop(int(values["P"]), None)
+                switched[int(values["P"])] = (OUTPUT_CHANGES[word], at)
+            continue
+        if "M66" not in words or not values.get("P", "").isdecimal():
+            continue
+        if values.get("L", "0") == "0" or not switched:
+            switched.clear()
+            continue
+        pin = int(values["P"])
+        output = next((o for o in reversed(switched) if (o, pin) in links), list(switched)[-1])
+        on, at = switched[output]
+        switched.clear()
+        before = [k for k, span in enumerate(motions.spans) if span.last < number]
+        rested = float(ends[before[-1]]) if before and len(ends) else 0.0
+        took = line.answered - max(line.sent, rested)
+        if WAITED * usual < took < float(values.get("Q") or 0.0) - usual:
+            found.setdefault((output, pin, on), []).append(line.answered - at)
+    measured: dict[tuple[Keys, str], list[float]] = {}
+    for (output, pin, on), times in sorted(found.items()):
+        index = links.get((output, pin))
+        name = f"delay from output {output} to input {pin}"
+        if index is not None:
+            about: tuple[Keys, str] = (*links_at, index, "delay_ms"), name
+        else:
+            about = (), f"{name}, switched {'on' if on else 'off'}"
+        measured.setdefault(about, []).extend(1e3 * time for time in times)
+    return tuple(
+        Measured(keys, name, "ms", times, "answers of M66")
+        for (keys, name), times in measured.items()
+    )
+
+
+def _begin_from(
+    motions: MachineMotions, begins: Floats, number: int, seen: set[int]
+) -> float | None:
+    """When the motion begins whose first line is this one or behind it; None if the line lies
+    within a motion, or if no report was taken in that motion."""
+    for k, span in enumerate(motions.spans):
+        if span.last >= number:
+            return float(begins[k]) if span.first >= number and k in seen else None
+    return None
+
+
 def words_of(line: str) -> list[tuple[str, str]]:
     """The letters of a line with the text of their numbers."""
     return re.findall(r"([A-Za-z])\s*([-+.0-9]*)", re.sub(r"\(.*?\)|;.*", "", line).upper())
@@ -578,7 +665,7 @@ def recorded_machine(config: CellConfig, robot: str, chat: Chat) -> Recorded:
     setup = machine_setup(replace(config, robots={**config.robots, robot: changed}), robot)
     setup = replace(setup, modal=_shifted(setup.modal, talk))
     motions = MachineMotions(talk, visible, setup, mover_of, len(AXIS_LETTERS))
-    measured, rules = delays_of(talk, endpoint, place)
+    measured, rules = delays_of(talk, endpoint, (*place, int(SettingNumber.REPORT_INTERVAL)))
     return Recorded(
         motions,
         tuple(measured),
@@ -587,12 +674,15 @@ def recorded_machine(config: CellConfig, robot: str, chat: Chat) -> Recorded:
         ),
         absent=tuple(absent),
         rules=rules,
-        notes=_notes(talk, motions),
-        after_fit=lambda begins, ends: switch_delays(talk, motions, begins, ends, place),
+        notes=notes_of(talk, motions),
+        after_fit=lambda begins, ends: (
+            *switch_delays(talk, motions, begins, ends, place),
+            *output_delays(talk, motions, begins, ends, own.io, ("robots", robot, "io", "links")),
+        ),
     )
 
 
-def _notes(talk: Conversation, motions: MachineMotions) -> tuple[str, ...]:
+def notes_of(talk: Conversation, motions: MachineMotions) -> tuple[str, ...]:
     if not talk.reports:
         return ("the recording has no status reports: the client has to send `?`, or 0x8C",)
     if motions.left_out:
@@ -658,6 +748,8 @@ def _moves(parameter: Parameter, talk: Conversation) -> bool:
     number = int(parameter.keys[-1])
     if number == SettingNumber.JUNCTION_DEVIATION:
         return any(not is_rest(r) for r in talk.reports)
-    axis = number % 10
-    places = {r.position[axis] for r in talk.reports if axis < len(r.position)}
-    return len(places) > 1
+    return axis_moves(talk, number % 10)
+
+
+def axis_moves(talk: Conversation, axis: int) -> bool:
+    return len({r.position[axis] for r in talk.reports if axis < len(r.position)}) > 1

@@ -11,11 +11,13 @@ from understudy.space.model.environment import CollisionConfig, LimitsConfig, Ob
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
+    from understudy.offline.fit import Recorded
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
     from understudy.ports.operation import OperatorActions, RobotModel, Sender
     from understudy.robots.kuka.robot import KukaGcodeServer
     from understudy.simulation.program.run import ProgramRun
+    from understudy.wire.chat import Chat
 
 
 NO_REAL_CLIENT = (
@@ -149,6 +151,12 @@ def sender() -> "Sender":
     from understudy.robots.kuka.driver import SENDER
 
     return SENDER
+
+
+def recorded(config: "CellConfig", robot: str, chat: "Chat") -> "Recorded":
+    from understudy.robots.kuka.fit import recorded_robot
+
+    return recorded_robot(config, robot, chat)
 
 
 def offline_robot(config: "CellConfig", robot: str) -> "OfflineRobot":
