@@ -1,8 +1,11 @@
-"""The files of deploy/: every command is one that exists, every configuration is accepted."""
+"""Files for clusters, containers and CI: every command exists, every configuration is accepted."""
 
+import json
+import os
 import re
 import shlex
 import subprocess
+import sys
 from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,9 @@ from understudy.wire.nats import Config
 from understudy.wire.nats.server import needed_binary
 
 FOLDER = Path(__file__).parents[1] / "deploy"
-PAGE = FOLDER.parent / "docs/robots/mobile_scale.md"
+ROOT = FOLDER.parent
+PAGES = ("docs/robots/mobile_scale.md", "docs/install.md")
+DEADLINE = 300
 
 
 def parse_command(words: list[str]) -> dict[str, Any]:
@@ -110,7 +115,176 @@ def test_nats_accepts_the_configuration(name: str, tmp_path: Path) -> None:
     assert "is valid" in done.stderr
 
 
-def test_the_page_names_every_file() -> None:
-    text = PAGE.read_text()
+def test_the_pages_name_every_file() -> None:
+    text = "".join((ROOT / page).read_text() for page in PAGES)
     for file in FOLDER.iterdir():
-        assert f"(../../deploy/{file.name})" in text, file.name
+        assert f"../deploy/{file.name})" in text, file.name
+
+
+# ── container ──
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The Dockerfile as instructions with their arguments; continued lines are joined."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    return [(name, " ".join(rest.split())) for name, _, rest in (x.partition(" ") for x in lines)]
+
+
+def last(name: str) -> str:
+    return [rest for each, rest in instructions() if each == name][-1]
+
+
+def test_the_dockerfile_keeps_the_rules_of_small_safe_images() -> None:
+    names = {name for name, _ in instructions()}
+    assert names <= {"FROM", "RUN", "COPY", "ENV", "USER", "WORKDIR", "EXPOSE",
+                     "HEALTHCHECK", "ENTRYPOINT", "CMD"}  # fmt: skip
+    for name, rest in instructions():
+        if name == "FROM":
+            assert re.match(r"\S+:(?!latest)\S+", rest), rest
+        if name == "RUN":
+            assert "pip install" not in rest or "--no-cache-dir -c constraints.txt" in rest
+            assert "sudo" not in rest
+        if name == "WORKDIR":
+            assert rest.startswith("/")
+    order = [name for name, _ in instructions()]
+    after_warm = [n for n, rest in instructions() if n == "RUN" and "understudy warm" in rest]
+    assert after_warm
+    assert last("USER") not in ("root", "0")
+    assert order.index("USER") > max(i for i, name in enumerate(order) if name == "RUN")
+
+
+def test_the_dockerfile_copies_what_is_there_and_not_ignored() -> None:
+    kept = [line[1:] for line in (ROOT / ".dockerignore").read_text().split() if line[0] == "!"]
+    for name, rest in instructions():
+        if name == "COPY" and not rest.startswith("--from"):
+            *sources, _ = rest.split()
+            assert set(sources) <= set(kept)
+            assert all((ROOT / source).exists() for source in sources)
+
+
+def test_the_container_runs_a_cell_that_is_checked() -> None:
+    words = [*json.loads(last("ENTRYPOINT")), *json.loads(last("CMD"))]
+    options = parse_command(words)
+    cell = FOLDER / options["cell"]
+    config = read_config(cell.read_text(), str(cell))
+    hmi = config.head.hmi
+    assert hmi is not None
+    assert str(hmi.port) in last("EXPOSE").split()
+    compose = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    service = compose["services"]["cell"]
+    assert parse_command(["understudy", *service["command"]])["cell"] == options["cell"]
+    inside = {int(each.rsplit(":", 1)[1]) for each in service["ports"]}
+    assert inside == {int(port) for port in last("EXPOSE").split()}
+    assert all(each.startswith("127.0.0.1:") for each in service["ports"])
+    nats = config.endpoints()["nats"]
+    assert isinstance(nats, Config)
+    assert [address.split("/")[2] for address in nats.servers] == ["nats:4222"]
+    assert service["depends_on"]["nats"] == {"condition": "service_healthy"}
+    assert set(compose["volumes"]) == {"nats"}
+
+
+def test_the_container_is_asked_for_its_health() -> None:
+    command = json.loads(last("HEALTHCHECK").partition("CMD ")[2])
+    script = Path(command[-1]).name
+    assert f"deploy/{script}" in "".join(rest for name, rest in instructions() if name == "COPY")
+    text = (FOLDER / script).read_text()
+    compile(text, script, "exec")
+    assert "/health" in text
+    assert "UNDERSTUDY_HMI_TOKEN" in text
+
+
+def test_the_development_container_calls_targets_of_make() -> None:
+    found = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    targets = re.findall(r"^(\S+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    program, target = shlex.split(found["postCreateCommand"])
+    assert program == "make"
+    assert target.replace(".venv", "$(VENV)") in targets
+    assert not found["image"].endswith("latest")
+
+
+# ── CI ──
+
+
+def understudy_lines(text: str) -> list[list[str]]:
+    """The calls of `understudy` in a shell script, with a value in place of each variable."""
+    text = text.replace("\\\n", " ").replace('"$@"', "part.gcode")
+    found = re.findall(r"^\s*(?:- )?(?:run: )?(understudy .*)$", text, re.MULTILINE)
+    lines = [re.sub(r"\$\{UNDERSTUDY_RUN_OPTIONS:-\}.*", "--ephemeral", line) for line in found]
+    return [shlex.split(re.sub(r"\$\{?\w+\}?", "a", line)) for line in lines]
+
+
+@pytest.mark.parametrize("file", ["deploy/ci.sh", "action.yml"])
+def test_every_call_in_the_files_for_ci_is_a_real_command(file: str) -> None:
+    lines = understudy_lines((ROOT / file).read_text())
+    assert lines
+    for words in lines:
+        parse_command(words)
+
+
+def test_the_action_gives_its_inputs_to_the_script() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    steps = action["runs"]["steps"]
+    text = yaml.safe_dump(steps)
+    for name, given in action["inputs"].items():
+        assert given["description"]
+        assert f"inputs.{name} " in text, name
+    runs = [step["run"] for step in steps if "run" in step]
+    # An input inside a script would be run as code.
+    assert not any("${{" in run for run in runs)
+    assert [run.split()[2] for run in runs if "ci.sh" in run] == ["validate", "with-cell"]
+    [upload] = [step for step in steps if "upload-sarif" in step.get("uses", "")]
+    [validate] = [step for step in steps if step.get("name") == "Validate"]
+    folder = validate["env"]["UNDERSTUDY_REPORTS"]
+    assert upload["with"]["sarif_file"] == f"{folder}/understudy.sarif"
+
+
+def ci_script(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    paths = [str(Path(sys.executable).parent), os.environ["PATH"]]
+    env = {**os.environ, "PATH": os.pathsep.join(paths), "XDG_RUNTIME_DIR": str(folder)}
+    env["UNDERSTUDY_RUN_OPTIONS"] = "--ephemeral --rate max"
+    return subprocess.run(
+        ["sh", str(FOLDER / "ci.sh"), *words],
+        cwd=folder, env=env, capture_output=True, text=True, timeout=DEADLINE, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with a cell of one text robot."""
+    robot = "{kind: text_robot, faces: {text_tcp: {port: 0}}}"
+    (tmp_path / "cell.yaml").write_text(f"robots:\n  bench: {robot}\n")
+    return tmp_path
+
+
+def test_the_script_checks_cell_and_program(project: Path) -> None:
+    (project / "moves.txt").write_text("MOVE_ABS 100,0,150,0,0,0\nMOVE_ABS 100\n")
+    done = ci_script(project, "validate", "cell.yaml", "moves.txt")
+    assert done.returncode == 1, done.stderr
+    report = json.loads((project / "understudy.sarif").read_text())
+    [result] = report["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
+    assert (project / "understudy.xml").exists()
+
+
+def test_the_script_runs_a_command_beside_a_cell(project: Path) -> None:
+    """The command talks to the robot; its exit code is that of the script."""
+    talk = """
+import json, os, socket, sys
+ready = json.load(open(os.environ["UNDERSTUDY_READY_FILE"]))
+host, _, port = ready["endpoints"]["bench.text_tcp"].rpartition("/")[2].rpartition(":")
+with socket.create_connection((host, int(port))) as robot:
+    robot.sendall(b"HOME\\n")
+    robot.shutdown(socket.SHUT_WR)
+    print(robot.makefile().read(), end="")
+sys.exit(7)
+"""
+    (project / "talk.py").write_text(talk)
+    done = ci_script(project, "with-cell", "cell.yaml", sys.executable, "talk.py")
+    assert (done.returncode, done.stdout) == (7, "OK Homing completed\n"), done.stderr
+
+
+def test_the_script_names_its_steps() -> None:
+    done = ci_script(ROOT, "polish", "cell.yaml")
+    assert done.returncode == 2
+    assert "ci.sh validate CELL" in done.stderr
