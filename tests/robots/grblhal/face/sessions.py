@@ -48,6 +48,18 @@ class Wire(ABC):
         """Toggles an input of the controller, named by a key."""
         raise NotImplementedError
 
+    def pass_time(self, seconds: float) -> None:
+        """Lets simulated time pass, and receives what comes."""
+        self.run(seconds)
+
+    def remember(self) -> bool:
+        """Keeps the present state for `begin_again`; false if this controller cannot."""
+        return False
+
+    def begin_again(self) -> None:
+        """Goes back to the state of `remember`."""
+        raise NotImplementedError
+
     def listen(self, seconds: float) -> list[str]:
         """All lines that come within this time."""
         self.run(seconds)

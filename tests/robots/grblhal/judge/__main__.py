@@ -2,19 +2,27 @@
 
 The firmware is a program that the user has built (UNDERSTUDY_GRBLHAL_SIM). Random sessions are
 played to both; of each kind of difference the first is printed, with as few lines as show it.
+`--learn` learns the state machines of both instead, and prints the inputs that tell them apart.
 `--record` keeps the firmware's answers in a file, `--against` compares with such a file, `--replay`
 plays the sessions of such a file to both once more.
 """
 
 import argparse
+import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from tests.robots.grblhal.judge import learn
 from tests.robots.grblhal.judge.compare import Chat, Difference, first_difference, play, shrunk
 from tests.robots.grblhal.judge.grammar import SESSION, numbered_session
-from tests.robots.grblhal.judge.partners import binary, firmware, our_machine
+from tests.robots.grblhal.judge.partners import (
+    binary,
+    firmware,
+    lock_step_binary,
+    our_machine,
+)
 
 LAST_STEPS = 40
 """Steps that are printed of a session that differs."""
@@ -22,6 +30,8 @@ LAST_STEPS = 40
 
 def main() -> int:
     given = _arguments()
+    if given.learn:
+        return _learn(given)
     if given.record:
         with given.record.open("a") as file:
             for chat in _firmware_chats(given):
@@ -51,6 +61,39 @@ def main() -> int:
     for reason, count in documented.most_common():
         print(f"{count:6} {reason}")
     return 1 if kinds else 0
+
+
+def _learn(given: argparse.Namespace) -> int:
+    """0: equal; 1: they differ; 2: the time was not enough."""
+    budget = learn.Budget(time.monotonic() + 60.0 * given.minutes)
+    judge = partial(firmware, lock_step_binary())
+    found = learn.compare(our_machine, judge, tests=given.tests, budget=budget)
+    for name, learned in (("ours", found.ours), ("firmware", found.theirs)):
+        print(
+            f"{name}: {learned.states} states over {len(learn.INPUTS)} inputs,"
+            f" {learned.queries} queries, {learned.steps} steps"
+        )
+    for difference in found.differences:
+        print()
+        for letter, ours, theirs in zip(*difference, strict=True):
+            print(f"  > {letter}\n  firmware: {theirs}")
+            if ours != theirs:
+                print(f"  ours:     {ours}")
+    if given.record:
+        with given.record.open("a") as file:
+            file.writelines(f"{one.as_chat().as_json()}\n" for one in found.differences)
+    if found.differences:
+        print(f"\nnot equal: {len(found.differences)} kinds of differences")
+        return 1
+    if not found.equal:
+        steps = found.theirs.steps
+        print(
+            f"not equal proved: {found.theirs.states} states of the firmware,"
+            f" no counterexample in {steps} steps"
+        )
+        return 2
+    print("equal")
+    return 0
 
 
 def _firmware_chats(given: argparse.Namespace) -> Iterator[Chat]:
@@ -84,6 +127,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sessions", type=int, default=5000)
     parser.add_argument("--steps", type=int, default=SESSION)
     parser.add_argument("--first", type=int, default=0, help="number of the first session")
+    parser.add_argument("--learn", action="store_true", help="learn and compare state machines")
+    parser.add_argument("--minutes", type=float, default=60.0, help="time of --learn")
+    parser.add_argument("--tests", type=int, default=1000, help="random words of --learn")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
     parser.add_argument("--only", default="", help="only kinds that contain this text")
     parser.add_argument("--record", type=Path, help="append the firmware's answers to this file")

@@ -26,6 +26,8 @@ KEY_SECONDS = 0.2
 """Wall time in which the program reads a key."""
 FASTER = 100
 """The program runs as fast as it can, many hundred times faster than real time."""
+TIME_BYTE = b"\xbf"
+"""A byte without a meaning, for which a firmware in lock step lets 6 s pass: `lock_step.h`."""
 DEADLINE_SECONDS = 10.0
 """Wall time after which the firmware is given up; nothing that is compared depends on it."""
 
@@ -59,6 +61,9 @@ class FirmwareWire(Wire):
         while self._receive(seconds / FASTER):
             pass
 
+    def pass_time(self, seconds: float) -> None:
+        self.write(TIME_BYTE)
+
     def _wait(self, end: float) -> bool:
         """Waits longer than was asked for: on a busy machine wall time says nothing."""
         if not self._receive(DEADLINE_SECONDS):
@@ -84,6 +89,16 @@ class MachineWire(CellWire):
         super().__init__(cell, client)
         self._machine = machine
         self._stuck = False
+        self._before: Any = None
+
+    def remember(self) -> bool:
+        self._before = self._cell.snapshot()
+        return True
+
+    def begin_again(self) -> None:
+        self._cell.restore(self._before)
+        self._cell.transcript.clear()
+        self._rest, self._lines = b"", []
 
     def toggle(self, key: bytes) -> None:
         """Toggle an input: `p` is the probe."""
@@ -101,6 +116,16 @@ def binary() -> Path:
             f"set {BINARY} to a built grblHAL_sim; docs/robots/grblhal.md shows how to build it"
         )
     return path.resolve()
+
+
+def lock_step_binary() -> Path:
+    """The firmware, built with `lock_step.h`: its time passes only with bytes."""
+    path = binary()
+    if b"lock_step_granted" not in path.read_bytes():
+        raise SystemExit(
+            f"{path} is not built in lock step: docs/robots/grblhal.md shows the flags of --learn"
+        )
+    return path
 
 
 @contextmanager
@@ -143,8 +168,11 @@ def _connection(port: int) -> socket.socket:
     end = time.monotonic() + CONNECT_SECONDS
     while True:
         try:
-            return socket.create_connection(("127.0.0.1", port))
+            connection = socket.create_connection(("127.0.0.1", port))
         except OSError:
             if time.monotonic() > end:
                 raise
             time.sleep(0.005)
+        else:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return connection

@@ -17,7 +17,14 @@ from understudy.robots.grblhal.firmware.commands import (
     FirmwareStorage,
     FirmwareSwitches,
 )
-from understudy.robots.grblhal.firmware.conditions import ALARM, CRITICAL, DOOR, SLEEP, reported
+from understudy.robots.grblhal.firmware.conditions import (
+    ALARM,
+    CRITICAL,
+    DOOR,
+    HELD_JOG,
+    SLEEP,
+    reported,
+)
 from understudy.robots.grblhal.firmware.core import (
     IN_ALARM,
     ControlledAxes,
@@ -47,7 +54,7 @@ from understudy.units import whole_ns
 
 __all__ = ["IN_ALARM", "ControlledAxes", "Firmware", "FirmwareState", "SettingValues"]
 
-NO_GCODE = (*ALARM, *SLEEP, "Jog")
+NO_GCODE = (*ALARM, *SLEEP, "Jog", *HELD_JOG)
 """Conditions in which G-code is refused."""
 
 
@@ -308,7 +315,7 @@ class FirmwareLines:
 
     def waits_for_operator(self, now: int) -> bool:
         """Whether the program waits in Hold, Door or Tool until an operator continues it."""
-        return self._core.condition(now) in ("Hold:0", "Door:0", "Tool")
+        return self._core.condition(now) in ("Hold:0", "Door:0", "Jog:Held", "Tool")
 
     def accepts_line(self, now: int) -> bool:
         """Whether the next line may be sent; in Hold, Door and Tool lines wait unread."""
@@ -316,7 +323,7 @@ class FirmwareLines:
         if state.condition in CRITICAL or state.condition in SLEEP:
             return True
         return not (
-            state.condition in DOOR
+            state.condition in (*DOOR, *HELD_JOG)
             or (state.tool is not None and not state.acknowledged)
             or state.at_rest
             or state.homing is not None

@@ -11,7 +11,7 @@ from understudy.gcode.blocks import normalized
 from understudy.gcode.dialect import ZERO, Axes, firmware_delay
 from understudy.motion.path import Floats
 from understudy.robots.grblhal.controller import Event, Notice, Override, Restored, Toggle
-from understudy.robots.grblhal.firmware.conditions import CRITICAL, SLEEP, TRANSITIONS
+from understudy.robots.grblhal.firmware.conditions import CRITICAL, HELD_JOG, SLEEP, TRANSITIONS
 from understudy.robots.grblhal.firmware.core import NOT_IDLE, SETTABLE, FirmwareCore
 from understudy.robots.grblhal.numbers import (
     AXIS_LETTERS,
@@ -71,7 +71,8 @@ class FirmwareRealtime:
     def start(self, now: int) -> None:
         core, state = self._core, self._core.state
         condition = core.condition(now)
-        if state.restores_at is not None or not core.apply("start", now):
+        braking = condition == "Jog:Held" and core.under_way(now)
+        if state.restores_at is not None or braking or not core.apply("start", now):
             return
         if condition == "Tool":
             state.tool = None
@@ -83,8 +84,10 @@ class FirmwareRealtime:
 
     def reset(self, now: int) -> None:
         core = self._core
-        homing = core.condition(now) == "Home"
-        if (core.under_way(now) or homing) and core.permits("reset in motion", now):
+        condition = core.condition(now)
+        homing = condition == "Home"
+        in_motion = core.under_way(now) or homing or condition in HELD_JOG
+        if in_motion and core.permits("reset in motion", now):
             self._cut_off(now)
             alarm = AlarmCode.HOMING_RESET if homing else AlarmCode.RESET_IN_MOTION
             core.lock("reset in motion", alarm, now)
@@ -145,16 +148,21 @@ class FirmwareRealtime:
 
     def door(self, now: int) -> None:
         core, state = self._core, self._core.state
-        if core.condition(now) == "Home":
+        condition = core.condition(now)
+        if condition == "Home":
             self.fail_homing(AlarmCode.HOMING_DOOR, now)
             return
         if not core.permits("door", now):
             return
         core.notify("door", now)
-        core.apply("door", now)
+        ends_jog = condition == "Jog" and (core.axes.jogged() or bool(state.at_rest))
+        if ends_jog:  # a jog of the cell, or one that is cancelled: it is not held as `$J=` is
+            state.condition = TRANSITIONS["Run", "door"]
+        elif condition != "Jog:Held" or not core.under_way(now):
+            core.apply("door", now)
         state.restores_at = None
         core.axes.brake(now)
-        if state.jogging:
+        if state.jogging and (ends_jog or condition == "Tool"):
             core.runner.stop(now, silent=False)
         else:
             core.runner.hold(now)

@@ -16,6 +16,8 @@ Condition = Literal[
     "Idle",
     "Run",
     "Jog",
+    "Jog:Held",
+    "Jog:Stuck",
     "Home",
     "Hold:0",
     "Hold:1",
@@ -33,6 +35,8 @@ Condition = Literal[
     "Sleep:EStop",
 ]
 """`Hold:1` and `Door:2`: the axes still brake. `Door:4`: spindle and coolant start again.
+`Jog:Held`: the door was opened in a jog, which waits for `~` without being reported as Door; opened
+once more, it is `Jog:Stuck`, and only a stop or a reset helps.
 `Critical`: only a reset is accepted. `EStop`: the emergency stop or a motor fault is active, and a
 reset has no effect. `Inhibited`: the cell is stopped; motion is refused until it starts again."""
 
@@ -68,6 +72,7 @@ MOVING_STATES: tuple[Condition, ...] = ("Idle", "Run", "Jog", "Home", "Hold:0", 
 SAMPLED: tuple[Condition, ...] = (*MOVING_STATES, "Inhibited")
 """Conditions that are stored as `Idle`; `Inhibited` follows from the state of the cell."""
 DOOR: tuple[Condition, ...] = ("Door:0", "Door:2", "Door:4")
+HELD_JOG: tuple[Condition, ...] = ("Jog:Held", "Jog:Stuck")
 ALARM: tuple[Condition, ...] = ("Alarm", "Critical", "EStop", "Inhibited")
 SLEEP: tuple[Condition, ...] = ("Sleep", "Sleep:Alarm", "Sleep:EStop")
 LOCKED: tuple[Condition, ...] = (*ALARM, "Sleep:Alarm", "Sleep:EStop")
@@ -76,7 +81,7 @@ CRITICAL: tuple[Condition, ...] = ("Critical", "EStop", "Sleep:EStop", "Inhibite
 """Only a reset is accepted."""
 STOPPED: tuple[Condition, ...] = ("EStop", "Sleep:EStop")
 """The emergency stop or a motor fault is active."""
-AT_WORK: tuple[Condition, ...] = (*MOVING_STATES, *DOOR, "Check")
+AT_WORK: tuple[Condition, ...] = (*MOVING_STATES, *DOOR, *HELD_JOG, "Check")
 
 
 def _from(
@@ -102,10 +107,13 @@ TRANSITIONS: Mapping[tuple[Condition, Event], Condition] = {
     ("Hold:0", "start"): "Run",
     ("Idle", "tool change"): "Tool",
     ("Tool", "start"): "Run",
-    **_from(("Idle", "Run", "Jog", "Hold:0", "Hold:1", "Tool", "Door:4"), "door", "Door:2"),
+    **_from(("Idle", "Run", "Hold:0", "Hold:1", "Tool", "Door:4"), "door", "Door:2"),
     ("Door:2", "rest"): "Door:0",
     ("Door:0", "start"): "Door:4",
     ("Door:4", "restored"): "Run",
+    ("Jog", "door"): "Jog:Held",
+    ("Jog:Held", "start"): "Run",
+    **_from(HELD_JOG, "door", "Jog:Stuck"),
     # check mode and sleep
     ("Idle", "check"): "Check",
     ("Idle", "sleep"): "Sleep",
@@ -137,6 +145,8 @@ def reported(condition: Condition) -> str:
     """The word for a condition in a status report."""
     if condition in SLEEP:
         return "Sleep"
+    if condition in HELD_JOG:
+        return "Jog"
     return "Alarm" if condition in ALARM else condition
 
 
