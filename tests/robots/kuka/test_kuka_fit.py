@@ -7,7 +7,9 @@ import pytest
 from tests.offline.fit.noisy_link import late
 
 from understudy.app.build import build_cell
+from understudy.app.validate import cycle_time
 from understudy.config import CellConfig, read_config
+from understudy.offline.fit.cell_file import fitted_text
 from understudy.offline.fit.estimate import Estimate, fit
 from understudy.registry import module_of
 from understudy.robots.kuka.fit import limited_lines
@@ -93,6 +95,22 @@ def trial(seed: int) -> list[str]:
 def test_the_intervals_contain_hidden_figures(count: int) -> None:
     failed = {seed: wrong for seed in range(count) if (wrong := trial(seed))}
     assert len(failed) <= count // 20, failed
+
+
+def test_the_time_of_a_fitted_robot_has_an_interval() -> None:
+    """Whole figures, as the period of feedback, stay whole at the ends of their intervals."""
+    truth, chat = hidden(0)
+    recorded = module_of("robots", "kuka").recorded(cell(KNOWN), "kuka", chat)
+    text = fitted_text(KNOWN, fit(recorded), recorded, robot="kuka", recording="a.chat")
+    interval = cycle_time("G1 X50 Y0 Z50 F170\nG28\n", cell(text)).interval_s
+    real = CELL.format(
+        home=truth["speed of home"],
+        limit=truth["limit of the speed"],
+        feedback=truth["period of feedback"],
+    )
+    assert interval is not None
+    low, high = interval
+    assert low <= cycle_time("G1 X50 Y0 Z50 F170\nG28\n", cell(real)).total_s <= high
 
 
 def test_the_telemetry_alone_shows_its_period() -> None:

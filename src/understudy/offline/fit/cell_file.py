@@ -139,7 +139,8 @@ def with_values(config: CellConfig, values: Mapping[str, float]) -> CellConfig:
         for n, word in enumerate(words):
             found = _key_in(place, word, key)
             if n == len(words) - 1:
-                place[found] = value
+                whole = isinstance(place[found], int) and float(value).is_integer()
+                place[found] = int(value) if whole else value
             else:
                 place = place[found]
     return read_document(Document(config.document.file, body, config.document.lines))

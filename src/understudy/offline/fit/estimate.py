@@ -174,9 +174,13 @@ def measured_estimate(measured: Measured, factor: float) -> Estimate:
         top = round(mean / step) * step
         return Estimate(*about, top, max(top - step, 0.0), top, True, seen)
     half = max(half, MODEL_SHARE * abs(mean))
-    value = float(round(mean)) if measured.whole else mean
-    half += abs(value - mean)
-    return Estimate(*about, value, value - half, value + half, True, seen)
+    if measured.whole:
+        # The mean may lie between two numbers; then both of them stay in the interval.
+        value = float(round(mean))
+        half += abs(value - mean)
+        low, high = math.ceil(value - half), math.floor(value + half)
+        return Estimate(*about, value, low, high, True, seen)
+    return Estimate(*about, mean, mean - half, mean + half, True, seen)
 
 
 def _not_seen(parameter: Parameter) -> Estimate:
