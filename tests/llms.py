@@ -19,8 +19,8 @@ HEAD = """\
 Install: `pip install understudy`. Start a cell: `understudy run CELL` (`understudy cells` lists
 them). Check a program: `understudy validate PROGRAM --cell CELL --json`. In pytest the fixtures
 `text_robot`, `grbl_robot`, `kuka_robot`, `robot`, `fleet` and `cell` are robots on virtual time.
-Commands that report have `--json`; exit code 0: passed, 1: failed, 2: wrong use. Units are in names
-(`_mm`, `_deg`, `_s`); lengths without a unit in the name are metres, angles radians. Nothing
+Every command but `mcp` has `--json`; exit code 0: passed, 1: failed, 2: wrong use. Units are in
+names (`_mm`, `_deg`, `_s`); lengths without a unit in the name are metres, angles radians. Nothing
 commands a real robot without `--real`.
 """
 

@@ -157,6 +157,38 @@ def test_a_file_of_json_needs_no_ending_behind_the_program() -> None:
     ]
 
 
+def test_every_command_has_json() -> None:
+    without = {name for name in COMMANDS if "--json" not in options_of(name)}
+    assert without == {"mcp"}  # it speaks JSON only
+
+
+def test_commands_that_write_files_name_them_as_json(tmp_path: Path) -> None:
+    for words, file in (
+        (("new", "my_cell", "--json"), "my_cell.yaml"),
+        (("new", "tested", "--for", "text", "--json"), "tested/test_cell.py"),
+        (("fleet", "schema", "schemas", "--json"), "schemas/asyncapi.json"),
+    ):
+        code, shown, said = called(*words)
+        assert (code, said) == (0, "")
+        files = json.loads(shown)["files"]
+        assert file in files
+        assert all((tmp_path / each).is_file() for each in files)
+
+
+def test_a_cell_prints_its_addresses_as_json_and_text_beside_them() -> None:
+    words = ["run", "text_robot", "--json", "--ephemeral", "--no-hmi", "--rate=max", "--for=1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "understudy", *words],
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (ready,) = map(json.loads, done.stdout.splitlines())
+    assert (ready["cell"], ready["starting"]) == ("text_robot", [])
+    assert ready["endpoints"]["bench.text_tcp"].startswith("tcp://")
+    assert "secret" not in ready
+    assert "listens on" in done.stderr
+
+
 def test_json_is_printed_or_written() -> None:
     code, shown, _ = called("faces", "--json")
     assert (code, json.loads(shown)[0]["face"]) == (0, "camera")

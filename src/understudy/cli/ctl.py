@@ -8,7 +8,7 @@ import typer
 
 from understudy.app.control_client import request
 from understudy.app.ready_file import cell_elsewhere
-from understudy.cli.options import ReadyFileOption, RunningOption
+from understudy.cli.options import JsonOption, ReadyFileOption, RunningOption, is_printed, put_json
 from understudy.cli.status import one_cell
 from understudy.errors import ConfigError
 from understudy.ports.access import TOKEN_VARIABLE
@@ -35,6 +35,7 @@ def ctl(
     running: RunningOption = "",
     ready_file: ReadyFileOption = None,
     to: ToOption = "",
+    as_json: JsonOption = None,
 ) -> None:
     """Send one command to a running cell and print its reply as JSON; exit 1 if it is refused.
 
@@ -48,7 +49,10 @@ def ctl(
     except ConfigError as problem:  # no answer
         print(problem, file=sys.stderr)
         raise typer.Exit(1) from None
-    print(json.dumps(reply, ensure_ascii=not _shows_every_character()))
+    if as_json is None or is_printed(as_json):
+        print(json.dumps(reply, ensure_ascii=not _shows_every_character()))
+    else:
+        put_json(as_json, reply)
     if not reply.get("ok"):
         raise typer.Exit(1)
 

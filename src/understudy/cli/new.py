@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from understudy.app.build import build_cell
+from understudy.cli.options import JsonOption, put_json
 from understudy.config import read_config
 from understudy.config.files import (
     Starter,
@@ -68,12 +69,14 @@ def new(
             autocompletion=_starter_names,
         ),
     ] = "",
+    as_json: JsonOption = None,
 ) -> None:
     """Write a cell file of your own that runs as it is, or a folder with its tests."""
     if for_:
         if machine or robot:
             raise ConfigError("give --for alone: it brings its own robot", value=for_)
-        return _write_folder(Path(name), for_)
+        _write_folder(Path(name), for_, as_json)
+        return
     if machine and robot:
         raise ConfigError("give --machine or --robot, not both: a machine has no arm", value=robot)
     path = Path(name if name.endswith((".yaml", ".yml")) else f"{name}.yaml")
@@ -89,9 +92,10 @@ def new(
         raise ConfigError("the file exists; choose another name", file=str(path)) from None
     except OSError as problem:
         raise ConfigError(f"cannot be written: {problem.strerror}", file=str(path)) from None
-    return print(
-        f"wrote {path}. Run it: understudy run {word}, open the page that it names, press Play"
-    )
+    if not put_json(as_json, {"cell": str(path), "files": [str(path)]}):
+        print(
+            f"wrote {path}. Run it: understudy run {word}, open the page that it names, press Play"
+        )
 
 
 def _with_machine() -> str:
@@ -113,7 +117,7 @@ def _with_arm(robot: str, path: Path) -> str:
 # ── a folder with tests ─────────────────────────────────────────────────────────────────────────
 
 
-def _write_folder(folder: Path, kind: str) -> None:
+def _write_folder(folder: Path, kind: str, as_json: str | None) -> None:
     found = starters()
     if kind not in found:
         raise unknown("--for", kind, found)
@@ -128,6 +132,9 @@ def _write_folder(folder: Path, kind: str) -> None:
         raise ConfigError("this exists; choose another name", file=str(folder)) from None
     except OSError as problem:
         raise ConfigError(f"cannot be written: {problem.strerror}", file=str(folder)) from None
+    paths = [str(folder / name) for name in files]
+    if put_json(as_json, {"cell": str(folder / "cell.yaml"), "files": paths}):
+        return
     word = shlex.quote(str(folder))
     print(f"wrote {folder}: {', '.join(files)}")
     print(f"Test it: pytest {word}   Run it: understudy run {word}/cell.yaml")

@@ -10,8 +10,8 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -224,6 +224,14 @@ def json_lines(place: str | None) -> TextIO | None:
         return open(place, "w", encoding="utf-8", buffering=1)
     except OSError as problem:
         raise ConfigError(f"cannot be written: {problem.strerror}", file=place) from None
+
+
+@contextmanager
+def json_beside_text(place: str | None) -> Iterator[TextIO | None]:
+    """As `json_lines`; while JSON is printed, the text goes to the standard error."""
+    lines = json_lines(place)
+    with redirect_stdout(sys.stderr) if lines is sys.stdout else nullcontext():
+        yield lines
 
 
 def flush_output() -> None:

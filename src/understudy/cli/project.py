@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from understudy.app.control_client import result_of
-from understudy.cli.options import ReadyFileOption, RunningOption
+from understudy.cli.options import JsonOption, ReadyFileOption, RunningOption, put_json
 from understudy.cli.status import one_cell
 
 Action = Annotated[
@@ -22,13 +22,16 @@ def project(
     folder: FolderName = None,
     running: RunningOption = "",
     ready_file: ReadyFileOption = None,
+    json: JsonOption = None,
 ) -> None:
     """Save programs, points, tools and work frames of a running cell as plain files; load them."""
     cell = one_cell(running, ready_file)
     request: dict[str, Any] = {"do": "project" if action == "show" else f"{action}_project"}
     if folder is not None and action != "show":
         request["folder"] = str(folder.absolute())
-    print(_outcome(action, result_of(cell, request)))
+    answer = result_of(cell, request)
+    if not put_json(json, answer):
+        print(_outcome(action, answer))
 
 
 def _outcome(action: str, answer: dict[str, Any]) -> str:

@@ -1,12 +1,13 @@
 """`understudy record`: a proxy between a client and a REAL controller that writes a transcript."""
 
 import asyncio
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from understudy.cli.options import faces
+from understudy.cli.options import JsonOption, faces, json_beside_text
 from understudy.cli.transcript import Transcript
 from understudy.errors import unknown
 from understudy.registry import kinds, module_of
@@ -30,6 +31,7 @@ def record(
     force: Annotated[
         bool, typer.Option("--force", help="overwrite an existing transcript")
     ] = False,
+    json: JsonOption = None,
 ) -> None:
     """Record the conversation of a client and a REAL controller, as a proxy between them."""
     known = kinds("faces")
@@ -39,11 +41,16 @@ def record(
     recorder = Recorder(parse_front(listen), parse_place(to), face=face, wire=wire)
     transcript = Transcript(out, "--out", overwrite=force)
 
-    def listening(message: str) -> None:
-        transcript.open()
-        print(message, flush=True)
+    with json_beside_text(json) as lines:
 
-    try:
-        asyncio.run(recorder.run(transcript.write, listening))
-    finally:
-        transcript.close()
+        def listening(message: str) -> None:
+            transcript.open()
+            print(message, flush=True)
+            if lines:
+                about = {"listen": recorder.place, "to": to, "face": face, "out": str(out)}
+                print(dumps(about), file=lines, flush=True)
+
+        try:
+            asyncio.run(recorder.run(transcript.write, listening))
+        finally:
+            transcript.close()

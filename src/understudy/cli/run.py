@@ -13,9 +13,10 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
+from json import dumps
 from pathlib import Path
 from threading import Thread
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, TextIO
 
 import typer
 from rich.console import Console
@@ -31,9 +32,11 @@ from understudy.cli.door_options import log_kind, open_doors
 from understudy.cli.end_signals import EndOnSignals
 from understudy.cli.job_options import job_options, takes_job_options
 from understudy.cli.options import (
+    JsonOption,
     cell_argument,
     is_quiet,
     is_verbose,
+    json_beside_text,
     log_level,
     robot_option,
 )
@@ -162,8 +165,12 @@ def run(
     shard: ShardText = None,
     hmi: WithPage = None,
     open_: OpenPage = False,
+    json: JsonOption = None,
 ) -> None:
-    """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
+    """Run a live cell until Ctrl-C, `understudy stop` or the end of --for.
+
+    `--json` gives its addresses, one JSON line when it listens and one more for each that follows.
+    """
     log_to_stderr()
     config = _divided(load_config(cell, seed=seed), robots, shard)
     config = with_options(config, job_options())
@@ -189,8 +196,11 @@ def run(
     )
     on_start = _on_start(program, robot, leave=exit_)
     doors = partial(open_doors, log_file=log_file)
-    live = _live(config, options, ready_file, chat, on_start, doors, open_page=open_)
-    interrupted = _until_interrupted(live)
+    with json_beside_text(json) as lines:
+        live = _live(
+            config, options, ready_file, chat, on_start, doors, open_page=open_, lines=lines
+        )
+        interrupted = _until_interrupted(live)
     if on_start is not None and on_start.failed and not interrupted:
         raise typer.Exit(1)
 
@@ -214,9 +224,11 @@ def run_on_page(
     page: bool = True,
     open_page: bool = True,
     ready_file: Path | None = None,
+    lines: TextIO | None = None,
 ) -> None:
     """Runs a live cell on free ports, with its page in the browser, until Ctrl-C. ``run``: that of
-    a cell that is built again; ``note``: is called for everything that passes."""
+    a cell that is built again; ``note``: is called for everything that passes; ``lines``: of
+    `--json`."""
     log_to_stderr()
     pace = config.simulation.simulation.default_time_scale
     options = Options(
@@ -228,7 +240,9 @@ def run_on_page(
         note=note or _notes(None),
     )
     open_page = open_page and options.hmi
-    live = _live(config, options, ready_file, None, on_start, doors, open_page=open_page)
+    live = _live(
+        config, options, ready_file, None, on_start, doors, open_page=open_page, lines=lines
+    )
     _until_interrupted(live)
 
 
@@ -262,6 +276,23 @@ def _on_start(program: Path | None, robot: str, *, leave: bool) -> "ProgramOnSta
     return ProgramOnStart(program, robot, leave=leave) if program else None
 
 
+class _ReadyLines:
+    """The addresses of a cell as JSON lines, without its secret."""
+
+    def __init__(self, lines: TextIO) -> None:
+        self._lines = lines
+
+    def write(
+        self, cell: str, rate: Rate, endpoints: dict[str, str], starting: Sequence[str]
+    ) -> None:
+        ready = {"cell": cell, "pid": os.getpid(), "rate": rate}
+        ready |= {"endpoints": endpoints, "starting": list(starting)}
+        print(dumps(ready), file=self._lines, flush=True)
+
+
+Written = ReadyFile | _ReadyLines
+
+
 def _set_up_process() -> None:
     descriptors.raise_limit()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -276,9 +307,11 @@ async def _live(
     doors: OpenDoors = lambda live: (),
     *,
     open_page: bool = False,
+    lines: TextIO | None = None,
 ) -> bool:
     """Runs the cell until it is finished; True if a signal ended it."""
     files = _ready_files(ready_file, options, config)
+    written: list[Written] = [*files, *([_ReadyLines(lines)] if lines else [])]
     _set_up_process()
     async with AsyncExitStack() as ends:
         if page := _page(config, options):
@@ -298,7 +331,7 @@ async def _live(
         for door in doors(live):
             live.endpoints |= await ends.enter_async_context(door)
         starting: list[str] = []
-        others = child_processes(live, partial(_process_is_up, live, files, starting))
+        others = child_processes(live, partial(_process_is_up, live, written, starting))
         starting += [endpoint for each in others for endpoint in each.endpoints()]
         starting += [page_process.ENDPOINT] if page else []
         for each in others:
@@ -307,10 +340,11 @@ async def _live(
             chat.transcript.open()
         for file in files:
             ends.callback(file.remove)
-            file.write(config.name, live.rate, live.endpoints, starting)
+        for place in written:
+            place.write(config.name, live.rate, live.endpoints, starting)
         _show(config, live.endpoints)
         if page:
-            is_up = partial(_page_is_up, live, files, starting, page, open_page=open_page)
+            is_up = partial(_page_is_up, live, written, starting, page, open_page=open_page)
             page.start(live.endpoints, is_up, live.with_password)
         await _prepare(live, others)
         if on_start and not live.finished.is_set():
@@ -442,14 +476,14 @@ def _page(config: CellConfig, options: Options) -> page_process.PageProcess | No
 
 def _page_is_up(
     live: Live,
-    files: list[ReadyFile],
+    written: "list[Written]",
     starting: list[str],
     page: page_process.PageProcess,
     *,
     open_page: bool,
 ) -> None:
     place = page_process.ENDPOINT, page.address
-    _is_up(live, files, starting, *place, f"Page: {page.visit}")
+    _is_up(live, written, starting, *place, f"Page: {page.visit}")
     if open_page:  # some browsers are waited for until they are closed
         Thread(target=_open_page, args=(page.visit,), daemon=True).start()
 
@@ -460,22 +494,32 @@ def _open_page(address: str) -> None:
 
 
 def _process_is_up(
-    live: Live, files: list[ReadyFile], starting: list[str], endpoint: str, words: str, address: str
+    live: Live,
+    written: "list[Written]",
+    starting: list[str],
+    endpoint: str,
+    words: str,
+    address: str,
 ) -> None:
-    _is_up(live, files, starting, endpoint, address, f"{words}: {address}")
+    _is_up(live, written, starting, endpoint, address, f"{words}: {address}")
 
 
 def _is_up(
-    live: Live, files: list[ReadyFile], starting: list[str], endpoint: str, address: str, said: str
+    live: Live,
+    written: "list[Written]",
+    starting: list[str],
+    endpoint: str,
+    address: str,
+    said: str,
 ) -> None:
     """An endpoint of another process listens: its address, and the ready files again."""
     live.endpoints[endpoint] = address
     Console(soft_wrap=True, quiet=is_quiet()).print(said)
     if endpoint in starting:
         starting.remove(endpoint)
-    for file in files:
+    for each in written:
         try:
-            file.write(live.config.name, live.rate, live.endpoints, starting)
+            each.write(live.config.name, live.rate, live.endpoints, starting)
         except ConfigError as problem:
             log.warning("%s", problem)
 

@@ -17,10 +17,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from understudy.app.ready_file import running_cells
 from understudy.cli.options import (
+    JsonOption,
     ReadyFileOption,
     RunningOption,
     cell_option,
     is_quiet,
+    put_json,
     robot_argument,
 )
 from understudy.cli.status import chosen_cells
@@ -68,6 +70,7 @@ def send(
     telemetry: Annotated[
         str | None, typer.Option(help=f"of a kuka, to see that it moves: {TELEMETRY_FORMS}")
     ] = None,
+    json: JsonOption = None,
 ) -> None:
     """Stream a program to a robot and wait for its end."""
     declared, dialect = _declared(), present_name("dialect", dialect)
@@ -82,10 +85,15 @@ def send(
     outcome = stream
     if stream is not None and not isinstance(stream, Refused):
         outcome = asyncio.run(_send(stream, found.sender.unit, found.place, source))
-    if isinstance(outcome, Refused):
-        print(f"{file}: {outcome.reason}", file=sys.stderr)
+    refused = outcome.reason if isinstance(outcome, Refused) else ""
+    is_shown = put_json(
+        json, {"file": str(file), "robot": robot, "done": not refused, "error": refused}
+    )
+    if refused:
+        print(f"{file}: {refused}", file=sys.stderr)
         raise typer.Exit(1)
-    print(f"{file}: done")
+    if not is_shown:
+        print(f"{file}: done")
 
 
 # ── which robot ──

@@ -21,6 +21,7 @@ from understudy.cli.options import (
     RunningCells,
     is_printed,
     json_lines,
+    put_json,
 )
 from understudy.errors import ConfigError
 
@@ -96,14 +97,19 @@ def stop(
     running: RunningCells = None,
     ready_file: ReadyFileOption = None,
     all_: Annotated[bool, typer.Option("--all", help="stop several cells without asking")] = False,
+    json: JsonOption = None,
 ) -> None:
     """Stop running cells: the one that runs, or those named; asks before it stops several."""
     names = [*(cells or ()), *(running or ())]
     chosen = chosen_cells(names, ready_file)
     if len(chosen) > max(1, len(names)) and not all_:
         _confirm(chosen)
+    stopping = []
     for ready, _ in _answers(chosen, "quit"):
-        print(f"{ready.title} is stopping")
+        stopping.append({"cell": ready.cell, "pid": ready.pid})
+        if not is_printed(json):
+            print(f"{ready.title} is stopping")
+    put_json(json, stopping)
 
 
 def _confirm(cells: list[Ready]) -> None:

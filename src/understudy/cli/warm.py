@@ -2,18 +2,21 @@
 
 from typing import TYPE_CHECKING
 
+from understudy.cli.options import JsonOption, put_json
+
 if TYPE_CHECKING:
     from understudy.config import CellConfig
 
 
-def warm() -> None:
+def warm(json: JsonOption = None) -> None:
     """Fill the kernel cache (once, at set-up)."""
     from understudy.app.kernels import ProgressLine, fill_cache
 
     line = ProgressLine()
     seconds = fill_cache(line)
     line.clear()
-    print(f"kernel cache filled in {seconds:.1f} s")
+    if not put_json(json, {"seconds": round(seconds, 3)}):
+        print(f"kernel cache filled in {seconds:.1f} s")
 
 
 def compile_for_program(config: "CellConfig", *more: str) -> None:

@@ -7,14 +7,15 @@ import logging
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from json import dumps
 from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from understudy.cli.job_client import check_places, fail, show_rows, write_whole
-from understudy.cli.options import JsonOption, cell_option, put_json, robot_option
+from understudy.cli.options import JsonOption, cell_option, json_beside_text, put_json, robot_option
 from understudy.config import load_config
 from understudy.errors import ConfigError, Refused
 from understudy.ports.access import is_loopback
@@ -60,6 +61,7 @@ def vision(
     record: Record = None,
     ready_file: ReadyPath = None,
     follow_stdin: FollowStdin = False,
+    json: JsonOption = None,
 ) -> None:
     """Run the vision process: pictures in, detected objects out."""
     _check_host(host, trust_network=trust_network)
@@ -69,12 +71,16 @@ def vision(
     setup = _setup(cell, robot, config, camera, hand_eye)
     number = _port_of(setup.where) if port is None else port
     follow = sys.stdin.fileno() if follow_stdin else None
-    with ended_by_signals() as signals:
-        _serve(setup, Place(host, number, follow, signals), record, ready_file)
+    with json_beside_text(json) as lines, ended_by_signals() as signals:
+        _serve(setup, Place(host, number, follow, signals), record, ready_file, lines)
 
 
 def _serve(
-    setup: "VisionSetup", place: "Place", record: Path | None, ready_file: Path | None
+    setup: "VisionSetup",
+    place: "Place",
+    record: Path | None,
+    ready_file: Path | None,
+    lines: TextIO | None,
 ) -> None:
     from understudy.app.ready_file import ReadyFile
     from understudy.vision.process import serve
@@ -84,6 +90,8 @@ def _serve(
     def ready(address: str) -> None:
         print(f"vision: {address}, camera {setup.camera}", flush=True)
         print("ready", flush=True)
+        if lines:
+            print(dumps({"vision": address, "camera": str(setup.camera)}), file=lines, flush=True)
         if file is not None:
             file.write("vision", 1.0, {"vision": address})
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from msgspec import to_builtins
 
-from understudy.cli.options import JsonOption, put_bytes, put_json
+from understudy.cli.options import JsonOption, json_beside_text, put_bytes, put_json
 from understudy.cli.run import run_on_page
 from understudy.config import CellConfig
 from understudy.doors.log.file import LogFile, Mark, marks_of, ns
@@ -148,13 +148,16 @@ def _checked(found: LogFile, topic: str) -> str:
 
 
 @log.command()
-def csv(file: LogArgument, topic: Topic, out: OutOption = None) -> None:
+def csv(file: LogArgument, topic: Topic, out: OutOption = None, json: JsonOption = None) -> None:
     """Write a channel as a table: simulated seconds, and a column for each value."""
     found = LogFile(file)
     rows = [
         (seconds(each.at), dict(flat(each.value)))
         for each in found.messages([_checked(found, topic)])
     ]
+    printed = put_json(json, [{"time_s": at, **values} for at, values in rows])
+    if printed and out is None:
+        return
     names = list(dict.fromkeys(name for _, values in rows for name in values))
     text = io.StringIO()
     writer = csv_files.writer(text)
@@ -173,6 +176,7 @@ def plot(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="an SVG file")] = Path(
         "plot.svg"
     ),
+    json: JsonOption = None,
 ) -> None:
     """Draw values over simulated time."""
     found = LogFile(file)
@@ -183,7 +187,9 @@ def plot(
             f"{len(series)} curves", value=" ".join(curves), allowed=f"1 to {MOST_CURVES}: {names}"
         )
     out.write_text(svg(series))
-    print(f"{out}: {', '.join(name for name, _ in series)}")
+    shown = [name for name, _ in series]
+    if not put_json(json, {"file": str(out), "curves": shown}):
+        print(f"{out}: {', '.join(shown)}")
 
 
 Series = tuple[str, list[tuple[float, float]]]
@@ -255,6 +261,7 @@ def fork(
     check: Annotated[
         bool, typer.Option("--check", help="only compare with the log; no cell stays")
     ] = False,
+    json: JsonOption = None,
 ) -> None:
     """Run the cell of a log from an instant on, as a new run.
 
@@ -266,26 +273,29 @@ def fork(
         piece, run = piece_of(found, until), run_of_facts(found.facts)
         if check:
             comparison = asyncio.run(repeated(config, run, piece))
-            _say(comparison)
+            _show(comparison, "", json)
+            if comparison.difference:
+                raise typer.Exit(1)
             return
-        repetition = Repetition(piece)
-        run_on_page(
-            config,
-            None,
-            file.absolute().parent,
-            run=run,
-            note=repetition.note,
-            doors=repetition.doors,
-            page=hmi,
-            open_page=open_,
-            ready_file=ready_file,
-        )
+        with json_beside_text(json) as lines:
+            repetition = Repetition(piece)
+            run_on_page(
+                config,
+                None,
+                file.absolute().parent,
+                run=run,
+                note=repetition.note,
+                doors=repetition.doors,
+                page=hmi,
+                open_page=open_,
+                ready_file=ready_file,
+                lines=lines,
+            )
 
 
-def _say(comparison: Comparison) -> None:
-    print(comparison.words())
-    if comparison.difference:
-        raise typer.Exit(1)
+def _show(comparison: Comparison, begin: str, json: str | None) -> None:
+    if not put_json(json, comparison.document()):
+        print(f"{begin}{comparison.words()}", flush=True)
 
 
 # ── passing on ──────────────────────────────────────────────────────────────────────────────────
@@ -294,6 +304,7 @@ def _say(comparison: Comparison) -> None:
 def share(
     file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="the file to write")],
     source: Annotated[Path, typer.Option("--log", metavar="LOG", help="the log")] = Path(LOG_NAME),
+    json: JsonOption = None,
 ) -> None:
     """Pack a log for another computer: cell, files, seed, journal, snapshots, and its hash."""
     found = LogFile(source)
@@ -310,7 +321,7 @@ def share(
     with zipfile.ZipFile(file, "w") as packed:
         packed.writestr(MANIFEST, json_text.dumps(manifest, indent=1))
         packed.write(source, LOG_NAME)  # compressed already
-    print(f"{file}: {comparison.words()}")
+    _show(comparison, f"{file}: ", json)
 
 
 def _whole(found: LogFile, config: CellConfig) -> Comparison:
@@ -326,6 +337,7 @@ def open(
     at: AtOption = None,
     show: ShownOption = True,
     ready_file: ReadyOption = None,
+    json: JsonOption = None,
 ) -> None:
     """Repeat a shared run here, compare its hash, and show it on the page."""
     with TemporaryDirectory(prefix="understudy-open-") as folder:
@@ -341,9 +353,12 @@ def open(
                 value=comparison.hash,
                 allowed=str(manifest["hash"]),
             )
-        print(f"{file}: {comparison.words()}", flush=True)
-        if not check:
-            fork(place, at, hmi=True, open_=show, ready_file=ready_file)
+        if check:
+            _show(comparison, f"{file}: ", json)
+            return
+        with json_beside_text(json):
+            print(f"{file}: {comparison.words()}", flush=True)
+        fork(place, at, hmi=True, open_=show, ready_file=ready_file, json=json)
 
 
 def _unpacked(file: Path, folder: Path) -> dict[str, Any]:

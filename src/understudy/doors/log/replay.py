@@ -82,6 +82,11 @@ class Comparison:
             return f"this cell does not repeat the log: {found}"
         return f"the same bytes as the log up to {end}, {self.count} events; hash {self.hash}"
 
+    def document(self) -> dict[str, Any]:
+        """The comparison for `--json`."""
+        found = {"same": not self.difference, "difference": self.difference}
+        return found | {"to_s": seconds(self.until), "events": self.count, "hash": self.hash}
+
     @property
     def hash(self) -> str:
         return hash_of(self._before(self.got))

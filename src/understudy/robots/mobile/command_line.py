@@ -26,6 +26,7 @@ from understudy.cli.options import (
     RunningOption,
     discard_output,
     json_lines,
+    put_json,
     robot_argument,
 )
 from understudy.cli.status import chosen_cells
@@ -157,6 +158,7 @@ def task(
 @fleet.command(epilog=example("hold robot-1"))
 def hold(
     robot: RobotName,
+    as_json: JsonOption = None,
     running: RunningOption = "",
     ready_file: ReadyFileOption = None,
     server: ServerOption = "",
@@ -164,12 +166,13 @@ def hold(
 ) -> None:
     """Stop a robot by traffic control (a speed of 0); it goes on after `release`."""
     with _client(running, ready_file, server, creds) as client:
-        _control(client, robot, {"maxSpeedMps": 0}, hold=True)
+        _control(client, robot, {"maxSpeedMps": 0}, as_json, hold=True)
 
 
 @fleet.command(epilog=example("release robot-1"))
 def release(
     robot: RobotName,
+    as_json: JsonOption = None,
     running: RunningOption = "",
     ready_file: ReadyFileOption = None,
     server: ServerOption = "",
@@ -178,7 +181,7 @@ def release(
     """Let a robot go on that traffic control has stopped; its speed is not limited any more."""
     free = {"releaseHold": True, "maxSpeedMps": None, "targetSpeedMps": None}
     with _client(running, ready_file, server, creds) as client:
-        _control(client, robot, free, hold=False)
+        _control(client, robot, free, as_json, hold=False)
 
 
 @fleet.command(epilog=example("watch --once"))
@@ -207,6 +210,7 @@ def watch(
 @fleet.command(epilog=example("schema schemas"))
 def schema(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder for the files")],
+    as_json: JsonOption = None,
 ) -> None:
     """Write a JSON Schema file for each message, an AsyncAPI document and a page that lists all."""
     from understudy.robots.mobile.runtime.message_schema import asyncapi, catalogue, schema_files
@@ -222,7 +226,8 @@ def schema(
         raise ConfigError(
             f"the schemas cannot be written: {problem.strerror}", file=str(folder)
         ) from None
-    print(f"wrote {len(files)} files to {folder}: *.schema.json, asyncapi.json, messages.md")
+    if not put_json(as_json, {"files": [str(folder / name) for name in files]}):
+        print(f"wrote {len(files)} files to {folder}: *.schema.json, asyncapi.json, messages.md")
 
 
 def _document(content: dict[str, Any]) -> str:
@@ -358,7 +363,14 @@ def _follow_task(messages: Iterator[FleetMessage], lines: TextIO | None) -> int:
     raise AssertionError("messages end by an exception")
 
 
-def _control(client: FleetClient, robot: str, control: dict[str, Any], *, hold: bool) -> None:
+def _control(
+    client: FleetClient,
+    robot: str,
+    control: dict[str, Any],
+    as_json: str | None,
+    *,
+    hold: bool,
+) -> None:
     """Sends a traffic.control and waits until the state of the robot shows it. A robot that is
     stopped for another reason shows that reason, and is held when it is over."""
     _check_robot(client, robot)
@@ -368,7 +380,9 @@ def _control(client: FleetClient, robot: str, control: dict[str, Any], *, hold: 
     for state in _answers(inbox, robot, lambda _: True, ANSWER_S, awaited):
         reason = state.payload.get("safetyStopReason")
         if (reason not in (None, "MANUAL_HOLD")) if hold else (reason != HELD):
-            print(f"{robot}: {state.payload.get('status')} {reason or ''}".rstrip())
+            status = state.payload.get("status")
+            if not put_json(as_json, {"robot": robot, "status": status, "reason": reason}):
+                print(f"{robot}: {status} {reason or ''}".rstrip())
             return
 
 
