@@ -17,7 +17,8 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 TESTS = [path for path in EXAMPLES if "def test_" in path.read_text()]
 SCRIPTS = [path for path in EXAMPLES if path not in TESTS]
-SECONDS = 120
+SECONDS = 240
+"""In a new clone an example may compile kernels first: 20 s of a processor that others use, too."""
 SERVER = f"""
 import json, os, runpy, signal, sys
 import understudy.app.kernels, understudy.app.live

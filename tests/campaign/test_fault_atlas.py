@@ -59,7 +59,7 @@ TRIED = {
         *("lock_fails", "unlock_fails", "locked_sensor_stuck", "present_sensor_stuck"),
         "tool_missing",
     ),
-    OWN["master"]: ("message_loss", "request_loss"),
+    OWN["master"]: ("message_loss", "request_loss", "session_forgotten"),
 }
 """Cells and some of their faults, none: all. Together they have every declared fault but these."""
 IN_SOAK = {"store_synced", "stream_lost", "stream_purged", "sequence_gap"}

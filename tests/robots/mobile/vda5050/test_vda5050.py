@@ -176,3 +176,34 @@ def test_the_broker_says_when_the_robot_is_gone(
         assert (await master.hear("connection"))["connectionState"] == "CONNECTIONBROKEN"
 
     with_master(broker, work)
+
+
+def test_a_broker_that_forgets_its_sessions_hears_all_again(
+    broker: Broker, cell: subprocess.Popen[str]
+) -> None:
+    """It starts again without what it had kept. The order goes on, and is not begun twice."""
+    sent: list[dict[str, Any]] = []
+
+    async def begin(master: Master) -> None:
+        start = (await master.state(orderId=""))["agvPosition"]
+        goal = node(2, start["x"] + 4.0, start["y"])
+        sent.append(order([node(0, start["x"], start["y"]), goal], [edge(1)]))
+        await master.tell("order", sent[0])
+        await master.state(driving=True)
+
+    async def go_on(master: Master) -> None:
+        assert (await master.hear("connection"))["connectionState"] == "ONLINE"
+        assert (await master.state())["orderId"] == "o1"
+        assert {"connection", "factsheet", "state"} <= master.topics
+        await master.tell("order", sent[0])
+        done = await master.state(lastNodeId="n2", driving=False, nodeStates=[])
+        assert done["errors"] == []
+        await master.tell("order", sent[0])
+        await master.tell("instantActions", instant(action("stateRequest", "s1", "NONE")))
+        again = await master.state(driving=False)
+        assert (again["lastNodeId"], again["nodeStates"], again["errors"]) == ("n2", [], [])
+
+    with_master(broker, begin)
+    broker.kill()
+    broker.start()
+    with_master(broker, go_on)

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from understudy.ports import RETAINED, Deps, Endpoint, WireMessage
+from understudy.errors import Refused
+from understudy.ports import RETAINED, Deps, Endpoint, Figures, WireMessage
 from understudy.ports.decoder import (
     LONGEST_NAME,
     MESSAGES,
@@ -30,14 +31,17 @@ from understudy.ports.decoder import (
     all_rows,
     json_object,
 )
-from understudy.ports.fault_reactions import Data, Talk, Trial
-from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
+from understudy.ports.faults import Fault, Faults
+from understudy.protocol.sessions import ReadyPeers, SessionFace
 from understudy.robots.mobile.vda5050.messages import INSTANT_ACTIONS, NODE_ACTIONS
+from understudy.robots.mobile.vda5050.reactions import REACTIONS, TALKS
 from understudy.robots.mobile.vda5050.versions import Version, prefix
 
 if TYPE_CHECKING:
     from understudy.robots.mobile.robot import MobileRobot
     from understudy.robots.mobile.vda5050.master import MasterControl
+
+__all__ = ["ENDPOINTS", "FAULTS", "REACTIONS", "TALKS", "Config", "MasterFace", "build"]
 
 ENDPOINTS = {"": Endpoint(wires=("mqtt",))}
 LISTENS = ("order", "instantActions")
@@ -122,23 +126,13 @@ def _actions_in(topic: str, fields: dict[str, Any]) -> Iterator[str]:
                 yield name[:LONGEST_NAME]
 
 
-def _request(trial: Trial, number: int) -> Data:
-    """Asks for the factsheet."""
-    face: Any = trial.components[trial.place]
-    action = {"actionId": f"ask-{number}", "actionType": "factsheetRequest", "blockingType": "NONE"}
-    _, version, manufacturer, serial, _ = face.prefix.split("/")
-    body = {
-        "headerId": number,
-        "timestamp": "2026-01-01T00:00:00.00Z",
-        "version": {"v2": "2.1.0", "v3": "3.0.0"}.get(version, "2.1.0"),
-        "manufacturer": manufacturer,
-        "serialNumber": serial,
-        "actions": [action],
-    }
-    return WireMessage(f"{face.prefix}instantActions", msgspec.json.encode(body))
-
-
-TALKS = {"": Talk(_request)}
+FAULTS: Faults = {
+    "session_forgotten": Fault(
+        "brought",
+        "the MQTT broker forgets the robot's session: what waited to be sent is lost, and a new "
+        "session begins",
+    )
+}
 VOLATILE = frozenset({"timestamp"})
 
 
@@ -191,7 +185,7 @@ DECODER = replace(
 )
 
 
-class MasterFace(SessionFace[MasterSession], NotInjectable):
+class MasterFace(SessionFace[MasterSession]):
     """``prefix``: what stands before the last word of every topic; ``topics``: those words of what
     the master control sends."""
 
@@ -223,6 +217,18 @@ class MasterFace(SessionFace[MasterSession], NotInjectable):
 
     def last_will(self) -> WireMessage:
         return WireMessage(f"{self.prefix}connection", self.control.outgoing.last_will())
+
+    def faults(self) -> Faults:
+        return FAULTS
+
+    def inject(self, fault: str, parameters: Figures, now: int) -> Refused | None:
+        if not self._sessions:
+            return Refused("the broker is not connected, so that it has no session to forget")
+        self.control.set_connected(False, now)
+        self.control.set_connected(True, now)
+        for peer in self._sessions:
+            self.ready.add(peer)
+        return None
 
     def save(self) -> SavedFace:
         return SavedFace(list(self._sessions))
