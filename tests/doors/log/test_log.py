@@ -5,8 +5,10 @@ import json
 import random
 import signal
 import socket
+import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 from mcap.reader import NonSeekingReader, make_reader
 from tests.browsers import RunningCell
+from tests.scratch_packages import npm_packages
 from typer.testing import CliRunner
 
 import understudy
@@ -141,6 +144,28 @@ def test_a_log_cut_at_any_byte_is_read_up_to_there(weld: Path, tmp_path: Path) -
                 pass
         assert theirs == len(found)
     assert before > len(whole) // 2
+
+
+@pytest.mark.soak
+def test_the_npm_reader_reads_every_channel_and_a_cut_log(weld: Path, tmp_path: Path) -> None:
+    environment = npm_packages(tmp_path / "npm", "@mcap/core", "@foxglove/wasm-zstd")
+    cut = tmp_path / "cut.mcap"
+    cut.write_bytes(weld.read_bytes()[: weld.stat().st_size * 2 // 3])
+    script = str(Path(__file__).with_name("mcap_reader.js"))
+
+    def counts(file: Path) -> Any:
+        done = subprocess.run(
+            ["node", script, str(file)],
+            capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    mine = Counter(each.topic for each in LogFile(weld).messages())
+    assert counts(weld) == {"indexed": mine, "streamed": mine}
+    part = counts(cut)
+    assert part["streamed"] == Counter(each.topic for each in LogFile(cut).messages())
+    assert isinstance(part["indexed"], str)  # its index is at the end
 
 
 def test_the_state_of_a_channel_at_a_time(weld: Path) -> None:

@@ -21,7 +21,7 @@ from understudy.doors.mcp.protocol import Protocol
 from understudy.doors.mcp.tools import Tools, tools_of
 
 WRONG = "G90 G21\nG1 X400 F6000\nG1 X2000\nM30\n"
-MENDED = "G90 G21\nG1 X400 F6000\nG1 X420\nM30\n"
+NEAR_MM, MOST_TRIES = 400.0, 12
 COMMAND = [sys.executable, "-m", "understudy", "mcp"]
 
 
@@ -155,6 +155,17 @@ def test_a_cell_with_a_real_robot_is_read_only(monkeypatch: pytest.MonkeyPatch) 
     asyncio.run(asyncio.wait_for(use(), 120))
 
 
+def nearer(program: str, violations: list[dict[str, Any]]) -> str:
+    """The program with the X of each line of a violation half as far away."""
+    lines = program.splitlines()
+    for each in violations:
+        at = each["line"] - 1
+        assert lines[at] == each["text"]
+        word, x = each["text"].split(" X")
+        lines[at] = f"{word} X{(float(x) + NEAR_MM) / 2}"
+    return "\n".join(lines) + "\n"
+
+
 def test_the_official_client_mends_a_program_by_its_findings_and_runs_it() -> None:
     async def use() -> None:
         parameters = StdioServerParameters(
@@ -162,22 +173,25 @@ def test_the_official_client_mends_a_program_by_its_findings_and_runs_it() -> No
         )
         async with stdio_client(parameters) as streams, ClientSession(*streams) as client:
             await client.initialize()
+            listed = await client.list_tools()
+            assert 0 < len(listed.tools) <= 9
+            refused = await client.call_tool("start", {"cell": "text_robot", "real": True})
+            assert refused.is_error
+            assert "REAL is not possible" in str(refused.content)
 
             async def call(tool: str, **arguments: Any) -> Any:
                 result = await client.call_tool(tool, arguments)
                 assert not result.is_error, result.content
                 return result.structured_content
 
-            found = await call("validate", program=WRONG, cell="g60_welding")
-            assert found["verdict"] == "fail"
-            lines = {each["line"] for each in found["violations"]}
-            assert lines == {3}
-            program = [line for number, line in enumerate(WRONG.splitlines(), 1)]
-            for number in lines:
-                program[number - 1] = "G1 X420"
-            mended = "\n".join(program) + "\n"
-            assert mended == MENDED
-            assert (await call("validate", program=mended, cell="g60_welding"))["verdict"] == "pass"
+            mended = WRONG
+            for _ in range(MOST_TRIES):
+                found = await call("validate", program=mended, cell="g60_welding")
+                if found["verdict"] == "pass":
+                    break
+                mended = nearer(mended, found["violations"])
+            assert found["verdict"] == "pass"
+            assert mended != WRONG
             started = await call("start", cell="g60_welding", rate="max")
             await call("snapshot", do="save", name="before")
             run = await call("run_program", program=mended)
