@@ -341,6 +341,17 @@ CAPABILITIES = (
         packages={"mcap": ("mcap", "logs that Foxglove and others open")},
     ),
     Capability(
+        "understudy.doors.rosbridge",
+        doors={
+            "rosbridge": DoorRow(
+                "server",
+                "open a door for ROS tools: rosbridge on a websocket, at 127.0.0.1:9090 if nothing "
+                "else is given; no ROS is needed",
+            )
+        },
+        packages={"websockets": ("websockets", "doors for ROS tools and Foxglove")},
+    ),
+    Capability(
         "understudy.doors.mcp",
         cli={
             "mcp": CliRow(

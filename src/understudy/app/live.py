@@ -488,9 +488,12 @@ class Live:
 
     def lock(self, endpoint: str, wire: Wire, *, required: bool = False) -> Lock:
         """The lock of a door; on an address that other machines can reach it needs a token."""
-        host = (wire.listens_on() or ("localhost", 0))[0]
+        return self.lock_at(endpoint, (wire.listens_on() or ("localhost", 0))[0], required=required)
+
+    def lock_at(self, endpoint: str, host: str, *, required: bool = False) -> Lock:
+        """The lock of a door that listens on this address."""
         check_reachable(endpoint, host, self._token, set_by=TOKEN_KEYS)
-        return Lock(self._keys(), required=required or not _is_local(wire))
+        return Lock(self._keys(), required=required or not is_loopback(host))
 
 
 def _built(config: CellConfig, options: Options, run: Run) -> Cell:

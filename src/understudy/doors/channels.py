@@ -729,7 +729,9 @@ def _topics_of(robot: Robot, components: Mapping[str, Any]) -> _RobotTopics:
     io = getattr(robot.simulated.controller, "io", None)
     program: Any = components.get(f"{robot.name}.program")
     board = io if isinstance(io, VirtualIO) else None
-    return _RobotTopics(robot, [], board=board, program=program)
+    chain = robot.model.chain
+    joints = [axis.name for axis in robot.model.axes] if chain is None else list(chain.names)
+    return _RobotTopics(robot, joints, board=board, program=program)
 
 
 def _has_values(component: Any) -> bool:

@@ -75,6 +75,11 @@ class RobotFrames:
             above = frame
         self._last = above
 
+    def fixed(self) -> set[str]:
+        """The frames that do not move in those above them."""
+        still = {frame for _, frame, _, _, kind in self._links if kind == "fixed"} | {self.flange}
+        return still if self._is_vehicle else still | {self.base}
+
     def frame_of(self, joint: int) -> str:
         """The frame of the bodies that this joint carries; -1: the base."""
         return self.base if joint < 0 else self._links[joint][1]

@@ -1,6 +1,7 @@
 """Commands that move a robot: drives, homing, G-code lines, overrides, jogs, moves, tools."""
 
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
@@ -32,6 +33,9 @@ def commands(cell: "OperatedCell") -> list[Command]:
     return commands_of(MotionCommands(cell.robots, cell.modes.dead_man))
 
 
+MOST_POINTS = 10_000
+SHORTEST = 0.0005
+"""Seconds between two points of joints that are followed."""
 HOW_TO = Refused("give either joints_deg or pose_mm_deg")
 
 
@@ -152,6 +156,36 @@ class MotionCommands:
         pose = None if pose_mm_deg is None else pose_of(pose_mm_deg)
         target = Target(joints or None, pose, line, speed_mm_s * MM)
         return self._robots.do(robot, "move_to", target)
+
+    @command()
+    def follow_joints(
+        self,
+        robot: str,
+        joints_deg: Annotated[list[list[Number]], Meta(min_length=1, max_length=MOST_POINTS)],
+        at_s: Annotated[list[Number], Meta(max_length=MOST_POINTS)],
+    ) -> Any:
+        """Joints through points, each at its time.
+
+        `at_s`: the time of each point, counted from now; they rise. The joints go straight from
+        point to point. Limits of joints and of their speeds are checked before anything moves; the
+        times are kept as far as the accelerations of the controller allow.
+        """
+        if len(at_s) != len(joints_deg):
+            return Refused(f"follow_joints: {len(joints_deg)} points with {len(at_s)} times")
+        durations = [late - early for early, late in pairwise([0.0, *at_s])]
+        if min(durations) < SHORTEST:
+            number = next(n for n, each in enumerate(durations) if each < SHORTEST)
+            before = at_s[number - 1] if number else 0.0
+            return Refused(
+                f"point {number} is at {at_s[number]:g} s, after {before:g} s: each point comes at "
+                f"least {SHORTEST * 1e3:g} ms after the one before it"
+            )
+        points = []
+        for row in joints_deg:
+            if isinstance(joints := self._angles(robot, row), Refused):
+                return joints
+            points.append(joints)
+        return self._robots.do(robot, "follow_joints", points, durations)
 
     @command()
     def set_joint_positions(self, robot: str, joints_deg: list[Number]) -> Any:

@@ -39,6 +39,7 @@ NOT_DURING_PROGRAM = (
     "jog",
     "stop_jog",
     "move_to",
+    "follow_joints",
     "home",
     "set_tool",
     "set_tcp",
@@ -47,7 +48,7 @@ NOT_DURING_PROGRAM = (
     "set_joint_positions",
 )
 """Actions that are refused while a program is running."""
-MOVES = ("send_gcode", "jog", "move_to", "home", "cycle_start", "run_program")
+MOVES = ("send_gcode", "jog", "move_to", "follow_joints", "home", "cycle_start", "run_program")
 """Actions that may move a robot: refused while the cell is stopped."""
 NO_EMERGENCY_STOP = Refused("this robot has no emergency stop")
 

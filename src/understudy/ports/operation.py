@@ -31,7 +31,8 @@ once: `Refused` or None.
 
     enable disable · home(axis) · stop emergency_stop reset · hold cycle_start
     send_gcode(text) · override_feed(percent) override_rapid(percent) · set_tool(number)
-    jog(Jog) stop_jog · move_to(Target) · set_joint_positions(radians) · set_tcp(pose)
+    jog(Jog) stop_jog · move_to(Target) · follow_joints(points, durations)
+    set_joint_positions(radians) · set_tcp(pose)
     set_tcp_of(number, pose) · set_work_offsets(rows of mm and deg)
 """
 
@@ -60,6 +61,7 @@ SKILLS: Mapping[str, str] = {
     "hold": "hold",
     "override": "override_feed",
     "move_to": "move_to",
+    "follow_joints": "follow_joints",
     "jog": "jog",
     "jog_held": "stop_jog",
     "set_tool": "set_tool",

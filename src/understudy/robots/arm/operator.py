@@ -9,7 +9,7 @@ of a measured cloud is the arm (`ArmBody`).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,8 @@ ANGLES = tuple(deg * DEG for deg in (170, 90, 45, 20, 10, 5, 2, 1))
 NO_FURTHER = Refused("the arm cannot move further in this direction")
 POSITION_UNKNOWN = Refused("the controller has not reported the joints: wait until it is connected")
 NO_LINES = Refused("this controller moves joints only; lines of the tool need the dialect `arm`")
+STANDS = 1e-9
+"""Way of a joint, in rad or m, that is none."""
 KEPT_BETWEEN_PROGRAMS = ("offsets", "g92", "tool", "tools", "tool_length")
 """Modal state that stays from one program to the next."""
 JOINTS, TOOL = {"arm": "ABCUVW", "grblhal": "XYZABC"}, "XYZABC"
@@ -151,6 +153,35 @@ class ArmActions:
             return NO_LINES
         return self._go_tool(target.pose, target.speed / MM if target.line else None, now)
 
+    def follow_joints(
+        self, points: Sequence[Sequence[float]], durations: Sequence[float], now: int
+    ) -> Refused | None:
+        """Straight lines of the joints, each with its duration (G93): the controller blends them as
+        it does those of a program, and keeps the durations as far as its accelerations allow."""
+        mover = self._arm.movers[0]
+        here = np.array(self._controller.joint_state(now).positions)
+        rows = np.array(points, dtype=float).reshape(len(points), -1)
+        if not np.isfinite(here).all():
+            return POSITION_UNKNOWN
+        if refused := mover.beyond(rows) or _too_fast(mover.chain, here, rows, durations):
+            return refused
+        for line in self._timed_lines(here, rows, durations):
+            if refused := self._controller.send_gcode(line, now):
+                self._controller.stop(now)
+                return refused
+        return None
+
+    def _timed_lines(self, here: Floats, rows: Floats, durations: Sequence[float]) -> Iterator[str]:
+        for row, duration in zip(rows, durations, strict=True):
+            if np.abs(row - here).max() < STANDS:
+                yield f"G4 P{number_text(round(duration, 6))}"
+            else:
+                words = _words(JOINTS[self._dialect.name], row / self._arm.movers[0].chain.units)
+                feed = number_text(round(MINUTE / duration, 6))
+                yield f"G21 G90 G93 G53 G1 {words} F{feed}"
+            here = row
+        yield "G94"
+
     def jog(self, jog: Jog, now: int) -> Refused | None:
         if jog.frame not in self.frames:
             return NO_LINES
@@ -219,6 +250,20 @@ class ArmActions:
         feed = per_second * (1.0 if self._dialect.feed_per_second else MINUTE)
         line = f"G21 G90 G94 G53 G1 {words} F{number_text(round(feed, 6))}"
         return self._controller.send_gcode(line, now)
+
+
+def _too_fast(chain: Any, here: Floats, rows: Floats, durations: Sequence[float]) -> Refused | None:
+    """The refusal of the first point that a joint would have to exceed its speed for."""
+    speeds = np.abs(np.diff(rows, axis=0, prepend=here[None])) / np.array(durations)[:, None]
+    over = np.argwhere(speeds > chain.velocity * (1.0 + 1e-6))
+    if not len(over):
+        return None
+    row, joint = over[0].tolist()
+    unit, name = chain.units[joint], chain.unit_names[joint]
+    return Refused(
+        f"point {row}: {chain.names[joint]} would move at {speeds[row, joint] / unit:.1f} {name}/s;"
+        f" its limit is {chain.velocity[joint] / unit:.1f} {name}/s"
+    )
 
 
 def _words(letters: str, values: np.ndarray[Any, Any]) -> str:

@@ -1,0 +1,1 @@
+"""A door for ROS tools: rosbridge's protocol, without ROS. `run --rosbridge`."""
