@@ -136,8 +136,9 @@ def test_topics_of_a_mobile_robot() -> None:
         await ros.send(**given, args={"pose": place})
         answer = await ros.next(op="action_result")
         assert (answer["status"], answer["values"]["error_code"] != 0) == (6, True), answer
-        stopped = await ros.message("/robot-1/emergency_stop")
-        assert stopped == {"data": True}
+        stopped = "/robot-1/emergency_stop"
+        await ros.send(op="subscribe", topic=stopped)
+        await ros.next(op="publish", topic=stopped, msg={"data": True})
 
     with_client(scene, cell="mobile_robot")
 
@@ -151,7 +152,8 @@ def test_services_and_refusals_of_a_cell() -> None:
         assert (await ros.call("/run", data=True))["values"]["message"] == "RUNNING"
         assert (await ros.call("/run"))["values"]["success"] is False
         assert (await ros.call("/bench/emergency_stop"))["values"]["success"] is True
-        assert (await ros.message("/emergency_stop"))["data"] is True
+        await ros.send(op="subscribe", topic="/emergency_stop")
+        await ros.next(op="publish", topic="/emergency_stop", msg={"data": True})
         assert (await ros.call("/reset"))["values"]["success"] is True
         await ros.send(op="publish", topic="/emergency_stop", msg={"data": True})
         assert (await ros.call("/nothing"))["result"] is False
