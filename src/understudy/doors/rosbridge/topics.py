@@ -186,7 +186,7 @@ def _topics_of(live: Live, robot: Robot) -> Iterator[tuple[str, str]]:
 
 
 def _scanners(live: Live, robot: str) -> Iterable[Any]:
-    for part in live.cell.components.values():
+    for part in live.operator.components.values():
         if isinstance(part, HasSeenTogether) and robot in part.seen_together.names():
             lasers: Any = part.seen_together
             return lasers.scans(robot) if isinstance(lasers, HasLasers) else ()
