@@ -6,6 +6,8 @@ roslibpy is in `examples/ros_client.py`, which runs with the other examples.
 import asyncio
 import json
 import math
+import sys
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from random import Random
@@ -243,6 +245,29 @@ def test_trajectories_that_are_refused_and_one_that_leaves_its_path() -> None:
     with_client(scene, cell="g60_welding")
 
 
+def test_a_goal_ends_with_its_client() -> None:
+    async def scene(live: Live, address: str) -> None:
+        arm: Any = live.operator.robots.find("g60")
+        goal = {
+            "joint_names": list(arm.model.chain.names),
+            "points": [{"positions": [0.5] * 6, "time_from_start": {"secs": 600}}],
+        }
+        async with connect(address) as socket:
+            ros = Ros(socket)
+            await ros.call("/enable", data=True)
+            given = {"action": "/follow_joint_trajectory", "args": {"trajectory": goal}}
+            await ros.send(op="send_action_goal", id="a", feedback=True, **given)
+            while not arm.condition().moving:
+                await ros.next(op="action_feedback")
+        async with connect(address) as socket:
+            ros = Ros(socket)
+            while arm.condition().moving:
+                await ros.call("/rosapi/get_time")
+        assert not arm.condition().error
+
+    in_cell(scene, cell="g60_welding")
+
+
 # ── locks and bounds ────────────────────────────────────────────────────────────────────────────
 
 
@@ -302,6 +327,43 @@ def test_an_emergency_stop_passes_a_flood_of_a_client_that_reads_nothing() -> No
             assert not flooding.done()
             flooding.cancel()
             deaf.transport.abort()
+
+    in_cell(scene, cell=BENCH)
+
+
+FLOOD = """
+import sys
+from websockets.sync.client import connect
+
+with connect(sys.argv[1]) as socket:
+    print("ready", flush=True)
+    while True:
+        socket.send('{"op": "publish", "topic": "/emergency_stop", "msg": {"data": false}}')
+"""
+
+
+@pytest.mark.soak
+def test_an_emergency_stop_beside_a_flood_takes_less_than_50_ms() -> None:
+    async def scene(live: Live, address: str) -> None:
+        command = sys.executable, "-c", FLOOD, address
+        flood = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        assert flood.stdout is not None
+        await flood.stdout.readline()
+        took = []
+        try:
+            async with connect(address) as socket:
+                ros = Ros(socket)
+                for _ in range(200):
+                    began = time.perf_counter()
+                    assert (await ros.call("/emergency_stop"))["result"]
+                    took.append(time.perf_counter() - began)
+                    await ros.call("/reset")
+        finally:
+            flood.kill()
+            await flood.wait()
+        took.sort()
+        print(f"emergency stop: median {took[100] * 1e3:.1f} ms, 95 % {took[190] * 1e3:.1f} ms")
+        assert took[190] < 0.05, took[-20:]
 
     in_cell(scene, cell=BENCH)
 

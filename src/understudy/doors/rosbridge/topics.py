@@ -84,12 +84,13 @@ class Topics:
     def _all_of(self, message: Message, heard: set[str]) -> Iterator[Published]:
         channel, topic = message.channel, message.channel.topic
         if topic == "/tf":
-            yield from self._transforms(message)
+            if not heard.isdisjoint(("/tf", "/tf_static")):
+                yield from self._transforms(message)
         elif topic == "/understudy/scene":
             for name, facts in message.value["robots"].items():
-                if facts["joints"]:
+                where = f"/{name}/robot_description"
+                if facts["joints"] and not heard.isdisjoint((where, "/robot_description")):
                     text = description(name, facts)
-                    where = f"/{name}/robot_description"
                     yield Published(where, lambda _, text=text: {"data": text}, text)  # type: ignore[misc]
         elif channel.schema_name == "foxglove.JointStates":
             yield Published(topic, lambda ros_1: joint_state(message.value, ros_1))
