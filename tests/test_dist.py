@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from understudy import __version__
 
@@ -148,3 +149,14 @@ def test_the_wheel_works_without_the_repository(dist: tuple[Path, Path], tmp_pat
     assert said.startswith("OK Movement completed\n")
     assert "text_robot" in said
     assert said.endswith("default: valid (robots: 5, faces: 5)\n")
+
+
+def test_the_citation_and_the_forms_of_issues_are_complete() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == __version__
+    assert {"cff-version", "message", "title", "authors", "license"} <= set(citation)
+    forms = [yaml.safe_load(path.read_text()) for path in ROOT.glob(".github/ISSUE_TEMPLATE/*.yml")]
+    assert forms
+    for form in forms:
+        assert {"name", "description", "body"} <= set(form)
+        assert all(field["attributes"]["label"] for field in form["body"])

@@ -220,7 +220,9 @@ def _check_ports(config: CellConfig) -> None:
         host = "127.0.0.1" if host == "localhost" else host
         for other, place in places.items():
             if port == place[1] and (host == place[0] or {host, place[0]} & EVERYWHERE):
-                problem = ConfigError(f"{other} and {endpoint} listen on the same port", value=port)
+                reason = f"{other} and {endpoint} listen on the same port"
+                allowed = "another port, or 0 for a free one"
+                problem = ConfigError(reason, value=port, allowed=allowed)
                 raise config.document.error(_keys(endpoint), problem)
         places[endpoint] = host, port
 

@@ -118,6 +118,13 @@ class Document:
             raise self.error(keys, problem) from None
 
 
+YAML_CURES = {
+    "'\\t'": "spaces in place of tabs",
+    "mapping values": "one key in a line, or {…} around several",
+}
+"""What is allowed where the parser names one of these."""
+
+
 def parse(text: str, file: str) -> Document:
     wrong = "not JSON" if file.endswith(".json") else "not YAML"  # which includes JSON
     try:
@@ -129,7 +136,8 @@ def parse(text: str, file: str) -> Document:
         mark = problem.problem_mark
         line = mark.line + 1 if mark else 0
         reason = str(problem.problem)[:LONGEST_SHOWN]
-        raise ConfigError(f"{wrong}: {reason}", file=file, line=line) from None
+        allowed = next((cure for part, cure in YAML_CURES.items() if part in reason), "")
+        raise ConfigError(f"{wrong}: {reason}", file=file, line=line, allowed=allowed) from None
     except (yaml.YAMLError, ValueError) as problem:
         raise ConfigError(f"{wrong}: {str(problem)[:LONGEST_SHOWN]}", file=file) from None
     except RecursionError:
@@ -181,4 +189,6 @@ class _Walk:
 
     def _problem(self, text: str, node: yaml.Node, keys: Keys) -> ConfigError:
         line = node.start_mark.line + 1
-        return ConfigError(text, file=self._file, line=line, key=".".join(keys))
+        place = ".".join(keys)
+        allowed = "each key once" if "twice" in text else ""
+        return ConfigError(text, file=self._file, line=line, key=place, allowed=allowed)

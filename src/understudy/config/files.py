@@ -195,7 +195,8 @@ def read_model(name: str, *, beside: str) -> bytes:
         return regular_bytes(mesh_path(name, folder), LARGEST_MESH)
     except (OSError, ValueError) as problem:
         reason = f"cannot be read: {why(problem)}"
-        raise ConfigError(reason, key="model", value=str(path)) from None
+        allowed = "a shipped robot, or a file beside the cell file"
+        raise ConfigError(reason, key="model", value=str(path), allowed=allowed) from None
 
 
 def read_client_model(name: str, files: FilesFolder) -> bytes:

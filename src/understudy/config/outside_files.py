@@ -49,7 +49,10 @@ def read_regular(path: Path, limit: int) -> bytes:
     try:
         return regular_bytes(path, limit)
     except (OSError, ValueError) as problem:
-        raise ConfigError(f"cannot be read: {why(problem)}", file=str(path)) from None
+        missing = isinstance(problem, FileNotFoundError)
+        allowed = "a file that exists, named from the working directory on" if missing else ""
+        reason = f"cannot be read: {why(problem)}"
+        raise ConfigError(reason, file=str(path), allowed=allowed) from None
 
 
 def regular_bytes(path: Path, limit: int) -> bytes:

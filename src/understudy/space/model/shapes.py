@@ -339,7 +339,12 @@ def unique(objects: Sequence[CollisionObject]) -> tuple[CollisionObject, ...]:
     seen = set[str]()
     for thing in objects:
         if thing.name in seen:
-            raise ConfigError("the name is used twice", key="objects", value=thing.name)
+            raise ConfigError(
+                "the name is used twice",
+                key="objects",
+                value=thing.name,
+                allowed="a name of its own for each",
+            )
         seen.add(thing.name)
     return tuple(objects)
 
