@@ -11,60 +11,91 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from understudy.campaign.one_run import Outcome, run_one
-from understudy.campaign.plan import PlanFile, RunSpec
+from understudy.campaign.one_run import Outcome
+from understudy.campaign.plan import RunSpec
 from understudy.errors import NotInstalledError, needs
 
 ATTEMPTS = 5
 """How often a run is tried whose worker dies."""
 AHEAD = 4
 """Runs that wait for each worker."""
-Engine = Callable[[PlanFile, Iterable[RunSpec], int], Iterator[Outcome]]
+Made = TypeVar("Made", bound=Outcome)
+CarryOut = Callable[[RunSpec], Made]
+"""Carries out one run; it is sent to other processes."""
 
 
-def local(planned: PlanFile, specs: Iterable[RunSpec], workers: int) -> Iterator[Outcome]:
+class Engine(Protocol):
+    """Carries out runs; takes them one by one, so that there may be any number of them."""
+
+    def __call__(
+        self, carry_out: CarryOut[Made], specs: Iterable[RunSpec], workers: int
+    ) -> Iterator[Made]: ...
+
+
+def local(carry_out: CarryOut[Made], specs: Iterable[RunSpec], workers: int) -> Iterator[Made]:
     """A process for each core."""
-    waiting: deque[tuple[RunSpec, int]] = deque((spec, 1) for spec in specs)
-    while waiting:
-        yield from _one_pool(planned, waiting, workers)
+    again: deque[tuple[RunSpec, int]] = deque()
+    fresh = iter(specs)
+    while True:
+        yield from _one_pool(carry_out, again, fresh, workers)
+        if not again:
+            return
+
+
+def _next(
+    again: deque[tuple[RunSpec, int]], fresh: Iterator[RunSpec]
+) -> tuple[RunSpec, int] | None:
+    if again:
+        return again.popleft()
+    spec = next(fresh, None)
+    return None if spec is None else (spec, 1)
 
 
 def _one_pool(
-    planned: PlanFile, waiting: deque[tuple[RunSpec, int]], workers: int
-) -> Iterator[Outcome]:
-    """Runs until everything is done, or until a worker dies: then ``waiting`` has what is left."""
-    under_way: dict[Future[Outcome], tuple[RunSpec, int]] = {}
+    carry_out: CarryOut[Made],
+    again: deque[tuple[RunSpec, int]],
+    fresh: Iterator[RunSpec],
+    workers: int,
+) -> Iterator[Made]:
+    """Runs until everything is done, or until a worker dies: then ``again`` has what it had."""
+    under_way: dict[Future[Made], tuple[RunSpec, int]] = {}
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
-        while waiting or under_way:
-            while waiting and len(under_way) < workers * AHEAD:
-                spec, attempt = waiting.popleft()
-                under_way[pool.submit(run_one, planned, spec)] = spec, attempt
+        while True:
+            while len(under_way) < workers * AHEAD and (due := _next(again, fresh)) is not None:
+                try:
+                    future = pool.submit(carry_out, due[0])
+                except BrokenProcessPool:
+                    again.appendleft(due)
+                    raise
+                under_way[future] = due
+            if not under_way:
+                return
             done, _ = wait(under_way, return_when=FIRST_COMPLETED)
             for future in done:
                 outcome = future.result()
                 del under_way[future]
                 yield outcome
     except BrokenProcessPool:
-        _take_back(under_way, waiting)
+        _take_back(under_way, again)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _take_back(
-    under_way: Mapping[Future[Outcome], tuple[RunSpec, int]],
-    waiting: deque[tuple[RunSpec, int]],
+    under_way: Mapping[Future[Made], tuple[RunSpec, int]],
+    again: deque[tuple[RunSpec, int]],
 ) -> None:
     """Runs without a result wait again, first of all."""
     for spec, attempt in reversed(list(under_way.values())):
         if attempt >= ATTEMPTS:
             raise RuntimeError(f"run {spec.number} (seed {spec.seed}): its process dies every time")
-        waiting.appendleft((spec, attempt + 1))
+        again.appendleft((spec, attempt + 1))
 
 
-def ray(planned: PlanFile, specs: Iterable[RunSpec], workers: int) -> Iterator[Outcome]:
+def ray(carry_out: CarryOut[Made], specs: Iterable[RunSpec], workers: int) -> Iterator[Made]:
     """A Ray cluster: that of RAY_ADDRESS, else one that is started on this machine."""
     try:
         import ray  # type: ignore[import-not-found, unused-ignore]
@@ -76,17 +107,21 @@ def ray(planned: PlanFile, specs: Iterable[RunSpec], workers: int) -> Iterator[O
         local_only: dict[str, Any] = {} if address else {"num_cpus": workers}
         ray.init(address=address, include_dashboard=False, log_to_driver=False, **local_only)
     try:
-        carry_out = ray.remote(max_retries=ATTEMPTS)(run_one)
-        place = ray.put(planned)
+        carried: Any = ray.remote(max_retries=ATTEMPTS)(_carried)
+        place = ray.put(carry_out)
         waiting = iter(specs)
-        under_way = [carry_out.remote(place, spec) for spec in islice(waiting, workers * AHEAD)]
+        under_way = [carried.remote(place, spec) for spec in islice(waiting, workers * AHEAD)]
         while under_way:
             (done,), under_way = ray.wait(under_way, num_returns=1)
             yield ray.get(done)
-            under_way += [carry_out.remote(place, spec) for spec in islice(waiting, 1)]
+            under_way += [carried.remote(place, spec) for spec in islice(waiting, 1)]
     finally:
         if started:
             ray.shutdown()
+
+
+def _carried(carry_out: CarryOut[Made], spec: RunSpec) -> Made:
+    return carry_out(spec)
 
 
 ENGINES: Mapping[str, Engine] = {"local": local, "ray": ray}

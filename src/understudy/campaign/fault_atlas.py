@@ -177,11 +177,11 @@ def face_module(config: CellConfig, endpoint: str) -> Any:
 
 def rows_of(config: CellConfig, place: str) -> Reactions:
     """The rows of the kind of robot, device or job at a place; empty if it has none."""
-    rows: Reactions = getattr(_module_of(config, place), "REACTIONS", {})
+    rows: Reactions = getattr(module_at(config, place), "REACTIONS", {})
     return rows
 
 
-def _module_of(config: CellConfig, place: str) -> ModuleType | None:
+def module_at(config: CellConfig, place: str) -> ModuleType | None:
     robot, _, own = place.partition(".")
     if not own and robot in config.robots:
         return module_of("robots", config.robots[robot].kind)
@@ -195,7 +195,7 @@ def _rows_during(config: CellConfig, cell: Cell, place: str) -> Iterator[Reactio
     """The rows of what works on a robot, for faults of the robot and of its other devices."""
     robot = place.partition(".")[0]
     for other in cell.components:
-        if other.startswith(f"{robot}.") and (module := _module_of(config, other)) is not None:
+        if other.startswith(f"{robot}.") and (module := module_at(config, other)) is not None:
             yield getattr(module, "DURING", {})
 
 
@@ -221,6 +221,12 @@ class HearingClient(Client):
     def send(self, data: Data) -> None:
         self.heard.append((self._inside.timed_cell.now, data))
         super().send(data)
+
+    def forget(self, count: int) -> None:
+        """Drops what was heard after the first ``count`` pieces."""
+        del self.heard[count:]
+        self.messages()
+        self.received()
 
     def text(self, since: int = 0) -> str:
         received = (data for at, data in self.heard if at >= since)

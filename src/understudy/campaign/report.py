@@ -204,16 +204,34 @@ def smallest_failures(
     return [_smallest(planned, outcome, carry_out) for outcome in first.values()]
 
 
+def left_out(names: Sequence[str], fails: Callable[[tuple[str, ...]], bool]) -> tuple[str, ...]:
+    """Names without which a run still fails: tried in halves first, then one by one."""
+    without: tuple[str, ...] = ()
+    size = max(len(names) // 2, 1)
+    while names:
+        for at in range(0, len(names), size):
+            tried = (*without, *(name for name in names[at : at + size] if name not in without))
+            if len(tried) > len(without) and fails(tried):
+                without = tried
+        if size == 1:
+            break
+        size = -(-size // 2)
+    return without
+
+
 def _smallest(planned: PlanFile, failed: Outcome, carry_out: Carry) -> SmallestFailure:
     spec = RunSpec(failed.number, failed.seed, failed.point)
     rules = tuple(planned.config(spec).head.scenario.rules)
-    without: tuple[str, ...] = ()
     problem = failed.problem
-    for name in rules:
-        tried = msgspec.structs.replace(spec, without=(*without, name))
-        outcome = carry_out(tried)
+
+    def fails(tried: tuple[str, ...]) -> bool:
+        nonlocal problem
+        outcome = carry_out(msgspec.structs.replace(spec, without=tried))
         if not outcome.passed:
-            without, problem = tried.without, outcome.problem
+            problem = outcome.problem
+        return not outcome.passed
+
+    without = left_out(rules, fails)
     needed = tuple(name for name in rules if name not in without)
     command = replay_command(planned.file, failed.seed, failed.point, without)
     return SmallestFailure(

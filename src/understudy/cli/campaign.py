@@ -3,15 +3,29 @@
 import asyncio
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from understudy.campaign.engines import ENGINES
+from understudy.campaign.explore import (
+    CELLS,
+    RUN_S,
+    Explored,
+    Exploring,
+    Summary,
+    explore_one,
+    summary_of,
+)
+from understudy.campaign.explore import Plan as Exploration
 from understudy.campaign.journal import Journal
 from understudy.campaign.one_run import Outcome, Run, run_one
 from understudy.campaign.plan import PlanFile, RunSpec, read_plan, replaced
@@ -25,6 +39,7 @@ from understudy.cli.options import (
     put_bytes,
     put_json,
 )
+from understudy.config import load_config
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
 
@@ -32,12 +47,13 @@ if TYPE_CHECKING:
     from understudy.app.live import Live
 
 LOOK_SECONDS = 0.01
+FEW_HOURS = 100.0
 JOURNAL, REPORT, TABLE, PAGE = "runs.jsonl", "report.json", "runs.csv", "report.html"
 """The files of a campaign in its folder."""
 
 
 def campaign(
-    file: Annotated[Path, typer.Argument(help="campaign file")],
+    file: Annotated[Path | None, typer.Argument(help="campaign file")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="runs for each point")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="first seed")] = None,
     engine: Annotated[str, typer.Option(help="local: this machine; ray: a Ray cluster")] = "local",
@@ -60,8 +76,53 @@ def campaign(
     open_: Annotated[
         bool, typer.Option("--open", help="with --only: run it live, on its page in the browser")
     ] = False,
+    explore: Annotated[
+        bool, typer.Option("--explore", help="play what a seed draws, in place of FILE")
+    ] = False,
+    cells: Annotated[str, typer.Option(help="with --explore: A,B, in place of all")] = "",
+    hours: Annotated[
+        float | None, typer.Option(min=0.01, help="with --explore: robot-hours; default: 100")
+    ] = None,
+    for_: Annotated[
+        float | None, typer.Option("--for", min=0.1, help="with --explore: seconds")
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="with --explore --only: just these faults and steps")
+    ] = None,
+    chat: Annotated[
+        list[Path] | None, typer.Option(help="with --explore: a recorded session to draw from")
+    ] = None,
 ) -> None:
-    """Run a cell with many seeds and values. Exit code 0 if every run passed, else 1."""
+    """Run a cell with many seeds and values, or explore cells. Exit code 0 if every run passed,
+    else 1."""
+    _check_engine(engine)
+    if explore:
+        if (
+            file is not None
+            or runs
+            or out
+            or fresh
+            or html
+            or point
+            or open_
+            or without
+            or log_file
+        ):
+            raise ConfigError(
+                "an exploration has no campaign file, and none of its options",
+                allowed="--cells --hours --for --seed --chat --engine --workers --json --only",
+            )
+        chats = tuple(read_text(path) for path in chat or ())
+        found = Exploration(tuple(filter(None, cells.split(","))) or CELLS, seed or 0, hours, for_)
+        found = replace(found, chats=chats, hours=hours if hours or for_ else FEW_HOURS)
+        if only is not None:
+            raise typer.Exit(_explore_again(found, only, keep or [], json))
+        raise typer.Exit(_explore(found, engine, workers or os.cpu_count() or 1, json))
+    if cells or hours or for_ or chat or keep:
+        options = "--cells, --hours, --for, --chat and --keep are for explorations"
+        raise ConfigError(options, allowed="with --explore")
+    if file is None:
+        raise ConfigError("no campaign file", allowed="FILE, or --explore")
     planned = read_plan(str(file), read_text(file))
     planned = PlanFile(replaced(planned.plan, runs=runs, seed=seed), planned.file)
     if only is not None:
@@ -74,8 +135,6 @@ def campaign(
     if point or without or open_:
         options = "--point, --without and --open are for one run"
         raise ConfigError(options, allowed="with --only SEED")
-    if engine not in ENGINES:
-        raise unknown("engine", engine, ENGINES)
     folder = out or file.with_suffix(".runs")
     _make_folder(folder, fresh=fresh)
     for place in (json, html):
@@ -95,6 +154,11 @@ def campaign(
     if not is_printed(json):
         _tell(report, folder)
     raise typer.Exit(0 if report.passed == report.runs else 1)
+
+
+def _check_engine(engine: str) -> None:
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
 
 
 def _make_folder(folder: Path, *, fresh: bool) -> None:
@@ -122,7 +186,7 @@ def _carry_out(planned: PlanFile, journal: Journal, engine: str, workers: int) -
     )
     with bar:
         shown = bar.add_task("runs", total=total, completed=len(journal.outcomes))
-        for outcome in ENGINES[engine](planned, left, workers):
+        for outcome in ENGINES[engine](partial(run_one, planned), left, workers):
             journal.add(outcome)
             bar.advance(shown)
 
@@ -214,6 +278,66 @@ def _replay(planned: PlanFile, spec: RunSpec, json: str | None, log_file: Path |
     for name, value in outcome.figures.items():
         print(f"  {name}: {value}")
     print(f"digest {outcome.digest}\n{'passed' if outcome.passed else outcome.problem}")
+    return 0 if outcome.passed else 1
+
+
+# ── explorations ────────────────────────────────────────────────────────────────────────────────
+
+
+def _explore(plan: Exploration, engine: str, workers: int, json: str | None) -> int:
+    for cell in plan.cells:
+        load_config(cell)
+    outcomes: list[Explored] = []
+    carry_out = partial(explore_one, plan.chats)
+    bar = Progress("{task.description}", console=Console(stderr=True), disable=is_quiet())
+    with bar:
+        shown = bar.add_task("", total=None)
+        for outcome in ENGINES[engine](carry_out, plan.specs(), workers):
+            outcomes.append(outcome)
+            hours = sum(each.robots * RUN_S / 3600.0 for each in outcomes)
+            failed = sum(not each.passed for each in outcomes)
+            words = f"{len(outcomes):,} runs, {hours:,.0f} robot-hours, {failed:,} failed"
+            bar.update(shown, description=words)
+    found = summary_of(outcomes, plan.chats)
+    if not put_json(json, msgspec.to_builtins(found)) or not is_printed(json):
+        _tell_explored(found, plan.cells)
+    return 1 if found.findings else 0
+
+
+def _tell_explored(found: Summary, cells: Sequence[str]) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    share = found.moved_hours / found.robot_hours if found.robot_hours else 0.0
+    console.print(
+        f"{found.robot_hours:,.1f} robot-hours in {found.runs:,} runs of {', '.join(cells)}; "
+        f"seeds {found.seeds[0]} … {found.seeds[1]}; something moved in {share:.1%} of the time; "
+        f"digest {found.digest}"
+    )
+    for key in sorted({*found.reached, *found.missed}):
+        reached, missed = found.reached.get(key, []), found.missed.get(key, [])
+        console.print(f"  {key}: {len(reached)} of {len(reached) + len(missed)} reached")
+        if missed:
+            console.print(f"    [red]not reached: {escape(', '.join(missed))}[/red]")
+    for each in found.findings:
+        console.print(f"[red]{escape(each.problem)}[/red] ({each.runs} runs)")
+        for line in each.script:
+            console.print(f"    {escape(line)}")
+        console.print(f"    {each.command}", markup=False)
+    if not found.findings:
+        console.print("every invariant held")
+
+
+def _explore_again(plan: Exploration, seed: int, keep: Sequence[str], json: str | None) -> int:
+    if len(plan.cells) != 1:
+        raise ConfigError("--only plays one seed of one cell", allowed="--cells CELL")
+    names = Exploring(plan.cells[0], seed, (), plan.chats).names()
+    for name in keep:
+        if name not in names:
+            raise unknown("fault or step", name, names)
+    without = tuple(name for name in names if keep and name not in keep)
+    outcome = explore_one(plan.chats, RunSpec(0, seed, {"cell": plan.cells[0]}, without))
+    if not put_json(json, msgspec.to_builtins(outcome)):
+        print("\n".join(outcome.script))
+        print(f"digest {outcome.digest}\n{outcome.problem or 'passed'}")
     return 0 if outcome.passed else 1
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta, Struct
 
 from understudy.devices.welder.reactions import DURING as DURING
+from understudy.devices.welder.reactions import EXPLORED as EXPLORED
 from understudy.devices.welder.reactions import REACTIONS as REACTIONS
 from understudy.ports.faults import Fault, Faults, Figure
 

@@ -1,5 +1,8 @@
 """Expected reactions to the faults of a welder, and to those of its robot while it welds."""
 
+from typing import Any
+
+from understudy.ports.exploration import Exploration, Explored, Look
 from understudy.ports.fault_reactions import (
     ENGINE_FAILED,
     STANDS,
@@ -89,3 +92,32 @@ DURING: Reactions = {
         welding, (ARC_OUT, ENGINE_FAILED, STANDS), within_s=0.5, parameters={"axis": 1.0}
     ),
 }
+
+
+def arc_in_welding(run: Explored, place: str) -> Look:
+    """an arc only in WELDING, and only while the welder burns"""
+    welder: Any = run.components[place]
+    modes = run.own(place, "modes")
+
+    def look() -> str:
+        state = welder.status(run.now)
+        if not state.arc_on:
+            return ""
+        if state.phase not in PHASES_WITH_ARC:
+            return f"{place} has an arc in {state.phase}"
+        mode = "WELDING" if modes is None else modes.current_mode
+        return "" if mode == "WELDING" else f"{place} has an arc in mode {mode}"
+
+    return look
+
+
+PHASES_WITH_ARC = ("Ignition", "Stabilize", "Weld", "Crater", "Burnback")
+PHASES = ("Idle", "PreFlow", *PHASES_WITH_ARC, "PostFlow", "Fault")
+EXPLORED = Exploration(
+    invariants=(arc_in_welding,),
+    reach={"state": PHASES, "alarm": ("arc", "wire", "gas", "ignition")},
+    reached=lambda welder, now: (
+        ("state", (state := welder.status(now)).phase),
+        *((("alarm", state.fault),) if state.fault else ()),
+    ),
+)

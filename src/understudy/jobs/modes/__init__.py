@@ -7,11 +7,23 @@ from msgspec import structs
 
 from understudy.jobs.modes.config import ModesConfig
 from understudy.ports import Component
+from understudy.ports.exploration import Act, Exploration
 from understudy.ports.jobs import JobSite, WorkTool
-from understudy.ports.modes import JOB_MODE, TargetMode
+from understudy.ports.modes import JOB_MODE, OperationMode, TargetMode
 
 MODES = "modes"
 SECTIONS = {MODES: ModesConfig}
+
+
+def _request(mode: TargetMode) -> Act:
+    return lambda modes, now: modes.request_mode_change(mode, now)
+
+
+EXPLORED = Exploration(
+    acts={mode: _request(mode) for mode in get_args(TargetMode)},
+    reach={"state": get_args(OperationMode)},
+    reached=lambda modes, now: (("state", modes.current_mode),),
+)
 
 
 def provide(site: JobSite, kind: type, need: Any) -> Any:

@@ -10,6 +10,7 @@ from understudy.jobs.pick_place.config import (
     check_sections,
 )
 from understudy.jobs.pick_place.reactions import DURING as DURING
+from understudy.jobs.pick_place.reactions import EXPLORED as EXPLORED
 from understudy.ports import Component
 from understudy.ports.hand import Hand
 from understudy.ports.job_arm import JobArm

@@ -1,5 +1,10 @@
 """Expected reactions of the job to faults of the arm, of vision and of the camera, in a cycle."""
 
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from understudy.jobs.pick_place.status import ALARMS, PickPlaceState
+from understudy.ports.exploration import Exploration, Explored, Look, Reached
 from understudy.ports.fault_reactions import (
     ENGINE_FAILED,
     JOB_FAILS,
@@ -58,3 +63,49 @@ DURING: Reactions = {
         )
     },
 }
+
+
+def released_in_place(run: Explored, place: str) -> Look:
+    """a running job opens the hand with a part only in RELEASING"""
+    job: Any = run.components[place]
+    hand = next(
+        each for name, each in run.components.items()
+        if name.startswith(place.partition(".")[0] + ".") and isinstance(each, Hand)
+    )  # fmt: skip
+    start, broken = hand.start_release, [""]
+
+    def start_release(now: int, *, timeout_ms: float = 0.0) -> Any:
+        state = job.state.state
+        held = hand.status(now).part_detected and job.is_running() and state != "RELEASING"
+        if held and not run.rehearses and not broken[0]:
+            broken[0] = f"the hand of {place} opens in {state}"
+        return start(now, timeout_ms=timeout_ms)
+
+    hand.start_release = start_release  # type: ignore[method-assign]
+    return lambda: broken[0]
+
+
+def _reached(job: Any, now: int) -> Iterator[Reached]:
+    status = job.status(now)
+    yield "state", status.state
+    if (end := status.code or status.reason) in ALARMS:
+        yield "alarm", end
+
+
+EXPLORED = Exploration(
+    acts={
+        "start": lambda job, now: job.start(now),
+        "one cycle": lambda job, now: job.start(now, max_cycles=1),
+        "pause": lambda job, now: job.pause(now),
+        "resume": lambda job, now: job.resume(now),
+        "stop": lambda job, now: job.stop(now),
+        "reset": lambda job, now: job.reset(now),
+        "finish": lambda job, now: job.finish(now),
+        "retract": lambda job, now: job.emergency_retract(now),
+        "release the part": lambda job, now: job.release_part(now),
+        "put the part back": lambda job, now: job.put_back(now),
+    },
+    invariants=(released_in_place,),
+    reach={"state": get_args(PickPlaceState), "alarm": tuple(ALARMS)},
+    reached=_reached,
+)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
+from understudy.robots.arm.reactions import EXPLORED as EXPLORED
 from understudy.robots.arm.reactions import REACTIONS as REACTIONS
 from understudy.simulation.io.virtual_io import Config as IoConfig
 from understudy.space.model.environment import CollisionConfig, LimitsConfig, ObjectConfig

@@ -1,5 +1,6 @@
 """Expected reactions to the faults of an arm."""
 
+from understudy.ports.exploration import Exploration
 from understudy.ports.fault_reactions import (
     ENGINE_FAILED,
     ENGINE_RUNS,
@@ -26,3 +27,6 @@ REACTIONS: Reactions = {
         parameters={"axis": 2.0},
     ),
 }
+EXPLORED = Exploration(
+    reach={"state": ("Idle", "Run", "Jog", "Hold", "Home", "Alarm"), "alarm": ("2", "10", "17")}
+)

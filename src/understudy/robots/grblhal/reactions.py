@@ -1,5 +1,6 @@
 """Expected reactions to the faults of a machine."""
 
+from understudy.ports.exploration import Exploration, texts
 from understudy.ports.fault_reactions import (
     ENGINE_FAILED,
     ENGINE_RUNS,
@@ -100,3 +101,12 @@ REACTIONS: Reactions = {
         then=ask,
     ),
 }
+
+STATES = ("Idle", "Run", "Jog", "Hold", "Home", "Alarm")
+EXPLORED = Exploration(reach={"state": STATES, "alarm": ("1", "2", "3", "4", "5", "9", "10", "14")})
+LINES = (
+    *("G0X10", "G91 G1 X5 Y-3 F600", "G90 G1 X0 Y0 Z0 F2000", "G4 P0.2", "$H", "$X", "G28", "M0"),
+    *("$J=G91 X20 F500", "G38.2 Z-20 F100", "G0X9999", "M3 S1000", "M5", "?", "!", "~", "G99"),
+    *("$$", "$G", "M8", "M9", "\x18", "\x85", "\x19"),
+)
+FACE_EXPLORED = Exploration(says=texts(*LINES))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from understudy.ports.faults import EMERGENCY_STOP
+from understudy.robots.kuka.reactions import EXPLORED as EXPLORED
 from understudy.robots.kuka.reactions import REACTIONS as REACTIONS
 from understudy.space.model.environment import CollisionConfig, LimitsConfig, ObjectConfig
 

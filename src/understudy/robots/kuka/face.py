@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.ports import HANG_UP, UNLIMITED, Deps, Endpoint, Face, FaultSource, State
+from understudy.ports.exploration import Exploration, Say
 from understudy.ports.fault_reactions import Talk
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
 from understudy.robots.kuka.frames import (
@@ -32,7 +33,7 @@ from understudy.robots.kuka.frames import (
     write_feedback,
     write_telemetry,
 )
-from understudy.robots.kuka.records import TOOLS, Record
+from understudy.robots.kuka.records import LINEAR, TOOLS, Record
 from understudy.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -61,6 +62,22 @@ TALKS = {
     "ex3": Talk(lambda trial, number: write_command(Record(number, TOOLS[0], {}))),
     "ex4": Talk(None),
 }
+
+
+def _says(kind: int, words: dict[str, float]) -> Say:
+    return lambda robot, number: write_command(Record(number, kind, words))
+
+
+EXPLORED = Exploration(
+    says=tuple(
+        _says(*record)
+        for record in (
+            (TOOLS[0], {}),
+            (LINEAR, {"X": 0.5, "Z": 1.0, "F": 0.05}),
+            (LINEAR, {"X": 0.6, "Y": 0.1, "F": 0.02}),
+        )
+    )
+)
 
 
 class TelemetryTimes(NamedTuple):

@@ -1,5 +1,6 @@
 """Expected reactions to the faults of a KUKA."""
 
+from understudy.ports.exploration import Exploration
 from understudy.ports.fault_reactions import (
     ENGINE_FAILED,
     ENGINE_RUNS,
@@ -19,3 +20,4 @@ REACTIONS: Reactions = {
     ),
     "emergency_release": Reaction(stopped, (state("Idle"), ENGINE_RUNS), within_s=0.5),
 }
+EXPLORED = Exploration(reach={"state": ("Idle", "Run", "EmergencyStopped")})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from understudy.robots.mobile.faults import FAULTS
-from understudy.robots.mobile.reactions import REACTIONS
+from understudy.robots.mobile.reactions import EXPLORED, REACTIONS
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from understudy.wire.interface import Wire
 
 __all__ = [
+    "EXPLORED",
     "FACES",
     "FAULTS",
     "GROUP_FACES",

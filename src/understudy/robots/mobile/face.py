@@ -31,13 +31,14 @@ from understudy.ports.decoder import (
 )
 from understudy.ports.faults import BROKER_FAULTS, Faults
 from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
-from understudy.robots.mobile.reactions import FACE_REACTIONS
+from understudy.robots.mobile.reactions import FACE_EXPLORED, FACE_REACTIONS
 from understudy.robots.mobile.reactions import TALKS as TALKS
 from understudy.robots.mobile.runtime.messages import COMMANDS, FROM_ROBOT, TO_ROBOT, kind_of
 
 if TYPE_CHECKING:
     from understudy.robots.mobile.runtime.fleet import Fleet
 
+EXPLORED = FACE_EXPLORED
 ENDPOINTS = {"": Endpoint(wires=("nats",))}
 FAULTS = BROKER_FAULTS
 REACTIONS = FACE_REACTIONS

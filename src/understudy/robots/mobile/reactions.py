@@ -1,11 +1,13 @@
 """Expected reactions to the faults of mobile robots, and a conversation of a backend."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from understudy.ports import WireMessage
+from understudy.ports.decoder import json_object
+from understudy.ports.exploration import Exploration, Explored, Look, Passed, Say
 from understudy.ports.fault_reactions import (
     ENGINE_FAILED,
     ENGINE_RUNS,
@@ -19,6 +21,8 @@ from understudy.ports.fault_reactions import (
     robot_stands,
     status,
 )
+from understudy.robots.mobile.runtime.messages import RobotStatus
+from understudy.units import NS_PER_SECOND
 
 FACE = "fleet"
 STOPS_S = 2.0
@@ -226,3 +230,79 @@ FACE_REACTIONS: Reactions = {
 TALKS = {
     "": Talk(lambda trial, number: command(trial.robot, number, "STOP"), pause_s=1.0, repeats=False)
 }
+
+
+# ── explorations ────────────────────────────────────────────────────────────────────────────────
+
+ENDS = ("REJECTED", "DONE", "FAILED", "CANCELED")
+NEVER = 1 << 62
+SETTLES_S = 30.0
+"""A robot without a command has reported all ends after this time with its backend."""
+
+
+def _says(kind: str, **parameters: Any) -> Say:
+    return lambda robot, number: command(robot, number, kind, **parameters)
+
+
+def ended_once(run: Explored, endpoint: str) -> Look | None:
+    """every command is acknowledged and ends once"""
+    if run.disturbed(endpoint):
+        return None
+    counted, connected_at = 0, 0
+    asked: dict[str, tuple[str, str, int]] = {}
+    """Id of a command → its robot, its reply address, and when it was asked for."""
+    acknowledged: dict[str, int] = {}
+    ends: dict[str, set[str]] = {}
+
+    def take(event: Passed) -> None:
+        nonlocal connected_at
+        if event.kind == "!":
+            connected_at = event.at if event.data == b"open" else NEVER
+            return
+        body = json_object(event.data)
+        address = event.address[0] if event.address else ""
+        if event.kind == ">" and address.endswith(".command.request") and "messageId" in body:
+            reply_to = event.address[1] if event.address else ""
+            asked[body["messageId"]] = body["robotId"], reply_to, event.at
+        elif event.data == b"+ACK":
+            acknowledged[address] = acknowledged.get(address, 0) + 1
+        elif event.kind == "<" and address.endswith(".command.ack"):
+            cause = body.get("correlationId", "")
+            if body["payload"]["status"] in ENDS and cause in asked:
+                ends.setdefault(cause, set()).add(body["messageId"])
+
+    def look() -> str:
+        nonlocal counted
+        events, counted = run.passed[counted:], len(run.passed)
+        for event in events:
+            if event.endpoint == endpoint:
+                take(event)
+        for name, ids in ends.items():
+            if len(ids) > 1:
+                return f"{name} has ended {len(ids)} times"
+        settled = run.now - SETTLES_S * NS_PER_SECOND
+        for reply_to, times in acknowledged.items():
+            if times > 1:
+                return f"{reply_to} was acknowledged {times} times"
+        for name, (robot, reply_to, at) in asked.items() if connected_at < settled else ():
+            part: Any = run.components[robot]
+            if at >= settled:
+                continue
+            if name not in ends and part.status(run.now).command is None:
+                return f"{name} of {robot} has no end"
+            if reply_to not in acknowledged and at > connected_at:
+                return f"{name} of {robot} was not acknowledged"
+        return ""
+
+    return look
+
+
+EXPLORED = Exploration(reach={"state": get_args(RobotStatus)})
+FACE_EXPLORED = Exploration(
+    says=(
+        *(_says("MOVE_VELOCITY", linear=v, angular=w) for v, w in ((0.3, 0.0), (0.0, 0.4))),
+        *(_says("MOVE_TO_POSE", x=x, y=y) for x, y in ((1.0, 1.0), (2.0, 0.5), (0.5, 0.5))),
+        *(_says("STOP"), _says("FLY"), _says("MOVE_TO_POSE", x="here")),
+    ),
+    invariants=(ended_once,),
+)

@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from understudy.robots.text_robot.reactions import REACTIONS
+from understudy.robots.text_robot.reactions import EXPLORED, REACTIONS
 from understudy.robots.text_robot.robot import FAULTS, Config, TextRobot, build
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from understudy.simulation.program.run import ProgramRun
     from understudy.wire.chat import Chat
 
-__all__ = ["FAULTS", "REACTIONS", "Config", "TextRobot", "build"]
+__all__ = ["EXPLORED", "FAULTS", "REACTIONS", "Config", "TextRobot", "build"]
 
 FACES = ("text_tcp",)
 KERNELS = ()

@@ -36,7 +36,7 @@ from understudy.protocol.sessions import (
     TextLine,
 )
 from understudy.robots.text_robot.interface import PARAMETER_ERROR, TIMEOUT_ERROR, PoseRobot
-from understudy.robots.text_robot.reactions import FACE_REACTIONS
+from understudy.robots.text_robot.reactions import FACE_EXPLORED, FACE_REACTIONS
 from understudy.robots.text_robot.reactions import TALKS as TALKS
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
@@ -47,6 +47,7 @@ FAULTS: Faults = {
     )
 }
 REACTIONS = FACE_REACTIONS
+EXPLORED = FACE_EXPLORED
 LONGEST_LINE = 4096
 LONGEST_ECHO = 32
 WAITING_LIMIT = 1024

@@ -1,5 +1,6 @@
 """Expected reactions to the faults of the text robot and of its face."""
 
+from understudy.ports.exploration import Exploration, texts
 from understudy.ports.fault_reactions import (
     ENGINE_FAILED,
     ENGINE_RUNS,
@@ -96,3 +97,10 @@ FACE_REACTIONS: Reactions = {
     ),
 }
 TALKS = {"": Talk(lambda trial, number: b"GET_POS\n")}
+EXPLORED = Exploration(reach={"state": ("Idle", "Moving", "Homing", "EmergencyStopped", "Stopped")})
+FACE_EXPLORED = Exploration(
+    says=texts(
+        *("GET_POS", "GET_STATUS", "MOVE_ABS 100,200,150,0,0,90", "MOVE_REL 10,0,-5", "HOME"),
+        *("STOP", "RESET", "MOVE_ABS 1e9,0,0", "JUMP"),
+    )
+)

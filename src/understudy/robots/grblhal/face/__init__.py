@@ -55,11 +55,13 @@ from understudy.robots.grblhal.numbers import (
     Realtime,
     SettingNumber,
 )
+from understudy.robots.grblhal.reactions import FACE_EXPLORED
 from understudy.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from understudy.robots.grblhal.firmware import Firmware
 
+EXPLORED = FACE_EXPLORED
 TALKS = {"": Talk(lambda trial, number: b"G4P0.01\n")}
 
 # ── framing ───────────────────────────────────────────────────────────────────────────────────────

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from understudy.robots.grblhal.machine.machine import FAULTS, Config
-from understudy.robots.grblhal.reactions import REACTIONS
+from understudy.robots.grblhal.reactions import EXPLORED, REACTIONS
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from understudy.simulation.program.run import ProgramRun
     from understudy.wire.chat import Chat
 
-__all__ = ["FAULTS", "REACTIONS", "Config"]
+__all__ = ["EXPLORED", "FAULTS", "REACTIONS", "Config"]
 
 FACES = ("grblhal",)
 KERNELS = ("motion",)
