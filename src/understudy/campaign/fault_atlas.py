@@ -426,7 +426,11 @@ class ServerTrial:
         self.place = planned.on
         self.injected_at_s = 0.0
         self._planned = planned
-        self._robot = next(iter(config.robots))
+        groups = {name: module_of("robots", robot.kind) for name, robot in config.robots.items()}
+        self._robot = next(
+            (n for n, module in groups.items() if self.place in getattr(module, "GROUP_FACES", {})),
+            next(iter(config.robots)),
+        )
         file = config.name if config.name in shipped_cells() else config.document.file
         self._cell = StandIn(file, seed=config.head.seed, rate=1.0)
         self._lines: list[str] = []
@@ -639,7 +643,7 @@ def as_html(cell: str, outcomes: Sequence[Outcome], origin: Origin) -> str:
 
 
 def _html_row(outcome: Outcome) -> list[str]:
-    seen = [f"{words}: {at:g} s" for words, at in outcome.seen.items()]
+    seen = [f"{words}: {at:g}\N{NO-BREAK SPACE}s" for words, at in outcome.seen.items()]
     lines = [*(f"{words}: missing" for words in outcome.missing), *seen]
     if outcome.note:
         lines.append(outcome.note)
