@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+import pytest
 from tests.browsers import RunningCell, Screen
 
 CELL = """
@@ -70,6 +71,10 @@ def test_a_collision_is_found_on_the_time_line_and_forked(
     then = cell.ask("timeline_at", name=name, at_s=at_s, scene=False)
     q = then["view"]["robots"]["g60"]["q"]
     assert report()["cursor"] == at_s
+    slider = screen.page.locator("[data-timeline=slider]")
+    assert float(slider.input_value()) == pytest.approx(at_s, abs=0.001)
+    files = screen.page.locator("[data-timeline=files] [data-act=delete]")
+    assert files.first.is_visible()
     assert report()["held"]["robots"]["g60"]["q"] == q
     screen.until(lambda: screen.scene["robots"]["g60"]["q"] == q, "the posture", timeout=SECONDS)
     assert screen.scene["red"]

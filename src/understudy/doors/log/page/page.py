@@ -57,7 +57,8 @@ def build(browser: Browser) -> None:
                 ui.element("span").classes("u-caption").props("data-timeline=program")
             ui.element("div").classes("u-timeline-plot").props("data-timeline=plot")
             with ui.element("div").classes("u-timeline-slider"):
-                slider = ui.element("input").props("type=range min=0 max=0 step=0.001 value=0")
+                # without `value`: Vue would set it again whenever it renders
+                slider = ui.element("input").props("type=range min=0 max=0 step=0.001")
                 slider.props["data-timeline"] = "slider"
                 slider.props["aria-label"] = texts("timeline.slider")
                 ui.element("div").classes("u-timeline-ticks").props("data-timeline=ticks")
