@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-import pytest
 from tests.browsers import RunningCell, Screen
 
 CELL = """
@@ -72,9 +71,9 @@ def test_a_collision_is_found_on_the_time_line_and_forked(
     q = then["view"]["robots"]["g60"]["q"]
     assert report()["cursor"] == at_s
     slider = screen.page.locator("[data-timeline=slider]")
-    assert float(slider.input_value()) == pytest.approx(at_s, abs=0.001)
+    screen.until(lambda: abs(float(slider.input_value()) - at_s) < 0.002, "the slider")
     files = screen.page.locator("[data-timeline=files] [data-act=delete]")
-    assert files.first.is_visible()
+    screen.until(lambda: files.count() > 0 and files.first.is_visible(), "the files")
     assert report()["held"]["robots"]["g60"]["q"] == q
     screen.until(lambda: screen.scene["robots"]["g60"]["q"] == q, "the posture", timeout=SECONDS)
     assert screen.scene["red"]
