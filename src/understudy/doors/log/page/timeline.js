@@ -162,7 +162,7 @@ class TimeLine {
       const values = rows.map(([, row]) => row[n]);
       const [low, high] = [Math.min(...values), Math.max(...values)];
       const y = (value) => PLOT.height * (0.95 - (0.9 * (value - low)) / (high - low || 1));
-      const points = rows.map(([at, row]) => `${x(at).toFixed(1)},${y(row[n]).toFixed(1)}`).join(" ");
+      const points = rows.map(([at, row]) => `${fixed(x(at), 1)},${fixed(y(row[n]), 1)}`).join(" ");
       return `<polyline fill="none" vector-effect="non-scaling-stroke" stroke="${COLORS[n % COLORS.length]}" points="${points}"/>`;
     });
     const at = this.at ?? this.from;
