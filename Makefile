@@ -38,9 +38,9 @@ check: $(VENV)/.dev
 dist: $(VENV)/.dev
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PY) -m hatchling build -d dist
 
-## bench: figures as ratios against peers in the same run
-bench: $(VENV)/.dev
-	$(PY) -m benchmarks
+## bench: ratios against peers in the same run; make bench ARGS="collision --json FILE"
+bench: $(VENV)/.peers
+	$(PY) -m benchmarks $(ARGS)
 
 ## figures: hops of six requests, sizes, merges left to do; make figures ARGS=--write
 figures: $(VENV)/.dev
@@ -84,6 +84,11 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python browser
 	@echo "set-up 3 of 3: compiling kernels, once"
 	@$(VENV)/bin/understudy warm
 	@touch $@ $(VENV)/.runtime
+
+# Libraries to compare with, which nothing else needs (about 470 MB).
+$(VENV)/.peers: $(VENV)/.dev
+	@$(PIP) -e '.[peers]'
+	@touch $@
 
 # The tests need Debian's chromium and mosquitto; a root user gets them, anyone else is told how.
 .PHONY: browser

@@ -75,7 +75,7 @@ def row(what: str, script: list[dict[str, Any]]) -> Row:
     assert found.passed, found.problem
     rate = throughput([found])
     at_once = f"{ROBOTS * SECONDS / found.cpu_s:,.0f} robots at real time"
-    return Row(what, f"{rate:,.0f} robot-hours", at_once, f"{rate / 1e6:.2f}", AIM)
+    return Row(what, f"{rate:,.0f} robot-hours", at_once, f"{rate / 1e6:.2f}×", AIM)
 
 
 def rows() -> list[Row]:

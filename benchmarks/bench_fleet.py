@@ -83,7 +83,7 @@ def seeing(count: int) -> Row:
     rounds = [(seconds(on), seconds(off)) for _ in range(ROUNDS)]
     ours, plain = (median(column) * 1e6 for column in zip(*rounds, strict=True))
     what = f"tick of a robot that sees {count - 1:,} others, 2 m apart"
-    return Row(what, f"{ours:.2f} µs", f"{plain:.2f} µs off", f"{ours / plain:.1f}×", "")
+    return Row(what, f"{ours:.2f} µs", f"{plain:.2f} µs off", f"{ours / plain:.1f}", "")
 
 
 def asleep() -> Row:

@@ -49,7 +49,7 @@ def rows() -> list[Row]:
                 figures.append(measure(browser, f"{page}/{quality}"))
         browser.close()
     ours, full = (max(figures, key=lambda each: each["images"]) for figures in found.values())
-    ratio = f"{ours['images'] / max(full['images'], 0.1):.1f}"
+    ratio = f"{ours['images'] / max(full['images'], 0.1):.1f}×"
     what = "images while welding, software GL"
     return [Row(what, text(ours), f"{text(full)}, full quality", ratio, "≥ 20 /s")]
 

@@ -117,7 +117,7 @@ def rows() -> list[Row]:
     ours, metres, wakes = weld()
     peer = stepped(HOUR // NS_PER_MS // 60) * 60
     what = f"an hour of welding: {metres:.1f} m of seam, {wakes} wakes"
-    hour = Row(what, f"{ours:.2f} s", f"{peer:.0f} s stepped", f"{peer / ours:.0f}", "< 2 s")
+    hour = Row(what, f"{ours:.2f} s", f"{peer:.0f} s stepped", f"{peer / ours:.0f}×", "< 2 s")
     return [hour, *recording()]
 
 

@@ -7,8 +7,10 @@ import numpy as np
 import pinocchio
 import trimesh
 
+from benchmarks import Case
+from understudy.app.reach import arm_with_initial_tool
+from understudy.config import load_config
 from understudy.space.collision.detector import CollisionDetector
-from understudy.space.collision.solids import Part
 from understudy.space.kinematics.chain import Chain, chain
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Shape, TriangleMesh, as_object
@@ -42,6 +44,15 @@ def dense_cell(arm: Chain, seed: int) -> tuple[CollisionDetector, np.random.Gene
     mesh = TriangleMesh(points, np.array(ball.faces, dtype=np.int64))
     detector.add_object(as_object("mesh", mesh, translation(0.7, -0.5, 0.3)))
     return detector, rng
+
+
+def scene_of(case: Case) -> tuple[CollisionDetector, np.random.Generator]:
+    """The dense cell of this seed, or the arm and the environment of a cell file."""
+    seed = 1 if case.seed is None else case.seed
+    if not case.scene:
+        return dense_cell(g60(), seed)
+    _, arm = arm_with_initial_tool(load_config(case.scene))
+    return arm.detector, np.random.default_rng(seed)
 
 
 def _shape(k: int, rng: np.random.Generator) -> Shape:
@@ -78,21 +89,34 @@ def as_coal(shape: Shape) -> coal.CollisionGeometry:
     return model
 
 
+def checked_pairs(detector: CollisionDetector) -> list[tuple[int, int]]:
+    """Indices of parts that are checked against each other: the arm's own, then with objects."""
+    world, count = detector.world, len(detector._built_now().parts)
+    own = [(int(i), int(j)) for i, j in world.partners]
+    return own + [
+        (i, j) for i in range(world.foot, world.moving) for j in range(world.moving, count)
+    ]
+
+
 class Pinocchio:
     """The same cell behind pinocchio's broad phase (sorted sweep and prune)."""
 
     def __init__(self, detector: CollisionDetector) -> None:
-        self.model = pinocchio.buildModelFromXML((ROBOTS / "g60.urdf").read_text())
+        world, parts = detector.world, detector._built_now().parts
+        self.model = pinocchio.Model()
+        for k, (row, slides) in enumerate(zip(world.rest, world.slides, strict=True)):
+            kind = pinocchio.JointModelPZ() if slides else pinocchio.JointModelRZ()
+            place = pinocchio.SE3(row[:9].reshape(3, 3), row[9:])
+            self.model.addJoint(k, kind, place, f"joint{k + 1}")
         self.data = self.model.createData()
         self.geometry = pinocchio.GeometryModel()
-        world, parts = detector.world, detector._built_now().parts
         for k, part in enumerate(parts):
-            self.geometry.addGeometryObject(self._object(detector, part, k))
-        pairs = [
-            (i, j) for i in range(world.foot, world.moving) for j in range(world.moving, len(parts))
-        ]
-        pairs += [(int(i), int(j)) for i, j in world.partners]
-        for i, j in pairs:
+            self.geometry.addGeometryObject(
+                pinocchio.GeometryObject(
+                    f"{k}", max(part.body, 0), pinocchio.SE3(part.place), as_coal(part.shape)
+                )
+            )
+        for i, j in checked_pairs(detector):
             self.geometry.addCollisionPair(pinocchio.CollisionPair(i, j))
         self.geometry_data = pinocchio.GeometryData(self.geometry)
         self.manager = pinocchio.BroadPhaseManager_SSaPCollisionManager(
@@ -100,18 +124,14 @@ class Pinocchio:
         )
         self.callback = pinocchio.CollisionCallBackDefault(self.geometry, self.geometry_data)
 
-    def _object(self, detector: CollisionDetector, part: Part, k: int) -> pinocchio.GeometryObject:
-        turn = np.eye(4)
-        if part.body > 0:
-            assert detector.chain is not None
-            turn[:3, :3] = detector.chain.align[part.body - 1].T
-        place = pinocchio.SE3(turn @ part.place)
-        joint = max(part.body, 0)
-        return pinocchio.GeometryObject(f"{k}", joint, place, as_coal(part.shape))
-
-    def collides(self, q: Array) -> bool:
+    def places(self, q: Array, parts: range) -> list[pinocchio.SE3]:
+        """Frames of these parts."""
         pinocchio.updateGeometryPlacements(
             self.model, self.data, self.geometry, self.geometry_data, q
         )
+        return [self.geometry_data.oMg[k] for k in parts]
+
+    def collides(self, q: Array) -> bool:
+        self.places(q, range(0))
         self.manager.update(False)
         return bool(pinocchio.computeCollisions(self.manager, self.callback))
