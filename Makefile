@@ -12,7 +12,7 @@ AGAIN  := The tests that failed run once more, alone. One that passes now depend
 # With it every process, of which the tests start hundreds, would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run shell test check dist bench figures pictures parity soak firmware constraints clean
+.PHONY: run shell test check dist bench figures pictures parity docs soak firmware constraints clean
 
 ## run: set up, and start a cell; make run CELL=g60_welding ARGS="--rate 10"
 run: $(VENV)/.runtime
@@ -53,6 +53,11 @@ pictures: $(VENV)/.dev
 ## parity: write docs/parity anew: what each wire emulates, and how that was verified
 parity: $(VENV)/.dev
 	@$(PY) -m tests.parity
+
+## docs: the documentation as a site in build/site: open build/site/index.html
+docs: $(VENV)/.dev
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet $(ARGS)
+	@echo "open build/site/index.html"
 
 ## soak: the full-size runs, and properties tried on examples that no run has seen
 soak: $(VENV)/.dev

@@ -1,0 +1,139 @@
+"""The site of the documentation: built strictly, without anything from outside, with its search."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.site import hooks
+
+ROOT = Path(__file__).parents[2]
+LOADED = re.compile(
+    r"""<(?:script|img|iframe|source|video|link)\b[^>]*?\b(?:src|href)=["']?([^"'\s>]+)"""
+)
+IN_STYLES = re.compile(r"""(?:url\(|@import )["']?((?:https?:)?//[^)"']+)""")
+DEADLINE_MS = 120_000
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site. mkdocs runs strictly: a link that leads nowhere ends it with an error."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_every_page_of_the_docs_is_in_the_site(site: Path) -> None:
+    docs = ROOT / "docs"
+    pages = [page.relative_to(docs).with_suffix(".html") for page in docs.rglob("*.md")]
+    wanted = [page.parent / "index.html" if page.stem == "README" else page for page in pages]
+    assert [str(page) for page in wanted if not (site / page).exists()] == []
+
+
+def test_no_page_loads_anything_from_outside(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 80
+    loaded = {
+        (str(page.relative_to(site)), target)
+        for page in pages
+        for target in LOADED.findall(page.read_text())
+        if target.startswith(("//", "http"))
+    }
+    styles = {
+        target for each in site.rglob("*.css") for target in IN_STYLES.findall(each.read_text())
+    }
+    assert (loaded, styles) == (set(), set())
+
+
+def test_pages_load_only_what_is_there(site: Path) -> None:
+    """Pictures, scripts and styles. `404.html` is for servers, with addresses from their root."""
+    missing = {
+        (str(page.relative_to(site)), target)
+        for page in site.rglob("*.html")
+        if page.name != "404.html"
+        for target in LOADED.findall(page.read_text())
+        if not target.startswith(("data:", "#"))
+        and not (page.parent / target.partition("#")[0].partition("?")[0]).exists()
+    }
+    assert missing == set()
+
+
+def test_the_reference_has_all_commands_and_keys(site: Path) -> None:
+    commands = (site / "reference/commands.html").read_text()
+    assert all(f'id="{name}"' in commands for name in ("inject", "run_program", "start_pick_place"))
+    keys = (site / "reference/config.html").read_text()
+    assert "poll_step_ms" in keys
+    assert "close_force_n" in keys or "force_n" in keys
+    assert "validate" in (site / "reference/cli.html").read_text()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page that was opened from the disk; `outside`: what it wanted from elsewhere."""
+    context = browser.new_context(viewport={"width": 1366, "height": 768})
+    context.set_default_timeout(DEADLINE_MS)
+    page = context.new_page()
+    page.outside = []
+    page.on("request", lambda each: _note(page.outside, each.url))
+    yield page
+    context.close()
+
+
+def _note(outside: list[str], url: str) -> None:
+    if not url.startswith(("file:", "data:", "blob:", "about:")):
+        outside.append(url)
+
+
+def test_search_finds_move_abs_from_the_disk(site: Path, page: Any) -> None:
+    page.goto((site / "index.html").as_uri())
+    page.locator('[data-md-component="search-query"]').first.click()
+    page.keyboard.type("MOVE_ABS")
+    found = page.locator(".md-search-result__item a[href*='text_robot']").first
+    found.wait_for()
+    assert page.locator(".md-search-result__meta").inner_text() != ""
+    assert page.outside == []
+
+
+def test_diagrams_are_drawn_from_the_disk(site: Path, page: Any) -> None:
+    page.goto((site / "robots/text_robot.html").as_uri())
+    page.wait_for_function("document.querySelectorAll('div.mermaid').length == 2")
+    assert page.outside == []
+
+
+# ── Markdown of code hosts ──
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("text\n- one\n- two", "text\n\n- one\n- two"),
+        (
+            "1. one\n\n   ```sh\n   ls\n   ```\n2. two",
+            "1. one\n\n    ```sh\n    ls\n    ```\n2. two",
+        ),
+        ("- one\n  - in it\n- two", "- one\n    - in it\n- two"),
+        ("- one\n  goes on\n\nafter", "- one\n    goes on\n\nafter"),
+        ("| `a\\|b` | c |", "| `a|b` | c |"),
+        ("```\n- `a\\|b`\n```", "```\n- `a\\|b`\n```"),
+    ],
+)
+def test_markdown_is_what_python_markdown_reads(written: str, read: str) -> None:
+    assert hooks.as_markdown_of_the_site(written) == read
+
+
+def test_links_outside_the_docs_lead_to_pages_of_the_site() -> None:
+    text = (
+        "[a](../SECURITY.md#limits) [b](../examples/07_weld.py) [c](robots/kuka.md) [d](https://x)"
+    )
+    assert hooks.with_links_of_the_site(text, "tour.md") == (
+        "[a](security.md#limits) [b](source/examples/07_weld.py.md) [c](robots/kuka.md) [d](https://x)"
+    )
