@@ -112,7 +112,7 @@ def test_the_metadata_names_versions_and_extras(dist: tuple[Path, Path]) -> None
     fields = email.message_from_string(head)
     assert set(fields.get_all("Provides-Extra", [])) == set(extras)
     named = extras["all"][0].partition("[")[2].rstrip("]").split(",")
-    assert set(named) == set(extras) - {"all", "dev", "peers"}
+    assert set(named) == set(extras) - {"all", "dev", "docs", "peers"}
     classifiers = fields.get_all("Classifier", [])
     for minor in range(11, 15):
         assert f"Programming Language :: Python :: 3.{minor}" in classifiers
