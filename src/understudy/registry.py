@@ -352,6 +352,17 @@ CAPABILITIES = (
         packages={"websockets": ("websockets", "doors for ROS tools and Foxglove")},
     ),
     Capability(
+        "understudy.doors.foxglove",
+        doors={
+            "foxglove": DoorRow(
+                "server",
+                "open a door for Foxglove and Lichtblick: the running cell in 3D, plots and "
+                "pictures, at 127.0.0.1:8765 if nothing else is given",
+            )
+        },
+        packages={"websockets": ("websockets", "doors for ROS tools and Foxglove")},
+    ),
+    Capability(
         "understudy.doors.mcp",
         cli={
             "mcp": CliRow(

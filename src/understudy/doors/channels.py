@@ -502,8 +502,15 @@ class CellChannels:
 
     def _read_pins(self, robot: Robot, board: VirtualIO, now: int) -> None:
         found = pinboard(robot, board, now)
-        groups = ("digital_inputs", "digital_outputs", "analog_inputs", "analog_outputs")
-        rows = [[m.Pin(each["name"], each["value"]) for each in found[group]] for group in groups]
+        inputs, outputs = (
+            [m.DigitalPin(pin["name"], pin["value"]) for pin in found[f"digital_{way}"]]
+            for way in ("inputs", "outputs")
+        )
+        analog_inputs, analog_outputs = (
+            [m.AnalogPin(pin["name"], pin["value"]) for pin in found[f"analog_{way}"]]
+            for way in ("inputs", "outputs")
+        )
+        rows = inputs, outputs, analog_inputs, analog_outputs
         topic = f"/{robot.name}/io"
         if self._values.get(topic) != rows:
             self._values[topic] = rows
@@ -581,7 +588,8 @@ class CellChannels:
         counts = status.metrics
         shown = (
             str(status.state),
-            view.rate,
+            0.0 if isinstance(view.rate, str) else view.rate,
+            view.rate if isinstance(view.rate, str) else "",
             counts.gcode_executed,
             counts.collisions_detected,
             round(counts.total_distance_mm, 3),

@@ -337,17 +337,22 @@ class ProgramLine(Struct, frozen=True):
     error: str
 
 
-class Pin(Struct, frozen=True):
+class DigitalPin(Struct, frozen=True):
     name: str
-    value: float | bool
+    value: bool
+
+
+class AnalogPin(Struct, frozen=True):
+    name: str
+    value: float
 
 
 class Pins(Struct, frozen=True):
     timestamp: Time
-    digital_inputs: Sequence[Pin]
-    digital_outputs: Sequence[Pin]
-    analog_inputs: Sequence[Pin]
-    analog_outputs: Sequence[Pin]
+    digital_inputs: Sequence[DigitalPin]
+    digital_outputs: Sequence[DigitalPin]
+    analog_inputs: Sequence[AnalogPin]
+    analog_outputs: Sequence[AnalogPin]
 
 
 class DeviceState(Struct, frozen=True):
@@ -409,9 +414,12 @@ class Command(Struct, frozen=True):
 
 
 class Metrics(Struct, frozen=True):
+    """`lock_step`: `max` or `step`, with a `rate` of 0; else empty."""
+
     timestamp: Time
     state: str
-    rate: float | str
+    rate: float
+    lock_step: str
     gcode_executed: int
     collisions_detected: int
     total_distance_mm: float
@@ -438,7 +446,7 @@ def schema_name(kind: type) -> str:
 OWN_NAMES = frozenset(
     each.__name__
     for each in (
-        *(RobotState, ProgramLine, Pin, Pins, DeviceState, Detection, Detections),
+        *(RobotState, ProgramLine, DigitalPin, AnalogPin, Pins, DeviceState, Detection, Detections),
         *(Happening, WireEvent, Metrics, Command),
     )
 )
@@ -466,10 +474,10 @@ def _schema(kind: Any) -> dict[str, Any]:
     if origin is Literal:
         return {"type": "integer"}
     if origin in (Union, types.UnionType):
-        kinds = [each for each in inside if each is not type(None)]
-        return _schema(kinds[0]) if len(kinds) == 1 else {"oneOf": [_schema(k) for k in kinds]}
+        (inner,) = (each for each in inside if each is not type(None))
+        return _schema(inner)
     if origin is dict:
-        return {"type": "object"}
+        return {"type": "object", "properties": {}}
     if origin is not None:
         return {"type": "array", "items": _schema(inside[0])}
     hints = typing.get_type_hints(kind)

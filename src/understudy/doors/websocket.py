@@ -3,7 +3,8 @@
 Replies are sent in their order; while too many wait nothing more is read from the client. Values
 of topics wait by key: the oldest ones are dropped and counted when a client does not take them.
 On loopback a door is open, but not for pages of other sites, which a browser names by their
-origin; on other addresses the first message, or the address (`?token=…`), has the token.
+origin; on other addresses the address (`?token=…`) or a header has the token, or the first message
+of a client whose protocol has a place for it.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from understudy.app.live import Live
+from understudy.doors.channels import CellChannels, Listener
 from understudy.errors import ConfigError, NotInstalledError, Refused, needs
 from understudy.operator.doors import FIRST_REQUEST_SECONDS, Admission, Lock, real_refusal
 from understudy.ports.access import is_loopback
@@ -25,33 +27,37 @@ log = logging.getLogger(__name__)
 
 LARGEST_MESSAGE = 4 * 1024 * 1024
 MOST_CLIENTS = 64
-MOST_REPLIES = 100
-"""Replies that wait for a client before nothing more is read from it."""
+MOST_REPLIES, MOST_REPLY_BYTES = 100, 16 * 1024 * 1024
+"""Replies that wait for a client before nothing more is read from it, and their size."""
 STALLED_SECONDS = 30.0
 """A client that takes no bytes for this time is disconnected."""
 BYE = 1008
 ENDING_SECONDS = 5.0
 
-Make = Callable[[], Awaitable[bytes] | bytes]
-"""Makes the bytes of a message when their turn has come."""
+Frame = bytes | str
+Make = Callable[[], Awaitable[Frame] | Frame]
+"""Makes a message when its turn has come."""
 
 
 class Client:
     """One client of a door. `dropped`: values that it did not take in time."""
 
     def __init__(self, live: Live, connection: Any, lock: Lock, *, text: bool) -> None:
+        """``text``: bytes are sent as text; otherwise only strings are."""
         self.live = live
         self.dropped = 0
         self.admission = Admission(lock)
         self._connection = connection
         self._text = text
-        self._replies: deque[bytes] = deque()
+        self._replies: deque[Frame] = deque()
+        self._reply_bytes = 0
         self._values: dict[str, deque[Make]] = {}
         self._wake, self._room = asyncio.Event(), asyncio.Event()
         self._gone = False
 
-    def reply(self, data: bytes) -> None:
+    def reply(self, data: Frame) -> None:
         self._replies.append(data)
+        self._reply_bytes += len(data)
         self._wake.set()
 
     def offer(self, key: str, make: Make, longest: int = 1) -> None:
@@ -69,9 +75,12 @@ class Client:
     async def room(self) -> None:
         """Waits until the client has taken replies; in any case the others have their turn."""
         await asyncio.sleep(0)
-        while len(self._replies) >= MOST_REPLIES and not self._gone:
+        while self._is_full() and not self._gone:
             self._room.clear()
             await self._room.wait()
+
+    def _is_full(self) -> bool:
+        return len(self._replies) >= MOST_REPLIES or self._reply_bytes >= MOST_REPLY_BYTES
 
     async def call(self, command: str, parameters: dict[str, Any]) -> Any | Refused:
         """The answer of a command or query of the cell."""
@@ -94,15 +103,18 @@ class Client:
                     await self._wake.wait()
                     continue
                 async with asyncio.timeout(STALLED_SECONDS):
-                    await self._connection.send(data, text=self._text)
+                    text = self._text if isinstance(data, bytes) else None
+                    await self._connection.send(data, text=text)
         finally:
             self._gone = True
             self._room.set()
 
-    async def _next(self) -> bytes:
+    async def _next(self) -> Frame:
         if self._replies:
+            data = self._replies.popleft()
+            self._reply_bytes -= len(data)
             self._room.set()
-            return self._replies.popleft()
+            return data
         if not self._values:
             return b""
         key = next(iter(self._values))
@@ -111,7 +123,7 @@ class Client:
         if waiting:
             self._values[key] = waiting  # behind the other topics
         made = make()
-        return made if isinstance(made, bytes) else await made
+        return made if isinstance(made, bytes | str) else await made
 
     async def close(self, why: str) -> None:
         await self._connection.close(BYE, why[:100])
@@ -123,6 +135,34 @@ class Session(Protocol):
     async def receive(self, data: str | bytes) -> None: ...
 
     def closed(self) -> None: ...
+
+
+class Feed:
+    """The channels of a cell and a tick of the wall clock, while clients want them."""
+
+    def __init__(
+        self, channels: CellChannels, hear: Listener, tick: Callable[[], None], seconds: float
+    ) -> None:
+        self.listening = False
+        self._channels, self._hear, self._tick, self._seconds = channels, hear, tick, seconds
+        self._stop: Callable[[], None] = lambda: None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def want(self, *, messages: bool, ticks: bool) -> None:
+        if messages and not self.listening:
+            self._stop = self._channels.listen(self._hear)
+        elif self.listening and not messages:
+            self._stop()
+        self.listening = messages
+        if ticks and self._timer is None:
+            self._run()
+        elif self._timer is not None and not ticks:
+            self._timer.cancel()
+            self._timer = None
+
+    def _run(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._run)
+        self._tick()
 
 
 def address_of(live: Live, option: str, value: str, port: int) -> tuple[str, int]:
@@ -143,9 +183,12 @@ async def served(
     session: Callable[[Client], Session],
     *,
     text: bool = True,
-    subprotocols: Sequence[str] | None = None,
+    subprotocols: Sequence[str] = (),
+    token_in_messages: bool = True,
 ) -> AsyncIterator[str]:
-    """Serves websockets; the value is the address. ``session``: of a client, once admitted."""
+    """Serves websockets; the value is the address. ``session``: of a client that is connected.
+    ``subprotocols``: one of them is needed, if any are given. ``token_in_messages``: the first
+    message can have the token; otherwise a locked door refuses clients that connect without it."""
     try:
         from websockets.asyncio.server import serve
         from websockets.exceptions import ConnectionClosed
@@ -158,6 +201,9 @@ async def served(
         """Refuses a request that no client may make; None: go on."""
         given = _token(request)
         fits = False if given is None else lock.check(given)
+        if given is None and lock.required and not token_in_messages:
+            words = "this door needs the token of the cell: open ws://…/?token=TOKEN\n"
+            return connection.respond(HTTPStatus.UNAUTHORIZED, words)
         if isinstance(fits, Refused):
             return connection.respond(HTTPStatus.UNAUTHORIZED, f"{fits.reason}\n")
         origin = request.headers.get("Origin")
@@ -167,6 +213,10 @@ async def served(
         if clients >= MOST_CLIENTS:
             words = f"at most {MOST_CLIENTS} clients at a time\n"
             return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, words)
+        offered = ",".join(request.headers.get_all("Sec-WebSocket-Protocol"))
+        if subprotocols and not {each.strip() for each in offered.split(",")} & {*subprotocols}:
+            words = f"sub-protocol {offered[:100] or 'none'}; allowed: {', '.join(subprotocols)}\n"
+            return connection.respond(HTTPStatus.BAD_REQUEST, words)
         return None
 
     async def handle(connection: Any) -> None:
@@ -198,7 +248,7 @@ async def served(
             handle,
             *place,
             process_request=admit,
-            subprotocols=subprotocols,  # type: ignore[arg-type]
+            subprotocols=subprotocols or None,  # type: ignore[arg-type]
             compression=None,
             max_size=LARGEST_MESSAGE,
             close_timeout=1.0,

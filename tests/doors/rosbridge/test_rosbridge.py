@@ -10,22 +10,22 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Any
 from xml.etree.ElementTree import fromstring
 
 import pytest
+from tests import live_doors
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from understudy.app.live import Live, Options
-from understudy.config import load_config, read_config
+from understudy.app.live import Live
 from understudy.doors.rosbridge.server import open_door
 from understudy.doors.rosbridge.types import MESSAGES, in_ros_2, plain, seconds_of
 from understudy.doors.websocket import LARGEST_MESSAGE, MOST_REPLIES, address_of
 from understudy.errors import ConfigError
 
-PATIENCE_S = 60
 TOKEN = "a-token-for-tests-1"
 BENCH = "robots:\n  bench: {kind: text_robot}\n"
 
@@ -62,21 +62,7 @@ class Ros:
         return str((await self.next(op="status"))["msg"])
 
 
-Scene = Callable[[Live, str], Awaitable[None]]
-
-
-def in_cell(scene: Scene, cell: str = "default", rate: float = 10.0, value: str = "0") -> None:
-    async def run() -> None:
-        config = read_config(cell, "cell.yaml") if "\n" in cell else load_config(cell)
-        live = Live(config, Options(rate=rate, ephemeral=True))
-        await live.start()
-        try:
-            async with open_door(live, value) as found:
-                await asyncio.wait_for(scene(live, found["rosbridge"]), PATIENCE_S)
-        finally:
-            await live.stop()
-
-    asyncio.run(run())
+in_cell = partial(live_doors.in_cell, open_door)
 
 
 def with_client(scene: Callable[[Live, Ros], Awaitable[None]], **options: Any) -> None:

@@ -31,7 +31,7 @@ from understudy.doors.rosbridge.orders import Driving, Orders, orders_of
 from understudy.doors.rosbridge.rosapi import RosApi
 from understudy.doors.rosbridge.topics import Published, Topics, topics_of
 from understudy.doors.rosbridge.types import is_ros_1, plain
-from understudy.doors.websocket import Client, address_of, served
+from understudy.doors.websocket import Client, Feed, address_of, served
 from understudy.errors import UNREADABLE, Refused
 
 PORT = 9090
@@ -77,8 +77,7 @@ class RosDoor:
         self.orders: Orders = orders_of(live)
         self.api = RosApi(self.topics, self.orders)
         self.sessions: list[RosSession] = []
-        self._stop: Callable[[], None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._feed = Feed(self.channels, self._heard, self._tick, CLOCK_SECONDS)
 
     def session(self, client: Client) -> "RosSession":
         session = RosSession(self, client)
@@ -87,24 +86,16 @@ class RosDoor:
 
     def subscribed(self, session: "RosSession", topic: str) -> None:
         """Someone listens: the cell is read; states that are known are sent at once."""
-        if self._stop is None:
-            self._stop = self.channels.listen(self._heard)
-        else:
+        if self._feed.listening:
             for message in list(self.channels.latest.values()):
                 for each in self.topics.of_message(message, (topic,)):
                     session.publish(each)
-        if topic == "/clock" and self._timer is None:
-            self._tick()
+        self.looked()
 
     def looked(self) -> None:
-        """Ends the readings that no client needs."""
+        """Begins the readings that clients need, and ends those that none needs."""
         heard = {topic for session in self.sessions for topic in session.subscriptions}
-        if self._timer is not None and "/clock" not in heard:
-            self._timer.cancel()
-            self._timer = None
-        if self._stop is not None and not heard:
-            self._stop()
-            self._stop = None
+        self._feed.want(messages=bool(heard), ticks="/clock" in heard)
 
     def close(self) -> None:
         for session in list(self.sessions):
@@ -117,7 +108,6 @@ class RosDoor:
                 session.publish(each)
 
     def _tick(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(CLOCK_SECONDS, self._tick)
         message = self.topics.clock()
         for session in self.sessions:
             session.publish(message)

@@ -1,0 +1,1 @@
+"""A door for Foxglove and Lichtblick: the channels of a running cell, live. `run --foxglove`."""
