@@ -16,9 +16,11 @@ from http import HTTPStatus
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
+
 from understudy.app.live import Live
 from understudy.doors.channels import CellChannels, Listener
-from understudy.errors import ConfigError, NotInstalledError, Refused, needs
+from understudy.errors import UNREADABLE, ConfigError, NotInstalledError, Refused, needs
 from understudy.operator.doors import FIRST_REQUEST_SECONDS, Admission, Lock, real_refusal
 from understudy.ports.access import is_loopback
 from understudy.ports.hmi import Later
@@ -135,6 +137,15 @@ class Session(Protocol):
     async def receive(self, data: str | bytes) -> None: ...
 
     def closed(self) -> None: ...
+
+
+def object_of(data: bytes | str, like: str) -> dict[str, Any] | Refused:
+    """A JSON object that a client has sent; ``like``: one as an example."""
+    try:
+        given = msgspec.json.decode(data)
+    except UNREADABLE as problem:
+        return Refused(f"not JSON: {str(problem)[:200]}")
+    return given if isinstance(given, dict) else Refused(f"not a JSON object, as {like}")
 
 
 class Feed:

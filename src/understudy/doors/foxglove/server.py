@@ -25,8 +25,8 @@ from understudy import __version__
 from understudy.app.live import Live
 from understudy.doors.channels import CellChannels, Channel, Message, channels_of
 from understudy.doors.foxglove.services import Service, services_of
-from understudy.doors.websocket import Client, Feed, address_of, served
-from understudy.errors import UNREADABLE, Refused
+from understudy.doors.websocket import Client, Feed, address_of, object_of, served
+from understudy.errors import Refused
 
 PORT = 8765
 SUBPROTOCOLS = ("foxglove.sdk.v1", "foxglove.websocket.v1")
@@ -230,12 +230,9 @@ class FoxgloveSession:
     async def receive(self, data: str | bytes) -> None:
         if isinstance(data, bytes):
             return self._receive_binary(data)
-        try:
-            given = msgspec.json.decode(data)
-        except UNREADABLE as problem:
-            return self._status(f"not JSON: {str(problem)[:200]}")
-        if not isinstance(given, dict):
-            return self._status('an operation is a JSON object, as {"op": "subscribe", …}')
+        given = object_of(data, '{"op": "subscribe", …}')
+        if isinstance(given, Refused):
+            return self._status(given.reason)
         name = given.get("op")
         found = self._operations.get(name) if isinstance(name, str) else None
         if found is None:

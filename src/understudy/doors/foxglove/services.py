@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from understudy.app.live import Live
-from understudy.doors.websocket import Client
-from understudy.errors import UNREADABLE, Refused
+from understudy.doors.websocket import Client, object_of
+from understudy.errors import Refused
 
 ANSWER = {"type": "object", "properties": {}}
 PLAIN = ("boolean", "string", "number", "integer")
@@ -35,12 +35,9 @@ class Service:
 
     async def call(self, client: Client, payload: bytes) -> bytes | Refused:
         """The answer to a request, as JSON."""
-        try:
-            given = msgspec.json.decode(payload or b"{}")
-        except UNREADABLE as problem:
-            return Refused(f"not JSON: {str(problem)[:200]}")
-        if not isinstance(given, dict):
-            return Refused(f"a request is a JSON object with the parameters of {self.name}")
+        given = object_of(payload or b"{}", "{}, with the parameters of the command")
+        if isinstance(given, Refused):
+            return given
         if refused := client.admission.check(given.pop("secret", None)):
             return refused
         answer = await client.call(self.name, given)

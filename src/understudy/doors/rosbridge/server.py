@@ -31,8 +31,8 @@ from understudy.doors.rosbridge.orders import Driving, Orders, orders_of
 from understudy.doors.rosbridge.rosapi import RosApi
 from understudy.doors.rosbridge.topics import Published, Topics, topics_of
 from understudy.doors.rosbridge.types import is_ros_1, plain
-from understudy.doors.websocket import Client, Feed, address_of, served
-from understudy.errors import UNREADABLE, Refused
+from understudy.doors.websocket import Client, Feed, address_of, object_of, served
+from understudy.errors import Refused
 
 PORT = 9090
 CLOCK_SECONDS = 0.05
@@ -138,12 +138,9 @@ class RosSession:
         }
 
     async def receive(self, data: str | bytes) -> None:
-        try:
-            given = msgspec.json.decode(data)
-        except UNREADABLE as problem:
-            return self.status(f"not JSON: {str(problem)[:200]}")
-        if not isinstance(given, dict):
-            return self.status('an operation is a JSON object, as {"op": "call_service", …}')
+        given = object_of(data, '{"op": "call_service", …}')
+        if isinstance(given, Refused):
+            return self.status(given.reason)
         operation = given.get("op")
         secret = given.get("mac", given.get("secret")) if operation == "auth" else None
         if refused := self._client.admission.check(secret):
