@@ -1,6 +1,7 @@
 """A live cell with one of its doors open, for tests that are clients of the door."""
 
 import asyncio
+import json
 import subprocess
 import sys
 import time
@@ -40,6 +41,15 @@ def in_cell(
             await live.stop()
 
     asyncio.run(run())
+
+
+async def printed(*command: str, env: dict[str, str]) -> Any:
+    """What a client of another maker prints, as JSON."""
+    pipe = subprocess.PIPE
+    client = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe, env=env)
+    said, problem = await client.communicate()
+    assert client.returncode == 0, problem.decode()
+    return json.loads(said)
 
 
 # ── floods ──────────────────────────────────────────────────────────────────────────────────────

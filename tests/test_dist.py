@@ -1,27 +1,18 @@
 """Wheel and sdist: `make dist` gives the same bytes again, and the wheel works on its own."""
 
 import email
-import os
-import shutil
-import subprocess
-import sys
-import sysconfig
 import tarfile
 import tomllib
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 import yaml
+from tests.wheels import PACKAGE, ROOT, build, installed, run
 
 from understudy import __version__
 
-ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src/understudy"
 METADATA = f"understudy-{__version__}.dist-info"
-EPOCH = "1700000000"
-DEADLINE = 300
 
 FIRST_STEPS = """
 import sys
@@ -43,25 +34,6 @@ for words in (["cells"], ["check", "default"]):
     except SystemExit as end:
         assert not end.code, words
 """
-
-
-def run(*command: str | Path, folder: Path, **variables: str) -> str:
-    hidden = ("PYTHONPATH", "VIRTUAL_ENV")
-    env = {name: value for name, value in os.environ.items() if name not in hidden}
-    done = subprocess.run(
-        command, cwd=folder, env=env | variables,
-        capture_output=True, text=True, timeout=DEADLINE, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def build(folder: Path, to: Path) -> tuple[Path, Path]:
-    """The wheel and the sdist of a tree, as `make dist` builds them."""
-    command = (sys.executable, "-m", "hatchling", "build", "-d", to)
-    run(*command, folder=folder, SOURCE_DATE_EPOCH=EPOCH)
-    [wheel], [sdist] = to.glob("*.whl"), to.glob("*.tar.gz")
-    return wheel, sdist
 
 
 @pytest.fixture(scope="module")
@@ -121,31 +93,11 @@ def test_the_metadata_names_versions_and_extras(dist: tuple[Path, Path]) -> None
     assert readme == (ROOT / "README.md").read_text()
 
 
-def with_kernels(folder: Path) -> None:
-    """Gives installed modules the machine code and the dates of the tree: a kernel whose source
-    has another date is compiled again, which takes seconds."""
-    tree = PACKAGE / folder.name
-    for file in tree.rglob("*"):
-        copy = folder / file.relative_to(tree)
-        if file.suffix in (".nbi", ".nbc"):
-            copy.parent.mkdir(exist_ok=True)
-            shutil.copy2(file, copy)
-        elif file.suffix == ".py":
-            shutil.copystat(file, copy)
-
-
 def test_the_wheel_works_without_the_repository(dist: tuple[Path, Path], tmp_path: Path) -> None:
     """A new environment with the dependencies, without the tree: the first steps of a newcomer."""
-    venv.create(tmp_path / "env", symlinks=True)
-    python = tmp_path / "env/bin/python"
-    site = tmp_path / "env/lib" / f"python{sysconfig.get_python_version()}" / "site-packages"
-    paths = [path for path in sys.path if path.endswith("site-packages")]
-    site.joinpath("dependencies.pth").write_text("\n".join(paths))
-    pip = (shutil.which("python3") or sys.executable, "-m", "pip", "--python", python, "install")
-    run(*pip, "-q", "--no-deps", "--no-index", "--no-compile", dist[0], folder=tmp_path)
-    with_kernels(site / "understudy" / "space")
-    assert run(tmp_path / "env/bin/understudy", "--version", folder=tmp_path).strip() == __version__
-    said = run(python, "-c", FIRST_STEPS, folder=tmp_path)
+    programs = installed(dist[0], tmp_path / "env")
+    assert run(programs / "understudy", "--version", folder=tmp_path).strip() == __version__
+    said = run(programs / "python", "-c", FIRST_STEPS, folder=tmp_path)
     assert said.startswith("OK Movement completed\n")
     assert "text_robot" in said
     assert said.endswith("default: valid (robots: 5, faces: 5)\n")

@@ -501,13 +501,7 @@ def test_the_npm_client_reads_joints_scene_and_picture(tmp_path: Path) -> None:
     topics = ("/g60/joint_states", "/scene/robots", "/tf", "/g60/camera/image")
 
     async def scene(live: Live, address: str) -> None:
-        done = await asyncio.create_subprocess_exec(
-            "node", script, address, *topics,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
-        )  # fmt: skip
-        said, problem = await done.communicate()
-        assert done.returncode == 0, problem.decode()
-        found = json.loads(said)
+        found = await live_doors.printed("node", script, address, *topics, env=environment)
         assert found["info"]["capabilities"]
         values = found["values"]
         arm: Any = live.operator.robots.find("g60")

@@ -1,6 +1,7 @@
 """The ROS door: topics, services, actions, locks, bounds, nonsense.
 
-roslibpy is in `examples/ros_client.py`, which runs with the other examples.
+roslibpy is in `examples/ros_client.py`, which runs with the other examples; roslib of npm in a soak
+test.
 """
 
 import json
@@ -8,12 +9,14 @@ import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 from xml.etree.ElementTree import fromstring
 
 import pytest
 from tests import live_doors
+from tests.scratch_packages import npm_packages
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -332,6 +335,23 @@ def test_of_a_throttled_topic_nothing_comes_before_its_time() -> None:
         assert (await ros.message("/clock"))["clock"] != first["clock"]
 
     with_client(scene, cell=BENCH)
+
+
+@pytest.mark.soak
+def test_roslib_of_npm_drives_an_arm_and_a_mobile_robot(tmp_path: Path) -> None:
+    environment = npm_packages(tmp_path / "npm", "roslib")
+    script = str(Path(__file__).with_name("driver.mjs"))
+
+    async def scene(live: Live, address: str) -> None:
+        found = await live_doors.printed("node", script, address, env=environment)
+        assert found["enabled"]["success"]
+        assert found["reached"]["result"]["error_code"] == 0
+        assert found["moved"] < 1e-3
+        assert "the client has canceled the goal" in found["canceled"]["failed"]
+        assert abs(found["place"]) < 0.1
+        assert found["driven"] >= 0.05
+
+    in_cell(scene)
 
 
 KEYS = (
