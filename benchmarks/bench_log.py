@@ -1,5 +1,5 @@
-"""Logs: share of a core at real time, and size of ten minutes; the same cell without a log beside
-it."""
+"""Logs of ten minutes: share of a core at real time, and size; the same cell without a log beside
+it. What has ended is started again every minute."""
 
 import tempfile
 import time
@@ -19,8 +19,8 @@ from understudy.doors.log.recording import recorded
 from understudy.simulation.cell import Cell
 from understudy.wire.exchange import Client, InProcessCell
 
-SECONDS, STEP_S = 60.0, 0.1
-"""Simulated time of a measurement."""
+MINUTES, STEP_S = 10, 0.1
+"""Simulated time of a measurement, and of a step."""
 PROGRAMS = {"g60": "weld_block", "bench": "text_square", "kuka": "kuka_square"}
 Start = Callable[[CellConfig, Cell], Any]
 
@@ -38,10 +38,10 @@ def measured(what: str, config: CellConfig, start: Start, aim: str) -> Row:
     alone, _ = cpu_seconds(config, start, None)
     with tempfile.TemporaryDirectory() as folder:
         logged, size = cpu_seconds(config, start, Path(folder, "run.mcap"))
-    share = (logged - alone) / SECONDS
-    size *= 600.0 / SECONDS
-    beside = f"{alone / SECONDS:.2%} of a core without"
-    return Row(what, f"{share:.2%}, {size / 1e6:.1f} MB in 10 min", beside, "–", aim)
+    whole = 60.0 * MINUTES
+    beside = f"{alone / whole:.2%} of a core without"
+    said = f"{(logged - alone) / whole:.2%}, {size / 1e6:.1f} MB in {MINUTES} min"
+    return Row(what, said, beside, "–", aim)
 
 
 def cpu_seconds(config: CellConfig, start: Start, file: Path | None) -> tuple[float, float]:
@@ -55,9 +55,10 @@ def cpu_seconds(config: CellConfig, start: Start, file: Path | None) -> tuple[fl
     log = nullcontext() if file is None else recorded(file, config, run, cell)
     began = time.process_time()
     with log:
-        start(config, timed)
-        for _ in range(round(SECONDS / STEP_S)):
-            advance(cell, brokers, STEP_S)
+        for _ in range(MINUTES):
+            start(config, timed)
+            for _ in range(round(60.0 / STEP_S)):
+                advance(cell, brokers, STEP_S)
     return time.process_time() - began, 0.0 if file is None else file.stat().st_size
 
 

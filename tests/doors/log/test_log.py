@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from understudy.doors.log.recording import LogWriter, facts_of, recorded, start_
 from understudy.doors.log.replay import config_of, piece_of, repeated, run_of_facts
 from understudy.errors import ConfigError
 from understudy.registry import module_of
+from understudy.simulation.cell import write_snapshot
 from understudy.units import NS_PER_SECOND
 from understudy.wire.exchange import InProcessCell
 
@@ -204,6 +206,24 @@ def test_a_full_queue_drops_messages_and_counts_them(
     found = list(LogFile(writer.path).messages(["/x"]))
     assert writer.dropped >= 50 - 1 - 5 - 1
     assert len(found) + writer.dropped == 50
+
+
+def test_snapshots_that_have_become_large_are_taken_half_as_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = load_config("text_robot")
+    cell = InProcessCell(build_cell(config))
+    monkeypatch.setattr(recording, "MOST_SNAPSHOT_BYTES", 4 * len(write_snapshot(cell.snapshot())))
+    path = tmp_path / "long.mcap"
+    with recorded(path, config, repeatable_run(config), cell):
+        for _ in range(400):
+            cell.advance(1.0)
+    at = [each.at // NS_PER_SECOND for each in LogFile(path).messages(["/understudy/snapshot"])]
+    distances = [after - before for before, after in pairwise(at)]
+    assert distances[0] == 10
+    assert distances[-1] >= 40
+    assert distances == sorted(distances)
+    assert len(at) < 20
 
 
 def test_a_message_that_cannot_be_written_ends_the_log_not_the_cell(tmp_path: Path) -> None:
