@@ -8,6 +8,7 @@ from tests.browsers import RunningCell, Screen, WeldingCell
 from tests.hmi.test_hmi_integration import legible
 
 TABLET, PHONE = {"width": 820, "height": 1180}, {"width": 390, "height": 844}
+SMALL = {"width": 1024, "height": 768}
 TABS = ("cell", "program", "plots", "log")
 HEADER = ("mode", "robot", "state", "alarm", "emergency-stop")
 OVERLAPS = """() => {
@@ -37,6 +38,37 @@ CAPTION = """() => {
   return label.getBoundingClientRect().top - bottom;
 }"""
 """Distance of E-STOP, below which is its shadow of 3 px, from its caption."""
+MARGINS = """() => {
+  const bar = document.querySelector(".u-bar").getBoundingClientRect();
+  const labels = [...document.querySelectorAll(".u-stop-label")];
+  const label = labels.find((each) => each.checkVisibility());
+  const stop = document.querySelector(".u-stop").getBoundingClientRect();
+  return [stop.top - bar.top, bar.bottom - label.getBoundingClientRect().bottom];
+}"""
+"""Above E-STOP and below its caption, inside the header."""
+NAMES = """async () => {
+  const { echarts } = await import("nicegui-echart");
+  const charts = [...document.querySelectorAll("[_echarts_instance_]")];
+  return charts.flatMap((box) =>
+    echarts.getInstanceByDom(box).getZr().storage.getDisplayList(true))
+    .filter((each) => each.type === "tspan").map((each) => each.style.text);
+}"""
+CUT_NAMES = """async () => {
+  const { echarts } = await import("nicegui-echart");
+  const charts = [...document.querySelectorAll("[_echarts_instance_]")];
+  const shown = charts.flatMap((box) =>
+    echarts.getInstanceByDom(box).getZr().storage.getDisplayList(true));
+  return shown.filter((each) => each.type === "tspan" && each.__clipPaths?.length)
+    .filter((each) => {
+      const [clip] = each.__clipPaths, box = each.getBoundingRect().clone();
+      const room = clip.getBoundingRect().clone();
+      box.applyTransform(each.transform), room.applyTransform(clip.transform);
+      const middle = box.y + box.height / 2, half = each.style.fontSize / 2;
+      return middle - half < room.y - 1 || middle + half > room.y + room.height + 1;
+    }).map((each) => each.style.text);
+}"""
+"""Names of curves that are cut at the top or at the bottom. The height of a text that the chart
+measures depends on the fonts of the machine: only its middle is used."""
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +113,21 @@ def test_every_page_fits_a_tablet_upright_and_a_phone(small: Screen, tab: str) -
     assert small.page.evaluate(CRAMPED) == []
     assert small.page.evaluate(CAPTION) >= 4.0
     assert small.page.evaluate("document.documentElement.scrollWidth") <= innerwidth(small)
+
+
+@pytest.mark.parametrize("size", [SMALL, TABLET, PHONE], ids=["1024", "tablet", "phone"])
+def test_the_emergency_stop_and_its_caption_are_inside_the_header(
+    opened: Screen, size: dict[str, int]
+) -> None:
+    opened.page.set_viewport_size(size)
+    assert min(opened.page.evaluate(MARGINS)) >= 2.0
+
+
+def test_names_of_curves_that_are_turned_over_are_not_cut(opened: Screen) -> None:
+    opened.page.set_viewport_size(PHONE)
+    opened.open_tab("plots")
+    opened.until(lambda: "1/2" in opened.page.evaluate(NAMES), "names that are turned over")
+    assert opened.page.evaluate(CUT_NAMES) == []
 
 
 def innerwidth(screen: Screen) -> int:

@@ -24,6 +24,7 @@ from understudy.vision.config import read_calibration
 SIZES = ({"width": 1024, "height": 768}, {"width": 1366, "height": 768})
 LARGE = {"width": 3840, "height": 2160}
 POSES = 10
+PARTS = (".u-calib-eye", ".u-calib-scene", ".u-calib-joints")
 BUTTONS = "#calibration-page .u-calib-buttons .u-button"
 OUTSIDE = f"""() => [...document.querySelectorAll("{BUTTONS}")]
   .filter((element) => element.checkVisibility())
@@ -241,6 +242,20 @@ def _settled(cell: StandIn) -> dict[str, Any]:
     cell.forward(0.2)
     status: dict[str, Any] = cell.do("hand_eye_status")
     return status
+
+
+@pytest.mark.parametrize("width", [820, 390])
+def test_on_a_tablet_upright_and_a_phone_the_scene_is_below_the_picture(
+    screen: Screen, width: int
+) -> None:
+    size = screen.page.viewport_size
+    screen.page.set_viewport_size({"width": width, "height": 1180})
+    parts = [screen.page.locator(f"#calibration-page {each}") for each in PARTS]
+    picture, scene, joints = (part.bounding_box() for part in parts)
+    assert 0 <= scene["y"] - picture["y"] - picture["height"] <= 12
+    assert 0 <= joints["y"] - scene["y"] - scene["height"] <= 12
+    assert scene["height"] > 200
+    screen.page.set_viewport_size(size)
 
 
 def test_depth_and_the_settings_of_the_camera(screen: Screen, cell: StandIn) -> None:

@@ -55,7 +55,7 @@ export function seriesOf(shown, rows, until) {
 export const chartOptions = () => ({
   animation: false, textStyle: { fontFamily: "Roboto, sans-serif" },
   grid: { left: 58, right: 58, top: 62, bottom: 30 },
-  legend: { type: "scroll", top: 0, left: 0, right: 0, padding: [6, 0], textStyle: { color: "#f2f5f7", fontSize: 13 }, icon: "roundRect", itemWidth: 14, itemHeight: 6, itemGap: 8, pageTextStyle: { color: "#f2f5f7" }, pageIconColor: "#b4bfc9" },
+  legend: { type: "scroll", top: 0, left: 0, right: 0, padding: [6, 0], textStyle: { color: "#f2f5f7", fontSize: 13, lineHeight: 20 }, icon: "roundRect", itemWidth: 14, itemHeight: 6, itemGap: 8, pageTextStyle: { color: "#f2f5f7" }, pageIconColor: "#b4bfc9" },
   tooltip: {
     trigger: "axis", backgroundColor: "#1f262d", borderColor: "#323c46", textStyle: { color: "#f2f5f7" },
     axisPointer: { label: { formatter: ({ value }) => `${fixed(value, 2)} s` } },
