@@ -24,7 +24,8 @@ def npm_packages(folder: Path, *packages: str) -> dict[str, str]:
 
 def python_packages(folder: Path, *packages: str) -> dict[str, str]:
     """Installs packages of PyPI; returns the environment in which this Python finds them."""
-    pip = [shutil.which("python3") or sys.executable, "-m", "pip", "--python", sys.executable]
+    base = Path(sys.base_prefix) / "bin/python3"  # the environment of the tests may have no pip
+    pip = [str(base), "-m", "pip", "--python", sys.executable]
     _run("PyPI", [*pip, "install", "--quiet", "--target", str(folder), *packages])
     paths = [str(folder), os.environ.get("PYTHONPATH", "")]
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}

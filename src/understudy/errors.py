@@ -103,6 +103,7 @@ def nearest_of(value: str, names: Iterable[str], cutoff: float = 0.5) -> str:
     """The name that was probably meant; empty if none is similar."""
     known = list(names)
     same = [name for name in known if name.casefold() == value.casefold()]
+    same = same or [name for name in known if sorted(name) == sorted(value)]  # `modle`: `model`
     return next(iter(same or get_close_matches(value, known, n=1, cutoff=cutoff)), "")
 
 

@@ -177,7 +177,7 @@ def test_new_writes_a_valid_cell_and_overwrites_nothing() -> None:
     config = load_config("mine.yaml")
     assert config.head.hmi is not None, "it has a page"
     assert config.robots["arm"].kind == "arm", "its robot has a body"
-    assert config.robots["arm"].program is not None, "it moves when Play is pressed"
+    assert config.robots["arm"].program is not None, "it moves when Run programs is pressed"
     written = Path("mine.yaml").read_bytes()
     again = Done("new", "mine.yaml")
     assert again.code == 2
@@ -346,6 +346,7 @@ scenario:
   rules:
     lost: {fault: command_los, on: c}
     hot: {fault: overheat, on: b, at_s: 1}
+nats: {prot: 4222}
 """
 
 
@@ -367,12 +368,19 @@ def test_check_reports_all_errors_at_once() -> None:
         ("21", "environment.objects.1.type"),
         ("22", "environment.objects.2.type"),
         ("25", "scenario.rules.lost.fault"),
+        ("27", "nats.prot"),
     ]
     assert "nothing.gcode" in done.err
-    assert done.out == "wrong.yaml: 12 errors\n"
+    assert done.out == "wrong.yaml: 13 errors\n"
     found = json.loads(Done("check", "wrong.yaml", "--json").out)
-    assert (found["valid"], len(found["errors"])) == (False, 12)
+    assert (found["valid"], len(found["errors"])) == (False, 13)
     assert found["errors"][0]["nearest"] == "description"
+
+
+def test_letters_in_another_order_are_the_nearest_name() -> None:
+    """`modes` is a key of an arm, too."""
+    Path("wrong.yaml").write_text("robots: {a: {kind: arm, modle: g60}}\n")
+    assert Done("check", "wrong.yaml").err.endswith("did you mean 'model'?")
 
 
 def test_check_reports_one_error_as_run_does() -> None:

@@ -28,7 +28,7 @@ robots:
   arm:
     kind: arm
     model: {model}
-    program: joint_tour        # loaded at the start; Play on the page runs it
+    program: joint_tour        # loaded at the start; Run programs on the page runs it
     faces:
       grblhal: {{port: 2323}}    # a G-code sender connects here
 environment:
@@ -94,7 +94,8 @@ def new(
         raise ConfigError(f"cannot be written: {problem.strerror}", file=str(path)) from None
     if not put_json(as_json, {"cell": str(path), "files": [str(path)]}):
         print(
-            f"wrote {path}. Run it: understudy run {word}, open the page that it names, press Play"
+            f"wrote {path}. Run it: understudy run {word}, open the page that it names, press "
+            "Run programs"
         )
 
 

@@ -87,6 +87,18 @@ def cell_file(folder: Path, kind: str, place: str) -> Path:
     return cell
 
 
+def end_of_drive(backend: Backend, **goal: float) -> tuple[str, str | None]:
+    """A few times if it is refused at once: on a busy machine the plant is not heard for longer
+    than the driver allows now and then, and the robot is not ready until it is."""
+    end: tuple[str, str | None] = ("", None)
+    for _ in range(5):
+        backend.state("robot-1", lambda state: state["status"] == "RUNNING")
+        end = backend.ended("robot-1", backend.command("robot-1", "MOVE_TO_POSE", **goal))[-1]
+        if end != ("REJECTED", "ROBOT_NOT_READY"):
+            break
+    return end
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize(
     ("kind", "delay", "lag"),
@@ -100,12 +112,10 @@ def test_poses_are_reached_without_turning_round(
         running(cell_file(tmp_path, kind, robot.place), "--real") as ready,
         Backend(ready["endpoints"]["nats"]) as backend,
     ):
-        backend.wait("robot-1", "state", lambda state: state["status"] == "RUNNING")
         before = robot.look()
         for x, y, yaw in GOALS:
             own = {} if yaw is None else {"yaw": yaw}
-            asked = backend.command("robot-1", "MOVE_TO_POSE", x=x, y=y, **own)
-            assert backend.ended("robot-1", asked)[-1] == ("DONE", None), (x, y)
+            assert end_of_drive(backend, x=x, y=y, **own) == ("DONE", None), (x, y)
             time.sleep(STILL_S)
             after = robot.look()
             way = math.atan2(y - before["y"], x - before["x"])

@@ -20,6 +20,13 @@ Find = Callable[[str], tuple[str, str]]
 """Path and text of a file by its name in the cell file."""
 
 
+def parsed(found: Config) -> Config:
+    """Checks the keys also where no robot, or none that is valid, asks for the server."""
+    keys = {"durable": "any", **found} if found.get("servers") else found
+    read(keys, module_of("wires", "nats").Config)
+    return found
+
+
 @lru_cache(maxsize=64)
 def robot_file(path: str, text: str) -> RobotFile:
     """A robot_config.json; many robots of a cell have the same."""
