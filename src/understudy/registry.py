@@ -59,7 +59,8 @@ class DoorRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Capability:
-    """The row of a capability. `sections`: keys at the top of a cell file. `commands`: modules with
+    """The row of a capability. `sections`: keys at the top of a cell file; what a module of them
+    may declare is in `ports.sections`. `commands`: modules with
     commands and queries of a running cell; their names are those of subjects. `logs`: endings of
     files that `run --log` writes; each is opened as a door whose value is the file. `packages`:
     optional ones, by the module that is imported: the name of the package, and what needs it."""
@@ -311,6 +312,20 @@ CAPABILITIES = (
     Capability("understudy.jobs.weld", jobs={"weld": ""}, commands={"weld": "commands"}),
     Capability("understudy.jobs.tools", jobs={"tools": ""}, commands={"tools": "commands"}),
     Capability("understudy.jobs.modes", jobs={"modes": ""}, commands={"modes": "commands"}),
+    Capability(
+        "understudy.jobs.training",
+        jobs={"training": ""},
+        sections={"course": "section"},
+        commands={"course": "commands"},
+        pages={"training": "page.page"},
+        cli={
+            "course": CliRow(
+                "command_line",
+                "Open the operator training of a cell on the page, or list the exercises.",
+                "course weld_first_steps",
+            )
+        },
+    ),
     Capability(
         "understudy.doors.log",
         logs={"mcap": "recording"},

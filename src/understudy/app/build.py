@@ -29,6 +29,7 @@ from understudy.ports.device import Mount, SeesCell, mount_devices, uses_workpie
 from understudy.ports.faults import Faults
 from understudy.ports.jobs import JobSite, build_jobs, has_jobs
 from understudy.ports.operation import components_of
+from understudy.ports.sections import CellSite
 from understudy.registry import TABLES, kinds, module_of, modules
 from understudy.sight.lens import CameraModel
 from understudy.simulation import scenario
@@ -146,6 +147,7 @@ def _build(config: CellConfig, run: Run) -> Cell:
     fault_source.act_on(places, faces, wire_faults(config))
     components["scenario"] = fault_source
     components["engine"] = SimulationEngine(dict(components), places, clock_state)
+    components |= _of_sections(config, components, fault_source)
     return Cell(
         config.name,
         digest=config.digest,
@@ -154,6 +156,25 @@ def _build(config: CellConfig, run: Run) -> Cell:
         clock_state=clock_state,
         disturbed=dict.fromkeys(fault_source.disturbs(), fault_source),
     )
+
+
+def _of_sections(
+    config: CellConfig, components: Mapping[str, Component], fault_source: scenario.Scenario
+) -> dict[str, Component]:
+    """What capabilities add to the cell as a whole, for their sections of the cell file. It wakes
+    after all others."""
+    found: dict[str, Component] = {}
+    kinds_of = {name: robot.kind for name, robot in config.robots.items()}
+    for key, section in config.sections.items():
+        build = getattr(module_of("sections", key), "build", None)
+        if build is None:
+            continue
+        if key in components:
+            raise ConfigError("another part of the cell has this name", key=key, value=key)
+        site = CellSite(config.name, config.head.seed, section, kinds_of, components, fault_source)
+        with located_at(key):
+            found |= build(site)
+    return found
 
 
 def wire_faults(config: CellConfig) -> dict[str, Faults]:

@@ -407,15 +407,17 @@ def _divided(document: Document, body: Any) -> tuple[Any, dict[str, Any]]:
             problem = unknown("key", str(key), (*Head.__struct_fields__, *known), key=str(key))
             raise document.error((), problem)
     sections = {
-        key: document.at((key,), _section, value, module_of("sections", key))
+        key: document.at((key,), _section, value, module_of("sections", key), document.file)
         for key, value in body.items()
         if key in known and value is not None
     }
     return {key: value for key, value in body.items() if key not in known}, sections
 
 
-def _section(value: Any, module: ModuleType) -> Any:
+def _section(value: Any, module: ModuleType, file: str) -> Any:
     found = read(value, module.Config)
+    if hasattr(module, "parsed_beside"):  # it names files
+        return module.parsed_beside(found, file)
     return module.parsed(found) if hasattr(module, "parsed") else found
 
 

@@ -43,16 +43,16 @@ MODEL_FILES = (*URDF_FILES, ".stl", ".obj", ".ply", ".dae", ".glb")
 
 
 def shipped_cells() -> dict[str, Traversable]:
-    return _shipped("cells", ".yaml")
+    return shipped("cells", ".yaml")
 
 
 def shipped_robots() -> dict[str, Traversable]:
-    return _shipped("robots", ".urdf")
+    return shipped("robots", ".urdf")
 
 
 def shipped_robot_files() -> dict[str, Traversable]:
     """The shipped robot_config.json files by name, without the ending."""
-    return _shipped("robots", ".json")
+    return shipped("robots", ".json")
 
 
 def path_from(file: str, path: Path) -> str:
@@ -221,7 +221,8 @@ def _no_model(name: str, endings: Iterable[str] = (*MODEL_FILES, ".xacro")) -> C
     return unknown(kind, name, shipped_robots(), key="model")
 
 
-def _shipped(folder: str, ending: str) -> dict[str, Traversable]:
+def shipped(folder: str, ending: str) -> dict[str, Traversable]:
+    """The files of a folder in the catalogs, by name, without their ending."""
     files = _catalog(folder)
     return {f.name.removesuffix(ending): f for f in files if f.name.endswith(ending)}
 

@@ -38,8 +38,9 @@ class Page:
     Material icon; `needs` is a command of the cell without which the page is not shown. `skill`
     is a capability in the query `robots` that a robot of the cell must have for it. `opens_for`
     is a kind of robots, or a part of a robot such as `pick_place`: a cell in which every robot is
-    one, or has it, opens on this page. `keys`: by the text of what it does, each key of the
-    page; one that starts a motion is pressed together with Alt ("Alt+g")."""
+    one, or has it, opens on this page; so does a cell that has a part of this name itself.
+    `keys`: by the text of what it does, each key of the page; one that starts a motion is pressed
+    together with Alt ("Alt+g")."""
 
     name: str
     key: str

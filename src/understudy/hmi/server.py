@@ -175,8 +175,12 @@ def _add_pages(app: FastAPI, link: CellLink, commands: Collection[str]) -> None:
 
 
 def _start_page(pages: Sequence[Page], state: CellState) -> Page:
-    """The first page that is for every robot of the cell, else the first of all."""
+    """The page for a part of the cell as a whole; else the first that is for every robot of the
+    cell, else the first of all."""
     parts = state.status.get("parts", {})
+    for page in pages:
+        if page.opens_for in parts:
+            return page
 
     def fits(page: Page) -> bool:
         return page.opens_for != "" and all(

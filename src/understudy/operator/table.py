@@ -47,6 +47,10 @@ CommandListener = Callable[[str, Mapping[str, Any]], None]
 """Called with the name of a command and its parameters."""
 
 
+AnswerListener = Callable[[str, Any], None]
+"""Called with the name of a command and its answer."""
+
+
 class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of a command that takes none."""
 
@@ -160,6 +164,8 @@ class Commands:
         self.on_change: list[CommandListener] = []
         """Called with each command that was carried out, once it has its effect; not with queries
         and refusals."""
+        self.on_answer: list[AnswerListener] = []
+        """Called with each command and its answer, which may be a refusal; not with queries."""
 
     def __iter__(self) -> Iterator[Command]:
         return iter(self._commands.values())
@@ -203,14 +209,17 @@ class Commands:
             words = _in_words(parameters, command.parameters, problem)
             return Refused(f"{name}: {words}; parameters: {fields}", code=BAD_PARAMETERS)
         result = safely(command.run, f"command {name}")(checked)
-        if self.on_change and command.role == "operator":
+        if (self.on_change or self.on_answer) and command.role == "operator":
             self._inform(name, parameters, result)
         return result.mapped(_with_code) if isinstance(result, Later) else _with_code(result)
 
     def _inform(self, name: str, parameters: Mapping[str, Any], result: Any) -> None:
         if isinstance(result, Later):
             result.then(lambda answer: self._inform(name, parameters, answer))
-        elif not isinstance(result, Refused):
+            return
+        for informed in self.on_answer:
+            informed(name, result)
+        if not isinstance(result, Refused):
             for listener in self.on_change:
                 listener(name, parameters)
 
