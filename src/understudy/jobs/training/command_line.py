@@ -1,6 +1,5 @@
 """`understudy course`: the operator training of a cell on its page."""
 
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -10,7 +9,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from understudy.cli.options import JsonOption, put_json
+from understudy.cli.options import JsonOption, cell_option, json_beside_text, put_json
 from understudy.cli.run import run_on_page
 from understudy.config import load_config
 from understudy.config.files import YAML_FILES, find_cell, read_text, shipped_cells
@@ -32,13 +31,12 @@ def course(
     exercise: Annotated[
         str,
         typer.Argument(
+            metavar="[EXERCISE]",
             help="name of a shipped exercise, path of an exercise file, or of a folder of them; "
-            "without it the shipped ones are listed"
+            "without it the shipped ones are listed",
         ),
     ] = "",
-    cell: Annotated[
-        str, typer.Option(help="cell to run; default: the one that the exercise names")
-    ] = "",
+    cell: Annotated[str, cell_option("default: the cell that the exercise names")] = "",
     show: Annotated[
         bool,
         typer.Option("--open/--no-open", help="show the page in the browser, or only serve it"),
@@ -60,11 +58,10 @@ def course(
     name, section = _chosen(exercise, cell)
     with TemporaryDirectory(prefix="understudy-course-") as folder:
         config = load_config(str(write_cell(Path(folder), name, section)))
-        page = "" if show else " --no-open was given: open the page that is named below"
-        print(
-            f"course on the cell {name}: the page Training has the exercises{page}", file=sys.stderr
-        )
-        run_on_page(config, None, Path.cwd(), open_page=show, ready_file=ready_file, lines=None)
+        with json_beside_text(json) as lines:
+            print("The page Training has the exercises.", flush=True)
+            files = Path.cwd()
+            run_on_page(config, None, files, open_page=show, ready_file=ready_file, lines=lines)
 
 
 def _list(language: str, json: str | None) -> None:
