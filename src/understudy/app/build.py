@@ -36,6 +36,8 @@ from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
 from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import CellEnvironment, SeesEnvironment
+from understudy.simulation.io.robot_links import RobotLinks
+from understudy.simulation.io.virtual_io import VirtualIO
 from understudy.simulation.points import Points
 from understudy.wire.exchange import InProcessCell
 
@@ -144,6 +146,7 @@ def _build(config: CellConfig, run: Run) -> Cell:
     }
     components |= _surroundings(config, workpieces, components)
     components |= _encounters(components)
+    components |= _links(config, components)
     fault_source.act_on(places, faces, wire_faults(config))
     components["scenario"] = fault_source
     components["engine"] = SimulationEngine(dict(components), places, clock_state)
@@ -315,6 +318,18 @@ def _operator_parts(name: str, kind: str, robot: Any) -> dict[str, Component]:
     if program_run is not None:
         own[f"{name}.program"] = program_run(robot)
     return own
+
+
+def _links(config: CellConfig, components: Mapping[str, Component]) -> dict[str, Component]:
+    """The links from outputs of robots to inputs of others."""
+    if not config.head.links:
+        return {}
+    pins = {
+        name: io
+        for name in config.robots
+        if isinstance(io := getattr(components[name], "io", None), VirtualIO)
+    }
+    return {"links": RobotLinks(config.head.links, pins)}
 
 
 def _encounters(components: Mapping[str, Component]) -> dict[str, Component]:

@@ -61,8 +61,9 @@ def _collisions() -> "Callable[[list[Chain]], None]":
 
 def _collision_probes() -> tuple[Any, ...]:
     from understudy.space.collision.sweep import certify, measure_seen
+    from understudy.space.collision.two_robots import prove
 
-    return certify, measure_seen
+    return certify, measure_seen, prove
 
 
 def _motion() -> "Callable[[list[Chain]], None]":

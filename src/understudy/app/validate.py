@@ -184,7 +184,7 @@ def validate_waypoints(
     config = load_config(cell) if isinstance(cell, str) else cell
     robot = chosen_robot(config, options.robot)
     config = in_mode(_holding(config, robot, options.held), robot, options.mode_of_operation)
-    setup = offline_robot(config, robot).setup(options.dialect, _rules(config, options.scenario))
+    setup = offline_robot(config, robot).setup(options.dialect, rules_for(config, options.scenario))
     if setup is None:
         raise ConfigError("waypoints need a robot that runs G-code", key="robot", value=robot)
     travel, process = (
@@ -202,7 +202,7 @@ def _prepare(
     name = chosen_robot(config, options.robot)
     config = _holding(config, name, options.held)
     config = in_mode(config, name, options.mode_of_operation)
-    rules, robot = _rules(config, options.scenario), offline_robot(config, name)
+    rules, robot = rules_for(config, options.scenario), offline_robot(config, name)
     subject = subject_of(program, config, name)
     if options.scenario and not robot.obeys_rules:
         subject = replace(subject, notes=(*subject.notes, RULES_IGNORED))
@@ -362,7 +362,7 @@ def offline_jobs() -> dict[str, OfflineJob]:
     return {name.replace("_", "-"): check() for name, check in checks if check is not None}
 
 
-def _rules(config: CellConfig, scenario: str) -> Rules:
+def rules_for(config: CellConfig, scenario: str) -> Rules:
     """The rules of a scenario file, checked against the whole cell; they replace the cell's own."""
     if not scenario:
         return Rules()

@@ -37,6 +37,7 @@ from understudy.registry import module_of, present_name
 if TYPE_CHECKING:
     from understudy.app.validate import OfflineJob, Options
     from understudy.app.validate import Progress as OnProgress
+    from understudy.app.validate_several import RobotProgram
     from understudy.config import CellConfig
     from understudy.offline.cycle_time import CycleTime, JobTable
     from understudy.offline.validate.report import Finding, Report
@@ -53,7 +54,8 @@ Programs = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="[PROGRAM...]",
-        help="G-code, or moves of a text robot; a cell file, or nothing: the job of the cell",
+        help="G-code, or moves of a text robot; ROBOT=PROGRAM for several robots in one proof; a "
+        "cell file, or nothing: the job of the cell, or the programs of its robots",
     ),
 ]
 Program = Annotated[
@@ -72,6 +74,13 @@ Clearance = Annotated[
 ]
 WithStops = Annotated[bool, typer.Option(help="also check a stop at any time")]
 Strict = Annotated[bool, typer.Option("--strict", help="every warning is a violation")]
+Timing = Annotated[
+    str,
+    typer.Option(
+        metavar="SECONDS|any",
+        help="several robots: clear in every timing within ± SECONDS that their handshakes allow",
+    ),
+]
 MaxViolations = Annotated[int | None, typer.Option(min=1, help="report at most N violations")]
 
 
@@ -93,12 +102,14 @@ def validate(
     mode_of_operation: Annotated[str, typer.Option(help="mode of operation, e.g. WELDING")] = "",
     job: JobName = "",
     cycles: Cycles = 0,
+    timing: Timing = "",
     log_file: Annotated[
         Path | None, typer.Option("--log", help="run the program on virtual time and log it")
     ] = None,
 ) -> None:
     """Check programs, or a whole job: reach, limits, speed, torque, collisions."""
     from understudy.app.validate import Options
+    from understudy.app.validate_several import timing_of, validate_together
 
     options = Options(
         robot=robot,
@@ -111,15 +122,25 @@ def validate(
         mode_of_operation=mode_of_operation,
         strict=strict,
     )
-    chosen = chosen_job(programs or (), cell, job)
-    config = chosen[0] if chosen else load_config(cell)
+    several = chosen_programs(programs or (), cell, job)
+    chosen = None if several else chosen_job(programs or (), cell, job)
+    config = several[0] if several else chosen[0] if chosen else load_config(cell)
+    timing_s = timing_of(timing)
+    if timing_s is not None and not several:
+        raise ConfigError(
+            "--timing is of several robots in one proof", value=timing, allowed="ROBOT=PROGRAM …"
+        )
     compile_for_program(config)
     gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs
-    if chosen:
+    if several:
+        reports = validate_together(several[1], config, options=options, timing_s=timing_s)
+    elif chosen:
         reports = [chosen[1].validate_job(config, options, cycles)]
     else:
         reports = [_report(program, config, options) for program in programs or ()]
     if log_file is not None:
+        if several:
+            raise ConfigError("--log writes the run of one program", allowed="no ROBOT=PROGRAM")
         _log(log_file, config, programs or (), reports)
     # The terminal comes last: files are whole also if its reader leaves (`| head`).
     _write(reports, config, json=json, junit=junit, sarif=sarif, html=html)
@@ -168,6 +189,26 @@ def known_dialect(name: str) -> str:
     if name and name not in DIALECTS:
         raise unknown("dialect", name, DIALECTS, key="--dialect")
     return name
+
+
+def chosen_programs(
+    programs: Sequence[Path], cell: str, job: str
+) -> "tuple[CellConfig, list[RobotProgram]] | None":
+    """The cell and the programs of several robots; None if one program or a job is meant."""
+    from understudy.app.validate import offline_jobs
+    from understudy.app.validate_several import assigned_programs, own_programs
+
+    if len(programs) == 1 and programs[0].suffix.lower() in CELL_FILES:
+        cell, programs = str(programs[0]), []
+    if job or not (not programs or any("=" in str(each) for each in programs)):
+        return None
+    config = load_config(cell)
+    if programs:
+        found = assigned_programs(programs, config)
+    else:
+        jobs = any(check.is_in(config) for check in offline_jobs().values())
+        found = [] if jobs else own_programs(config)
+    return (config, found) if found else None
 
 
 def chosen_job(

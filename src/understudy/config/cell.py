@@ -41,6 +41,7 @@ from understudy.ports import Endpoint
 from understudy.ports.access import is_loopback
 from understudy.ports.jobs import JobSections, check_sections, has_jobs, job_sections
 from understudy.registry import kinds, module_of, modules, with_present_names
+from understudy.simulation.io.robot_links import MOST_LINKS, RobotLink
 from understudy.simulation.scenario import Config as Scenario
 from understudy.simulation.workpieces.config import MOST_PARTS, WorkpieceConfig, WorkpieceRules
 from understudy.space.model.environment import (
@@ -82,7 +83,7 @@ CONTROL_PORT = 5550
 STATE_PORT = 5562
 HMI_PORT = 8080
 
-PARTS_OF_EVERY_CELL = ("encounters", "engine", "environment", "parts", "scenario")
+PARTS_OF_EVERY_CELL = ("encounters", "engine", "environment", "links", "parts", "scenario")
 
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
 
@@ -154,7 +155,8 @@ class StateDoor(LockedDoor, frozen=True, forbid_unknown_fields=True):
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of a cell file that belong to no robot. `token`: of the doors that listen on other
     addresses than loopback. `strict`: requests that a robot does not know or does not emulate are
-    reported, and fail a test. `parts`: what robots can pick."""
+    reported, and fail a test. `parts`: what robots can pick. `links`: from outputs of robots to
+    inputs of others."""
 
     robots: Annotated[dict[Name, dict[str, Any]], Meta(max_length=MOST_ROWS)]
     include: Include = Include()
@@ -171,6 +173,7 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     environment: EnvironmentConfig = EnvironmentConfig()
     parts: Annotated[tuple[WorkpieceConfig, ...], Meta(max_length=MOST_PARTS)] | None = None
     part_rules: WorkpieceRules = WorkpieceRules()
+    links: Annotated[tuple[RobotLink, ...], Meta(max_length=MOST_LINKS)] = ()
     devices: Annotated[dict[Name, dict[str, Any]], Meta(max_length=MOST_ROBOTS)] = {}
     simulation: dict[str, Any] = {}
     collision: dict[str, Any] = {}
@@ -299,6 +302,7 @@ class CellConfig:
             },
             "devices": self.devices,
             **self._sections_in_digest(),
+            **({"links": self.head.links} if self.head.links else {}),
             **({} if self.head.parts is None else {"parts": self.head.parts}),
             **({} if self.head.part_rules == WorkpieceRules() else {"rules": self.head.part_rules}),
             "files": contents((self.head.environment, self.robots, self.devices), self.read_file),

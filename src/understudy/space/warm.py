@@ -7,6 +7,7 @@ import numpy as np
 from understudy.space.collision.arm_pair import ArmPair, PlacedArm
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.sweep import straight, sweep
+from understudy.space.collision.two_robots import TimedRobot, prove_apart, timed_path
 from understudy.space.collision.world import arm_parts
 from understudy.space.kinematics.chain import Chain
 from understudy.space.kinematics.follow import follow
@@ -52,7 +53,12 @@ def warm_collisions(chain: Chain) -> None:
     detector.get_min_distance(q)
     sweep(detector, *straight(q, q + 0.01))
     figure = PlacedArm(chain, np.eye(4), arm_parts(chain, {}), chain.velocity)
-    ArmPair(figure, replace(figure, foot=translation(2.0, 0.0, 0.0))).distance(q, q)
+    opposite = replace(figure, foot=translation(2.0, 0.0, 0.0))
+    ArmPair(figure, opposite).distance(q, q)
+    one, other = (
+        TimedRobot(timed_path(q, []), [(0.0, each)], np.zeros(1)) for each in (figure, opposite)
+    )
+    prove_apart(one, other, shift=0.1)
 
 
 def warm_reach(chain: Chain) -> None:

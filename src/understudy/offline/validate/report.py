@@ -1,7 +1,7 @@
 """The report of a validation: values, and the JSON document."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -67,13 +67,81 @@ class PartContact:
 
 
 @dataclass(frozen=True, slots=True)
+class Meeting:
+    """The other robot of a finding: its line and time there, and by how many seconds it is later
+    than planned, relative to this robot; negative: earlier."""
+
+    robot: str
+    program: str
+    line: int
+    time_s: float
+    shift_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RobotClearance:
+    """What is proven about another robot, in metres and seconds.
+
+    `timing_s`: None, the planned timing; infinite, any timing. `clearance`: proven at all times;
+    None if something is undecided. `seen`: the smallest distance that was computed, between
+    `objects`, on these lines. `handshakes`: those that limit the timing.
+    """
+
+    robot: str
+    program: str
+    timing_s: float | None
+    clearance: float | None
+    seen: float
+    objects: tuple[str, str]
+    line: int
+    other_line: int
+    handshakes: int = 0
+
+    def text(self) -> str:
+        """The proof as a note of a report."""
+        if self.timing_s is None:
+            when = "in the planned timing"
+        else:
+            any_time = "in any timing"
+            when = (
+                any_time if np.isinf(self.timing_s) else f"{any_time} within ±{self.timing_s:g} s"
+            )
+        if self.handshakes:
+            plural = "s" if self.handshakes > 1 else ""
+            when += f" that {self.handshakes} handshake{plural} allow{'' if plural else 's'}"
+        what = f"{self.robot} ({self.program})" if self.program else f"{self.robot}, which stands,"
+        if self.clearance is None:
+            return f"clearance to {what} is not proven {when}"
+        lines = f"line {self.line}" + (f", its line {self.other_line}" if self.program else "")
+        return (
+            f"clearance to {what} {when}: {max(self.clearance, 0.0) / MM:.1f} mm proven, smallest "
+            f"distance seen {max(self.seen, 0.0) / MM:.1f} mm: {self.objects[0]} and "
+            f"{self.robot}.{self.objects[1]} ({lines})"
+        )
+
+    def document(self) -> dict[str, Any]:
+        timing = "planned" if self.timing_s is None else self.timing_s
+        return {
+            "robot": self.robot,
+            "program": self.program,
+            "timing_s": "any" if timing == np.inf else timing,
+            "clearance_mm": None if self.clearance is None else self.clearance / MM,
+            "seen_mm": self.seen / MM,
+            "objects": [self.objects[0], f"{self.robot}.{self.objects[1]}"],
+            "line": self.line,
+            "other_line": self.other_line,
+            "handshakes": self.handshakes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A violation, or a warning that does not change the verdict.
 
     `last`: the line on which it ends. `contact`: the first contact; `also`: contacts of other parts
     with the same object. `excess`: size of a sampled finding; the worst of a line is reported.
     `factor`: what a joint needs (speed, acceleration, torque) over what it has. `code`: number of a
-    firmware's error or alarm.
+    firmware's error or alarm. `meeting`: of a contact with another robot.
     """
 
     line: int
@@ -87,6 +155,7 @@ class Finding:
     excess: float = 0.0
     factor: float = 0.0
     code: int = 0
+    meeting: Meeting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +282,8 @@ class Report:
     unkept: Mapping[str, int] = field(default_factory=dict)
     job: JobRows | None = None
     """What a job adds, if it is not a program that was checked."""
+    robots: tuple[RobotClearance, ...] = ()
+    """What is proven about the other robots that were checked with this one."""
 
     @property
     def table(self) -> LineTable:
@@ -268,6 +339,7 @@ class Report:
             "violations": [finding_document(each) for each in self.violations],
             "violations_omitted": self.omitted,
             "warnings": [finding_document(each) for each in self.warnings],
+            **({"robots": [each.document() for each in self.robots]} if self.robots else {}),
             "notes": list(self.notes),
             "pairs_not_checked": [
                 {"objects": list(pair.objects), "reason": str(pair.reason)}
@@ -305,6 +377,8 @@ def finding_document(found: Finding) -> dict[str, Any]:
         document["factor"] = found.factor
     if found.contact is not None:
         document |= _contact(found.contact)
+    if found.meeting is not None:
+        document["meeting"] = asdict(found.meeting)
     if found.also:
         document["also"] = [_contact(each) | {"time_s": each.time_s} for each in found.also]
     return document

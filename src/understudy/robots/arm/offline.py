@@ -33,6 +33,7 @@ from understudy.offline.setup import (
     Setup,
     TimedOutput,
 )
+from understudy.offline.shared_pins import InputWait, SharedPins
 from understudy.offline.walk import Event, spans_of, walk
 from understudy.ports import Deps, FaultSource
 from understudy.ports.device import (
@@ -97,6 +98,7 @@ class ArmDevices:
     """`OfflineDevices` of one arm; the scenario rules of the arm act on it.
 
     If ``around`` is None, a probe touches nothing. ``mode``: of operation; it may lock the arc.
+    ``shared``: what other robots bring to its inputs.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class ArmDevices:
         seed: int,
         around: ArmSurroundings | None = None,
         mode: OperationMode = "WELDING",
+        shared: SharedPins | None = None,
     ) -> None:
         devices = offline_devices(devices)
         mine = rules_of(rules, (name, *(f"{name}.{kind}" for kind in ("io", *devices))))
@@ -134,6 +137,10 @@ class ArmDevices:
                 device.on_process(self._process_changed)
             if isinstance(device, ReportsEvents):
                 device.on_event(self._device_event)
+        self._shared = shared
+        if shared is not None:
+            shared.join(pins.io)
+            pins.join(shared)
         pins.join(*self._devices.values())
         mounted = {f"{name}.{kind}": device for kind, device in self._devices.items()}
         fault_source.act_on({name: self, f"{name}.io": pins.io, **mounted})
@@ -241,9 +248,12 @@ class ArmDevices:
 
     def _wait(self, request: requests.WaitInput, line: int) -> list[Remark]:
         of_device = self._pins.io.owner(request.pin) == "device"
-        if self._assumed and of_device and request.kind == "digital":
+        shared = self._shared is not None and request.pin in self._shared.pins
+        if self._assumed and of_device and request.kind == "digital" and not shared:
             return []
-        said = self._pins.wait(request)
+        began, said = self._pins.now, self._pins.wait(request)
+        if self._shared is not None:
+            self._shared.waited(InputWait(line, request, began, self._pins.now, bool(said)))
         return [self._remark(line, "io", said)] if said else []
 
     def _tool_remarks(self, request: requests.ToolChange, line: int) -> list[Remark]:
@@ -387,16 +397,24 @@ class ArmDevices:
 
 
 def arm_setup(
-    config: CellConfig, robot: str = "", dialect: str = "", rules: Rules = NO_RULES
+    config: CellConfig,
+    robot: str = "",
+    dialect: str = "",
+    rules: Rules = NO_RULES,
+    shared: SharedPins | None = None,
 ) -> Setup:
-    """Mover, pins and devices with which programs of an arm are checked."""
+    """Mover, pins and devices with which programs of an arm are checked. ``shared``: with those of
+    other robots; such a setup is walked on once."""
     name = robot or programmable(config)[0]
     setup = motion_setup(config, name, dialect)
     own: Config = config.robots[name].config
     devices, room = config.robots[name].devices, _around(own, setup, config)
     mode = mode_of(config, name) or "WELDING"
     seed = config.head.seed
-    return replace(setup, devices=lambda: ArmDevices(name, own, devices, rules, seed, room, mode))
+    return replace(
+        setup,
+        devices=lambda: ArmDevices(name, own, devices, rules, seed, room, mode, shared),
+    )
 
 
 def _around(own: Config, setup: Setup, config: CellConfig) -> ArmSurroundings | None:
@@ -535,6 +553,14 @@ class ArmOffline:
 
     def events(self, text: str | bytes, dialect: str, rules: Rules) -> Iterator[Event]:
         return walk(text, self.setup(dialect, rules))
+
+    def pins(self) -> VirtualIO:
+        return VirtualIO(self._config.robots[self._robot].config.io)
+
+    def events_with(
+        self, text: str | bytes, dialect: str, rules: Rules, shared: SharedPins
+    ) -> Iterator[Event]:
+        return walk(text, arm_setup(self._config, self._robot, dialect, rules, shared))
 
     def setup(self, dialect: str = "", rules: Rules = NO_RULES) -> Setup:
         return arm_setup(self._config, self._robot, dialect, rules)

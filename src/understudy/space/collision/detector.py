@@ -209,13 +209,13 @@ class CollisionDetector:
         ``auto`` there are none: pairs that it leaves out are proven apart or overlap by design."""
         if self._pairs is None:
             return ()
-        apart = self._links_of(candidates(self._moving_parts()))
+        apart = self._links_of(candidates(self.moving_parts()))
         return tuple(sorted(set(apart) - self._pairs))
 
     def left_out(self) -> tuple[LeftOut, ...]:
         """The pairs of moving parts that are not compared with each other, and why. Parts of one
         body of the arm are not listed."""
-        parts = self._moving_parts()
+        parts = self.moving_parts()
         checked = {(int(i), int(j)) for i, j in self.world.partners}
         found = {
             (parts[i].name, parts[j].name): self._reason(i, j)
@@ -226,7 +226,7 @@ class CollisionDetector:
         return tuple(LeftOut(pair, reason) for pair, reason in found.items())
 
     def _reason(self, i: int, j: int) -> LeftOutReason:
-        one, other = self._moving_parts()[i], self._moving_parts()[j]
+        one, other = self.moving_parts()[i], self.moving_parts()[j]
         if one.body == other.body:
             return LeftOutReason.FIXED
         if not self._self:
@@ -241,18 +241,18 @@ class CollisionDetector:
         return LeftOutReason.APART
 
     def _links_of(self, pairs: Iterable[Iterable[int]]) -> tuple[Pair, ...]:
-        parts = self._moving_parts()
+        parts = self.moving_parts()
         return tuple(sorted({_ordered(parts[i].link, parts[j].link) for i, j in pairs}))
 
     def _analysis(self) -> SelfPairs:
         if self._found is None:
-            parts = self._moving_parts()
+            parts = self.moving_parts()
             nothing = SelfPairs((), ())
             self._found = self_pairs(self._chain, self._arm, parts) if self._chain else nothing
         return self._found
 
     def _partners(self) -> Ints:
-        parts = self._moving_parts()
+        parts = self.moving_parts()
         found: Iterable[Pair] = ()
         if self._self and self._pairs is None:
             found = self._analysis().touchable
@@ -266,7 +266,8 @@ class CollisionDetector:
             )
         return np.array(list(found), dtype=np.int64).reshape(-1, 2)
 
-    def _moving_parts(self) -> tuple[Part, ...]:
+    def moving_parts(self) -> tuple[Part, ...]:
+        """The shapes of the arm, and of what it carries."""
         if self._chain is None:
             return ()
         return (*self._arm, *(carried_part(self._chain, c) for c in self._carried.values()))
@@ -391,7 +392,7 @@ class CollisionDetector:
         return self._built
 
     def _build(self) -> "_Built":
-        moving = self._moving_parts()
+        moving = self.moving_parts()
         standing = tuple(
             standing_part(thing, self._foot)
             for thing in (self._objects.values() if self._environment else ())
