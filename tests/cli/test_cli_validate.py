@@ -119,7 +119,12 @@ def test_a_syntax_error_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
         [SOUND, "--dialect", "fanuc"],
         [SOUND, "--cell", "kuka_eki", "--dialect", "arm"],
         [SOUND, "--clearance-mm", "-1"],
-        [],
+        ["--cell", "fleet"],
+        [SOUND, "--timing", "0.5"],
+        ["--cell", "two_arms", "--timing", "soon"],
+        ["--cell", "two_arms", "--robot", "left"],
+        [f"left={SOUND}", SOUND, "--cell", "two_arms"],
+        [f"up={SOUND}", "--cell", "two_arms"],
     ],
     ids=str,
 )

@@ -957,6 +957,8 @@ class _Pairs:
         self, one: TimedRobot, other: TimedRobot, t: float, u: float, i: int, j: int
     ) -> tuple[str, str]:
         first, second = _outfit(one, t), _outfit(other, u)
+        if not first.parts or not second.parts:
+            return "", ""
         return first.parts[i].name, second.parts[j - len(first.parts)].name
 
     def place(self, one: TimedRobot, other: TimedRobot, results: Results, k: int) -> Place:
