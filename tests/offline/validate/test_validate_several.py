@@ -54,7 +54,8 @@ def run_in_cell(given: list[RobotProgram]) -> tuple[list[Any], dict[str, float]]
     """The contacts of the running cell, and how long each program took."""
     cell = build_cell(two_arms())
     running, took = InProcessCell(cell), dict[str, float]()
-    controls = {each.robot: components_of(running)[f"{each.robot}.program"] for each in given}
+    parts: Any = components_of(running)
+    controls = {each.robot: parts[f"{each.robot}.program"] for each in given}
     for each in given:
         file = ProgramFile(each.name, str(each.text))
         assert start_program(two_arms(), cell, each.robot, file) is None
@@ -63,7 +64,7 @@ def run_in_cell(given: list[RobotProgram]) -> tuple[list[Any], dict[str, float]]
         for name, control in controls.items():
             if name not in took and not control.under_way():
                 took[name] = running.now
-    watches = [components_of(running)[f"{name}.collision"] for name in controls]
+    watches = [parts[f"{name}.collision"] for name in controls]
     return [contact for watch in watches for contact in watch.uncleared()], took
 
 

@@ -25,27 +25,31 @@ def load(folder: Path, text: str = CELL) -> Any:
     return load_cell(str(folder / "cell.yaml"))
 
 
+def part(cell: Any, name: str) -> Any:
+    return components_of(cell)[name]
+
+
 def test_an_edge_arrives_after_the_delay(tmp_path: Path) -> None:
     cell = load(tmp_path)
-    one, two = (components_of(cell)[name] for name in ("one", "two"))
+    one, two = (part(cell, name) for name in ("one", "two"))
     one.io.set_digital_output("GO", True, cell.timed_cell.now)
     cell.advance(0.002)
     assert not two.io.digital_input(10)
     cell.advance(0.0011)
     assert two.io.digital_input(10)
     assert not one.io.digital_input(10), "the way back is another link"
-    assert components_of(cell)["links"].status(0).edges == 1
+    assert part(cell, "links").status(0).edges == 1
 
 
 def test_an_edge_on_its_way_is_in_the_snapshot(tmp_path: Path) -> None:
     cell = load(tmp_path)
-    components_of(cell)["one"].io.set_digital_output("GO", True, cell.timed_cell.now)
+    part(cell, "one").io.set_digital_output("GO", True, cell.timed_cell.now)
     saved = cell.timed_cell.snapshot()
     for _ in range(2):
         cell.advance(0.01)
-        assert components_of(cell)["two"].io.digital_input(10)
+        assert part(cell, "two").io.digital_input(10)
         cell.timed_cell.restore(saved)
-        assert not components_of(cell)["two"].io.digital_input(10)
+        assert not part(cell, "two").io.digital_input(10)
 
 
 @pytest.mark.parametrize(
