@@ -6,7 +6,7 @@ all of them anew. The cells run in lock-step: time passes only by `advance`, so 
 the same instant every time.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +20,10 @@ SCRIPTS = {"camera": ROOT / "examples" / "15_camera.py"}
 """Picture → script that writes it to the path in its first argument."""
 
 
+SMALL_WIDTH, MOVING_WIDTH = 720, 960
+"""Pixels of the pictures of the gallery, and of the moving one."""
+
+
 def nothing(screen: Screen, cell: RunningCell) -> None:
     """The page is shown as it is."""
 
@@ -27,13 +31,20 @@ def nothing(screen: Screen, cell: RunningCell) -> None:
 @dataclass(frozen=True, slots=True)
 class Picture:
     """A screenshot. `prepare` is called with the open page and its cell. Pictures of the same cell
-    and options share one running cell, in the order of their declaration."""
+    and options share one running cell, in the order of their declaration. `small`: scaled down, for
+    the gallery. `frames`: the picture moves, and has a frame of the page at each step of it."""
 
     name: str
     cell: str
     path: str = "/"
     prepare: Callable[[Screen, RunningCell], None] = nothing
     options: tuple[str, ...] = ()
+    small: bool = False
+    frames: Callable[[Screen, RunningCell], Iterator[None]] | None = None
+
+    @property
+    def file(self) -> Path:
+        return FOLDER / f"{self.name}.{'webp' if self.small or self.frames else 'png'}"
 
 
 def pictures() -> list[Picture]:
@@ -43,7 +54,7 @@ def pictures() -> list[Picture]:
     return [picture for module in modules for picture in module.PICTURES]
 
 
-def file_of(name: str) -> Path:
+def file_of_script(name: str) -> Path:
     return FOLDER / f"{name}.png"
 
 

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 from tests.browsers import (
     CHROMIUM,
@@ -20,8 +22,18 @@ from tests.browsers import (
     Screen,
     started,
 )
-from tests.pictures import SCRIPTS, SIZE, Picture, file_of, pictures
+from tests.pictures import (
+    MOVING_WIDTH,
+    SCRIPTS,
+    SIZE,
+    SMALL_WIDTH,
+    Picture,
+    file_of_script,
+    pictures,
+)
 
+SMALL_QUALITY, MOVING_QUALITY = 70, 55
+FRAME_MS, LAST_FRAME_MS = 120, 1500
 SHARP = """() => {
   const viewport = window.understudy?.scene?.viewport;
   if (!viewport || !document.querySelector("#scene")?.clientWidth) return true;
@@ -46,8 +58,8 @@ def main(wanted: Sequence[str]) -> int:
         return 2
     for name, script in SCRIPTS.items():
         if not wanted or name in wanted:
-            subprocess.run([sys.executable, script, file_of(name)], check=True)
-            print(f"{file_of(name).name}: {script.name}", flush=True)
+            subprocess.run([sys.executable, script, file_of_script(name)], check=True)
+            print(f"{file_of_script(name).name}: {script.name}", flush=True)
     _screenshots([each for each in known if not wanted or each.name in wanted])
     return 0
 
@@ -77,12 +89,43 @@ def _take(browser: Any, name: str, options: Sequence[str], wanted: Sequence[Pict
                 screen.built()
                 picture.prepare(screen, cell)
                 page.wait_for_function(SHARP)
-                page.screenshot(path=str(file_of(picture.name)))
+                if picture.frames:
+                    _write_moving(
+                        picture, [_small(page, MOVING_WIDTH) for _ in picture.frames(screen, cell)]
+                    )
+                elif picture.small:
+                    _small(page).save(picture.file, quality=SMALL_QUALITY, method=6)
+                else:
+                    page.screenshot(path=str(picture.file))
                 context.close()
-                print(f"{picture.name}.png: {picture.cell}{picture.path}", flush=True)
+                size = picture.file.stat().st_size // 1000
+                print(f"{picture.file.name}: {picture.cell}{picture.path}, {size} kB", flush=True)
         finally:
             cell.process.terminate()
             cell.process.wait(TIMEOUT_SECONDS)
+
+
+def _small(page: Any, width: int = SMALL_WIDTH) -> Image.Image:
+    """What the page shows, scaled down."""
+    page.wait_for_function(SHARP)
+    shot = Image.open(BytesIO(page.screenshot())).convert("RGB")
+    height = round(width * shot.height / shot.width)
+    return shot.resize((width, height), Image.Resampling.LANCZOS)
+
+
+def _write_moving(picture: Picture, frames: Sequence[Image.Image]) -> None:
+    """The frames, the last one longer, again and again."""
+    durations = [FRAME_MS] * (len(frames) - 1) + [LAST_FRAME_MS]
+    frames[0].save(
+        picture.file,
+        save_all=True,
+        append_images=list(frames[1:]),
+        duration=durations,
+        loop=0,
+        quality=MOVING_QUALITY,
+        method=4,
+        minimize_size=True,
+    )
 
 
 if __name__ == "__main__":

@@ -87,6 +87,8 @@ def on_post_build(config: MkDocsConfig) -> None:
 
     script = Path(mermaidx.__file__).parent / "assets/mermaid.js"
     shutil.copyfile(script, Path(config.site_dir) / MERMAID)
+    # Its addresses begin at the root of a server; the site may be in a folder, or on a disk.
+    (Path(config.site_dir) / "404.html").unlink()
 
 
 def _generated(config: MkDocsConfig, page: str, text: str, source: str) -> File:
