@@ -82,10 +82,9 @@ def picking(config: CellConfig, cell: Cell) -> None:
 
 
 def driving(config: CellConfig, cell: Cell) -> None:
-    """Every robot drives around a small circle."""
+    """Every robot drives around a small circle, unless it has stopped for another one."""
     view: Any = next(c for c in cell.components.values() if hasattr(c, "seen_together"))
     for robot in config.robots:
         speeds = {"linear": 0.1, "angular": 0.5}
         command = {"commandType": "MOVE_VELOCITY", "parameters": speeds, "requestedBy": "bench"}
-        refused = view.seen_together.request(robot, "command.request", command, cell.now)
-        assert refused is None, refused
+        view.seen_together.request(robot, "command.request", command, cell.now)

@@ -71,6 +71,11 @@ class Client:
             self.dropped += 1
         self._wake.set()
 
+    def replace(self, key: str, make: Make) -> None:
+        """A value in place of the one that waits, which does not count as dropped."""
+        self._values[key] = deque([make])
+        self._wake.set()
+
     def forget(self, key: str) -> None:
         self._values.pop(key, None)
 

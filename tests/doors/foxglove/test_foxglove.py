@@ -221,6 +221,22 @@ def test_a_channel_that_appears_later_is_advertised() -> None:
     with_viewer(scene, cell=BENCH)
 
 
+def test_the_cell_is_read_only_while_a_client_is_there() -> None:
+    async def scene(live: Live, address: str) -> None:
+        def is_read() -> bool:
+            return channels_of(live).heard
+
+        async with opened(address) as socket:
+            await Viewer(socket).message("/bench/tool_pose")
+            assert is_read()
+        while is_read():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        async with opened(address) as socket:
+            await Viewer(socket).message("/bench/tool_pose")
+
+    in_cell(scene, cell=BENCH)
+
+
 # ── services and parameters ─────────────────────────────────────────────────────────────────────
 
 

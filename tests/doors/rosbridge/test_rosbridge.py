@@ -21,10 +21,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from understudy.app.live import Live
+from understudy.doors.channels import channels_of
 from understudy.doors.rosbridge.server import open_door
 from understudy.doors.rosbridge.types import MESSAGES, in_ros_2, plain, seconds_of
 from understudy.doors.websocket import LARGEST_MESSAGE, address_of
-from understudy.errors import ConfigError
+from understudy.errors import ConfigError, Refused
 
 TOKEN = "a-token-for-tests-1"
 BENCH = "robots:\n  bench: {kind: text_robot}\n"
@@ -335,6 +336,27 @@ def test_of_a_throttled_topic_nothing_comes_before_its_time() -> None:
         assert (await ros.message("/clock"))["clock"] != first["clock"]
 
     with_client(scene, cell=BENCH)
+
+
+def test_a_client_gets_as_many_messages_as_its_queue_is_long() -> None:
+    async def scene(live: Live, address: str) -> None:
+        topic, channels = "/g60/io_states", channels_of(live)
+        async with connect(address) as one, connect(address) as other:
+            newest, five = Ros(one), Ros(other)
+            await newest.message(topic)
+            await five.message(topic, queue_length=5)
+            for turn in range(10):  # nothing is sent meanwhile
+                output = {"robot": "g60", "pin": 0, "value": turn % 2 == 0}
+                assert not isinstance(live.commands.call("set_output", output, "operator"), Refused)
+                channels.read(live.operator.cell.now)
+            for ros, count in ((newest, 1), (five, 5)):
+                ros.heard.clear()
+                for _ in range(count):
+                    await ros.next(op="publish", topic=topic)
+                await ros.call("/rosapi/get_time")
+                assert not [each for each in ros.heard if each.get("topic") == topic]
+
+    in_cell(scene, cell="g60_welding", rate=0.0)
 
 
 @pytest.mark.soak

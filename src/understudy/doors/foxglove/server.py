@@ -300,8 +300,7 @@ class FoxgloveSession:
         if now != self._time:
             self._time = now
             frame = struct.pack("<BQ", TIME, now)
-            self._client.forget("time")
-            self._client.offer("time", lambda: frame)
+            self._client.replace("time", lambda: frame)
         if self._wants_rate and rate != self._shown:
             self._shown = rate
             self._send_rate(None)
@@ -310,8 +309,7 @@ class FoxgloveSession:
             words = f"{self._dropped} messages were dropped: this client reads too slowly"
             status = {"op": "status", "level": WARNING, "message": words, "id": "dropped"}
             text = msgspec.json.encode(status).decode()
-            self._client.forget("dropped")
-            self._client.offer("dropped", lambda: text)
+            self._client.replace("dropped", lambda: text)
 
     # ── parameters ──
 
