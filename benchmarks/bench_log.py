@@ -63,8 +63,9 @@ def cpu_seconds(config: CellConfig, start: Start, file: Path | None) -> tuple[fl
 
 
 def advance(cell: InProcessCell, brokers: list[Client], duration: float) -> None:
-    """Brokers confirm what they have received."""
+    """Brokers confirm what they have received; ten minutes of a transcript would be a gigabyte."""
     cell.advance(duration)
+    cell.transcript.clear()
     for broker in brokers:
         broker.confirm()
 
