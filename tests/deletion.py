@@ -18,7 +18,7 @@ NEEDS = {"robots/grblhal": ("robots/arm",)}
 """Capability → others that go with it: the arm has grblHAL's firmware."""
 OFFERS = ("understudy/__init__.py", "understudy/testing.py")
 """Files with the public names and fixtures of all capabilities, imported when they are used."""
-LONGEST_SECONDS = 900
+LONGEST_SECONDS = 3600
 IMPORT_ALL = """
 import pkgutil, sys
 from importlib import import_module
