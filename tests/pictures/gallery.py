@@ -99,7 +99,7 @@ def standing(screen: Screen, cell: RunningCell) -> None:
 def one_task(screen: Screen, cell: RunningCell) -> None:
     screen.until(lambda: screen.page.evaluate("window.fleet.report().connected"), "NATS")
     cell.ask("advance", seconds=2.0)
-    cell.ask("fleet_task", robot="robot-1", x_m=2.0, y_m=1.0)
+    cell.ask("fleet_task", robot="robot-1", x_m=6.0, y_m=4.5)
     cell.ask("advance", seconds=4.0)
     shown(screen)
 
