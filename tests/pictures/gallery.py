@@ -137,6 +137,7 @@ PICTURES = [
     Picture("welding", WELDING, "/cell", frames=seam),
     _cell(WELDING, welding),
     _cell("default", all_programs),
+    _cell("two_arms", all_programs),
     _cell("pick_place", job(40.0)),
     _cell("bin_picking", job(30.0)),
     _cell("sorting", job(40.0)),
