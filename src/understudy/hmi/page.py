@@ -77,13 +77,17 @@ class Page:
 class Panel:
     """A part that pages of other capabilities show: `PANEL` of a module in the table `panels`.
 
-    Its name is the first part of its text keys and the place of its files (`/static/NAME`)."""
+    Its name is the first part of its text keys and the place of its files (`/static/NAME`). `page`:
+    the page that shows it without naming it; `needs`: the command of the cell without which it does
+    not."""
 
     name: str
     build: Callable[["Browser"], None]
     folder: Path
     styles: tuple[str, ...] = ()
     texts: str = "texts.yaml"
+    page: str = ""
+    needs: str = ""
 
     @property
     def address(self) -> str:
@@ -103,6 +107,13 @@ def show_panel(browser: "Browser", name: str) -> None:
     """Builds a panel; nothing if no package offers it."""
     for panel in panels():
         if panel.name == name:
+            panel.build(browser)
+
+
+def show_panels_of(browser: "Browser", page: str) -> None:
+    """Builds the panels that ask to be shown on this page of this cell."""
+    for panel in panels():
+        if panel.page == page and (not panel.needs or panel.needs in browser.cell.commands):
             panel.build(browser)
 
 

@@ -141,7 +141,7 @@ def _add_pages(app: FastAPI, link: CellLink, commands: Collection[str]) -> None:
     """Routes and files of every page of the registry that is for this cell."""
     for name, folder in SHARED.items():
         app.mount(f"{STATIC}/{name}", PageFiles(directory=folder))
-    state, all_pages = CellState(link), pages_for(commands)
+    state, all_pages = CellState(link, commands), pages_for(commands)
 
     async def show(page: Page, request: Request) -> None:
         """The frame with one page. The styles of all pages are loaded at once: later pages are

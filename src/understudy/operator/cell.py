@@ -70,6 +70,8 @@ class OperatedCell:
         self.slices = Slices(runs)
         self.history = History(self.robots, cell, pump, self.slices)
         self.watch = CellWatch(cell.components, pump, cell.clock_state, self.real_views)
+        self.on_stop: list[Callable[[], None]] = []
+        """Called when the cell ends: ends what a module of the table `commands` has started."""
         self.table = Commands(())
         """All commands of the live cell, once it is built."""
         self.modes = ModeCommands(
@@ -128,6 +130,8 @@ class OperatedCell:
         return {robot.name: view_of(robot) for robot in self.robots.real()}
 
     async def stop(self) -> None:
+        for end in self.on_stop:
+            end()
         self.history.stop()
         self.slices.stop()
         await self.modes.stop()

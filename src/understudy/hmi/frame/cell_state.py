@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,7 +34,9 @@ class CellState:
     They are requested four times a second while a browser watches, in one `glance`, and replaced
     all at once: two values read together are of the same refresh."""
 
-    def __init__(self, link: CellLink) -> None:
+    def __init__(self, link: CellLink, commands: Collection[str] = ()) -> None:
+        """``commands``: names of the commands and queries of the cell."""
+        self.commands = commands
         self._link = link
         self._watchers: Counter[str] = Counter()
         self._listeners: list[Callable[[], object]] = []

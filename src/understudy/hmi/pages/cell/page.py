@@ -23,7 +23,7 @@ from understudy.hmi.frame.widgets import (
     tab_panels,
     temporary_dialog,
 )
-from understudy.hmi.page import Page
+from understudy.hmi.page import Page, show_panels_of
 from understudy.hmi.pages.cell.devices import (
     analog_pins,
     device_figures,
@@ -83,6 +83,7 @@ def build(browser: Browser) -> None:
 
 def _panel(browser: Browser) -> None:
     ui.label(browser.texts("cell.simulated_only")).classes("u-only-real")
+    show_panels_of(browser, "cell")
     time_control(browser)
     metrics(browser)
     texts = browser.texts
