@@ -140,6 +140,38 @@ def starter_file(name: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
+class ShippedClients(NamedTuple):
+    """The small clients of a wire, by the ending of their files. `place`, `robot`: in their text.
+    How lines are typed is in the others, see `index.yaml` beside them."""
+
+    place: str
+    form: str
+    lines: tuple[str, ...]
+    texts: dict[str, str]
+    robot: str = ""
+    status: tuple[str, ...] = ()
+    ends: str = ""
+    meaning: tuple[str, ...] = ()
+    hear: tuple[str, ...] = ()
+
+
+def shipped_clients() -> dict[str, ShippedClients]:
+    """The clients that capabilities ship, by the kind of face with its endpoint, or by the endpoint
+    of a broker."""
+    files = _catalog("clients")
+    found = {}
+    for index in (file for file in files if file.name == "index.yaml"):
+        for name, row in parse(index.read_text(encoding="utf-8"), index.name).value.items():
+            texts = {
+                file.name.removeprefix(f"{name}."): file.read_text(encoding="utf-8")
+                for file in files
+                if file.name.startswith(f"{name}.") and file.name != index.name
+            }
+            tuples = {key: tuple(each) for key, each in row.items() if isinstance(each, list)}
+            found[name] = ShippedClients(**{**row, **tuples}, texts=texts)
+    return found
+
+
 def shipped_program(name: str) -> Traversable | None:
     """A shipped program by its name, with or without the ending."""
     file = shipped_programs().get(name.partition(".")[0])
