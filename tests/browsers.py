@@ -76,23 +76,26 @@ def time_runs(ready: Path) -> bool:
 
 def started(cell: str, folder: Path, *options: str, run_in: Path | None = None) -> RunningCell:
     """``run_in``: the folder in which the cell runs, where Python finds packages, too."""
+    return launched(["run", cell, "--ephemeral", *options], folder, run_in=run_in)
+
+
+def launched(words: list[str], folder: Path, *, run_in: Path | None = None) -> RunningCell:
+    """A command that runs a cell until it is ended, once the cell is ready."""
     ready = folder / "ready.json"
-    command = [sys.executable, "-m", "understudy", "run", cell, "--ephemeral", *options]
-    process = subprocess.Popen(
-        [*command, "--ready-file", str(ready)], stdout=subprocess.DEVNULL, cwd=run_in
-    )
+    command = [sys.executable, "-m", "understudy", *words, "--ready-file", str(ready)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=run_in)
     until = time.monotonic() + STARTING_SECONDS
     while time.monotonic() < until and process.poll() is None:
         ready_file = json.loads(ready.read_text()) if ready.exists() else {}
         if ready_file and not ready_file["starting"]:
-            secret, real = ready_file["secret"], "--real" in options
+            secret, real = ready_file["secret"], "--real" in words
             running = RunningCell(process, ready_file["endpoints"], secret, real)
-            stands = "step" in options
+            stands = "step" in words
             if "hmi" not in running.endpoints or stands or time_runs(ready):
                 return running  # with a page: once the kernels are compiled, and time runs
         time.sleep(0.05)
     process.kill()
-    raise AssertionError(f"{cell} did not start")
+    raise AssertionError(f"{' '.join(words)} did not start")
 
 
 @pytest.fixture(scope="module")

@@ -327,6 +327,19 @@ CAPABILITIES = (
         },
     ),
     Capability(
+        "understudy.jobs.demo",
+        sections={"demo": "section"},
+        commands={"demo": "commands"},
+        panels={"demo": "page.panel"},
+        cli={
+            "demo": CliRow(
+                "command_line",
+                "Show a cell that works by itself, break it, talk to it, copy a client.",
+                "demo",
+            )
+        },
+    ),
+    Capability(
         "understudy.doors.log",
         logs={"mcap": "recording"},
         commands={"recordings": "commands"},

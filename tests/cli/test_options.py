@@ -103,7 +103,8 @@ def test_an_option_means_the_same_in_every_command(option: str, metavar: str | N
 def test_whatever_talks_to_a_running_cell_finds_it_in_the_same_way() -> None:
     with_running = {name for name in COMMANDS if "--running" in options_of(name)}
     assert all("--ready-file" in options_of(name) for name in with_running)
-    others = {"run", "vision", "log fork", "open", "course"}  # they write a ready file
+    # they write a ready file
+    others = {"run", "demo", "vision", "log fork", "open", "course"}
     with_ready = {name for name in COMMANDS if "--ready-file" in options_of(name)}
     assert with_ready - others == with_running
     assert {

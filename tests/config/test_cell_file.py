@@ -77,7 +77,7 @@ BROKEN = {
         ":2: sede: unknown key (got 'sede'); allowed: robots, include, description, seed, "
         "strict, controller, poll_step_ms, token, control, state, hmi, scenario, environment, "
         "parts, part_rules, links, devices, simulation, collision, visualization, virtual_io, "
-        "epoch, fit, fleet, nats; did you mean 'seed'?",
+        "course, demo, epoch, fit, fleet, nats; did you mean 'seed'?",
     ),
     "unknown key of a robot": (
         ("move_abs_ms", "move_abs"),
@@ -91,7 +91,7 @@ BROKEN = {
         ":2: SEED: unknown key (got 'SEED'); allowed: robots, include, description, seed, "
         "strict, controller, poll_step_ms, token, control, state, hmi, scenario, environment, "
         "parts, part_rules, links, devices, simulation, collision, visualization, virtual_io, "
-        "epoch, fit, fleet, nats; did you mean 'seed'?",
+        "course, demo, epoch, fit, fleet, nats; did you mean 'seed'?",
     ),
     "unknown key of a face": (
         ("port: 5001", "prot: 5001"),

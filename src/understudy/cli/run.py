@@ -223,18 +223,20 @@ def run_on_page(
     doors: OpenDoors = lambda live: (),
     page: bool = True,
     open_page: bool = True,
+    page_port: int | None = None,
     ready_file: Path | None = None,
     lines: TextIO | None = None,
 ) -> None:
     """Runs a live cell on free ports, with its page in the browser, until Ctrl-C. ``run``: that of
-    a cell that is built again; ``note``: is called for everything that passes; ``lines``: of
-    `--json`."""
+    a cell that is built again; ``note``: is called for everything that passes; ``page_port``: of
+    the page; ``lines``: of `--json`."""
     log_to_stderr()
     pace = config.simulation.simulation.default_time_scale
     options = Options(
         rate=pace,
         run=run or run_of(config, pace),
         ephemeral=True,
+        ports={} if page_port is None else {page_process.ENDPOINT: page_port},
         hmi=_with_page(page, config, False),
         files=files,
         note=note or _notes(None),

@@ -1,0 +1,1 @@
+"""The demo panel of the cell page."""
