@@ -6,8 +6,8 @@ the one that `PYTHONPATH` names, so the same script measures any version of the 
 are no limits.
 
 A request passes a file if a function of the file is called between the request and its answer. A
-room is a folder of the package, or a folder in `robots`, `devices` or `jobs`. The depth is the
-largest number of frames of the package on one stack.
+room is a folder of the package, or a folder in `robots`, `devices`, `jobs` or `doors`. The depth is
+the largest number of frames of the package on one stack.
 
 - `G1`, `MOVE_ABS`, `validate` and the cycle of pick & place run on virtual time, with all caches of
   the process warm. The exchange of bytes and the scheduler are counted, sockets are not.
@@ -53,7 +53,7 @@ COLUMNS = ("figure", "before the third edition", "now")
 PROGRAM = "G21 G90 G94\nG28\nG0 X450 Y0 Z450 A180 B0 C0\nG1 Z380 F6000\n"
 REPETITIONS, PAUSE_SECONDS = 16, 0.037
 """Of the command to a mobile robot: the pauses fall on different ticks and reports."""
-FOLDERS_OF_ROOMS = ("robots", "devices", "jobs")
+FOLDERS_OF_ROOMS = ("robots", "devices", "jobs", "doors")
 FOLDERS_OF_CAPABILITIES = (*FOLDERS_OF_ROOMS, "vision")
 LEFT_OUT = ("robots/mobile", "jobs/pick_place", "vision")
 """Capabilities without which the lines are counted once more."""

@@ -4,6 +4,7 @@
 """
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ ROOMS = ("robots/text_robot", "robots/kuka", "gcode")
 """Rooms whose tests run in the copy: the first two that are there."""
 
 
-def failures(folder: Path, capability: str, rooms: int) -> list[str]:
-    """What does not work without a capability."""
+def failures(
+    folder: Path, capability: str, rooms: int, *more: Callable[[deletion.Tree], str]
+) -> list[str]:
+    """What does not work without a capability. `more`: what is tried besides."""
     tree = deletion.Tree(folder, capability)
     others = [room for room in ROOMS if room not in tree.removed][:rooms]
     tried = (
@@ -26,6 +29,7 @@ def failures(folder: Path, capability: str, rooms: int) -> list[str]:
         deletion.contracts,
         deletion.helps,
         deletion.cells,
+        *more,
         deletion.tests_of(*others),
     )
     found = [f"{each.__name__}: {said}" for each in tried if (said := each(tree))]
@@ -34,13 +38,13 @@ def failures(folder: Path, capability: str, rooms: int) -> list[str]:
 
 
 def test_without_a_small_capability_the_others_go_on(tmp_path: Path) -> None:
-    assert failures(tmp_path, SMALL, rooms=1) == []
+    assert failures(tmp_path, SMALL, 1) == []
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("capability", deletion.capabilities())
 def test_without_a_capability_the_others_go_on(tmp_path: Path, capability: str) -> None:
-    found = failures(tmp_path, capability, rooms=2)
+    found = failures(tmp_path, capability, 2, deletion.types)
     assert not found, "\n".join(found)
 
 

@@ -99,7 +99,7 @@ def standing(screen: Screen, cell: RunningCell) -> None:
 def one_task(screen: Screen, cell: RunningCell) -> None:
     screen.until(lambda: screen.page.evaluate("window.fleet.report().connected"), "NATS")
     cell.ask("advance", seconds=2.0)
-    cell.ask("fleet_task", robot="robot-1", x_m=2.0, y_m=1.0)
+    cell.ask("fleet_task", robot="robot-1", x_m=6.0, y_m=4.5)
     cell.ask("advance", seconds=4.0)
     shown(screen)
 
@@ -137,6 +137,7 @@ PICTURES = [
     Picture("welding", WELDING, "/cell", frames=seam),
     _cell(WELDING, welding),
     _cell("default", all_programs),
+    _cell("two_arms", all_programs),
     _cell("pick_place", job(40.0)),
     _cell("bin_picking", job(30.0)),
     _cell("sorting", job(40.0)),

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.site import hooks
+from msgspec import Struct
+from tests.site import hooks, reference
+
+from understudy.app.stand_in import StandIn
+from understudy.cli import load
+from understudy.config.cell import Head, RobotHead
+from understudy.config.typed import fields_of
+from understudy.registry import TABLES, cli_rows, module_of
 
 ROOT = Path(__file__).parents[2]
 LOADED = re.compile(
@@ -66,13 +73,59 @@ def test_pages_load_only_what_is_there(site: Path) -> None:
     assert missing == set()
 
 
-def test_the_reference_has_all_commands_and_keys(site: Path) -> None:
-    commands = (site / "reference/commands.html").read_text()
-    assert all(f'id="{name}"' in commands for name in ("inject", "run_program", "start_pick_place"))
-    keys = (site / "reference/config.html").read_text()
-    assert "poll_step_ms" in keys
-    assert "close_force_n" in keys or "force_n" in keys
-    assert "validate" in (site / "reference/cli.html").read_text()
+def headings(page: Path) -> set[str]:
+    return set(re.findall(r'<h\d id="([^"]+)"', page.read_text()))
+
+
+def test_the_reference_has_every_command_and_address(site: Path) -> None:
+    with StandIn("text_robot") as cell:
+        names = {row["name"] for row in cell.do("commands")}
+    assert names <= headings(site / "reference/commands.html")
+    assert {"change_tool", "hand_eye_start", "start_pick_place", "weld_seam"} <= {
+        row.name for row in reference.command_rows()
+    }
+    addresses = (site / "reference/rest.html").read_text()
+    assert [name for name in names if f"<code>/api/{name}</code>" not in addresses] == []
+
+
+def test_the_reference_has_every_option_of_the_command_line(site: Path) -> None:
+    page = site / "reference/cli.html"
+    assert cli_rows().keys() <= headings(page)
+    options = {
+        option
+        for name in cli_rows()
+        for each in getattr(load(name), "commands", {"": load(name)}).values()
+        for parameter in each.params
+        if not getattr(parameter, "hidden", False)
+        for option in parameter.opts
+        if option.startswith("--") and option not in ("--quiet", "--verbose", "--help")
+    }
+    text = page.read_text()
+    assert len(options) > 80
+    assert [option for option in options if f"<code>{option}</code>" not in text] == []
+
+
+def test_the_reference_has_every_key_of_a_cell_file(site: Path) -> None:
+    text = (site / "reference/config.html").read_text()
+    tables = ("robots", "devices", "sections", "wires", "faces")
+    classes = [module_of(table, kind).Config for table in tables for kind in TABLES[table]]
+    jobs = [module_of("jobs", kind).SECTIONS.values() for kind in TABLES["jobs"]]
+    keys = {
+        field.name
+        for each in [Head, RobotHead, *classes, *(section for row in jobs for section in row)]
+        if isinstance(each, type) and issubclass(each, Struct)
+        for field in fields_of(each)
+    }
+    assert len(keys) > 150
+    assert [key for key in keys if f"<code>{key}</code>" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "unit"),
+    [("approach_mm", "mm"), ("max_jerk_mm_s3", "mm/s³"), ("force_n_per_v", "N/V"), ("seed", "")],
+)
+def test_units_are_those_of_the_name(key: str, unit: str) -> None:
+    assert reference.unit_of(key) == unit
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ hour of simulated time; a cell at rest costs nothing. Kinds of robots, devices, 
 what can be done with them and what must hold (`ports.exploration`).
 """
 
+import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from understudy.campaign.fault_atlas import (
 from understudy.campaign.one_run import Outcome
 from understudy.campaign.plan import RunSpec
 from understudy.campaign.report import left_out
-from understudy.config import CellConfig, load_config
+from understudy.config import CellConfig, load_config, shipped_cells
 from understudy.errors import Refused
 from understudy.ports import WireMessage
 from understudy.ports.exploration import (
@@ -55,11 +56,6 @@ from understudy.wire.chat import parse
 from understudy.wire.connection import Event
 from understudy.wire.exchange import InProcessCell, garbled
 
-CELLS = (
-    *("text_robot", "kuka_eki", "grblhal_6axis", "g60_welding", "pick_place"),
-    *("mobile_robot", "fleet", "default"),
-)
-"""The shipped cells that are explored unless others are named."""
 RUN_S = 3600.0
 """Simulated time of a run."""
 STEPS = 40
@@ -186,10 +182,20 @@ def explore_one(chats: Sequence[str], spec: RunSpec) -> Explored:
     digest = sha256(write_snapshot(run.inside.exchange.snapshot())).hexdigest()[:16]
     figures = {"simulated_s": round(seconds(run.now), 9), "messages": len(run.passed)}
     return Explored(
-        spec.number, spec.seed, spec.point, problem, dict(figures), digest,
-        len(run.config.robots), time.process_time() - began, broken, round(run.moved_s, 3),
-        {key: sorted(names) for key, names in run.reached.items()}, run.reach(), tuple(run.done),
-    )  # fmt: skip
+        spec.number,
+        spec.seed,
+        spec.point,
+        problem,
+        dict(figures),
+        digest,
+        len(run.config.robots),
+        time.process_time() - began,
+        broken,
+        round(run.moved_s, 3),
+        {key: sorted(names) for key, names in run.reached.items()},
+        run.reach(),
+        tuple(run.done),
+    )
 
 
 class Exploring:
@@ -664,10 +670,11 @@ def _difference(first: bytes, second: bytes) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is explored. `hours`: robot-hours; `within_s`: seconds of this computer; whichever is
-    reached first. `chats`: texts of recorded sessions, whose clients are played, too."""
+    """What is explored. `cells`: all that are shipped unless others are named. `hours`:
+    robot-hours; `within_s`: seconds of this computer; whichever is reached first. `chats`: texts of
+    recorded sessions, whose clients are played, too."""
 
-    cells: tuple[str, ...] = CELLS
+    cells: tuple[str, ...] = dataclasses.field(default_factory=lambda: tuple(shipped_cells()))
     seed: int = 0
     hours: float | None = None
     within_s: float | None = None

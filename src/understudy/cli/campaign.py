@@ -17,7 +17,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 
 from understudy.campaign.engines import ENGINES
 from understudy.campaign.explore import (
-    CELLS,
     RUN_S,
     Explored,
     Exploring,
@@ -39,7 +38,7 @@ from understudy.cli.options import (
     put_bytes,
     put_json,
 )
-from understudy.config import load_config
+from understudy.config import load_config, shipped_cells
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
 
@@ -113,7 +112,8 @@ def campaign(
                 allowed="--cells --hours --for --seed --chat --engine --workers --json --only",
             )
         chats = tuple(read_text(path) for path in chat or ())
-        found = Exploration(tuple(filter(None, cells.split(","))) or CELLS, seed or 0, hours, for_)
+        named = tuple(filter(None, cells.split(","))) or tuple(shipped_cells())
+        found = Exploration(named, seed or 0, hours, for_)
         found = replace(found, chats=chats, hours=hours if hours or for_ else FEW_HOURS)
         if only is not None:
             raise typer.Exit(_explore_again(found, only, keep or [], json))

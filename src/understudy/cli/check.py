@@ -28,8 +28,8 @@ def check(
     cell: Annotated[
         str,
         cell_argument(
-            "path of a cell file, of a file it includes, of a robot_config.json or of a "
-            "hand_eye_calib.yaml, or name of a shipped cell"
+            "path of a cell file, of a file it includes, of a robot_config.json or of the "
+            "calibration of a camera, or name of a shipped cell"
         ),
     ],
     json: JsonOption = None,

@@ -76,7 +76,7 @@ from understudy.ports.hmi import (
     RobotView,
     Trailing,
 )
-from understudy.ports.object_finder import DetectedObject, FoundObjects, ObjectFinder
+from understudy.ports.object_finder import FINDER, DetectedObject, FoundObjects, ObjectFinder
 from understudy.ports.program import ProgramControl
 from understudy.sight.lens import CameraModel, Lens, resized
 from understudy.simulation.cell import Cell
@@ -268,8 +268,8 @@ class CellChannels:
         self._last_view: Mapping[str, RobotView] = {}
         self._contacts: list[Any] = []
         for name, finder in components.items():
-            if isinstance(finder, ObjectFinder) and name.endswith(".vision"):
-                self._follow_vision(name.partition(".")[0], finder)
+            if isinstance(finder, ObjectFinder) and name.endswith(f".{FINDER}"):
+                self._follow_finder(name.partition(".")[0], finder)
         source.log.on_note.append(self._noted)
         for endpoint in source.cell.faces:
             self._channel(f"/journal/{endpoint}", m.WireEvent, is_state=False)
@@ -673,7 +673,7 @@ class CellChannels:
         value = lambda: _image(make, frame, at)  # noqa: E731
         self._put(f"{topic}/image", m.CompressedImage, value, now)
 
-    def _follow_vision(self, robot: str, finder: ObjectFinder) -> None:
+    def _follow_finder(self, robot: str, finder: ObjectFinder) -> None:
         def answered(_: int, result: FoundObjects | Refused, now: int) -> None:
             if self._listeners:
                 self._seen(robot, result, now)

@@ -652,9 +652,7 @@ class CupHardware:
             return ""
         where = f"{abs(missing) / MM:.1f} mm {'ahead of' if missing > 0.0 else 'behind'} the cup"
         numbers = ", ".join(f"{round(value, 1) + 0.0:g}" for value in pose_mm_deg(grasp))
-        key = (
-            f"pickplace.grasps: {{{part.class_name or part.name}: {{offset_mm_deg: [{numbers}]}}}}"
-        )
+        key = f"grasps: {{{part.class_name or part.name}: {{offset_mm_deg: [{numbers}]}}}}"
         return f"the face of {part.name} is {where}; {key} puts the cup on it"
 
     def _take(self, now: int) -> None:

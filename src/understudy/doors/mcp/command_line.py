@@ -1,14 +1,23 @@
-"""`understudy mcp`: the tools for an agent, on standard input and output or on HTTP."""
+"""`understudy mcp`: the tools for an agent, on standard input and output or on HTTP: one POST a
+message, on this machine only, with a token."""
 
+import os
+import secrets
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Annotated
 
 import typer
 
 from understudy.cli.options import ReadyFileOption, RunningOption
-from understudy.doors.mcp.http import serve
 from understudy.doors.mcp.protocol import LONGEST_MESSAGE, Protocol
 from understudy.doors.mcp.tools import Tools, tools_of
+from understudy.errors import ConfigError
+from understudy.ports.access import TOKEN_VARIABLE, check_token, is_loopback, same_secret
+
+PATH = "/mcp"
+READ_SECONDS = 30.0
 
 Http = Annotated[
     int | None,
@@ -34,7 +43,7 @@ def mcp(running: RunningOption = "", ready_file: ReadyFileOption = None, http: H
         if http is None:
             _serve_stdio(protocol)
         else:
-            serve(protocol, http)
+            _serve_http(protocol, http)
     finally:
         tools.close()
 
@@ -51,3 +60,72 @@ def _serve_stdio(protocol: Protocol) -> None:
         if answer is not None:
             sys.stdout.buffer.write(answer + b"\n")
             sys.stdout.buffer.flush()
+
+
+def _serve_http(protocol: Protocol, port: int) -> None:
+    """Serves until Ctrl-C."""
+    given = os.environ.get(TOKEN_VARIABLE)
+    check_token(given, TOKEN_VARIABLE)
+    token = given or secrets.token_urlsafe(24)
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), _handler(protocol, token))
+    except OSError as problem:
+        raise ConfigError(
+            f"--http {port}: {problem.strerror}", allowed="a free port, or 0"
+        ) from None
+    server.daemon_threads = True
+    print(f"http://127.0.0.1:{server.server_port}{PATH}", file=sys.stderr)
+    if not given:
+        print(f"Authorization: Bearer {token}", file=sys.stderr)
+    with server:
+        server.serve_forever()
+
+
+def _handler(protocol: Protocol, token: str) -> type[BaseHTTPRequestHandler]:
+    one_at_a_time = threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = READ_SECONDS
+
+        def do_POST(self) -> None:
+            if refused := self._refused():
+                return self._reply(*refused)
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            with one_at_a_time:
+                answer = protocol.answer(body)
+            return self._reply(202, b"") if answer is None else self._reply(200, answer)
+
+        def do_GET(self) -> None:
+            self._reply(405, b"POST a message; this server sends nothing by itself")
+
+        def _refused(self) -> tuple[int, bytes] | None:
+            """Why a request is not read: status and words. A page of another site has an Origin."""
+            length = self.headers.get("Content-Length", "")
+            origin = self.headers.get("Origin", "http://127.0.0.1")
+            _, _, given = self.headers.get("Authorization", "").partition(" ")
+            if self.path != PATH:
+                return 404, f"the address is {PATH}".encode()
+            if not is_loopback(origin.partition("://")[2].rpartition(":")[0] or origin[7:]):
+                return 403, b"from this machine only"
+            if not same_secret(given, token):
+                return 401, b"the header Authorization: Bearer TOKEN is missing or wrong"
+            if not length.isdecimal() or int(length) > LONGEST_MESSAGE:
+                return 413, f"Content-Length of at most {LONGEST_MESSAGE} bytes is needed".encode()
+            return None
+
+        def _reply(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            json = body.startswith(b"{")
+            self.send_header("Content-Type", "application/json" if json else "text/plain")
+            self.send_header("Content-Length", str(len(body)))
+            if status >= 400:
+                self.send_header("Connection", "close")
+                self.close_connection = True
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *values: object) -> None:
+            """Standard error is for problems."""
+
+    return Handler

@@ -69,9 +69,10 @@ def released_in_place(run: Explored, place: str) -> Look:
     """a running job opens the hand with a part only in RELEASING"""
     job: Any = run.components[place]
     hand = next(
-        each for name, each in run.components.items()
+        each
+        for name, each in run.components.items()
         if name.startswith(place.partition(".")[0] + ".") and isinstance(each, Hand)
-    )  # fmt: skip
+    )
     start, broken = hand.start_release, [""]
 
     def start_release(now: int, *, timeout_ms: float = 0.0) -> Any:

@@ -4,9 +4,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from understudy.ports.exploration import Exploration
+from understudy.ports.fault_reactions import (
+    ENGINE_FAILED,
+    ENGINE_RUNS,
+    STANDS,
+    Reaction,
+    Reactions,
+    error,
+    moving,
+    state,
+    stopped,
+)
 from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
-from understudy.robots.arm.reactions import EXPLORED as EXPLORED
-from understudy.robots.arm.reactions import REACTIONS as REACTIONS
 from understudy.simulation.io.virtual_io import Config as IoConfig
 from understudy.space.model.environment import CollisionConfig, LimitsConfig, ObjectConfig
 from understudy.space.pose import Position
@@ -17,8 +27,15 @@ if TYPE_CHECKING:
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
     from understudy.ports.job_arm import JobArm
-    from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
+    from understudy.ports.operation import (
+        OperatorActions,
+        RealClient,
+        RobotModel,
+        Sender,
+        SendOptions,
+    )
     from understudy.robots.arm.controller import ArmController
+    from understudy.robots.grblhal.driver import LineStream
     from understudy.simulation.program.run import ProgramRun
     from understudy.wire.chat import Chat
 
@@ -34,6 +51,23 @@ FAULTS: Faults = {
         {"axis": Figure(0.0, 0.0, 5.0)},
     ),
 }
+EMERGENCY, MOTOR = 10, 17
+jogging = moving("joint", 0.2, 0.5)
+REACTIONS: Reactions = {
+    "emergency_stop": Reaction(
+        jogging, (state("Alarm"), error(EMERGENCY), ENGINE_FAILED, STANDS), within_s=0.5
+    ),
+    "emergency_release": Reaction(stopped, (ENGINE_RUNS, error(0)), within_s=0.5),
+    "axis_fault": Reaction(
+        jogging,
+        (error(MOTOR), ENGINE_FAILED, STANDS),
+        within_s=0.5,
+        parameters={"axis": 2.0},
+    ),
+}
+EXPLORED = Exploration(
+    reach={"state": ("Idle", "Run", "Jog", "Hold", "Home", "Alarm"), "alarm": ("2", "10", "17")}
+)
 ToolNumber = Annotated[int, Meta(ge=1, le=99)]
 
 
@@ -142,10 +176,29 @@ def real_client(config: "CellConfig", name: str, robot: "ArmController") -> "Rea
     return real_client(config, name, robot)
 
 
-def sender() -> "Sender":
-    from understudy.robots.arm.send import SENDER
+DIALECTS: tuple[Literal["grblhal", "arm"], ...] = ("grblhal", "arm")
 
-    return SENDER
+
+def sender() -> "Sender":
+    from understudy.ports.operation import Sender
+
+    return Sender("grblhal", "grblhal", unit="lines", read=read_to_send, dialects=DIALECTS)
+
+
+def read_to_send(text: str, options: "SendOptions") -> "LineStream":
+    """A program for `understudy send`, in grblHAL's dialect or in the arm's own, of which this host
+    makes joint lines; a cell file names the arm."""
+    from understudy.robots.grblhal import driver
+
+    dialect = next(each for each in DIALECTS if each == options.dialect)
+    cell = options.cell or ("default" if dialect == "arm" else "")
+    if not cell:
+        return driver.stream(text, options)
+    from understudy.config import load_config
+    from understudy.robots.arm.real import driver_of
+
+    settings = driver.Config(dialect=dialect, poll_ms=driver.POLL_MS)
+    return driver.LineStream(driver_of(load_config(cell), "", settings), text)
 
 
 def recorded(config: "CellConfig", robot: str, chat: "Chat") -> "Recorded":

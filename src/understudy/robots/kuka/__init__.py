@@ -5,9 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from understudy.ports.exploration import Exploration
+from understudy.ports.fault_reactions import (
+    ENGINE_FAILED,
+    ENGINE_RUNS,
+    STANDS,
+    Reaction,
+    Reactions,
+    moving,
+    state,
+    stopped,
+)
 from understudy.ports.faults import EMERGENCY_STOP
-from understudy.robots.kuka.reactions import EXPLORED as EXPLORED
-from understudy.robots.kuka.reactions import REACTIONS as REACTIONS
 from understudy.space.model.environment import CollisionConfig, LimitsConfig, ObjectConfig
 
 if TYPE_CHECKING:
@@ -102,6 +111,15 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
 FACES = ("kuka_eki",)
 FAULTS = EMERGENCY_STOP
+REACTIONS: Reactions = {
+    "emergency_stop": Reaction(
+        moving("base", 0.02, 0.05),
+        (state("EmergencyStopped"), ENGINE_FAILED, STANDS),
+        within_s=0.5,
+    ),
+    "emergency_release": Reaction(stopped, (state("Idle"), ENGINE_RUNS), within_s=0.5),
+}
+EXPLORED = Exploration(reach={"state": ("Idle", "Run", "EmergencyStopped")})
 SIMULATION_SECTIONS = ("collision",)
 
 # The simulated robot, its check and its actions are imported on first use: they load

@@ -139,9 +139,9 @@ def _ramps(drive: Drive, speed: int) -> list[Ramp]:
     change = last.position - first.position
     way = change / np.abs(change).max()
     up, down = _halves(drive.states, drive.middle)
-    division = 0.5 * (up[-1].position + down[0].position)
-    to = float(np.abs(division - first.position).max())
-    back = float(np.abs(last.position - division).max())
+    middle = 0.5 * (up[-1].position + down[0].position)
+    to = float(np.abs(middle - first.position).max())
+    back = float(np.abs(last.position - middle).max())
     return [
         Ramp(first.position, way, to, speed, False, drive.sent, up),
         Ramp(last.position, way, back, speed, True, drive.middle, down),

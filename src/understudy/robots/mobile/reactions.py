@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from understudy.ports import WireMessage
+from understudy.ports import CONFIRMED, WireMessage
 from understudy.ports.decoder import json_object
 from understudy.ports.exploration import Exploration, Explored, Look, Passed, Say
 from understudy.ports.fault_reactions import (
@@ -245,7 +245,11 @@ def _says(kind: str, **parameters: Any) -> Say:
 
 
 def ended_once(run: Explored, endpoint: str) -> Look | None:
-    """every command is acknowledged and ends once"""
+    """every command is acknowledged and ends once
+
+    An end counts when the broker has confirmed it: one that was sent over a connection that was
+    lost has not arrived.
+    """
     if run.disturbed(endpoint):
         return None
     counted, connected_at = 0, 0
@@ -253,6 +257,8 @@ def ended_once(run: Explored, endpoint: str) -> Look | None:
     """Id of a command → its robot, its reply address, and when it was asked for."""
     acknowledged: dict[str, int] = {}
     ends: dict[str, set[str]] = {}
+    stored: set[str] = set()
+    """Ids of messages that the broker has confirmed."""
 
     def take(event: Passed) -> None:
         nonlocal connected_at
@@ -261,7 +267,9 @@ def ended_once(run: Explored, endpoint: str) -> Look | None:
             return
         body = json_object(event.data)
         address = event.address[0] if event.address else ""
-        if event.kind == ">" and address.endswith(".command.request") and "messageId" in body:
+        if event.address and address == CONFIRMED:
+            stored.add(event.address[1])
+        elif event.kind == ">" and address.endswith(".command.request") and "messageId" in body:
             reply_to = event.address[1] if event.address else ""
             asked[body["messageId"]] = body["robotId"], reply_to, event.at
         elif event.data == b"+ACK":
@@ -288,7 +296,7 @@ def ended_once(run: Explored, endpoint: str) -> Look | None:
             part: Any = run.components[robot]
             if at >= settled:
                 continue
-            if name not in ends and part.status(run.now).command is None:
+            if not ends.get(name, set()) & stored and part.status(run.now).command is None:
                 return f"{name} of {robot} has no end"
             if reply_to not in acknowledged and at > connected_at:
                 return f"{name} of {robot} was not acknowledged"
