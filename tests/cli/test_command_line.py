@@ -76,7 +76,10 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
         ("cells", ["default", "text_robot", "bench", "lost commands"]),
         ("faces", ["text_tcp", "one command per line"]),
         ("faults", ["communication_timeout", "emergency_stop", "amplitude_mm 0.1", "brought"]),
-        ("doctor", ["numpy", "ruckig", "port 5000", "bench.text_tcp", "port 5550 (control)"]),
+        (
+            "doctor",
+            ["numpy", "port 5000", "bench.text_tcp", "port 5550 (control)", "after a power cut"],
+        ),
     ],
 )
 def test_lists_show_the_available_names(command: str, shows: list[str]) -> None:

@@ -76,6 +76,7 @@ def test_a_store_that_was_rolled_back_is_noticed_and_the_state_is_sent_again(
 ) -> None:
     """As after a power cut: the store is as it was at the last sync. A command that comes again is
     not carried out again."""
+    caplog.set_level("INFO", "understudy.wire.nats")
     store, saved = tmp_path / "store", tmp_path / "saved"
     (tmp_path / "cell.yaml").write_text(
         "robots: {robot-1: {kind: mobile, file: amr.json}}\n"
@@ -152,6 +153,7 @@ def test_a_store_that_was_rolled_back_is_noticed_and_the_state_is_sent_again(
 
     run(test(), patience=120.0)
     assert "the whole state is sent again" in caplog.text
+    assert "nats: durability: sync: interval; a power cut takes" in caplog.text
 
 
 FIRST_ID, OTHER_ID = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
