@@ -15,6 +15,7 @@ A package from outside adds to a table by an entry point of the group `understud
 """
 
 import logging
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -517,6 +518,14 @@ def modules(*tables: str) -> Iterator[tuple[str, str, ModuleType]]:
         for table in tables:
             for kind, module in _usable(table, rows_of(table)):
                 yield table, kind, module
+
+
+def loaded_modules(*tables: str) -> Iterator[ModuleType]:
+    """The modules of these tables that something has imported already, the shipped rows only."""
+    for table in tables:
+        for name in TABLES[table].values():
+            if (module := sys.modules.get(name)) is not None:
+                yield module
 
 
 def _usable(table: str, names: Iterable[str]) -> Iterator[tuple[str, ModuleType]]:

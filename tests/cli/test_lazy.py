@@ -44,6 +44,22 @@ def test_a_cell_loads_no_libraries_that_it_does_not_use() -> None:
     assert done.stdout.splitlines() == ["[]", "3.0", "BINARY True"], "both work when they are used"
 
 
+def test_a_text_robot_answers_without_the_compiler() -> None:
+    """Its cell has a rule, whose fault is looked for in what is loaded first."""
+    code = (
+        "import sys\n"
+        "from understudy.cli import app\n"
+        "try:\n"
+        "    app(['run', 'text_robot', '--no-hmi', '--ephemeral', '--for', '0.05'])\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        "print([name for name in ('numba', 'llvmlite', 'ruckig') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "listens on" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize("name", cli_rows())
 def test_every_row_of_the_table_leads_to_a_command_with_help(name: str) -> None:
     command = load(name)

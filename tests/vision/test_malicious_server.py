@@ -47,6 +47,9 @@ WRONG: dict[str, Lie] = {
     "the id of another request": lambda r: reply(r, request_id=r["request_id"] - 1),
     "the id of a later request": lambda r: reply(r, request_id=r["request_id"] + 1),
     "an id of another type": lambda r: reply(r, request_id=str(r["request_id"])),
+    "bytes that are no text in a key that is skipped": lambda r: reply(r).replace(
+        b'"bbox"', b'"b\xd8\xe0x"'
+    ),
     "10,000 objects": lambda r: reply(r, objects=[OBJECT] * 10_000),
     "an old picture": lambda r: reply(r, t_exposure=0.0),
     "an exposure of NaN": lambda r: reply(r, t_exposure=float("nan")),

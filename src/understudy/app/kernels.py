@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from understudy.errors import unknown
-from understudy.registry import module_of, modules
+from understudy.registry import kinds, module_of, modules
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
@@ -132,15 +132,16 @@ def stages() -> dict[str, Stage]:
     """All stages: those of every cell, and one for each kind of robot that has kernels of its own
     (`warm_kernels` and `kernel_probe` of its module)."""
     own = {
-        kind: Stage(
-            (module.__name__.removeprefix("understudy."),),
-            partial(_own_probe, module),
-            partial(_own, module),
-        )
+        kind: _own_stage(module)
         for _, kind, module in modules("robots")
         if hasattr(module, "warm_kernels")
     }
     return STAGES | own
+
+
+def _own_stage(module: Any) -> Stage:
+    room = module.__name__.removeprefix("understudy.")
+    return Stage((room,), partial(_own_probe, module), partial(_own, module))
 
 
 def _own(module: Any) -> "Callable[[list[Chain]], None]":
@@ -184,12 +185,18 @@ def is_warm(names: Iterable[str] | None = None) -> bool:
 
 def missing(names: Iterable[str] | None = None) -> tuple[str, ...]:
     """The stages, of these or of all, whose kernels are not in the cache."""
-    known = stages()
-    for name in names or ():
-        if name not in known:
-            raise unknown("stage of the kernels", name, known)
-    asked = known if names is None else names
-    return tuple(name for name in asked if not all(map(_is_cached, known[name].probes())))
+    known = {name: _stage(name) for name in names} if names is not None else stages()
+    return tuple(name for name, part in known.items() if not all(map(_is_cached, part.probes())))
+
+
+def _stage(name: str) -> Stage:
+    """One stage: the modules of other robots than those of the cell are not loaded for it."""
+    if name in STAGES:
+        return STAGES[name]
+    module = module_of("robots", name) if name in kinds("robots") else None
+    if not hasattr(module, "warm_kernels"):
+        raise unknown("stage of the kernels", name, stages())
+    return _own_stage(module)
 
 
 def _is_cached(kernel: Any) -> bool:

@@ -257,26 +257,35 @@ class Live:
         """Compiles and computes in steps what the first motion and the first picture would have to
         wait for."""
         from understudy.app.kernels import needed
-        from understudy.motion.warm import warm, warm_tool_paths
-        from understudy.simulation.collision.encounters import RobotEncounters
-        from understudy.simulation.collision.watch import CollisionWatch
-        from understudy.space.warm import warm_kinematics
 
-        if "motion" in needed(self.config):
-            warm()
+        if kernels := needed(self.config):
+            yield from self._prepare_motions("motion" in kernels)
         for robot in self.operator.robots:
             robot.axis_reading()
         for kind in grouped(self.config.robots):
             yield
             module_of("robots", kind).prepare()
         for component in self._cell.components.values():
+            if isinstance(component, SeesCell):
+                yield
+                yield from component.prepare()
+
+    def _prepare_motions(self, lines: bool) -> Iterator[None]:
+        """The kernels of robots with a body. A cell without one does not load the compiler."""
+        from understudy.motion.warm import warm, warm_tool_paths
+        from understudy.simulation.collision.encounters import RobotEncounters
+        from understudy.simulation.collision.watch import CollisionWatch
+        from understudy.space.warm import warm_kinematics
+
+        if lines:
+            warm()
+        for component in self._cell.components.values():
             if isinstance(component, CollisionWatch):
                 yield
                 warm_kinematics(component.body.chain)
                 yield
                 warm_tool_paths(component.body.chain)
-                yield
-            if isinstance(component, CollisionWatch | RobotEncounters | SeesCell):
+            if isinstance(component, CollisionWatch | RobotEncounters):
                 yield
                 yield from component.prepare()
 

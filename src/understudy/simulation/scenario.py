@@ -7,6 +7,7 @@ Faults are declared by the modules of robots, faces, devices and jobs; `declared
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from math import dist
 from typing import Annotated, Any, Literal
 
@@ -24,7 +25,7 @@ from understudy.ports import (
     ReportsCommands,
 )
 from understudy.ports.faults import BROKER_FAULTS, FACE_FAULTS, Fault, Faults
-from understudy.registry import modules
+from understudy.registry import loaded_modules, modules
 from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, nanoseconds
 
 AMBIENT_PERIOD = 10 * NS_PER_MS
@@ -39,6 +40,8 @@ Probability = Annotated[float, Meta(ge=0, le=1)]
 
 # ── declared faults ──
 
+WITH_FAULTS = ("devices", "robots", "faces", "wires")
+
 
 def _declarations() -> Iterator[tuple[str, Faults]]:
     """Yields what faults act on, and those faults; imports each module when it is needed."""
@@ -46,8 +49,15 @@ def _declarations() -> Iterator[tuple[str, Faults]]:
     for _, kind, module in modules("jobs"):
         if faults := getattr(module, "FAULTS", None):
             yield f"{kind} of a robot", faults
-    for table, kind, module in modules("devices", "robots", "faces", "wires"):
+    for table, kind, module in modules(*WITH_FAULTS):
         yield f"{table.removesuffix('s')} {kind}", getattr(module, "FAULTS", {})
+
+
+def _loaded_declarations() -> Iterator[Faults]:
+    """Those of the modules that the cell has loaded already."""
+    yield FACE_FAULTS
+    for module in loaded_modules(*WITH_FAULTS):
+        yield getattr(module, "FAULTS", {})
 
 
 def declared_faults() -> dict[str, tuple[Fault, list[str]]]:
@@ -60,7 +70,9 @@ def declared_faults() -> dict[str, tuple[Fault, list[str]]]:
 
 
 def find_fault(name: str) -> Fault:
-    for _, faults in _declarations():
+    """First in what the cell has loaded: other robots may need the compiler of the kernels. Faults
+    of one name differ in their texts at most."""
+    for faults in chain(_loaded_declarations(), (faults for _, faults in _declarations())):
         if name in faults:
             return faults[name]
     raise unknown("fault", name, declared_faults(), key="fault")

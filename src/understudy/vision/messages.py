@@ -292,6 +292,7 @@ def error_words(error: str, detail: str) -> str:
 
 def _decoded(data: bytes, kind: Any) -> Any:
     try:
+        data.decode()  # the decoder does not look at the texts that it skips
         return msgspec.json.decode(data, type=kind)
     except UNREADABLE as problem:
         return _wrong(str(problem))

@@ -7,10 +7,18 @@ from understudy.robots.text_robot.reactions import EXPLORED, REACTIONS
 from understudy.robots.text_robot.robot import FAULTS, Config, TextRobot, build
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from understudy.config import CellConfig
     from understudy.offline.fit import Recorded
     from understudy.offline.robot import OfflineRobot
-    from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
+    from understudy.ports.operation import (
+        AxisReading,
+        OperatorActions,
+        RealClient,
+        RobotModel,
+        Sender,
+    )
     from understudy.simulation.program.run import ProgramRun
     from understudy.wire.chat import Chat
 
@@ -41,9 +49,13 @@ def operator_actions(robot: Any) -> "OperatorActions":
 
 def robot_model(config: Config, robot: "TextRobot") -> "RobotModel":
     from understudy.ports.operation import RobotModel
-    from understudy.robots.text_robot.offline import walk_program
 
-    return RobotModel(program_events=lambda text, reading: walk_program(text, config, reading.pose))
+    def program_events(text: str, reading: "AxisReading") -> "Iterator[Any]":
+        from understudy.robots.text_robot.offline import walk_program
+
+        return walk_program(text, config, reading.pose)
+
+    return RobotModel(program_events=program_events)
 
 
 def program_run(robot: Any) -> "ProgramRun":
