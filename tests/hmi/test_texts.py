@@ -37,6 +37,85 @@ def test_a_refusal_that_is_translated_is_one_that_the_cell_sends(key: str) -> No
     assert any(phrase in text for text in _literals())
 
 
+NOT_ON_PAGES = (
+    "cli/",
+    "doors/foxglove/",
+    "doors/mcp/",
+    "doors/messages.py",
+    "doors/rosbridge/",
+    "doors/websocket.py",
+    "robots/mobile/vda5050/",
+    "vision/script_bridge.py",
+)
+"""Refusals of these go to clients of other doors, brokers and scripts."""
+PROTOCOL_WORD = re.compile(r"^[A-Z][A-Z_]+$|^[A-Z][A-Z_]+: (\{\}|by task\.cancel)$")
+"""Codes of the protocols of mobile robots, which every page shows as they are."""
+WORDS = re.compile(r"[a-z]{2,}")
+BARE_FIELDS = frozenset(
+    [
+        "{} ({} of the path)",
+        "{} of {}",
+        "{}: {} s left",
+        "{}: device {}; there are: {}",
+        "{}: motorId {}; known: {}",
+        "{}: targetPosition {}; allowed: {}",
+        "line {}: {} ({})",
+        "line {}: {} takes {}, not {}",
+        "move {} of {}: {}",
+        "{}: {}; parameters: {}",
+        "error:{} ({})",
+        "error:{} ({}): {}",
+        "{} has no {}; {}",
+        "steps.{} ({}): {}",
+        "INVALID_TASK: moveToPoint: {}",
+        "there is no tool {}; {}",
+    ]
+)
+"""Sentences that consist of names and of other sentences, which have translations of their own."""
+
+
+def _refusals() -> dict[str, str]:
+    """What the cell refuses with, by the place where it is written; fields are {}."""
+    found: dict[str, str] = {}
+    root = HMI.parent
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if HMI in path.parents or name.startswith(NOT_ON_PAGES):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id="Refused"), args=[first, *_]):
+                    text = _text_of(first)
+                    if text is not None:
+                        found[f"{name}:{node.lineno}"] = text
+    return found
+
+
+def _text_of(node: ast.expr) -> str | None:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            values = (getattr(part, "value", "") for part in parts)
+            return "".join(each if isinstance(each, str) else "{}" for each in values)
+    return None
+
+
+def test_every_refusal_that_a_page_can_show_is_translated() -> None:
+    """A sentence counts as translated if one of its phrases is."""
+    vietnamese, refusals = Texts("vi"), _refusals()
+    assert len(refusals) > 400
+    missing = [
+        f"{place}: {text}"
+        for place, text in refusals.items()
+        if WORDS.search(text)
+        and not PROTOCOL_WORD.match(text)
+        and text not in BARE_FIELDS
+        and vietnamese.of_cell(text.replace("{}", "X9")) == text.replace("{}", "X9")
+    ]
+    assert missing == [], "add them to the section `refusal` of a texts.yaml"
+
+
 COMMAND_NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 JOBS = ("pick_place", "calibration")
 
@@ -111,3 +190,13 @@ def test_known_phrases_in_a_sentence_of_the_cell_are_translated(sentence: str, v
 def test_sentences_of_the_cell_name_buttons_on_the_page() -> None:
     sent = "pick & place has a fault: reset it first (reset_pick_place)"
     assert Texts("en").of_cell(sent) == "pick & place has a fault: press RESET first"
+
+
+def test_every_fault_that_an_operator_can_inject_has_a_name_and_words_in_every_language() -> None:
+    texts, brought = Texts("vi"), {}
+    for _, _, module in modules("robots", "devices", "faces", "wires"):
+        faults = getattr(module, "FAULTS", {})
+        brought |= {name: each.doc for name, each in faults.items() if each.how == "brought"}
+    assert len(brought) > 30
+    assert [name for name in brought if texts.of("fault", name) == name] == []
+    assert [doc for doc in brought.values() if texts.translated("fault_doc", doc) == doc] == []

@@ -18,6 +18,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ from jinja2.loaders import FileSystemLoader
 from nicegui import Client, core, ui
 from nicegui import app as nicegui_app
 from nicegui.client import templates
+from nicegui.language import Language
+from nicegui.translations import translations
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -155,7 +158,9 @@ def _add_pages(app: FastAPI, link: CellLink, commands: Collection[str]) -> None:
             ui.dark_mode(False)
         ui.add_head_html(head((FRAME_SCRIPT, *page.script_addresses), (*FRAME_STYLES, *styles)))
         shown = [each for each in all_pages if not each.skill or state.any_can(each.skill)]
-        frame(_browser(request, link, state), shown, page)
+        browser = _browser(request, link, state)
+        _set_language(ui.context.client, browser.texts)
+        frame(browser, shown, page)
 
     for panel in panels():
         app.mount(panel.address, PageFiles(directory=panel.folder))
@@ -200,6 +205,25 @@ async def _missing(
     with Client(ui.page("", title=TITLE, dark=True), request=request) as client:
         await show(MISSING, request)
     return client.build_response(request, 404)
+
+
+QUASAR_LANGUAGES: Mapping[str, Language] = {"en": "en-US", "vi": "vi"}
+"""Language of the page → its name for NiceGUI's own widgets."""
+OWN_NOTICES = (
+    "connection_lost",
+    "trying_to_reconnect",
+    "message_too_long",
+    "message_too_long_body",
+)
+"""The notices that NiceGUI shows by itself."""
+
+
+def _set_language(client: Client, texts: Texts) -> None:
+    """What NiceGUI shows by itself is in the language of the browser, which its page says, too."""
+    name = QUASAR_LANGUAGES[texts.language]
+    translations[name] = {key: texts(f"frame.{key}") for key in OWN_NOTICES}
+    client.page = copy(client.page)  # the others keep their language
+    client.page.language = name
 
 
 def _browser(request: Request, link: CellLink, state: CellState) -> Browser:

@@ -344,7 +344,11 @@ def fault_buttons(browser: Browser) -> None:
 def _fault_button(browser: Browser, fault: str, place: str) -> None:
     facts = browser.cell.faults[fault]
     with ui.element("div").classes("u-fault"):
-        inject = button(browser.texts.of("fault", fault), kind="u-wide", hint=facts["doc"])
+        inject = button(
+            browser.texts.of("fault", fault),
+            kind="u-wide",
+            hint=browser.texts.translated("fault_doc", facts["doc"]),
+        )
         inject.props(f'data-fault="{fault}"')
         inject.on_click(lambda: browser.command("inject", {"fault": fault, "on": place}))
         if facts["parameters"]:
