@@ -194,7 +194,7 @@ def build(browser: Browser) -> None:
 
     ui.timer(0.5, lambda: browser.ask("inspection", show))
 
-PAGE = Page("inspection", "F9", "search", build, folder=Path(__file__).parent, needs="inspection")
+PAGE = Page("inspection", "F10", "search", build, folder=Path(__file__).parent, needs="inspection")
 '''
 COMMAND_LINE = '''
 """The command `understudy inspect`: runs the job of a cell headless."""

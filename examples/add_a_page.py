@@ -39,7 +39,7 @@ def build(browser: Browser) -> None:
     browser.on_update(update)
 
 HERE = Path(__file__).parent
-PAGE = Page("maintenance", "F9", "build", build, folder=HERE, scripts=("motion.js",))
+PAGE = Page("maintenance", "F10", "build", build, folder=HERE, scripts=("motion.js",))
 '''
 SCRIPT = """
 import { text, whenReady } from "../../frame/api.js";

@@ -193,7 +193,8 @@ def test_sentences_of_the_cell_name_buttons_on_the_page() -> None:
 
 
 def test_every_fault_that_an_operator_can_inject_has_a_name_and_words_in_every_language() -> None:
-    texts, brought = Texts("vi"), {}
+    texts = Texts("vi")
+    brought: dict[str, str] = {}
     for _, _, module in modules("robots", "devices", "faces", "wires"):
         faults = getattr(module, "FAULTS", {})
         brought |= {name: each.doc for name, each in faults.items() if each.how == "brought"}

@@ -3,7 +3,7 @@
 A page module declares `PAGE = Page(...)`. Scripts, styles and texts are files in its folder:
 
     PAGE = Page(
-        name="maintenance", key="F9", icon="build", build=build,
+        name="maintenance", key="F10", icon="build", build=build,
         folder=Path(__file__).parent, scripts=("maintenance.js",),
     )
 

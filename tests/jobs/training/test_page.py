@@ -1,4 +1,4 @@
-"""The training page in a browser: one exercise is solved, in English, and one failed, in Vietnamese."""
+"""The training page: an exercise is solved in English, and one failed in Vietnamese."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -337,7 +337,7 @@ class CertificateDialog:
 
 PAGE = Page(
     name="training",
-    key="F10",
+    key="F9",
     icon="school",
     build=build,
     folder=Path(__file__).parent,
