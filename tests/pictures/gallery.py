@@ -72,6 +72,16 @@ def all_programs(screen: Screen, cell: RunningCell) -> None:
     shown(screen)
 
 
+def demo(screen: Screen, cell: RunningCell) -> None:
+    """Everything of the demo moves; in steps it does not by itself."""
+    cell.ask("run_programs")
+    cell.ask("advance", seconds=10.0)
+    cell.ask("fleet_task", robot="robot-1", x_m=2.6, y_m=2.0)
+    cell.ask("fleet_task", robot="robot-2", x_m=4.2, y_m=-1.8)
+    cell.ask("advance", seconds=4.0)
+    shown(screen)
+
+
 def calibrating(screen: Screen, cell: RunningCell) -> None:
     cell.ask("enable", robot="g60")
     cell.ask("hand_eye_start", poses=POSES)
@@ -138,6 +148,7 @@ PICTURES = [
     _cell(WELDING, welding),
     _cell("default", all_programs),
     _cell("two_arms", all_programs),
+    _cell("demo", demo),
     _cell("pick_place", job(40.0)),
     _cell("bin_picking", job(30.0)),
     _cell("sorting", job(40.0)),
