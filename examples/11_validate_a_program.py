@@ -1,6 +1,10 @@
 """Validates a program before a robot runs it: violations by line, and the proven clearance."""
 
+import math
+
 import understudy
+from understudy.app.validate_several import own_programs
+from understudy.config import load_config
 
 SOUND = """
 G21 G90 G94
@@ -19,6 +23,12 @@ report = understudy.validate(SOUND.replace("Z350", "Z300"), "g60_welding")
 assert not report.passed
 for found in report.violations:
     print(found.kind, "-", found.message)
+
+# Two arms at one post: their clearance in every timing that the handshakes of their programs allow.
+config = load_config("two_arms")
+for report in understudy.validate_together(own_programs(config), config, timing_s=math.inf):
+    assert report.passed
+    print(report.robots[0].text())
 
 # A drilling program on a machine under grblHAL; a feed above the maximum of an axis is a warning.
 report = understudy.validate("drill_plate.gcode", "grblhal_6axis")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from understudy.app.connection import connect_async as connect_async
     from understudy.app.stand_in import StandIn as StandIn
     from understudy.app.validate import validate as validate
+    from understudy.app.validate_several import validate_together as validate_together
     from understudy.devices.gripper.controller import GripperController as GripperController
     from understudy.errors import ConfigError as ConfigError
     from understudy.errors import Refused as Refused
@@ -67,6 +68,7 @@ _OFFERED = {
     "Waypoint": "understudy.offline.waypoints",
     "WeldingSequencer": "understudy.jobs.weld.client",
     "validate": "understudy.app.validate",
+    "validate_together": "understudy.app.validate_several",
 }
 __all__ = [
     "AsyncConnection",

@@ -249,7 +249,10 @@ def _others(config: CellConfig, robot: str) -> tuple[str, ...]:
     own = bodies.pop(robot, None)
     there = [name for name, base in bodies.items() if own and base != own]
     return (
-        (f"only {robot} was checked; not part of this validation: {', '.join(there)}",)
+        (
+            f"only {robot} was checked; not part of this validation: {', '.join(there)} "
+            "(ROBOT=PROGRAM for each one checks them together)",
+        )
         if there
         else ()
     )
