@@ -796,7 +796,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is proven of two robots. `clearance`: at every allowed pair of times; `seen`: the
+    """What is proven of two robots. `clearance`: at every allowed pair of times, 0 if they touch; `seen`: the
     smallest distance that was computed, at ``seen_at``; the true one lies between the two.
     `by_line`: proven on the lines of each robot. `finished`: nothing is undecided."""
 
@@ -854,6 +854,8 @@ def prove_apart(
     counts, figures = results.counts, results.figures
     proven = min(float(figures[PROVEN]), float(figures[SEEN]))
     i, j = int(counts[NEAR_I]), int(counts[NEAR_J])
+    if results.keys[: int(counts[FOUND]), TOUCHES].any():
+        proven = 0.0
     return Proof(
         proven,
         float(figures[SEEN]),
