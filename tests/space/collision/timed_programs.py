@@ -111,7 +111,8 @@ def compare(
             assert place.distance <= 0.0
             assert abs(place.shift) <= abs(t - u) + 2e-3 or t == u
             if t == u and place.times[0] == place.times[1]:
-                assert place.times[0] <= t + 1e-4
+                # A contact is found to 0.01 mm; slow robots take long for it.
+                assert place.times[0] <= t + 1e-4 or apart > -2e-5, (t, place, apart)
         elif (line, line_other) not in known:
             assert proof.by_line[0][line] <= apart + 1e-9
             assert proof.by_line[1][line_other] <= apart + 1e-9

@@ -796,8 +796,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is proven of two robots. `clearance`: at every allowed pair of times, 0 if they touch; `seen`: the
-    smallest distance that was computed, at ``seen_at``; the true one lies between the two.
+    """What is proven of two robots. `clearance`: at every allowed pair of times, 0 if they touch;
+    `seen`: the smallest distance that was computed, at ``seen_at``; the true one lies between.
     `by_line`: proven on the lines of each robot. `finished`: nothing is undecided."""
 
     clearance: float
