@@ -72,10 +72,10 @@ def per_message(make: Callable[[], Callable[[Event], None]], event: Event) -> fl
     best = float("inf")
     for _ in range(ROUNDS):
         note = make()
-        begun = time.perf_counter()
+        begun = time.process_time()
         for each in events:
             note(each)
-        best = min(best, (time.perf_counter() - begun) / MESSAGES)
+        best = min(best, (time.process_time() - begun) / MESSAGES)
     return best
 
 

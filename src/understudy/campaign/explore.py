@@ -229,7 +229,7 @@ class Exploring:
         self._looks = list(self._watches())
 
     def names(self) -> list[str]:
-        """Of the faults and steps that were drawn."""
+        """The names of the faults and steps that were drawn."""
         return [*self.drawn, *(step.name for step in self.steps)]
 
     # ── what invariants see ──

@@ -212,7 +212,7 @@ def _line_start(text: str, at: int) -> int:
 
 
 def _line_end(text: str, at: int) -> int:
-    """Behind the end of the line."""
+    """The position behind the end of the line."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end + 1
 

@@ -201,7 +201,7 @@ class Visit:
     """The fields of a request that decide on its access."""
 
     method: str
-    """Of HTTP, or `WEBSOCKET`."""
+    """The method of HTTP, or `WEBSOCKET`."""
     host: str | None
     origin: str | None
     tokens: tuple[str, ...]

@@ -220,7 +220,7 @@ class HasFingers(Protocol):
         ...
 
     def opening(self, now: int) -> float:
-        """Between the fingers, in metres."""
+        """The distance between the fingers, in metres."""
         ...
 
 

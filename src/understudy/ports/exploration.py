@@ -129,7 +129,7 @@ BRAKES_S = 5.0
 SAME_PLACE = 1e-6
 """Radians or metres."""
 SHARE = 1.001
-"""Of a limit: rounding."""
+"""Share of a limit that is allowed: rounding."""
 
 
 def stands_after_stop(run: Explored, place: str) -> Look | None:

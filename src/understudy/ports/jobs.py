@@ -165,7 +165,7 @@ class ChildProcesses(Protocol):
     def start(self) -> None: ...
 
     async def wait(self) -> None:
-        """Until they answer, or have failed to start."""
+        """Waits until they answer, or have failed to start."""
         ...
 
     def check(self) -> None:

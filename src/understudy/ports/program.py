@@ -252,7 +252,7 @@ class ProgramText(Protocol):
 
     @property
     def target_line(self) -> str:
-        """As in `Language`."""
+        """The line of a target, as in `Language`."""
         ...
 
     def words(self) -> Sequence[LanguageWord]:

@@ -19,7 +19,7 @@ from understudy.units import DEG
 
 FEWEST_PICTURES = 8
 FEWEST_CORNERS = 8
-"""Of a picture that counts."""
+"""The fewest corners of a picture that counts."""
 GRID = (8, 6)
 """Columns and rows of the grid in which the covered area of the picture is counted."""
 SMALLEST_COVERAGE = 0.4

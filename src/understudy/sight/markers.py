@@ -385,7 +385,7 @@ PLATEAU = 4
 NARROWEST, WIDEST = 1.25, 4.0
 """Pixels that are looked at on each side of a line: less than a cell of the marker."""
 POINTS = 40
-"""Of a side."""
+"""Points of a side."""
 END_SHARE = 0.08
 """Part of a side at each end that is left out: the neighbouring side disturbs it."""
 LEAST_CONTRAST = 10.0

@@ -30,7 +30,7 @@ DAMPINGS = 5
 FITTED = 1e-7
 """Ends a fit: the largest step, in metres and radians."""
 STEP = 1e-7
-"""Of the numeric derivatives, metres and radians."""
+"""Step of the numeric derivatives, metres and radians."""
 OUTLIER_SCALE = 2.0
 """Residuals beyond this many standard deviations have less weight."""
 

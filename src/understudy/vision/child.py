@@ -72,7 +72,7 @@ class VisionProcess:
         self._child.supervise()
 
     async def wait(self) -> None:
-        """Until the process answers, or has failed to start."""
+        """Waits until the process answers, or has failed to start."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS):
                 await self._started.wait()

@@ -27,7 +27,7 @@ from understudy.vision.faults import FAULTS
 
 Bools = NDArray[np.bool_]
 CONFIDENCE = 0.99
-"""Of every object, unless a fault lowers it."""
+"""Confidence of every object, unless a fault lowers it."""
 WRONG_CLASS = "unknown"
 """What a fault reports in place of the class."""
 

@@ -65,7 +65,7 @@ from understudy.vision.messages import (
 log = logging.getLogger(__name__)
 
 MOST_OBJECTS = 256
-"""Of a reply."""
+"""The most objects of a reply."""
 GRAB_SECONDS = 4.0
 """Wall time that the camera has for a picture: less than clients wait for a reply (5 s)."""
 NO_IMAGE = "Failed to capture image"
@@ -567,7 +567,7 @@ AXIS_POINTS = np.array(
     [[0.0, 0.0, 0.0], [AXIS_LENGTH, 0.0, 0.0], [0.0, AXIS_LENGTH, 0.0], [0.0, 0.0, AXIS_LENGTH]]
 )
 AXIS_COLORS = ((220, 40, 40), (40, 180, 40), (60, 100, 240))
-"""Of the axes x, y and z."""
+"""Colors of the axes x, y and z."""
 BOX_COLOR = (250, 210, 60)
 NEAREST_DRAWN = 1e-3
 JPEG_PERCENT = 80

@@ -56,7 +56,7 @@ class BrokerConnection:
 
     @property
     def is_first(self) -> bool:
-        """No attempt to connect has ended yet."""
+        """Whether no attempt to connect has ended yet."""
         return not self._tried.done()
 
     async def start(self) -> None:

@@ -38,7 +38,7 @@ CONNECT_SECONDS = 0.5
 """Wall time that a question waits for a connection."""
 RECONNECT_MS = 10
 LOOK_MS = 50
-"""Between two looks whether the answer is still wanted."""
+"""Time between two looks whether the answer is still wanted."""
 LARGEST_ANSWER = 256 * 1024 * 1024 + 4096
 """Bytes of one part of an answer: a picture and its depth are one part each."""
 MOST_PARTS = 8

@@ -37,7 +37,7 @@ LONGEST_PING = 16
 """Bytes of a ping's context, as the specification says."""
 
 HANDSHAKE_SECONDS = 10.0
-"""From the connection to the end of the handshake."""
+"""Longest time from the connection to the end of the handshake."""
 ALL_UNFINISHED = 64 * 1024 * 1024
 """Bytes of all incomplete messages of an endpoint; the peer that has most of them is closed."""
 

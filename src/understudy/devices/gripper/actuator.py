@@ -87,7 +87,7 @@ class Hardware(Wakes, Injectable, Protocol):
     none."""
 
     def opening(self, now: int) -> float:
-        """Between the fingers, in metres."""
+        """The distance between the fingers, in metres."""
         ...
 
     def reset(self, now: int) -> None: ...

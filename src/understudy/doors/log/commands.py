@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FOLDER, ENDING = "recordings", ".mcap"
 MOST_BYTES = 2 << 30
-"""Of all recordings together."""
+"""Size of all recordings together."""
 MOST_MARKS, MOST_JOURNAL, MOST_POINTS = 3000, 200, 600
 PART_BYTES = 1 << 20
 MOST_FORKS = 3

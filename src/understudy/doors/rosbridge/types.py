@@ -111,7 +111,7 @@ def is_ros_1(name: Any) -> bool:
 
 
 def stamp(at: Time, *, ros_1: bool) -> dict[str, int]:
-    """Also of a duration."""
+    """A time or a duration as ROS writes it."""
     return {"secs": at.sec, "nsecs": at.nsec} if ros_1 else {"sec": at.sec, "nanosec": at.nsec}
 
 

@@ -40,7 +40,7 @@ class HandEyeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     timeout_ms: Annotated[float, Meta(gt=0, le=600_000)] = 5000.0
 
     def noise(self) -> Noise | None:
-        """Of corners and robot, by axis; None: not given."""
+        """Noise of corners and robot, by axis; None: not given."""
         if self.robot_error_mm is None and self.robot_error_deg is None:
             return None
         per_axis, shift, turn = 3.0**-0.5, USUAL_ROBOT.shift, USUAL_ROBOT.turn

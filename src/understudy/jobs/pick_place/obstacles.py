@@ -25,7 +25,7 @@ Bools = NDArray[np.bool_]
 GAP = 0.03
 """Points that are nearer to each other belong to one object, metres."""
 FEWEST_POINTS = 2
-"""Of an object; a single point is noise."""
+"""The fewest points of an object; a single point is noise."""
 AROUND = 0.05
 """Metres around an object in which the lowest point is its foot."""
 MOST_BLOCKS = 24

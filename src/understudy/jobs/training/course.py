@@ -438,7 +438,7 @@ class CourseRun:
 def points(
     score: Score, *, elapsed_s: float, collisions: int, wrong_commands: int, hints: int
 ) -> int:
-    """Of 100, by the rules of the exercise."""
+    """Points, of 100, by the rules of the exercise."""
     lost = (
         score.collision * collisions
         + score.wrong_command * wrong_commands

@@ -51,7 +51,7 @@ SLOWEST_S = 3e-3
 SLOW_SHARE = 0.05
 """Share of the usual speed of a motion below which the time of a place is too uncertain."""
 STEP = 1e-4
-"""Of the numeric derivatives, in the logarithm."""
+"""Step of the numeric derivatives, in the logarithm."""
 LONGEST_STEP = 0.7
 MOST_ROUNDS = 30
 SETTLED = 2e-5
@@ -92,7 +92,7 @@ class Estimate(NamedTuple):
 
     @property
     def width(self) -> float:
-        """Of the interval, as a share of the value."""
+        """Width of the interval, as a share of the value."""
         return (self.high - self.low) / abs(self.value) if self.value else math.inf
 
 

@@ -180,7 +180,7 @@ COARSEST = 0.2
 RINGS = 8
 GREY, TOOL_GREY = "#9aa7b4", "#5b6673"
 THING_GREYS = ("#e2dccf", "#cdd6dc", "#d9cdb8")
-"""In turn, so that things beside each other differ."""
+"""Used in turn, so that things beside each other differ."""
 
 
 def figure(arm: Arm, read: Read) -> dict[str, Any]:

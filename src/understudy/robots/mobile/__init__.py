@@ -46,7 +46,7 @@ __all__ = [
 
 GROUP_FACES = {"nats": "fleet"}
 FACES = ("vda5050",)
-"""Beside the endpoint that the robots share."""
+"""Faces of one robot, beside the endpoint that the robots share."""
 Metres = Annotated[float, Meta(ge=-1e6, le=1e6)]
 Degrees = Annotated[float, Meta(ge=-1e6, le=1e6)]
 

@@ -283,7 +283,7 @@ class Response:
         self._following = np.zeros(self.rows.size)
         self._all = np.zeros(len(layout.motors))
         self.noise = np.zeros((len(layout.motors), 2))
-        """Of position and speed of each motor."""
+        """Noise of position and speed of each motor."""
 
     def follow(self, late: Rows, speed: Floats, duration: float, now: int) -> Floats:
         """The set speeds that act in this tick; draws the noise of the readings after it."""

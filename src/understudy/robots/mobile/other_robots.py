@@ -67,7 +67,7 @@ class OtherRobots:
         """The first robot of each bucket of cells; `_next` has the one after it."""
         self._next = np.full(count, NONE)
         self._sides = np.zeros((count, 4, 4))
-        """Of each footprint, as lines."""
+        """Sides of each footprint, as lines."""
         self._stopping = np.zeros((count, 4, 4))
         """As `_sides`, with the way on which the robot can stop."""
         self._stops = np.zeros(count)

@@ -600,7 +600,7 @@ def _of_type(layout: Layout, type_: str) -> Rows:
 
 
 def mount_of(layout: Layout, row: DeviceRow) -> tuple[float, float, float]:
-    """Seen from the pose of the robot."""
+    """Where a device is mounted, seen from the pose of the robot."""
     mount, ahead = row.device.mount, centre_ahead(layout.robots[row.robot])
     return ahead + mount.x_mm * MM, mount.y_mm * MM, mount.yaw_deg * DEG
 

@@ -64,7 +64,7 @@ DIFFERENTIAL, ACKERMANN, MECANUM, DIRECT = range(4)
 commanded, without wheels."""
 LARGEST_STEERING = math.radians(35.0)
 STEERING_RATE = math.radians(60.0)
-"""Of an Ackermann drive, per second."""
+"""Steering rate of an Ackermann drive, per second."""
 FORWARD, SIDEWAYS, TURNING = range(3)
 """Columns of body speeds, of the coefficients of a wheel and of a displacement."""
 STRAIGHT = 1e-9
@@ -144,7 +144,7 @@ def drive_code(model: Model, wheels: WheelSet) -> int:
 
 
 def smallest_radius(base: float) -> float:
-    """Of the turns of an Ackermann drive."""
+    """Smallest radius of the turns of an Ackermann drive."""
     return base / math.tan(LARGEST_STEERING)
 
 

@@ -102,7 +102,7 @@ class WorkpieceConfig(
             yield value, at
 
     def check_printed(self) -> None:
-        """As `ObjectConfig.check_printed`."""
+        """Checks as `ObjectConfig.check_printed` does."""
         if self.marker is not None:
             with located_at("marker"):
                 self.marker.check(self._upper_face())

@@ -790,7 +790,7 @@ class Place:
 
     @property
     def shift(self) -> float:
-        """By how much the second robot is late, s."""
+        """Delay of the second robot, s."""
         return self.times[0] - self.times[1]
 
 

@@ -33,7 +33,7 @@ from understudy.vision.interface import CameraError, CameraSource, NoMorePicture
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff")
 MOST_SEGMENTS = 10_000
-"""Of a JPEG file before its frame header."""
+"""Segments of a JPEG file before its frame header."""
 LARGEST_FACTS = 1024 * 1024
 """Bytes of the file beside a picture."""
 

@@ -42,7 +42,7 @@ PHASES: Mapping[int, Phase] = {
 }
 GRIP_STATES = MOVING, REACHED, CAUGHT, DROPPED = 0, 1, 2, 3
 WHOLE = 1000
-"""Per mille."""
+"""The whole range, in per mille."""
 FORCE_PERCENT, SPEED_PERCENT = (20, 100), (1, 100)
 LIMITS = Limits(stroke=0.095, force=(45.0, 160.0), speed=(0.00136, 0.136))
 

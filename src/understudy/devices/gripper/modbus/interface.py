@@ -8,7 +8,7 @@ from msgspec import Meta
 Word = Annotated[int, Meta(ge=0, le=0xFFFF)]
 """A register."""
 Opening = Annotated[float, Meta(ge=0.0, le=1.0)]
-"""Between two fingers, m."""
+"""Distance between two fingers, m."""
 Piece = Annotated[bytes, Meta(max_length=1024)]
 """Bytes of a connection in a snapshot."""
 

@@ -17,7 +17,7 @@ SCRIPT = f"{STATIC}/pages/program/jog.js"
 STEPS = (0, 0.1, 1, 10, 50)
 """mm or degrees; 0: as long as the button is held."""
 DEFAULT_STEP = 1
-"""For robots that jog in steps only."""
+"""The first step of robots that jog in steps only."""
 SLOWEST, FASTEST, DEFAULT_SPEED = 1, 100, 20
 TIMEOUT_SECONDS = 0.5
 """Dead-man timeout of a held jog. A real robot's own timeout is shorter; the cell checks it."""

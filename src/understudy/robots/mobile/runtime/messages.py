@@ -238,7 +238,7 @@ class SettingsReported(Message, frozen=True):
 
 
 class TrafficState(Message, frozen=True):
-    """For traffic control, at `streams.trafficHz`."""
+    """State for traffic control, at `streams.trafficHz`."""
 
     pose: Pose
     velocity_mps: float

@@ -510,7 +510,7 @@ class StreamMessages:
     publishes a message of a robot (row, stream, time) in the plain way."""
 
     KINDS = ("heartbeat", "state", "telemetry")
-    """By stream: the kinds that are made together."""
+    """Streams whose messages are made together."""
 
     def __init__(
         self,

@@ -336,7 +336,7 @@ class Robot:
         self._modules: list[Module] = [*own, *orchestration.modules.values()]
         self._by_kind = {kind: module for module in self._modules for kind in module.kinds()}
         self.wake_at = LATEST
-        """From when on its modules want to act."""
+        """Time from which on its modules want to act."""
 
     def add_module(self, module: Module) -> None:
         """Another module, which handles no messages of the backend."""
