@@ -131,13 +131,17 @@ def pick_lost_part(trainee: Trainee) -> None:
     trainee.do("start_pick_place", robot="g60")
 
 
-def mill_first_part(trainee: Trainee) -> None:
+def _go_to_the_workpiece(trainee: Trainee) -> None:
     trainee.do("home", robot="machine")
     trainee.until_task(2)
     for line in ("G53 G0 X-280 Y-230", "G53 G0 Z-80"):
         trainee.do("mdi", robot="machine", line=line)
         trainee.forward(10.0)
     trainee.until_task(3)
+
+
+def mill_first_part(trainee: Trainee) -> None:
+    _go_to_the_workpiece(trainee)
     trainee.do("mdi", robot="machine", line="G10 L20 P1 X0 Y0 Z0")
     trainee.do("run_program", robot="machine")
 
@@ -227,12 +231,7 @@ def waits_with_the_alarm(trainee: Trainee) -> None:
 
 
 def mills_without_zero(trainee: Trainee) -> None:
-    trainee.do("home", robot="machine")
-    trainee.until_task(2)
-    for line in ("G53 G0 X-280 Y-230", "G53 G0 Z-80"):
-        trainee.do("mdi", robot="machine", line=line)
-        trainee.forward(10.0)
-    trainee.until_task(3)
+    _go_to_the_workpiece(trainee)
     trainee.do("run_program", robot="machine")
 
 
