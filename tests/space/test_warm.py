@@ -24,7 +24,7 @@ for file in shipped_robots().values():
 kernels = (
     chains.flange_frames, chains.joint_frames, chains.jacobians, ik.all_branches,
     ik.limited_branches, follow.follow_branches, ik.search,
-    sweep.certify, solids.core_depth, distance.distance, reach_map.reach_points,
+    sweep.certify_and_measure, solids.core_depth, distance.distance, reach_map.reach_points,
     self_pairs.look, self_pairs.divide, world.contact_in, world.contacts,
     world.least_distance, world.pose,
 )

@@ -1,6 +1,5 @@
 """`CollisionDetector`: contacts of an arm and what it carries, with itself and the environment."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -15,6 +14,7 @@ from understudy.space.collision.pair_store import Pair, SelfPairs
 from understudy.space.collision.self_pairs import candidates, self_pairs
 from understudy.space.collision.solids import Ints, Part
 from understudy.space.collision.world import (
+    NOT_FINITE,
     Packed,
     ShapeContact,
     World,
@@ -286,9 +286,9 @@ class CollisionDetector:
             own[:] = q
         except (TypeError, ValueError):
             own[:] = given_row(q, len(own), "joints")
-        if not math.isfinite(own @ own):
-            given_row(q, len(own), "joints")
         pair = contact_in(*built.packed.arrays)
+        if pair == NOT_FINITE:
+            given_row(q, len(own), "joints")
         return FREE if pair < 0 else self._result(built, *divmod(pair, len(built.parts)))
 
     def check_trajectory(

@@ -6,16 +6,22 @@ that follows it is swept.
 
 The kernel proves that an arm keeps a clearance along a path. Every pair of shapes has a
 certificate. The pair's distance at one place of the path, minus the clearance to be proven, is a
-budget of motion. Until the bound of the motion (`moved_at_most`) has used the budget, the pair
-keeps at least that clearance at every place, however thin the shapes are. Then the certificate ends
-and is renewed with a new distance. The path is processed from one end of a certificate to the next;
-distant pairs are computed once, near ones often.
+budget of motion. Until the motion may have used the budget, the pair keeps at least that clearance
+at every place, however thin the shapes are. Then the certificate ends and is renewed with a new
+distance. The path is processed from one end of a certificate to the next; distant pairs are
+computed once, near ones often.
 
-Why this is sound: a distance is never larger than the true one (`distance`), the bound of the
+A pair of convex shapes has a plane between them, and only the motion across that plane uses the
+budget (`directed_until`): a shape that passes another one may go far. Where there is no such plane
+(meshes, hulls, shapes that nearly touch), motion in any direction counts (`certified_until`).
+
+Why this is sound: a distance is never larger than the true one (`distance`), the bounds of the
 motion never smaller, and the travel of a joint between two places is bounded by the sum of its
-greatest slopes (``SweepPath.run``), so that nothing depends on how the path bends in between. Only
-the arm moves: for a pair of the arm and an object the joints up to the shape count, for two shapes
-of the arm those between their bodies.
+greatest slopes (``SweepPath.run``), so that nothing depends on how the path bends in between. A
+plane is taken as it is and touches the other shape by construction, so that a normal which is not
+quite that of the nearest points costs length and proves nothing wrong. Only the arm moves: for a
+pair of the arm and an object the joints up to the shape count, for two shapes of the arm those
+between their bodies. The skin of a shape does not count as a lever: only its core moves.
 """
 
 import math
@@ -29,12 +35,25 @@ from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.space.collision.detector import CollisionDetector, CollisionResult
-from understudy.space.collision.distance import Scratch, distance, lent, line_distance, scratch
+from understudy.space.collision.distance import (
+    TINY,
+    Scratch,
+    distance,
+    lent,
+    line_distance,
+    scratch,
+    segment_box,
+    segment_cylinder,
+    segment_segment,
+)
 from understudy.space.collision.pair_store import Pair
 from understudy.space.collision.solids import (
     BODY,
     CYLINDER,
     FAR,
+    HALF_X,
+    HALF_Y,
+    HALF_Z,
     KIND,
     ROUND,
     SEGMENT,
@@ -77,6 +96,13 @@ CREEP = 1e-5
 a least step, ever smaller distances would give ever smaller steps."""
 FAR_AWAY = 1e6
 """A finite distance beyond all others (m)."""
+LONGER = 1.3
+"""A step along the path that a coarse bound allows is tried this much longer: the second order of
+the motion, which that bound leaves out, mostly allows it."""
+MOST_TRIALS = 4
+"""Most lengths of a step that are tried, the coarse bound included; mostly two."""
+MOST_PIECES = 64
+"""Most pieces of the path that one plane is proven to separate a pair on."""
 USED_UP = 0.8
 """A certificate is renewed early, together with another, after this share of its length: the frames
 of the arm at that place are computed anyway."""
@@ -94,6 +120,8 @@ class SweepPath(NamedTuple):
     """(pieces + 1,): distance at which each piece begins; last, the total length."""
     slopes: Array
     """(pieces, dof): upper bounds of |dq/ds|."""
+    bends: Array
+    """(pieces, dof): upper bounds of |d²q/ds²|."""
     run: Array
     """(pieces + 1, dof): upper bounds of the joints' travel up to the beginning of each piece."""
     line: Ints
@@ -119,6 +147,16 @@ class PairCertificates(NamedTuple):
     q: Array
     now: Array
     travel: Array
+    push: Array
+    """(2, dof): derivatives of both ends' distances beyond a plane by each joint."""
+    motions: Array
+    """(dof + 1, 12): see `body_motions`."""
+    shape_motion: Array
+    """(moving + 1, 12): see `follow`."""
+    growth: Array
+    """(moving + 1, dof): see `follow`."""
+    rests: Array
+    """(moving,): bounds of the motion of each shape on the rest of the path."""
 
 
 class LineResults(NamedTuple):
@@ -157,6 +195,72 @@ def near(  # kernel
     else:
         d, hint = distance(solids, placed, ends, i, j, enough, ENOUGH, hint, look_inside, scratch)
     return d, hint
+
+
+@inlined
+def apart_along(  # kernel
+    traits: Ints, sizes: Array, placed: Array, ends: Array, i: int, j: int
+) -> tuple[float, float, float, float, float, float]:
+    """Distance of the cores of segment i and of j (a segment, a box or a cylinder), and a plane
+    that separates them: its unit normal, and how far beyond it each end of the segment is.
+
+    The plane touches core j whatever the normal is, so that rounding in the search of the nearest
+    points makes the plane a worse one but not a wrong one. Cores that overlap have no plane: both
+    ends are at -inf.
+    """
+    px, py, pz = ends[i, 0], ends[i, 1], ends[i, 2]
+    ux, uy, uz = ends[i, 3] - px, ends[i, 4] - py, ends[i, 5] - pz
+    nx = ny = nz = 0.0
+    first = along = d = 0.0
+    if traits[j, KIND] == SEGMENT:
+        qx, qy, qz = ends[j, 0], ends[j, 1], ends[j, 2]
+        vx, vy, vz = ends[j, 3] - qx, ends[j, 4] - qy, ends[j, 5] - qz
+        square, s, t = segment_segment((px, py, pz), (ux, uy, uz), (qx, qy, qz), (vx, vy, vz))
+        rx, ry, rz = px - qx, py - qy, pz - qz
+        d = math.sqrt(square)
+        if d > 0.0:
+            nx = (rx + s * ux - t * vx) / d
+            ny = (ry + s * uy - t * vy) / d
+            nz = (rz + s * uz - t * vz) / d
+            first = nx * rx + ny * ry + nz * rz - max(nx * vx + ny * vy + nz * vz, 0.0)
+            along = nx * ux + ny * uy + nz * uz
+    else:
+        px, py, pz = px - placed[j, 9], py - placed[j, 10], pz - placed[j, 11]
+        ax, ay, az = placed[j, 0], placed[j, 3], placed[j, 6]
+        x, u = ax * px + ay * py + az * pz, ax * ux + ay * uy + az * uz
+        bx, by, bz = placed[j, 1], placed[j, 4], placed[j, 7]
+        y, v = bx * px + by * py + bz * pz, bx * ux + by * uy + bz * uz
+        cx, cy, cz = placed[j, 2], placed[j, 5], placed[j, 8]
+        z, w = cx * px + cy * py + cz * pz, cx * ux + cy * uy + cz * uz
+        hx, hy, hz = sizes[j, HALF_X], sizes[j, HALF_Y], sizes[j, HALF_Z]
+        if traits[j, KIND] == CYLINDER:
+            square, t = segment_cylinder((x, y, z), (u, v, w), hx, hz)
+            kx, ky, kz = x + t * u, y + t * v, z + t * w
+            away = math.sqrt(kx * kx + ky * ky)
+            share = max(away - hx, 0.0) / max(away, TINY)
+            kx, ky, kz = kx * share, ky * share, kz - min(max(kz, -hz), hz)
+        else:
+            square, t = segment_box((x, y, z), (u, v, w), (hx, hy, hz))
+            kx, ky, kz = x + t * u, y + t * v, z + t * w
+            kx -= min(max(kx, -hx), hx)
+            ky -= min(max(ky, -hy), hy)
+            kz -= min(max(kz, -hz), hz)
+        d = math.sqrt(square)
+        if d > 0.0:
+            scale = 1.0 / max(math.sqrt(kx * kx + ky * ky + kz * kz), TINY)
+            kx, ky, kz = kx * scale, ky * scale, kz * scale
+            if traits[j, KIND] == CYLINDER:
+                support = hx * math.sqrt(kx * kx + ky * ky) + hz * abs(kz)
+            else:
+                support = hx * abs(kx) + hy * abs(ky) + hz * abs(kz)
+            first = kx * x + ky * y + kz * z - support
+            along = kx * u + ky * v + kz * w
+            nx = ax * kx + bx * ky + cx * kz
+            ny = ay * kx + by * ky + cy * kz
+            nz = az * kx + bz * ky + cz * kz
+    if d <= 0.0:
+        first = -math.inf
+    return d, nx, ny, nz, first, first + along
 
 
 @inlined
@@ -234,6 +338,256 @@ def certified_until(  # kernel
     return float(begin + h)
 
 
+@inlined
+def largest_step(a: float, rate: float, bend: float) -> float:
+    """The h up to which a + rate·h - bend·h² is not negative, for a ≥ 0."""
+    square = rate * rate + 4.0 * a * bend
+    if bend <= 0.0 and (rate >= 0.0 or square < 0.0):
+        return math.inf
+    # The form without cancellation.
+    root = math.sqrt(square)
+    up, down = (rate + root, 2.0 * bend) if rate > 0.0 else (2.0 * a, root - rate)
+    return up / down if down > 0.0 else math.inf
+
+
+@compiled
+def body_motions(  # kernel
+    shape: Array, piece: int, x: float, frames: Array, slides: Array, motions: Array
+) -> None:
+    """motions[b] = motion of body b at the distance x along a piece, per unit of s and as if the
+    slopes of the joints did not change: turn, speed of the point at the origin, and the rates of
+    change of both."""
+    degree = shape.shape[1] - 1
+    for k in range(len(slides)):
+        slope = shape[piece, degree, k] * degree
+        for d in range(degree - 1, 0, -1):
+            slope = slope * x + d * shape[piece, d, k]
+        zx, zy, zz = slope * frames[k + 1, 2], slope * frames[k + 1, 5], slope * frames[k + 1, 8]
+        ox, oy, oz = frames[k + 1, 9], frames[k + 1, 10], frames[k + 1, 11]
+        wx, wy, wz = motions[k, 0], motions[k, 1], motions[k, 2]
+        vx, vy, vz = motions[k, 3], motions[k, 4], motions[k, 5]
+        if slides[k] != 0.0:
+            ux, uy, uz = zx, zy, zz
+            zx = zy = zz = 0.0
+        else:
+            ux, uy, uz = oy * zz - oz * zy, oz * zx - ox * zz, ox * zy - oy * zx
+        motions[k + 1, 0], motions[k + 1, 1], motions[k + 1, 2] = wx + zx, wy + zy, wz + zz
+        motions[k + 1, 3], motions[k + 1, 4], motions[k + 1, 5] = vx + ux, vy + uy, vz + uz
+        # The body before carries the axis along.
+        motions[k + 1, 6] = motions[k, 6] + wy * zz - wz * zy
+        motions[k + 1, 7] = motions[k, 7] + wz * zx - wx * zz
+        motions[k + 1, 8] = motions[k, 8] + wx * zy - wy * zx
+        motions[k + 1, 9] = motions[k, 9] + wy * uz - wz * uy + vy * zz - vz * zy
+        motions[k + 1, 10] = motions[k, 10] + wz * ux - wx * uz + vz * zx - vx * zz
+        motions[k + 1, 11] = motions[k, 11] + wx * uy - wy * ux + vx * zy - vy * zx
+
+
+@inlined
+def pushes(
+    frames: Array,
+    ends: Array,
+    slides: Array,
+    push: Array,
+    i: int,
+    low: int,
+    high: int,
+    nx: float,
+    ny: float,
+    nz: float,
+) -> None:
+    """push[e, k] = derivative of n·x by joint k, for both ends of segment i."""
+    ux, uy, uz = ends[i, 3] - ends[i, 0], ends[i, 4] - ends[i, 1], ends[i, 5] - ends[i, 2]
+    for k in range(low, high):
+        zx, zy, zz = frames[k + 1, 2], frames[k + 1, 5], frames[k + 1, 8]
+        if slides[k] != 0.0:
+            push[0, k] = push[1, k] = nx * zx + ny * zy + nz * zz
+            continue
+        cx, cy, cz = ny * zz - nz * zy, nz * zx - nx * zz, nx * zy - ny * zx  # n × z
+        x, y = ends[i, 0] - frames[k + 1, 9], ends[i, 1] - frames[k + 1, 10]
+        z = ends[i, 2] - frames[k + 1, 11]
+        # n·(z × r) = (n × z)·r
+        push[0, k] = cx * x + cy * y + cz * z
+        push[1, k] = push[0, k] + cx * ux + cy * uy + cz * uz
+
+
+@inlined
+def follow(  # kernel
+    motions: Array,
+    ends: Array,
+    slopes: Array,
+    caps: Array,
+    slides: Array,
+    shape_motion: Array,
+    growth: Array,
+    row: int,
+    i: int,
+    low: int,
+    high: int,
+    piece: int,
+) -> None:
+    """Row ``row`` of ``shape_motion`` and ``growth`` for shape i, relative to body ``low``.
+
+    shape_motion: speed and acceleration of one end, and of the other. growth: bounds of the rates
+    at which the distances from the axes grow on this piece.
+    """
+    ax, ay, az = motions[low, 0], motions[low, 1], motions[low, 2]
+    vx, vy, vz = motions[low, 3], motions[low, 4], motions[low, 5]
+    wx, wy, wz = motions[high, 0] - ax, motions[high, 1] - ay, motions[high, 2] - az
+    ux, uy, uz = motions[high, 3] - vx, motions[high, 4] - vy, motions[high, 5] - vz
+    # As seen from body low, which itself moves.
+    ex = motions[high, 6] - motions[low, 6] - (ay * wz - az * wy)
+    ey = motions[high, 7] - motions[low, 7] - (az * wx - ax * wz)
+    ez = motions[high, 8] - motions[low, 8] - (ax * wy - ay * wx)
+    fx = motions[high, 9] - motions[low, 9] - (ay * uz - az * uy + vy * wz - vz * wy)
+    fy = motions[high, 10] - motions[low, 10] - (az * ux - ax * uz + vz * wx - vx * wz)
+    fz = motions[high, 11] - motions[low, 11] - (ax * uy - ay * ux + vx * wy - vy * wx)
+    for e in range(2):
+        x, y, z = ends[i, 3 * e], ends[i, 3 * e + 1], ends[i, 3 * e + 2]
+        sx, sy, sz = ux + wy * z - wz * y, uy + wz * x - wx * z, uz + wx * y - wy * x
+        shape_motion[row, 6 * e], shape_motion[row, 6 * e + 1] = sx, sy
+        shape_motion[row, 6 * e + 2] = sz
+        shape_motion[row, 6 * e + 3] = fx + ey * z - ez * y + wy * sz - wz * sy
+        shape_motion[row, 6 * e + 4] = fy + ez * x - ex * z + wz * sx - wx * sz
+        shape_motion[row, 6 * e + 5] = fz + ex * y - ey * x + wx * sy - wy * sx
+    moved = 0.0
+    for k in range(high - 1, low - 1, -1):
+        growth[row, k] = moved if slides[k] == 0.0 else 0.0
+        moved += slopes[piece, k] * caps[i, k]
+
+
+@inlined
+def directed_until(  # kernel
+    shape: Array,
+    start: Array,
+    slopes: Array,
+    run: Array,
+    bends: Array,
+    frames: Array,
+    ends: Array,
+    around: Array,
+    growth: Array,
+    radii: Array,
+    caps: Array,
+    slides: Array,
+    q: Array,
+    now: Array,
+    push: Array,
+    row: int,
+    i: int,
+    low: int,
+    high: int,
+    piece: int,
+    s: float,
+    nx: float,
+    ny: float,
+    nz: float,
+    first: float,
+    last: float,
+) -> float:
+    """Place on the path up to which both ends of segment i stay beyond a plane.
+
+    The plane (normal n) is fixed to body ``low``; ``first`` and ``last`` are how far beyond it the
+    ends are. This takes the direction of the motion into account, to the second order exactly, and
+    only the rest by a bound, which is why it proves so much more than `certified_until` where a
+    shape passes another one.
+    """
+    # The place of a point is a function of the joints. Its derivatives are products with axes: for
+    # k ≤ l, ∂²x/∂qₖ∂qₗ = zₖ × (zₗ × (x - oₗ)), no longer than the distance ρₗ of x from axis l. So
+    # the rest of the Taylor series about q is at most ½ Σ ρₗ·Vₖ·Vₗ after the first order, and
+    # ⅙ Σ ρₘ·Vₖ·Vₗ·Vₘ after the second, with the outermost of the axes each time. A prismatic joint
+    # has ρ = 1, and does not count as an inner one: joints behind it keep their directions.
+    degree = shape.shape[1] - 1
+    room = start[piece + 1] - s
+    rate0 = nx * around[row, 0] + ny * around[row, 1] + nz * around[row, 2]
+    bend0 = -0.5 * (nx * around[row, 3] + ny * around[row, 4] + nz * around[row, 5])
+    rate1 = nx * around[row, 6] + ny * around[row, 7] + nz * around[row, 8]
+    bend1 = -0.5 * (nx * around[row, 9] + ny * around[row, 10] + nz * around[row, 11])
+    extra0 = extra1 = 0.0
+    if degree > 1:
+        pushes(frames, ends, slides, push, i, low, high, nx, ny, nz)
+        for k in range(low, high):
+            extra0 += 0.5 * abs(push[0, k]) * bends[piece, k]
+            extra1 += 0.5 * abs(push[1, k]) * bends[piece, k]
+    # The margins along the first piece are at least a + rate·h - bend·h² up to the h that ``bend``
+    # was computed for. That h comes from the same formula without the growth of the levers.
+    h = proven = 0.0
+    for trial in range(MOST_TRIALS):
+        second = third = inner = 0.0
+        for k in range(low, high):
+            v, rho = slopes[piece, k], min(radii[i, k] + growth[row, k] * h, caps[i, k])
+            if slides[k] != 0.0:
+                second += v * inner
+                third += 0.5 * v * inner * inner
+            else:
+                outer = inner + v
+                second += rho * v * (inner + 0.5 * v)
+                third += rho * v * (inner * outer + v * v / 3.0) * 0.5
+                inner = outer
+        least0 = least1 = second
+        if degree == 1 and trial > 0:
+            least0, least1 = min(second, h * third + bend0), min(second, h * third + bend1)
+        step = min(
+            largest_step(first, rate0, least0 + extra0), largest_step(last, rate1, least1 + extra1)
+        )
+        if trial > 0:
+            proven = max(proven, min(step, h))
+            if step < LONGER * LONGER * h or h >= room:
+                break
+            step = math.sqrt(step * h)
+        h = min(LONGER * step, room)
+    if proven < room:
+        return s + proven
+    # Whole pieces behind it. The margins are concave on each of them with the levers of its end.
+    end = start[piece + 1]
+    if degree == 1 and piece + 2 < len(start):
+        pushes(frames, ends, slides, push, i, low, high, nx, ny, nz)
+    for p in range(piece + 1, min(len(start) - 1, piece + MOST_PIECES)):
+        h, fits = start[p + 1] - start[p], False
+        margin0, margin1 = first, last
+        rate0 = rate1 = bend0 = bend1 = begun = turns = 0.0
+        for k in range(low, high):
+            way = shape[p, 0, k] - q[k]
+            margin0 += push[0, k] * way
+            margin1 += push[1, k] * way
+            slope = shape[p, 1, k]
+            rate0 += push[0, k] * slope
+            rate1 += push[1, k] * slope
+            if degree > 1:
+                bend0 += 0.5 * abs(push[0, k]) * bends[p, k]
+                bend1 += 0.5 * abs(push[1, k]) * bends[p, k]
+            if slides[k] == 0.0:
+                begun += run[p, k] - now[k]
+                turns += slopes[p, k]
+        for _ in range(4):
+            moved = rest = rest_begun = 0.0
+            before, before_begun = begun + turns * h, begun
+            for k in range(high - 1, low - 1, -1):
+                v0 = run[p, k] - now[k]
+                v = v0 + slopes[p, k] * h
+                if slides[k] != 0.0:
+                    moved += v
+                    rest += v * before
+                    rest_begun += v0 * before_begun
+                else:
+                    rho = min(radii[i, k] + moved, caps[i, k])
+                    moved += v * rho
+                    before -= v
+                    before_begun -= v0
+                    rest += v * rho * (0.5 * v + before)
+                    rest_begun += v0 * rho * (0.5 * v0 + before_begun)
+            fits = min(margin0, margin1) >= rest_begun and (
+                min(margin0 + (rate0 - bend0 * h) * h, margin1 + (rate1 - bend1 * h) * h) >= rest
+            )
+            if fits:
+                break
+            h *= 0.5
+        if fits:
+            end = start[p] + h
+        if end < start[p + 1]:
+            break
+    return float(end)
+
+
 @compiled
 def certify(  # kernel
     world: World,
@@ -260,12 +614,16 @@ def certify(  # kernel
     radii, caps, stamps = borrowed(table.radii), borrowed(table.caps), borrowed(table.stamps)
     q, now, travel = borrowed(table.q), borrowed(table.now), borrowed(table.travel)
     shape, slopes, run = borrowed(path.shape), borrowed(path.slopes), borrowed(path.run)
-    start, lines = borrowed(path.start), borrowed(path.line)
+    start, lines, bends = borrowed(path.start), borrowed(path.line), borrowed(path.bends)
+    push, motions = borrowed(table.push), borrowed(table.motions)
+    shape_motion, growth = borrowed(table.shape_motion), borrowed(table.growth)
+    rests = borrowed(table.rests)
     clearance, seen = borrowed(results.clearance), borrowed(results.seen)
     nearest, pieces = borrowed(results.nearest), len(lines)
     total = start[pieces]
     piece, s, line, stamp, count = 0, 0.0, -1, 0, 0
     least, retired, last_pair, fresh, line_end = math.inf, math.inf, -1, True, 0.0
+    last_distance = math.inf
     while True:
         # A piece of no length is a dwell. Its line must get a verdict after a restart, too.
         while not fresh and piece < pieces - 1 and s >= start[piece + 1]:
@@ -273,15 +631,19 @@ def certify(  # kernel
         run_to(shape, slopes, run, piece, s - start[piece], q, now)
         joint_rows(q, rest_frames, slides, frames)
         carry(traits, local, axes, moving, frames, placed, ends)
+        body_motions(shape, piece, s - start[piece], frames, slides, motions)
         stamp += 1  # of this configuration: radii of another stamp are out of date
         if fresh:
             least = restart(world, table, at, s, measured, scratch)
             count, retired, last_pair, fresh = len(pairs), math.inf, -1, False
+            last_distance = math.inf
         elif lines[piece] > line:
             least = lowest_first(certificates, active, count)
         begun = lines[piece] > line
         if begun:
-            carry_over(table, count, retired, last_pair, line + 1, lines[piece], results)
+            carry_over(
+                table, count, retired, last_pair, last_distance, line + 1, lines[piece], results
+            )
             line, line_end = lines[piece], end_of_line(lines, start, piece)
             clearance[line] = min(clearance[line], retired)
         ahead, k, touched, lowest = math.inf, 0, False, math.inf
@@ -300,28 +662,58 @@ def certify(  # kernel
                 mover, low = (j, traits[i, BODY]) if j < moving else (i, 0)
                 high = traits[mover, BODY]
                 if stamps[mover] != stamp:
-                    distances_from_axes(frames, ends, slides, sizes[mover, FAR], mover, high, radii)
+                    around = sizes[mover, FAR] - sizes[mover, SKIN]
+                    distances_from_axes(frames, ends, slides, around, mover, high, radii)
                     stamps[mover] = stamp
-                for m in range(low, high):
-                    travel[m] = run[pieces, m] - now[m]
-                rest = moved_at_most(radii, caps, slides, mover, low, high, travel)
+                    follow(
+                        motions,
+                        ends,
+                        slopes,
+                        caps,
+                        slides,
+                        shape_motion,
+                        growth,
+                        mover,
+                        mover,
+                        0,
+                        high,
+                        piece,
+                    )
+                    for m in range(high):
+                        travel[m] = run[pieces, m] - now[m]
+                    rests[mover] = moved_at_most(radii, caps, slides, mover, 0, high, travel)
+                row, rest = mover, rests[mover]
+                if low > 0:
+                    row = moving  # a spare one
+                    for m in range(low, high):
+                        travel[m] = run[pieces, m] - now[m]
+                    rest = moved_at_most(radii, caps, slides, mover, low, high, travel)
                 # Bounding volumes first: they prove most pairs to the end of the path.
                 d = gap(sizes, ends, boxes, moving, i, j) - ROUNDING
                 floor = max(wanted + slack, measured * TIGHT * min(least, FAR_AWAY))
+                first = last = -math.inf
+                nx = ny = nz = 0.0
                 if d - floor < rest:
-                    d, hints[p, 0] = near(
-                        solids,
-                        traits,
-                        sizes,
-                        placed,
-                        ends,
-                        i,
-                        j,
-                        rest + (least if measured else 2.0 * wanted),
-                        hints[p, 0],
-                        hints[p, 1] != 0,
-                        scratch,
-                    )
+                    other = i if j < moving else j
+                    if traits[mover, KIND] == SEGMENT and traits[other, KIND] <= CYLINDER:
+                        d, nx, ny, nz, first, last = apart_along(
+                            traits, sizes, placed, ends, mover, other
+                        )
+                        d -= sizes[i, SKIN] + sizes[j, SKIN]
+                    else:
+                        d, hints[p, 0] = near(
+                            solids,
+                            traits,
+                            sizes,
+                            placed,
+                            ends,
+                            i,
+                            j,
+                            rest + (least if measured else 2.0 * wanted),
+                            hints[p, 0],
+                            hints[p, 1] != 0,
+                            scratch,
+                        )
                     d -= ROUNDING
                     least = min(least, max(d, 0.0))
                     # The clearance to prove: large enough for the promise about this line, and as
@@ -345,22 +737,68 @@ def certify(  # kernel
                     limit = note(results, table, path, piece, s, p, d)
                 end = total
                 if d - floor < rest:
-                    end = certified_until(
-                        start,
-                        slopes,
-                        run,
-                        radii,
-                        caps,
-                        slides,
-                        now,
-                        travel,
-                        mover,
-                        low,
-                        high,
-                        piece,
-                        s,
-                        d - floor,
-                    )
+                    need = floor + sizes[i, SKIN] + sizes[j, SKIN] + ROUNDING
+                    if min(first, last) > need and not close:
+                        if low > 0:
+                            follow(
+                                motions,
+                                ends,
+                                slopes,
+                                caps,
+                                slides,
+                                shape_motion,
+                                growth,
+                                row,
+                                mover,
+                                low,
+                                high,
+                                piece,
+                            )
+                        end = directed_until(
+                            shape,
+                            start,
+                            slopes,
+                            run,
+                            bends,
+                            frames,
+                            ends,
+                            shape_motion,
+                            growth,
+                            radii,
+                            caps,
+                            slides,
+                            q,
+                            now,
+                            push,
+                            row,
+                            mover,
+                            low,
+                            high,
+                            piece,
+                            s,
+                            nx,
+                            ny,
+                            nz,
+                            first - need,
+                            last - need,
+                        )
+                    else:
+                        end = certified_until(
+                            start,
+                            slopes,
+                            run,
+                            radii,
+                            caps,
+                            slides,
+                            now,
+                            travel,
+                            mover,
+                            low,
+                            high,
+                            piece,
+                            s,
+                            d - floor,
+                        )
                 else:
                     floor = d - rest
                 end, floor = min(end, limit), max(floor, 0.0)
@@ -370,8 +808,8 @@ def certify(  # kernel
                 # Proven to the end of the path, and tight enough for every line of it: the pair is
                 # done. The last active one takes its place.
                 if end >= total and (floor >= TIGHT * ENOUGH or line_end >= total):
-                    last_pair = p if floor < retired else last_pair
-                    retired = min(retired, floor)
+                    last_pair = p if d < last_distance else last_pair
+                    retired, last_distance = min(retired, floor), min(last_distance, d)
                     count -= 1
                     active[k] = active[count]
                     for column in range(4):
@@ -393,9 +831,53 @@ def certify(  # kernel
                 return stamp
             ahead = start[piece]
         elif count == 0:
-            carry_over(table, 0, retired, last_pair, line + 1, len(clearance), results)
+            carry_over(
+                table, 0, retired, last_pair, last_distance, line + 1, len(clearance), results
+            )
             return stamp
         s = ahead
+
+
+@compiled
+def certify_and_measure(
+    world: World,
+    path: SweepPath,
+    table: PairCertificates,
+    at: Placement,
+    scratch: Scratch,
+    wanted: float,
+    slack: float,
+    measured: float,
+    results: LineResults,
+) -> int:
+    """`certify`, and with ``measured`` `measure_seen`: each call from Python costs time."""
+    for line in range(len(results.verdict)):
+        results.verdict[line], results.nearest[line] = PROVEN, -1
+        results.clearance[line] = math.inf
+        for column in range(3):
+            results.place[line, column], results.seen[line, column] = 0.0, math.inf
+        results.pair[line, 0] = results.pair[line, 1] = -1
+    looks = certify(world, path, table, at, scratch, wanted, slack, measured, results)
+    if measured != 0.0:
+        measure_seen(world, path, table, at, scratch, results)
+        for line in range(len(results.verdict)):
+            # A dwell at a place that is too close has no certificate of its own.
+            if results.verdict[line] == PROVEN and results.clearance[line] < wanted:
+                results.verdict[line] = UNDECIDED
+    return looks
+
+
+@compiled
+def lay_out(length: Array, slopes: Array, start: Array, run: Array) -> None:
+    """Sets where the pieces begin, and the travel of the joints up to there."""
+    start[0] = 0.0
+    for k in range(slopes.shape[1]):
+        run[0, k] = 0.0
+    for piece in range(len(length)):
+        start[piece + 1] = start[piece] + length[piece]
+        h = start[piece + 1] - start[piece]
+        for k in range(slopes.shape[1]):
+            run[piece + 1, k] = run[piece, k] + slopes[piece, k] * h
 
 
 @compiled
@@ -469,16 +951,18 @@ def carry_over(
     count: int,
     retired: float,
     last_pair: int,
+    last_distance: float,
     first: int,
     last: int,
     results: LineResults,
 ) -> None:
     """Sets the clearance of lines that certificates of earlier lines cover completely, and the
-    nearest pair of these and of the next line."""
-    lowest, pair = retired, last_pair
+    pair of these and of the next line that was nearest when its certificate was made."""
+    lowest, pair, nearest = retired, last_pair, last_distance
     for k in range(count):
-        if table.certificates[k, FLOOR] < lowest:
-            lowest, pair = table.certificates[k, FLOOR], table.active[k]
+        lowest = min(lowest, table.certificates[k, FLOOR])
+        if table.certificates[k, LAST] < nearest:
+            nearest, pair = table.certificates[k, LAST], table.active[k]
     for line in range(first, min(last + 1, len(results.nearest))):
         results.nearest[line] = pair
         if line < last:
@@ -627,6 +1111,15 @@ def greatest_slopes(shape: Array, length: Array) -> Array:
     return np.asarray(np.maximum.reduce(list(ends)) * (1.0 + 1e-12))
 
 
+def greatest_bends(shape: Array, length: Array) -> Array:
+    """(pieces, dof): upper bounds of |d²q/ds²| on each piece; exact up to degree 3."""
+    bends = np.zeros((len(shape), shape.shape[2]))
+    for power in range(2, shape.shape[1]):
+        rise = power * (power - 1) * length ** (power - 2)
+        bends += np.abs(shape[:, power]) * rise[:, None]
+    return bends
+
+
 class Sweeper:
     """Sweeps paths in the world of a detector; follows its changes from the next sweep on."""
 
@@ -641,7 +1134,10 @@ class Sweeper:
         assert chain is not None, "a sweep needs an arm"
         self._world, self._names = self._detector.world, self._detector.names
         self._at = placement(self._world)
-        self._caps = furthest(chain, self._world.solids, self._world.moving)
+        skins = self._world.solids.sizes[: self._world.moving, SKIN]
+        # Only the core moves with the joints, the skin about it is the same in every direction.
+        self._caps = furthest(chain, self._world.solids, self._world.moving) - skins[:, None]
+        self._caps[:, chain.slides != 0.0] = 1.0
         self._certificates = _certificates(self._world, self._caps, _pairs(self._world))
 
     def sweep(
@@ -671,9 +1167,6 @@ class Sweeper:
         path = _sweep_path(coefficients, lengths, which.reshape(-1), slopes)
         certificates = self._without(ignoring)
         found = self._certify(path, certificates, len(named), float(clearance))
-        measure_seen(self._world, path, certificates, self._at, self._scratch, found)
-        # A dwell at a place that is too close has no certificate of its own.
-        found.verdict[(found.verdict == PROVEN) & (found.clearance < clearance)] = UNDECIDED
         return self._results(path, found, named.tolist())
 
     def pairs(self) -> list[Pair]:
@@ -752,7 +1245,7 @@ class Sweeper:
         measured: bool = True,
     ) -> LineResults:
         found = _blank(lines)
-        self.configurations += certify(
+        self.configurations += certify_and_measure(
             self._world,
             path,
             certificates,
@@ -837,10 +1330,11 @@ def _sweep_path(
 ) -> SweepPath:
     bounds = greatest_slopes(shape, length) if slopes is None else np.asarray(slopes)
     bounds = np.require(bounds, np.float64, ["C", "W"])
-    start = np.concatenate([[0.0], np.cumsum(length)])
-    run = np.zeros((len(length) + 1, shape.shape[2]))
-    np.cumsum(bounds * np.diff(start)[:, None], axis=0, out=run[1:])
-    return SweepPath(shape, start, bounds, run, np.ascontiguousarray(line, dtype=np.int64))
+    # On straight pieces nothing reads the bends.
+    bends = bounds if shape.shape[1] == 2 else greatest_bends(shape, length)
+    start, run = np.empty(len(length) + 1), np.empty((len(length) + 1, shape.shape[2]))
+    lay_out(np.require(length, np.float64, ["C", "W"]), bounds, start, run)
+    return SweepPath(shape, start, bounds, bends, run, np.ascontiguousarray(line, dtype=np.int64))
 
 
 def _pairs(world: World) -> Ints:
@@ -863,17 +1357,22 @@ def _certificates(world: World, caps: Array, pairs: Ints) -> PairCertificates:
         np.zeros(joints),
         np.zeros(joints),
         np.zeros(joints),
+        np.zeros((2, joints)),
+        np.zeros((joints + 1, 12)),
+        np.zeros((world.moving + 1, 12)),
+        np.zeros((world.moving + 1, joints)),
+        np.zeros(world.moving),
     )
 
 
 def _blank(lines: int) -> LineResults:
     return LineResults(
-        np.zeros(lines, dtype=np.int64),
-        np.full(lines, np.inf),
-        np.zeros((lines, 3)),
-        np.full((lines, 2), -1, dtype=np.int64),
-        np.full((lines, 3), np.inf),
-        np.full(lines, -1, dtype=np.int64),
+        np.empty(lines, dtype=np.int64),
+        np.empty(lines),
+        np.empty((lines, 3)),
+        np.empty((lines, 2), dtype=np.int64),
+        np.empty((lines, 3)),
+        np.empty(lines, dtype=np.int64),
     )
 
 

@@ -16,13 +16,23 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.space.collision.distance import DEPTH, Scratch, distance, lent, scratch
+from understudy.space.collision.distance import (
+    DEPTH,
+    Scratch,
+    distance,
+    lent,
+    line_distance,
+    scratch,
+    segment_segment,
+)
 from understudy.space.collision.solids import (
     BODY,
+    CYLINDER,
     FAR,
     KIND,
     MESH,
     ROUND,
+    SEGMENT,
     SIMPLEX,
     SIZES,
     SKIN,
@@ -162,6 +172,7 @@ def least_distance(  # kernel
     least, first, second = below, -1, -1
     solids, boxes, partners = lent(world.solids), borrowed(world.boxes), world.partners
     sizes, ends, placed = solids.sizes, borrowed(at.ends), borrowed(at.placed)
+    traits = solids.traits
     scratch = (borrowed(scratch[0]), borrowed(scratch[1]), borrowed(scratch[2]))
     for i in range(world.foot, world.moving):
         # The boxes are compared axis by axis before anything is computed: in most configurations
@@ -182,9 +193,18 @@ def least_distance(  # kernel
             if gap_to_box(ends, i, around, boxes, o) >= least:
                 continue
             b = world.moving + o
-            d, _ = distance(
-                solids, placed, ends, i, b, max(least, 0.0), math.inf, -1, True, scratch
-            )
+            if traits[i, KIND] == SEGMENT and traits[b, KIND] <= CYLINDER:
+                # The most common shapes in place, because a call that takes this many arrays costs
+                # as much as the distance.
+                d = (
+                    line_distance(traits, sizes, placed, ends, i, b)
+                    - sizes[i, SKIN]
+                    - sizes[b, SKIN]
+                )
+            else:
+                d, _ = distance(
+                    solids, placed, ends, i, b, max(least, 0.0), math.inf, -1, True, scratch
+                )
             if d < least:
                 least, first, second = d, i, b
                 if d <= until:
@@ -193,7 +213,20 @@ def least_distance(  # kernel
         i, b = partners[k, 0], partners[k, 1]
         if gap_between(ends, i, b, sizes[i, ROUND] + sizes[b, ROUND]) >= least:
             continue
-        d, _ = distance(solids, placed, ends, i, b, max(least, 0.0), math.inf, -1, True, scratch)
+        if traits[i, KIND] == SEGMENT and traits[b, KIND] == SEGMENT:
+            px, py, pz = ends[i, 0], ends[i, 1], ends[i, 2]
+            qx, qy, qz = ends[b, 0], ends[b, 1], ends[b, 2]
+            square, _, _ = segment_segment(
+                (px, py, pz),
+                (ends[i, 3] - px, ends[i, 4] - py, ends[i, 5] - pz),
+                (qx, qy, qz),
+                (ends[b, 3] - qx, ends[b, 4] - qy, ends[b, 5] - qz),
+            )
+            d = math.sqrt(square) - (sizes[i, SKIN] + sizes[b, SKIN])
+        else:
+            d, _ = distance(
+                solids, placed, ends, i, b, max(least, 0.0), math.inf, -1, True, scratch
+            )
         if d < least:
             least, first, second = d, i, b
             if d <= until:
@@ -224,6 +257,9 @@ Number = TypeVar("Number", np.float64, np.int64)
 
 COUNTS = 6
 """Integers at the beginning: shapes, joints, moving, foot, objects, partners."""
+
+NOT_FINITE = -2
+"""Result of `contact_in` for a configuration with nan or infinite values."""
 
 Arrays = tuple[Array, Ints, Array, Array, Ints]
 """A packed world: its own numbers and integers; points, nodes and children of all geometry."""
@@ -334,7 +370,13 @@ def unpacked(  # kernel
 
 @compiled
 def contact_in(numbers: Array, wholes: Ints, corners: Array, boughs: Array, children: Ints) -> int:
-    """Some pair that touches in the configuration at the beginning, as i·shapes + j; or -1."""
+    """Some pair that touches in the configuration at the beginning, as i·shapes + j; or -1.
+
+    NOT_FINITE for a configuration that is none: asking here costs nothing.
+    """
+    for k in range(wholes[1]):
+        if not math.isfinite(numbers[k]):
+            return NOT_FINITE
     numbers, wholes, children = borrowed(numbers), borrowed(wholes), borrowed(children)
     world, at, scratch = unpacked(numbers, wholes, borrowed(corners), borrowed(boughs), children)
     i, j = contact_at(world, numbers[: wholes[1]], at, scratch)
