@@ -235,6 +235,13 @@ class HearingClient(Client):
         ).decode("utf-8", "replace")
 
 
+def _first_behind(config: CellConfig, endpoint: str) -> str:
+    """The first robot of the group that has an endpoint, else the first of the cell."""
+    kinds = {name: module_of("robots", each.kind) for name, each in config.robots.items()}
+    group = [name for name, kind in kinds.items() if endpoint in getattr(kind, "GROUP_FACES", {})]
+    return next(iter(group or config.robots))
+
+
 class CellTrial:
     """`Trial` of the rows: one cell, one fault. ``disturbed``: the fault can act."""
 
@@ -251,7 +258,7 @@ class CellTrial:
         self.planned = planned
         self.place = planned.on
         first, _, _ = planned.on.partition(".")
-        self.robot = first if first in config.robots else next(iter(config.robots))
+        self.robot = first if first in config.robots else _first_behind(config, planned.on)
         self.parameters: Figures = planned.row.parameters if planned.row else {}
         self.injected_at = 0
         self.notes: dict[str, Any] = {"talk": planned.talk}
