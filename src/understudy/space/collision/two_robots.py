@@ -346,6 +346,50 @@ def note_place(
 
 
 @compiled
+def note_cell(
+    results: Results,
+    lines: Array,
+    others: Array,
+    timing: Timing,
+    span: tuple[float, float, float, float],
+    place: tuple[float, float, float],
+    i: int,
+    j: int,
+) -> None:
+    """Keeps a place for all lines of a cell in which the robots hardly move.
+
+    Robots that stand, or nearly so, may do it on several lines.
+    """
+    a, b, c, d = span
+    t, u, apart = place
+    first, first_other = line_of(lines, a), line_of(others, c)
+    last = max(first, line_of(lines, b - SHORTEST))
+    last_other = max(first_other, line_of(others, d - SHORTEST))
+    if (last - first + 1) * (last_other - first_other + 1) > MOST_LINES:
+        last, last_other = first, first_other
+    for line in range(first, last + 1):
+        end = min(b, lines[line + 1]) if line + 1 < len(lines) else b
+        for other in range(first_other, last_other + 1):
+            end_other = min(d, others[other + 1]) if other + 1 < len(others) else d
+            x, y = max(a, lines[line]), max(c, others[other])
+            if timing.together:
+                x = y = max(x, y)
+                if x <= min(end, end_other):
+                    note_place(results, line, other, x, y, apart, i, j, True)
+                continue
+            # Where both stand, the place with the smallest shift stands for all.
+            near = min(max(u, x), end)
+            near_other = min(max(near, y), end_other)
+            near = min(max(near_other, x), end)
+            if is_allowed(timing, near, near_other):
+                note_place(results, line, other, near, near_other, apart, i, j, False)
+                continue
+            x, y = min(max(t, x), end), min(max(u, y), end_other)
+            if is_allowed(timing, x, y) or (line == first and other == first_other):
+                note_place(results, line, other, x, y, apart, i, j, False)
+
+
+@compiled
 def pair_distance(
     both: Solids, placed: Array, ends: Array, i: int, j: int, enough: float, scratch: Scratch
 ) -> float:
@@ -546,18 +590,8 @@ def prove(  # kernel
                 )
             if done or max(b - a, d - c) <= SHORTEST:
                 if nearest < wanted + creep:
-                    at_line, at_other = line_of(one.lines, when), line_of(other.lines, other_when)
-                    note_place(
-                        results,
-                        at_line,
-                        at_other,
-                        when,
-                        other_when,
-                        nearest,
-                        near_i,
-                        near_j,
-                        together,
-                    )
+                    span, place = (a, b, c, d), (when, other_when, nearest)
+                    note_cell(results, one.lines, other.lines, timing, span, place, near_i, near_j)
                 low[up] = min(low[up], undecided_low)
                 low_other[up_other] = min(low_other[up_other], undecided_low)
                 figures[PROVEN] = min(figures[PROVEN], undecided_low)
