@@ -177,6 +177,19 @@ class LeavesTrail(Trailing, Protocol):
 
 
 @runtime_checkable
+class SparesTrail(Protocol):
+    """A device that needs less work without its trail."""
+
+    def without_trail(self) -> None:
+        """Draws no trail from now on. What it finds is the same, perhaps later."""
+        ...
+
+    def look_until(self, now: int) -> None:
+        """Finds what it would have found by now with a trail."""
+        ...
+
+
+@runtime_checkable
 class LightsTool(Protocol):
     """A device that makes the tip of the tool glow while it is on."""
 

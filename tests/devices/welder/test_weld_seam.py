@@ -180,6 +180,31 @@ def test_an_arc_left_on_at_the_end_of_the_program() -> None:
     assert bench.issues == ["left_on"]
 
 
+@pytest.mark.parametrize("burning", [True, False])
+@pytest.mark.parametrize("stop", [3.0, 4.005, 30.0])
+def test_a_look_of_a_minute_finds_what_short_looks_find(*, burning: bool, stop: float) -> None:
+    """The tool moves, stands from ``stop`` on, and moves again after 2.5 s."""
+
+    def path(times: np.ndarray) -> np.ndarray:
+        moved = np.minimum(times, stop) + np.maximum(times - stop - 2.5, 0.0)
+        return np.stack([SPEED * moved, 0.0 * times, 0.0 * times], axis=-1)
+
+    def found(*, rarely: bool) -> tuple[object, ...]:
+        seam = Seam(path, 1.0)
+        if rarely:
+            seam.look_rarely()
+        seam.watch(300 * MS, burning=burning, wanted=True)
+        while (at := seam.next_look()) is not None and at < 45_123 * MS:
+            seam.look(at)
+        seam.watch(45_123 * MS, burning=False, wanted=False)
+        state = seam.state
+        return state.arc_on, state.length, [(issue.at, issue.kind) for issue in state.issues]
+
+    often, rare = found(rarely=False), found(rarely=True)
+    assert often == rare
+    assert often[2]
+
+
 def test_issues_are_bounded() -> None:
     seam = Seam(along_x(SPEED), 1.0)
     for n in range(MOST_ISSUES + 10):

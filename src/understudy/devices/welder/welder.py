@@ -5,6 +5,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -58,6 +59,8 @@ STEP = 10 * NS_PER_MS
 """The time between two samples of the tool path."""
 LOOK = 800 * NS_PER_MS
 """The time between two samples of a burning seam; plans keep one second of the past."""
+RARELY = 75
+"""Looks that are made at once where there is no trail: those of a minute."""
 POINT_DISTANCE = 1.0 * MM
 MOST_POINTS = 20_000
 MOST_ISSUES = 1000
@@ -106,6 +109,7 @@ class Seam:
         self._standing_limit = nanoseconds(standing_limit_s)
         self.state = SeamState()
         self._version = 0
+        self._draws, self._looks_at_once = True, 1
 
     def watch(self, now: int, *, burning: bool, wanted: bool) -> None:
         """Sets whether the arc burns and whether it is wanted, from now on."""
@@ -129,12 +133,27 @@ class Seam:
         if state.burning:
             if not state.uncounted:
                 state.arc_on += now - begins
-                state.length += float(steps.sum())
-            self._extend(points)
+                for length in _by_look(steps, np.ndarray.sum):
+                    state.length += float(length)
+            if self._draws:
+                self._extend(points)
             self._check_standing(times, stands)
         elif not (stands.all() or state.cold_noted):
             state.cold_noted = True
-            self.note(now, "cold", "the tool moved along a seam without an arc")
+            ends = _by_look(times[1:], np.ndarray.max)
+            moved = [not still for still in _by_look(stands, np.ndarray.all)]
+            at = int(ends[moved.index(True)])
+            self.note(at, "cold", "the tool moved along a seam without an arc")
+
+    def look_until(self, now: int) -> None:
+        """Makes the looks that are due by now."""
+        each, state = LOOK, self.state
+        if (state.burning or state.wanted) and now - state.seen >= each:
+            self.look(state.seen + (now - state.seen) // each * each)
+
+    def look_rarely(self) -> None:
+        """Draws no trail, and adds a minute of the path at once: issues come later."""
+        self._draws, self._looks_at_once = False, RARELY
 
     def zero(self, now: int) -> None:
         """Arc time and length count from zero, with the next arc."""
@@ -144,7 +163,7 @@ class Seam:
 
     def next_look(self) -> int | None:
         watched = self.state.burning or self.state.wanted
-        return self.state.seen + LOOK if watched else None
+        return self.state.seen + self._looks_at_once * LOOK if watched else None
 
     def arc_on(self, now: int) -> int:
         """The arc time so far, in ns."""
@@ -191,8 +210,12 @@ class Seam:
 
     def _since(self, begins: int, now: int) -> tuple[Floats, Floats, Floats]:
         """Sample times in ns, positions of the tip, and distances between consecutive samples."""
-        count = max(2, -(-(now - begins) // STEP) + 1)
-        times = np.linspace(begins, now, count)
+        whole = (now - begins - 1) // LOOK
+        last = begins + whole * LOOK
+        # The samples do not depend on how many looks are made at once.
+        times = np.linspace(last, now, max(2, -(-(now - last) // STEP) + 1))
+        if whole:
+            times = np.concatenate([np.arange(begins, last, STEP, dtype=np.float64), times])
         points = self._path(times / NS_PER_SECOND)
         return times, points, np.sqrt(np.square(np.diff(points, axis=0)).sum(axis=1))
 
@@ -208,20 +231,28 @@ class Seam:
 
     def _check_standing(self, times: Floats, stands: NDArray[np.bool_]) -> None:
         state = self.state
-        if not stands.any():
-            state.standing_since, state.standing_noted = None, False
-            return
-        for begin, end, still in zip(times[:-1].tolist(), times[1:].tolist(), stands, strict=True):
-            if not still:
-                state.standing_since, state.standing_noted = None, False
-                continue
-            if state.standing_since is None:
-                state.standing_since = int(begin)
-            stood = int(end) - state.standing_since
-            if stood > self._standing_limit and not state.standing_noted:
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], stands, [False]]))).tolist()
+        for first, last in zip(edges[::2], edges[1::2], strict=True):
+            if first > 0 or state.standing_since is None:
+                state.standing_since, state.standing_noted = int(times[first]), False
+            ends = times[first + 1 : last + 1].astype(np.int64)
+            over = int(ends.searchsorted(state.standing_since + self._standing_limit, side="right"))
+            if over < len(ends) and not state.standing_noted:
                 state.standing_noted = True
                 limit = seconds(self._standing_limit)
-                self.note(int(end), "standing", f"the arc burned over {limit:g} s in one place")
+                self.note(
+                    int(ends[over]), "standing", f"the arc burned over {limit:g} s in one place"
+                )
+        if not stands[-1]:
+            state.standing_since, state.standing_noted = None, False
+
+
+def _by_look(samples: NDArray[Any], total: Callable[..., Any]) -> list[Any]:
+    """A total of the samples of each look: every look but the last has the same number of them."""
+    each = LOOK // STEP
+    whole = (len(samples) - 1) // each
+    found = total(samples[: whole * each].reshape(-1, each), axis=1).tolist() if whole else []
+    return [*found, total(samples[whole * each :])]
 
 
 STEEL = WeldParameters()
@@ -689,6 +720,12 @@ class Welder:
 
     def clear_trail(self, now: int) -> None:
         self._seam.clear_trail(now)
+
+    def without_trail(self) -> None:
+        self._seam.look_rarely()
+
+    def look_until(self, now: int) -> None:
+        self._seam.look_until(now)
 
     def issues(self) -> tuple[ProcessIssue, ...]:
         return tuple(self._seam.state.issues)

@@ -44,6 +44,7 @@ from understudy.ports.device import (
     Mount,
     Process,
     ReportsEvents,
+    SparesTrail,
     build_devices,
     offline_devices,
     program_wait_s,
@@ -137,6 +138,8 @@ class ArmDevices:
                 device.on_process(self._process_changed)
             if isinstance(device, ReportsEvents):
                 device.on_event(self._device_event)
+            if isinstance(device, SparesTrail):
+                device.without_trail()
         self._shared = shared
         if shared is not None:
             shared.join(pins.io)
@@ -325,6 +328,8 @@ class ArmDevices:
         self._take_faults()
         events = self._pins.take_events()
         for kind, device in self._devices.items():
+            if isinstance(device, SparesTrail):
+                device.look_until(self._pins.now)
             if isinstance(device, HasFindings):
                 before = self._reported.get(kind, -1)
                 fresh = [(at, said) for at, said in device.findings() if at > before]
