@@ -100,6 +100,7 @@ __all__ = [
     "connect_async",
     "load_cell",
     "validate",
+    "validate_together",
 ]
 
 
