@@ -7,7 +7,6 @@ PIP    := $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install -c
 JOBS   ?= 3
 CELL   ?= default
 ARGS   ?=
-REMEMBER := -p cacheprovider -o cache_dir=.pytest_cache
 AGAIN  := The tests that failed run once more, alone. One that passes now depends on the load: mend it.
 # With it every process, of which the tests start hundreds, would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -31,8 +30,8 @@ check: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache --no-logo
-	$(PY) -m pytest -n $(JOBS) $(REMEMBER) || \
-	  { [ $$? = 1 ] && echo "$(AGAIN)" && $(PY) -m pytest $(REMEMBER) --last-failed --last-failed-no-failures none; }
+	$(PY) -m pytest -n $(JOBS) || \
+	  { [ $$? = 1 ] && echo "$(AGAIN)" && $(PY) -m pytest --last-failed --last-failed-no-failures none; }
 
 ## dist: wheel and sdist in dist/; the same commit gives the same bytes
 dist: $(VENV)/.dev
