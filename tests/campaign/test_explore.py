@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from understudy.campaign.explore import Explored, Exploring, Plan, explore_one, summary_of
 from understudy.campaign.plan import RunSpec
 from understudy.cli import app
+from understudy.errors import ConfigError
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.robots.mobile.runtime.outgoing import Outbox
 from understudy.simulation.program.runner import Runner
@@ -141,6 +142,30 @@ def test_what_was_not_reached_is_named_in_red(monkeypatch: pytest.MonkeyPatch) -
     assert done.exit_code == 0, done.output
     assert "1.0 robot-hours in 1 runs of text_robot" in done.output
     assert "\x1b[31mnot reached: " in done.output
+
+
+def test_what_must_be_reached_fails_the_exploration_if_it_was_not() -> None:
+    words = ["campaign", "--explore", "--cells", "text_robot", "--hours", "1", "--workers", "1"]
+    done = CliRunner().invoke(app, [*words, "--json", "-", "--must-reach", "alarm,fault"])
+    missed = json.loads(done.stdout)["missed"]
+    assert done.exit_code == 1, done.output
+    assert f"{len(missed['every part fault'])} were not reached" in done.stderr
+    done = CliRunner().invoke(app, [*words, "--must-reach", "alarm"])  # the robot has none
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--explore", "--must-reach", "stat"], "did you mean 'state'"),
+        (["plan.yaml", "--must-reach", "state"], "--must-reach and --keep are for explorations"),
+        (["--explore", "--keep", "step-1"], "--keep is for one run"),
+    ],
+)
+def test_a_wrong_option_is_named(words: list[str], message: str) -> None:
+    done = CliRunner().invoke(app, ["campaign", *words])
+    assert isinstance(done.exception, ConfigError)
+    assert message in str(done.exception)
 
 
 def test_one_run_is_played_again_with_what_it_takes() -> None:

@@ -7,7 +7,7 @@ what can be done with them and what must hold (`ports.exploration`).
 
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -23,6 +23,7 @@ from understudy.campaign.fault_atlas import (
     HearingClient,
     Planned,
     face_module,
+    group_behind,
     module_at,
     planned_trials,
 )
@@ -635,17 +636,10 @@ class Exploring:
         """The robots behind an endpoint: one, or the group of robots that has it."""
         if "." in endpoint:
             return [self._robot_of(endpoint)]
-        kinds = {name: module_of("robots", each.kind) for name, each in self.config.robots.items()}
-        return [name for name, kind in kinds.items() if endpoint in kind_faces(kind)]
+        return group_behind(self.config, endpoint)
 
     def _robot_of(self, place: str) -> str:
         return place.partition(".")[0]
-
-
-def kind_faces(kind: Any) -> Collection[str]:
-    """The endpoints that all robots of a kind have together."""
-    found: Mapping[str, str] = getattr(kind, "GROUP_FACES", {})
-    return found
 
 
 def _repeat(data: Data) -> Say:
@@ -740,6 +734,12 @@ def summary_of(outcomes: Iterable[Explored], chats: Sequence[str] = ()) -> Summa
         tuple(smallest(each[0], len(each), chats) for each in first.values()),
         sha256("".join(each.digest for each in ordered).encode()).hexdigest()[:16],
     )
+
+
+def lacking(found: Summary, must_reach: Collection[Category]) -> list[str]:
+    """What was not reached of these categories: `pick_place state PLACING`."""
+    missed = ((key, name) for key, names in found.missed.items() for name in names)
+    return [f"{key} {name}" for key, name in missed if key.rpartition(" ")[2] in must_reach]
 
 
 def _hours(outcome: Explored, duration_s: float) -> float:

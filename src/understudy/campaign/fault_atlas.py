@@ -235,11 +235,15 @@ class HearingClient(Client):
         ).decode("utf-8", "replace")
 
 
+def group_behind(config: CellConfig, endpoint: str) -> list[str]:
+    """The robots that have an endpoint together; empty if it is none of a group."""
+    kinds = {name: module_of("robots", each.kind) for name, each in config.robots.items()}
+    return [name for name, kind in kinds.items() if endpoint in getattr(kind, "GROUP_FACES", {})]
+
+
 def _first_behind(config: CellConfig, endpoint: str) -> str:
     """The first robot of the group that has an endpoint, else the first of the cell."""
-    kinds = {name: module_of("robots", each.kind) for name, each in config.robots.items()}
-    group = [name for name, kind in kinds.items() if endpoint in getattr(kind, "GROUP_FACES", {})]
-    return next(iter(group or config.robots))
+    return next(iter(group_behind(config, endpoint) or config.robots))
 
 
 class CellTrial:
@@ -433,11 +437,7 @@ class ServerTrial:
         self.place = planned.on
         self.injected_at_s = 0.0
         self._planned = planned
-        groups = {name: module_of("robots", robot.kind) for name, robot in config.robots.items()}
-        self._robot = next(
-            (n for n, module in groups.items() if self.place in getattr(module, "GROUP_FACES", {})),
-            next(iter(config.robots)),
-        )
+        self._robot = _first_behind(config, self.place)
         file = config.name if config.name in shipped_cells() else config.document.file
         self._cell = StandIn(file, seed=config.head.seed, rate=1.0)
         self._lines: list[str] = []

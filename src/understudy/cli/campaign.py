@@ -22,6 +22,7 @@ from understudy.campaign.explore import (
     Exploring,
     Summary,
     explore_one,
+    lacking,
     summary_of,
 )
 from understudy.campaign.explore import Plan as Exploration
@@ -41,6 +42,7 @@ from understudy.cli.options import (
 from understudy.config import load_config, shipped_cells
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
+from understudy.ports.exploration import CATEGORIES, Category
 
 if TYPE_CHECKING:
     from understudy.app.live import Live
@@ -85,6 +87,13 @@ def campaign(
     for_: Annotated[
         float | None, typer.Option("--for", min=0.1, help="with --explore: seconds")
     ] = None,
+    must_reach: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B",
+            help=f"with --explore: of {', '.join(CATEGORIES)}: fail if one was not reached",
+        ),
+    ] = "",
     keep: Annotated[
         list[str] | None, typer.Option(help="with --explore --only: just these faults and steps")
     ] = None,
@@ -109,17 +118,22 @@ def campaign(
         ):
             raise ConfigError(
                 "an exploration has no campaign file, and none of its options",
-                allowed="--cells --hours --for --seed --chat --engine --workers --json --only",
+                allowed="--cells --hours --for --seed --chat --engine --workers --json "
+                "--must-reach --only --keep",
             )
         chats = tuple(read_text(path) for path in chat or ())
         named = tuple(filter(None, cells.split(","))) or tuple(shipped_cells())
         found = Exploration(named, seed or 0, hours, for_)
         found = replace(found, chats=chats, hours=hours if hours or for_ else FEW_HOURS)
+        categories = _categories(must_reach)
         if only is not None:
             raise typer.Exit(_explore_again(found, only, keep or [], json))
-        raise typer.Exit(_explore(found, engine, workers or os.cpu_count() or 1, json))
-    if cells or hours or for_ or chat or keep:
-        options = "--cells, --hours, --for, --chat and --keep are for explorations"
+        if keep:
+            raise ConfigError("--keep is for one run", allowed="with --only SEED")
+        workers = workers or os.cpu_count() or 1
+        raise typer.Exit(_explore(found, categories, engine, workers, json))
+    if cells or hours or for_ or chat or must_reach or keep:
+        options = "--cells, --hours, --for, --chat, --must-reach and --keep are for explorations"
         raise ConfigError(options, allowed="with --explore")
     if file is None:
         raise ConfigError("no campaign file", allowed="FILE, or --explore")
@@ -284,7 +298,18 @@ def _replay(planned: PlanFile, spec: RunSpec, json: str | None, log_file: Path |
 # ── explorations ────────────────────────────────────────────────────────────────────────────────
 
 
-def _explore(plan: Exploration, engine: str, workers: int, json: str | None) -> int:
+def _categories(must_reach: str) -> list[Category]:
+    known: dict[str, Category] = {each: each for each in CATEGORIES}
+    names = [name for name in must_reach.split(",") if name]
+    for name in names:
+        if name not in known:
+            raise unknown("category", name, known, key="--must-reach")
+    return [known[name] for name in names]
+
+
+def _explore(
+    plan: Exploration, must_reach: list[Category], engine: str, workers: int, json: str | None
+) -> int:
     for cell in plan.cells:
         load_config(cell)
     outcomes: list[Explored] = []
@@ -301,7 +326,10 @@ def _explore(plan: Exploration, engine: str, workers: int, json: str | None) -> 
     found = summary_of(outcomes, plan.chats)
     if not put_json(json, msgspec.to_builtins(found)) or not is_printed(json):
         _tell_explored(found, plan.cells)
-    return 1 if found.findings else 0
+    if left := lacking(found, must_reach):
+        words = f"--must-reach {','.join(must_reach)}: {len(left)} were not reached, as {left[0]};"
+        print(f"{words} play more --hours, or name --cells that have them", file=sys.stderr)
+    return 1 if found.findings or left else 0
 
 
 def _tell_explored(found: Summary, cells: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ for every robot and for every face is here.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from understudy.errors import Refused
 from understudy.ports import Component, WireMessage
@@ -18,6 +18,7 @@ from understudy.units import NS_PER_SECOND, seconds
 
 Data = bytes | WireMessage
 Category = Literal["state", "alarm", "refusal", "fault"]
+CATEGORIES: tuple[Category, ...] = get_args(Category)
 Reached = tuple[Category, str]
 
 
