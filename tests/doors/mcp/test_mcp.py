@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -127,6 +128,15 @@ def test_a_wrong_argument_is_said(protocol: Protocol) -> None:
     assert result["isError"]
 
 
+def test_why_a_cell_does_not_start_is_said(protocol: Protocol, tmp_path: Path) -> None:
+    file = tmp_path / "open.yaml"
+    file.write_text("control: {host: 0.0.0.0}\nrobots: {bench: {kind: text_robot}}\n")
+    result = called(protocol, "start", cell=str(file))
+    assert result["isError"]
+    assert "the cell did not start: " in result["content"][0]["text"]
+    assert "can be reached from other machines" in result["content"][0]["text"]
+
+
 def test_real_is_refused(protocol: Protocol) -> None:
     result = called(protocol, "start", cell="text_robot", real=True)
     assert "REAL is not possible" in result["content"][0]["text"]
@@ -244,7 +254,8 @@ def test_http_needs_the_token_and_answers_one_message_a_post() -> None:
         assert post(b'{"method": "notifications/x"}', right) == (202, b"")
         assert post(ping, {})[0] == 401
         assert post(ping, {"Authorization": "Bearer x"})[0] == 401
-        assert post(ping, right | {"Origin": "http://evil.example"})[0] == 403
+        for origin in ("http://evil.example", "null"):
+            assert post(ping, right | {"Origin": origin})[0] == 403
         assert post(ping, right | {"Origin": "http://localhost:8080"})[0] == 200
         assert post(ping, right, "/x")[0] == 404
     finally:

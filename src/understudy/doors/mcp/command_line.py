@@ -7,6 +7,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -106,7 +107,7 @@ def _handler(protocol: Protocol, token: str) -> type[BaseHTTPRequestHandler]:
             _, _, given = self.headers.get("Authorization", "").partition(" ")
             if self.path != PATH:
                 return 404, f"the address is {PATH}".encode()
-            if not is_loopback(origin.partition("://")[2].rpartition(":")[0] or origin[7:]):
+            if not is_loopback(urlsplit(origin).hostname or "-"):
                 return 403, b"from this machine only"
             if not same_secret(given, token):
                 return 401, b"the header Authorization: Bearer TOKEN is missing or wrong"

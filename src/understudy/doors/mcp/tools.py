@@ -34,6 +34,7 @@ from understudy.wire.chat import escape
 
 STARTING_SECONDS = 180.0
 """A process that compiles kernels first takes long."""
+ENDING_SECONDS = 30.0
 QUIET_SECONDS = 0.3
 """An answer is whole when nothing more has come for so long."""
 POLL_SECONDS = 0.05
@@ -278,12 +279,15 @@ class _Process:
         self._folder = tempfile.TemporaryDirectory(prefix="understudy-")
         file = Path(self._folder.name, "ready.json")
         words = ["run", cell, "--ephemeral", "--rate", str(rate), "--ready-file", str(file)]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "understudy", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
+        # A file, since a pipe that is not read stops the cell when it is full.
+        self._log = Path(self._folder.name, "stderr.txt")
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "understudy", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
         try:
             self.ready = self._started(file)
         except ConfigError:
@@ -297,13 +301,17 @@ class _Process:
                 return ready
             time.sleep(POLL_SECONDS)
         self._process.kill()
-        _, said = self._process.communicate()
-        last = said.decode(errors="replace").strip().splitlines()[-3:]
+        last = self._log.read_text(errors="replace").strip().splitlines()[-3:]
         raise ConfigError(f"the cell did not start: {' '.join(last)}")
 
     def end(self) -> None:
+        """Ends the process; one that does not end when it is asked to is killed."""
         self._process.terminate()
-        self._process.communicate()
+        try:
+            self._process.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._folder.cleanup()
 
 
