@@ -8,6 +8,7 @@ import socket
 import subprocess
 import threading
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -26,7 +27,7 @@ from understudy.app.live import Live, Options
 from understudy.cli import app
 from understudy.config import load_config
 from understudy.doors.channels import Channel, Message
-from understudy.doors.log import recording
+from understudy.doors.log import command_line, recording
 from understudy.doors.log.file import LogFile, marks_of
 from understudy.doors.log.recording import LogWriter, facts_of, recorded, start_recording
 from understudy.doors.log.replay import config_of, piece_of, repeated, run_of_facts
@@ -313,6 +314,24 @@ def test_the_commands(weld: Path, crash: Path, tmp_path: Path) -> None:
     drawn = tmp_path / "plot.svg"
     assert command("log", "plot", str(weld), "/g60/tool_pose:pose", "--out", str(drawn))[0] == 0
     assert drawn.read_text().count("<polyline") == 7
+
+
+def test_files_that_cannot_be_used_are_named(
+    weld: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("log", "plot", str(weld), "/g60/tool_pose:pose", "--out", str(tmp_path))
+    with pytest.raises(ConfigError, match="cannot be written"):
+        command(*words)
+    shared = tmp_path / "run.zip"
+    for manifest, message in (("[]", "it has no hash"), ("{", "this is no shared run")):
+        with zipfile.ZipFile(shared, "w") as packed:
+            packed.writestr("understudy.json", manifest)
+            packed.write(weld, "run.mcap")
+        with pytest.raises(ConfigError, match=message):
+            command("open", str(shared), "--check")
+    monkeypatch.setattr(command_line, "LARGEST_MANIFEST", 0)
+    with pytest.raises(ConfigError, match=r"run.zip: understudy.json in it is too large"):
+        command("open", str(shared), "--check")
 
 
 def test_validate_and_campaigns_log_the_run_that_fails(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ log = typer.Typer(
 )
 KINDS = ("alarm", "collision", "fault", "line", "snapshot")
 MANIFEST, LOG_NAME = "understudy.json", "run.mcap"
-LARGEST_SHARED = 4 << 30
+LARGEST_MANIFEST, LARGEST_SHARED = 1 << 20, 4 << 30
 MOST_CURVES, MOST_POINTS = 12, 4000
 WIDTH, HEIGHT, LEFT, TOP = 960, 360, 70, 30
 COLORS = ("#2266cc", "#cc5522", "#228844", "#884499", "#aa8811", "#118899")
@@ -186,7 +186,7 @@ def plot(
         raise ConfigError(
             f"{len(series)} curves", value=" ".join(curves), allowed=f"1 to {MOST_CURVES}: {names}"
         )
-    out.write_text(svg(series))
+    put_bytes(out, [svg(series).encode()])
     shown = [name for name, _ in series]
     if not put_json(json, {"file": str(out), "curves": shown}):
         print(f"{out}: {', '.join(shown)}")
@@ -364,12 +364,17 @@ def open(
 def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(file) as packed:
+            for name, most in ((MANIFEST, LARGEST_MANIFEST), (LOG_NAME, LARGEST_SHARED)):
+                size = packed.getinfo(name).file_size
+                if size > most:
+                    allowed = f"at most {most} bytes"
+                    raise ConfigError(f"{name} in it is too large", value=size, allowed=allowed)
             manifest: dict[str, Any] = json_text.loads(packed.read(MANIFEST))
-            if packed.getinfo(LOG_NAME).file_size > LARGEST_SHARED:
-                raise ConfigError("the log in it is too large", file=str(file))
             packed.extract(LOG_NAME, folder)
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as problem:
+    except (OSError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile) as problem:
         raise ConfigError(f"this is no shared run: {problem}", file=str(file)) from None
-    if "hash" not in manifest:
+    except ConfigError as problem:
+        raise problem.within("", file=str(file)) from None
+    if not isinstance(manifest, dict) or "hash" not in manifest:
         raise ConfigError("this is no shared run: it has no hash", file=str(file))
     return manifest

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO
 from weakref import WeakKeyDictionary
@@ -101,8 +102,8 @@ def cell_files(config: CellConfig) -> dict[str, bytes]:
     folder = file.absolute().parent
     others = {
         each.relative_to(folder).as_posix(): each
-        for number, each in enumerate(folder.rglob("*"))
-        if number < MOST_FILES and each.is_file() and not each.is_symlink()
+        for each in islice(folder.rglob("*"), MOST_FILES)
+        if each.is_file() and not each.is_symlink()
     }
     found: dict[str, bytes] = {}
     waiting, size = [file.name], 0
