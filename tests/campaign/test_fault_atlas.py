@@ -167,6 +167,15 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pigs fly" in result.output
 
 
+def test_a_fault_that_no_part_of_the_cell_has_is_answered_with_those_that_there_are() -> None:
+    result = CliRunner().invoke(
+        app, ["faults", "--run", "--cell", "text_robot", "--fault", "arc_fault"]
+    )
+    assert isinstance(result.exception, ConfigError)
+    assert "no part of text_robot has such a fault (got 'arc_fault')" in str(result.exception)
+    assert "overheat" in result.exception.allowed
+
+
 def test_options_of_trials_need_run() -> None:
     result = CliRunner().invoke(app, ["faults", "--cell", "text_robot"])
     assert isinstance(result.exception, ConfigError)

@@ -79,7 +79,9 @@ def _try_all(
     line.clear()
     atlas = Atlas(config, faults)
     if not atlas.planned:
-        raise ConfigError("the cell has no such fault", value=", ".join(faults))
+        own = ", ".join(sorted({each.fault for each in Atlas(config).planned}))
+        problem = f"no part of {config.name} has such a fault"
+        raise ConfigError(problem, value=", ".join(faults), allowed=own or "another --cell")
     console = Console(stderr=is_printed(json))
     outcomes = []
     for outcome in atlas.outcomes():

@@ -15,7 +15,7 @@ from understudy.config import CellConfig, load_config, read_config
 from understudy.config.files import find_cell, read_text
 from understudy.config.limits import LARGEST_CHAT
 from understudy.errors import ConfigError, unknown
-from understudy.registry import module_of
+from understudy.registry import module_of, modules
 from understudy.wire.chat import parse
 
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ def _recorded_robot(config: CellConfig, robot: str) -> str:
     if robot and robot not in able:
         raise unknown("robot that can be fitted", robot, able, key="--robot")
     if not able:
-        raise ConfigError("no robot of this cell can be fitted", value=config.name)
+        fitted = ", ".join(kind for _, kind, each in modules("robots") if hasattr(each, "recorded"))
+        allowed = f"a --cell with a robot of kind {fitted}"
+        raise ConfigError("no robot of this cell can be fitted", value=config.name, allowed=allowed)
     return robot or able[0]
 
 

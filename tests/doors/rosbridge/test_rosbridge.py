@@ -246,6 +246,9 @@ def test_a_goal_ends_with_its_client() -> None:
             await ros.send(op="send_action_goal", id="a", feedback=True, **given)
             while not arm.condition().moving:
                 await ros.next(op="action_feedback")
+            await ros.send(op="send_action_goal", id="a", **given)
+            twice = await ros.next(op="action_result", id="a")
+            assert (twice["result"], "another id" in twice["values"]) == (False, True)
         async with connect(address) as socket:
             ros = Ros(socket)
             while arm.condition().moving:

@@ -327,8 +327,10 @@ class RosSession:
             problem = f"{name} is {found[0]}, not {str(kind)[:100]}"
         elif not isinstance(wanted, dict):
             problem = "args: the goal, a JSON object"
-        elif number in self._goals or len(self._tasks) >= MOST_GOALS:
-            problem = f"goal {number[:100]!r} is under way, or there are {MOST_GOALS}"
+        elif number in self._goals:
+            problem = f"a goal with the id {number[:100]!r} is under way; give this one another id"
+        elif len(self._tasks) >= MOST_GOALS:
+            problem = f"{MOST_GOALS} goals of this client are under way; cancel one first"
         if problem or found is None:
             return self._answer(given, ABORTED, problem, taken=False)
         _, action, robot = found
