@@ -265,9 +265,12 @@ def test_names_that_the_cell_does_not_have_are_errors() -> None:
 
     with pytest.raises(ConfigError, match=r"demo\.loop\.bencj: unknown robot.*'bench'"):
         asyncio.run(run(Config(loop={"bencj": (Order("enable"),)})))
-    broken = Break("stop", "emergency_stop", "bench.x")
-    with pytest.raises(ConfigError, match=r"demo\.breaks\.0: unknown part of the cell"):
-        asyncio.run(run(Config(breaks=(broken,))))
+    for row, message in (
+        (Break("stop", "emergency_stop", "bench.x"), r"demo\.breaks\.0\.on: unknown part"),
+        (Break("stop", "emergency_stpo", "bench"), r"demo\.breaks\.0\.fault: .*'emergency_stop'"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            asyncio.run(run(Config(breaks=(row,))))
 
 
 def test_a_page_that_is_not_installed_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:

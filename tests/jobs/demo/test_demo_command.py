@@ -168,6 +168,11 @@ def test_the_panel_is_complete_in_vietnamese(cell: RunningCell, screen: Screen) 
     screen.page.context.add_cookies([{"name": "language", "value": "vi", "url": cell.url}])
     screen.open(f"{cell.url}/cell")
     screen.reads("demo-break", "Làm hỏng gì đó")
+    cell.ask("break_something", name="stop")
+    screen.press("demo-break")
+    screen.reads("demo-now", "kuka hiện tại: Dừng khẩn cấp")
+    screen.press("demo-mend")
+    screen.until(lambda: broken(cell) is None, "mended")
     assert json.dumps(screen.errors) == "[]"
 
 

@@ -13,6 +13,7 @@ from understudy.jobs.demo.director import Director
 from understudy.jobs.demo.lines import LONGEST_LINE, encoded, exchange, meaning, shown
 from understudy.jobs.demo.section import Config
 from understudy.operator.table import Command, command, commands_of, query
+from understudy.ports import Injectable
 from understudy.ports.decoder import decoder_of
 from understudy.ports.hmi import Later
 
@@ -36,12 +37,24 @@ def commands(cell: "OperatedCell") -> list[Command]:
 
 def _check(cell: "OperatedCell", config: Config) -> None:
     """Raises ConfigError for names that this cell does not have."""
+    document = cell.config.document
     for robot in config.loop:
         if robot not in cell.config.robots:
-            raise unknown("robot", robot, cell.config.robots, key=f"demo.loop.{robot}")
+            problem = unknown("robot", robot, cell.config.robots)
+            raise document.error(("demo", "loop", robot), problem)
     for number, row in enumerate(config.breaks):
+        place = "demo", "breaks", str(number)
         if row.on not in cell.components:
-            raise unknown("part of the cell", row.on, cell.components, key=f"demo.breaks.{number}")
+            problem = unknown("part of the cell", row.on, cell.components)
+            raise document.error((*place, "on"), problem)
+        if row.on in cell.cell.faces:
+            continue  # its wire may have faults of its own
+        part = cell.components[row.on]
+        faults = part.faults() if isinstance(part, Injectable) else {}
+        able = [name for name, each in faults.items() if each.how != "asked"]
+        if row.fault not in able:
+            problem = unknown(f"fault that can be injected at {row.on}", row.fault, able)
+            raise document.error((*place, "fault"), problem)
 
 
 class RobotWire(Struct, frozen=True):

@@ -52,9 +52,12 @@ async def exchange(address: str, data: bytes, ends: str = "") -> bytes | Refused
     """What the socket at this address answers. ``ends``: matches the end of an answer."""
     host, _, port = address.partition("//")[2].rpartition(":")
     try:
-        reader, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+        async with asyncio.timeout(ANSWER_SECONDS):
+            reader, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+    except TimeoutError:
+        return Refused(f"{address} cannot be reached: no connection within {ANSWER_SECONDS:g} s")
     except OSError as problem:
-        return Refused(f"{address} cannot be reached: {problem.strerror}")
+        return Refused(f"{address} cannot be reached: {problem.strerror or problem}")
     heard = b""
     try:
         writer.write(data)
@@ -73,7 +76,7 @@ async def exchange(address: str, data: bytes, ends: str = "") -> bytes | Refused
     except TimeoutError:
         pass
     except OSError as problem:
-        return Refused(f"{address}: {problem.strerror}")
+        return Refused(f"{address}: {problem.strerror or problem}")
     finally:
         writer.close()
     return heard

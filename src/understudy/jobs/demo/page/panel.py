@@ -132,7 +132,9 @@ class DemoPanel:
         name = broken["name"]
         self._what.set_text(texts.of("demo_break", name))
         self._seen.set_text(texts.of("demo_seen", name))
-        now = texts("demo.seen").format(robot=broken["robot"], state=broken["state"])
+        word = broken["state"].partition(":")[0]  # grblHAL adds a number: Hold:0
+        state = texts.of("state", word)
+        now = texts("demo.seen").format(robot=broken["robot"], state=state)
         error = texts.of_cell(broken["error"])
         self._now.set_text(f"{now}: {error}" if error else now)
 
