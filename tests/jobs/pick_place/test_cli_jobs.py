@@ -79,7 +79,7 @@ def test_without_a_program_and_without_a_job_there_is_nothing_to_check(
     run: Run, command: str
 ) -> None:
     for words, text in (
-        ((), "there is nothing to check"),
+        (("--cell", "hall"), "there is nothing to check"),
         (("--job", "weld"), "unknown job"),
         (("a.nc", "--job", "pick-place"), "give a program or a job, not both"),
     ):

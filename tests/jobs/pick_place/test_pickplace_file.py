@@ -125,7 +125,7 @@ def test_another_type_of_gripper_grips_or_names_the_grasp_that_it_needs(
     status = outcome_of_a_cycle(tmp_path, text)
     if kind == "PNEUMATIC_VACUUM":
         assert status.code == "GRIP_FAILED"
-        found = re.search(r"pickplace\.(grasps: .*}}) puts the cup on it", status.last_error)
+        found = re.search(r"; (grasps: .*}}) puts the cup on it", status.last_error)
         assert found is not None, status.last_error
         text = text.replace("pickplace:\n", f"pickplace:\n  {found[1]}\n", 1)
         status = outcome_of_a_cycle(tmp_path, text)

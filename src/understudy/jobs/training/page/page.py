@@ -14,6 +14,7 @@ from understudy.hmi.frame.widgets import (
     card,
     confirm,
     dialog_answers,
+    fixed,
     operator_only,
     page_element,
     set_class,
@@ -214,7 +215,7 @@ class Training:
             return texts.of_cell(value) if value else texts("training.value.none")
         if isinstance(value, str):
             return texts.of("state", value) if what == "state" else value or "–"
-        return f"{value:g}" if abs(value) < 1e5 else f"{value:.0f}"
+        return f"{value:g}" if abs(value) < 1e5 else fixed(value, 0)
 
     # ── the exercises and results ──
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec import Struct
-from tests.site import hooks, reference
+from tests.docs_site import hooks, reference
 
 from understudy.app.stand_in import StandIn
 from understudy.cli import load

@@ -20,7 +20,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.site import reference  # noqa: E402
+from tests.docs_site import reference  # noqa: E402
 
 INDEX = ROOT / "docs/README.md"
 PROJECT_PAGES = {
