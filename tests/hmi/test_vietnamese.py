@@ -12,12 +12,14 @@ ENGLISH = re.compile(
 )
 """Words that are in nearly every English sentence, and in no Vietnamese one."""
 PATH = re.compile(r"\S*/\S*")
+# The rows of the log keep the words of the cell, as the messages beside them do.
 SHOWN = """() => {
   const found = [];
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const around = walk.currentNode.parentElement;
-    if (!around || around.closest("script, style, pre, .q-icon, .cm-content")) continue;
+    const apart = "script, style, pre, .q-icon, .cm-content, .u-log-rows";
+    if (!around || around.closest(apart)) continue;
     found.push(walk.currentNode.textContent.trim());
   }
   for (const name of ["title", "aria-label", "placeholder"])

@@ -57,7 +57,7 @@ def _alarm(browser: Browser, alarm: ActiveAlarm) -> None:
     with ui.element("div").classes("u-alarm-card"):
         ui.icon("warning")
         with ui.element("div").classes("u-alarm-text"):
-            ui.label(f"{alarm.robot}: {alarm.text}").classes("u-alarm-title")
+            ui.label(f"{alarm.robot}: {browser.texts.of_cell(alarm.text)}").classes("u-alarm-title")
             if alarm.what_to_do:
                 ui.label(browser.texts("log.what_to_do")).classes("u-caption")
                 advice = ui.label(browser.texts.translated("advice", alarm.what_to_do))

@@ -62,8 +62,9 @@ class DemoPanel:
         """Opens a part, or closes it; *Break something* acts at once."""
         broken = self._state.get("broken")
         if name == "break" and not broken:
-            self._open = name
+            # An answer of before the fault, which comes until then, would close the part again.
             await self._command("break_something")
+            self._open = name if self._state.get("broken") else ""
         else:
             self._open = "" if self._open == name else name
         self._show_open()
