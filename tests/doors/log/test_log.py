@@ -30,7 +30,13 @@ from understudy.doors.channels import Channel, Message
 from understudy.doors.log import command_line, recording
 from understudy.doors.log.file import LogFile, marks_of
 from understudy.doors.log.recording import LogWriter, facts_of, recorded, start_recording
-from understudy.doors.log.replay import config_of, piece_of, repeated, run_of_facts
+from understudy.doors.log.replay import (
+    config_of,
+    is_repeated,
+    piece_of,
+    repeated,
+    run_of_facts,
+)
 from understudy.errors import ConfigError
 from understudy.registry import module_of
 from understudy.simulation.cell import write_snapshot
@@ -352,3 +358,32 @@ def test_validate_and_campaigns_log_the_run_that_fails(tmp_path: Path) -> None:
     code, said = command("log", "fork", str(again), "--check")
     assert code == 0
     assert "the same bytes" in said
+
+
+# ── logs of strangers ──
+
+
+def test_commands_that_write_files_are_not_repeated() -> None:
+    async def commands() -> list[str]:
+        live = Live(load_config("calibration"), Options(ephemeral=True))
+        names = [each.name for each in live.commands]
+        await live.stop()
+        return names
+
+    names = asyncio.run(commands())
+    saving = [name for name in names if "save" in name.split("_")]
+    assert "hand_eye_save" in saving
+    assert [name for name in saving if is_repeated(name)] == []
+    assert is_repeated("jog")
+
+
+@pytest.mark.parametrize("facts", ["[]", "{}", " " * (1 << 20) + "{}", "{"])
+def test_a_shared_run_without_facts_is_refused(tmp_path: Path, facts: str) -> None:
+    file = tmp_path / "run.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("understudy.json", facts)
+        packed.writestr("run.mcap", b"")
+    done = CliRunner().invoke(app, ["open", str(file), "--check"])
+    assert done.exit_code != 0
+    assert isinstance(done.exception, ConfigError)
+    assert str(file) in str(done.exception)

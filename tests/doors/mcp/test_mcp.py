@@ -3,8 +3,11 @@
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 from tests.operator.test_modes import TEXT, pair
 
 from understudy.app.ready_file import Ready
+from understudy.doors.mcp.command_line import MOST_CONNECTIONS, PATH, http_server
 from understudy.doors.mcp.protocol import Protocol
 from understudy.doors.mcp.tools import Tools, tools_of
 
@@ -261,3 +265,41 @@ def test_http_needs_the_token_and_answers_one_message_a_post() -> None:
     finally:
         server.terminate()
         server.communicate()
+
+
+def test_more_connections_than_allowed_are_closed() -> None:
+    token = "a-token-for-the-test"
+    server = http_server(Protocol([]), 0, token)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    address = ("127.0.0.1", server.server_port)
+    silent = [socket.create_connection(address, 60) for _ in range(MOST_CONNECTIONS)]
+    try:
+        with socket.create_connection(address, 60) as refused:
+            assert refused.recv(1) == b""
+        silent.pop().close()
+        request = Request(
+            f"http://127.0.0.1:{server.server_port}{PATH}",
+            b'{"id": 1, "method": "ping"}',
+            {"Authorization": f"Bearer {token}"},
+        )
+        assert answered_in_time(request) == b'{"jsonrpc":"2.0","id":1,"result":{}}'
+    finally:
+        for each in silent:
+            each.close()
+        server.shutdown()
+        serving.join()
+        server.server_close()
+
+
+def answered_in_time(request: Request) -> bytes:
+    """The answer, once the server has noticed that a client has gone."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with urlopen(request, timeout=60) as answer:
+                found: bytes = answer.read()
+                return found
+        except OSError:
+            assert time.monotonic() < end
+            time.sleep(0.05)

@@ -15,8 +15,10 @@ from msgspec import structs
 
 from understudy.app.live import Live, Options
 from understudy.config import load_config
+from understudy.config.files import shipped_clients
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.demo.command_line import demo
+from understudy.jobs.demo.lines import encoded
 from understudy.jobs.demo.section import Break, Config, Order
 from understudy.ports.hmi import Later
 
@@ -277,3 +279,13 @@ def test_a_page_that_is_not_installed_is_a_clear_error(monkeypatch: pytest.Monke
     monkeypatch.setattr("understudy.cli.hmi.NEEDS", {"no_such_module": "nicegui"})
     with pytest.raises(ConfigError, match=r"the demo is a page: .* needs .*pip.* install"):
         demo()
+
+
+def test_a_subject_of_nats_ends_at_any_blank() -> None:
+    wire = shipped_clients()["nats"]
+    for blank in (" ", "\t", "\r\n"):
+        sent = encoded(f'robot.robot-1.command{blank}{{"x": 1}}', wire, "robot-1")
+        assert isinstance(sent, bytes)
+        assert sent.count(b"\r\nPUB robot.robot-1.command ") == 1
+    assert isinstance(encoded("a\r\nSUB\t>\t9\r\n {}", wire, "robot-1"), Refused)
+    assert isinstance(encoded("  ", wire, "robot-1"), Refused)

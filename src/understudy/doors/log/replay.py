@@ -31,6 +31,8 @@ NOT_REPEATED = frozenset(
 )
 """Commands that change time or the process, not the cell."""
 NOT_REPEATED_KINDS = ("save_", "record", "fork_", "delete_recording", "start_run", "cancel_run")
+WRITES_A_FILE = "_save"
+"""End of the names of commands that write what a job has found."""
 
 
 @dataclass
@@ -208,8 +210,16 @@ def _feed(live: Live, event: Event) -> None:
         pump.closed(connection)
 
 
+def is_repeated(command: str) -> bool:
+    return not (
+        command in NOT_REPEATED
+        or command.startswith(NOT_REPEATED_KINDS)
+        or command.endswith(WRITES_A_FILE)
+    )
+
+
 async def _command(live: Live, name: str, parameters: dict[str, Any]) -> None:
-    if name in NOT_REPEATED or name.startswith(NOT_REPEATED_KINDS):
+    if not is_repeated(name):
         return
     clock = live.operator.cell.clock_state
     rate, paused = clock.rate, clock.paused

@@ -6,7 +6,7 @@ import secrets
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
@@ -19,6 +19,8 @@ from understudy.ports.access import TOKEN_VARIABLE, check_token, is_loopback, sa
 
 PATH = "/mcp"
 READ_SECONDS = 30.0
+MOST_CONNECTIONS = 64
+"""Connections at a time; each has a thread."""
 
 Http = Annotated[
     int | None,
@@ -69,17 +71,43 @@ def _serve_http(protocol: Protocol, port: int) -> None:
     check_token(given, TOKEN_VARIABLE)
     token = given or secrets.token_urlsafe(24)
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), _handler(protocol, token))
+        server = http_server(protocol, port, token)
     except OSError as problem:
         raise ConfigError(
             f"--http {port}: {problem.strerror}", allowed="a free port, or 0"
         ) from None
-    server.daemon_threads = True
     print(f"http://127.0.0.1:{server.server_port}{PATH}", file=sys.stderr)
     if not given:
         print(f"Authorization: Bearer {token}", file=sys.stderr)
     with server:
         server.serve_forever()
+
+
+class _Server(ThreadingHTTPServer):
+    """A connection beyond the limit is closed at once."""
+
+    daemon_threads = True
+    request_queue_size = MOST_CONNECTIONS
+
+    def __init__(self, *given: Any) -> None:
+        self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__(*given)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+
+def http_server(protocol: Protocol, port: int, token: str) -> ThreadingHTTPServer:
+    return _Server(("127.0.0.1", port), _handler(protocol, token))
 
 
 def _handler(protocol: Protocol, token: str) -> type[BaseHTTPRequestHandler]:

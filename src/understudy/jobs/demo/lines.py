@@ -34,9 +34,9 @@ def encoded(line: str, wire: ShippedClients, robot: str) -> bytes | Refused:
 
 def _published(line: str, wire: ShippedClients, robot: str) -> bytes | Refused:
     """What a client of NATS sends: it subscribes to the answers and publishes the message."""
-    subject, _, text = line.strip().partition(" ")
+    subject, *rest = line.split(maxsplit=1) or [""]
     try:
-        payload = json.loads(text)
+        payload = json.loads("".join(rest))
     except (ValueError, RecursionError) as problem:
         return Refused(f"type a subject and its payload as JSON: {problem}")
     number = str(uuid.uuid4())
