@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -187,6 +188,33 @@ def page_process(cell: StandIn) -> Iterator[PageServer]:
     assert process.wait(TIMEOUT_SECONDS) == 0
 
 
+SHOWN = """() => {
+  const found = [];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const around = walk.currentNode.parentElement;
+    const apart = "script, style, pre, .q-icon, .cm-content, .u-log-rows";
+    if (!around || around.closest(apart)) continue;
+    found.push(walk.currentNode.textContent.trim());
+  }
+  for (const name of ["title", "aria-label", "placeholder"])
+    for (const element of document.querySelectorAll(`[${name}]`))
+      found.push(element.getAttribute(name));
+  return found.filter(Boolean);
+}"""
+"""All texts, also of what is hidden now; the rows of the log keep the words of the cell."""
+ENGLISH = re.compile(
+    r"\b(the|of|is|are|not|and|to|with|from|until|by|this|that|was|has|for|on|off|in)\b", re.I
+)
+"""Words that are in nearly every English sentence, and in no Vietnamese one."""
+PATH = re.compile(r"\S*/\S*")
+
+
+def english(texts: set[str]) -> set[str]:
+    """The texts that have an English sentence."""
+    return {text for text in texts if ENGLISH.search(PATH.sub("", text))} - {"Phóng to"}
+
+
 @dataclass
 class Screen:
     """An open page: its elements by their marks, and the report of its scene."""
@@ -226,6 +254,9 @@ class Screen:
 
     def text(self, mark: str) -> str:
         return str(self.at(mark).inner_text())
+
+    def shown(self) -> set[str]:
+        return set(self.page.evaluate(SHOWN))
 
     def press(self, mark: str) -> None:
         self.at(mark).click()

@@ -8,7 +8,11 @@ from pathlib import Path
 from string import Formatter
 
 import pytest
+import yaml
 
+from understudy.devices.camera.camera import FAULT_WORDS
+from understudy.devices.welder import REASONS as WELD_REASONS
+from understudy.hmi.page import Page, Panel, pages, panels
 from understudy.hmi.texts import CELL, LANGUAGES, Texts, cell_text, dictionary
 from understudy.registry import modules
 
@@ -29,6 +33,26 @@ def test_every_text_that_the_pages_use_exists() -> None:
     used = set(re.findall(r'texts\("([\w.]+)"\)', code))
     assert used
     assert used <= set(dictionary())
+
+
+SCRIPT_TEXT = re.compile(r'\btext\("([\w ]+)"')
+
+
+def test_every_text_that_the_scripts_of_a_page_use_exists() -> None:
+    """A key without a text would be shown as it is, in every language. The program page puts the
+    name of a section before its keys."""
+    used, missing = 0, []
+    declared: tuple[Page | Panel, ...] = (*pages(), *panels())
+    for each in declared:
+        code = "\n".join(path.read_text() for path in each.folder.rglob("*.js"))
+        sections = yaml.safe_load((each.folder / each.texts).read_text())
+        known = {key for texts in sections.values() for key in texts}
+        known |= {f"{name}_{key}" for name, texts in sections.items() for key in texts}
+        found = set(SCRIPT_TEXT.findall(code))
+        used += len(found)
+        missing += [f"{each.name}: {key}" for key in found - known]
+    assert missing == []
+    assert used > 60
 
 
 @pytest.mark.parametrize("key", sorted(k for k in dictionary() if k.startswith("refusal.")))
@@ -114,6 +138,36 @@ def test_every_refusal_that_a_page_can_show_is_translated() -> None:
         and vietnamese.of_cell(text.replace("{}", "X9")) == text.replace("{}", "X9")
     ]
     assert missing == [], "add them to the section `refusal` of a texts.yaml"
+
+
+ALARMS = ("active_faults", "problem")
+"""Functions of devices that return the words of their alarms."""
+MODES = ("failed",)
+
+
+def _alarms() -> set[str]:
+    found = {*FAULT_WORDS.values(), *WELD_REASONS.values()}
+    for path in (HMI.parent / "devices").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and node.name in ALARMS:
+                parts = {
+                    id(v) for n in ast.walk(node) if isinstance(n, ast.JoinedStr) for v in n.values
+                }
+                texts = (
+                    _text_of(n)
+                    for n in ast.walk(node)
+                    if isinstance(n, ast.expr) and id(n) not in parts
+                )
+                docs = ast.get_docstring(node, clean=False)
+                found |= {text for text in texts if text and text not in (docs, *MODES)}
+    return found
+
+
+def test_every_alarm_of_a_device_is_translated() -> None:
+    vietnamese, alarms = Texts("vi"), {text.replace("{}", "X9") for text in _alarms()}
+    alarms = {text for text in alarms if WORDS.search(text)}
+    assert len(alarms) > 20
+    assert {text for text in alarms if vietnamese.of_cell(text) == text} == set()
 
 
 COMMAND_NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from tests.browsers import PageServer, Screen
+from tests.browsers import PageServer, Screen, english
 from tests.hmi.test_parts_on_page import _At
 from tests.jobs.hand_eye.bench import TRUE_CAMERA
 from tests.jobs.pick_place.test_page import no_dialog
@@ -298,3 +298,16 @@ def test_texts_are_those_of_the_job() -> None:
     needed = [f"calibration.states.{state}" for state in get_args(State)]
     needed += [f"calibration.methods.{method}" for method in METHODS]
     assert set(needed) <= set(texts)
+
+
+def test_no_english_is_left_on_the_page_in_vietnamese(
+    page_process: PageServer, open_page: Callable[..., Screen]
+) -> None:
+    screen = open_page(_At(page_process.url), "/calibration")
+    screen.press("language-vi")
+    screen.page.wait_for_function("document.documentElement.lang === 'vi'")
+    screen.built()
+    found = screen.shown()
+    assert len(found) > 60
+    assert english(found) == set()
+    screen.page.close()

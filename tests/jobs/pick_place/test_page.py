@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
 import pytest
-from tests.browsers import PageServer, Screen
+from tests.browsers import PageServer, Screen, english
 from tests.hmi.test_parts_on_page import _At
 from tests.jobs.pick_place.pick_cell import TEXT
 
@@ -462,3 +462,16 @@ def test_texts_are_those_of_the_jobs() -> None:
     needed += [f"pick_place.steps.{step}" for step in (*STEPS, "SETTLED", "FAILED")]
     needed += [f"pick_place.modes.{mode}" for mode in get_args(TargetMode)]
     assert set(needed) <= set(texts)
+
+
+def test_no_english_is_left_on_the_page_in_vietnamese(
+    page_process: PageServer, open_page: Callable[..., Screen]
+) -> None:
+    screen = open_page(_At(page_process.url), "/pick_place")
+    screen.press("language-vi")
+    screen.page.wait_for_function("document.documentElement.lang === 'vi'")
+    screen.built()
+    found = screen.shown()
+    assert len(found) > 60
+    assert {text for text in english(found) if not text.isupper()} == set()  # states of the cycle
+    screen.page.close()

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from tests.browsers import SIZE, RunningCell, Screen
+from tests.browsers import SIZE, RunningCell, Screen, english
 from tests.hmi.test_layout import OUTSIDE as OUT_OF_VIEW
 
 NAMES = [f"robot-{number}" for number in range(1, 11)]
@@ -589,4 +589,19 @@ def test_the_first_view_of_a_cell_shows_its_mobile_robots(
     screen.until(lambda: outside() == [], "all robots on the screen")
     names = [name for name, each in screen.scene["robots"].items() if each["shown"]]
     assert {"robot-1", "robot-2"} <= set(names)
+    screen.page.close()
+
+
+def test_no_english_is_left_on_the_page_in_vietnamese(
+    cell: RunningCell, open_page: Callable[..., Screen]
+) -> None:
+    screen = open_page(cell, "/fleet")
+    screen.press("language-vi")
+    screen.page.wait_for_function("document.documentElement.lang === 'vi'")
+    screen.built()
+    row(screen, "robot-2").click()
+    screen.reads("fleet-chosen", "robot-2")
+    found = screen.shown()
+    assert len(found) > 60
+    assert english(found) == set()
     screen.page.close()
