@@ -16,9 +16,10 @@ HEAD = """\
 > moves as the real one would, and proves a program before the real robot runs it. A Python package
 > with a command line, a page, a pytest plugin and an MCP server.
 
-Install: `pip install understudy`. Start a cell: `understudy run CELL` (`understudy cells` lists
-them). Check a program: `understudy validate PROGRAM --cell CELL --json`. In pytest the fixtures
-`text_robot`, `grbl_robot`, `kuka_robot`, `robot`, `fleet` and `cell` are robots on virtual time.
+Install: `pip install 'understudy-0.1.0-py3-none-any.whl[hmi,nats,log]'`; `make dist` in a clone
+writes the wheel. Start a cell: `understudy run CELL` (`understudy cells` lists them). Check a
+program: `understudy validate PROGRAM --cell CELL --json`. In pytest the fixtures `text_robot`,
+`grbl_robot`, `kuka_robot`, `robot`, `fleet` and `cell` are robots on virtual time.
 Every command but `mcp` has `--json`; exit code 0: passed, 1: failed, 2: wrong use. Units are in
 names (`_mm`, `_deg`, `_s`); lengths without a unit in the name are metres, angles radians. Nothing
 commands a real robot without `--real`.
