@@ -76,8 +76,8 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv --without-pip $(VENV)
 
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@echo "set-up 2 of 3: installing packages (about 255 MB with their dependencies)"
-	@$(PIP) -e '.[mesh,hmi,serial,nats,vision]'
+	@echo "set-up 2 of 3: installing packages (about 260 MB with their dependencies)"
+	@$(PIP) -e '.[mesh,hmi,serial,nats,vision,log]'
 	@echo "set-up 3 of 3: compiling kernels, once"
 	@$(VENV)/bin/understudy warm
 	@touch $@
