@@ -143,7 +143,8 @@ def test_a_line_is_sent_and_its_raw_answer_shown(cell: RunningCell, screen: Scre
     typed.fill("$G")
     typed.press("Enter")
     screen.reads("demo-answer", "[GC:")
-    screen.reads("demo-state", "g60: yours")
+    screen.reads("demo-state", "g60")  # with the robots of the clients before, for 30 s
+    assert "yours" in screen.text("demo-state")
     screen.press("demo-loop")
     screen.until(lambda: not cell.ask("demo")["runs"], "the loop is off")
     screen.press("demo-loop")
