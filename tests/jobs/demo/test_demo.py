@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from understudy.agenda import Rate
 from understudy.app.live import Live, Options
 from understudy.config import load_config
 from understudy.config.files import shipped_clients
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.demo.command_line import demo
+from understudy.jobs.demo.director import Director
 from understudy.jobs.demo.lines import encoded
 from understudy.jobs.demo.section import Break, Config, Order
 from understudy.ports.hmi import Later
@@ -77,7 +79,7 @@ class Demo:
 
 
 @asynccontextmanager
-async def running(rate: float = RATE, **changes: Any) -> AsyncIterator[Demo]:
+async def running(rate: Rate = RATE, **changes: Any) -> AsyncIterator[Demo]:
     """The shipped cell with these changes of its key `demo`."""
     config = load_config("demo")
     section = structs.replace(config.sections["demo"], **changes)
@@ -232,10 +234,32 @@ def test_a_line_reaches_the_wires_of_all_robots() -> None:
     asyncio.run(run())
 
 
-def test_nothing_moves_without_the_loop_and_in_lock_step() -> None:
+def test_nothing_moves_without_the_loop() -> None:
     async def run() -> None:
         async with running(runs=False) as cell:
             await cell.until(lambda: cell.live.now > 10.0, "time runs")
+            assert not any(each["moving"] for each in cell.robots().values())
+            assert cell.program("g60") == "idle"
+
+    asyncio.run(run())
+
+
+def test_nothing_moves_in_lock_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, tick = 0, Director._tick
+
+    def counted(director: Director) -> None:
+        nonlocal looks
+        tick(director)
+        looks += 1
+
+    monkeypatch.setattr(Director, "_tick", counted)
+
+    async def run() -> None:
+        async with running(rate="step") as cell:
+            cell.live.advance(10.0)
+            before = looks
+            await cell.until(lambda: looks > before + 1, "the demo looks at the cell")
+            cell.live.advance(1.0)
             assert not any(each["moving"] for each in cell.robots().values())
             assert cell.program("g60") == "idle"
 
