@@ -39,7 +39,7 @@ def test_the_newest_messages_are_shown(ready: str) -> None:
 
 
 def test_messages_are_chosen_by_endpoint_and_name(ready: str) -> None:
-    found = run("bench.text_tcp", "--name", "MOVE_REL", "--json", "--ready-file", ready)
+    found = run("bench.text_tcp", "--name", "move_rel", "--json", "--ready-file", ready)
     rows = json.loads(found)["journal"]
     assert len(rows) == 40
     assert {row["names"][0] for row in rows} == {"MOVE_REL"}

@@ -8,7 +8,7 @@ from msgspec import Meta, structs
 from understudy.errors import Refused, unknown
 from understudy.operator.table import query
 from understudy.wire.chat import escape
-from understudy.wire.journal import LONGEST_TEXT, Entry, WireJournal
+from understudy.wire.journal import LONGEST_TEXT, Entry, Wanted, WireJournal
 
 MOST_AT_ONCE = 500
 
@@ -53,6 +53,7 @@ class JournalQueries:
         known = self._journal.decoders
         if endpoint and endpoint not in known:
             return Refused(str(unknown("endpoint", endpoint, known)))
+        wanted = Wanted(name)
         fresh = self._journal.passed(endpoint, since)
         looked = fresh[:MOST_AT_ONCE]  # the oldest first; `more`: how many come after them
         more = len(fresh) - len(looked)
@@ -61,8 +62,7 @@ class JournalQueries:
             "journal": [
                 _row(entry, fields=fields)
                 for entry in entries
-                if (not name or name in entry.names)
-                and (not unexpected or entry.refused or entry.unexpected)
+                if wanted.fits(entry) and (not unexpected or entry.refused or entry.unexpected)
             ],
             "last": looked[-1].number if more else self._journal.last,
             "more": more,
