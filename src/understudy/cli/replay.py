@@ -71,9 +71,9 @@ def replay(
     if not (with_rules if rules is None else rules):
         config, with_rules = config.without_rules(), False
     run = _run_of(recording, config)
-    cell_ = build_cell(config, run)
-    virtual_cell = InProcessCell(cell_)
-    streams = play_all(recording, virtual_cell, act=partial(_act, cell_))
+    built = build_cell(config, run)
+    virtual_cell = InProcessCell(built)
+    streams = play_all(recording, virtual_cell, act=partial(_act, built))
     found = compare(streams, Tolerance(tolerance, time_tolerance, volatile=not exact))
     if accept is not None:
         facts = recording.facts | replay_facts(name_of_cell(config.document.file), config, run)
