@@ -44,7 +44,9 @@ def measured(what: str, config: CellConfig, start: Start, aim: str) -> Row:
     return Row(what, said, beside, "–", aim)
 
 
-def cpu_seconds(config: CellConfig, start: Start, file: Path | None) -> tuple[float, float]:
+def cpu_seconds(
+    config: CellConfig, start: Start, file: Path | None, minutes: int = MINUTES
+) -> tuple[float, float]:
     """CPU time of all threads for the simulated time, and the size of the log in bytes."""
     run = repeatable_run(config)
     timed = build_cell(config, run)
@@ -55,7 +57,7 @@ def cpu_seconds(config: CellConfig, start: Start, file: Path | None) -> tuple[fl
     log = nullcontext() if file is None else recorded(file, config, run, cell)
     began = time.process_time()
     with log:
-        for _ in range(MINUTES):
+        for _ in range(minutes):
             start(config, timed)
             for _ in range(round(60.0 / STEP_S)):
                 advance(cell, brokers, STEP_S)
