@@ -193,7 +193,7 @@ SHOWN = """() => {
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const around = walk.currentNode.parentElement;
-    const apart = "script, style, pre, .q-icon, .cm-content, .u-log-rows";
+    const apart = "script, style, pre, .q-icon, .cm-content, .u-log-rows, [data-mark=alarm]";
     if (!around || around.closest(apart)) continue;
     found.push(walk.currentNode.textContent.trim());
   }
@@ -202,7 +202,8 @@ SHOWN = """() => {
       found.push(element.getAttribute(name));
   return found.filter(Boolean);
 }"""
-"""All texts, also of what is hidden now; the rows of the log keep the words of the cell."""
+"""All texts, also of what is hidden now. Rows of the log and the alarm that tests before have left
+keep words of the cell; alarms have tests of their own."""
 ENGLISH = re.compile(
     r"\b(the|of|is|are|not|and|to|with|from|until|by|this|that|was|has|for|on|off|in)\b", re.I
 )

@@ -29,6 +29,8 @@ class DemoPanel:
         self._browser = browser
         self._state: Mapping[str, Any] = {}
         self._open = ""
+        self._commands = 0
+        """Grows when a command begins and ends: an answer asked for before it is old."""
         texts = browser.texts
         with card(texts("demo.title"), "u-demo u-simulated", mark="demo") as place:
             with ui.element("div").classes("u-demo-line"):
@@ -62,8 +64,9 @@ class DemoPanel:
         """Opens a part, or closes it; *Break something* acts at once."""
         broken = self._state.get("broken")
         if name == "break" and not broken:
-            # An answer of before the fault, which comes until then, would close the part again.
             await self._command("break_something")
+            if not self._state.get("broken"):  # refused: another page has broken something
+                await self._look()
             self._open = name if self._state.get("broken") else ""
         else:
             self._open = "" if self._open == name else name
@@ -80,7 +83,9 @@ class DemoPanel:
         await self._command("run_demo", {"on": not self._state.get("runs")})
 
     async def _command(self, name: str, given: dict[str, Any] | None = None) -> None:
+        self._commands += 1
         answer = await self._browser.command(name, given)
+        self._commands += 1
         if answer is not None:
             self._show(answer)
 
@@ -89,8 +94,9 @@ class DemoPanel:
     async def _look(self) -> None:
         if not self._browser.cell.alive:
             return
+        begun = self._commands
         answer = await self._browser.query("demo")
-        if answer is not None:
+        if answer is not None and begun == self._commands:  # or it may be older than the command
             self._show(answer)
 
     def _show(self, state: Mapping[str, Any]) -> None:
