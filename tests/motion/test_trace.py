@@ -14,6 +14,7 @@ from understudy.motion.cartesian import (
     TracedArm,
     allowed_on,
     empty_columns,
+    first_pieces,
     greatest_steps,
     joint_path,
     joint_path_by_knots,
@@ -283,3 +284,24 @@ def test_a_full_buffer_ends_the_path_between_two_lines() -> None:
     path, done = lines_through(ARM, AT_SCAN, np.array(far), feed=feed, line=line, deviation=0.0)
     assert 0 < done < len(far)
     assert G60.flange(path.end[-1])[:3, 3] == pytest.approx(far[done - 1][:3, 3], abs=1 * MM * DEG)
+
+
+def test_a_short_line_is_one_piece() -> None:
+    near = pose(0.4005, -0.197, 0.5, 180.0, 0.0, 0.0)
+    far = pose(0.4, -0.1835, 0.5, 180.0, 0.0, 0.0)
+    for end, pieces in ((near, 1), (far, 4)):
+        found = joint_path(G60, AT_SCAN, ToolLine(SCAN, end), limits=LIMITS, feed=0.05)
+        assert isinstance(found, Path)
+        assert len(found) == first_pieces(ToolLine(SCAN, end).length, 0.0, 0.0) == pieces
+
+
+@pytest.mark.parametrize("turns", [1, 2, 4, 8, 9])
+def test_a_small_arc_of_many_turns_is_round(turns: int) -> None:
+    """Its knots are closer than a turn: else all of them could be the same place."""
+    arc = tool_arc(SCAN, SCAN, SCAN[:3, 3] + np.array([3e-4, 0.0, 0.0]), turns=turns)
+    found = joint_path(G60, AT_SCAN, arc, limits=LIMITS, feed=0.05)
+    assert isinstance(found, Path)
+    middles = [found.position(k, 0.5 * float(found.length[k])) for k in range(len(found))]
+    away = G60.flanges(np.array(middles))[:, :3, 3] - arc.centre
+    assert np.linalg.norm(away, axis=1) == pytest.approx(3e-4, abs=2e-6)
+    assert found.length.sum() == pytest.approx(arc.length)

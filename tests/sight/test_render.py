@@ -9,9 +9,18 @@ from tests.sight.plain_render import plain_render
 
 from understudy.sight import rasters
 from understudy.sight import render as render_module
-from understudy.sight.faces import Color, Face, box_faces, cylinder_faces, marker_face, plain
+from understudy.sight.faces import (
+    Color,
+    Face,
+    box_faces,
+    cylinder_faces,
+    marker_face,
+    plain,
+    shape_faces,
+)
 from understudy.sight.lens import Lens
 from understudy.sight.render import SAMPLES, Light, lens_rays, render
+from understudy.space.model.shapes import Hull
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, matrix, translation
 
@@ -173,3 +182,13 @@ def test_a_face_partly_behind_the_camera_is_drawn() -> None:
     picture = render([marker_face(plain((255, 0, 0)), 4.0, 4.0)], LENS, level, light=EVEN)
     assert (picture.light[-1, :, 0] > 250).all()
     assert np.isinf(picture.depth[0]).all()
+
+
+def test_the_faces_of_a_hull_show_outwards_wherever_it_is() -> None:
+    corners = np.array([[x, y, z] for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 2.0)])
+    for shift in (0.0, 5.0, -5.0):
+        edges = shape_faces(Hull(corners + shift), (1, 2, 3)).edges
+        middles = edges[:, 0] + (edges[:, 1] + edges[:, 2]) / 3.0
+        outward = middles - corners.mean(axis=0) - shift
+        normals = np.cross(edges[:, 1], edges[:, 2])
+        assert (np.einsum("ij,ij->i", normals, outward) > 0.0).all()

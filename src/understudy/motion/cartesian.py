@@ -60,8 +60,9 @@ KNOT_DISTANCE = 0.02
 """Initial distance of knots (m); where a cubic leaves the tool path, they are set closer."""
 KNOT_ANGLE = 0.1
 """Initial angle between knots (rad)."""
-FEWEST = 4
-"""Smallest initial number of pieces."""
+CLOSE_KNOTS = 4
+"""Initial number of pieces of a line of KNOT_DISTANCE or KNOT_ANGLE. A shorter line has fewer, so
+that its pieces are no longer than those: a line of 5 mm is one piece."""
 PATH_TOLERANCE = 1e-6
 """Largest distance (m or rad) of the middle of a piece from the tool path."""
 BEYOND_LIMIT = 1e-6
@@ -120,6 +121,20 @@ def empty_columns(pieces: int) -> PieceColumns:
 
 
 # ── knots ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@compiled
+def first_pieces(length: float, angle: float, swept: float) -> int:
+    """Initial number of pieces of a tool path that sweeps an arc, or none.
+
+    An arc has four for each turn: next to a knot in the middle between two equal places a wrong
+    piece would look right.
+    """
+    spread = max(length / KNOT_DISTANCE, angle / KNOT_ANGLE)
+    closer = math.ceil(CLOSE_KNOTS * min(spread, 1.0))
+    if swept != 0.0:
+        closer = CLOSE_KNOTS * max(1, math.ceil(abs(swept) / math.tau - 1e-9))
+    return int(max(math.ceil(spread), closer))
 
 
 @compiled
@@ -193,7 +208,7 @@ def knots_on(  # kernel
     Knots are so close that the cubics between them stay within PATH_TOLERANCE of the tool path.
     """
     turn = turn_between(start, end)
-    first = max(FEWEST, math.ceil(length / KNOT_DISTANCE), math.ceil(turn[3] / KNOT_ANGLE))
+    first = first_pieces(length, turn[3], arc.swept)
     none = np.empty((0, AXES))
     shares = np.arange(first + 1).astype(np.float64) * (1.0 / first)
     shares[first] = 1.0
@@ -201,15 +216,15 @@ def knots_on(  # kernel
         count = len(shares)
         poses = poses_on(start, end, turn, arc, shares)
         q = np.empty((count, AXES))
-        reached = follow_branches(
-            poses, before, arm.left, arm.right, arm.geometry, arm.lower, arm.upper, JUMP, q
+        # The path begins where the arm is.
+        for j in range(AXES):
+            q[0, j] = before[j]
+        reached = 1 + follow_branches(
+            poses[1:], before, arm.left, arm.right, arm.geometry, arm.lower, arm.upper, JUMP, q[1:]
         )
         slopes = rates_on(start, end, turn, arc, poses, length)
         if reached < count or not slopes_at(q, slopes, arm):
             return shares[:0], none, none
-        # The path begins where the arm is; the solution at the first knot differs by rounding.
-        for j in range(AXES):
-            q[0, j] = before[j]
         # A cubic through two knots with their slopes deviates by s²·(h - s)², to first order, from
         # a smooth path: most in the middle. There its value is the mean of both knots less
         # h/8 of the difference of their slopes.
@@ -410,7 +425,7 @@ MOST_KNOTS = 4096
 MANY_WIDE = 0.5
 """Share of the pieces that need more points, above which the path is too long and not singular."""
 PIECES_PER_LINE = 6
-"""Pieces reserved per line; short lines have four."""
+"""Pieces reserved per line; lines of 15 to 80 mm have four."""
 STEEPEST = 1e-5
 """Smallest distance of knots (m, or rad if the tool only rotates); a larger step is a jump."""
 CLOSEST = 1e-9
@@ -598,8 +613,8 @@ def knots_along(
     chain: Chain, start: ArrayLike, tool_path: ToolPath, frames: Frames = FOOT_AND_FLANGE
 ) -> Knots | Blocked:
     """Knots so close that the cubics between them stay within PATH_TOLERANCE of the tool path."""
-    closest = tool_path.length / KNOT_DISTANCE, tool_path.angle / KNOT_ANGLE
-    first = max(FEWEST, *(int(np.ceil(share)) for share in closest))
+    swept = tool_path.swept if isinstance(tool_path, ToolArc) else 0.0
+    first = first_pieces(float(tool_path.length), float(tool_path.angle), float(swept))
     if first > MOST_KNOTS:
         return _too_long(tool_path)
     shares = np.linspace(0.0, 1.0, first + 1)

@@ -167,13 +167,11 @@ def newton_euler(  # kernel
     shift = np.empty((joints, 3))
     force = np.empty((joints, 3))
     torque = np.empty((joints, 3))
-    w, dw, dv = np.empty(3), np.empty(3), np.empty(3)
-    w0, dw0, dv0 = np.empty(3), np.empty(3), np.empty(3)
     x, y = np.empty(3), np.empty(3)
     for n in range(Q.shape[0]):
-        for i in range(3):
-            w0[i] = dw0[i] = 0.0
-            dv0[i] = -gravity[i]
+        # Turn w, its rate of change d and the acceleration a of the body before, in registers.
+        w0 = w1 = w2 = d0 = d1 = d2 = 0.0
+        a0, a1, a2 = -gravity[0], -gravity[1], -gravity[2]
         for j in range(joints):
             q, qd, qdd = Q[n, j], V[n, j], A[n, j]
             R, r, c = turn[j], rest[j], com[j]
@@ -183,41 +181,60 @@ def newton_euler(  # kernel
                 R[i, 1] = r[3 * i + 1] * cos - r[3 * i] * sin
                 R[i, 2] = r[3 * i + 2]
                 shift[j, i] = r[9 + i] + (r[3 * i + 2] * q if slides[j] else 0.0)
-            cross(dw0, shift[j], x)
-            cross(w0, shift[j], y)
-            for i in range(3):
-                dv0[i] += x[i]
-            cross(w0, y, x)
-            for i in range(3):
-                dv0[i] += x[i]
-            for i in range(3):
-                w[i] = R[0, i] * w0[0] + R[1, i] * w0[1] + R[2, i] * w0[2]
-                dw[i] = R[0, i] * dw0[0] + R[1, i] * dw0[1] + R[2, i] * dw0[2]
-                dv[i] = R[0, i] * dv0[0] + R[1, i] * dv0[1] + R[2, i] * dv0[2]
+            s0, s1, s2 = shift[j, 0], shift[j, 1], shift[j, 2]
+            y0, y1, y2 = w1 * s2 - w2 * s1, w2 * s0 - w0 * s2, w0 * s1 - w1 * s0
+            a0 = a0 + (d1 * s2 - d2 * s1) + (w1 * y2 - w2 * y1)
+            a1 = a1 + (d2 * s0 - d0 * s2) + (w2 * y0 - w0 * y2)
+            a2 = a2 + (d0 * s1 - d1 * s0) + (w0 * y1 - w1 * y0)
+            w0, w1, w2 = (
+                R[0, 0] * w0 + R[1, 0] * w1 + R[2, 0] * w2,
+                R[0, 1] * w0 + R[1, 1] * w1 + R[2, 1] * w2,
+                R[0, 2] * w0 + R[1, 2] * w1 + R[2, 2] * w2,
+            )
+            d0, d1, d2 = (
+                R[0, 0] * d0 + R[1, 0] * d1 + R[2, 0] * d2,
+                R[0, 1] * d0 + R[1, 1] * d1 + R[2, 1] * d2,
+                R[0, 2] * d0 + R[1, 2] * d1 + R[2, 2] * d2,
+            )
+            a0, a1, a2 = (
+                R[0, 0] * a0 + R[1, 0] * a1 + R[2, 0] * a2,
+                R[0, 1] * a0 + R[1, 1] * a1 + R[2, 1] * a2,
+                R[0, 2] * a0 + R[1, 2] * a1 + R[2, 2] * a2,
+            )
             if slides[j]:
-                dv[0] += 2.0 * w[1] * qd
-                dv[1] -= 2.0 * w[0] * qd
-                dv[2] += qdd
+                a0 += 2.0 * w1 * qd
+                a1 -= 2.0 * w0 * qd
+                a2 += qdd
             else:
-                dw[0] += w[1] * qd
-                dw[1] -= w[0] * qd
-                dw[2] += qdd
-                w[2] += qd
-            cross(dw, c, x)
-            for i in range(3):
-                force[j, i] = dv[i] + x[i]
-            cross(w, c, y)
-            cross(w, y, x)
-            for i in range(3):
-                force[j, i] = mass[j] * (force[j, i] + x[i])
+                d0 += w1 * qd
+                d1 -= w0 * qd
+                d2 += qdd
+                w2 += qd
+            c0, c1, c2 = c[0], c[1], c[2]
+            y0, y1, y2 = w1 * c2 - w2 * c1, w2 * c0 - w0 * c2, w0 * c1 - w1 * c0
+            f0 = mass[j] * (a0 + (d1 * c2 - d2 * c1) + (w1 * y2 - w2 * y1))
+            f1 = mass[j] * (a1 + (d2 * c0 - d0 * c2) + (w2 * y0 - w0 * y2))
+            f2 = mass[j] * (a2 + (d0 * c1 - d1 * c0) + (w0 * y1 - w1 * y0))
+            force[j, 0], force[j, 1], force[j, 2] = f0, f1, f2
             T = inertia[j]
-            for i in range(3):
-                y[i] = T[i, 0] * w[0] + T[i, 1] * w[1] + T[i, 2] * w[2]
-            cross(w, y, x)
-            cross(c, force[j], y)
-            for i in range(3):
-                torque[j, i] = T[i, 0] * dw[0] + T[i, 1] * dw[1] + T[i, 2] * dw[2] + x[i] + y[i]
-                w0[i], dw0[i], dv0[i] = w[i], dw[i], dv[i]
+            y0 = T[0, 0] * w0 + T[0, 1] * w1 + T[0, 2] * w2
+            y1 = T[1, 0] * w0 + T[1, 1] * w1 + T[1, 2] * w2
+            y2 = T[2, 0] * w0 + T[2, 1] * w1 + T[2, 2] * w2
+            torque[j, 0] = (
+                (T[0, 0] * d0 + T[0, 1] * d1 + T[0, 2] * d2)
+                + (w1 * y2 - w2 * y1)
+                + (c1 * f2 - c2 * f1)
+            )
+            torque[j, 1] = (
+                (T[1, 0] * d0 + T[1, 1] * d1 + T[1, 2] * d2)
+                + (w2 * y0 - w0 * y2)
+                + (c2 * f0 - c0 * f2)
+            )
+            torque[j, 2] = (
+                (T[2, 0] * d0 + T[2, 1] * d1 + T[2, 2] * d2)
+                + (w0 * y1 - w1 * y0)
+                + (c0 * f1 - c1 * f0)
+            )
         for j in range(joints - 1, -1, -1):
             out[n, j] = force[j, 2] if slides[j] else torque[j, 2]
             if j == 0:

@@ -90,7 +90,9 @@ def encode(frame: Frame, request_id: Any = None) -> list[bytes]:
         t_exposure=frame.exposed_at,
         shape=(height, width, colors),
         T_base_flange=None if flange is None else rows_mm(flange),
-        K=None if lens is None else _lens_rows(lens),
+        K=None
+        if lens is None
+        else ((lens.fx, 0.0, lens.cx), (0.0, lens.fy, lens.cy), (0.0, 0.0, 1.0)),
         distortion=() if lens is None else lens.distortion,
         depth_shape=None if frame.depth is None else (height, width),
         exposure_ms=frame.exposure_ms,
@@ -134,10 +136,6 @@ def decode(parts: Sequence[bytes]) -> Frame:
         gain_db=header.gain_db,
         camera=header.camera,
     )
-
-
-def _lens_rows(lens: Lens) -> LensRows:
-    return (lens.fx, 0.0, lens.cx), (0.0, lens.fy, lens.cy), (0.0, 0.0, 1.0)
 
 
 def _image(data: bytes, shape: tuple[int, ...], dtype: str, known: str) -> Any:

@@ -134,7 +134,8 @@ def render(
     x, y = corner_rays(lens)
     planes = _planes(seen)
     limits, facts = ray_limits(lens), seen.facts
-    bounds = find_bounds(seen.edges, facts, _lens_row(lens), limits, lens.height, lens.width)
+    row = np.array([lens.fx, lens.fy, lens.cx, lens.cy, *lens.distortion])
+    bounds = find_bounds(seen.edges, facts, row, limits, lens.height, lens.width)
     cover, pairs = _marked(planes, facts, bounds, x, y)
     begins, met = group_pairs(pairs, lens.height * lens.width)
     out = np.empty((lens.height, lens.width, 3), dtype=np.float32)
@@ -205,10 +206,6 @@ def _marked(planes: Array, facts: Ints, bounds: Ints, x: Ray, y: Ray) -> tuple[I
         if used <= room:
             return cover, pairs[:used]
         room = used
-
-
-def _lens_row(lens: Lens) -> Array:
-    return np.array([lens.fx, lens.fy, lens.cx, lens.cy, *lens.distortion])
 
 
 __all__ = ["NEAR", "SAMPLES", "Light", "Picture", "corner_rays", "lens_rays", "render"]

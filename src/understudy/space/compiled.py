@@ -23,37 +23,23 @@ oracle in the tests: a plain implementation that it is compared with.
 
 import os
 import stat
-import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar, cast
 
 from numpy.typing import NDArray
 
-
-def _numba() -> Any:
-    """numba, imported without SciPy.
-
-    numba imports the BLAS of SciPy only to learn whether it is there, which takes 0.15 s at each
-    start. It asks again when it compiles a kernel that needs it, and then imports the real module.
-    """
-    blas = "scipy.linalg.cython_blas"
-    added = sys.modules.setdefault(blas, placeholder := ModuleType(blas)) is placeholder
-    try:
-        return import_module("numba.np.arraymath") and import_module("numba")
-    finally:
-        if added:
-            del sys.modules[blas]
-
-
-numba = _numba()
+numba: Any = import_module("numba")
 caching: Any = import_module("numba.core.caching")
+codegen: Any = import_module("numba.core.codegen")
+compiler: Any = import_module("numba.core.compiler")
+_nrt: Any = import_module("numba.core.runtime._nrt_python")
 F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 OPTIONS: dict[str, Any] = {
     "nogil": True,
     "fastmath": False,
@@ -98,6 +84,38 @@ def temporary_folder() -> Path:
     return folder
 
 
+class SavedLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
+    """Machine code from the cache. Its bitcode, which is larger, is read when another kernel is
+    compiled that calls this one."""
+
+    _bitcode = b""
+    _shared_module: Any
+
+    @classmethod
+    def read(cls, context: Any, saved: tuple[str, str, tuple[bytes, bytes]], symbols: Any) -> Any:
+        """``symbols``: the names that are looked up in it."""
+        name, _, (machine_code, bitcode) = saved
+        library = cls(context.codegen(), name)
+        library._bitcode = bitcode
+        library.enable_object_caching()
+        library._set_compiled_object(machine_code)
+        library._finalize_final_module()
+        library._codegen._engine._defined_symbols.update(symbols)
+        return library
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = codegen.ll.parse_bitcode(self._bitcode)
+        return self._shared_module
+
+
+@cache
+def _add_runtime_symbols() -> None:
+    """Tells LLVM the addresses of numba's functions for references, which machine code calls."""
+    for name, address in _nrt.c_helpers.items():
+        codegen.ll.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
+
 class KernelFiles(caching.CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (
         caching.UserProvidedCacheLocator,
@@ -107,11 +125,40 @@ class KernelFiles(caching.CompileResultCacheImpl):  # type: ignore[misc]
         TemporaryLocator,
     )
 
+    def rebuild(self, context: Any, saved: tuple[Any, ...]) -> Any:
+        code, about, environment, signature, objectmode, lifted, types, on_load, others = saved
+        if on_load or code[1] != "object":
+            return super().rebuild(context, saved)
+        library = SavedLibrary.read(context, code, (about.llvm_cpython_wrapper_name,))
+        for each in others:
+            context.codegen().set_env(each.env_name, each)
+        return compiler.compile_result(
+            target_context=context,
+            typing_context=context.typing_context,
+            library=library,
+            environment=environment,
+            entry_point=context.get_executable(library, about, environment),
+            fndesc=about,
+            type_annotation=types,
+            signature=signature,
+            objectmode=objectmode,
+            lifted=lifted,
+            reload_init=on_load,
+            referenced_envs=others,
+        )
+
 
 class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     """The cache of one kernel. What cannot be saved is compiled again by the next process."""
 
     _impl_class = KernelFiles
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Loads machine code without what only the compiler needs: the libraries that it knows and
+        the helpers that it compiles. They are there at the first kernel that is not in the cache.
+        """
+        _add_runtime_symbols()
+        return self._load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
@@ -140,6 +187,16 @@ def inlined(function: F) -> F:
     For small kernels that take many arrays: passing an array costs more than their arithmetic.
     """
     return cast(F, _stamped(numba.njit(**OPTIONS, inline="always")(function)))
+
+
+def direct(kernel: Callable[..., R], *arguments: Any) -> Callable[[], R]:
+    """A call of a kernel with these arguments, without numba's look at their types: it takes a
+    third of the time. The kernel is called once, so that its code is there.
+    """
+    kernel(*arguments)
+    code: Any = kernel
+    types = tuple(map(numba.typeof, arguments))
+    return partial(code.overloads[types].entry_point, *arguments)
 
 
 KERNELS: set[Callable[..., Any]] = set()
@@ -197,23 +254,27 @@ it. A kernel may skip the count if its caller keeps the arrays alive.
 """
 
 
+def _table_at(context: Any, builder: Any, kind: Any, data: Any, rows: Any, columns: Any) -> Any:
+    view = context.make_array(kind)(context, builder)
+    size = context.get_constant(
+        numba.types.intp, numba.np.numpy_support.as_dtype(kind.dtype).itemsize
+    )
+    fill: Any = numba.np.arrayobj.populate_array
+    strides = [builder.mul(columns, size), size]
+    shape = [rows, columns]
+    return fill(
+        view, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None
+    )._getvalue()
+
+
 def _table_view(typing_context: Any, row: Any, begin: Any, count: Any, width: Any) -> Any:
     table = row.copy(ndim=2, layout="C")
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         cells, first, rows, columns = arguments
         source = context.make_array(signature.args[0])(context, builder, cells)
-        view = context.make_array(signature.return_type)(context, builder)
-        stride = builder.mul(columns, source.itemsize)
-        fill: Any = numba.np.arrayobj.populate_array
-        return fill(
-            view,
-            data=builder.gep(source.data, [first]),
-            shape=[rows, columns],
-            strides=[stride, source.itemsize],
-            itemsize=source.itemsize,
-            meminfo=None,
-        )._getvalue()
+        data = builder.gep(source.data, [first])
+        return _table_at(context, builder, signature.return_type, data, rows, columns)
 
     return table(row, *[numba.types.intp] * 3), code
 
@@ -226,3 +287,28 @@ table: Callable[[NDArray[Any], int, int, int], NDArray[Any]] = cast(
 Without reference counting and without a bounds check: the caller guarantees that the elements
 exist.
 """
+
+
+def _tables_of(kind: Any) -> Any:
+    table = numba.types.Array(kind, 2, "C")
+
+    def view(typing_context: Any, address: Any, count: Any, width: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            address, rows, columns = arguments
+            pointer = context.get_data_type(kind).as_pointer()
+            data = builder.inttoptr(address, pointer)
+            return _table_at(context, builder, signature.return_type, data, rows, columns)
+
+        return table(*[numba.types.intp] * 3), code
+
+    return numba.extending.intrinsic(view)
+
+
+floats_at: Callable[[int, int, int], NDArray[Any]] = cast(Any, _tables_of(numba.types.float64))
+"""Inside a kernel: the (count, width) table of floats at an address (`array.ctypes.data`).
+
+Passing an array from Python costs more than a loop over its rows, a number does not. The caller
+keeps the array alive, and guarantees that it is contiguous and has these elements.
+"""
+whole_numbers_at: Callable[[int, int, int], NDArray[Any]] = cast(Any, _tables_of(numba.types.int64))
+"""Inside a kernel: like `floats_at`, a table of integers."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from understudy.space.collision.arm_pair import ArmPair, PlacedArm
 from understudy.space.collision.detector import CollisionDetector
-from understudy.space.collision.sweep import straight, sweep
+from understudy.space.collision.sweep import greatest_slopes, straight, sweep
 from understudy.space.collision.two_robots import TimedRobot, prove_apart, timed_path
 from understudy.space.collision.world import arm_parts
 from understudy.space.kinematics.chain import Chain
@@ -52,6 +52,7 @@ def warm_collisions(chain: Chain) -> None:
     detector.collides(q[None])
     detector.get_min_distance(q)
     sweep(detector, *straight(q, q + 0.01))
+    greatest_slopes(np.ones((1, 4, chain.dof)), np.ones(1))
     figure = PlacedArm(chain, np.eye(4), arm_parts(chain, {}), chain.velocity)
     opposite = replace(figure, foot=translation(2.0, 0.0, 0.0))
     ArmPair(figure, opposite).distance(q, q)

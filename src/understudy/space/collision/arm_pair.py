@@ -38,6 +38,7 @@ class PlacedArm:
     def max_speed(self) -> float:
         """Upper bound of the speed of any of its points, m/s."""
         reach = furthest(self.chain, solids(self.parts), len(self.parts))
+        reach[:, self.chain.slides > 0] = 1.0  # a point moves as far as the joint slides
         return float((reach @ self.fastest).max(initial=0.0))
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import ConfigError, unknown
-from understudy.space.collision.distance import scratch
+from understudy.space.collision.distance import distance, scratch
 from understudy.space.collision.pair_store import Pair, SelfPairs
 from understudy.space.collision.self_pairs import candidates, self_pairs
-from understudy.space.collision.solids import Ints, Part
+from understudy.space.collision.solids import KIND, Ints, Part
 from understudy.space.collision.world import (
     NOT_FINITE,
     Packed,
@@ -31,6 +31,7 @@ from understudy.space.collision.world import (
     shape_contact,
     standing_part,
 )
+from understudy.space.compiled import direct
 from understudy.space.given import given_numbers, given_row
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Sphere
@@ -277,19 +278,15 @@ class CollisionDetector:
     def check_collision(self, q: ArrayLike) -> CollisionResult:
         """Some contact in configuration q, or a result without collision."""
         built = self._built or self._built_now()
-        if built.foot.collision:
+        pair = built.touching(q)
+        if built.foot.collision or pair < 0:
             return built.foot
-        own = built.packed.q
-        if np.shape(q) != own.shape:
-            given_row(q, len(own), "joints")
-        try:
-            own[:] = q
-        except (TypeError, ValueError):
-            own[:] = given_row(q, len(own), "joints")
-        pair = contact_in(*built.packed.arrays)
-        if pair == NOT_FINITE:
-            given_row(q, len(own), "joints")
-        return FREE if pair < 0 else self._result(built, *divmod(pair, len(built.parts)))
+        return self._result(built, *divmod(pair, len(built.parts)))
+
+    def has_contact(self, q: ArrayLike) -> bool:
+        """Whether there is a contact in configuration q: the fastest check of a single one."""
+        built = self._built or self._built_now()
+        return built.touching(q) >= 0 or built.foot.collision
 
     def check_trajectory(
         self, trajectory: ArrayLike, sample_rate: int = 10
@@ -306,9 +303,9 @@ class CollisionDetector:
         """(m, dof) → (m,): whether there is a contact, for many configurations at once."""
         built = self._built_now()
         rows = np.atleast_2d(self._joints(Q))
-        out = np.empty((len(rows), 2), dtype=np.int64)
-        contacts(built.packed.world, rows, built.packed.at, built.packed.scratch, out)
-        return np.asarray((out[:, 0] >= 0) | built.foot.collision)
+        out = np.empty(len(rows), dtype=np.bool_)
+        contacts(built.packed.wholes, rows, out)
+        return np.asarray(out | built.foot.collision)
 
     def get_min_distance(self, q: ArrayLike) -> float:
         """Smallest distance of all checked pairs; negative: depth; infinite: no pairs."""
@@ -399,7 +396,8 @@ class CollisionDetector:
         )
         world = assembled(self._chain, moving, standing, self._partners())
         parts = (*moving, *standing)
-        built = _Built(packed(world), parts, FREE)
+        row = packed(world)
+        built = _Built(row, parts, FREE, _touching(row))
         for i, j in _near_the_foot(world, parts):
             if self._touch(built, i, j).depth > SUNK:
                 return replace(built, foot=self._result(built, i, j))
@@ -430,11 +428,15 @@ class NearestObject:
         """In metres; below 0 inside of an object, infinite without any."""
         self._at.placed[self._point, 9:] = point
         self._at.ends[self._point] = np.tile(point, 2)
-        found = (
-            shape_contact(self._world.solids, self._at, number, self._point, self._aside).distance
-            for number in range(self._point)
+        return float(min(map(self._distance_to, range(self._point)), default=np.inf))
+
+    def _distance_to(self, number: int) -> float:
+        at, solids, point = self._at, self._world.solids, self._point
+        first, second = sorted((number, point), key=lambda shape: solids.traits[shape, KIND])
+        far, _ = distance(
+            solids, at.placed, at.ends, first, second, np.inf, np.inf, -1, True, self._aside
         )
-        return float(min(found, default=np.inf))
+        return far if far > 0.0 else shape_contact(solids, at, number, point, self._aside).distance
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -444,6 +446,27 @@ class _Built:
     packed: Packed
     parts: tuple[Part, ...]
     foot: CollisionResult
+    touching: Callable[[ArrayLike], int]
+    """Some pair that touches in a configuration, as i·shapes + j; or -1."""
+
+
+def _touching(packed: Packed) -> Callable[[ArrayLike], int]:
+    own, shape = packed.q, packed.q.shape
+    contact: Callable[[], int] | None = None
+
+    def touching(q: ArrayLike) -> int:
+        nonlocal contact
+        if contact is None:  # The kernel is loaded here, and not when a world is built.
+            contact = direct(contact_in, packed.wholes)
+        if type(q) is not np.ndarray or q.shape != shape:
+            q = given_row(q, len(own), "joints")
+        own[...] = q
+        pair = contact()
+        if pair == NOT_FINITE:
+            given_row(q, len(own), "joints")
+        return pair
+
+    return touching
 
 
 def _near_the_foot(world: World, parts: Sequence[Part]) -> Iterator[Pair]:

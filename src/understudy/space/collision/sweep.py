@@ -25,7 +25,7 @@ between their bodies. The skin of a shape does not count as a lever: only its co
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -1094,30 +1094,58 @@ class LineResult(Struct, frozen=True, gc=False):
 
 def greatest_slopes(shape: Array, length: Array) -> Array:
     """(pieces, dof): upper bounds of |dq/ds| on each piece; exact up to degree 3."""
-    if shape.shape[1] == 2:
-        return np.abs(shape[:, 1])
-    h = length[:, None]
-    if shape.shape[1] > 4:
-        powers = np.arange(1, shape.shape[1])[None, :, None]
-        return np.asarray(
-            (powers * np.abs(shape[:, 1:]) * h[..., None] ** (powers - 1)).sum(axis=1)
-        )
-    full = np.zeros((len(shape), 4, shape.shape[2]))
-    full[:, : shape.shape[1]] = shape
-    _, b, c, d = np.moveaxis(full, 1, 0)
-    with np.errstate(all="ignore"):
-        turn = np.nan_to_num(np.clip(-c / (3.0 * d), 0.0, h))
-    ends = (np.abs(b + s * (2.0 * c + 3.0 * d * s)) for s in (np.zeros_like(h), h, turn))
-    return np.asarray(np.maximum.reduce(list(ends)) * (1.0 + 1e-12))
+    return _slopes_and_bends(shape, length)[0]
 
 
 def greatest_bends(shape: Array, length: Array) -> Array:
     """(pieces, dof): upper bounds of |d²q/ds²| on each piece; exact up to degree 3."""
-    bends = np.zeros((len(shape), shape.shape[2]))
-    for power in range(2, shape.shape[1]):
-        rise = power * (power - 1) * length ** (power - 2)
-        bends += np.abs(shape[:, power]) * rise[:, None]
-    return bends
+    return _slopes_and_bends(shape, length)[1]
+
+
+def _slopes_and_bends(shape: Array, length: Array) -> tuple[Array, Array]:
+    if shape.shape[1] == 2:
+        slopes = np.abs(shape[:, 1])
+        return slopes, np.zeros_like(slopes)
+    if shape.shape[1] <= 4:
+        slopes, bends = np.empty((2, len(shape), shape.shape[2]))
+        bound_cubics(np.ascontiguousarray(shape), np.ascontiguousarray(length), slopes, bends)
+        return slopes, bends
+    powers, h = np.arange(1, shape.shape[1])[None, :, None], length[:, None, None]
+    rises = powers * np.abs(shape[:, 1:])
+    falls = (powers[:, 1:] - 1) * rises[:, 1:] * h ** (powers[:, 1:] - 2)
+    return np.asarray((rises * h ** (powers - 1)).sum(axis=1)), np.asarray(falls.sum(axis=1))
+
+
+@compiled
+def bound_cubics(shape: Array, length: Array, slopes: Array, bends: Array) -> None:  # kernel
+    """Fills the bounds of pieces of degree 2 or 3. The slope is largest at an end, or where the
+    second derivative is zero."""
+    cubic = shape.shape[1] == 4
+    for piece in range(len(length)):
+        h = length[piece]
+        for k in range(shape.shape[2]):
+            b, c = shape[piece, 1, k], shape[piece, 2, k]
+            d = shape[piece, 3, k] if cubic else 0.0
+            turn = -c / (3.0 * d)  # nan or infinite where the second derivative is constant
+            turn = min(turn, h) if turn > 0.0 else 0.0
+            at_end = abs(b + h * (2.0 * c + 3.0 * d * h))
+            at_turn = abs(b + turn * (2.0 * c + 3.0 * d * turn))
+            slopes[piece, k] = max(abs(b), at_end, at_turn) * (1.0 + 1e-12)
+            bends[piece, k] = 2.0 * abs(c) + 6.0 * h * abs(d)
+
+
+class SweptLines(NamedTuple):
+    """Verdicts on the lines of a path in columns; ``line(k)``: all that is known of one."""
+
+    lines: Ints
+    proven: NDArray[np.bool_]
+    clearance: Array
+    seen: Array
+    line: Callable[[int], LineResult]
+
+
+def _no_line(k: int) -> LineResult:
+    raise IndexError(k)
 
 
 class Sweeper:
@@ -1156,18 +1184,34 @@ class Sweeper:
         line number of each piece, never decreasing (one line if not given); clearance: metres to
         be proven; slopes: upper bounds of |dq/ds|, if known.
         """
+        found = self.swept(
+            shape, length, lines=lines, clearance=clearance, slopes=slopes, ignoring=ignoring
+        )
+        return tuple(map(found.line, range(len(found.lines))))
+
+    def swept(
+        self,
+        shape: ArrayLike,
+        length: ArrayLike,
+        *,
+        lines: ArrayLike | None = None,
+        clearance: float = EPS,
+        slopes: ArrayLike | None = None,
+        ignoring: Collection[Pair] = (),
+    ) -> SweptLines:
+        """`sweep` in columns."""
         self._update_world()
         coefficients = np.require(shape, np.float64, ["C", "W"])
         lengths = np.asarray(length, dtype=np.float64)
         if not len(lengths):
-            return ()
+            none = np.zeros(0)
+            return SweptLines(ONE_LINE[:0], none > 0.0, none, none, _no_line)
         named, which = ONE_LINE, np.zeros(len(lengths), dtype=np.int64)
         if lines is not None:
             named, which = np.unique(np.asarray(lines), return_inverse=True)
         path = _sweep_path(coefficients, lengths, which.reshape(-1), slopes)
-        certificates = self._without(ignoring)
-        found = self._certify(path, certificates, len(named), float(clearance))
-        return self._results(path, found, named.tolist())
+        found = self._certify(path, self._without(ignoring), len(named), float(clearance))
+        return self._results(path, found, named)
 
     def pairs(self) -> list[Pair]:
         """All checked pairs, as indices of shapes."""
@@ -1258,30 +1302,28 @@ class Sweeper:
         )
         return found
 
-    def _results(
-        self, path: SweepPath, found: LineResults, lines: list[int]
-    ) -> tuple[LineResult, ...]:
+    def _results(self, path: SweepPath, found: LineResults, lines: Ints) -> SweptLines:
         """Verdicts for all lines."""
         foot = self._detector.foot_contact
         if foot.collision:
-            return tuple(
-                LineResult(line, Verdict.CONTACT, 0.0, 0.0, _foot_spot(path, foot, k))
-                for k, line in enumerate(lines)
-            )
+            none = np.zeros(len(lines))
+
+            def touching(k: int) -> LineResult:
+                spot = _foot_spot(path, foot, k)
+                return LineResult(int(lines[k]), Verdict.CONTACT, 0.0, 0.0, spot)
+
+            return SweptLines(lines, none > 0.0, none, none, touching)
         seen = np.where(found.verdict == CONTACT, found.place[:, 2], found.seen[:, 2])
-        columns = (found.verdict.tolist(), found.clearance.tolist(), seen.tolist())
-        return tuple(
-            LineResult(
-                line,
-                VERDICTS[verdict],
-                clearance,
-                distance,
-                None if verdict == PROVEN or found.pair[k, 0] < 0 else self._spot(path, found, k),
+        proven = found.verdict == PROVEN
+
+        def line(k: int) -> LineResult:
+            spot = None if proven[k] or found.pair[k, 0] < 0 else self._spot(path, found, k)
+            verdict = VERDICTS[found.verdict[k]]
+            return LineResult(
+                int(lines[k]), verdict, float(found.clearance[k]), float(seen[k]), spot
             )
-            for k, (line, verdict, clearance, distance) in enumerate(
-                zip(lines, *columns, strict=True)
-            )
-        )
+
+        return SweptLines(lines, proven, found.clearance, seen, line)
 
     def _spot(self, path: SweepPath, found: LineResults, k: int, looks: int = LOOKS) -> ContactSpot:
         piece, s = int(found.place[k, 0]), float(found.place[k, 1])
@@ -1328,10 +1370,9 @@ def straight(start: ArrayLike, end: ArrayLike) -> tuple[Array, Array]:
 def _sweep_path(
     shape: Array, length: Array, line: NDArray[np.int64], slopes: ArrayLike | None
 ) -> SweepPath:
-    bounds = greatest_slopes(shape, length) if slopes is None else np.asarray(slopes)
-    bounds = np.require(bounds, np.float64, ["C", "W"])
-    # On straight pieces nothing reads the bends.
-    bends = bounds if shape.shape[1] == 2 else greatest_bends(shape, length)
+    bounds, bends = _slopes_and_bends(shape, length)
+    if slopes is not None:
+        bounds = np.require(slopes, np.float64, ["C", "W"])
     start, run = np.empty(len(length) + 1), np.empty((len(length) + 1, shape.shape[2]))
     lay_out(np.require(length, np.float64, ["C", "W"]), bounds, start, run)
     return SweepPath(shape, start, bounds, bends, run, np.ascontiguousarray(line, dtype=np.int64))

@@ -4,8 +4,13 @@ The shapes of the arm come first, grouped by body, then the objects. The foot ne
 contacts with objects are checked once when the world is built, and not here.
 
 A world can be packed into two flat arrays (`packed`), apart from the geometry of hulls and meshes,
-which many worlds share. Passing each array to a kernel costs time, and for a check of a single
-configuration about twenty of them cost more than the check itself.
+which many worlds share. Passing an array to a kernel costs time, and for a check of a single
+configuration about twenty of them cost more than the check itself: it gets one, with the addresses
+of the others.
+
+Such a check (`contact_at`) mostly compares boxes: of ten moving shapes and twenty objects, one or
+two pairs are near enough for a distance. It therefore places the axes of the moving shapes only,
+and compares the box of a shape with those of all objects without a branch.
 """
 
 import math
@@ -44,7 +49,14 @@ from understudy.space.collision.solids import (
     nearest_point,
     solids,
 )
-from understudy.space.compiled import borrowed, compiled, table
+from understudy.space.compiled import (
+    borrowed,
+    compiled,
+    floats_at,
+    inlined,
+    table,
+    whole_numbers_at,
+)
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import CollisionObject, Hull, Meshes, TriangleMesh, shape_of
@@ -234,20 +246,123 @@ def least_distance(  # kernel
     return least, first, second
 
 
-@compiled
-def contact_at(world: World, q: Array, at: Placement, scratch: Scratch) -> tuple[int, int]:
-    """Some pair that touches in configuration q, or -1, -1."""
-    pose(world, q, at)
-    d, i, j = least_distance(world, at, NEAR, 0.0, scratch)
-    # Without a pair below NEAR the distance is NEAR, which is not a contact.
-    return (i, j) if d <= 0.0 else (-1, -1)
+# ── contact or none ───────────────────────────────────────────────────────────────────────────────
 
 
-@compiled
-def contacts(world: World, Q: Array, at: Placement, scratch: Scratch, out: Ints) -> None:
-    """out[k] = some pair that touches in configuration Q[k], or -1, -1."""
-    for k in range(len(Q)):
-        out[k, 0], out[k, 1] = contact_at(world, Q[k], at, scratch)
+LANES = 32
+"""Objects compared at once; `Enclosures.columns` is filled up to a multiple of it."""
+
+
+class Enclosures(NamedTuple):
+    """What encloses shapes, in the layout that a check of one configuration reads."""
+
+    axes: Array
+    """(moving, 6): axes of the bounding capsules of moving shapes, in their carriers' frames."""
+    columns: Array
+    """(6, n): boxes of the objects, one row for each coordinate; behind them empty boxes."""
+    boxes: Array
+    """(moving, 6): middle and half extents of the moving shapes; written by `enclose`."""
+
+
+def enclosures(world: World) -> Enclosures:
+    """The enclosures of a world; the boxes of its moving shapes are not yet set."""
+    count = len(world.boxes)
+    columns = np.zeros((6, -(-count // LANES) * LANES))
+    columns[3:] = -np.inf
+    columns[:, :count] = world.boxes.T
+    # The carriers are at the origin here, so that the ends are those in their frames.
+    axes = placement(world).ends[: world.moving]
+    return Enclosures(axes, columns, np.zeros((world.moving, 6)))
+
+
+@inlined
+def enclose(  # kernel
+    traits: Ints, sizes: Array, frames: Array, around: Enclosures, ends: Array
+) -> None:
+    """Sets the axes of the moving shapes' bounding capsules, and the boxes of these capsules."""
+    axes, boxes = around.axes, around.boxes
+    for i in range(len(axes)):
+        b, radius = traits[i, BODY], sizes[i, FAR]
+        for row in range(3):
+            u, v, w = frames[b, 3 * row], frames[b, 3 * row + 1], frames[b, 3 * row + 2]
+            shift = frames[b, 9 + row]
+            first = u * axes[i, 0] + v * axes[i, 1] + w * axes[i, 2] + shift
+            last = u * axes[i, 3] + v * axes[i, 4] + w * axes[i, 5] + shift
+            ends[i, row], ends[i, 3 + row] = first, last
+            boxes[i, row] = 0.5 * (first + last)
+            boxes[i, 3 + row] = 0.5 * abs(first - last) + radius
+
+
+@inlined
+def boxes_at(boxes: Array, i: int, columns: Array) -> int:  # kernel
+    """The number of objects whose box overlaps that of moving shape i."""
+    x, y, z = boxes[i, 0], boxes[i, 1], boxes[i, 2]
+    hx, hy, hz = boxes[i, 3] + NEAR, boxes[i, 4] + NEAR, boxes[i, 5] + NEAR
+    near = 0
+    for o in range(columns.shape[1]):
+        near += (
+            (abs(x - columns[0, o]) < columns[3, o] + hx)
+            & (abs(y - columns[1, o]) < columns[4, o] + hy)
+            & (abs(z - columns[2, o]) < columns[5, o] + hz)
+        )
+    return near
+
+
+@inlined
+def contact_at(  # kernel
+    world: World, around: Enclosures, q: Array, at: Placement, scratch: Scratch
+) -> tuple[int, int]:
+    """Some pair that touches in configuration q, or -1, -1.
+
+    Sets the whole placement if there is one, and otherwise the parts of it that were needed.
+    """
+    solids, boxes, partners, fixed = world.solids, around.boxes, world.partners, world.moving
+    traits, sizes, frames = solids.traits, solids.sizes, at.frames
+    placed, ends, objects = at.placed, at.ends, world.boxes
+    joint_rows(q, world.rest, world.slides, frames)
+    enclose(traits, sizes, frames, around, ends)
+    complete = False
+    i, j, found = -1, -1, False
+    # The pairs of a moving shape and an object, then those of two moving shapes.
+    inner = len(objects)
+    for outer in range(world.foot, fixed + len(partners)):
+        of_objects = outer < fixed
+        if of_objects and boxes_at(boxes, outer, around.columns) == 0:
+            continue
+        for o in range(inner if of_objects else 1):
+            if of_objects:
+                i, j = outer, fixed + o
+                if gap_to_box(ends, i, sizes[i, FAR], objects, o) >= NEAR:
+                    continue
+            else:
+                i, j = partners[outer - fixed, 0], partners[outer - fixed, 1]
+                near = (
+                    (abs(boxes[i, 0] - boxes[j, 0]) - boxes[i, 3] - boxes[j, 3] < NEAR)
+                    & (abs(boxes[i, 1] - boxes[j, 1]) - boxes[i, 4] - boxes[j, 4] < NEAR)
+                    & (abs(boxes[i, 2] - boxes[j, 2]) - boxes[i, 5] - boxes[j, 5] < NEAR)
+                )
+                if not near or gap_between(ends, i, j, sizes[i, ROUND] + sizes[j, ROUND]) >= NEAR:
+                    continue
+            if traits[i, KIND] > traits[j, KIND]:
+                i, j = j, i
+            # The frames of the objects and of the foot never change.
+            flat = CYLINDER if j >= fixed or j < world.foot else SEGMENT
+            if traits[i, KIND] == SEGMENT and traits[j, KIND] <= flat:
+                d = line_distance(traits, sizes, placed, ends, i, j)
+                d -= sizes[i, SKIN] + sizes[j, SKIN]
+            else:
+                if not complete:
+                    carry(traits, solids.local, solids.axes, fixed, frames, placed, ends)
+                    complete = True
+                d, _ = distance(solids, placed, ends, i, j, NEAR, math.inf, -1, True, scratch)
+            if d <= 0.0:
+                found = True
+                break
+        if found:
+            break
+    if found and not complete:
+        carry(traits, solids.local, solids.axes, fixed, frames, placed, ends)
+    return (i, j) if found else (-1, -1)
 
 
 # ── the world in two arrays ───────────────────────────────────────────────────────────────────────
@@ -255,23 +370,37 @@ def contacts(world: World, Q: Array, at: Placement, scratch: Scratch, out: Ints)
 
 Number = TypeVar("Number", np.float64, np.int64)
 
-COUNTS = 6
-"""Integers at the beginning: shapes, joints, moving, foot, objects, partners."""
+(
+    SHAPES,
+    JOINTS,
+    MOVING,
+    FOOT,
+    OBJECTS,
+    PARTNERS,
+    LENGTH,
+    NUMBERS,
+    POINTS,
+    POINTS_AT,
+    NODES,
+    NODES_AT,
+    CHILDREN_AT,
+) = range(COUNTS := 13)
+"""Integers at the beginning: counts, and the addresses of the other arrays."""
 
 NOT_FINITE = -2
 """Result of `contact_in` for a configuration with nan or infinite values."""
 
-Arrays = tuple[Array, Ints, Array, Array, Ints]
-"""A packed world: its own numbers and integers; points, nodes and children of all geometry."""
-
 
 class Packed(NamedTuple):
-    """A world in flat arrays; `q`, `world`, `at` and `scratch` are views of them."""
+    """A world in flat arrays; the rest are views of them."""
 
-    arrays: Arrays
+    wholes: Ints
+    """Its integers, with the addresses of `numbers` and of the geometry that many worlds share."""
+    numbers: Array
     q: Array
     """The configuration to be checked is written here."""
     world: World
+    around: Enclosures
     at: Placement
     scratch: Scratch
 
@@ -279,17 +408,7 @@ class Packed(NamedTuple):
 def packed(world: World) -> Packed:
     """Packs a world, a placement and the working memory into flat arrays."""
     solids, at, (stack, near, simplex) = world.solids, placement(world), scratch()
-    counts = np.array(
-        [
-            len(solids.sizes),
-            len(world.slides),
-            world.moving,
-            world.foot,
-            len(world.boxes),
-            len(world.partners),
-        ],
-        dtype=np.int64,
-    )
+    around = enclosures(world)
     numbers, floats = _side_by_side(
         np.zeros(len(world.slides)),
         solids.sizes,
@@ -298,16 +417,37 @@ def packed(world: World) -> Packed:
         world.rest,
         world.slides,
         world.boxes,
+        *around,
         *at,
         near,
         simplex,
     )
-    wholes, ints = _side_by_side(counts, solids.traits, world.partners, stack)
-    q, sizes, axes, local, rest, slides, boxes, *placed, near, simplex = floats
-    _, traits, partners, stack = ints
     geometry = solids.points, solids.nodes, solids.children
+    counts = np.array(
+        [
+            len(solids.sizes),
+            len(world.slides),
+            world.moving,
+            world.foot,
+            len(world.boxes),
+            len(world.partners),
+            len(numbers),
+            numbers.ctypes.data,
+            len(solids.points),
+            solids.points.ctypes.data,
+            len(solids.nodes),
+            solids.nodes.ctypes.data,
+            solids.children.ctypes.data,
+        ],
+        dtype=np.int64,
+    )
+    wholes, ints = _side_by_side(counts, solids.traits, world.partners, stack)
+    q, sizes, axes, local, rest, slides, boxes, *rest_of_floats = floats
+    lines, columns, extents, *placed, near, simplex = rest_of_floats
+    _, traits, partners, stack = ints
     return Packed(
-        (numbers, wholes, *geometry),
+        wholes,
+        numbers,
         q,
         World(
             Solids(traits, sizes, axes, local, *geometry),
@@ -318,6 +458,7 @@ def packed(world: World) -> Packed:
             boxes,
             partners,
         ),
+        Enclosures(lines, columns, extents),
         Placement(*placed),
         (stack, near, simplex),
     )
@@ -331,13 +472,12 @@ def _side_by_side(*arrays: NDArray[Number]) -> tuple[NDArray[Number], list[NDArr
     return row, [part.reshape(array.shape) for part, array in zip(parts, arrays, strict=True)]
 
 
-@compiled
-def unpacked(  # kernel
-    numbers: Array, wholes: Ints, corners: Array, boughs: Array, children: Ints
-) -> tuple[World, Placement, Scratch]:
+@inlined
+def unpacked(wholes: Ints) -> tuple[World, Enclosures, Placement, Scratch]:  # kernel
     """The views of a packed world, inside a kernel."""
-    shapes, joints, moving, foot = wholes[0], wholes[1], wholes[2], wholes[3]
-    objects, partners = wholes[4], wholes[5]
+    shapes, joints, moving, foot = wholes[SHAPES], wholes[JOINTS], wholes[MOVING], wholes[FOOT]
+    objects, partners = wholes[OBJECTS], wholes[PARTNERS]
+    numbers = floats_at(wholes[NUMBERS], 1, wholes[LENGTH])[0]
     a = joints
     sizes = table(numbers, a, shapes, SIZES)
     a += SIZES * shapes
@@ -351,6 +491,13 @@ def unpacked(  # kernel
     a += joints
     boxes = table(numbers, a, objects, 6)
     a += 6 * objects
+    lines = table(numbers, a, moving, 6)
+    a += 6 * moving
+    lanes = (objects + LANES - 1) // LANES * LANES
+    columns = table(numbers, a, 6, lanes)
+    a += 6 * lanes
+    extents = table(numbers, a, moving, 6)
+    a += 6 * moving
     frames = table(numbers, a, joints + 1, 12)
     a += 12 * (joints + 1)
     placed = table(numbers, a, shapes, 12)
@@ -363,24 +510,38 @@ def unpacked(  # kernel
     a = COUNTS + 6 * shapes
     pairs = table(wholes, a, partners, 2)
     a += 2 * partners
+    corners = floats_at(wholes[POINTS_AT], wholes[POINTS], 3)
+    boughs = floats_at(wholes[NODES_AT], wholes[NODES], 7)
+    children = whole_numbers_at(wholes[CHILDREN_AT], wholes[NODES], 2)
     solids = Solids(traits, sizes, axes, local, corners, boughs, children)
     world = World(solids, rest, slides, moving, foot, boxes, pairs)
-    return world, Placement(frames, placed, ends), (wholes[a:], near, simplex)
+    around, at = Enclosures(lines, columns, extents), Placement(frames, placed, ends)
+    return world, around, at, (wholes[a:], near, simplex)
 
 
 @compiled
-def contact_in(numbers: Array, wholes: Ints, corners: Array, boughs: Array, children: Ints) -> int:
-    """Some pair that touches in the configuration at the beginning, as i·shapes + j; or -1.
+def contact_in(wholes: Ints) -> int:  # kernel
+    """Some pair that touches in the configuration of a packed world, as i·shapes + j; or -1.
 
     NOT_FINITE for a configuration that is none: asking here costs nothing.
     """
-    for k in range(wholes[1]):
-        if not math.isfinite(numbers[k]):
+    wholes = borrowed(wholes)
+    q = floats_at(wholes[NUMBERS], 1, wholes[JOINTS])[0]
+    for k in range(len(q)):
+        if not math.isfinite(q[k]):
             return NOT_FINITE
-    numbers, wholes, children = borrowed(numbers), borrowed(wholes), borrowed(children)
-    world, at, scratch = unpacked(numbers, wholes, borrowed(corners), borrowed(boughs), children)
-    i, j = contact_at(world, numbers[: wholes[1]], at, scratch)
-    return i * wholes[0] + j if i >= 0 else -1
+    world, around, at, scratch = unpacked(wholes)
+    i, j = contact_at(world, around, q, at, scratch)
+    return i * wholes[SHAPES] + j if i >= 0 else -1
+
+
+@compiled
+def contacts(wholes: Ints, Q: Array, out: NDArray[np.bool_]) -> None:  # kernel
+    """out[k] = whether there is a contact in configuration Q[k] of a packed world."""
+    Q, out = borrowed(Q), borrowed(out)
+    world, around, at, scratch = unpacked(borrowed(wholes))
+    for k in range(len(Q)):
+        out[k] = contact_at(world, around, Q[k], at, scratch)[0] >= 0
 
 
 # ── building a world ──────────────────────────────────────────────────────────────────────────────

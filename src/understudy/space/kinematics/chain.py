@@ -315,9 +315,14 @@ class Frames:
     base: Array
     tool: Array
 
+    @cached_property
+    def foot(self) -> Array:
+        """The robot's foot in the base frame."""
+        return inverse(self.base)
+
     def tcp(self, flange: Array) -> Array:
         """TCP in the base frame, from the flange in the foot frame; also for stacks of matrices."""
-        return np.asarray(inverse(self.base) @ flange @ self.tool)
+        return np.asarray(self.foot @ flange @ self.tool)
 
     def flange(self, tcp: Array) -> Array:
         """Flange in the foot frame, from the TCP in the base frame."""
@@ -391,7 +396,7 @@ class Chain:
             tip = tip @ frames.tool
         flange_frames(_rows(Q), rest, self.slides, tip, out)
         if frames is not FOOT_AND_FLANGE:
-            return np.asarray(inverse(frames.base) @ out)
+            return np.asarray(frames.foot @ out)
         return out
 
     def links(self, q: ArrayLike) -> Array:
