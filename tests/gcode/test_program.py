@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 
 from understudy.gcode import ARM, GRBLHAL_MACHINE, Block, Dialect, Problem, parse
 from understudy.gcode.program import (
+    COLUMNS,
     PIECE_BYTES,
-    blocks,
+    ProgramPart,
     forms,
     program_lines,
+    program_parts,
     read,
     read_in_parts,
 )
@@ -62,14 +64,15 @@ def test_lines_are_the_same_when_they_are_read_in_parts(
     lines: list[str], line_end: str, piece_bytes: int
 ) -> None:
     source = line_end.join(lines).encode()
-    whole = list(blocks(read(source), ARM))
+    whole = list(program_lines(source, ARM))
     parts = [
-        block
+        part.line(k)
         for words in read_in_parts(source, ARM.spelling, at_once=2, piece_bytes=piece_bytes)
-        for block in blocks(words, ARM)
+        for part in [ProgramPart(words, ARM)]
+        for k in range(len(part))
     ]
     assert parts == whole
-    assert [block.line for block in parts] == list(range(1, len(whole) + 1))
+    assert [line.block.line for line in parts] == list(range(1, len(whole) + 1))
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"])
@@ -129,3 +132,24 @@ def test_a_contour_has_few_forms() -> None:
     kinds, leads = forms(read(f"{text}\nG0 X1\nN1 G1 X0 Y0 (end)\n".encode()))
     assert leads.tolist() == [0, 100]
     assert kinds.tolist() == [0] * 100 + [1, -1]
+
+
+PLAIN = st.lists(st.sampled_from(["G1", "X1.5", "Y-2", "Z3", "A90", "N7", "F100"]), unique=True)
+
+
+@given(st.lists(PLAIN, min_size=1, max_size=9), st.data())
+def test_lines_in_columns_are_the_lines_read_one_by_one(
+    words: list[list[str]], data: st.DataObject
+) -> None:
+    """oracle of values_in_columns: the values of each block."""
+    source = "\r\n".join(map(" ".join, words)) + " ; the last\n"
+    (part,) = program_parts(source, ARM)
+    first = data.draw(st.integers(0, len(words) - 1))
+    cut = data.draw(st.integers(first, len(words)))
+    lines = part.plain(first, cut).then(part.plain(cut, len(words)))
+    assert list(lines) == list(program_lines(source, ARM))[first:]
+    assert lines.numbers.tolist() == list(range(first + 1, len(words) + 1))
+    for line, values in zip(lines, lines.values, strict=True):
+        assert isinstance(line.block, Block)
+        given = {k: v for k, v in zip(COLUMNS, values.tolist(), strict=True) if v == v}
+        assert given == line.block.values

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from understudy.gcode import ARM, Axes, Block, Interpretation, Modal, interpret, parse
+from understudy.gcode.program import ProgramPart, program_parts
 from understudy.gcode.requests import LineMove
-from understudy.offline.walk import is_straight, plain_angles, straights
+from understudy.offline.walk import plain_angles, straight_runs, straights
 
 HERE: Axes = (450.0, 3.0, 400.0, 180.0, 0.0, 10.0)
 OFFSET: Axes = (10.0, 0.0, -5.5, 0.0, 0.0, 2.0)
@@ -33,22 +34,25 @@ class Where:
     axes: Axes = (0.0,) * 6
 
 
-def block_of(text: str) -> Block:
-    block = parse(text, ARM)
-    assert isinstance(block, Block)
-    return block
+def part_of(*lines: str) -> ProgramPart:
+    (part,) = program_parts("\n".join(lines), ARM)
+    return part
 
 
 @given(LINES, st.sampled_from(MODES))
 def test_straight_lines_agree_with_the_interpreter(
     lines: list[tuple[dict[str, float], str]], modal: Modal
 ) -> None:
+    """`interpret` is the oracle of straight_targets."""
     texts = [rest + "".join(f" {k}{v:.3f}" for k, v in words.items()) for words, rest in lines]
-    blocks = [block_of(text) for text in texts]
-    assume(blocks and all(is_straight(block, modal) for block in blocks))
-    found = straights(blocks, modal, ARM, HERE)
+    assume(texts)
+    part = part_of(*texts)
+    assume(straight_runs(part, modal)[0] == len(texts))
+    found = straights(part.values, modal, ARM, HERE)
     where = Where(HERE)
-    for k, block in enumerate(blocks):
+    for k, text in enumerate(texts):
+        block = parse(text, ARM)
+        assert isinstance(block, Block)
         step = interpret(block, modal, dialect=ARM, position=where)
         assert isinstance(step, Interpretation)
         (move,) = step.requests
@@ -69,11 +73,16 @@ def test_straight_lines_agree_with_the_interpreter(
     ],
 )  # fmt: skip
 def test_other_lines_are_not_straight(text: str) -> None:
-    assert not is_straight(block_of(text), UNDER_WAY)
+    assert straight_runs(part_of("X1", text, "X2", "X3"), UNDER_WAY) == [1, 1, 4, 4]
 
 
 @pytest.mark.parametrize(
     "modal", [Modal(feed=1.0), Modal(motion="G1"), Modal("G1", feed_mode="G93")]
 )
 def test_a_line_without_a_feed_or_in_another_mode_is_not_straight(modal: Modal) -> None:
-    assert not is_straight(block_of("X1"), modal)
+    assert straight_runs(part_of("X1"), modal) == [0]
+
+
+def test_a_feed_in_the_line_is_enough() -> None:
+    lines = part_of("X1 F5", "X1", "X1 F1", "X2 F3")
+    assert straight_runs(lines, Modal(motion="G1")) == [1, 1, 4, 4]

@@ -11,6 +11,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from understudy.gcode.blocks import (
     Problem,
     Word,
     build,
+    parse,
     tokenize,
 )
 from understudy.gcode.dialect import ARM, Dialect, Spelling
@@ -349,35 +351,6 @@ _L, _O, _DOLLAR = ord("L"), ord("O"), ord("$")
 _MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 
-def blocks(words: ProgramWords, dialect: Dialect) -> Iterator[Block | Problem]:
-    """The result of `build` for every line, in order."""
-    form, leads = forms(words)
-    examples = [
-        build(words.line(lead), dialect, line=words.number(lead)) for lead in leads.tolist()
-    ]
-    known = [None if isinstance(each, Problem) else each for each in examples]
-    brings = (words.letters != _G) & (words.letters != _M)
-    begins = np.concatenate([[0], np.cumsum(brings)])[words.first].tolist()
-    numbers, columns = words.values[brings].tolist(), tuple(words.columns.tolist())
-    first = words.first.tolist()
-    for index, kind in enumerate(form.tolist()):
-        example = known[kind] if kind >= 0 else None
-        if example is None:  # each such line has a problem, or a message, of its own
-            yield build(words.line(index), dialect, line=words.number(index))
-            continue
-        values = numbers[begins[index] : begins[index + 1]]
-        yield Block(
-            example.commands,
-            dict(zip(example.values, values)),  # noqa: B905 (the form determines the number)
-            example.axis,
-            None,
-            False,
-            example.words,
-            columns[first[index] : first[index + 1]],
-            words.before + index + 1,
-        )
-
-
 def forms(words: ProgramWords) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The form of each line, -1 if it is not only words; and the first line of each form."""
     form = np.empty(len(words), np.int64)
@@ -459,20 +432,190 @@ class ProgramLine(Struct, frozen=True, gc=False):
         return self.block.refused() if isinstance(self.block, Problem) else None
 
 
-def program_lines(data: bytes | str, dialect: Dialect) -> Iterator[ProgramLine]:
-    """All lines of a program, empty ones too; numbers count from 1.
+COLUMNS = "XYZABCFN"
+"""The words of a straight line that keeps all modes, in the order of the columns of `values`."""
+_COLUMN_OF = np.full(128, -1, np.int64)
+_COLUMN_OF[[ord(letter) for letter in COLUMNS]] = np.arange(len(COLUMNS))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlainLines:
+    """Consecutive lines that are only words, in columns; each is read when it is asked for.
+
+    `number`: of the first line. `values` (lines, len(COLUMNS)): nan where a line does not have the
+    word. A line's bytes are ``data[starts[n]:stops[n]]``.
+    """
+
+    data: bytes
+    dialect: Dialect
+    number: int
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __iter__(self) -> Iterator[ProgramLine]:
+        return map(self.line, range(len(self)))
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        return np.arange(self.number, self.number + len(self))
+
+    def line(self, index: int) -> ProgramLine:
+        source, number = self.data[self.starts[index] : self.stops[index]], self.number + index
+        block = parse(source.decode("latin-1"), self.dialect, line=number)
+        return ProgramLine(number, source.decode("utf-8", "replace"), block)
+
+    def rows(self, first: int, last: int) -> "PlainLines":
+        part = slice(first, last)
+        return PlainLines(
+            self.data,
+            self.dialect,
+            self.number + first,
+            self.starts[part],
+            self.stops[part],
+            self.values[part],
+        )
+
+    def then(self, other: "PlainLines") -> "PlainLines":
+        """These lines and those behind them."""
+        return PlainLines(
+            self.data,
+            self.dialect,
+            self.number,
+            np.concatenate([self.starts, other.starts]),
+            np.concatenate([self.stops, other.stops]),
+            np.concatenate([self.values, other.values]),
+        )
+
+
+class ProgramPart:
+    """Some thousand lines of a program, read one by one or in columns.
+
+    `form` is the form of each line, -1 if it is not only words; `examples` has the block of the
+    first line of each form, None if it has a problem.
+    """
+
+    def __init__(self, words: ProgramWords, dialect: Dialect) -> None:
+        self._words = words
+        self._dialect = dialect
+        self.form, leads = forms(words)
+        built = [build(words.line(k), dialect, line=words.number(k)) for k in leads.tolist()]
+        self.examples = [each if isinstance(each, Block) else None for each in built]
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def line(self, index: int) -> ProgramLine:
+        words = self._words
+        number, start, stop, kind, first, last, begin, end = self._rows[index]
+        text = words.data[start:stop].decode("utf-8", "replace")
+        example = self.examples[kind] if kind >= 0 else None
+        if example is None:  # each such line has a problem, or a message, of its own
+            return ProgramLine(number, text, build(words.line(index), self._dialect, line=number))
+        block = Block(
+            example.commands,
+            dict(zip(example.values, self._numbers[begin:end])),  # noqa: B905 (the form has them)
+            example.axis,
+            None,
+            False,
+            example.words,
+            self._places[first:last],
+            number,
+        )
+        return ProgramLine(number, text, block)
+
+    def plain(self, first: int, last: int) -> PlainLines:
+        """Some lines in columns; all of them are only words."""
+        words, part = self._words, slice(first, last)
+        return PlainLines(
+            words.data,
+            self._dialect,
+            words.number(first),
+            words.starts[part],
+            words.stops[part],
+            self.values[part],
+        )
+
+    @property
+    def last_text(self) -> int:
+        """The number of the last line that is not blank; 0 if all are."""
+        words = self._words
+        for k in range(len(self) - 1, -1, -1):
+            if words.data[words.starts[k] : words.stops[k]].decode("utf-8", "replace").strip():
+                return words.number(k)
+        return 0
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """See `PlainLines`, for all lines."""
+        words, found = self._words, np.full((len(self), len(COLUMNS)), np.nan)
+        values_in_columns(words.letters, words.values, words.first, _COLUMN_OF, found)
+        return found
+
+    # ── as lists, of which single items are read faster than of arrays ──
+
+    @cached_property
+    def _brings(self) -> NDArray[np.bool_]:
+        """Which words bring a number into the block."""
+        return np.asarray((self._words.letters != _G) & (self._words.letters != _M))
+
+    @cached_property
+    def _numbers(self) -> list[float]:
+        return list(self._words.values[self._brings].tolist())
+
+    @cached_property
+    def _rows(self) -> list[tuple[int, ...]]:
+        """Per line: its number, where its bytes begin and end, its form, and the slices of its
+        words and of its numbers."""
+        words = self._words
+        first = words.first.tolist()
+        begins = np.concatenate([[0], np.cumsum(self._brings)])[words.first].tolist()
+        numbers = range(words.number(0), words.number(len(words)))
+        columns = (words.starts.tolist(), words.stops.tolist(), self.form.tolist())
+        slices = (first[:-1], first[1:], begins[:-1], begins[1:])
+        return list(zip(numbers, *columns, *slices, strict=True))
+
+    @cached_property
+    def _places(self) -> tuple[int, ...]:
+        return tuple(self._words.columns.tolist())
+
+
+@compiled
+def values_in_columns(  # kernel
+    letters: NDArray[np.uint8],
+    values: NDArray[np.float64],
+    first: NDArray[np.int64],
+    column_of: NDArray[np.int64],
+    found: NDArray[np.float64],
+) -> None:
+    """Puts the value of each word into the column of its letter, if it has one."""
+    for line in range(len(found)):
+        for word in range(first[line], first[line + 1]):
+            column = column_of[letters[word]]
+            if column >= 0:
+                found[line, column] = values[word]
+
+
+def program_parts(data: bytes | str, dialect: Dialect) -> Iterator[ProgramPart]:
+    """A program, some thousand lines at a time; numbers count from 1.
 
     Column n of a problem is the n-th byte of its line; the text is read as UTF-8, without
     a byte order mark.
     """
     source = (data.encode() if isinstance(data, str) else data).removeprefix(BOM_UTF8)
-    for words in read_in_parts(source, dialect.spelling):
-        places = zip(words.starts.tolist(), words.stops.tolist(), strict=True)
-        for (start, stop), block in zip(places, blocks(words, dialect), strict=True):
-            yield ProgramLine(block.line, source[start:stop].decode("utf-8", "replace"), block)
+    return (ProgramPart(words, dialect) for words in read_in_parts(source, dialect.spelling))
+
+
+def program_lines(data: bytes | str, dialect: Dialect) -> Iterator[ProgramLine]:
+    """All lines of a program, empty ones too, as `program_parts` reads them."""
+    for part in program_parts(data, dialect):
+        yield from map(part.line, range(len(part)))
 
 
 def warm() -> None:
     """Compiles the kernels, or loads them from the cache."""
-    for _ in program_lines(b"G1 X1.5 F100 (there)\r\n", ARM):
-        pass
+    for part in program_parts(b"G1 X1.5 F100\r\n(there)\n", ARM):
+        assert len(part.values)

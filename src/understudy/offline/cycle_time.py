@@ -4,6 +4,7 @@ A job, unlike a program, has rows of its own: how long each workpiece takes, how
 its cycle lasts. The report offers the place (`JobRows`), the job's module fills it.
 """
 
+import re
 from abc import abstractmethod
 from array import array
 from bisect import bisect_left
@@ -13,8 +14,9 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar, get_args, overlo
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
-from understudy.gcode.program import ProgramLine
+from understudy.gcode.program import PlainLines, ProgramLine
 from understudy.motion.dynamics import Dynamics, Overload
 from understudy.motion.path import Floats, Ints
 from understudy.motion.plan import Plan
@@ -27,12 +29,16 @@ from understudy.offline.walk import (
     PoseMotion,
     Standstill,
     Violation,
-    spans_of,
+    line_spans,
     walk,
 )
 from understudy.offline.waypoints import Waypoint, follow
+from understudy.space.compiled import compiled
 from understudy.space.given import shown
 from understudy.units import MM
+
+Bytes = NDArray[np.uint8]
+Bools = NDArray[np.bool_]
 
 
 class JobTable(NamedTuple):
@@ -100,8 +106,12 @@ class ReadOnDemand(Sequence[Item]):
 
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
         if isinstance(index, slice):
-            return [self._item(k) for k in range(*index.indices(len(self)))]
+            return self._items(range(*index.indices(len(self))))
         return self._item(range(len(self))[index])
+
+    def _items(self, chosen: range) -> list[Item]:
+        """The items at some indices."""
+        return [self._item(k) for k in chosen]
 
     def __iter__(self) -> Iterator[Item]:
         return (self._item(k) for k in range(len(self)))
@@ -114,7 +124,7 @@ class ReadOnDemand(Sequence[Item]):
 
 
 class Rows(ReadOnDemand[Row]):
-    """Rows in the order of the program."""
+    """Rows in the order of the program. The last ones are open: their times are not all known."""
 
     def __init__(self) -> None:
         self._line = array("q")
@@ -123,14 +133,81 @@ class Rows(ReadOnDemand[Row]):
         self._kind = bytearray()
         self._text = bytearray()
         self._text_ends = array("q", [0])
+        self._longest = array("d")
+        """Of the open rows: the longest time of one kind so far; negative: none is known."""
 
-    def append(self, line: int, text: str, start_s: float, end_s: float, kind: RowKind) -> None:
-        self._line.append(line)
-        self._start.append(start_s)
-        self._end.append(end_s)
-        self._kind.append(NUMBERS[kind])
+    # ── adding rows, and their times ──
+
+    def append(self, line: int, text: str, now: float) -> None:
+        """Adds an open row."""
         self._text += text.encode("utf-8", "surrogatepass")
         self._text_ends.append(len(self._text))
+        self._open(array("q", [line]), now)
+
+    def extend(self, lines: PlainLines, now: float) -> None:
+        """Adds an open row for each line."""
+        begins, ends = int(lines.starts[0]), int(lines.stops[-1])
+        source = np.frombuffer(lines.data, np.uint8)
+        texts, stops = np.empty(ends - begins, np.uint8), np.empty(len(lines), np.int64)
+        size = copy_texts(source, lines.starts, lines.stops, texts, stops)
+        if size < 0:
+            for line in lines:
+                self.append(line.number, line.text.strip(), now)
+            return
+        stops += len(self._text)
+        self._text += texts[:size].tobytes()
+        self._text_ends.frombytes(stops.tobytes())
+        self._open(lines.numbers, now)
+
+    def _open(self, lines: "array[int] | Ints", now: float) -> None:
+        self._line.frombytes(lines.tobytes())
+        count = len(lines)
+        for column, value in ((self._start, now), (self._end, now), (self._longest, -1.0)):
+            column.extend([value] * count)
+        self._kind += bytes([NUMBERS[""]]) * count
+
+    def took(self, kind: RowKind, start_s: float, end_s: float) -> None:
+        """The last row took this time."""
+        if self._longest[-1] < 0.0:
+            self._start[-1] = start_s
+        self._end[-1] = end_s
+        if end_s - start_s > self._longest[-1]:
+            self._longest[-1] = end_s - start_s
+            if KINDS[self._kind[-1]] != "refused":
+                self.mark(kind)
+
+    def mark(self, kind: RowKind) -> None:
+        """The last row is of this kind."""
+        self._kind[-1] = NUMBERS[kind]
+
+    def ran(self, kind: RowKind, plan: Plan) -> None:
+        """Sets the times of the open rows that a plan moves, or that are between them."""
+        add_times(
+            np.frombuffer(self._line, np.int64),
+            np.frombuffer(self._start),
+            np.frombuffer(self._end),
+            np.frombuffer(self._kind, np.uint8),
+            np.frombuffer(self._longest),
+            (NUMBERS[kind], NUMBERS["refused"]),
+            plan.begins,
+            *line_spans(plan),
+        )
+
+    @property
+    def open(self) -> int:
+        """The number of open rows."""
+        return len(self._longest)
+
+    def open_before(self, line: int) -> int:
+        """The number of open rows before a line."""
+        closed = len(self) - self.open
+        return bisect_left(self._line, line, lo=closed) - closed
+
+    def close(self, count: int) -> None:
+        """The times of the first open rows are known."""
+        del self._longest[:count]
+
+    # ── reading ──
 
     def __len__(self) -> int:
         return len(self._line)
@@ -140,10 +217,19 @@ class Rows(ReadOnDemand[Row]):
         """The line numbers."""
         return np.frombuffer(self._line, dtype=np.int64)
 
-    def run_texts(self) -> Iterator[str]:
-        """The texts of the lines that were not refused."""
-        refused = NUMBERS["refused"]
-        return (self._text_of(k) for k, kind in enumerate(self._kind) if kind != refused)
+    @property
+    def executed(self) -> int:
+        """The number of lines that were not refused and that robots count: no comments."""
+        counted = np.empty(len(self), np.uint8)
+        find_executed(
+            np.frombuffer(self._text, np.uint8),
+            np.frombuffer(self._text_ends, np.int64),
+            np.frombuffer(self._kind, np.uint8) == NUMBERS["refused"],
+            counted,
+        )
+        left = np.flatnonzero(counted == NOT_ASCII).tolist()
+        others = sum(not COMMENT.match(self._text_of(k)) for k in left)
+        return int(np.count_nonzero(counted == EXECUTED)) + others
 
     def start_of(self, line: int) -> float:
         """When a line begins; 0 if there is no such line."""
@@ -157,6 +243,98 @@ class Rows(ReadOnDemand[Row]):
     def _text_of(self, k: int) -> str:
         text = self._text[self._text_ends[k] : self._text_ends[k + 1]]
         return text.decode("utf-8", "surrogatepass")
+
+
+COMMENT = re.compile(r"\s*(?:N\d+\s*)?(?:[(;%]|$)", re.IGNORECASE)
+"""A line that no robot counts as executed."""
+NOT_EXECUTED, EXECUTED, NOT_ASCII = range(3)
+_OF_COMMENTS = (ord("("), ord(";"), ord("%"))
+_N = (ord("N"), ord("n"))
+_ZERO, _NINE = ord("0"), ord("9")
+
+
+@compiled
+def is_space(byte: int) -> bool:
+    """White space in ASCII, as Python defines it."""
+    return byte == 32 or 9 <= byte <= 13 or 28 <= byte <= 31
+
+
+@compiled
+def copy_texts(  # kernel
+    source: Bytes, starts: Ints, stops: Ints, texts: Bytes, ends: Ints
+) -> int:
+    """Copies lines without white space around them, one behind the other, and sets where each
+    ends; returns the size, -1 if they are not ASCII."""
+    size = 0
+    for line in range(len(starts)):
+        start, stop = starts[line], stops[line]
+        while start < stop and is_space(source[start]):
+            start += 1
+        while start < stop and is_space(source[stop - 1]):
+            stop -= 1
+        for at in range(start, stop):
+            if source[at] > 127:
+                return -1
+            texts[size] = source[at]
+            size += 1
+        ends[line] = size
+    return size
+
+
+@compiled
+def find_executed(text: Bytes, ends: Ints, refused: Bools, counted: Bytes) -> None:  # kernel
+    """Sets for each line whether it counts as executed (`COMMENT`), or is not ASCII."""
+    for line in range(len(counted)):
+        at, stop = ends[line], ends[line + 1]
+        ascii_only = True
+        for k in range(at, stop):
+            ascii_only &= text[k] < 128
+        if at < stop and text[at] in _N:
+            digits = at + 1
+            while digits < stop and _ZERO <= text[digits] <= _NINE:
+                digits += 1
+            if digits > at + 1:
+                at = digits
+                while at < stop and is_space(text[at]):
+                    at += 1
+        executed = at < stop and text[at] not in _OF_COMMENTS
+        counted[line] = EXECUTED if executed and not refused[line] else NOT_EXECUTED
+        if not ascii_only and not refused[line]:
+            counted[line] = NOT_ASCII
+
+
+@compiled
+def add_times(  # kernel
+    rows: Ints,
+    start: Floats,
+    end: Floats,
+    kind: Bytes,
+    longest: Floats,
+    kinds: tuple[int, int],
+    begins: float,
+    lines: Ints,
+    starts: Floats,
+    ends: Floats,
+) -> None:
+    """Adds the spans of some lines to the open rows, the last ones; a row without a span that took
+    no time so far is where the row before it ends."""
+    closed = len(rows) - len(longest)
+    here, k = begins, 0
+    for n in range(len(longest)):
+        row = closed + n
+        while k < len(lines) and lines[k] < rows[row]:
+            k += 1
+        if k < len(lines) and lines[k] == rows[row]:
+            here = ends[k]
+            if longest[n] < 0.0:
+                start[row] = starts[k]
+            end[row] = here
+            if here - starts[k] > longest[n]:
+                longest[n] = here - starts[k]
+                if kind[row] != kinds[1]:
+                    kind[row] = kinds[0]
+        elif longest[n] < 0.0:
+            start[row] = end[row] = here
 
 
 # ── cycle time ────────────────────────────────────────────────────────────────────────────────────
@@ -227,25 +405,6 @@ class CycleTimeEstimator:
         )
 
 
-class _Open(Struct, gc=False):
-    """A row whose times are not all known yet."""
-
-    line: int
-    text: str
-    start: float
-    end: float
-    kind: RowKind = ""
-    longest: float = -1.0
-
-    def took(self, kind: RowKind, start: float, end: float) -> None:
-        if self.longest < 0.0:
-            self.start = start
-        self.end = end
-        if end - start > self.longest:
-            self.longest = end - start
-            self.kind = "refused" if self.kind == "refused" else kind
-
-
 class Ledger:
     """Adds events up: how long a program takes, line by line."""
 
@@ -257,13 +416,14 @@ class Ledger:
         self.rows = Rows()
         self.waits: list[Wait] = []
         self.violations: list[Violation] = []
-        self._open: list[_Open] = []
         self._now = 0.0
 
     def add(self, event: Event) -> None:
         if isinstance(event, ProgramLine):
             if text := event.text.strip():
-                self._open.append(_Open(event.number, text, self._now, self._now))
+                self.rows.append(event.number, text, self._now)
+        elif isinstance(event, PlainLines):
+            self.rows.extend(event, self._now)
         elif isinstance(event, PlannedMotion):
             self._run(event)
         elif isinstance(event, PoseMotion):
@@ -272,13 +432,13 @@ class Ledger:
         elif isinstance(event, Standstill):
             self._stand(event)
         elif isinstance(event, OutputSet):
-            self._open[-1].kind = "io"
+            self.rows.mark("io")
         elif isinstance(event, Violation):
             self.violations.append(event)
-            self._open[-1].kind = "refused"
+            self.rows.mark("refused")
 
     def result(self) -> CycleTime:
-        self._close(len(self._open))
+        self.rows.close(self.rows.open)
         return CycleTime(
             self.seconds["motion"],
             self.seconds["process"],
@@ -310,22 +470,12 @@ class Ledger:
         plan = run.plan
         self.seconds[kind] += plan.duration
         self.blocks += int(plan.path.block[-1] - plan.path.block[0]) + 1
-        spans = spans_of(plan)
-        here = plan.begins
-        for row in self._open:
-            if row.line in spans:
-                begin, here = spans[row.line]
-                row.took(kind, begin, here)
-            elif row.longest < 0.0:
-                row.start = row.end = here
+        self.rows.ran(kind, plan)
         self._now = plan.ends
         self._weigh(plan)
-        self._close(self._lines_before(plan) if run.goes_on else len(self._open) - 1)
-
-    def _lines_before(self, plan: Plan) -> int:
-        """The number of open rows before the last line of a plan, which may go on."""
         last = int(plan.path.line[-1])
-        return bisect_left(self._open, last, key=lambda row: row.line)
+        # The last line of a plan may go on in the next part.
+        self.rows.close(self.rows.open_before(last) if run.goes_on else self.rows.open - 1)
 
     def _stand(self, stand: Standstill) -> None:
         self._took(stand.kind, stand.begins, stand.ends)
@@ -334,15 +484,10 @@ class Ledger:
 
     def _took(self, kind: RowKind, begins: float, ends: float) -> None:
         """Adds time to the current line."""
-        self._close(len(self._open) - 1)
+        self.rows.close(self.rows.open - 1)
         self.seconds[kind] += ends - begins
         self._now = ends
-        self._open[-1].took(kind, begins, ends)
-
-    def _close(self, count: int) -> None:
-        for row in self._open[:count]:
-            self.rows.append(row.line, row.text, row.start, row.end, row.kind)
-        del self._open[:count]
+        self.rows.took(kind, begins, ends)
 
 
 def cycle_time_of(events: Iterable[Event], dynamics: Dynamics | None = None) -> CycleTime:

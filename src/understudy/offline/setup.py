@@ -15,7 +15,7 @@ from understudy.gcode.requests import (
     Request,
 )
 from understudy.motion.dynamics import Dynamics
-from understudy.motion.path import Floats, Limits, Path
+from understudy.motion.path import Floats, Ints, Limits, Path
 from understudy.motion.plan import Plan
 from understudy.motion.profile import Profile
 from understudy.space.kinematics.follow import FailureKind as Obstacle
@@ -57,7 +57,7 @@ class ToolLineMover(Protocol):
     """A mover that takes many lines of the tool at once."""
 
     def tool_lines(
-        self, targets: Floats, speeds: Floats, start: Floats, *, line: Sequence[int]
+        self, targets: Floats, speeds: Floats, start: Floats, *, line: Ints
     ) -> tuple[Path, int]:
         """The path through targets (lines, 6; m and rad) at m/s, and the number of lines in it.
 

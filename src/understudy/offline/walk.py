@@ -7,7 +7,7 @@ so that memory does not grow with the program. Which requests are moves, and bef
 ends, stands in `gcode.requests`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -28,7 +28,7 @@ from understudy.gcode import (
 from understudy.gcode.blocks import Group
 from understudy.gcode.dialect import MM_PER_INCH, Axes, Dialect
 from understudy.gcode.modal import work_offset
-from understudy.gcode.program import ProgramLine, program_lines
+from understudy.gcode.program import COLUMNS, PlainLines, ProgramLine, ProgramPart, program_parts
 from understudy.gcode.requests import (
     Dwell,
     GoHome,
@@ -52,7 +52,7 @@ from understudy.gcode.requests import (
 )
 from understudy.gcode.work import LAST_LINE_NUMBER
 from understudy.motion.lines import seam
-from understudy.motion.path import Floats, Path
+from understudy.motion.path import Floats, Ints, Path
 from understudy.motion.plan import Plan
 from understudy.motion.stream import PartPlanner
 from understudy.offline.setup import (
@@ -65,6 +65,7 @@ from understudy.offline.setup import (
     TimedOutput,
     ToolLineMover,
 )
+from understudy.space.compiled import compiled
 from understudy.space.kinematics.follow import FailureKind as Obstacle
 from understudy.space.pose import Pose
 from understudy.space.transform import roll_pitch_yaw, rotation
@@ -84,9 +85,9 @@ FIELDS: dict[Group, str] = {
     "feed mode": "feed_mode",
 }
 """Fields of the modal state of the codes that may stand in such a line."""
-LETTERS = frozenset("XYZABCFN")
-PLACES, ANGLES = "XYZ", "ABC"
-NAMED_PLACES, NAMED_ANGLES = frozenset(PLACES), frozenset(ANGLES)
+LETTERS = frozenset(COLUMNS)
+PLACES, ANGLES, FEED, NUMBER = slice(0, 3), slice(3, 6), COLUMNS.index("F"), COLUMNS.index("N")
+NAMED_PLACES = frozenset(COLUMNS[PLACES])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +96,8 @@ class Straights:
 
     targets: Floats
     paces: Floats
-    feeds: list[float]
-    numbers: list[int]
+    feeds: Floats
+    numbers: Floats
     modal: Modal
 
     def __len__(self) -> int:
@@ -114,83 +115,94 @@ class Straights:
 
     def after(self, k: int) -> Modal:
         """The modal state after a line."""
-        return replace(self.modal, feed=self.feeds[k], line=self.numbers[k])
+        return replace(self.modal, feed=float(self.feeds[k]), line=int(self.numbers[k]))
 
 
 def is_straight(block: Block, modal: Modal) -> bool:
-    """Whether a line is only a straight line of the tool, and keeps all modes."""
+    """Whether a line is only a straight line of the tool and keeps all modes, if its numbers are
+    right: the form of a line decides."""
     values = block.values
     if modal.motion != "G1" or modal.feed_mode != "G94" or NAMED_PLACES.isdisjoint(values):
         return False
     for group, name in block.commands.items():
         if group not in FIELDS or getattr(modal, FIELDS[group]) != name:
             return False
-    return (
-        LETTERS.issuperset(values)
-        and values.get("F", modal.feed) > 0.0
-        and values.get("N", 0.0) <= LAST_LINE_NUMBER
-        and block.message is None
-    )
+    return LETTERS.issuperset(values) and block.message is None
 
 
-def straights(blocks: Sequence[Block], modal: Modal, dialect: Dialect, here: Axes) -> Straights:
-    """Straight lines under the modes in force, from a pose (mm and deg)."""
-    named = [block.values for block in blocks]
+def straight_runs(part: ProgramPart, modal: Modal) -> list[int]:
+    """For each line of a part the first line from there on that is no straight line of the tool
+    under these modes."""
+    fits = [block is not None and is_straight(block, modal) for block in part.examples]
+    able = np.array([*fits, False])[part.form]  # a line without a form has -1, the last
+    if able.any():
+        feed, number = part.values[:, FEED], part.values[:, NUMBER]
+        given = feed > 0.0
+        able &= (given | np.isnan(feed) if modal.feed > 0.0 else given) & ~(
+            number > LAST_LINE_NUMBER
+        )
+    ends = np.where(able, len(part), np.arange(len(part)))
+    found: list[int] = np.minimum.accumulate(ends[::-1])[::-1].tolist()
+    return found
+
+
+def straights(values: Floats, modal: Modal, dialect: Dialect, here: Axes) -> Straights:
+    """Straight lines (`PlainLines.values`) under the modes in force, from a pose (mm and deg)."""
     unit = MM_PER_INCH if modal.units == "G20" else 1.0
-    shift = None if modal.distance == "G91" else work_offset(modal)
-    targets = np.empty((len(blocks), 6))
-    for axis, letter in enumerate(PLACES):
-        given = _column(named, letter) * unit
-        if shift is None:
-            targets[:, axis] = _stepped(given, here[axis])
-        else:
-            targets[:, axis] = _kept(given + shift[axis], here[axis])
-    targets[:, :3] *= MM
-    targets[:, 3:] = _angles(named, here[3:], shift)
-    targets[:, 3:] *= DEG
-    feeds = _kept(_column(named, "F") * unit, modal.feed)
+    incremental = modal.distance == "G91"
+    offset = (0.0,) * 6 if incremental else work_offset(modal)
+    targets, feeds = np.empty((len(values), 6)), np.empty(len(values))
+    straight_targets(values, unit, incremental, offset[:3], here[:3], modal.feed, targets, feeds)
+    targets[:, ANGLES] = _angles(values[:, ANGLES], here[3:], None if incremental else offset[3:])
+    targets[:, ANGLES] *= DEG
     paces = feeds if dialect.feed_per_second else feeds / MINUTE
-    numbers = [int(values.get("N", 0.0)) for values in named]
-    return Straights(targets, paces, feeds.tolist(), numbers, modal)
+    return Straights(targets, paces, feeds, np.nan_to_num(values[:, NUMBER]), modal)
 
 
-def _column(named: Sequence[Mapping[str, float]], letter: str) -> Floats:
-    """The values of one letter; nan where a line does not have it."""
-    return np.array([values.get(letter, np.nan) for values in named])
+Three = tuple[float, float, float]
 
 
-def _kept(given: Floats, first: float) -> Floats:
-    """Each value, or the last one given before."""
-    known = np.concatenate([[first], given])
-    last = np.where(np.isnan(known), 0, np.arange(len(known)))
-    return np.asarray(known[np.maximum.accumulate(last)][1:])
+@compiled
+def straight_targets(  # kernel
+    values: Floats,
+    unit: float,
+    incremental: bool,
+    offset: Three,
+    here: Three,
+    feed: float,
+    targets: Floats,
+    feeds: Floats,
+) -> None:
+    """Fills the places (m) of targets, and the feeds; what a line does not name stays."""
+    at = np.array(here)
+    for k in range(len(values)):
+        for axis in range(3):
+            given = values[k, axis] * unit
+            if not np.isnan(given):
+                at[axis] = at[axis] + given if incremental else given + offset[axis]
+            targets[k, axis] = at[axis] * MM
+        given = values[k, FEED] * unit
+        feed = feed if np.isnan(given) else given
+        feeds[k] = feed
 
 
-def _stepped(given: Floats, first: float) -> Floats:
-    """Positions after each of a sequence of steps."""
-    steps = np.where(np.isnan(given), 0.0, given)
-    return np.asarray(np.cumsum(np.concatenate([[first], steps]))[1:])
-
-
-def _angles(
-    named: Sequence[Mapping[str, float]], here: Sequence[float], shift: Axes | None
-) -> list[Sequence[float]]:
+def _angles(given: Floats, here: Sequence[float], offset: Sequence[float] | None) -> Floats:
     """The angles of every line; those not named are read from the pose commanded last."""
-    rows: list[Sequence[float]] = []
-    for values in named:
-        if NAMED_ANGLES.isdisjoint(values):
-            here = plain_angles(*here) if rows else here
-            rows.append(here)
-            continue
-        if rows and (shift is None or not NAMED_ANGLES.issubset(values)):
-            here = plain_angles(*here)
-        zero = here if shift is None else shift[3:]
-        here = [
-            values[letter] + zero[axis] if letter in values else here[axis]
-            for axis, letter in enumerate(ANGLES)
-        ]
-        rows.append(here)
-    return rows
+    found, named = np.empty_like(given), ~np.isnan(given)
+    k, angles = 0, (here[0], here[1], here[2])
+    for turn in [*np.flatnonzero(named.any(axis=1)).tolist(), len(given)]:
+        while k < turn:
+            before, angles = angles, plain_angles(*angles) if k else angles
+            same = k > 0 and before == angles
+            found[k : turn if same else k + 1] = angles
+            k = turn if same else k + 1
+        if turn < len(given):
+            if k and (offset is None or not named[turn].all()):
+                angles = plain_angles(*angles)
+            zero = angles if offset is None else offset
+            row = np.where(named[turn], given[turn] + zero, angles)
+            found[turn], angles, k = row, tuple(row.tolist()), turn + 1
+    return found
 
 
 @lru_cache(maxsize=1024)
@@ -208,7 +220,7 @@ ViolationKind = Literal[
 ]
 UNSUPPORTED, JOINT_LIMIT, NO_TOOL = 20, 2, 38
 NOT_DRILLED = "{} is accepted by the controller, which then moves nothing: no hole is drilled"
-MOST_AHEAD = 256
+MOST_AHEAD = 1024
 """Lines that are read ahead, or taken together, at most."""
 OBSTACLES: dict[Obstacle | None, ViolationKind] = {
     Obstacle.LIMIT: "joint_limit",
@@ -285,6 +297,7 @@ class Violation:
 
 Event = (
     ProgramLine
+    | PlainLines
     | PlannedMotion
     | PoseMotion
     | ToolMounted
@@ -293,7 +306,8 @@ Event = (
     | Violation
     | Remark
 )
-"""A line comes when it begins; its motion when the motion it belongs to is complete."""
+"""A line comes when it begins, some of them together in columns; its motion comes when the motion
+it belongs to is complete."""
 
 
 # ── the walk ──────────────────────────────────────────────────────────────────────────────────────
@@ -384,7 +398,7 @@ class Walker:
         """Whether lines of the tool can be collected and passed on together."""
         return self._tool_mover is not None and not self.exact
 
-    def tool_lines(self, lines: Straights, numbers: Sequence[int]) -> tuple[int, Refused | None]:
+    def tool_lines(self, lines: Straights, numbers: Ints) -> tuple[int, Refused | None]:
         """Takes many lines at once; returns the number taken, and why the next one was refused."""
         assert self._tool_mover is not None
         self._gather()
@@ -398,7 +412,7 @@ class Walker:
             done += count
             if done < len(lines):
                 # The mover takes this line only alone.
-                if refused := self.move(lines.move(done), numbers[done]):
+                if refused := self.move(lines.move(done), int(numbers[done])):
                     return done, refused
                 done += 1
         return done, None
@@ -490,7 +504,7 @@ class Walker:
             last = int(plan.path.line[-1])
             self._outputs = [each for each in outputs if each[0] > last]
         if self.devices is not None:
-            spans = spans_of(plan)
+            spans = spans_of(plan) if outputs else {}
             times = [
                 TimedOutput(spans[line][0], output, asked)
                 for line, asked, output in outputs
@@ -527,15 +541,20 @@ class Walker:
         self.q = path.end[-1]
 
 
-def spans_of(plan: Plan) -> dict[int, tuple[float, float]]:
-    """Begin and end of each line; the blocks of a line are adjacent."""
+def line_spans(plan: Plan) -> tuple[Ints, Floats, Floats]:
+    """The lines of a plan, and begin and end of each; the blocks of a line are adjacent."""
     number, begins = plan.lines()
     if not len(number):  # a rapid to where the robot stands already
-        return {}
+        return number, begins, begins
     first = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
-    starts = begins[first].tolist()
-    spans = zip(starts, [*starts[1:], plan.ends], strict=True)
-    return dict(zip(number[first].tolist(), spans, strict=True))
+    starts = begins[first]
+    return number[first], starts, np.append(starts[1:], plan.ends)
+
+
+def spans_of(plan: Plan) -> dict[int, tuple[float, float]]:
+    """Begin and end of each line."""
+    lines, begins, ends = (column.tolist() for column in line_spans(plan))
+    return dict(zip(lines, zip(begins, ends, strict=True), strict=True))
 
 
 def impossible(
@@ -668,7 +687,8 @@ class Reader:
 
 
 class ReadAhead:
-    """Reads lines of the tool ahead, as if each could be run, and carries many out at once.
+    """Reads lines of the tool ahead in columns, as if each could be run, and carries many out at
+    once.
 
     If one cannot, the lines behind it are read again, since the arm is elsewhere then.
     """
@@ -677,46 +697,65 @@ class ReadAhead:
         self._reader = reader
         self._walker = walker
         self._dialect = dialect
-        self._waiting: list[ProgramLine] = []
+        self._waiting: PlainLines | None = None
         self._most = 1
+        self._part: ProgramPart | None = None
+        self._runs: dict[tuple[str, ...], list[int]] = {}
 
-    def read(self, line: ProgramLine) -> None:
-        block = line.block
-        if (
-            self._dialect.two_frames
-            and self._walker.takes_tool_lines
-            and isinstance(block, Block)
-            and is_straight(block, self._reader.modal)
-        ):
-            self._waiting.append(line)
-            if len(self._waiting) >= self._most:
-                self.flush()
-            return
-        self.flush()
-        self._reader.read(line)
+    def read(self, part: ProgramPart, k: int) -> int:
+        """Reads line k of a part, or several from there on; returns their number."""
+        waiting = self._waiting
+        count = min(self._straight(part, k), self._most - (len(waiting) if waiting else 0))
+        if not count:
+            self.flush()
+            self._reader.read(part.line(k))
+            return 1
+        lines = part.plain(k, k + count)
+        self._waiting = lines = waiting.then(lines) if waiting else lines
+        if len(lines) >= self._most:
+            self.flush()
+        return count
+
+    def _straight(self, part: ProgramPart, k: int) -> int:
+        """The number of straight lines of the tool from line k on."""
+        modal = self._reader.modal
+        if modal.motion != "G1" or not (self._dialect.two_frames and self._walker.takes_tool_lines):
+            return 0
+        if part is not self._part:
+            self._part, self._runs = part, {}
+        modes = (modal.distance, modal.units, modal.feed_mode, "F" if modal.feed > 0.0 else "")
+        runs = self._runs.get(modes)
+        if runs is None:
+            runs = self._runs[modes] = straight_runs(part, modal)
+        return runs[k] - k
 
     def flush(self) -> None:
         """Carries out the lines that wait."""
-        if not self._waiting:
-            return
+        lines, self._waiting = self._waiting, None
+        if lines:
+            self._carry_out(lines)
+
+    def _carry_out(self, lines: PlainLines) -> None:
         reader, walker = self._reader, self._walker
-        waiting, self._waiting = self._waiting, []
-        blocks = [line.block for line in waiting if isinstance(line.block, Block)]
-        moves = straights(blocks, reader.modal, self._dialect, walker.here.pose)
+        moves = straights(lines.values, reader.modal, self._dialect, walker.here.pose)
         walker.commanded = None
-        done, refused = walker.tool_lines(moves, [line.number for line in waiting])
-        walker.events += waiting[:done]
+        done, refused = walker.tool_lines(moves, lines.numbers)
+        if done:
+            walker.events.append(lines.rows(0, done))
         if refused is None:
             self._most = min(2 * self._most, MOST_AHEAD)
             reader.modal = moves.after(-1)
             return
         self._most = 1
-        walker.events.append(waiting[done])
-        reader.leave_out(waiting[done], moves.move(done), refused)
+        line = lines.line(done)
+        walker.events.append(line)
+        reader.leave_out(line, moves.move(done), refused)
         reader.modal = moves.after(done)
-        for line in waiting[done + 1 :]:
-            self.read(line)
-        self.flush()
+        done += 1
+        while done < len(lines):
+            count = min(self._most, len(lines) - done)
+            self._carry_out(lines.rows(done, done + count))
+            done += count
 
 
 def walk(program: str | bytes, setup: Setup, start: Floats | None = None) -> Iterator[Event]:
@@ -724,13 +763,15 @@ def walk(program: str | bytes, setup: Setup, start: Floats | None = None) -> Ite
     walker = Walker(setup, start, in_parts=True)
     reader = ReadAhead(Reader(setup, walker), walker, setup.dialect)
     last = 0
-    for line in program_lines(program, setup.dialect):
-        reader.read(line)
-        last = line.number if line.text.strip() else last
-        while walker.plan_part():
-            yield from walker.take()
-        if walker.events:
-            yield from walker.take()
+    for part in program_parts(program, setup.dialect):
+        k = 0
+        while k < len(part):
+            k += reader.read(part, k)
+            while walker.plan_part():
+                yield from walker.take()
+            if walker.events:
+                yield from walker.take()
+        last = part.last_text or last
     reader.flush()
     walker.end(last)
     yield from walker.take()

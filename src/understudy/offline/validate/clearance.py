@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, structs
@@ -126,6 +127,15 @@ class Proof(Struct, frozen=True, gc=False):
     warning: Finding | None = None
 
 
+class ProvenLines(NamedTuple):
+    """Lines that are proven, in columns: their numbers, proven clearances and smallest distances
+    seen."""
+
+    lines: Ints
+    clearance: Floats
+    seen: Floats
+
+
 class Clearance:
     """Collects the stretches of a program and sweeps them with the tool that was mounted."""
 
@@ -160,7 +170,7 @@ class Clearance:
             )
         return tuple(notes)
 
-    def add(self, stretch: Stretch, arm: Arm | Machine) -> Iterator[Proof]:
+    def add(self, stretch: Stretch, arm: Arm | Machine) -> Iterator[Proof | ProvenLines]:
         """Adds the next stretch; yields verdicts when enough stretches are collected."""
         if arm.sweeper is None:
             return
@@ -175,7 +185,7 @@ class Clearance:
         if self._pieces >= PIECES_AT_ONCE:
             yield from self.flush()
 
-    def probe(self, stretch: Stretch, arm: Arm | Machine) -> Iterator[Proof]:
+    def probe(self, stretch: Stretch, arm: Arm | Machine) -> Iterator[Proof | ProvenLines]:
         """Sweeps a probing move; the touch at its end, and the retract from it, are meant."""
         if not isinstance(arm, Arm) or arm.sweeper is None:
             return
@@ -193,7 +203,9 @@ class Clearance:
         place = meant.touch_begins(path)
         yield from self._in_two(path, stretch.time_at, place, (frozenset(), meant.pairs))
 
-    def _retract(self, path: Path, when: When, meant: "MeantContacts") -> Iterator[Proof]:
+    def _retract(
+        self, path: Path, when: When, meant: "MeantContacts"
+    ) -> Iterator[Proof | ProvenLines]:
         """Sweeps a path that begins in a meant contact."""
         if meant.deeper_on(path):
             self._meant = None
@@ -211,7 +223,7 @@ class Clearance:
         ignoring: tuple[frozenset[Pair], frozenset[Pair]],
         *,
         rest: bool = True,
-    ) -> Iterator[Proof]:
+    ) -> Iterator[Proof | ProvenLines]:
         """Sweeps a path up to a place and from it on, each without its pairs; ``rest``: there is
         more of the path after the place."""
         self._ignoring, ignored = ignoring
@@ -224,7 +236,9 @@ class Clearance:
             )
         self._ignoring = frozenset()
 
-    def stand(self, q: Floats, line: int, when: float, arm: Arm | Machine) -> Iterator[Proof]:
+    def stand(
+        self, q: Floats, line: int, when: float, arm: Arm | Machine
+    ) -> Iterator[Proof | ProvenLines]:
         """Checks the standing arm after a tool change; yields a verdict only if the new tool
         touches."""
         if arm.sweeper is None:
@@ -232,10 +246,10 @@ class Clearance:
         yield from self.flush()
         self._arm = arm
         for proof in self._swept(dwell_path(q, 0.0, line=line), lambda piece, s: when):
-            if not proof.proven:
+            if isinstance(proof, Proof):
                 yield proof
 
-    def flush(self) -> Iterator[Proof]:
+    def flush(self) -> Iterator[Proof | ProvenLines]:
         """Sweeps the stretches that are collected."""
         batch, self._batch, self._pieces = self._batch, [], 0
         if not batch:
@@ -248,30 +262,40 @@ class Clearance:
 
         yield from self._swept(joined([stretch.path for stretch in batch]), when)
 
-    def _swept(self, path: Path, when: When) -> Iterator[Proof]:
+    def _swept(self, path: Path, when: When) -> Iterator[Proof | ProvenLines]:
         if self._arm is None or self._arm.sweeper is None:
             return
-        found = self._arm.sweeper.sweep(
+        found = self._arm.sweeper.swept(
             path.shape,
             path.length,
             lines=path.line,
             clearance=self._least,
             ignoring=self._ignoring,
         )
-        for swept in found:
-            before, self._touching = self._touching, set()
-            spot = swept.spot
-            if swept.verdict is Verdict.PROVEN or spot is None:
-                yield Proof(swept.line, swept.clearance, swept.seen, swept.proven)
-            elif swept.verdict is Verdict.CONTACT:
-                yield self._contact(swept, spot, path, when, before)
-            else:
-                seen = (spot, when(spot.piece, spot.s))
-                close = self.contacts.closeness(swept.line, seen, self._least)
-                proof = Proof(swept.line, swept.clearance, swept.seen, proven=False, warning=close)
-                if self._asked is not None:
-                    proof = structs.replace(proof, violations=(close,), warning=None)
-                yield proof
+        begins = 0
+        for k in [*np.flatnonzero(~found.proven).tolist(), len(found.lines)]:
+            if begins < k:
+                some = slice(begins, k)
+                self._touching = set()
+                yield ProvenLines(found.lines[some], found.clearance[some], found.seen[some])
+            if k < len(found.lines):
+                yield self._unproven(found.line(k), path, when)
+            begins = k + 1
+
+    def _unproven(self, swept: LineResult, path: Path, when: When) -> Proof:
+        """The verdict on a line that touches something, or comes too close."""
+        before, self._touching = self._touching, set()
+        spot = swept.spot
+        if spot is None:
+            return Proof(swept.line, swept.clearance, swept.seen, swept.proven)
+        if swept.verdict is Verdict.CONTACT:
+            return self._contact(swept, spot, path, when, before)
+        seen = (spot, when(spot.piece, spot.s))
+        close = self.contacts.closeness(swept.line, seen, self._least)
+        proof = Proof(swept.line, swept.clearance, swept.seen, proven=False, warning=close)
+        if self._asked is not None:
+            proof = structs.replace(proof, violations=(close,), warning=None)
+        return proof
 
     def _contact(
         self,

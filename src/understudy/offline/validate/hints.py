@@ -12,7 +12,8 @@ from understudy.registry import modules
 
 HINT = "hint: "
 COMMENT = re.compile(r"\([^)]*\)|;.*")
-WORD = re.compile(r"([A-Z])\s*([-+]?(?:\d+\.?\d*|\.\d+))")
+NUMBER = r"\s*([-+]?(?:\d+\.?\d*|\.\d+))"
+LENGTH, ANGLE = re.compile(f"[XYZ]{NUMBER}"), re.compile(f"[ABCUVW]{NUMBER}")
 INCH_OR_RELATIVE = re.compile(r"\bG(?:20|91)\b")
 MOST_METRES = 3.0
 """Coordinates below it are metres, if all of them are: an arm has no work within 3 mm."""
@@ -40,17 +41,14 @@ def _of_other_robots(text: str, kind: str) -> Iterator[str]:
 
 
 def _of_units(text: str, found: Set[str]) -> Iterator[str]:
-    code = "\n".join(COMMENT.sub("", line) for line in text.upper().splitlines())
-    words = [(letter, float(value)) for letter, value in WORD.findall(code)]
-    lengths = [value for letter, value in words if letter in "XYZ"]
-    angles = [value for letter, value in words if letter in "ABCUVW"]
-    if (
-        found & set(UNFIT)
-        and not INCH_OR_RELATIVE.search(code)
-        and any(value != round(value) for value in lengths)
-        and max(map(abs, lengths)) < MOST_METRES
-    ):
-        yield f"every X, Y, Z is below {MOST_METRES:g} mm: are these metres? X, Y, Z are in mm"
+    code = text.upper()
+    if "(" in code or ";" in code:
+        code = "\n".join(COMMENT.sub("", line) for line in code.splitlines())
+    if found & set(UNFIT) and not INCH_OR_RELATIVE.search(code):
+        lengths = [float(value) for value in LENGTH.findall(code)]
+        if any(value != round(value) for value in lengths) and max(map(abs, lengths)) < MOST_METRES:
+            yield f"every X, Y, Z is below {MOST_METRES:g} mm: are these metres? X, Y, Z are in mm"
+    angles = [float(value) for value in ANGLE.findall(code)]
     if any(map(_is_part_of_pi, angles)) and max(map(abs, angles)) <= FULL_TURN:
         yield "the angles look like radians (3.1416, 1.5708 …): A, B, C are in degrees"
 

@@ -1,22 +1,23 @@
 """Checks the events of a program one by one and makes the report."""
 
 import math
-import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from understudy.gcode import Block
-from understudy.gcode.program import ProgramLine
+from understudy.gcode import ARM, Block, Modal
+from understudy.gcode.dialect import ZERO
+from understudy.gcode.program import PlainLines, ProgramLine, program_parts
 from understudy.motion.cartesian import greatest_bends
-from understudy.motion.path import TOOL, Floats, Ints, Path
-from understudy.motion.plan import Motion
+from understudy.motion.path import TOOL, Floats, Ints, Path, path_of
+from understudy.motion.plan import Motion, Plan
+from understudy.motion.profile import trapezoid
 from understudy.offline.cycle_time import Ledger, Rows
 from understudy.offline.robot import Arm, Machine, Subject
 from understudy.offline.setup import Remark
@@ -25,6 +26,7 @@ from understudy.offline.validate.clearance import (
     Clearance,
     Contacts,
     Proof,
+    ProvenLines,
     Stretch,
     Thing,
     stretches,
@@ -39,17 +41,24 @@ from understudy.offline.validate.report import (
     LineTable,
     Report,
 )
-from understudy.offline.walk import Event, PlannedMotion, PoseMotion, ToolMounted, Violation
+from understudy.offline.walk import (
+    Event,
+    PlannedMotion,
+    PoseMotion,
+    ToolMounted,
+    Violation,
+    straights,
+)
 from understudy.space.collision.detector import LeftOut
 from understudy.space.collision.sweep import Verdict, greatest_slopes
+from understudy.space.compiled import compiled
 from understudy.space.kinematics.follow import distances, kinds
 from understudy.units import digits_apart
 
 JOINTS, POSE = frozenset("ABCUVW"), frozenset("XYZABC")
 AXES = JOINTS | POSE
+Bools = NDArray[np.bool_]
 HOMES = ("G28", "G30")
-COMMENT = re.compile(r"\s*(?:N\d+\s*)?(?:[(;%]|$)", re.IGNORECASE)
-"""A line that no robot counts as executed."""
 MOST_POINTS = 2000
 """Points of the path that are kept for the picture; above twice as many, every second is
 dropped."""
@@ -83,7 +92,8 @@ class Courses:
     """Samples of the path for the picture; memory does not grow with the program."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[Floats, Floats, int, float, int]] = []
+        self._columns: list[list[NDArray[Any]]] = [[] for _ in range(5)]
+        self._kept = 0
         self._every = 1
         self._seen = 0
 
@@ -93,20 +103,23 @@ class Courses:
         self._seen += len(q)
         if not len(chosen):
             return
-        placed = arm.skeleton(q[chosen])
-        columns = (q[chosen], placed, lines[chosen].tolist(), times[chosen].tolist())
-        self._rows += [(*row, arm.tool) for row in zip(*columns, strict=True)]
-        while len(self._rows) > 2 * MOST_POINTS:
-            self._rows = self._rows[::2]
+        tools = np.full(len(chosen), arm.tool)
+        added = (q[chosen], arm.skeleton(q[chosen]), lines[chosen], times[chosen], tools)
+        for column, values in zip(self._columns, added, strict=True):
+            column.append(values)
+        self._kept += len(chosen)
+        while self._kept > 2 * MOST_POINTS:
+            self._columns = [[np.concatenate(column)[::2]] for column in self._columns]
             self._every *= 2
+            self._kept = len(self._columns[0][0])
 
     def course(self) -> Course:
-        if not self._rows:
+        if not self._kept:
             return Course()
-        q, points, lines, times, tools = zip(*self._rows, strict=True)
+        q, points, lines, times, tools = (np.concatenate(c).tolist() for c in self._columns)
         return Course(
-            tuple(tuple(row.tolist()) for row in q),
-            tuple(tuple(tuple(point) for point in row.tolist()) for row in points),
+            tuple(map(tuple, q)),
+            tuple(tuple(map(tuple, row)) for row in points),
             tuple(lines),
             tuple(times),
             tuple(tools),
@@ -174,6 +187,17 @@ class Verdicts:
             self._seen[line] = seen
         if not proven:
             self._flags[line] |= UNPROVEN
+
+    def proven(self, found: ProvenLines) -> None:
+        """Lines were swept and proven; each comes once."""
+        lines = found.lines
+        self._make_room(int(lines.max(initial=0)))
+        self.proofs += len(lines)
+        columns = ((self._clearance, found.clearance), (self._seen, found.seen))
+        for column, values in columns:
+            known = np.frombuffer(column)
+            kept = known[lines]
+            known[lines] = np.where(kept <= values, kept, values)  # nan: not swept before
 
     def table(self, rows: Rows) -> LineTable:
         """The lines of the report."""
@@ -256,6 +280,7 @@ class Judge:
         self._verdicts = Verdicts()
         self._position = PositionKnowledge()
         self._line = ProgramLine(0, "", Block())
+        self._start = subject.start
         self._open: dict[Thing, int] = {}
         self._crashes: dict[int, Finding] = {}
         self._way = 0.0
@@ -267,11 +292,11 @@ class Judge:
     def add(self, event: Event) -> None:
         self._ledger.add(event)
         if isinstance(event, ProgramLine):
+            self._read(event)
+        elif isinstance(event, PlainLines):
             self._stand_at_start(event.number)
-            self._line = event
-            self._position.read(event.block)
-            if self._position.lost:
-                self._verdicts.unsure(event.number)
+            for line in event if self._position.lost else ():
+                self._read(line)
         elif isinstance(event, PlannedMotion):
             self._run(event, self._arm(event.tool))
         elif isinstance(event, ToolMounted):
@@ -288,10 +313,17 @@ class Judge:
             findings = self._slight if event.slight else self._found
             findings.add(Finding(event.line, event.kind, message, event.time_s))
 
+    def _read(self, line: ProgramLine) -> None:
+        self._stand_at_start(line.number)
+        self._line = line
+        self._position.read(line.block)
+        if self._position.lost:
+            self._verdicts.unsure(line.number)
+
     def _stand_at_start(self, line: int) -> None:
         """Checks the pose in which the robot stands before the first line."""
-        start, first = self._subject.start, not self._line.number
-        if start is None or not first:
+        start, self._start = self._start, None
+        if start is None:
             return
         q, tool = start
         self._take(self._clearance.stand(q, line, 0.0, self._arm(tool)))
@@ -353,8 +385,11 @@ class Judge:
         for found in findings:
             self._sampled.add(found, found.kind)
 
-    def _take(self, proofs: Iterable[Proof]) -> None:
+    def _take(self, proofs: Iterable[Proof | ProvenLines]) -> None:
         for proof in proofs:
+            if isinstance(proof, ProvenLines):
+                self._verdicts.proven(proof)
+                continue
             self._verdicts.swept(proof.line, proof.clearance, proof.seen, proven=proof.proven)
             if proof.warning is not None:
                 self._slight.add(proof.warning)
@@ -395,7 +430,7 @@ class Judge:
             robot=self._subject.robot,
             cycle_time={name: getattr(cycle, name) for name in times},
             distance_m=self._way,
-            gcodes_executed=sum(not COMMENT.match(text) for text in rows.run_texts()),
+            gcodes_executed=rows.executed,
             lines=self._verdicts.table(rows),
             violations=tuple(kept),
             warnings=tuple(warnings),
@@ -463,6 +498,24 @@ def judge_events(events: Iterable[Event], subject: Subject, options: JudgeOption
     return judge.report()
 
 
+def warm_checks() -> None:
+    """Compiles the kernels of the checks, or loads them from the cache."""
+    (part,) = program_parts(b"G1 X1 F100\n", ARM)
+    lines, modal = part.plain(0, 1), Modal(motion="G1")
+    straights(lines.values, modal, ARM, ZERO)
+    one, cubic = np.ones(1), np.ones((1, 4, 6))
+    path = path_of(
+        shape=cubic, end=np.ones((1, 6)), length=one, acceleration=one, fastest=one, feed=one
+    )
+    plan = Plan(path, trapezoid(path, one, np.zeros(2), at=0.0), np.ones(6))
+    rows = Rows()
+    rows.extend(lines, 0.0)
+    rows.ran("motion", plan)
+    assert rows.executed
+    yes = np.ones(1, dtype=np.bool_)
+    asks_too_much(cubic, one, one, yes, yes, (np.ones(6), np.ones(6), np.ones(6)))
+
+
 # ── limits of the joints: do they suffice for the programmed feed? ────────────────────────────────
 #
 # Where the joints cannot follow, the planner slows down, so nothing breaks; but the weld, the glue
@@ -496,8 +549,18 @@ def feed_findings(stretch: Stretch, arm: Arm | Machine) -> FeedFindings:
     asked = ~path.rapid & np.isfinite(path.feed) & (path.dwell == 0.0)
     if not asked.any():
         return findings
+    limits = arm.limits
+    if path.shape.shape[1] == 4 and not asks_too_much(
+        path.shape,
+        path.length,
+        path.feed,
+        asked,
+        path.measure == TOOL,
+        (limits.velocity, limits.acceleration, limits.jerk),
+    ):
+        return findings
     slope = greatest_slopes(path.shape, path.length)
-    speed = np.where(asked, path.feed, 0.0)[:, None] * slope / arm.limits.velocity
+    speed = np.where(asked, path.feed, 0.0)[:, None] * slope / limits.velocity
     turn, twist = np.zeros_like(speed), np.zeros_like(speed)
     if path.shape.shape[1] == 4:
         bend = greatest_bends(path.shape, path.length[:, None])
@@ -517,6 +580,38 @@ def feed_findings(stretch: Stretch, arm: Arm | Machine) -> FeedFindings:
         if found := _worst(need, pieces, near, allowed):
             findings.warnings.append(_finding(need, found, line, slowed=True))
     return findings
+
+
+@compiled
+def asks_too_much(  # kernel
+    shape: Floats,
+    length: Floats,
+    feed: Floats,
+    asked: Bools,
+    along: Bools,
+    limits: tuple[Floats, Floats, Floats],
+) -> bool:
+    """Whether the feed of any cubic may need more of a joint than it has: a quick first look, which
+    is right in all but 1e-9 of the limit. ``along``: pieces that follow the tool."""
+    velocity, acceleration, jerk = limits
+    for p in range(len(length)):
+        if not asked[p]:
+            continue
+        h, v = length[p], feed[p] * (1.0 + 1e-9)
+        for j in range(shape.shape[2]):
+            b, c, d = shape[p, 1, j], shape[p, 2, j], shape[p, 3, j]
+            turn = -c / (3.0 * d)
+            turn = min(turn, h) if turn > 0.0 else 0.0
+            slope = max(abs(b), abs(b + h * (2.0 * c + 3.0 * d * h)))
+            slope = max(slope, abs(b + turn * (2.0 * c + 3.0 * d * turn)))
+            fits = v * slope <= ROUNDING * velocity[j]
+            if along[p]:
+                bend = max(abs(2.0 * c), abs(2.0 * c + 6.0 * d * h))
+                fits &= v * v * bend <= ROUNDING * acceleration[j]
+                fits &= v * v * v * abs(6.0 * d) <= ROUNDING * jerk[j]
+            if not fits:
+                return True
+    return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from numpy.typing import NDArray
 
 from understudy.motion.path import Floats
@@ -228,6 +228,23 @@ class LineTable(ReadOnDemand[LineReport]):
             bool(self._moves[k]),
         )
 
+    def _items(self, chosen: range) -> list[LineReport]:
+        part = np.arange(chosen.start, chosen.stop, chosen.step)
+        clearance, seen = (
+            [None if value != value else value for value in column[part].tolist()]
+            for column in (self._clearance, self._seen)
+        )
+        proven, moves = self._proven[part].tolist(), self._moves[part].tolist()
+        rows = map(self._rows.__getitem__, chosen)
+        return [
+            LineReport(
+                row.line, row.text, row.start_s, row.end_s, near, far, sure, row.kind, moving
+            )
+            for row, near, far, sure, moving in zip(
+                rows, clearance, seen, proven, moves, strict=True
+            )
+        ]
+
     # ── sums ──
 
     @property
@@ -318,7 +335,7 @@ class Report:
 
     def document(self) -> dict[str, Any]:
         """The report as plain values: the JSON of the command line."""
-        return self._document([line_document(row) for row in self.lines])
+        return self._document([to_builtins(line_document(row)) for row in self.lines])
 
     def listed_document(self) -> dict[str, Any]:
         """The same with its lines as `Listed`, to be written piece by piece."""
@@ -348,16 +365,28 @@ class Report:
         }
 
 
-def line_document(row: LineReport) -> dict[str, Any]:
-    return {
-        "line": row.line,
-        "text": row.text,
-        "start_s": row.start_s,
-        "end_s": row.end_s,
-        "clearance_mm": None if row.clearance is None else row.clearance / MM,
-        "seen_mm": None if row.seen is None else row.seen / MM,
-        "proven": row.proven,
-    }
+class LineDocument(Struct, frozen=True, gc=False):
+    """A line in the JSON report."""
+
+    line: int
+    text: str
+    start_s: float
+    end_s: float
+    clearance_mm: float | None
+    seen_mm: float | None
+    proven: bool
+
+
+def line_document(row: LineReport) -> LineDocument:
+    return LineDocument(
+        row.line,
+        row.text,
+        row.start_s,
+        row.end_s,
+        None if row.clearance is None else row.clearance / MM,
+        None if row.seen is None else row.seen / MM,
+        row.proven,
+    )
 
 
 def finding_document(found: Finding) -> dict[str, Any]:
