@@ -101,7 +101,7 @@ class Rig:
 
     def nearest(self) -> float:
         rows = self.hardware.sensors.lidar_rows
-        return float(self.hardware.sensors.read_lidars(rows).nearest[0])
+        return float(self.hardware.sensors.nearest(rows)[0])
 
     def snapshot(self) -> bytes:
         return msgspec.json.encode(self.hardware.save())

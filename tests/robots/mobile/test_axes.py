@@ -33,6 +33,7 @@ class Axis:
                 self.target,
                 self.tolerance,
                 self.moving,
+                np.ones(1, dtype=np.bool_),
                 self.state,
                 TICK,
             )

@@ -96,6 +96,9 @@ def trial(seed: int, folder: Path) -> list[str]:
     tick_ms = 20.0
     if not 2e3 * delay <= acks.value <= 2e3 * delay + tick_ms:
         wrong.append(f"acks take {acks.value} ms, not {2e3 * delay} ms and a part of a tick")
+    period = next(each for each in found.visible if each.meaning == "period of states")
+    if not 99.0 <= period.value <= 101.0:
+        wrong.append(f"a state every {period.value} ms, not every 100 ms")
     return wrong
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from understudy.robots.mobile import field
 from understudy.robots.mobile.field import Spans
-from understudy.robots.mobile.wheels import moved_on_arc, pace
+from understudy.robots.mobile.wheels import moved_on_arc, pace, wrapped
 
 Pose = tuple[float, float, float]
 Circle = tuple[float, float, float]
@@ -212,6 +212,39 @@ def test_the_way_is_free_as_far_as_it_says_and_ends_at_something(
         assert -1e-9 <= clearance(circles, lines, end, outline) <= 2e-2
 
 
+@pytest.mark.parametrize("count", [3, 40])
+def test_while_a_certificate_holds_nothing_is_in_the_way(count: int) -> None:
+    """`free_way` is the oracle: along straight ways, circles and turns on the spot, with jumps."""
+    draw = np.random.default_rng(count)
+    round_ones = np.column_stack([draw.uniform(-9, 9, (count, 2)), draw.uniform(0.005, 0.4, count)])
+    begins = draw.uniform(-9, 9, (count, 2))
+    straight = np.hstack([begins, begins + draw.uniform(-2, 2, (count, 2))])
+    span, outline = np.array([0, count]), np.array(OUTLINE)
+    world, kept = (round_ones, span, straight, span), {False: 0, True: 0}
+    for _ in range(120):
+        spot, near = np.full(3, -1.0), np.zeros(2 + field.NEAR, dtype=np.int64)
+        certificate, pose = np.zeros(field.CERTIFICATE), np.zeros(3)
+        pose[:2] = draw.uniform(-8, 8, 2)
+        speeds = np.array([draw.uniform(-1, 1), 0.0, draw.choice([0.0, 0.01, 0.3, 1.0])])
+        speeds[0] *= draw.choice([0.0, 1.0, 1.0])
+        longest = draw.uniform(0.8, 3.0)
+        for step in range(150):
+            pose[:] = moved_on_arc(*pose.tolist(), *(0.02 * speeds).tolist())
+            pose[2] = wrapped(pose[2])
+            if step % 40 == 30:
+                pose[:] += draw.uniform(-0.2, 0.2, 3)
+            if not field.still_free(pose, speeds, certificate):
+                field.watched_way(pose, outline, speeds, longest, *world, spot, near, certificate)
+                continue
+            kept[bool(certificate[field.ROUND])] += 1
+            way = field.free_way(
+                pose, outline, speeds, longest, field.MARGIN, field.WIDENING, *world
+            )
+            assert way == math.inf
+        assert not field.still_free(pose, speeds + 1e-3, certificate)
+    assert min(kept.values()) > 500
+
+
 @pytest.mark.parametrize("count", [0, 3, 40, 300], ids=["empty", "few", "many", "too many to keep"])
 def test_the_obstacles_near_a_robot_give_the_same_as_all_of_them(count: int) -> None:
     """`free_way` is the oracle of watched_way, to the last bit: along a drive through a world, with
@@ -222,7 +255,7 @@ def test_the_obstacles_near_a_robot_give_the_same_as_all_of_them(count: int) -> 
     straight = np.hstack([begins, begins + draw.uniform(-2, 2, (count, 2))])
     span, outline = np.array([0, count]), np.array(OUTLINE)
     spot, near = np.full(3, -1.0), np.zeros(2 + field.NEAR, dtype=np.int64)
-    pose, met = np.zeros(3), 0
+    certificate, pose, met = np.zeros(field.CERTIFICATE), np.zeros(3), 0
     for step in range(4000):
         speeds = draw.uniform(-1, 1, 3) * (0.8, step % 2, 1.0)
         if step % 3 == 0:
@@ -235,7 +268,17 @@ def test_the_obstacles_near_a_robot_give_the_same_as_all_of_them(count: int) -> 
             speeds[:] = 0.0
         longest = draw.uniform(0.5, 3.0 if step % 5 else 12.0)
         found = field.watched_way(
-            pose, outline, speeds, longest, round_ones, span, straight, span, spot, near
+            pose,
+            outline,
+            speeds,
+            longest,
+            round_ones,
+            span,
+            straight,
+            span,
+            spot,
+            near,
+            certificate,
         )
         assert found == field.free_way(
             pose,

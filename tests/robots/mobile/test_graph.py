@@ -112,6 +112,7 @@ def test_in_one_table_faults_and_snapshots_are_those_of_the_simulated_robots() -
 def test_calls_for_no_rows_give_nothing() -> None:
     made, none = graph(real(), robot({}, "b")), np.zeros(0, dtype=np.int64)
     assert made.motors.read(none).position.size == 0
-    assert made.sensors.read_lidars(none).nearest.size == 0
+    assert made.sensors.read_lidars(none).ahead.size == 0
+    assert made.sensors.nearest(none).size == 0
     assert made.io.read_inputs(none).size == 0
     assert made.read_robots(none).battery_percent.size == 0

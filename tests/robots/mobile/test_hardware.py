@@ -399,6 +399,7 @@ def drive_busily(made: Rig, row: int, seconds: float) -> bytes:
                 *(column.tolist() for column in readings),
                 inputs.tolist(),
                 *(column.tolist() for column in made.hardware.sensors.read_lidars(lidars)),
+                made.hardware.sensors.nearest(lidars).tolist(),
                 scans,
                 made.hardware.read_robots(np.array([row])).battery_percent.tolist(),
                 made.hardware.sensors.ranges(int(lidars[0])).tolist(),
@@ -464,7 +465,11 @@ def test_nothing_changes_before_the_next_change() -> None:
 
 def state(made: Rig) -> list[Any]:
     lidars, hardware = made.hardware.sensors.lidar_rows, made.hardware
-    readings = (*hardware.motors.read(made.motors), *hardware.sensors.read_lidars(lidars))
+    readings = (
+        *hardware.motors.read(made.motors),
+        *hardware.sensors.read_lidars(lidars),
+        hardware.sensors.nearest(lidars),
+    )
     return [*(column.tolist() for column in readings), made.inputs(), hardware.pose(0)]
 
 

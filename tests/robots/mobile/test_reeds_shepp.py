@@ -40,11 +40,7 @@ def test_a_path_ends_at_the_goal_and_keeps_the_radius(x: float, y: float, yaw: f
 @given(places, places, yaws)
 def test_the_way_back_and_the_mirrored_way_are_as_long(x: float, y: float, yaw: float) -> None:
     cost, _ = planned((x, y, yaw))
-    back = (
-        -x * math.cos(yaw) - y * math.sin(yaw),
-        x * math.sin(yaw) - y * math.cos(yaw),
-        -yaw,
-    )
+    back = (-x * math.cos(yaw) - y * math.sin(yaw), x * math.sin(yaw) - y * math.cos(yaw), -yaw)
     assert planned(back)[0] == pytest.approx(cost, abs=1e-4)
     assert planned((x, -y, -yaw))[0] == pytest.approx(cost, abs=1e-4)
     assert planned((-x, y, -yaw))[0] == pytest.approx(cost, abs=1e-4)

@@ -93,11 +93,7 @@ def test_a_lidar_with_a_fault_sees_nothing_and_says_so() -> None:
     assert made.nearest() == pytest.approx(2.5)
     made.run(0.2)
     readings = made.hardware.sensors.read_lidars(np.array([0]))
-    assert (readings.nearest[0], readings.ahead[0], readings.connected[0]) == (
-        np.inf,
-        np.inf,
-        False,
-    )
+    assert (made.nearest(), readings.ahead[0], readings.connected[0]) == (np.inf, np.inf, False)
     assert made.hardware.sensors.connected(np.array([0, 1])).tolist() == [False, True]
     assert np.isinf(made.hardware.sensors.ranges(0)).all()
     made.hardware.faults.repair(0, "device:lidar_front")

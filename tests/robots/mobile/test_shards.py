@@ -1,7 +1,8 @@
-"""A fleet in one process, in two and in eight: every robot sends the same bytes."""
+"""A fleet in one process and in several: every robot sends the same bytes."""
 
 import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.config.shards import Shard, with_robots, with_shard
 from understudy.ports import CONFIRMED, WireMessage
+from understudy.robots.mobile.config.fleet_keys import FleetKeys
 from understudy.wire.exchange import InProcessCell
 
 ROBOTS = 24
@@ -21,9 +23,10 @@ def goal(number: int) -> dict[str, object]:
     }
 
 
-def sent_by(shard: Shard, seconds: int) -> dict[str, str]:
+def sent_by(shard: Shard, seconds: int, spread: bool) -> dict[str, str]:
     """The hash of what each robot of a shard has sent."""
     whole = with_robots(load_config("fleet", seed=3), ROBOTS)
+    whole = replace(whole, sections={**whole.sections, "fleet": FleetKeys(spread_messages=spread)})
     config = whole if shard.of == 1 else with_shard(whole, shard)
     cell = InProcessCell(build_cell(config))
     client = cell.connect("nats")
@@ -44,16 +47,17 @@ def sent_by(shard: Shard, seconds: int) -> dict[str, str]:
     return {name: each.hexdigest() for name, each in hashes.items()}
 
 
-def together(count: int, seconds: int) -> dict[str, str]:
+def together(count: int, seconds: int, spread: bool) -> dict[str, str]:
     found: dict[str, str] = {}
     for number in range(1, count + 1):
-        found |= sent_by(Shard(number, count), seconds)
+        found |= sent_by(Shard(number, count), seconds, spread)
     return found
 
 
+@pytest.mark.parametrize("spread", [False, True], ids=["same ticks", "spread"])
 @pytest.mark.parametrize("seconds", [8, pytest.param(300, marks=pytest.mark.soak)])
-def test_the_number_of_shards_changes_nothing(seconds: int) -> None:
-    whole = together(1, seconds)
+def test_the_number_of_shards_changes_nothing(seconds: int, spread: bool) -> None:
+    whole = together(1, seconds, spread)
     assert len(whole) == len(set(whole.values())) == ROBOTS
-    assert together(2, seconds) == whole
-    assert together(8, seconds) == whole
+    for count in (2, 3, 8):
+        assert together(count, seconds, spread) == whole

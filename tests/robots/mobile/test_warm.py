@@ -19,7 +19,7 @@ def loaded():
 
 warm()
 before = loaded()
-assert any("step_drives" in name for name, _ in before)
+assert any("move_bodies" in name for name, _ in before)
 rule = {"trigger": "AFTER_SECONDS", "value": 9, "target": "drive"}
 profile = {
     "world": {

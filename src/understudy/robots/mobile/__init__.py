@@ -16,7 +16,8 @@ from understudy.robots.mobile.reactions import EXPLORED, REACTIONS
 if TYPE_CHECKING:
     from understudy.config import CellConfig
     from understudy.offline.fit import Recorded
-    from understudy.ports import Deps, Group
+    from understudy.offline.recorded_run import RecordedRun
+    from understudy.ports import Deps, FaultSource, Group, Run
     from understudy.ports.operation import OperatorActions, RobotModel
     from understudy.space.model.environment import Environment
     from understudy.wire.chat import Chat
@@ -38,6 +39,7 @@ __all__ = [
     "place_copies",
     "prepare",
     "recorded",
+    "recorded_runs",
     "robot_model",
     "sections_beside_first_shard",
     "sections_of_shard",
@@ -130,20 +132,23 @@ def group_wires(
 
 
 def sections_of_shard(
-    sections: Mapping[str, Any], elsewhere: Sequence[str] | None
+    sections: Mapping[str, Any], robots: int, elsewhere: Sequence[str] | None
 ) -> dict[str, Any]:
     """The sections of a cell for one of several processes; a `ConfigError` if its robots cannot be
-    divided. ``elsewhere``: the robots of the others, for the first process."""
+    divided. ``robots``: of all processes; ``elsewhere``: those of the others, for the first one."""
     from understudy.robots.mobile.config.fleet_keys import FleetKeys, divided
 
-    return {**sections, "fleet": divided(sections.get("fleet") or FleetKeys(), elsewhere)}
+    return {**sections, "fleet": divided(sections.get("fleet") or FleetKeys(), robots, elsewhere)}
 
 
-def sections_beside_first_shard(sections: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections of a cell for the processes of a divided fleet that have no server."""
+def sections_beside_first_shard(
+    sections: Mapping[str, Any], endpoints: Mapping[str, str]
+) -> dict[str, Any]:
+    """The sections of a cell for the processes of a divided fleet that have no server.
+    ``endpoints``: of the first one."""
     from understudy.robots.mobile.config import server
 
-    return server.sections_beside_first_shard(sections)
+    return server.sections_beside_first_shard(sections, endpoints)
 
 
 def name_in_file(text: str, path: str) -> str:
@@ -169,6 +174,18 @@ def recorded(config: "CellConfig", robot: str, chat: "Chat") -> "Recorded":
     from understudy.robots.mobile.fit import recorded_robot
 
     return recorded_robot(config, robot, chat)
+
+
+def recorded_runs(
+    config: "CellConfig",
+    programs: Mapping[str, str | bytes],
+    faults: "FaultSource",
+    run: "Run",
+) -> "dict[str, RecordedRun]":
+    """The runs of all mobile robots of a cell with these missions, by robot."""
+    from understudy.robots.mobile.offline import recorded_runs
+
+    return recorded_runs(config, programs, faults, run)
 
 
 def prepare() -> None:

@@ -39,6 +39,15 @@ STRAIGHT = 0.3
 """rad: a path that turns less is looked at as a wider straight one."""
 STEPS = 200
 """Most steps along a path for an obstacle; a path that needs more ends there."""
+LEFT, ROUND, PLACE, HEADING, SPREAD, CENTRE, MOTION, JITTER = 0, 1, 2, 4, 5, 6, 8, 11
+"""Columns of a certificate: how far (metres) the area that the robot can reach may be displaced
+until an obstacle can be in it, 0: there is none; 1 if that area is a ring; the place of the robot,
+or of the middle of the ring, when the certificate was made; the yaw of the robot then; how far
+(metres) the area reaches from the robot; the middle of the ring, seen from the robot; the speeds,
+and by how much they may differ."""
+CERTIFICATE = 12
+ROUNDING = 1e-6
+"""Metres that a certificate leaves for rounding."""
 
 
 @compiled
@@ -87,6 +96,30 @@ def free_way(
 
 
 @compiled
+def still_free(pose: Floats, speeds: Floats, certificate: Floats) -> bool:
+    """Whether nothing can have come into the way of a robot since `watched_way` made this
+    certificate: the world is the same, the robot goes on with the same speeds, and has moved less
+    than the nearest obstacle was away from the area that it can reach."""
+    if not certificate[LEFT] > 0.0:
+        return False
+    for column in range(3):
+        changed = abs(speeds[column] - certificate[MOTION + column])
+        if not changed <= certificate[JITTER]:
+            return False
+    x, y, turned = pose[0], pose[1], 0.0
+    if certificate[ROUND] > 0.0:  # a ring stays where it is while the robot goes round in it
+        along, across = math.cos(pose[2]), math.sin(pose[2])
+        x += certificate[CENTRE] * along - certificate[CENTRE + 1] * across
+        y += certificate[CENTRE] * across + certificate[CENTRE + 1] * along
+    else:
+        turned = abs(pose[2] - certificate[HEADING])
+        turned = min(turned, abs(2.0 * math.pi - turned))
+    moved = math.hypot(x - certificate[PLACE], y - certificate[PLACE + 1])
+    still: bool = moved + certificate[SPREAD] * turned <= certificate[LEFT]
+    return still
+
+
+@compiled
 def watched_way(  # kernel
     pose: Floats,
     outline: Floats,
@@ -98,11 +131,14 @@ def watched_way(  # kernel
     line_span: Spans,
     spot: Floats,
     near: Spans,
+    certificate: Floats,
 ) -> float:
     """The same as `free_way` with `MARGIN` and `WIDENING`, for a robot that is asked at each tick:
     only the obstacles near it are looked at. ``spot``: x, y and radius of a circle in which all
     obstacles are in ``near`` (numbers of circles and lines, then their rows); both are kept up to
-    date here. A radius below 0: unknown, since the world has changed."""
+    date here. A radius below 0: unknown, since the world has changed. ``certificate`` is filled if
+    nothing is in the way (`still_free`)."""
+    certificate[LEFT] = 0.0
     if circle_span[0] == circle_span[1] and line_span[0] == line_span[1]:
         return math.inf
     around = corner_radius(outline)
@@ -130,14 +166,27 @@ def watched_way(  # kernel
         )
         return first * metres if first < horizon else math.inf
     swept = swept_area(outline, speeds, horizon, fastest, MARGIN + TOUCH + growth * horizon)
-    first, end = horizon, 2 + near[0]
-    for k in range(2, end):
+    along, across = math.cos(pose[2]), math.sin(pose[2])
+    first, circles_end = horizon, 2 + near[0]
+    beyond_far, beyond_swept = math.inf, math.inf
+    for k in range(2, circles_end + near[1]):
         n = near[k]
-        at, beside, radius = circles[n, 0], circles[n, 1], circles[n, 2]
-        if not (
-            math.hypot(at - x, beside - y) - radius >= far
-            or passes_by(pose, swept, at, beside, at, beside, radius)
-        ):
+        if k < circles_end:
+            x1, y1, x2, y2, radius = (
+                circles[n, 0],
+                circles[n, 1],
+                circles[n, 0],
+                circles[n, 1],
+                circles[n, 2],
+            )
+            away = math.hypot(x1 - x, y1 - y) - radius - far
+        else:
+            x1, y1, x2, y2, radius = lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3], 0.0
+            away = distance_to_line(x, y, x1, y1, x2, y2) - far
+        beside = gap_to_swept(pose, along, across, swept, x1, y1, x2, y2, radius)
+        beyond_swept = min(beyond_swept, beside)
+        beyond_far = min(beyond_far, max(away, beside))
+        if not (away >= 0.0 or beside > 0.0):
             first = seconds_to_touch(
                 pose,
                 outline,
@@ -147,23 +196,54 @@ def watched_way(  # kernel
                 growth,
                 around,
                 fastest,
-                at,
-                beside,
-                at,
-                beside,
+                x1,
+                y1,
+                x2,
+                y2,
                 radius,
             )
-    for k in range(end, end + near[1]):
-        n = near[k]
-        x1, y1, x2, y2 = lines[n, 0], lines[n, 1], lines[n, 2], lines[n, 3]
-        if not (
-            distance_to_line(x, y, x1, y1, x2, y2) >= far
-            or passes_by(pose, swept, x1, y1, x2, y2, 0.0)
-        ):
-            first = seconds_to_touch(
-                pose, outline, speeds, first, MARGIN, growth, around, fastest, x1, y1, x2, y2, 0.0
-            )
-    return first * metres if first < horizon else math.inf
+    if first < horizon:
+        return first * metres
+    if beyond_far > 0.0:
+        certificate[MOTION], certificate[MOTION + 1] = speeds[0], speeds[1]
+        certificate[MOTION + 2], certificate[JITTER] = speeds[2], 1e-9 * metres
+        _certify(pose, swept, x, y, far, spot, beyond_far, beyond_swept, certificate)
+    return math.inf
+
+
+@compiled
+def _certify(
+    pose: Floats,
+    swept: tuple[float, float, float, float],
+    middle_x: float,
+    middle_y: float,
+    far: float,
+    spot: Floats,
+    beyond_far: float,
+    beyond_swept: float,
+    certificate: Floats,
+) -> None:
+    """Fills a certificate. ``beyond_swept``: how far the obstacles in ``near`` are from the swept
+    area; ``beyond_far``: from it, or from a circle with the radius ``far`` around the middle of the
+    path. Other obstacles are outside of ``spot``."""
+    certificate[ROUND], certificate[HEADING] = 0.0, pose[2]
+    certificate[PLACE], certificate[PLACE + 1] = pose[0], pose[1]
+    reach = math.hypot(max(-swept[0], swept[1]), max(-swept[2], swept[3]))
+    if swept[3] < 0.0:
+        along, across = math.cos(pose[2]), math.sin(pose[2])
+        x = pose[0] + swept[0] * along - swept[1] * across
+        y = pose[1] + swept[0] * across + swept[1] * along
+        inside = spot[2] - TOUCH - math.hypot(x - spot[0], y - spot[1]) + swept[3]
+        left = min(beyond_swept, inside) - ROUNDING
+        reach = math.hypot(swept[0], swept[1]) - swept[3]
+        if left > MARGIN:
+            certificate[LEFT], certificate[ROUND], certificate[SPREAD] = left, 1.0, 0.0
+            certificate[PLACE], certificate[PLACE + 1] = x, y
+            certificate[CENTRE], certificate[CENTRE + 1] = swept[0], swept[1]
+            return
+    inside = spot[2] - TOUCH - math.hypot(middle_x - spot[0], middle_y - spot[1]) - far
+    certificate[LEFT] = min(beyond_far, inside) - ROUNDING
+    certificate[SPREAD] = max(reach, math.hypot(middle_x - pose[0], middle_y - pose[1]))
 
 
 @compiled
@@ -195,30 +275,34 @@ def swept_area(
 
 
 @compiled
-def passes_by(
+def gap_to_swept(
     pose: Floats,
+    along: float,
+    across: float,
     swept: tuple[float, float, float, float],
     x1: float,
     y1: float,
     x2: float,
     y2: float,
     radius: float,
-) -> bool:
-    """Whether a line with round ends is outside of what the outline cannot leave (`swept_area`)."""
-    along, across = math.cos(pose[2]), math.sin(pose[2])
+) -> float:
+    """How far a line with round ends is at least from what the outline of a robot cannot leave
+    (`swept_area`); not above 0: it may be in it. ``along``, ``across``: of the robot's yaw."""
     a1 = (x1 - pose[0]) * along + (y1 - pose[1]) * across
     b1 = (y1 - pose[1]) * along - (x1 - pose[0]) * across
     a2 = (x2 - pose[0]) * along + (y2 - pose[1]) * across
     b2 = (y2 - pose[1]) * along - (x2 - pose[0]) * across
     if swept[3] >= 0.0:
-        beside: bool = max(a1, a2) + radius < swept[0] or min(a1, a2) - radius > swept[1]
-        return beside or max(b1, b2) + radius < swept[2] or min(b1, b2) - radius > swept[3]
-    if distance_to_line(swept[0], swept[1], a1, b1, a2, b2) - radius > -swept[3]:
-        return True
+        behind = max(swept[0] - (max(a1, a2) + radius), (min(a1, a2) - radius) - swept[1])
+        beside = max(swept[2] - (max(b1, b2) + radius), (min(b1, b2) - radius) - swept[3])
+        gap: float = max(behind, beside)
+        return gap
+    outside = (distance_to_line(swept[0], swept[1], a1, b1, a2, b2) - radius) + swept[3]
     farthest = max(
         math.hypot(a1 - swept[0], b1 - swept[1]), math.hypot(a2 - swept[0], b2 - swept[1])
     )
-    return farthest + radius < swept[2]
+    ring: float = max(outside, swept[2] - (farthest + radius))
+    return ring
 
 
 @compiled

@@ -33,7 +33,7 @@ from understudy.robots.mobile.hardware_interface import (
     SensorDriver,
     TimedHardware,
 )
-from understudy.robots.mobile.real import RealHardware
+from understudy.robots.mobile.real.hardware import RealHardware
 
 Log = Callable[[str], None]
 
@@ -158,8 +158,12 @@ class SplitSensors:
 
     def read_lidars(self, rows: Rows) -> LidarReadings:
         if not rows.size:
-            return LidarReadings(np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.bool_))
+            return LidarReadings(np.zeros(0), np.zeros(0, dtype=np.bool_))
         return LidarReadings(*self._parts.joined(rows, lambda each, own: each.read_lidars(own)))
+
+    def nearest(self, rows: Rows) -> Floats:
+        found = self._parts.joined(rows, lambda each, own: (each.nearest(own),))
+        return found[0] if found else np.zeros(0)
 
     def ranges(self, row: int) -> Floats:
         found: Floats = self._parts.of(row).ranges(row)

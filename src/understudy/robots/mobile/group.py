@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports import Component, Deps, Group, State
 from understudy.ports.hmi import LaserReading, RobotView
+from understudy.ports.operation import Vehicle
 from understudy.robots.mobile import Config
 from understudy.robots.mobile.config.fleet_keys import (
     DividedKeys,
@@ -19,8 +20,9 @@ from understudy.robots.mobile.config.fleet_keys import (
     planner_config,
     read_graph,
     seed_of,
+    spreads,
 )
-from understudy.robots.mobile.config.layout import Layout, outlines_of
+from understudy.robots.mobile.config.layout import Layout, outlines_of, track_of
 from understudy.robots.mobile.config.profile import (
     BarcodeMarker,
     InitialState,
@@ -45,7 +47,7 @@ from understudy.robots.mobile.graph import DriverGraph, build_driver_graph
 from understudy.robots.mobile.hardware import Surroundings
 from understudy.robots.mobile.hardware_interface import Rows
 from understudy.robots.mobile.planner.built_in import BuiltInPlanner
-from understudy.robots.mobile.robot import NO_HARDWARE, MobileRobot
+from understudy.robots.mobile.robot import NO_HARDWARE, MobileRobot, body_of
 from understudy.robots.mobile.runtime.fleet import Fleet
 from understudy.robots.mobile.runtime.messages import COMMANDS, REASONS
 from understudy.robots.mobile.runtime.tick import STATUSES, STOPS
@@ -290,6 +292,7 @@ def build(robots: Mapping[str, Config], sections: Mapping[str, Any], deps: Deps)
         seeds=seeds,
         planner=planner,
         meet=see,
+        spread=spreads(keys, len(layout.robots)),
         elsewhere=keys.elsewhere if isinstance(keys, DividedKeys) else (),
         log=deps.log,
     )
@@ -349,13 +352,21 @@ def _planner(
     return BuiltInPlanner(config, layout, graph.mock, roads)
 
 
+def _vehicle(file: RobotFile) -> Vehicle:
+    limits = [motor.limits.si for motor in file.motors if motor.role == "DRIVE"]
+    speed = max((each.max_speed for each in limits), default=0.0)
+    return Vehicle(body_of(file), (speed, 2.0 * speed / track_of(file)))
+
+
 class SimulatedHardware:
     """The hardware of all robots as a `Component` that `SeesEnvironment`: the objects of the cell
-    are obstacles of the simulated robots. The component `environment` saves these objects."""
+    are obstacles of the simulated robots, and arms can meet these (`HasVehicles`). The component
+    `environment` saves the objects."""
 
     def __init__(self, layout: Layout, graph: DriverGraph, fleet: Fleet) -> None:
         self.heights = [robot.dimensions.height_mm * MM for robot in layout.robots]
         self.graph = graph
+        self._layout = layout
         self._fleet = fleet
         self.seen_together = FleetMap(layout, graph, fleet)
         self._count = 0
@@ -375,6 +386,21 @@ class SimulatedHardware:
         if now is not None:
             for row in range(len(self.heights)):
                 self._fleet.poke(row, now)
+
+    # ── what arms can meet ──
+
+    def vehicles(self) -> Mapping[str, Vehicle]:
+        robots = (file for file in self._layout.robots if file.runtime.mode == "MOCK")
+        return {file.identity.robot_id: _vehicle(file) for file in robots}
+
+    def place(self, robot: str) -> Pose:
+        assert self.graph.mock is not None
+        return self.graph.mock.pose(self._layout.robot_rows[robot])
+
+    def driven_at(self) -> int | None:
+        return self._fleet.driven_at()
+
+    # ── component ──
 
     def status(self, now: int) -> dict[str, int]:
         return {"obstacles": self._count}

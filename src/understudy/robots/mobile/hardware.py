@@ -48,6 +48,7 @@ from understudy.robots.mobile.other_robots import OtherRobots
 from understudy.robots.mobile.sensors import MockSensors
 from understudy.robots.mobile.tables import Columns, columns, restore
 from understudy.robots.mobile.world import Places, Solid, Worlds, map_of
+from understudy.space.compiled import compiled
 from understudy.units import LATEST, NS_PER_SECOND, nanoseconds
 
 # ── inputs and outputs ────────────────────────────────────────────────────────────────────────────
@@ -149,19 +150,20 @@ class MockIo:
 
     def step(self, rows: Rows, state: Floats, limits: Floats, now: int) -> None:
         """Limit inputs of these rows; ``state`` and ``limits``: of the motors."""
-        if not rows.size:
-            return
-        axes = self._limit_motors[rows]
-        position = state[axes, motors.POSITION]
-        at_bound = np.where(
-            self._is_upper[rows],
-            position >= limits[axes, motors.HIGHEST] - SWITCH,
-            position <= limits[axes, motors.LOWEST] + SWITCH,
-        )
         if self._noise:
-            at_bound = at_bound ^ self._is_wrong(rows, now)
-        follows = self._connected[rows] & ~self._forced[rows]
-        self._values[rows] = np.where(follows, at_bound, self._values[rows])
+            self._draw_slots(rows, now)
+        switch_limits(
+            rows,
+            self._limit_motors,
+            self._is_upper,
+            self._connected,
+            self._forced,
+            self._slots,
+            now,
+            state,
+            limits,
+            self._values,
+        )
 
     def next_change(self, now: int) -> int:
         """When noise begins or ends next."""
@@ -176,13 +178,12 @@ class MockIo:
 
     # ── noise ──
 
-    def _is_wrong(self, rows: Rows, now: int) -> Bools:
+    def _draw_slots(self, rows: Rows, now: int) -> None:
+        """The next slots of the inputs whose last one is over."""
         for row in rows[now >= self._slots[rows, 1]]:
             noise = self._noise[int(row)]
             while now >= self._slots[row, 1]:
                 self._draw(noise)
-        wrong: Bools = (self._slots[rows, 0] <= now) & (now < self._slots[rows, 1])
-        return wrong
 
     def _draw(self, noise: Noise) -> None:
         index, before = self._draws[noise.row].tolist()
@@ -209,6 +210,32 @@ class MockIo:
             "slots": self._slots,
             "draws": self._draws,
         }
+
+
+@compiled
+def switch_limits(
+    rows: Rows,
+    axes: Rows,
+    is_upper: Bools,
+    connected: Bools,
+    forced: Bools,
+    slots: Rows,
+    now: int,
+    state: Floats,
+    limits: Floats,
+    values: Bools,
+) -> None:
+    """Fills ``values`` of limit inputs from the places of their axes; one is wrong in its slot
+    (begin and end), and follows nothing while it is ``forced`` or not connected."""
+    for row in rows:
+        if forced[row] or not connected[row]:
+            continue
+        position, axis = state[axes[row], motors.POSITION], axes[row]
+        if is_upper[row]:
+            at_bound = position >= limits[axis, motors.HIGHEST] - SWITCH
+        else:
+            at_bound = position <= limits[axis, motors.LOWEST] + SWITCH
+        values[row] = at_bound ^ (slots[row, 0] <= now < slots[row, 1])
 
 
 def _rows(chosen: Iterable[bool]) -> Rows:
@@ -324,10 +351,11 @@ class Scenario:
         profile = profile_of(self._layout, robot)
         for press in profile.io_overrides.estop_script:
             self._add(press.at_seconds, robot, partial(io.press_estop, robot, press.pressed))
-        rows = {
-            point.io_id: row for row, (of, point) in enumerate(self._layout.inputs) if of == robot
-        }
-        for change in profile.io_overrides.input_script:
+        script, rows = profile.io_overrides.input_script, {}
+        if script:
+            inputs = enumerate(self._layout.inputs)
+            rows = {point.io_id: row for row, (of, point) in inputs if of == robot}
+        for change in script:
             self._add(
                 change.at_seconds, robot, partial(io.set_input, rows[change.io_id], change.value)
             )
@@ -483,7 +511,9 @@ class MockHardware:
     def begin(self, now: int) -> None:
         self._now = now
         self._scenario.advance(now)
-        if self._worlds.refresh(now):
+        if self._worlds.changes():
+            self.sensors.world_changes()
+            self._worlds.refresh(now)
             self.sensors.note_change()
 
     def command_started(self, robot: int, command_type: str, now: int) -> None:
@@ -536,6 +566,7 @@ class MockHardware:
         """The cell has other objects. ``solids``: those that each robot can meet; ``floor``: on
         which they stand."""
         self._floor = floor
+        self.sensors.world_changes()
         self._worlds.set_solids(solids, self._now)
         self.sensors.note_change()
         if self._now == 0:

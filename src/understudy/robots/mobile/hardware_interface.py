@@ -102,15 +102,14 @@ class IoDriver(Protocol):
 
 
 class LidarReadings(NamedTuple):
-    """What lidars report, in metres; infinite where nothing is seen.
+    """What lidars report at every tick.
 
-    `nearest`: from the lidar to the nearest obstacle. `ahead`: how far the robot can go on as it
-    is commanded now (`SensorDriver.set_motion`) until its outline touches something: what the
-    protective field of a safety scanner watches. While it turns on the spot: metres that the
-    farthest corner of its outline moves.
+    `ahead`: how far (metres) the robot can go on as it is commanded now (`SensorDriver.set_motion`)
+    until its outline touches something: what the protective field of a safety scanner watches;
+    infinite where nothing is seen. While it turns on the spot: metres that the farthest corner of
+    its outline moves.
     """
 
-    nearest: Floats
     ahead: Floats
     connected: Bools
 
@@ -137,6 +136,10 @@ class SensorDriver(Protocol):
         ...
 
     def read_lidars(self, rows: Rows) -> LidarReadings: ...
+
+    def nearest(self, rows: Rows) -> Floats:
+        """Metres from lidars to the nearest obstacle at their last scan; infinite: none is seen."""
+        ...
 
     def ranges(self, row: int) -> Floats:
         """The full scan of a lidar: a distance for each ray."""

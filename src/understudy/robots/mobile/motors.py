@@ -93,7 +93,9 @@ class MockMotors:
         self._wheel_motors = wheel_rows(layout)
         self._wheel_speeds = np.zeros((robots, drive.WHEELS))
         self._model = drives_of(layout)
-        self._direct = self._model == DIRECT
+        self._running = np.ones(motors, dtype=np.bool_)
+        self._before = np.zeros((robots, 3))
+        """Speeds of the bodies before the last step."""
         self.figures = np.zeros((robots, 5))
         self.figures[:, drive.TRACK] = [track_of(robot) for robot in layout.robots]
         self.figures[self._wheels.turns_by_steering, drive.TRACK] = 0.0
@@ -167,33 +169,23 @@ class MockMotors:
     def step(self, rows: Rows, axis_rows: Rows, late: Rows, duration: float, now: int) -> None:
         """Moves robots and their functional axes on. ``rows``: of robots; ``late``: their places in
         `response`."""
-        running = (self.powered & self.connected)[self.robot] & ~self._faulty
-        before = self.body[:, drive.FORWARD : drive.TURNING + 1].copy()
+        find_running(self.powered, self.connected, self.robot, self._faulty, self._running)
         speed = self._speed
         if late.size:
             speed = self.response.follow(late, self._speed, duration, now)
-        command_bodies(
+        move_bodies(
             rows,
             self._wheels,
             self._wheel_motors,
+            self._model,
+            self.figures,
             speed,
-            running,
-            self._wheel_speeds,
+            self._running,
+            self._scales,
+            self._before,
             self.command,
-        )
-        drive.step_drives(
-            rows, self._model, self.figures, self.command, self.body, self._wheel_speeds, duration
-        )
-        at_once = self._direct & self.command.any(axis=1)
-        before[at_once, 2] = self.body[at_once, drive.TURNING]
-        roll_wheels(
-            rows,
-            self._wheels,
-            self._wheel_motors,
-            before,
             self.body,
             self._wheel_speeds,
-            self._scales,
             self.state,
             duration,
         )
@@ -202,7 +194,8 @@ class MockMotors:
             self.limits,
             self._target,
             self._tolerance,
-            self._moving & running,
+            self._moving,
+            self._running,
             self.state,
             duration,
         )
@@ -389,6 +382,44 @@ def draw_noise(
 
 
 @compiled
+def find_running(
+    powered: Bools, connected: Bools, robots: Rows, faulty: Bools, running: Bools
+) -> None:
+    """Fills ``running``: motors that follow their set speeds and targets."""
+    for n in range(robots.size):
+        running[n] = powered[robots[n]] and connected[robots[n]] and not faulty[n]
+
+
+@compiled
+def move_bodies(
+    rows: Rows,
+    wheels: Wheels,
+    motors: Rows,
+    model: NDArray[np.int8],
+    figures: Floats,
+    speed: Floats,
+    running: Bools,
+    scales: Floats,
+    before: Floats,
+    command: Floats,
+    body: Floats,
+    wheel_speeds: Floats,
+    state: Floats,
+    seconds: float,
+) -> None:
+    """Moves robots and their wheels on; ``before`` becomes the speeds of their bodies before."""
+    command_bodies(rows, wheels, motors, speed, running, wheel_speeds, command)
+    for row in rows:
+        for column in range(3):
+            before[row, column] = body[row, drive.FORWARD + column]
+    drive.step_drives(rows, model, figures, command, body, wheel_speeds, seconds)
+    for row in rows:
+        if model[row] == DIRECT and (command[row, 0] != 0.0 or command[row, 2] != 0.0):
+            before[row, 2] = body[row, drive.TURNING]
+    roll_wheels(rows, wheels, motors, before, body, wheel_speeds, scales, state, seconds)
+
+
+@compiled
 def command_bodies(
     rows: Rows,
     wheels: Wheels,
@@ -455,16 +486,18 @@ def step_axes(
     limits: Floats,
     target: Floats,
     tolerance: Floats,
-    moving: NDArray[np.bool_],
+    moving: Bools,
+    running: Bools,
     state: Floats,
     seconds: float,
 ) -> None:
-    """Moves the axes of these rows on by one tick. One that is not ``moving`` brakes and stays."""
+    """Moves the axes of these rows on by one tick. One that shall not move, or is not running,
+    brakes and stays."""
     for row in rows:
         position, speed = state[row, POSITION], state[row, SPEED]
         away = target[row] - position
         wanted = 0.0
-        if moving[row]:
+        if moving[row] and running[row]:
             if (
                 abs(away) <= tolerance[row]
                 and abs(speed) <= limits[row, MAX_DECELERATION] * seconds

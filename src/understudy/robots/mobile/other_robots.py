@@ -25,7 +25,7 @@ from understudy.robots.mobile.field import (
     TOUCH,
     WIDENING,
     corner_radius,
-    passes_by,
+    gap_to_swept,
     path_middle,
     path_seconds,
     seconds_to_touch,
@@ -344,8 +344,8 @@ def watch_robots(  # kernel
         horizon, growth = path_seconds(speeds, farthest[row] / metres), WIDENING * metres
         x, y, far, fastest = path_middle(pose, outline, speeds, horizon, MARGIN, growth, around)
         swept = swept_area(outline, speeds, horizon, fastest, MARGIN + TOUCH + growth * horizon)
+        c, s = math.cos(pose[2]), math.sin(pose[2])
         if swept[3] < 0.0 and -swept[3] < far:  # it goes round within a smaller circle
-            c, s = math.cos(pose[2]), math.sin(pose[2])
             x, y = pose[0] + swept[0] * c - swept[1] * s, pose[1] + swept[0] * s + swept[1] * c
             far = -swept[3]
         far += reach + longest_stop
@@ -355,9 +355,9 @@ def watch_robots(  # kernel
                 other = heads[bucket(column, line, heads.size)]
                 while other != NONE:
                     at, beside = body[other, 0], body[other, 1]
-                    if other != robot and not passes_by(
-                        pose, swept, at, beside, at, beside, reach + stops[other]
-                    ):
+                    size_of = reach + stops[other]
+                    gap = gap_to_swept(pose, c, s, swept, at, beside, at, beside, size_of)
+                    if other != robot and not gap > 0.0:
                         way = horizon
                         if stops[other] > 0.0:
                             way = _seconds_to_robot(

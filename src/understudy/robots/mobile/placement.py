@@ -114,7 +114,7 @@ def _stand(file: RobotFile) -> Stand:
 
 
 def _placed(config: Config, original: Stand, place: tuple[float, float]) -> Config:
-    """``place``: of the centre of the footprint."""
+    """A copy of a robot with the centre of its footprint at a place."""
     x = place[0] - original.ahead * math.cos(original.yaw)
     y = place[1] - original.ahead * math.sin(original.yaw)
     return replace(config, pose=(round(x, 3), round(y, 3), original.yaw / DEG))
@@ -162,11 +162,7 @@ def _half_boxes(shapes: Sequence[Stand]) -> tuple[float, float]:
 
 
 def _grid(
-    bounds: Bounds,
-    shapes: Sequence[Stand],
-    there: Sequence[Stand],
-    circles: Floats,
-    lines: Floats,
+    bounds: Bounds, shapes: Sequence[Stand], there: Sequence[Stand], circles: Floats, lines: Floats
 ) -> Grid:
     wide, high = bounds.high_x - bounds.low_x, bounds.high_y - bounds.low_y
     narrow = min(min(shape.half_width, shape.half_length) for shape in shapes)

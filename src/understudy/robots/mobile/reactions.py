@@ -131,9 +131,7 @@ REACTIONS: Reactions = {
         parameters={"motor": 0.0},
     ),
     "drive_fault": Reaction(
-        turning,
-        (reports("state", status="ERROR"), FAILED, ENGINE_FAILED, STANDS),
-        within_s=STOPS_S,
+        turning, (reports("state", status="ERROR"), FAILED, ENGINE_FAILED, STANDS), within_s=STOPS_S
     ),
     "device_disconnected": Reaction(
         connected,
@@ -142,10 +140,7 @@ REACTIONS: Reactions = {
         parameters={"device": SENSOR},
     ),
     "device_connected": Reaction(
-        blind,
-        (ENGINE_RUNS, WAITS),
-        within_s=2.0,
-        parameters={"device": SENSOR},
+        blind, (ENGINE_RUNS, WAITS), within_s=2.0, parameters={"device": SENSOR}
     ),
     "input_on": Reaction(
         turning, (ESTOP, ENGINE_FAILED, STANDS), within_s=STOPS_S, parameters={"io": 0.0}

@@ -17,6 +17,7 @@ from understudy.ports.operation import AxisReading, Condition, Frame, RobotModel
 from understudy.ports.refusals import ESTOP
 from understudy.robots.mobile.config.layout import Layout, centre_ahead
 from understudy.robots.mobile.config.profile import ProfilePose
+from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.faults import FAULTS
 from understudy.robots.mobile.hardware_interface import Rows
 from understudy.space.pose import Pose
@@ -64,6 +65,12 @@ class Status(Struct, frozen=True):
     faults: tuple[str, ...]
 
 
+def body_of(file: RobotFile) -> VehicleBody:
+    size = file.dimensions
+    lengths = (size.length_mm * MM, size.width_mm * MM, size.height_mm * MM)
+    return VehicleBody(*lengths, centre_ahead(file))
+
+
 class MobileRobot:
     """`Component`, `Injectable`, `Supervised` and `Viewed`. ``row``: of the robot in the layout;
     ``estops``: of its emergency stop inputs."""
@@ -96,8 +103,7 @@ class MobileRobot:
 
     @property
     def body(self) -> VehicleBody:
-        size, ahead = self._file.dimensions, centre_ahead(self._file)
-        return VehicleBody(size.length_mm * MM, size.width_mm * MM, size.height_mm * MM, ahead)
+        return body_of(self._file)
 
     # ── part ──
 

@@ -25,7 +25,14 @@ from understudy.robots.mobile.config.layout import (
 )
 from understudy.robots.mobile.config.profile import BarcodeMarker, BarcodeScan
 from understudy.robots.mobile.config.robot_file import LidarConfig, RobotFile, ScannerConfig
-from understudy.robots.mobile.field import NEAR, Spans, watched_way
+from understudy.robots.mobile.field import (
+    CERTIFICATE,
+    LEFT,
+    NEAR,
+    Spans,
+    still_free,
+    watched_way,
+)
 from understudy.robots.mobile.hardware_interface import Bools, Floats, LidarReadings, Rows, Scan
 from understudy.robots.mobile.tables import Columns, columns, restore
 from understudy.robots.mobile.wheels import wrapped
@@ -231,12 +238,15 @@ class MockSensors:
         self._scan_poses = np.zeros((devices, 3))
         self._is_fresh = np.zeros(devices, dtype=np.bool_)
         """Whether nothing in the world has changed since the last scan."""
+        self._is_measured = np.ones(devices, dtype=np.bool_)
+        """Whether `_nearest` is that of the last scan."""
         self._motion = np.zeros((devices, 3))
         self._looked = np.full((devices, 6), np.nan)
         """Pose and motion for which `_ahead` was computed."""
         self._spots = np.full((devices, 3), -1.0)
         self._near = np.zeros((devices, 2 + NEAR), dtype=np.int64)
         """The obstacles near the path of each robot; see `field.watched_way`."""
+        self._certificates = np.zeros((devices, CERTIFICATE))
         self._body = body
         self._markers = Markers(layout)
         self._waiting: list[Scan] = []
@@ -249,9 +259,9 @@ class MockSensors:
     # ── SensorDriver ──
 
     def set_motion(self, rows: Rows, velocity: Floats) -> None:
-        moving = velocity.any(axis=1)
-        self._motion[rows[moving]] = velocity[moving]
-        self._look_ahead(rows[moving])
+        moving = np.empty_like(rows)
+        count = take_motion(rows, velocity, self._motion, moving)
+        self._look_ahead(moving[:count])
 
     def read_lidars(self, rows: Rows) -> LidarReadings:
         connected = self._connected[rows]
@@ -259,9 +269,11 @@ class MockSensors:
         if self._others is not None:
             others = self._ahead_of_others[rows]
             ahead = np.minimum(ahead, np.where(connected, others, np.inf))
-        return LidarReadings(
-            nearest=_distances(self._nearest[rows], connected), ahead=ahead, connected=connected
-        )
+        return LidarReadings(ahead, connected)
+
+    def nearest(self, rows: Rows) -> Floats:
+        self._measure(rows)
+        return _distances(self._nearest[rows], self._connected[rows])
 
     def ranges(self, row: int) -> Floats:
         config = _lidar(self._layout, row)
@@ -304,11 +316,16 @@ class MockSensors:
         for row in rows[(self._robot[rows] == robot) & self._connected[rows]][:1]:
             self._waiting.append(Scan(int(row), code.code, code.type, None))
 
+    def world_changes(self) -> None:
+        """The world is about to change: what was seen until now is measured."""
+        self._measure(self.lidar_rows)
+
     def note_change(self) -> None:
         """The world has changed."""
         self._is_fresh[:] = False
         self._looked[:] = np.nan
         self._spots[:, 2] = -1.0
+        self._certificates[:, LEFT] = 0.0
 
     def note_motion(self) -> None:
         """A robot has moved that others see."""
@@ -331,18 +348,36 @@ class MockSensors:
             self._waiting = [scan for scan in self._waiting if scan not in due]
             self._scans += due
         if scanners.size:
-            active = scanners[self._connected[scanners]]
-            self._scans += self._markers.read(active, self._eyes(active), self._mounts)
+            self._scans += self._markers.read(
+                scanners, self._connected, self._robot, self._body, self._mounts
+            )
 
     def _look(self, rows: Rows, now: int) -> None:
-        number = np.floor(now * (self._hz[rows] / NS_PER_SECOND)).astype(np.int64)
-        due = rows[(number > self._scanned[rows]) & self._connected[rows]]
-        self._scanned[rows] = number
-        due = due[self._is_stale(due)]
+        """Notes from where the lidars have scanned; the distances are measured when they are asked
+        for, unless other robots are seen, which have moved by then."""
+        note_scans(
+            rows,
+            self._robot,
+            self._body,
+            self._connected,
+            now,
+            self._hz,
+            self._scanned,
+            self._scan_poses,
+            self._is_fresh,
+            self._is_measured,
+        )
+        if self._others is not None:
+            self._measure(rows)
+
+    def _measure(self, rows: Rows) -> None:
+        """Distances of the last scans."""
+        due = rows[~self._is_measured[rows]]
         if not due.size:
             return
         robots, worlds = self._robot[due], self._worlds
-        eyes, found = self._eyes(due), np.empty(due.size)
+        eyes, found = np.empty((due.size, 3)), np.empty(due.size)
+        place(self._scan_poses[due], self._mounts[due], eyes)
         look(
             eyes,
             self._views[due],
@@ -356,8 +391,7 @@ class MockSensors:
         if self._others is not None:
             self._others.look(robots, eyes, self._views[due], self._longest[due], found)
         self._nearest[due] = np.where(np.isfinite(found), found, NOTHING)
-        self._scan_poses[due] = self._body[robots, : drive.FORWARD]
-        self._is_fresh[due] = True
+        self._is_measured[due] = True
 
     def _is_stale(self, rows: Rows) -> Bools:
         """Whether a new scan may differ from the last one: the robot has moved, or the world has
@@ -382,6 +416,7 @@ class MockSensors:
             worlds.line_spans,
             self._spots,
             self._near,
+            self._certificates,
             self._looked,
             self._ahead,
         )
@@ -410,6 +445,7 @@ class MockSensors:
     # ── snapshot ──
 
     def save(self) -> SensorsState:
+        self._measure(self.lidar_rows)
         return SensorsState(
             columns(self._saved()), self._markers.save(), self._waiting, self._scans
         )
@@ -420,6 +456,8 @@ class MockSensors:
         self._waiting, self._scans = list(state.waiting), list(state.scans)
         self._looked[:] = np.nan
         self._spots[:, 2] = -1.0
+        self._certificates[:, LEFT] = 0.0
+        self._is_measured[:] = True
         self._body = body
 
     def _saved(self) -> dict[str, NDArray[Any]]:
@@ -437,6 +475,49 @@ class MockSensors:
 
 
 @compiled
+def take_motion(rows: Rows, velocity: Floats, motion: Floats, moving: Rows) -> int:
+    """Keeps the speeds of robots that move, and puts their rows into ``moving``; returns how many
+    there are."""
+    count = 0
+    for n in range(rows.size):
+        if velocity[n, 0] != 0.0 or velocity[n, 1] != 0.0 or velocity[n, 2] != 0.0:
+            row = rows[n]
+            for column in range(3):
+                motion[row, column] = velocity[n, column]
+            moving[count] = row
+            count += 1
+    return count
+
+
+@compiled
+def note_scans(
+    rows: Rows,
+    robots: Rows,
+    body: Floats,
+    connected: Bools,
+    now: int,
+    hz: Floats,
+    scanned: Rows,
+    poses: Floats,
+    is_fresh: Bools,
+    is_measured: Bools,
+) -> None:
+    """Notes the ``poses`` of scans that are due and may differ from the last ones: the robot has
+    moved, or the world has changed."""
+    for row in rows:
+        number = np.int64(math.floor(now * (hz[row] / NS_PER_SECOND)))
+        if number > scanned[row] and connected[row]:
+            robot, same = robots[row], is_fresh[row]
+            for column in range(3):
+                same = same and poses[row, column] == body[robot, column]
+            if not same:
+                for column in range(3):
+                    poses[row, column] = body[robot, column]
+                is_fresh[row], is_measured[row] = True, False
+        scanned[row] = number
+
+
+@compiled
 def watch_ahead(
     rows: Rows,
     robots: Rows,
@@ -450,6 +531,7 @@ def watch_ahead(
     line_spans: Rows,
     spots: Floats,
     near: Rows,
+    certificates: Floats,
     looked: Floats,
     ahead: Floats,
 ) -> None:
@@ -462,6 +544,12 @@ def watch_ahead(
             same = same and looked[row, 3 + column] == motion[row, column]
         if same:
             continue
+        for column in range(3):
+            looked[row, column] = body[robot, column]
+            looked[row, 3 + column] = motion[row, column]
+        certificate = borrowed(certificates[row])
+        if still_free(borrowed(body[robot]), borrowed(motion[row]), certificate):
+            continue  # `ahead` is `NOTHING` since the certificate was made
         free = watched_way(
             borrowed(body[robot]),
             borrowed(outlines[robot]),
@@ -473,11 +561,9 @@ def watch_ahead(
             borrowed(line_spans[robot]),
             borrowed(spots[row]),
             borrowed(near[row]),
+            certificate,
         )
         ahead[row] = free if free <= farthest[row] else NOTHING
-        for column in range(3):
-            looked[row, column] = body[robot, column]
-            looked[row, 3 + column] = motion[row, column]
 
 
 # ── markers ─────────────────────────────────────────────────────────────────────────────────────
@@ -503,15 +589,21 @@ class Markers:
             self._markers += markers
         self._places = np.array([(each.x, each.y) for each in self._markers]).reshape(-1, 2)
         self._inside = np.zeros(len(self._markers), dtype=np.bool_)
-        self._checked = np.zeros((len(layout.devices), 3))
-        """Where a scanner looked at all its markers, and how far from there nothing changes."""
+        self._checked = np.zeros((len(layout.devices), 4))
+        """The pose of the robot when a scanner looked at all its markers, and how far from there
+        nothing changes."""
         self._hits = np.zeros((len(self._markers), 2), dtype=np.int64)
 
-    def read(self, rows: Rows, eyes: Floats, mounts: Floats) -> list[Scan]:
+    def read(
+        self, rows: Rows, connected: Bools, robots: Rows, body: Floats, mounts: Floats
+    ) -> list[Scan]:
         """The markers that have come within range."""
         count = find_markers(
             rows,
-            eyes,
+            connected,
+            robots,
+            body,
+            mounts,
             self._ranges,
             self._spans,
             self._places,
@@ -519,9 +611,14 @@ class Markers:
             self._inside,
             self._hits,
         )
+        if not count:
+            return []
+        hits = self._hits[:count]
+        eyes = np.empty((count, 3))
+        place(body[robots[hits[:, 0]], : drive.FORWARD], mounts[hits[:, 0]], eyes)
         return [
-            self._scan(row, marker, eyes[int(np.flatnonzero(rows == row)[0])], mounts[row])
-            for row, marker in self._hits[:count].tolist()
+            self._scan(row, marker, eye, mounts[row])
+            for (row, marker), eye in zip(hits.tolist(), eyes, strict=True)
         ]
 
     def _scan(self, row: int, marker: int, eye: Floats, mount: Floats) -> Scan:
@@ -550,7 +647,10 @@ class Markers:
 @compiled
 def find_markers(
     rows: Rows,
-    eyes: Floats,
+    connected: Bools,
+    robots: Rows,
+    body: Floats,
+    mounts: Floats,
     ranges: Floats,
     spans: Rows,
     places: Floats,
@@ -562,11 +662,19 @@ def find_markers(
     number. A scanner that has moved less than the distance to the nearest border of a range since
     it last looked at all its markers need not look."""
     count = 0
-    for n in range(rows.size):
-        row = rows[n]
-        x, y = eyes[n, 0], eyes[n, 1]
-        if math.hypot(x - checked[row, 0], y - checked[row, 1]) < checked[row, 2]:
+    for row in rows:
+        if not connected[row]:
             continue
+        robot = robots[row]
+        x, y, yaw = body[robot, 0], body[robot, 1], body[robot, 2]
+        along, across = mounts[row, 0], mounts[row, 1]
+        turned = abs(yaw - checked[row, 2])
+        turned = min(turned, abs(2.0 * math.pi - turned)) * (abs(along) + abs(across))
+        if math.hypot(x - checked[row, 0], y - checked[row, 1]) + turned < checked[row, 3]:
+            continue
+        checked[row, 0], checked[row, 1], checked[row, 2] = x, y, yaw
+        c, s = math.cos(yaw), math.sin(yaw)
+        x, y = x + along * c - across * s, y + along * s + across * c
         quiet = math.inf
         for marker in range(spans[row, 0], spans[row, 1]):
             beyond = math.hypot(places[marker, 0] - x, places[marker, 1] - y) - ranges[row]
@@ -577,7 +685,7 @@ def find_markers(
                 inside[marker] = True
                 hits[count] = row, marker
                 count += 1
-        checked[row] = x, y, quiet * (1.0 - 1e-6) - 1e-9
+        checked[row, 3] = quiet * (1.0 - 1e-6) - 1e-9
     return count
 
 

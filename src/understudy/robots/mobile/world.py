@@ -199,9 +199,12 @@ class Worlds:
         else:
             self._stale = True
 
-    def refresh(self, now: int) -> bool:
-        """Brings the rows up to date; returns whether something has changed."""
-        changed = self._stale or bool(self._moving)
+    def changes(self) -> bool:
+        """Whether the rows are out of date: an obstacle has appeared, was removed or moves."""
+        return self._stale or bool(self._moving)
+
+    def refresh(self, now: int) -> None:
+        """Brings the rows up to date."""
         if self._stale:
             self._build(now)
         for scene in self._moving:
@@ -211,7 +214,6 @@ class Worlds:
             self.lines[slice(*self.line_spans[robot])] = lines
         if self._moving:
             self._moving = [scene for scene in self._moving if now < scene.moves_until]
-        return changed
 
     def _build(self, now: int) -> None:
         """Makes the tables anew."""

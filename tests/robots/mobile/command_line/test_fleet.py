@@ -19,7 +19,6 @@ from understudy import cli
 from understudy.app.ready_file import ReadyFile
 from understudy.errors import ConfigError
 from understudy.robots.mobile import command_line as fleet_commands
-from understudy.robots.mobile import watch as fleet_watch
 from understudy.robots.mobile.client import FleetMessage, Inbox, NoAnswerError
 
 ROBOTS = ("robot-1", "robot-2", "robot-10")
@@ -29,7 +28,7 @@ ROBOTS = ("robot-1", "robot-2", "robot-10")
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No other cell is found, and a slow machine has time."""
     monkeypatch.setattr(fleet_commands, "ANSWER_S", PATIENCE)
-    monkeypatch.setattr(fleet_watch, "ONCE_S", PATIENCE)
+    monkeypatch.setattr(fleet_commands, "ONCE_S", PATIENCE)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
@@ -377,9 +376,6 @@ def test_the_schema_files_are_written(tmp_path: Path) -> None:
     assert "cannot be written" in refused("schema", str(tmp_path / "file"))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [each.callback.__name__ for each in fleet_commands.fleet.registered_commands if each.callback],
-)
+@pytest.mark.parametrize("name", fleet_commands.fleet.functions)
 def test_every_command_shows_an_example(name: str) -> None:
     assert f"Example: understudy fleet {name}" in run(name, "--help").stdout

@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 
 from understudy import cli
 from understudy.app.ready_file import ReadyFile
+from understudy.errors import ConfigError
 from understudy.robots.mobile import command_line as fleet_commands
-from understudy.robots.mobile import watch as fleet_watch
 from understudy.robots.mobile.stand_in import FleetStandIn
 
 PAGE = Path(__file__).parents[4] / "docs/robots/mobile.md"
@@ -26,7 +26,7 @@ def run(*words: str) -> Result:
 def cell(fleet: FleetStandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FleetStandIn:
     """Found by its ready file; a slow machine has time."""
     monkeypatch.setattr(fleet_commands, "ANSWER_S", PATIENCE)
-    monkeypatch.setattr(fleet_watch, "ONCE_S", PATIENCE)
+    monkeypatch.setattr(fleet_commands, "ONCE_S", PATIENCE)
     monkeypatch.chdir(tmp_path)
     ReadyFile(tmp_path / "ready.json", "").write("fleet", 10.0, dict(fleet.cell.endpoints))
     return fleet
@@ -63,3 +63,22 @@ def test_a_robot_in_front_of_a_wall(cell: FleetStandIn) -> None:
     done = run("send", "robot-5", "MOVE_TO_POSE", "x=9.2", "y=-0.1", "--ready-file", "ready.json")
     assert done.exit_code == 1
     assert done.stdout.splitlines()[-1] == "robot-5: FAILED SAFETY_STOP"
+
+
+def test_a_mission_is_carried_out_line_by_line(cell: FleetStandIn, tmp_path: Path) -> None:
+    file = tmp_path / "tour.mission"
+    file.write_text("MOVE x=2 y=1.6\nWAIT seconds=0.1\nMOVE_TO_POINT x=2 y=2.2 # by a route\n")
+    done = run("run", "robot-1", str(file), "--ready-file", "ready.json")
+    assert done.exit_code == 0, done.output
+    said = done.stdout.splitlines()
+    assert said.count("robot-1: done") == 2
+    assert "robot-1: step 2 of 2" in said
+    assert cell.robot("robot-1").state["pose"]["y"] == pytest.approx(2.2, abs=0.05)
+
+
+def test_a_mission_with_a_mistake_is_not_sent(tmp_path: Path) -> None:
+    file = tmp_path / "tour.mission"
+    file.write_text("MOVE x=2 y=1.6\nTURN by=3\n")
+    done = run("run", "robot-1", str(file))
+    assert isinstance(done.exception, ConfigError)
+    assert (done.exception.line, done.exception.value, done.exception.allowed) == (2, "by", "yaw")

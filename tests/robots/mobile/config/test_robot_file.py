@@ -11,6 +11,7 @@ from understudy.robots.mobile.config.robot_file import (
     LidarConfig,
     ResetPolicy,
     RobotFile,
+    is_robot_file,
     read_robot_file,
 )
 
@@ -187,11 +188,7 @@ def test_a_mistake_is_named_with_its_place(path: str, value: Any, expected: str)
             {"connectTimeoutMs": 1500},
             lambda file: file.nats.timeouts.connect_seconds == 1.5,
         ),
-        (
-            "nats.connectTimeoutMs",
-            1500,
-            lambda file: file.nats.timeouts.connect_seconds == 1.5,
-        ),
+        ("nats.connectTimeoutMs", 1500, lambda file: file.nats.timeouts.connect_seconds == 1.5),
     ],
 )
 def test_names_of_the_original_file_are_accepted(path: str, value: Any, found: Any) -> None:
@@ -214,3 +211,16 @@ def test_names_of_the_original_file_are_accepted(path: str, value: Any, found: A
 )
 def test_mistakes_under_the_original_names_are_named(path: str, value: Any, key: str) -> None:
     assert key in error(path, value)
+
+
+def test_a_robot_file_is_known_by_its_keys() -> None:
+    assert is_robot_file(EXAMPLE.read_text())
+    assert is_robot_file('{"motors": 1}')
+    assert not is_robot_file('{"robots": {}}')
+    assert not is_robot_file("[motors]")
+
+
+@pytest.mark.parametrize("timeouts", [5, [], "long"])
+def test_timeouts_that_are_no_mapping_are_named(timeouts: Any) -> None:
+    with pytest.raises(ConfigError, match=r"nats\.timeouts: this does not fit"):
+        read_robot_file(changed("nats.timeouts", timeouts), "robot_config.json")

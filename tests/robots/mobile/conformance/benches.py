@@ -22,7 +22,7 @@ from understudy.robots.mobile.config import read_robot_file
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.hardware import MockHardware, Surroundings
 from understudy.robots.mobile.hardware_interface import MotorOutputs, MotorReadings, TimedHardware
-from understudy.robots.mobile.real import RealHardware
+from understudy.robots.mobile.real.hardware import RealHardware
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 TICK = 20 * NS_PER_MS

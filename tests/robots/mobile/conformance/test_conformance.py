@@ -257,7 +257,7 @@ def test_sensors_report(kind: str) -> None:
     bench.hardware.sensors.set_motion(LIDARS, np.array([[1.0, 0.0, 0.0]]))
     lidar = bench.hardware.sensors.read_lidars(LIDARS)
     assert lidar.connected.all()
-    assert lidar.nearest == pytest.approx([NEAREST], abs=1e-3)
+    assert bench.hardware.sensors.nearest(LIDARS) == pytest.approx([NEAREST], abs=1e-3)
     assert 0.0 < lidar.ahead[0] <= NEAREST
     assert bench.hardware.sensors.connected(SCANNERS).all()
     assert list(bench.hardware.sensors.take_scans()) == []

@@ -5,35 +5,15 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pytest
+from tests.robots.mobile.command_line.scripted_fleet import FROM_ROBOT, TO_ROBOT
 from tests.robots.mobile.contract.backend import Backend
 from tests.robots.mobile.contract.robots import PROFILES
 
-IN = (
-    "heartbeat",
-    "state",
-    "telemetry",
-    "events",
-    "settings.reported",
-    "command.ack",
-    "task.progress",
-    "task.done",
-    "task.failed",
-    "traffic.state",
-    "route.request",
-)
-OUT = (
-    "command.request",
-    "settings.desired",
-    "task.assign",
-    "task.cancel",
-    "traffic.control",
-    "route.response",
-)
 NEWEST_COUNTS = ("heartbeat", "state", "telemetry", "traffic.state")
 MOTOR_KEYS = {"connected", "mode", "position", "velocity"}
 
 
-@pytest.mark.parametrize(("name", "kinds"), [("ROBOT_IN", IN), ("ROBOT_OUT", OUT)])
+@pytest.mark.parametrize(("name", "kinds"), [("ROBOT_IN", FROM_ROBOT), ("ROBOT_OUT", TO_ROBOT)])
 def test_the_streams_have_their_subjects_one_by_one(
     backend: Backend, name: str, kinds: tuple[str, ...]
 ) -> None:

@@ -597,7 +597,7 @@ def test_no_english_is_left_on_the_page_in_vietnamese(
 ) -> None:
     screen = open_page(cell, "/fleet")
     screen.press("language-vi")
-    screen.page.wait_for_function("document.documentElement.lang === 'vi'")
+    screen.page.wait_for_function("document.documentElement?.lang === 'vi'")
     screen.built()
     row(screen, "robot-2").click()
     screen.reads("fleet-chosen", "robot-2")

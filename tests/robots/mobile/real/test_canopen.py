@@ -315,6 +315,33 @@ def test_one_silent_node_is_not_connected_and_the_others_go_on() -> None:
     assert len(bench.lines("node 1: it does not answer")) == 1, "not with each attempt"
 
 
+@pytest.mark.parametrize("boots", [False, True])
+def test_the_way_of_a_wheel_that_was_silent(boots: bool) -> None:
+    """It has rolled on meanwhile, which counts; one that lost its power counts from zero."""
+    bench = running()
+    order(bench, speed=0.5)
+    bench.run(2.0)
+    drive, network = bench.drive(LEFT), bench.far.network
+    heard: tuple[tuple[int, Any], ...] = ((0x80, drive._sync), (0x601, drive.node.sdo.on_request))
+    for can_id, callback in heard:
+        network.unsubscribe(can_id, callback)
+    before = float(readings(bench).position[LEFT])
+    booted = len(bench.lines("node 1: it has started"))
+    bench.run(1.5)
+    assert drive.position / COUNTS[LEFT] > before + 0.2
+    order(bench, speed=0.0)
+    if boots:
+        drive.boot()
+        network.sent.clear()  # its boot-up message is lost
+    for can_id, callback in heard:
+        network.subscribe(can_id, callback)
+    bench.run(3.0)
+    assert readings(bench).connected.all()
+    rolled = 0.0 if boots else drive.position / COUNTS[LEFT] - before
+    assert readings(bench).position[LEFT] == pytest.approx(before + rolled, abs=0.02)
+    assert len(bench.lines("node 1: it has started")) == booted, "only a message that came"
+
+
 def test_a_node_that_left_operational_is_configured_again() -> None:
     bench = running()
     bench.run(1.0)

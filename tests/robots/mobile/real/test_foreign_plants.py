@@ -22,8 +22,20 @@ ROOT = Path(__file__).parents[4]
 PACKAGES = {"PLC": ["pymodbus"], "CANOPEN": ["canopen", "python-can[multicast]"]}
 GOALS = [(1.0, 0.0, None), (1.5, 0.8, 1.0), (0.2, -0.5, None), (0.0, 0.0, 0.0)]
 TOLERANCE = 0.02
-OVERRUN = 0.1
-"""Metres: on a busy machine a loop may be later for some time than it was measured."""
+BACKWARDS, TURNED = 0.02, math.radians(30.0)
+"""Metres, and radians more than needed, of a robot that gets a command at every tick."""
+TICK_S, FASTEST, FASTEST_TURN = 0.05, 1.2, 5.0
+"""Seconds, m/s and rad/s of the robot."""
+LOST_S = 0.25
+"""A motor whose answers come in longer intervals counts as not connected: it does after 0.5 s, and
+a reading can be two intervals old."""
+CUT_OFF = (
+    ("REJECTED", "ROBOT_NOT_READY"),
+    ("FAILED", "REQUIRED_MOTOR_UNAVAILABLE"),
+    ("CANCELED", None),
+)
+"""Ends of a command whose robot lost its motors before it, in it, or before it began."""
+ATTEMPTS = 5
 STILL_S = 1.0
 
 
@@ -87,16 +99,40 @@ def cell_file(folder: Path, kind: str, place: str) -> Path:
     return cell
 
 
-def end_of_drive(backend: Backend, **goal: float) -> tuple[str, str | None]:
-    """A few times if it is refused at once: on a busy machine the plant is not heard for longer
-    than the driver allows now and then, and the robot is not ready until it is."""
-    end: tuple[str, str | None] = ("", None)
-    for _ in range(5):
-        backend.state("robot-1", lambda state: state["status"] == "RUNNING")
-        end = backend.ended("robot-1", backend.command("robot-1", "MOVE_TO_POSE", **goal))[-1]
-        if end != ("REJECTED", "ROBOT_NOT_READY"):
-            break
-    return end
+class MachineTooBusyError(Exception):
+    """The robot lost its motors, and the plant has seen why: one of them waited for a processor."""
+
+
+def drive(robot: Plant, backend: Backend, **goal: float) -> dict[str, float]:
+    """Drives to a goal; returns what the plant shows of that."""
+    backend.state("robot-1", lambda state: state["status"] == "RUNNING")
+    end = backend.ended("robot-1", backend.command("robot-1", "MOVE_TO_POSE", **goal))[-1]
+    time.sleep(STILL_S)
+    seen = robot.look()
+    if end in CUT_OFF and seen["kept"] >= LOST_S:
+        raise MachineTooBusyError
+    assert end == ("DONE", None), (goal, seen)
+    return seen
+
+
+def check_goals(robot: Plant, backend: Backend) -> None:
+    before = robot.look()
+    for x, y, yaw in GOALS:
+        own = {} if yaw is None else {"yaw": yaw}
+        after = drive(robot, backend, x=x, y=y, **own)
+        way = math.atan2(y - before["y"], x - before["x"])
+        needed = abs(math.remainder(way - before["yaw"], math.tau))
+        needed += 0.0 if yaw is None else abs(math.remainder(yaw - way, math.tau))
+        away, more = math.hypot(after["x"] - x, after["y"] - y), after["turned"] - needed
+        print(f"{away:.3f} m off, {after['backwards']:.3f} m back,", end=" ")
+        print(f"{math.degrees(more):.0f} deg too much; kept {after['kept_moving']:.3f} s")
+        # Where the drives keep a command for longer, since their driver or the plant waits for a
+        # processor, the robot cannot brake meanwhile: at the end of two turns, and of the way.
+        late = max(after["kept_moving"] - TICK_S, 0.0)
+        assert away <= TOLERANCE + 0.01, (x, y)
+        assert after["backwards"] <= BACKWARDS + FASTEST * late, (x, y)
+        assert more <= TURNED + 4.0 * FASTEST_TURN * late, (x, y)
+        before = after
 
 
 @pytest.mark.soak
@@ -107,24 +143,19 @@ def end_of_drive(backend: Backend, **goal: float) -> tuple[str, str | None]:
 def test_poses_are_reached_without_turning_round(
     tmp_path: Path, kind: str, delay: int, lag: int
 ) -> None:
-    with (
-        plant(tmp_path, kind, delay, lag) as robot,
-        running(cell_file(tmp_path, kind, robot.place), "--real") as ready,
-        Backend(ready["endpoints"]["nats"]) as backend,
-    ):
-        before = robot.look()
-        for x, y, yaw in GOALS:
-            own = {} if yaw is None else {"yaw": yaw}
-            assert end_of_drive(backend, x=x, y=y, **own) == ("DONE", None), (x, y)
-            time.sleep(STILL_S)
-            after = robot.look()
-            way = math.atan2(y - before["y"], x - before["x"])
-            needed = abs(math.remainder(way - before["yaw"], math.tau))
-            needed += 0.0 if yaw is None else abs(math.remainder(yaw - way, math.tau))
-            away, more = math.hypot(after["x"] - x, after["y"] - y), after["turned"] - needed
-            print(f"{kind} {delay} ms: {away:.3f} m off, {after['backwards']:.3f} m back,", end=" ")
-            print(f"{math.degrees(more):.0f} deg too much")
-            assert away <= TOLERANCE + 0.01, (x, y)
-            assert after["backwards"] <= OVERRUN, (x, y)
-            assert more <= math.radians(30.0), (x, y)
-            before = after
+    """On a machine that is too busy once more, from the start: drives that are configured anew do
+    not show how far the robot has come meanwhile."""
+    for number in range(ATTEMPTS):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with (
+            plant(tmp_path, kind, delay, lag) as robot,
+            running(cell_file(folder, kind, robot.place), "--real") as ready,
+            Backend(ready["endpoints"]["nats"]) as backend,
+        ):
+            try:
+                check_goals(robot, backend)
+            except MachineTooBusyError:
+                continue
+            return
+    pytest.fail(f"the machine is too busy: {ATTEMPTS} attempts")

@@ -16,9 +16,8 @@ from understudy.ports import UNLIMITED
 from understudy.robots.mobile.config import read_robot_file
 from understudy.robots.mobile.config.layout import Layout
 from understudy.robots.mobile.hardware_interface import MotorOutputs
-from understudy.robots.mobile.real import RealHardware
-from understudy.robots.mobile.real.register_driver import line_of
-from understudy.robots.mobile.real.registers import halves, number
+from understudy.robots.mobile.real.hardware import RealHardware
+from understudy.robots.mobile.real.registers import halves, line_of, number
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 TICK = 20 * NS_PER_MS
@@ -159,7 +158,8 @@ def test_sensors_are_read(kind: str) -> None:
     bench.device.inputs |= {BATTERY: 1, BATTERY + 1: 7350, SCANNER: 1}
     bench.tick(2)
     lidar = bench.hardware.sensors.read_lidars(np.array([0], np.int64))
-    assert (lidar.nearest[0], lidar.ahead[0], lidar.connected[0]) == (1.5, np.inf, True)
+    nearest = bench.hardware.sensors.nearest(np.array([0], np.int64))
+    assert (nearest[0], lidar.ahead[0], lidar.connected[0]) == (1.5, np.inf, True)
     assert bench.hardware.read_robots(ROWS).battery_percent[0] == 73.5
     assert bench.hardware.sensors.take_scans() == [], "what was read before is no news"
     bench.device.inputs |= {

@@ -9,8 +9,7 @@ from pymodbus.simulator import DataType, SimData, SimDevice
 
 from understudy.robots.mobile.real.channels import MotorCommand
 from understudy.robots.mobile.real.modbus import ModbusCodec
-from understudy.robots.mobile.real.register_driver import Block, RegisterDriver
-from understudy.robots.mobile.real.registers import motor_status, written
+from understudy.robots.mobile.real.registers import Block, RegisterDriver, motor_status, written
 from understudy.simulation.cell import Cell
 from understudy.wire.dial import Destination, Dial
 from understudy.wire.exchange import Exchange

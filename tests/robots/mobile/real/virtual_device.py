@@ -12,10 +12,7 @@ from random import Random
 from pymodbus.framer import FramerSocket
 from pymodbus.pdu import DecodePDU, ExceptionResponse, ModbusPDU
 from pymodbus.pdu.bit_message import ReadDiscreteInputsResponse, WriteMultipleCoilsResponse
-from pymodbus.pdu.register_message import (
-    ReadInputRegistersResponse,
-    WriteMultipleRegistersResponse,
-)
+from pymodbus.pdu.register_message import ReadInputRegistersResponse, WriteMultipleRegistersResponse
 
 ILLEGAL_ADDRESS = 2
 STEP = 1e-4

@@ -42,7 +42,7 @@ class PlainHardware:
         self.inputs = np.zeros(len(layout.inputs), dtype=np.bool_)
         self.inputs_up = np.ones(len(layout.inputs), dtype=np.bool_)
         self.outs = np.zeros(len(layout.outputs), dtype=np.bool_)
-        self.nearest, self.ahead = np.full(lidars, np.inf), np.full(lidars, np.inf)
+        self.nearest_obstacles, self.ahead = np.full(lidars, np.inf), np.full(lidars, np.inf)
         self.devices_up = np.ones(lidars, dtype=np.bool_)
         self.scans: list[Scan] = []
         self.started: list[tuple[int, str]] = []
@@ -101,7 +101,10 @@ class PlainHardware:
     def set_motion(self, rows: Rows, velocity: Floats) -> None: ...
 
     def read_lidars(self, rows: Rows) -> LidarReadings:
-        return LidarReadings(self.nearest[rows], self.ahead[rows], self.devices_up[rows])
+        return LidarReadings(self.ahead[rows], self.devices_up[rows])
+
+    def nearest(self, rows: Rows) -> Floats:
+        return self.nearest_obstacles[rows]
 
     def ranges(self, row: int) -> Floats:
         return np.zeros(0)

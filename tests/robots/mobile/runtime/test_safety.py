@@ -60,7 +60,7 @@ def test_without_stop_on_estop_it_is_only_reported() -> None:
 
 def test_an_obstacle_stops_the_robot_until_the_way_is_free() -> None:
     fleet = driving()
-    fleet.hardware.ahead[LIDAR] = fleet.hardware.nearest[LIDAR] = 0.59
+    fleet.hardware.ahead[LIDAR] = fleet.hardware.nearest_obstacles[LIDAR] = 0.59
     fleet.run(0.1)
     assert fleet.acks()[-1] == "MOVE_VELOCITY:FAILED:SAFETY_STOP"
     assert fleet.state()["safetyStopReason"] == "OBSTACLE"
@@ -95,7 +95,7 @@ def test_a_fast_robot_stops_earlier_than_the_stop_distance() -> None:
 
 def test_within_the_warning_distance_it_drives_so_slowly_that_it_can_stop() -> None:
     fleet = Plain({"safety__obstacleStopDistanceMeters": 0.05}).run(0.1)
-    fleet.hardware.ahead[LIDAR] = fleet.hardware.nearest[LIDAR] = 0.4
+    fleet.hardware.ahead[LIDAR] = fleet.hardware.nearest_obstacles[LIDAR] = 0.4
     fleet.run(0.1)
     fleet.command("MOVE_VELOCITY", linear=1.2)
     fleet.run(0.5)

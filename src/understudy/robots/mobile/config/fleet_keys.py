@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from understudy.config.document import parse
-from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.robots.mobile.config.profile import (
     MOST_OBSTACLES,
@@ -32,8 +31,9 @@ MOST_NODES, MOST_EDGES = 10_000, 100_000
 
 
 class PlannerConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """``grace_s``: simulated seconds in which a backend can answer. ``resolution_mm``: the size of
-    the cells of the grid. ``graph``: the file with nodes and edges."""
+    """How the cell finds routes by itself. ``grace_s``: simulated seconds in which a backend can
+    answer first. ``resolution_mm``: the size of a cell of the grid. ``graph``: the file with nodes
+    and edges."""
 
     kind: Kind = "grid"
     grace_s: Annotated[float, Meta(ge=0, le=9)] = 1.0
@@ -84,11 +84,8 @@ class Graph(Camel, frozen=True):
 def read_graph(text: str, file: str) -> Graph:
     """A graph file; every error names file, line, key, value and what is allowed."""
     document = parse(text, file)
-    try:
-        graph: Graph = read(document.value, Graph)
-        _check(graph)
-    except ConfigError as problem:
-        raise document.error((), problem) from None
+    graph = document.read(Graph)
+    document.at((), _check, graph)
     return graph
 
 
@@ -139,14 +136,26 @@ class Marker(Struct, frozen=True, forbid_unknown_fields=True):
         return BarcodeMarker(self.code, self.x_m, self.y_m, yaw, self.type)
 
 
+MANY = 500
+"""Robots whose states, sent at one tick, keep a broker busy for some milliseconds."""
+
+
 class FleetKeys(Struct, frozen=True, forbid_unknown_fields=True):
-    """`planner`: finds routes if no backend does. `markers`: in addition to those of the robots'
-    profiles. `robots_see_each_other`: simulated robots are obstacles of each other; all of them are
-    then in one process."""
+    """The key `fleet`. `planner`: finds routes if no backend does. `markers`: in addition to those
+    of the robots' profiles. `robots_see_each_other`: simulated robots are obstacles of each other;
+    all of them are then in one process. `spread_messages`: the robots send the messages of their
+    streams at different ticks, each at those that follow from its robotId; by default from `MANY`
+    robots on."""
 
     planner: Planner = "grid"
     robots_see_each_other: bool = False
+    spread_messages: bool | None = None
     markers: Annotated[tuple[Marker, ...], Meta(max_length=MOST_OBSTACLES)] = ()
+
+
+def spreads(keys: FleetKeys, robots: int) -> bool:
+    """Whether a fleet with this number of robots spreads its messages over the ticks."""
+    return robots >= MANY if keys.spread_messages is None else keys.spread_messages
 
 
 class DividedKeys(FleetKeys, frozen=True):
@@ -156,8 +165,9 @@ class DividedKeys(FleetKeys, frozen=True):
     elsewhere: tuple[str, ...] | None = None
 
 
-def divided(keys: FleetKeys, elsewhere: Sequence[str] | None) -> DividedKeys:
-    """The keys of a shard; a `ConfigError` if the robots cannot be divided among processes."""
+def divided(keys: FleetKeys, robots: int, elsewhere: Sequence[str] | None) -> DividedKeys:
+    """The keys of a shard; a `ConfigError` if the robots cannot be divided among processes.
+    ``robots``: their number in the whole fleet."""
     if keys.robots_see_each_other:
         raise ConfigError(
             "robots that see each other are all in one process: leave out --shard",
@@ -166,9 +176,8 @@ def divided(keys: FleetKeys, elsewhere: Sequence[str] | None) -> DividedKeys:
             allowed="false with --shard",
         )
     names = None if elsewhere is None else tuple(elsewhere)
-    return DividedKeys(
-        **{key: getattr(keys, key) for key in FleetKeys.__struct_fields__}, elsewhere=names
-    )
+    kept = {key: getattr(keys, key) for key in FleetKeys.__struct_fields__}
+    return DividedKeys(**kept | {"spread_messages": spreads(keys, robots)}, elsewhere=names)
 
 
 Config = FleetKeys

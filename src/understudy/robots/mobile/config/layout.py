@@ -58,7 +58,7 @@ class DeviceRow(NamedTuple):
 
 
 class Layout:
-    """``robots``: their files; `identity.robot_id` of each is its name."""
+    """The numbers of the motors, inputs, outputs and devices of robots, from their files."""
 
     def __init__(self, robots: Sequence[RobotFile]) -> None:
         self.robots = tuple(robots)

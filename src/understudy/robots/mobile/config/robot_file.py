@@ -3,7 +3,8 @@
 Dimensions are in millimetres; a limit of a motor has its own unit, and `Limits.si` converts it.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, Struct, field
 
@@ -19,7 +20,6 @@ from understudy.robots.mobile.config.profile import (
     Text,
     check_profile,
 )
-from understudy.robots.mobile.config.synonyms import in_own_words
 from understudy.units import DEG, MM
 
 RuntimeMode = Literal["REAL", "MOCK"]
@@ -48,13 +48,6 @@ TIMES = {
 """What stands behind the length or angle in the unit of each limit."""
 OWN_KEYS = {"identity", "schemaVersion", "motors", "dimensions"}
 """Keys by which a robot_config.json is known among other files."""
-FIELDS = {
-    "maxSpeed": "max_speed",
-    "maxAcceleration": "max_acceleration",
-    "maxDeceleration": "max_deceleration",
-    "positionMin": "position_min",
-    "positionMax": "position_max",
-}
 SAME_KIND = {"mm": ("m", "mm"), "m": ("m", "mm"), "deg": ("deg", "rad"), "rad": ("deg", "rad")}
 """Units that measure the same."""
 
@@ -71,7 +64,7 @@ class Quantity(Camel, frozen=True):
 
 
 class Identity(Camel, frozen=True):
-    """`robotId` is part of every subject."""
+    """Who the robot is; `robotId` is part of every subject."""
 
     robot_id: RobotId
     robot_code: Text
@@ -89,7 +82,7 @@ class StartupPolicy(Camel, frozen=True):
 
 
 class HealthPolicy(Camel, frozen=True):
-    """`requireNatsForMotion`: without NATS the robot is OFFLINE and stands."""
+    """When the robot may drive. `requireNatsForMotion`: without NATS it is OFFLINE and stands."""
 
     allow_drive_in_warning: bool = True
     require_nats_for_motion: bool = True
@@ -152,8 +145,9 @@ class Capabilities(Camel, frozen=True):
 
 
 class Driver(Camel, frozen=True):
-    """`config` is read in REAL mode only. `latencyMs`: of a DRIVE motor, the time from a command of
-    a speed to the reading that shows it; without it the robot measures it."""
+    """What a motor, a point or a sensor is connected to. `config` is read in REAL mode only.
+    `latencyMs`: of a DRIVE motor, the time from a command of a speed to the reading that shows it;
+    without it the robot measures it."""
 
     type: DriverType
     config: dict[str, Any] = field(default_factory=dict)
@@ -314,6 +308,127 @@ class RobotFile(Camel, frozen=True):
     safety: Safety = Safety()
 
 
+# ── names of the original file ──────────────────────────────────────────────────────────────────
+
+# The original robot_config.json has other names, which are accepted, too:
+#
+#     there                                             here
+#     settingsBootstrapMode: ROBOT_WINS, BACKEND_WINS   LOCAL, BACKEND
+#     resetPolicy: supportsReset, resetCooldownMs       allowReset, cooldownSeconds
+#     type of inputs and outputs                        role
+#     supportedModules: object of true and false        list
+#     nats, nats.timeouts: connectTimeoutMs,            connectSeconds, requestSeconds,
+#     requestTimeoutMs, reconnectWaitMs                 reconnectWaitSeconds of timeouts
+
+Values = dict[str, Any]
+BOOTSTRAP_MODES = {"ROBOT_WINS": "LOCAL", "BACKEND_WINS": "BACKEND"}
+PLAIN_POINTS = ("DIGITAL", "DIGITAL_INPUT", "DIGITAL_OUTPUT")
+"""Types of inputs and outputs that say nothing about what they are for."""
+MODULE_ENDING = "Module"
+
+
+class Synonym(NamedTuple):
+    """Another name of a key. ``meaning``: of its value; a value of another type than expected stays
+    as it is, and reading the file names the mistake."""
+
+    key: str
+    meaning: Callable[[Any], Any] = lambda value: value
+
+
+def _seconds(value: Any) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value / 1000 if is_number else value
+
+
+RESET_POLICY = {
+    "supportsReset": Synonym("allowReset"),
+    "resetCooldownMs": Synonym("cooldownSeconds", _seconds),
+}
+TIMEOUTS = {
+    "connectTimeoutMs": Synonym("connectSeconds", _seconds),
+    "requestTimeoutMs": Synonym("requestSeconds", _seconds),
+    "reconnectWaitMs": Synonym("reconnectWaitSeconds", _seconds),
+}
+POINTS = {"type": Synonym("role", lambda value: "GENERAL" if value in PLAIN_POINTS else value)}
+
+
+def in_own_words(file: Any) -> Any:
+    """The values of a robot_config.json with the names that are used here."""
+    if not isinstance(file, dict):
+        return file
+    made = {
+        "runtime": _changed(file.get("runtime"), _runtime),
+        "nats": _changed(file.get("nats"), _nats),
+        "capabilities": _changed(file.get("capabilities"), _capabilities),
+        "motors": _each(file.get("motors"), _motor),
+        "io": _changed(file.get("io"), _io),
+    }
+    return file | {key: value for key, value in made.items() if key in file}
+
+
+def _changed(value: Any, change: Callable[[Values], Values]) -> Any:
+    return change(value) if isinstance(value, dict) else value
+
+
+def _each(value: Any, change: Callable[[Values], Values]) -> Any:
+    return [_changed(each, change) for each in value] if isinstance(value, list) else value
+
+
+def _renamed(values: Values, synonyms: Mapping[str, Synonym], place: str) -> Values:
+    made: Values = {}
+    for key, value in values.items():
+        other = synonyms.get(key)
+        if other is not None and other.key in values:
+            raise ConfigError(f"{key} and {other.key} mean the same; give one", key=place)
+        made[other.key if other else key] = other.meaning(value) if other else value
+    return made
+
+
+def _runtime(runtime: Values) -> Values:
+    policy = runtime.get("startupPolicy")
+    mode = policy.get("settingsBootstrapMode") if isinstance(policy, dict) else None
+    if isinstance(policy, dict) and isinstance(mode, str) and mode in BOOTSTRAP_MODES:
+        policy = policy | {"settingsBootstrapMode": BOOTSTRAP_MODES[mode]}
+        return runtime | {"startupPolicy": policy}
+    return runtime
+
+
+def _nats(nats: Values) -> Values:
+    outside = {key: value for key, value in nats.items() if key in TIMEOUTS}
+    inside = nats.get("timeouts", {})
+    if not isinstance(inside, dict) or not (outside or inside):
+        return nats
+    rest = {key: value for key, value in nats.items() if key not in outside}
+    return rest | {"timeouts": _renamed(outside | inside, TIMEOUTS, "nats.timeouts")}
+
+
+def _capabilities(capabilities: Values) -> Values:
+    modules = capabilities.get("supportedModules")
+    if isinstance(modules, dict) and all(isinstance(each, bool) for each in modules.values()):
+        modules = [name for name, supported in modules.items() if supported]
+    if isinstance(modules, list):
+        names = [
+            each.removesuffix(MODULE_ENDING) if isinstance(each, str) else each for each in modules
+        ]
+        return capabilities | {"supportedModules": names}
+    return capabilities
+
+
+def _motor(motor: Values) -> Values:
+    policy = motor.get("resetPolicy")
+    if isinstance(policy, dict):
+        return motor | {"resetPolicy": _renamed(policy, RESET_POLICY, "motors.resetPolicy")}
+    return motor
+
+
+def _io(io: Values) -> Values:
+    kinds = [key for key in ("digitalInputs", "digitalOutputs") if key in io]
+    return io | {
+        key: _each(io[key], lambda point, key=key: _renamed(point, POINTS, f"io.{key}"))  # type: ignore[misc]
+        for key in kinds
+    }
+
+
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -389,10 +504,13 @@ def _distinct(place: str, key: str, names: list[str]) -> set[str]:
 def _check_limits(limits: Limits, key: str) -> None:
     """Speeds are positive; all limits of a motor are lengths, or all are angles."""
     units = SAME_KIND[limits.max_speed.unit.partition("/")[0]]
-    for name, behind in TIMES.items():
-        quantity: Quantity | None = getattr(limits, FIELDS[name])
+    for name, field_name in zip(
+        limits.__struct_encode_fields__, limits.__struct_fields__, strict=True
+    ):
+        quantity: Quantity | None = getattr(limits, field_name)
         if quantity is None:
             continue
+        behind = TIMES[name]
         allowed = [unit + behind for unit in units]
         if quantity.unit not in allowed:
             raise ConfigError(

@@ -60,17 +60,21 @@ def wire_of(files: Mapping[str, str], given: Mapping[str, Any] | None, find: Fin
     return wire
 
 
-def sections_beside_first_shard(sections: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections of a cell for another process than the first one, which has the server."""
+def sections_beside_first_shard(
+    sections: Mapping[str, Any], endpoints: Mapping[str, str]
+) -> dict[str, Any]:
+    """The sections of a cell for another process than the first one, which has the server.
+    ``endpoints``: of the first one, if it listens already."""
     keys = dict(sections.get("nats") or {})
     if keys.get("servers"):
         return dict(sections)
     host, port = keys.pop("host", "127.0.0.1"), keys.pop("port", 4222)
-    if port == 0:
+    address = endpoints.get("nats") or f"nats://{host}:{port}"
+    if port == 0 and "nats" not in endpoints:
         raise ConfigError("shards need a server at a known port", key="nats.port", value=0)
     for key in ("store", "max_memory_mb", "max_file_mb", "sync"):
         keys.pop(key, None)
-    keys["servers"] = [f"nats://{host}:{port}"]
+    keys["servers"], keys["siblings"] = [address], True
     return {**sections, "nats": keys}
 
 

@@ -5,8 +5,12 @@ from typing import NamedTuple, Protocol
 
 from understudy.robots.mobile.config.robot_file import Driver, Motor
 from understudy.robots.mobile.hardware_interface import MotorFault
+from understudy.units import NS_PER_MS
 
 Log = Callable[[str], None]
+TIMEOUT = 500 * NS_PER_MS
+STALE = 500 * NS_PER_MS
+"""Values that are older count as not connected."""
 
 
 class MotorCommand(NamedTuple):
@@ -22,7 +26,8 @@ class MotorCommand(NamedTuple):
 
 
 class MotorStatus(NamedTuple):
-    """What one motor reports, in SI units."""
+    """What one motor reports, in SI units. `read_at`: when its device was read; None where all
+    devices are read at the same instant, as the drives of a CAN bus by one SYNC."""
 
     ready: bool = False
     faulty: bool = False
@@ -30,6 +35,7 @@ class MotorStatus(NamedTuple):
     position: float = 0.0
     velocity: float = 0.0
     fault: int = 0
+    read_at: int | None = None
 
 
 class MotorChannel(Protocol):

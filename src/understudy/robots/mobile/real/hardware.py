@@ -46,13 +46,13 @@ from understudy.robots.mobile.real.channels import (
     MotorStatus,
     Output,
 )
-from understudy.robots.mobile.real.register_driver import RegisterDriver
 from understudy.robots.mobile.real.registers import (
     BATTERY_READ,
     LIDAR_READ,
     READY,
     SCANNER_READ,
     RegisterDevices,
+    RegisterDriver,
     code_of,
     distance,
 )
@@ -131,9 +131,12 @@ class RealMotor:
         self.status: MotorStatus | None = None
         self.last = MotorStatus()
         """The last status, kept while the device does not answer."""
+        self.position = 0.0
+        """The last position; that of a wheel at the time of the newest reading of its robot."""
         self.command = MotorCommand(
             (limits.max_speed, limits.max_acceleration, limits.max_deceleration), enable=True
         )
+        self.is_wheel = motor.role == "DRIVE"
         self._policy = motor.reset_policy
         self._bounds = (
             -math.inf if limits.lowest is None else limits.lowest,
@@ -196,6 +199,19 @@ class RealMotor:
         return None
 
 
+def _align_wheels(motors: Sequence[RealMotor]) -> None:
+    """Moves the positions of the wheels of a robot on to the newest reading of one of them, at the
+    speeds that they report. A PLC is asked for one wheel after the other: taken as they are, their
+    positions would show a robot that drives straight at an angle, and it would leave its line."""
+    wheels = [each.status for each in motors if each.is_wheel and each.status]
+    newest = max((each.read_at for each in wheels if each.read_at is not None), default=0)
+    for motor in motors:
+        if motor.status is not None:
+            read_at = motor.status.read_at if motor.is_wheel else None
+            apart = 0.0 if read_at is None else seconds(newest - read_at)
+            motor.position = motor.status.position + motor.status.velocity * apart
+
+
 class RealMotors:
     """`MotorDriver`."""
 
@@ -221,7 +237,7 @@ class RealMotors:
     def read(self, rows: Rows) -> MotorReadings:
         motors = [self._motors[int(row)] for row in rows]
         return MotorReadings(
-            position=np.array([motor.last.position for motor in motors]),
+            position=np.array([motor.position for motor in motors]),
             velocity=np.array([motor.status.velocity if motor.status else 0.0 for motor in motors]),
             connected=np.array([bool(motor.status and motor.status.ready) for motor in motors]),
             faulty=np.array([motor.last.faulty for motor in motors]),
@@ -308,10 +324,13 @@ class RealSensors:
     def read_lidars(self, rows: Rows) -> LidarReadings:
         answers = [self._ready(int(row)) for row in rows]
         return LidarReadings(
-            nearest=np.array([distance(a[1]) if a else np.inf for a in answers]),
             ahead=np.array([distance(a[2]) if a else 0.0 for a in answers]),
             connected=np.array([a is not None for a in answers], np.bool_),
         )
+
+    def nearest(self, rows: Rows) -> Floats:
+        answers = [self._ready(int(row)) for row in rows]
+        return np.array([distance(a[1]) if a else np.inf for a in answers])
 
     def ranges(self, row: int) -> Floats:
         """The device does not give single rays."""
@@ -373,11 +392,12 @@ class RealHardware:
         """A real motor needs no notice of it."""
 
     def step(self, rows: Rows, seconds: float) -> None:
-        stepped = set(map(int, rows))
-        for row, motor in self._motors.items():
-            robot = self._layout.motors[row].robot
-            if robot in stepped:
-                motor.exchange(self._devices.now, enabled=self._enabled(robot))
+        for robot in self._robots.intersection(rows.tolist()):
+            motors = [self._motors[row] for row in self._layout.motor_spans[robot]]
+            enabled = self._enabled(robot)
+            for motor in motors:
+                motor.exchange(self._devices.now, enabled=enabled)
+            _align_wheels(motors)
         self.io.exchange()
         for driver in self._devices.drivers().values():
             driver.begin_cycle(self._devices.now)

@@ -13,7 +13,7 @@ from understudy.protocol.modbus import (
     write_bits_request,
     write_request,
 )
-from understudy.robots.mobile.real.register_driver import Answer, BadAnswerError, Request
+from understudy.robots.mobile.real.registers import Answer, BadAnswerError, Request
 
 
 class ModbusCodec:

@@ -57,12 +57,10 @@ from understudy.robots.mobile.runtime.outgoing import (
 from understudy.robots.mobile.runtime.pose_control import DONE, steer_to_goals
 from understudy.robots.mobile.runtime.reports import STILL, StreamMessages, find_sound
 from understudy.robots.mobile.runtime.robot import Robot, SavedRobot
-from understudy.robots.mobile.runtime.table import UNLIMITED, Codes, Flags, Floats, Table, rows_of
+from understudy.robots.mobile.runtime.table import Codes, Flags, Floats, Table, rows_of
 from understudy.robots.mobile.runtime.tasks import Planner
-from understudy.robots.mobile.runtime.tick import OFFLINE, POSE
+from understudy.robots.mobile.runtime.tick import OFFLINE, POSE, UNLIMITED
 from understudy.robots.mobile.wheels import (
-    body_speeds,
-    displacements,
     move_on_arcs,
     set_wheel_speeds,
 )
@@ -117,9 +115,13 @@ class Ticker:
         """There is a new connection."""
         self.plan: tuple[object, int | None] = (None, None)
         """What the next tick was planned for, and when it is; see `Fleet`."""
+        self.only_messages = False
+        """Whether the robots stand at the next tick, and only messages of their streams are due."""
+        self._driving = (-2, False)
         self._take_scans = take_scans
         self._ended = np.zeros(table.motors.size, dtype=np.int8)
-        self._lost = np.zeros(table.size, dtype=np.bool_)
+        self._lost, self._over = np.zeros((2, table.size), dtype=np.bool_)
+        self._changed = np.zeros(table.motors.size, dtype=np.bool_)
         self._due = np.zeros(table.due.size, dtype=np.int64)
         self._wakes = np.zeros(table.size, dtype=np.int64)
         keys = [robot.key for robot in self.robots]
@@ -159,6 +161,12 @@ class Ticker:
             or table.given.any()
         )
 
+    def drives(self) -> bool:
+        """The opposite of `stands`, found once for each tick: others ask at every instant."""
+        if self._driving[0] != self.ticks:
+            self._driving = self.ticks, self.ticks >= 0 and not self.stands()
+        return self._driving[1]
+
     def next_module_wake(self) -> int:
         return int(self._wakes.min())
 
@@ -192,6 +200,11 @@ class Ticker:
         number = now * self.hz // NS_PER_SECOND
         if number > self.ticks + 1 and self.stands():
             self.ticks = number - 1  # ticks that changed nothing were left out
+        if self.only_messages:
+            self.ticks = number
+            self.hardware.begin(now)
+            self._publish_due(now)
+            return
         seconds = (number - self.ticks) / self.hz
         passed = now - self.time_of(self.ticks)
         self.ticks = number
@@ -295,11 +308,11 @@ class Ticker:
         )
         for row in np.flatnonzero(self._lost).tolist() if lost else ():
             self._end(row, self.robots[row].body.why_not_moving() or NOT_FOLLOWING, now)
-        over = (table.mode == tick.VELOCITY) & (table.until <= now)
-        over |= (table.mode == tick.POSE) & (table.phase == DONE) & (table.stop == tick.NO_STOP)
-        if over.any():
-            for row in np.flatnonzero(over).tolist():
-                self._end(row, None, now)
+        over = tick.find_over(
+            table.mode, table.until, table.phase, table.stop, now, DONE, self._over
+        )
+        for row in np.flatnonzero(self._over).tolist() if over else ():
+            self._end(row, None, now)
         if table.moving.any():
             self._stop_at_limits(now)
             slowest = table.deceleration * seconds
@@ -400,14 +413,24 @@ class Ticker:
     def _read(self, now: int) -> None:
         """Motors, inputs and lidars; motors that fail or recover."""
         table, hardware = self.table, self.hardware
-        before = table.position[table.drives]
         found = hardware.motors.read(table.motors)
-        changed = (found.faulty != table.faulty) | (found.connected != table.connected)
-        table.position[:], table.rolling[:] = found.position, found.velocity
-        table.connected[:], table.faulty[:] = found.connected, found.faulty
+        changed = tick.take_readings(
+            table.drives,
+            table.wheels,
+            found.position,
+            found.velocity,
+            found.connected,
+            found.faulty,
+            table.position,
+            table.rolling,
+            table.connected,
+            table.faulty,
+            table.moved,
+            table.speeds,
+            self._changed,
+        )
         table.homing[:] = found.homing
-        self._read_wheels(before)
-        if changed.any():
+        if changed:
             tick.update_motors(
                 table.motor_robot,
                 table.is_drive,
@@ -416,7 +439,7 @@ class Ticker:
                 table.drive_down,
                 table.function_down,
             )
-            for place in np.flatnonzero(changed).tolist():
+            for place in np.flatnonzero(self._changed).tolist():
                 row = int(table.motor_robot[place])
                 self.robots[row].motor_changed(place, now)
                 self._wakes[row] = self.robots[row].wake_at
@@ -429,21 +452,12 @@ class Ticker:
         seen = self.hardware.sensors.read_lidars(table.lidars)
         tick.merge_lidars(
             table.lidar_robot,
-            seen.nearest,
             seen.ahead,
             seen.connected,
             UNLIMITED,
-            table.nearest,
             table.ahead,
             table.lidar_up,
         )
-
-    def _read_wheels(self, before: Any) -> None:
-        table = self.table
-        after, rolling = table.position[table.drives], table.rolling[table.drives]
-        displacements(table.wheels, before, after, table.moved)
-        rolling[table.wheels.steers] = after[table.wheels.steers]
-        body_speeds(table.wheels, rolling, table.speeds)
 
     def _read_inputs(self) -> None:
         table, io = self.table, self.hardware.io
@@ -675,8 +689,9 @@ class Fleet:
     ``run_id`` and ``epoch`` are part of every message;
     ``seeds``: of the robots, for `simulation.started`; ``planner``: finds routes if no backend
     does. ``meet``: the robots see each other, so that one that stands is not left out while another
-    one moves. ``elsewhere``: robots of other processes; None: another process reports messages for
-    robots that do not exist.
+    one moves. ``spread``: the robots send the messages of their streams at different ticks, so that
+    the broker gets as many at each. ``elsewhere``: robots of other processes; None: another process
+    reports messages for robots that do not exist.
     """
 
     def __init__(
@@ -689,6 +704,7 @@ class Fleet:
         seeds: Sequence[int | None] = (),
         planner: Planner | None = None,
         meet: bool = False,
+        spread: bool = False,
         elsewhere: Collection[str] | None = (),
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
@@ -711,6 +727,8 @@ class Fleet:
             Ticker(layout, rows, hardware, self._queue, planner, self._take_scans)
             for rows in groups
         ]
+        for ticker in self._tickers if spread else ():
+            ticker.table.spread_messages()
         self._places = {
             row: (ticker, place)
             for ticker, rows in zip(self._tickers, groups, strict=True)
@@ -732,6 +750,11 @@ class Fleet:
         """The time of the last tick of a robot."""
         ticker, _ = self._places[row]
         return ticker.time_of(ticker.ticks)
+
+    def driven_at(self) -> int | None:
+        """The time of the last tick of the robots that move or shall move; None while all stand."""
+        times = [each.time_of(each.ticks) for each in self._tickers if each.drives()]
+        return max(times, default=None)
 
     def hold(self, row: int, held: bool, now: int) -> None:
         """An operator stops a robot (MANUAL_HOLD), or releases it."""
@@ -885,14 +908,18 @@ class Fleet:
         return ticker.plan[1]
 
     def _plan_tick(self, ticker: Ticker) -> int | None:
+        ticker.only_messages = False
         waits = self._queue.connected and self._queue.waiting > 0
         if self._rests is None or waits or ticker.expects() or self._sees(ticker):
             return ticker.next_tick()
         change = self._rests.next_change()
         wake = min(ticker.next_module_wake(), LATEST if change is None else change)
-        if self._queue.connected:
-            wake = min(wake, ticker.next_message())
-        return None if wake >= LATEST else ticker.tick_from(wake)
+        at = LATEST if wake >= LATEST else ticker.tick_from(wake)
+        if self._queue.connected and (message := ticker.next_message()) < LATEST:
+            message = ticker.tick_from(message)
+            ticker.only_messages = message < at
+            at = min(at, message)
+        return None if at >= LATEST else at
 
     def _sees(self, ticker: Ticker) -> bool:
         """Whether its robots see others move, which have another tick rate."""

@@ -44,13 +44,18 @@ from understudy.robots.mobile.runtime.table import (
     HEARTBEAT,
     STATE,
     TELEMETRY,
-    UNLIMITED,
     Codes,
     Flags,
     Table,
     rows_of,
 )
-from understudy.robots.mobile.runtime.tick import STATUSES, STOPS, braking_distance_of
+from understudy.robots.mobile.runtime.tick import (
+    STATUSES,
+    STOPS,
+    UNLIMITED,
+    braking_distance_of,
+)
+from understudy.space.compiled import compiled
 from understudy.units import seconds
 
 SILENT = MotorFault("NOT_CONNECTED", "the motor does not answer")
@@ -86,21 +91,58 @@ def find_working(table: Table, hardware: TimedHardware, sound: Flags) -> Flags:
     return working
 
 
+def find_nearest(table: Table, hardware: TimedHardware, asked: Flags) -> NDArray[np.float64]:
+    """Metres to the nearest obstacle that a lidar of these robots sees; `UNLIMITED`: none."""
+    nearest = np.full(table.size, UNLIMITED)
+    chosen = asked[table.lidar_robot]
+    found = hardware.sensors.nearest(table.lidars[chosen])
+    np.minimum.at(nearest, table.lidar_robot[chosen], found)
+    return nearest
+
+
 def find_localizations(table: Table) -> Codes:
     """Codes of how well the robots know their poses."""
     away = np.where(table.corrects_pose, table.since_correction, 0.0)
     return (away > DEGRADED_AFTER).astype(np.int8) + (away > LOST_AFTER)
 
 
-def find_modes(table: Table, robots: slice, motors: slice) -> Codes:
-    """Codes of the modes of motors."""
-    spans = table.motor_spans[robots]
-    stopped = np.repeat(table.stop[robots] != 0, spans[:, 1] - spans[:, 0])
-    codes = np.where(stopped, STOPPED, IDLE)
-    codes[np.abs(table.rolling[motors]) > STILL] = MOVING
-    codes[table.homing[motors]] = HOMING
-    codes[table.faulty[motors] | ~table.connected[motors]] = ERROR
-    return codes
+def find_modes(table: Table, rows: Rows) -> Codes:
+    """Codes of the modes of all motors; those of these robots are up to date."""
+    fill_modes(
+        rows,
+        table.motor_spans,
+        table.stop,
+        table.rolling,
+        table.homing,
+        table.connected,
+        table.faulty,
+        table.modes,
+    )
+    return table.modes
+
+
+@compiled
+def fill_modes(
+    rows: Rows,
+    spans: Rows,
+    stop: Codes,
+    rolling: NDArray[np.float64],
+    homing: Flags,
+    connected: Flags,
+    faulty: Flags,
+    modes: Codes,
+) -> None:
+    """Fills ``modes`` of the motors of these robots."""
+    for row in rows:
+        for n in range(spans[row, 0], spans[row, 1]):
+            if faulty[n] or not connected[n]:
+                modes[n] = ERROR
+            elif homing[n]:
+                modes[n] = HOMING
+            elif abs(rolling[n]) > STILL:
+                modes[n] = MOVING
+            else:
+                modes[n] = STOPPED if stop[row] != 0 else IDLE
 
 
 def marker_of(file: RobotFile) -> StateMarker:
@@ -146,7 +188,8 @@ class Reports:
     @property
     def nearest(self) -> float:
         """Metres to the nearest obstacle that a lidar sees; `UNLIMITED` if there is none."""
-        return float(self._table.nearest[self._row])
+        rows = self._table.lidars[self._table.lidar_robot == self._row]
+        return float(self._hardware.sensors.nearest(rows).min(initial=UNLIMITED))
 
     @property
     def speed_limit(self) -> float:
@@ -168,7 +211,7 @@ class Reports:
 
     def motors(self) -> dict[str, MotorState]:
         table, span = self._table, slice(self._first, self._end)
-        modes = find_modes(table, slice(self._row, self._row + 1), span)
+        modes = find_modes(table, rows_of([self._row]))[span]
         found = map(
             MotorState,
             table.connected[span].tolist(),
@@ -246,7 +289,7 @@ class Reports:
 
     def telemetry(self, link: Link) -> Telemetry:
         table, row = self._table, self._row
-        nearest = float(table.nearest[row])
+        nearest = self.nearest
         near = bool(nearest <= table.warn_distance[row] or table.blocked[row])
         return Telemetry(
             battery=Battery(self.battery()),
@@ -304,10 +347,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Snapshot(NamedTuple):
-    """What the messages of a tick show, of all robots and motors. Texts are JSON."""
+    """What the messages of a tick show, of the robots that send one. Texts are JSON. `nearest`: of
+    the robots whose telemetry is due."""
 
     table: Table
     battery: NDArray[np.float64]
+    nearest: NDArray[np.float64]
     localization: NDArray[np.int8]
     working: NDArray[np.bool_]
     modes: NDArray[np.int8]
@@ -453,7 +498,7 @@ class TemplateMaker:
             lidar=LidarReading(
                 obstacle_detected=self._word(BOOLEANS, _is_near),
                 nearest_obstacle_meters=self._mark(
-                    lambda batch: distances(batch.now.table.nearest[batch.rows])
+                    lambda batch: distances(batch.now.nearest[batch.rows])
                 ),
                 connected=self._word(BOOLEANS, lambda batch: batch.now.table.lidar_up[batch.rows]),
             ),
@@ -501,7 +546,7 @@ class TemplateMaker:
 
 def _is_near(batch: Batch) -> NDArray[np.bool_]:
     table, rows = batch.now.table, batch.rows
-    near: NDArray[np.bool_] = table.nearest[rows] <= table.warn_distance[rows]
+    near: NDArray[np.bool_] = batch.now.nearest[rows] <= table.warn_distance[rows]
     return near | table.blocked[rows]
 
 
@@ -528,6 +573,7 @@ class StreamMessages:
         self._keys = np.array(keys, dtype=np.uint64)
         self._first_motor = np.ascontiguousarray(table.motor_spans[:, 0])
         self._streams = table.due.shape[1]
+        self._battery = np.zeros(table.size)
         identities = [file.identity for file in table.files]
         own = [
             [_encode(each.robot_id) for each in identities],
@@ -549,7 +595,10 @@ class StreamMessages:
         rows, streams = np.divmod(due, self._streams)
         texts: list[bytes | None] = [None] * due.size
         together = np.flatnonzero(sound[rows] & (streams < len(self.KINDS)))
-        self._write(together, rows, streams, self._snapshot(sound, now), texts)
+        measured = np.zeros(sound.size, dtype=np.bool_)
+        measured[rows[streams == TELEMETRY]] = True
+        snapshot = self._snapshot(np.unique(rows), sound, measured, now)
+        self._write(together, rows, streams, snapshot, texts)
         send, subjects = self._queue.send_newest, self._subjects
         for row, stream, text in zip(rows.tolist(), streams.tolist(), texts, strict=True):
             if text is None:
@@ -580,14 +629,18 @@ class StreamMessages:
             for place, message in zip(places[chosen].tolist(), messages, strict=True):
                 texts[place] = message
 
-    def _snapshot(self, sound: NDArray[np.bool_], now: int) -> Snapshot:
+    def _snapshot(self, rows: Rows, sound: Flags, measured: Flags, now: int) -> Snapshot:
+        """What the messages of these robots show. ``measured``: those whose telemetry is due."""
         table, queue = self._table, self._queue
+        robots = table.robots[rows]
+        self._battery[rows] = self._hardware.read_robots(robots).battery_percent
         return Snapshot(
             table=table,
-            battery=self._hardware.read_robots(table.robots).battery_percent,
+            battery=self._battery,
+            nearest=find_nearest(table, self._hardware, measured),
             localization=find_localizations(table),
             working=find_working(table, self._hardware, sound),
-            modes=find_modes(table, slice(None), slice(None)),
+            modes=find_modes(table, rows),
             inputs=self._hardware.io.read_inputs(table.inputs),
             stamp=_encode(queue.timestamp(now)),
             uptime=_encode(seconds(now)),

@@ -64,7 +64,6 @@ from understudy.robots.mobile.runtime.table import (
     STATE,
     TELEMETRY,
     TRAFFIC,
-    UNLIMITED,
     Table,
     rows_of,
 )
@@ -88,6 +87,7 @@ from understudy.robots.mobile.runtime.tick import (
     STOP_CHANGED,
     STOPS,
     TRAFFIC_HOLD,
+    UNLIMITED,
     WARNING,
 )
 from understudy.robots.mobile.wheels import wrapped
@@ -615,7 +615,7 @@ class Robot:
 
     def _report_obstacle(self, now: int) -> None:
         table, row = self._table, self._row
-        ahead, nearest = float(table.ahead[row]), float(table.nearest[row])
+        ahead, nearest = float(table.ahead[row]), self.reports.nearest
         details = {
             "aheadMeters": ahead if ahead < UNLIMITED else None,
             "nearestObstacleMeters": nearest if nearest < UNLIMITED else None,

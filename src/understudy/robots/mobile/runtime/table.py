@@ -6,6 +6,7 @@ are kept with their row numbers in the hardware.
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
+from zlib import crc32
 
 import msgspec
 import numpy as np
@@ -27,6 +28,7 @@ from understudy.robots.mobile.runtime.tick import (
     POSE,
     REST,
     RUNNING,
+    UNLIMITED,
     Conditions,
     Figures,
 )
@@ -40,10 +42,6 @@ Flags = NDArray[np.bool_]
 
 HEARTBEAT, STATE, TELEMETRY, TRAFFIC = range(4)
 """Columns of streams."""
-UNLIMITED = 1e9
-"""m/s: no limit of speed but that of the motors."""
-
-
 ALLOWED = {
     "mode": (REST, POSE),
     "phase": (0, DONE),
@@ -66,7 +64,7 @@ class Table:
 
     SAVED: ClassVar[str] = """
         pose speeds command velocity until mode phase goal route seen steering speed_limit
-        traffic_limit since_correction blocked nearest ahead lidar_up estop io_hold
+        traffic_limit since_correction blocked ahead lidar_up estop io_hold
         traffic_hold manual_hold operator_hold inputs_up stop status drive_down function_down
         bootstrapped stop_on_obstacle stop_distance warn_distance position rolling connected
         faulty homing set_speed target tolerance moving deadline max_speed max_acceleration
@@ -113,6 +111,8 @@ class Table:
         count = len(found)
         self.position, self.rolling = np.zeros(count), np.zeros(count)
         """What the motors report; `rolling`: m/s or rad/s."""
+        self.modes = np.zeros(count, dtype=np.int8)
+        """Codes of their modes, as `reports.find_modes` leaves them."""
         self.connected = np.ones(count, dtype=np.bool_)
         self.faulty, self.homing, self.moving = (np.zeros(count, dtype=np.bool_) for _ in range(3))
         self.set_speed, self.target, self.tolerance = (np.zeros(count) for _ in range(3))
@@ -204,7 +204,7 @@ class Table:
         self.body_limits, self.limits = np.zeros((count, LIMITS)), np.zeros((count, LIMITS))
         self.speed_limit, self.traffic_limit = np.full(count, UNLIMITED), np.full(count, UNLIMITED)
         self.since_correction = np.zeros(count)
-        self.nearest, self.ahead = np.full(count, UNLIMITED), np.full(count, UNLIMITED)
+        self.ahead = np.full(count, UNLIMITED)
         self.blocked, self.estop, self.io_hold, self.traffic_hold, self.manual_hold = (
             np.zeros(count, dtype=np.bool_) for _ in range(5)
         )
@@ -243,6 +243,14 @@ class Table:
             dtype=np.int64,
         )
         self.due = np.where(self.periods == LATEST, LATEST, 0)
+
+    def spread_messages(self) -> None:
+        """Gives each robot its own ticks for the messages of its streams."""
+        tick = NS_PER_SECOND // self.files[0].runtime.tick_hz
+        keys = np.array([crc32(file.identity.robot_id.encode()) for file in self.files])
+        ticks = np.maximum(self.periods // tick, 1)
+        spread = keys[:, np.newaxis] % ticks * tick
+        self.due = np.where(self.periods == LATEST, LATEST, spread)
 
     def _add_late_drives(self) -> None:
         """Where robots will stand when all commands so far are carried out: where they are, unless

@@ -28,10 +28,12 @@ from understudy.robots.mobile.wheels import (
     STEERING_RATE,
     TURNING,
     Wheels,
+    body_speeds,
+    displacements,
     fastest_within,
     pace,
 )
-from understudy.space.compiled import compiled, inlined
+from understudy.space.compiled import borrowed, compiled, inlined
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -54,6 +56,8 @@ STOPS: tuple[StopReason | None, ...] = (
 NO_STOP, ESTOP, OBSTACLE, INTERNAL_FAULT, TRAFFIC_HOLD, MANUAL_HOLD = range(6)
 REST, VELOCITY, POSE = range(3)
 """Modes of a drive: no command; MOVE_VELOCITY; MOVE_TO_POSE."""
+UNLIMITED = 1e9
+"""m/s: no limit of speed but that of the motors; metres: nothing is seen."""
 GAP = 0.02
 """Metres that are left in front of an obstacle after braking."""
 STANDS = 1e-6
@@ -126,24 +130,25 @@ def update_limits(
     control, and such that the robot can stop in front of an obstacle within the warning distance
     and within the range of its lidars.
     """
+    body_limits, speed_limit, traffic_limit, reach, radius = figures[:5]
+    warn_distance, sight, stop_on_obstacle, latency, braking_share = figures[6:]
+    spans, coefficients = wheels.spans, wheels.coefficients
     for row in range(limits.shape[0]):
         for column in range(limits.shape[1]):
-            limits[row, column] = figures.body_limits[row, column]
-        limits[row, DECELERATION] *= figures.braking_share[row]
-        limits[row, TURNING_ACCELERATION] *= figures.braking_share[row]
-        limits[row, EASING] = EASED * figures.latency[row]
-        fastest = min(limits[row, MAX_SPEED], figures.speed_limit[row], figures.traffic_limit[row])
-        if figures.stop_on_obstacle[row]:
-            seen = figures.sight[row]
-            if ahead[row] <= figures.warn_distance[row]:
+            limits[row, column] = body_limits[row, column]
+        limits[row, DECELERATION] *= braking_share[row]
+        limits[row, TURNING_ACCELERATION] *= braking_share[row]
+        limits[row, EASING] = EASED * latency[row]
+        fastest = min(limits[row, MAX_SPEED], speed_limit[row], traffic_limit[row])
+        if stop_on_obstacle[row]:
+            seen = sight[row]
+            if ahead[row] <= warn_distance[row]:
                 seen = min(seen, ahead[row])
-            rate = pace_of_wheels(
-                wheels.spans, wheels.coefficients, command, row, figures.radius[row]
-            )
-            present = fastest_wheel(wheels.spans, wheels.coefficients, speeds, row) * rate
+            rate = pace_of_wheels(spans, coefficients, command, row, radius[row])
+            present = fastest_wheel(spans, coefficients, speeds, row) * rate
             faster = limits[row, ACCELERATION] / limits[row, DECELERATION]
             spare = 2.0 * GAP + (2.0 + faster) * present * seconds
-            spare += present * figures.latency[row]
+            spare += present * latency[row]
             safe = fastest_within(
                 max(seen - spare, 0.0),
                 present,
@@ -153,8 +158,8 @@ def update_limits(
             )
             fastest = min(fastest, max(safe / rate, CRAWL))
         limits[row, MAX_SPEED] = fastest
-        if figures.reach[row] > 0.0:
-            limits[row, MAX_TURNING] = min(limits[row, MAX_TURNING], fastest / figures.reach[row])
+        if reach[row] > 0.0:
+            limits[row, MAX_TURNING] = min(limits[row, MAX_TURNING], fastest / reach[row])
 
 
 @compiled
@@ -225,10 +230,12 @@ def watch_obstacles(
     shows it from the next one on)."""
     spans, coefficients = wheels.spans, wheels.coefficients
     stop_on, stop_distance = figures.stop_on_obstacle, figures.stop_distance
-    limits, radius = figures.body_limits, figures.radius
+    limits, radius, latency = figures.body_limits, figures.radius, figures.latency
     for row in range(blocked.size):
         if not stop_on[row]:
             blocked[row] = False
+            continue
+        if not blocked[row] and ahead[row] >= UNLIMITED:
             continue
         moves = fastest_wheel(spans, coefficients, command, row) >= STANDS
         if not moves and not blocked[row]:
@@ -239,7 +246,7 @@ def watch_obstacles(
             wheel,
             limits[row, ACCELERATION],
             limits[row, DECELERATION],
-            (seconds if moves else 0.0) + figures.latency[row],
+            (seconds if moves else 0.0) + latency[row],
         )
         needed = max(stop_distance[row], GAP, needed)
         if moves and ahead[row] <= needed:
@@ -348,6 +355,59 @@ def update_motors(
 
 
 @compiled
+def take_readings(
+    drives: Rows,
+    wheels: Wheels,
+    found_position: Floats,
+    found_rolling: Floats,
+    found_connected: Flags,
+    found_faulty: Flags,
+    position: Floats,
+    rolling: Floats,
+    connected: Flags,
+    faulty: Flags,
+    moved: Floats,
+    speeds: Floats,
+    changed: Flags,
+) -> int:
+    """Takes what the motors report: how far the robots have ``moved`` and their ``speeds``. Fills
+    ``changed``, motors that fail or recover; returns how many there are."""
+    steers, count = wheels.steers, 0
+    before, after, turning = (
+        np.empty(drives.size),
+        np.empty(drives.size),
+        np.empty(drives.size),
+    )
+    for n in range(drives.size):
+        motor = drives[n]
+        before[n], after[n] = position[motor], found_position[motor]
+        turning[n] = after[n] if steers[n] else found_rolling[motor]
+    for n in range(position.size):
+        position[n], rolling[n] = found_position[n], found_rolling[n]
+        changed[n] = connected[n] != found_connected[n] or faulty[n] != found_faulty[n]
+        connected[n], faulty[n] = found_connected[n], found_faulty[n]
+        count += 1 if changed[n] else 0
+    displacements(wheels, before, after, moved)
+    body_speeds(wheels, turning, speeds)
+    return count
+
+
+@compiled
+def find_over(
+    mode: Codes, until: Times, phase: Codes, stop: Codes, now: int, done: int, over: Flags
+) -> int:
+    """Finds the robots whose command has ended: its time is over, or they are at their goal;
+    returns how many there are."""
+    count = 0
+    for row in range(mode.size):
+        timed_out = mode[row] == VELOCITY and until[row] <= now
+        arrived = mode[row] == POSE and phase[row] == done and stop[row] == NO_STOP
+        over[row] = timed_out or arrived
+        count += 1 if over[row] else 0
+    return count
+
+
+@compiled
 def merge_inputs(
     robot: Rows, values: Flags, connected: Flags, robot_on: Flags, robot_up: Flags
 ) -> None:
@@ -362,21 +422,17 @@ def merge_inputs(
 @compiled
 def merge_lidars(
     robot: Rows,
-    nearest: Floats,
     ahead: Floats,
     connected: Flags,
     most: float,
-    robot_nearest: Floats,
     robot_ahead: Floats,
     robot_up: Flags,
 ) -> None:
     """The readings of all lidars of each robot as one; ``most`` stands for infinite."""
-    robot_nearest[:] = most
     robot_ahead[:] = most
     robot_up[:] = True
     for n in range(robot.size):
         if connected[n]:
-            robot_nearest[robot[n]] = min(robot_nearest[robot[n]], nearest[n])
             robot_ahead[robot[n]] = min(robot_ahead[robot[n]], ahead[n])
         else:
             robot_up[robot[n]] = False
@@ -516,21 +572,23 @@ def foresee(
 ) -> None:
     """Fills ``foreseen``: the speeds of the bodies after the tick; ``next_steering``: steering
     angles of Ackermann drives."""
+    spans, coefficients, bases = wheels.spans, wheels.coefficients, wheels.base
     for row in range(drive.size):
         forward, turning = command[row, FORWARD], command[row, TURNING]
+        of = borrowed(limits[row])
         if drive[row] == ACKERMANN:
-            base = wheels.base[row]
-            angle = _present_steering(steering[row], base, speeds[row])
-            next_steering[row] = _steered(angle, base, command[row], seconds)
-            outer = 1.0 + abs(math.tan(angle)) * limits[row, REACH] / base
-            now = ramped(speeds[row, FORWARD], forward, limits[row], seconds / outer)
+            base = bases[row]
+            angle = _present_steering(steering[row], base, borrowed(speeds[row]))
+            next_steering[row] = _steered(angle, base, borrowed(command[row]), seconds)
+            outer = 1.0 + abs(math.tan(angle)) * of[REACH] / base
+            now = ramped(speeds[row, FORWARD], forward, of, seconds / outer)
             foreseen[row, FORWARD], foreseen[row, SIDEWAYS] = now, 0.0
             foreseen[row, TURNING] = now * math.tan(next_steering[row]) / base
         elif drive[row] == DIRECT and (forward != 0.0 or turning != 0.0):
-            foreseen[row, FORWARD] = ramped(speeds[row, FORWARD], forward, limits[row], seconds)
+            foreseen[row, FORWARD] = ramped(speeds[row, FORWARD], forward, of, seconds)
             foreseen[row, SIDEWAYS], foreseen[row, TURNING] = 0.0, turning
         else:
-            share = _share(wheels, row, speeds[row], limits[row], command[row], seconds)
+            share = _share(spans, coefficients, row, speeds, of, command, seconds)
             for column in range(3):
                 change = command[row, column] - speeds[row, column]
                 foreseen[row, column] = speeds[row, column] + share * change
@@ -545,17 +603,23 @@ def ramped(speed: float, wanted: float, limits: Floats, seconds: float) -> float
     return result
 
 
-@compiled
+@inlined
 def _share(
-    wheels: Wheels, row: int, speeds: Floats, limits: Floats, command: Floats, seconds: float
+    spans: Rows,
+    coefficients: Floats,
+    row: int,
+    speeds: Floats,
+    limits: Floats,
+    command: Floats,
+    seconds: float,
 ) -> float:
     """The part of the wanted change that the wheels can make in a tick, all in proportion."""
     share = 1.0
-    for n in range(wheels.spans[row, 0], wheels.spans[row, 1]):
+    for n in range(spans[row, 0], spans[row, 1]):
         speed = wanted = 0.0
         for column in range(3):
-            speed += wheels.coefficients[n, column] * speeds[column]
-            wanted += wheels.coefficients[n, column] * command[column]
+            speed += coefficients[n, column] * speeds[row, column]
+            wanted += coefficients[n, column] * command[row, column]
         change = abs(ramped(speed, wanted, limits, seconds) - speed)
         if change < abs(wanted - speed):
             share = min(share, change / abs(wanted - speed))
@@ -609,9 +673,11 @@ def hold_back(
     ``blocked`` is set."""
     spans, coefficients = wheels.spans, wheels.coefficients
     stop_on, stop_distance = figures.stop_on_obstacle, figures.stop_distance
-    limits, radius = figures.body_limits, figures.radius
+    limits, radius, latency = figures.body_limits, figures.radius, figures.latency
     for row in range(blocked.size):
-        if not stop_on[row] or fastest_wheel(spans, coefficients, command, row) < STANDS:
+        if not stop_on[row] or ahead[row] >= UNLIMITED:
+            continue
+        if fastest_wheel(spans, coefficients, command, row) < STANDS:
             continue
         rate = pace_of_wheels(spans, coefficients, foreseen, row, radius[row])
         after = fastest_wheel(spans, coefficients, foreseen, row)
@@ -622,7 +688,7 @@ def hold_back(
             limits[row, DECELERATION],
             seconds,
         )
-        needed += rate * after * figures.latency[row]
+        needed += rate * after * latency[row]
         if ahead[row] <= max(needed, stop_distance[row]):
             blocked[row] = True
             command[row, :] = 0.0

@@ -117,7 +117,7 @@ class MasterMessages:
     """Messages to the master control, with their numbers."""
 
     def __init__(self, identity: Identity, file: RobotFile, facts: Callable[[], own.State]) -> None:
-        self._identity = identity
+        self.identity = identity
         self._file = file
         self._facts = facts
         self.state = MessagesState()
@@ -134,13 +134,9 @@ class MasterMessages:
         message = Connection(**self._head("connection", now), connection_state=state)
         self._put("connection", message, retained=True)
 
-    @property
-    def identity(self) -> Identity:
-        return self._identity
-
     def last_will(self) -> bytes:
         """What the broker publishes when the robot is gone. Its time is that of the start."""
-        identity = self._identity
+        identity = self.identity
         will = Connection(
             0,
             timestamp(identity.epoch.ns, 0),
@@ -152,13 +148,7 @@ class MasterMessages:
         return written(identity.version, "connection", will)
 
     def factsheet(self, now: int) -> None:
-        head = {
-            "headerId": self._number("factsheet"),
-            "timestamp": timestamp(self._identity.epoch.ns, now),
-            "version": self._identity.version,
-            "manufacturer": self._identity.manufacturer,
-            "serialNumber": self._identity.serial_number,
-        }
+        head = msgspec.to_builtins(Header(**self._head("factsheet", now)))
         self._put("factsheet", head | factsheet(self._file), retained=True)
 
     def visualization(self, now: int) -> None:
@@ -172,7 +162,7 @@ class MasterMessages:
         self._put("visualization", message)
 
     def report(self, progress: Progress, conditions: Conditions, now: int) -> None:
-        facts, identity = self._facts(), self._identity
+        facts, identity = self._facts(), self.identity
         message = State(
             **self._head("state", now),
             order_id=progress.order_id,
@@ -196,8 +186,7 @@ class MasterMessages:
             battery_state=BatteryState(facts.battery_percent, charging=False),
             errors=[*conditions.errors, *_faults(facts)],
             safety_state=SafetyState(
-                "MANUAL" if facts.estop_pressed else "NONE",
-                facts.safety_stop_reason == "OBSTACLE",
+                "MANUAL" if facts.estop_pressed else "NONE", facts.safety_stop_reason == "OBSTACLE"
             ),
         )
         self._put("state", message)
@@ -207,10 +196,10 @@ class MasterMessages:
     def _head(self, topic: str, now: int) -> dict[str, Any]:
         return {
             "header_id": self._number(topic),
-            "timestamp": timestamp(self._identity.epoch.ns, now),
-            "version": self._identity.version,
-            "manufacturer": self._identity.manufacturer,
-            "serial_number": self._identity.serial_number,
+            "timestamp": timestamp(self.identity.epoch.ns, now),
+            "version": self.identity.version,
+            "manufacturer": self.identity.manufacturer,
+            "serial_number": self.identity.serial_number,
         }
 
     def _number(self, topic: str) -> int:
@@ -220,14 +209,14 @@ class MasterMessages:
 
     def _put(self, topic: str, message: Any, *, retained: bool = False) -> None:
         waiting = self.state.waiting
-        data = written(self._identity.version, topic, message)
+        data = written(self.identity.version, topic, message)
         waiting.append(Outgoing(topic, data, retained))
         del waiting[:-MOST_WAITING]
 
     def _position(self, facts: own.State) -> AgvPosition:
         pose = facts.pose
         score = SCORES[facts.localization_status]
-        return AgvPosition(pose.x, pose.y, pose.yaw, self._identity.map_id, True, score)
+        return AgvPosition(pose.x, pose.y, pose.yaw, self.identity.map_id, True, score)
 
 
 def _node_state(node: Node) -> NodeState:
@@ -310,14 +299,13 @@ class Kept(Struct, frozen=True):
 
 
 class ControlState(Struct, forbid_unknown_fields=True):
-    """`post`: messages to the master control. `inbox`: topics and messages that wait for the next
-    tick. `moving`: tag of the move under way; `moves`: number of moves. `acting`: actions under way
-    by their tags. `waits`: `wait` actions under way, and when they end. `late`: actions that have
-    not begun yet, in their order. `instant`: instant actions whose state is reported. `closing`:
-    those that end when the robot stands or goes on, and when they came. `changed`: the order, an
-    action or an error is not as the last state said. `seen`: what that state said. `stranger`: the
-    robot that was named by the last message for another robot.
-    """
+    """The snapshot. `post`: messages to the master control. `inbox`: topics and messages that wait
+    for the next tick. `moving`: tag of the move under way; `moves`: number of moves. `acting`:
+    actions under way by their tags. `waits`: `wait` actions under way, and when they end. `late`:
+    actions that have not begun yet, in their order. `instant`: instant actions whose state is
+    reported. `closing`: those that end when the robot stands or goes on, and when they came.
+    `changed`: the order, an action or an error is not as the last state said. `seen`: what that
+    state said. `stranger`: the robot that was named by the last message for another robot."""
 
     progress: Progress = field(default_factory=Progress)
     post: MessagesState = field(default_factory=MessagesState)

@@ -3,8 +3,9 @@
 python plant.py PLC|CANOPEN PLACE DELAY_MS LAG_MS
 
 The drives follow their set speeds with a tick of 4 ms, DELAY_MS late and with a lag; what is read
-is noisy. The first line says where they are. For each line that comes, it prints the true pose and
-what the robot did since the last one.
+is noisy. The first line says where they are. For each line that comes, it prints the true pose, and
+since the last line: what the robot did, and the longest times for which its drives kept a command,
+in all and while it moved. On a busy machine the driver or this process waits for a processor.
 """
 
 import asyncio
@@ -14,11 +15,14 @@ import random
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 TRACK, COUNTS, STEPS = 0.48, 20_000, 10_000
 TICK = 0.004
 MOST_TICKS = 50
+MOVES = 0.05
+"""m/s of both wheels together, without the noise."""
 NOISE = (1e-4, 5e-3)
 """Metres and m/s."""
 
@@ -36,7 +40,23 @@ class Body:
     def __init__(self, left: Wheel, right: Wheel) -> None:
         self._left, self._right = left, right
         self._x = self._y = self._yaw = 0.0
-        self._backwards = self._turned = 0.0
+        self._heard_at = time.monotonic()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._backwards = self._turned = self._kept = self._kept_moving = 0.0
+
+    def heard(self) -> None:
+        """A command has come."""
+        now = time.monotonic()
+        self.kept(now - self._heard_at)
+        self._heard_at = now
+
+    def kept(self, seconds: float) -> None:
+        """The drives have kept a command for this time."""
+        self._kept = max(self._kept, seconds)
+        if abs(self._left.speed) + abs(self._right.speed) > MOVES:
+            self._kept_moving = max(self._kept_moving, seconds)
 
     def run(self, seconds: float) -> None:
         ahead = (self._left.speed + self._right.speed) / 2.0 * seconds
@@ -48,11 +68,17 @@ class Body:
         self._turned += abs(turn)
 
     def tell(self) -> None:
-        found = {"x": self._x, "y": self._y, "yaw": self._yaw}
-        print(
-            json.dumps(found | {"backwards": self._backwards, "turned": self._turned}), flush=True
-        )
-        self._backwards = self._turned = 0.0
+        found = {
+            "x": self._x,
+            "y": self._y,
+            "yaw": self._yaw,
+            "backwards": self._backwards,
+            "turned": self._turned,
+            "kept": self._kept,
+            "kept_moving": self._kept_moving,
+        }
+        print(json.dumps(found), flush=True)
+        self._begin()
 
 
 class Late:
@@ -100,6 +126,11 @@ class Motor:
         place, pace = (self._chance.uniform(-most, most) for most in NOISE)
         return [1, *_halves(self._position + place), *_halves(self.speed + pace), 0]
 
+    @property
+    def heard(self) -> bool:
+        """Whether a command has come since the last tick."""
+        return self._silence == 0.0
+
 
 def _number(high: int, low: int) -> float:
     steps = high << 16 | low
@@ -134,6 +165,8 @@ class Plc:
         for address, motor in zip((0, 100), self._motors, strict=True):
             holding = await self.server.async_getValues(1, 3, address, 14)
             await self.server.async_setValues(1, 4, address, motor.run(holding, seconds))
+        if self._motors[0].heard:
+            self.body.heard()
         await self.server.async_setValues(1, 4, 200, [1, 0, 0, 0, 0, 0])
         self.body.run(seconds)
 
@@ -148,6 +181,8 @@ class Bus:
         class LateDrive(VirtualDrive):
             """A drive that also follows late."""
 
+            heard: Callable[[], None] = staticmethod(lambda: None)
+
             def __init__(self, network: Any, number: int) -> None:
                 super().__init__(network, number)
                 self._late = Late(delay, lag)
@@ -157,6 +192,10 @@ class Bus:
             @property
             def speed(self) -> float:
                 return self.velocity / COUNTS
+
+            def _sync(self, can_id: int, data: bytes, timestamp: float) -> None:
+                self.heard()
+                super()._sync(can_id, data, timestamp)
 
             def run(self, seconds: float) -> None:
                 self._seconds = seconds
@@ -173,6 +212,7 @@ class Bus:
         self._network.connect(interface="udp_multicast", channel=group)
         self._drives = [LateDrive(self._network, node) for node in (1, 2, 3)]
         self.body = Body(*self._drives[:2])
+        self._drives[0].heard = self.body.heard
 
     async def listen(self) -> str:
         for drive in self._drives:
@@ -196,6 +236,7 @@ async def main(kind: str, place: str, delay: float, lag: float) -> None:
     while True:
         await asyncio.sleep(TICK)
         now = time.monotonic()
+        plant.body.kept(now - last)
         ticks = min(round((now - last) / TICK), MOST_TICKS)
         for _ in range(ticks):
             await plant.run(TICK)

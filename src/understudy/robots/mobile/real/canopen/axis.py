@@ -36,7 +36,7 @@ class Counts(Struct, frozen=True):
 
 
 class Axis:
-    """``positions``: it goes to positions, and not with speeds."""
+    """A motor at a drive; a functional one goes to ``positions``, a wheel turns with a speed."""
 
     def __init__(self, motor: Motor, counts: Counts) -> None:
         limits = motor.limits.si
@@ -50,6 +50,8 @@ class Axis:
         self._error = 0
         self._raw: int | None = None
         """Position of the drive when it was read last; None: not since it was configured."""
+        self._raw_before: int | None = None
+        """Position of the drive before it was configured anew; None: its zero may be another."""
         self._position = 0
         """Counts; those of a wheel do not jump when the drive begins anew."""
         self._velocity = 0
@@ -110,10 +112,17 @@ class Axis:
 
     # ── what the drive sends ──
 
-    def restarted(self) -> None:
-        """The drive is configured anew; its position may have begun at zero."""
+    def configured_anew(self) -> None:
+        """What was known of the drive is forgotten, but not where its wheel stood: it may have
+        rolled on while nothing was heard."""
+        if self._raw is not None:
+            self._raw_before = self._raw
         self._status = self._raw = self._asked = self._given = None
         self._waiting_since = self._disabled_since = None
+
+    def restarted(self) -> None:
+        """The drive has lost its position with its power."""
+        self._raw_before = None
 
     def take_status(self, status: int, error: int) -> None:
         self._status, self._error = status, error
@@ -123,7 +132,8 @@ class Axis:
         if self.positions:
             self._position = raw
         else:
-            self._position += _wrapped(raw - self._raw) if self._raw is not None else 0
+            before = self._raw_before if self._raw is None else self._raw
+            self._position += 0 if before is None else _wrapped(raw - before)
         self._raw = raw
 
     @property

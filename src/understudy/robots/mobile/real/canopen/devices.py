@@ -37,8 +37,8 @@ class BusKeys(Camel, frozen=True):
 
 
 class MotorKeys(BusKeys, frozen=True, kw_only=True):
-    """`countsPerUnit`: in a metre or radian. The other two are those of the drive's velocity and
-    acceleration, if it has other units for them."""
+    """A drive at a node. `countsPerUnit`: in a metre or radian. The other two are those of the
+    drive's velocity and acceleration, if it has other units for them."""
 
     counts_per_unit: Scale
     velocity_counts_per_unit: Scale | None = None

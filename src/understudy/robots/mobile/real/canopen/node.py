@@ -25,12 +25,13 @@ from understudy.protocol.client import PAUSES, ReconnectSchedule
 from understudy.robots.mobile.real.canopen import cia402, services
 from understudy.robots.mobile.real.canopen.axis import Axis
 from understudy.robots.mobile.real.canopen.services import Sdo, SdoAnswer
-from understudy.robots.mobile.real.register_driver import STALE, TIMEOUT
+from understudy.robots.mobile.real.channels import STALE, TIMEOUT
 from understudy.units import NS_PER_MS
 
 MASTER = 127
 """Our own node, whose heartbeat the drives watch."""
-BEAT_MS = 100
+BEAT_TIME, BEAT_MS = 0x1017, 100
+"""The object with the period of a node's heartbeat, and what is written to it."""
 WATCHED_MS = STALE // NS_PER_MS
 OUTPUT_PDOS, INPUT_PDOS = (0x200, 0x300), (0x180, 0x280)
 """Identifiers of the process data, without the node."""
@@ -42,7 +43,7 @@ Mapped = Sequence[tuple[int, int, int]]
 
 
 class CanNode:
-    """``send``: takes a frame for the bus."""
+    """One node of a bus: its configuration, and its process data; ``send`` takes its frames."""
 
     def __init__(
         self, number: int, send: Callable[[CanFrame], None], log: Callable[[str], None]
@@ -145,6 +146,8 @@ class CanNode:
         self._beat = now
         if state == services.BOOTED:
             self._note("it has started and is configured")
+            if self.axis is not None:
+                self.axis.restarted()
             self.restart(now)
         elif self.running and state != services.OPERATIONAL and now - self._started > STALE:
             self._fail(now, f"it has left the state operational (now {state})")
@@ -179,7 +182,7 @@ class CanNode:
         self._schedule.connect(now)
         self._inputs, self._request = None, None
         if self.axis is not None:
-            self.axis.restarted()
+            self.axis.configured_anew()
         self._written.clear()
         self._queue = deque(self._configuration())
         self._send(services.nmt(services.PRE_OPERATIONAL, self.number))
@@ -189,7 +192,8 @@ class CanNode:
         beat = MASTER << 16 | WATCHED_MS
         found = [
             Sdo(cia402.DEVICE_TYPE, 0, None, 4),
-            Sdo(0x1017, 0, BEAT_MS, 2),
+            Sdo(BEAT_TIME, 0, None, 2),
+            Sdo(BEAT_TIME, 0, BEAT_MS, 2),
             Sdo(0x1016, 1, beat, 4, needed=False),
             Sdo(cia402.LOST_CONNECTION_OPTION, 0, cia402.QUICK_STOP_REACTION, 2, needed=False),
         ]
@@ -252,6 +256,10 @@ class CanNode:
         if request.object == cia402.DEVICE_TYPE and answer.value & 0xFFFF != cia402.DRIVE:
             self._fail(now, f"it is no drive: its device type is {answer.value:08X}h")
             return
+        is_kept = request.object != BEAT_TIME or answer.value == BEAT_MS
+        if self.axis is not None and request.value is None and not is_kept:
+            # It has started again, unheard: our setting is gone.
+            self.axis.restarted()
         if request.value is not None:
             self._written[request.object, request.sub] = request.value
             if self.axis is not None:

@@ -76,7 +76,8 @@ class Sdo(NamedTuple):
 
 
 class SdoAnswer(NamedTuple):
-    """``value``: what was read, 0 after a write. ``refused``: why the node refuses the request."""
+    """The answer of a node. ``value``: what was read, 0 after a write. ``refused``: why the node
+    refuses the request."""
 
     value: int
     refused: str = ""
