@@ -136,13 +136,14 @@ def test_a_line_that_is_invalid_in_its_state_fails_when_it_is_executed(
 # ── home ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_home_of_one_axis_moves_and_homes_only_that() -> None:
+@pytest.mark.parametrize("first", [0, 4])
+def test_home_of_one_axis_moves_and_homes_only_that(first: int) -> None:
     controller = prompt_arm(start_deg=[10, 10, 10, 10, 10, 10])
-    controller.home(4)
+    controller.home(first)
     controller.run_until_idle()
-    assert degrees(controller) == [10, 10, 10, 10, 0, 10]
+    assert degrees(controller) == [0 if axis == first else 10 for axis in range(6)]
     assert not controller.is_homed()
-    for axis in (0, 1, 2, 3, 5):
+    for axis in {*range(6)} - {first}:
         controller.home(axis)
     controller.run_until_idle()
     assert controller.is_homed()

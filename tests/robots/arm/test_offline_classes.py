@@ -162,6 +162,7 @@ def test_wrong_poses_and_grids_are_named(
             "process_speed_mm_s: a",
         ),
         (lambda: API.MotionSimulator("g60").dry_run("G0"), "waypoints: a list of Waypoint"),
+        (lambda: API.MotionSimulator("g60").simulate_trajectory(WAY), "there is no controller"),
         (
             lambda: API.MotionSimulator("g60").dry_run(WAY, start=np.zeros(2)),
             r"start: 6 numbers .* shape \(2,\)",
@@ -182,7 +183,7 @@ def test_wrong_waypoints_and_settings_are_named(call: Callable[[], Any], message
 
 
 def test_settings_may_be_arrays() -> None:
-    config = API.SimulationConfig(max_velocity=np.ones(6), joint_friction=np.ones(6))
+    config = API.SimulationConfig(max_velocity=np.ones(6), joint_friction=np.zeros(6))
     assert understudy.VirtualController("g60", config).connect() is None
 
 

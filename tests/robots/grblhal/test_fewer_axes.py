@@ -7,7 +7,7 @@ from understudy.ports import UNLIMITED
 from understudy.ports.operation import Jog, Target
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
 from understudy.robots.grblhal.machine.machine import UNITS
-from understudy.robots.grblhal.machine.real import POSITION_UNKNOWN, RealMachineActions
+from understudy.robots.grblhal.operator import POSITION_UNKNOWN, RealMachineActions
 from understudy.space.pose import Pose
 
 AT = "<Idle|MPos:1.000,2.000,-3.000|Bf:100,1023|FS:0,0>"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from understudy.errors import ConfigError, Refused
 from understudy.ports import UNLIMITED, ControllerStatus, Ticket
 from understudy.ports.refusals import NOT_CONNECTED
-from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
+from understudy.robots.grblhal.driver import Config, GrblHalDriver, LineStream, build
 from understudy.robots.grblhal.driver.messages import (
     Answer,
     Banner,
@@ -711,3 +711,12 @@ class TestMessages:
     )
     def test_lines_are_numbered(self, line: str, expected: str) -> None:
         assert numbered(line, 7) == expected
+
+
+def test_a_stream_ends_the_connection_that_it_has_made() -> None:
+    driver = build(Config())
+    stream = LineStream(driver, "G0 X1\n")
+    assert stream.start(0, lambda outcome: None) is False
+    assert driver.wanted() is not None
+    assert not stream.closing(0)
+    assert driver.wanted() is None

@@ -161,6 +161,11 @@ def test_chords_are_those_of_the_firmwares_loop(
     assert np.allclose(chord_ends(arc, REST, tolerance), plain, atol=1e-9)
 
 
+@pytest.mark.parametrize(("radius", "count"), [(0.0005, 0), (0.001, 0), (0.0011, 2)])
+def test_an_arc_within_its_tolerance_has_no_chords(radius: float, count: int) -> None:
+    assert segments(math.pi, radius, 0.002) == count
+
+
 def test_each_turn_has_its_own_chords() -> None:
     arc = circle(5.0, 2.5 * math.tau, target=(10.0, 0.0, 25.0, 0.0, 0.0, 0.0))
     ends = chord_ends(arc, REST, 0.002)

@@ -1,6 +1,6 @@
 """Builds the simulated arm, its body for collision checks and its tool table from the cell file."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,17 +93,22 @@ def detector_of(
 
 
 def body_of(config: Config, chain: Chain, read: Read) -> Body:
-    x, y, z, rx, ry, rz = config.base_mm_deg
     speeds = config.max_velocity_deg_s
     return Body(
         chain,
-        foot=place((x, y, z), (rx, ry, rz)),
+        foot=foot_of(config),
         rules=config.collision,
         tools={number: _shapes(tool, read) for number, tool in config.tools.items()},
         meshes=meshes_of([solid for body in chain.bodies for solid in body.collision], read),
         fastest=chain.velocity if speeds is None else np.array(speeds) * chain.units,
         held=tuple(thing.build(read) for thing in config.collision.held),
     )
+
+
+def foot_of(config: Config) -> Floats:
+    """The place of the robot in the cell, 4×4."""
+    x, y, z, rx, ry, rz = config.base_mm_deg
+    return place((x, y, z), (rx, ry, rz))
 
 
 def _shapes(tool: ToolConfig, read: Read) -> tuple[CollisionObject, ...]:
@@ -212,7 +217,7 @@ def mover_of(config: Config, joints: Chain, number: int) -> ArmMover:
         jerk if profile_of(config) == "jerk_limited" else np.inf,
     )
     # Poses are those of the cell, seen from the foot of the arm.
-    frames = Frames(inverse(_matrix(config.base_mm_deg)), _matrix(tool.tcp_mm_deg))
+    frames = Frames(inverse(matrix(pose_of(config.base_mm_deg))), matrix(pose_of(tool.tcp_mm_deg)))
     return ArmMover(joints, limits, frames, config.junction_deviation_deg * DEG)
 
 
@@ -223,13 +228,8 @@ def _dynamics(config: Config, joints: Chain, tool: ToolConfig) -> Dynamics:
         payload=Payload(tool.mass_kg, np.array(tool.com_mm) * MM),
         joint_inertia=_counted(simulation.joint_inertia, joints, "simulation.joint_inertia"),
         joint_friction=_counted(simulation.joint_friction, joints, "simulation.joint_friction"),
-        gravity=gravity_at(_matrix(config.base_mm_deg)),
+        gravity=gravity_at(matrix(pose_of(config.base_mm_deg))),
     )
-
-
-def _matrix(mm_deg: Sequence[float]) -> Floats:
-    x, y, z, rx, ry, rz = mm_deg
-    return matrix(Pose(x * MM, y * MM, z * MM, rx * DEG, ry * DEG, rz * DEG))
 
 
 def _angles(degrees: list[float] | None, joints: Chain, key: str) -> Floats:
@@ -246,13 +246,7 @@ def _angles(degrees: list[float] | None, joints: Chain, key: str) -> Floats:
 
 
 def _figures(degrees: list[float] | None, joints: Chain, own: Floats, key: str) -> Floats:
-    if degrees is None:
-        return own
-    if len(degrees) != len(own):
-        raise ConfigError(
-            "one number per joint is needed", key=key, value=degrees, allowed=f"{len(own)} numbers"
-        )
-    return np.array(degrees) * joints.units
+    return own if degrees is None else _counted(degrees, joints, key) * joints.units
 
 
 def _counted(values: list[float] | None, joints: Chain, key: str) -> Floats:

@@ -288,7 +288,7 @@ class Drives:
         return self.set_tip_of(self.tool, tip, now)
 
     def set_tip_of(self, tool: int, tip: Pose | None, now: int) -> Refused | None:
-        """The same for a tool by its number."""
+        """Sets the tip of a tool by its number; None: the tip of the cell file."""
         if not self.at_rest(now):
             return BUSY
         if tool != self.tool:

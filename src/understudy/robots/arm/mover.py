@@ -22,7 +22,7 @@ from understudy.gcode.requests import (
 from understudy.motion.arcs import CHORDS_AT_ONCE, MOST_CHORDS, chord_count, chords
 from understudy.motion.cartesian import Blocked, joint_path, lines_through, traced_arm
 from understudy.motion.lines import lines
-from understudy.motion.path import Floats, Limits, Path, empty_path
+from understudy.motion.path import Floats, Ints, Limits, Path, empty_path
 from understudy.motion.tool_path import ToolArc, ToolLine, ToolPath, with_tip_speed
 from understudy.ports.refusals import SOFT_LIMIT
 from understudy.simulation.collision.body import Body
@@ -33,7 +33,7 @@ from understudy.space.kinematics.ik import excess, nearest, outside, solve, solv
 from understudy.space.model.environment import Environment
 from understudy.space.model.shapes import CollisionObject, ObjectType
 from understudy.space.pose import Pose
-from understudy.space.transform import inverse, matrices, matrix, pose
+from understudy.space.transform import matrices, matrix, pose
 from understudy.units import DEG, MM
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class ArmMover:
 
     def flange(self, q: Floats) -> Floats:
         """The flange in the cell, 4×4."""
-        return np.asarray(inverse(self.frames.base) @ self.chain.flange(q))
+        return np.asarray(self.frames.foot @ self.chain.flange(q))
 
     def tip(self, q: Floats) -> Floats:
         """The tip of the tool in the cell, 4×4."""
@@ -118,7 +118,7 @@ class ArmMover:
         return with_tip_speed(path, self.tip_speed, self.chain, self.frames.tool)
 
     def tool_lines(
-        self, targets: Floats, speeds: Floats, start: Floats, *, line: Sequence[int]
+        self, targets: Floats, speeds: Floats, start: Floats, *, line: Ints
     ) -> tuple[Path, int]:
         """The path through targets (lines, 6; m and rad) at m/s, and the number of lines in it.
 
@@ -128,9 +128,8 @@ class ArmMover:
         if arm is None:
             return empty_path(self.chain.dof), 0
         ends = self.frames.base @ matrices(targets)
-        numbers = np.array(line, dtype=np.int64)
         path, count = lines_through(
-            arm, np.array(start), ends, feed=speeds, line=numbers, deviation=self.deviation
+            arm, np.array(start), ends, feed=speeds, line=line, deviation=self.deviation
         )
         return self._limited(path), count
 

@@ -55,7 +55,7 @@ from understudy.ports.jobs import mode_at_start
 from understudy.ports.modes import OperationMode, arc_refusal, speed_limit
 from understudy.ports.tools import ChangesTools
 from understudy.robots.arm import FAULTS, Config
-from understudy.robots.arm.assembly import ArmTools, body_of, detector_of
+from understudy.robots.arm.assembly import ArmTools, body_of, detector_of, foot_of
 from understudy.robots.arm.assembly import arm_of as drives_of
 from understudy.robots.arm.drives import ARC_START, GAS
 from understudy.robots.arm.drives import Arm as Drives
@@ -67,9 +67,9 @@ from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build
 from understudy.simulation.workpieces.workpieces import WorkpieceStage
 from understudy.space.collision.sweep import Sweeper
-from understudy.space.model.environment import Environment, Read, place
+from understudy.space.model.environment import Environment, Read
 from understudy.space.model.shapes import CollisionObject
-from understudy.space.pose import Pose
+from understudy.space.pose import ORIGIN, Pose
 from understudy.space.transform import pose
 from understudy.units import MM, NS_PER_MS, nanoseconds, seconds, whole_ns
 
@@ -132,6 +132,12 @@ class ArmDevices:
         pins.io.interlock(ARC_START, lambda: arc_refusal(mode))
         self._process: Process | None = None
         self._devices = build_devices(name, devices, self._mount(name, config, fault_source))
+        # Looked up once: a Protocol that is checked at run time is slow.
+        devices_of = self._devices.items()
+        self._follow_tool = [each for _, each in devices_of if isinstance(each, FollowsTool)]
+        self._leave_trail = [each for _, each in devices_of if isinstance(each, LeavesTrail)]
+        self._spare_trail = [each for _, each in devices_of if isinstance(each, SparesTrail)]
+        self._with_findings = {k: each for k, each in devices_of if isinstance(each, HasFindings)}
         for device in self._devices.values():
             if isinstance(device, Process):
                 self._process = device
@@ -192,11 +198,10 @@ class ArmDevices:
             self._pins.advance_to(whole_ns(each.time_s))
             remarks += self._output(each.output, each.line)
         self._pins.advance_to(whole_ns(plan.ends))
-        for device in self._devices.values():
-            if isinstance(device, FollowsTool):
-                device.catch_up(self._pins.now)
-            if isinstance(device, LeavesTrail):
-                device.clear_trail(self._pins.now)
+        for following in self._follow_tool:
+            following.catch_up(self._pins.now)
+        for leaving in self._leave_trail:
+            leaving.clear_trail(self._pins.now)
         self._take_faults()
         remarks += self._arc_remarks(plan)
         return (*remarks, *self._events(line))
@@ -327,14 +332,13 @@ class ArmDevices:
         """Events since the last call, each with the line that was running."""
         self._take_faults()
         events = self._pins.take_events()
-        for kind, device in self._devices.items():
-            if isinstance(device, SparesTrail):
-                device.look_until(self._pins.now)
-            if isinstance(device, HasFindings):
-                before = self._reported.get(kind, -1)
-                fresh = [(at, said) for at, said in device.findings() if at > before]
-                self._reported[kind] = max((at for at, _ in fresh), default=before)
-                events += fresh
+        for sparing in self._spare_trail:
+            sparing.look_until(self._pins.now)
+        for kind, device in self._with_findings.items():
+            before = self._reported.get(kind, -1)
+            fresh = [(at, said) for at, said in device.findings() if at > before]
+            self._reported[kind] = max((at for at, _ in fresh), default=before)
+            events += fresh
         return [Remark(self._line(at, line), "process", said, seconds(at)) for at, said in events]
 
     def _take_faults(self) -> None:
@@ -389,16 +393,15 @@ class ArmDevices:
         return self._plan is not None and self._pins.now < whole_ns(self._plan.ends)
 
     def tcp(self, now: int) -> Pose:
-        if self._plan is None or self.mover is None:
-            return Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        here = self._plan.at(seconds(now)).position
-        return pose(self.mover.tip(here))
+        return self._pose(lambda mover, q: mover.tip(q), now)
 
     def _flange(self, now: int) -> Pose:
+        return self._pose(lambda mover, q: mover.flange(q), now)
+
+    def _pose(self, find: Callable[[ArmMover, Floats], Floats], now: int) -> Pose:
         if self._plan is None or self.mover is None:
-            return Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        here = self._plan.at(seconds(now)).position
-        return pose(self.mover.flange(here))
+            return ORIGIN
+        return pose(find(self.mover, self._plan.at(seconds(now)).position))
 
 
 def arm_setup(
@@ -468,11 +471,6 @@ def _placed(
         tool=tool,
         tool_shapes=body.tools.get(tool, ()),
     )
-
-
-def foot_of(config: Config) -> np.ndarray:
-    x, y, z, rx, ry, rz = config.base_mm_deg
-    return place((x, y, z), (rx, ry, rz))
 
 
 def motion_setup(config: CellConfig, robot: str = "", dialect: str = "") -> Setup:

@@ -9,7 +9,7 @@ of a measured cloud is the arm (`ArmBody`).
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,6 @@ from understudy.units import DEG, MINUTE, MM
 if TYPE_CHECKING:
     from understudy.offline.setup import Setup
     from understudy.robots.arm import Config
-    from understudy.robots.arm.controller import ArmController
     from understudy.robots.arm.drives import Arm
     from understudy.space.collision.sweep import Sweeper
 
@@ -274,7 +273,7 @@ def _words(letters: str, values: np.ndarray[Any, Any]) -> str:
 # ── model ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def model_of(config: "Config", robot: "ArmController") -> RobotModel:
+def model_of(config: "Config", robot: ArmController) -> RobotModel:
     mover = robot.arm.movers[0]
     return RobotModel(
         chain=mover.chain,
@@ -299,20 +298,20 @@ def _tools(config: "Config", measured: Mapping[int, Pose]) -> dict[int, ModelToo
     }
 
 
-def _work_offsets(robot: "ArmController") -> dict[str, SixNumbers]:
-    """Only where they are offsets of the tool: in grblHAL's dialect they shift joints."""
+def _work_offsets(robot: ArmController) -> dict[str, SixNumbers]:
+    """The work offsets that are not zero; none in grblHAL's dialect, where they shift joints."""
     if robot.arm.options.dialect.name != "arm":
         return {}
     pairs = zip(COORDINATE_SYSTEMS, robot.firmware.modal.offsets, strict=True)
     return {name: offset for name, offset in pairs if any(offset)}
 
 
-def _overrides(robot: "ArmController", now: int) -> dict[str, float]:
+def _overrides(robot: ArmController, now: int) -> dict[str, float]:
     feed, rapid, _ = robot.firmware.reading(now).overrides
     return {"feed": float(feed), "rapid": float(rapid)}
 
 
-def _live_setup(robot: "ArmController", setup: "Setup") -> "Setup":
+def _live_setup(robot: ArmController, setup: "Setup") -> "Setup":
     live = robot.firmware.modal
     kept = {name: getattr(live, name) for name in KEPT_BETWEEN_PROGRAMS}
     modal = structs.replace(setup.modal, **kept, selected=live.tool)
@@ -370,9 +369,8 @@ class ArmBody:
             return None
         around = [_object(block, matrix(block.at)) for block in blocks]
         sweepers: dict[Block | None, Sweeper] = {}
-        q = self._joints(now)
-        for number, move in enumerate(moves):
-            path = mover.path(move_to_target(move.target), q, line=0)
+        paths = _planned(mover, [move.target for move in moves], self._joints(now))
+        for number, (move, path) in enumerate(zip(moves, paths, strict=True)):
             if isinstance(path, Refused):
                 return path
             if move.held not in sweepers:
@@ -380,7 +378,6 @@ class ArmBody:
             spot = sweepers[move.held].first_contact(path.shape, path.length)
             if spot is not None:
                 return Touch(number, spot.object1_name, spot.object2_name, spot.point)
-            q = path.end[-1] if len(path) else q
         return None
 
     def _sweeper(
@@ -409,6 +406,16 @@ def _object(block: Block, place: Array, name: str = "") -> CollisionObject:
 # ── moves ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _planned(mover: ArmMover, targets: Iterable[Target], q: Floats) -> Iterator[Path | Refused]:
+    """The paths of moves one after the other, from ``q``; the first that is refused is the last."""
+    for target in targets:
+        path = mover.path(move_to_target(target), q, line=0)
+        yield path
+        if isinstance(path, Refused):
+            return
+        q = path.end[-1] if len(path) else q
+
+
 class ArmReach:
     """`ReachCheck` of an arm: plans the moves as its controller will, without moving.
 
@@ -429,14 +436,11 @@ class ArmReach:
         mover = self._mover()
         if isinstance(mover, Refused):
             return mover
-        q = self._joints(now)
-        for number, target in enumerate(targets, 1):
-            path = mover.path(move_to_target(target), q, line=0)
+        for number, path in enumerate(_planned(mover, targets, self._joints(now)), 1):
             if isinstance(path, Refused):
                 return Refused(f"move {number} of {len(targets)}: {path.reason}", path.code)
             if touched := self._contact(path):
                 return Refused(f"move {number} of {len(targets)}: {' touches '.join(touched)}")
-            q = path.end[-1] if len(path) else q
         return None
 
 
@@ -499,7 +503,7 @@ def real_job_arm(
         return replace(bare, frames=Frames(bare.frames.base, tool))
 
     def reaches(poses: Sequence[Pose], tool: int | None) -> list[bool]:
-        """Before the first report with the tool of the cell file."""
+        """Whether the tool can be there; before the first report, the tool of the cell file."""
         there = mover()
         if isinstance(there, Refused):
             there = robot.arm.movers[mounted(0) if tool is None else tool]

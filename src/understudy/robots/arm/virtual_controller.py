@@ -81,7 +81,7 @@ class SimulationConfig(Struct, frozen=True, kw_only=True):
         return {name: getattr(self, name) for name in names}
 
     def settings(self) -> dict[str, Any]:
-        """The same as keys of an arm in a cell file."""
+        """The settings as keys of an arm in a cell file."""
         limits = {
             "max_velocity_deg_s": self.max_velocity,
             "max_acceleration_deg_s2": self.max_acceleration,

@@ -276,7 +276,7 @@ class ListeningMover:
 
 
 class ListeningStraightMover(ListeningMover):
-    """The same for a mover that takes many straight lines at once."""
+    """`ListeningMover` around a mover that takes many straight lines at once."""
 
     def straight(
         self, moves: Sequence[AxisMove], start: Floats, *, line: Sequence[int], exact: bool = False

@@ -45,18 +45,54 @@ class GcodeLanguage(NamedTuple):
         ]
 
     def opening(self, lines: Sequence[ProgramLine], first: int) -> list[str] | Refused:
-        return opening(lines, first)
+        """The lines before line ``first`` that give it the same effect as in a full run."""
+        modes = _Modes()
+        sent: list[str] = []
+        for line in lines[: first - 1]:
+            if refused := _stores_place(line):
+                return refused
+            block = _block(line)
+            if _only_stores(block):
+                sent += [*modes.take(), line.text.strip()]
+            modes.note(block)
+        sent += modes.take()
+        if modes.motion in ("G0", "G1"):
+            sent.append(modes.motion)
+        return _needs_its_start(lines[first - 1 :], modes) or sent
 
     def process_before(self, lines: Sequence[ProgramLine], first: int) -> tuple[Switched, ...]:
-        return process_before(lines, first)
+        """What the lines before ``first`` have switched on and not off again, in their order."""
+        last = _last_switches(lines, first)
+        on = [each for each in last.values() if not (_is_off(each) or each.analog)]
+        return tuple(sorted(on, key=lambda each: each.line))
 
     def restoring(self, lines: Sequence[ProgramLine], first: int) -> list[str] | Refused:
-        return restoring(lines, first, self.dialect)
+        return self.going_on(lines, first, 0.0)
 
     def going_on(
         self, lines: Sequence[ProgramLine], first: int, along: float
     ) -> list[str] | Refused:
-        return restoring(lines, first, self.dialect, along)
+        """The lines that bring the robot ``along`` metres behind the start of line ``first``, and
+        restore the process there.
+
+        Of each group of lines between two moves that switched something, the part from that line
+        on is sent again, with the waits that belong to it."""
+        place = _start_of(lines, first, self.dialect)
+        if place is None:
+            return Refused(
+                f"line {first} begins where an earlier line ends, and no line before it names that "
+                "place in full: begin at an earlier line"
+            )
+        if along > 0.0:
+            on_line = _place_along(lines, first, place, along)
+            if isinstance(on_line, Refused):
+                return on_line
+            place = on_line
+        words = " ".join(f"{letter}{number_text(value)}" for letter, value in place.items())
+        blocks = [_block(line) for line in lines[: first - 1]]
+        motions = [block.commands["motion"] for block in blocks if "motion" in block.commands]
+        again = [each for each in motions[-1:] if each in ("G0", "G1")]
+        return [f"G1 {words}", *_switching_lines(lines, first), *again]
 
 
 # ── the start in the middle of a program ──────────────────────────────────────────────────────────
@@ -108,23 +144,6 @@ class _Modes:
             lines.append(" ".join(self._unsent.values()))
         self._unsent, self._feed = {}, None
         return lines
-
-
-def opening(lines: Sequence[ProgramLine], first: int) -> list[str] | Refused:
-    """The lines to send before line ``first`` so that it has the same effect as in a full run."""
-    modes = _Modes()
-    sent: list[str] = []
-    for line in lines[: first - 1]:
-        if refused := _stores_place(line):
-            return refused
-        block = _block(line)
-        if _only_stores(block):
-            sent += [*modes.take(), line.text.strip()]
-        modes.note(block)
-    sent += modes.take()
-    if modes.motion in ("G0", "G1"):
-        sent.append(modes.motion)
-    return _needs_its_start(lines[first - 1 :], modes) or sent
 
 
 def _block(line: ProgramLine) -> Block:
@@ -179,39 +198,6 @@ ANALOG_OUTPUTS = ("M67", "M68")
 PROGRAM_ENDS, SWITCHED_OFF_AT_END = ("M2", "M30"), ("spindle", "M7", "M8")
 OFF = ("M5", "M9", *OUTPUT_OFF)
 PROCESS_GROUPS: tuple[Group, ...] = ("spindle", "coolant", "io")
-
-
-def process_before(lines: Sequence[ProgramLine], first: int) -> tuple[Switched, ...]:
-    """What the lines before ``first`` have switched on and not off again, in their order."""
-    last = _last_switches(lines, first)
-    on = [each for each in last.values() if not (_is_off(each) or each.analog)]
-    return tuple(sorted(on, key=lambda each: each.line))
-
-
-def restoring(
-    lines: Sequence[ProgramLine], first: int, dialect: Dialect, along: float = 0.0
-) -> list[str] | Refused:
-    """The lines that bring the robot to the start of line ``first``, or ``along`` metres behind it,
-    and restore the process there.
-
-    Of each group of lines between two moves that switched something, the part from that line on is
-    sent again, with the waits that belong to it."""
-    place = _start_of(lines, first, dialect)
-    if place is None:
-        return Refused(
-            f"line {first} begins where an earlier line ends, and no line before it names that "
-            "place in full: begin at an earlier line"
-        )
-    if along > 0.0:
-        on_line = _place_along(lines, first, place, along)
-        if isinstance(on_line, Refused):
-            return on_line
-        place = on_line
-    words = " ".join(f"{letter}{number_text(value)}" for letter, value in place.items())
-    blocks = [_block(line) for line in lines[: first - 1]]
-    motions = [block.commands["motion"] for block in blocks if "motion" in block.commands]
-    again = [each for each in motions[-1:] if each in ("G0", "G1")]
-    return [f"G1 {words}", *_switching_lines(lines, first), *again]
 
 
 def _place_along(

@@ -1,12 +1,14 @@
-"""Operator actions on a plain machine under grblHAL: lines, commands of its panel, and programs.
+"""Operator actions on a plain machine under grblHAL, simulated or REAL, and programs on it.
 
 A program is sent line by line, as a sender does: each line goes out when the one before it is
 answered; `error:n` ends the program. Lines get the N word of their line in the file, so that status
 reports (`Ln:`) show it.
 """
 
+import math
 import re
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from understudy.ports.operation import (
     Frame,
     Jog,
     ModelAxis,
+    RealClient,
     RobotModel,
     Target,
 )
@@ -31,7 +34,12 @@ from understudy.simulation.program.run import OLDEST, LineFeed, ProgramRun
 from understudy.space.pose import Pose
 from understudy.units import MINUTE
 
+if TYPE_CHECKING:
+    from understudy.config import CellConfig
+    from understudy.robots.grblhal.driver import GrblHalDriver
+
 AXES_ONLY = Refused("a machine has axes, not a pose: give joints_deg (mm for X Y Z, deg for A B C)")
+POSITION_UNKNOWN = Refused("the machine has not reported its position: wait until it is connected")
 NOT_NOW = Refused("the machine accepts no line now: it holds, waits or executes another line")
 
 
@@ -173,6 +181,90 @@ def model_of(machine: Machine) -> RobotModel:
 
     return RobotModel(
         axes=AXES, tool=lambda now: machine.firmware.reading(now).tool, overrides=overrides
+    )
+
+
+# ── a REAL machine ────────────────────────────────────────────────────────────────────────────────
+
+
+class RealMachineActions:
+    """`OperatorActions` of a machine behind a driver: m and rad inside, mm and deg on its wire.
+
+    Steps and moves are lines in machine coordinates (G53), so that no offset shifts them. They name
+    the axes that the machine has, and no others.
+    """
+
+    frames: tuple[Frame, ...] = ("joint",)
+
+    def __init__(self, driver: "GrblHalDriver") -> None:
+        self._driver = driver
+        self.disable = driver.disable
+        self.hold = driver.hold
+        self.cycle_start = driver.cycle_start
+        self.override_feed = driver.override_feed
+        self.override_rapid = driver.override_rapid
+        self.send_gcode = driver.send_gcode
+        self.stop = driver.stop
+        self.stop_jog = driver.stop_jog
+        self.emergency_stop = driver.emergency_stop
+        self.reset = driver.reset
+
+    def condition(self, now: int) -> Condition:
+        return condition_of(self._driver.status(now))
+
+    def axis_reading(self, now: int) -> AxisReading:
+        axes = self._driver.joint_state(now)
+        return AxisReading(axes.positions, axes.velocities, (), self._driver.tcp(now))
+
+    def enable(self, now: int) -> Refused | None:
+        if not self._driver.is_connected() and (refused := self._driver.connect(now)):
+            return refused
+        return self._driver.enable(now)
+
+    def home(self, axis: int, now: int) -> Refused | None:
+        return self._driver.home(now, axis)
+
+    def move_to(self, target: Target, now: int) -> Refused | None:
+        return AXES_ONLY if target.joints is None else self._go("G0", target.joints, "", now)
+
+    def jog(self, jog: Jog, now: int) -> Refused | None:
+        """Jogs one axis: until `stop_jog`, or by a step."""
+        if jog.step is None:
+            return self._driver.jog(jog.axis, jog.speed, now)
+        axes = list(self._driver.joint_state(now).positions)
+        if not all(map(math.isfinite, axes)):
+            return POSITION_UNKNOWN
+        if not 0 <= jog.axis < self._driver.axis_count():
+            return Refused(
+                f"axis {jog.axis}: the machine has axes 0…{self._driver.axis_count() - 1}"
+            )
+        axes[jog.axis] += math.copysign(jog.step, jog.speed)
+        feed = number_text(round(abs(jog.speed) / UNITS[jog.axis] * MINUTE, 6))
+        return self._go("G1", axes, f" F{feed}", now)
+
+    def _go(self, word: str, axes: Sequence[float], feed: str, now: int) -> Refused | None:
+        rows = list(zip(AXIS_LETTERS, axes, UNITS, strict=True))[: self._driver.axis_count()]
+        words = " ".join(letter + number_text(round(at / unit, 6)) for letter, at, unit in rows)
+        return self._driver.send_gcode(f"G21 G90 G94 G53 {word} {words}{feed}", now)
+
+
+def real_client(config: "CellConfig", name: str, machine: Machine) -> RealClient:
+    """The driver, with the units and pin names of the simulated machine."""
+    from understudy.robots.grblhal.driver import Config, build
+
+    io = machine.io
+    settings = Config(
+        fewer_axes=True,
+        digital_output_names={io.do.name(pin): pin for pin in range(io.do.count)},
+        analog_output_names={io.ao.name(pin): pin for pin in range(io.ao.count)},
+    )
+    driver = build(settings, tool_pose=lambda axes: Pose(*axes), units=UNITS)
+    return RealClient(
+        driver,
+        RealMachineActions(driver),
+        program=ProgramRun(driver, GcodeLanguage(machine.firmware.runner.options.wire)),
+        connect=driver.connect,
+        disconnect=driver.disconnect,
     )
 
 

@@ -205,11 +205,6 @@ class Settings(Struct, frozen=True):
         return bool(self[SettingNumber.SOFT_LIMITS])
 
     @property
-    def homes(self) -> bool:
-        """Homing is on."""
-        return bool(int(self[SettingNumber.HOMING_CYCLE]) & 1)
-
-    @property
     def travel_range(self) -> tuple[Floats, Floats]:
         """Range of each axis after homing; with hard limits the pull-off is kept free."""
         travel, options = self.travel, int(self[SettingNumber.HOMING_CYCLE])

@@ -38,17 +38,22 @@ def build(name: str, config: Config, deps: Deps) -> KukaGcodeServer:
 
 def body_of(config: Config, chain: Chain, read: Read) -> Body:
     """The shapes of the robot and its tools, for collision checks."""
-    x, y, z, rx, ry, rz = config.base_mm_deg
     shapes = config.tool_shapes.items()
     return Body(
         chain,
-        foot=place((x, y, z), (rx, ry, rz)),
+        foot=foot_of(config),
         rules=config.collision,
         tools={number: tuple(shape.build(read) for shape in own) for number, own in shapes},
         meshes=meshes_of([solid for body in chain.bodies for solid in body.collision], read),
         fastest=chain.velocity,
         held=tuple(thing.build(read) for thing in config.collision.held),
     )
+
+
+def foot_of(config: Config) -> Floats:
+    """The place of the robot in the cell, 4×4."""
+    x, y, z, rx, ry, rz = config.base_mm_deg
+    return place((x, y, z), (rx, ry, rz))
 
 
 def model_of(config: Config, read: Read) -> KukaModel:

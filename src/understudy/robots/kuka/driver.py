@@ -278,7 +278,7 @@ class Saved(Struct):
 
 
 class KukaEkiDriver:
-    """`Part` and `Caller`."""
+    """`Component` and `Caller`."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

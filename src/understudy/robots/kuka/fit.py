@@ -144,7 +144,7 @@ def _conversation(events: Sequence[Event]) -> tuple[list[Sent], list[Feedback]]:
 
 
 def _waits(sent: Sequence[Sent], feedback: Sequence[Feedback]) -> list[float]:
-    """From a record that moves nothing, sent to an idle robot, to its feedback."""
+    """Seconds from a record that moves nothing, sent to an idle robot, to its feedback."""
     found = []
     for each in sent:
         if each.idle and (each.record.kind in TOOLS or each.record.kind in BASES):
@@ -155,17 +155,18 @@ def _waits(sent: Sequence[Sent], feedback: Sequence[Feedback]) -> list[float]:
 
 def _period(times: Sequence[float]) -> list[float]:
     """The pauses between frames of which none is missing between them."""
-    gaps = [b - a for a, b in pairwise(times)]
-    usual = median(gaps) if gaps else 0.0
-    return [gap for gap in gaps if abs(gap - usual) < 0.5 * usual]
+    return _usual([b - a for a, b in pairwise(times)])
 
 
 def _feedback_gaps(feedback: Sequence[Feedback]) -> list[float]:
     """The pauses between two periodic frames: those behind a completed record come in between."""
-    periodic = [
-        (b.completed == a.completed, b.at) for a, b in pairwise(feedback)
-    ]  # whether a frame is not the first with its number
-    gaps = [b - a for (own, a), (other, b) in pairwise(periodic) if own and other]
+    # Whether a frame is not the first with its number.
+    periodic = [(b.completed == a.completed, b.at) for a, b in pairwise(feedback)]
+    return _usual([b - a for (own, a), (other, b) in pairwise(periodic) if own and other])
+
+
+def _usual(gaps: Sequence[float]) -> list[float]:
+    """The pauses without those that differ from most of them by half or more."""
     usual = median(gaps) if gaps else 0.0
     return [gap for gap in gaps if abs(gap - usual) < 0.5 * usual]
 

@@ -1,9 +1,9 @@
 """The three frames of the KUKA G-code server: little-endian, without padding, without headers.
 
 command    48 bytes   seq, cmd_type, X Y Z (mm), A B C (deg), F (mm/s), E, bitmask, 4 unused
-feedback   48 bytes   g_seq, g_queue_size, ten times -27 telemetry 128 bytes   X Y Z A B C, A1…A6,
-g_seq, seq in flight, g_queue_size, flags, path velocity (m/s), tool, base, and 13 constants, each
-its own byte offset
+feedback   48 bytes   g_seq, g_queue_size, ten times -27
+telemetry 128 bytes   X Y Z A B C, A1…A6, g_seq, seq in flight, g_queue_size, flags, path velocity
+                      (m/s), tool, base, and 13 constants, each its own byte offset
 
 A field of a command whose bit is clear is ignored.
 """
@@ -62,27 +62,26 @@ class FrameReader:
         self.part = part
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        stream = self.part + data
-        whole = len(stream) - len(stream) % self.size
-        self.part = stream[whole:]
-        for start in range(0, whole, self.size):
-            yield stream[start : start + self.size]
+        frames, self.part = cut_frames(self.size)(self.part + data)
+        yield from frames
 
 
 # ── command ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def read_command(frame: bytes) -> Record:
-    seq, kind, *values, mask = COMMAND.unpack(frame)
-    given = {
-        word: value
-        for n, (word, value) in enumerate(zip(WORDS, values, strict=True))
-        if mask >> n & 1
-    }
+    seq, kind, given = _command_fields(frame)
     wrong = [f"{word} = {value}" for word, value in given.items() if not math.isfinite(value)]
     if wrong:
         return Record(seq, kind, flaw=f"{', '.join(wrong)}: not a number")
     return Record(seq, kind, {word: value * UNIT_OF[word] for word, value in given.items()})
+
+
+def _command_fields(frame: bytes) -> tuple[int, int, dict[str, float]]:
+    """seq, cmd_type and the given words, in the units of the wire."""
+    seq, kind, *values, mask = COMMAND.unpack(frame)
+    words = enumerate(zip(WORDS, values, strict=True))
+    return seq, kind, {word: value for n, (word, value) in words if mask >> n & 1}
 
 
 def write_command(record: Record) -> bytes:
@@ -171,8 +170,7 @@ def decode_command(frame: bytes, address: str) -> Decoded:
     """Names as those of scenario rules; values in the units of the wire."""
     if len(frame) != COMMAND.size:
         return Decoded()
-    seq, kind, *values, mask = COMMAND.unpack(frame)
-    given = {w: v for n, (w, v) in enumerate(zip(WORDS, values, strict=True)) if mask >> n & 1}
+    seq, kind, given = _command_fields(frame)
     names = commands_in(Record(seq, kind)) or [f"cmd_type {kind}"]
     return Decoded(tuple(names), {"seq": seq, "cmd_type": kind, **given})
 

@@ -21,20 +21,13 @@ from understudy.ports.operation import (
     Target,
 )
 from understudy.ports.program import LanguageWord, Switched
+from understudy.robots.kuka.assembly import foot_of
 from understudy.robots.kuka.frames import UNIT_OF
 from understudy.robots.kuka.program import ReadLine, Step, list_words, read_line, read_lines
-from understudy.robots.kuka.records import (
-    BASES,
-    HOMES,
-    LINEAR,
-    POSITION,
-    TOOLS,
-    Record,
-)
+from understudy.robots.kuka.records import BASES, HOMES, LINEAR, POSITION, TOOLS, Record
 from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.simulation.program.run import LineFeed, ProgramRun
 from understudy.space.kinematics.teach import moved_frame
-from understudy.space.model.environment import place
 from understudy.space.pose import Pose, pose_mm_deg
 from understudy.space.transform import matrix, pose
 
@@ -101,15 +94,18 @@ class KukaActions:
             return refused
         if not self._server.room():
             return FULL
-        # The client follows the numbers; a new number would confirm a record that it never sent.
-        number = max(self._server.progress().completed, 0)
-        self._server.submit(Record(number, kind, words), now)
+        self._server.submit(Record(_number(self._server), kind, words), now)
         return None
 
 
+def _number(server: KukaGcodeServer) -> int:
+    """The number of records that no client has sent: the client follows the numbers, and a new one
+    would confirm a record that it never sent."""
+    return max(server.progress().completed, 0)
+
+
 def model_of(config: "Config", robot: KukaGcodeServer) -> RobotModel:
-    x, y, z, rx, ry, rz = config.base_mm_deg
-    foot = place((x, y, z), (rx, ry, rz))
+    foot = foot_of(config)
     tools = {
         number: ModelTool(f"tool {number}", pose_mm_deg(pose(frame)))
         for number, frame in robot.model.tools.items()
@@ -217,9 +213,7 @@ class RecordFeed:
         steps = read_line(text, number)
         if isinstance(steps, Problem):
             return steps.refused()
-        line = number or BEFORE_FIRST
-        # The client follows the numbers; a new number would confirm a record that it never sent.
-        seq = max(self._server.progress().completed, 0)
+        line, seq = number or BEFORE_FIRST, _number(self._server)
         for step in steps:
             self._server.submit(Record(seq, step.kind, step.words, line=line), now)
         return [line] * len(steps)

@@ -80,7 +80,7 @@ def sender() -> "Sender":
 
 
 def recorded(config: "CellConfig", robot: str, chat: "Chat") -> "Recorded":
-    from understudy.robots.text_robot.fit import recorded_robot
+    from understudy.robots.text_robot.offline import recorded_robot
 
     return recorded_robot(config, robot, chat)
 

@@ -31,7 +31,7 @@ from understudy.protocol.client import (
     RequestQueue,
 )
 from understudy.protocol.sessions import TextLine
-from understudy.robots.text_robot.face import DONE, EXPECTED, LONGEST_LINE, UNITS, numbers
+from understudy.robots.text_robot.face import DONE, EXPECTED, LONGEST_LINE, numbers
 from understudy.robots.text_robot.interface import (
     CONNECTION_ERROR,
     OUTSIDE,
@@ -42,7 +42,7 @@ from understudy.robots.text_robot.interface import (
     PoseReading,
 )
 from understudy.robots.text_robot.program import Move, read_program
-from understudy.space.pose import Pose
+from understudy.space.pose import Pose, pose_mm_deg, pose_of
 from understudy.units import MM, NS_PER_MS, nanoseconds
 
 Milliseconds = Annotated[int, Meta(ge=1, le=3_600_000)]
@@ -144,9 +144,7 @@ def quoted(line: bytes) -> str:
 
 def _pose(line: bytes) -> Pose | None:
     values = numbers(line[len("OK ") :], count=6) if line.startswith(b"OK ") else None
-    if values is None:
-        return None
-    return Pose(*(value * unit for value, unit in zip(values, UNITS, strict=True)))
+    return None if values is None else pose_of(values)
 
 
 def _condition(line: bytes) -> Condition | None:
@@ -239,7 +237,7 @@ class DriverState(Struct):
 
 
 class TextTcpDriver:
-    """`PoseRobot`, `Part` and `Caller`."""
+    """`PoseRobot`, `Component` and `Caller`."""
 
     def __init__(self, config: Config) -> None:
         self._timeout = config.command_timeout_ms * NS_PER_MS
@@ -266,8 +264,7 @@ class TextTcpDriver:
     # ── requests ──
 
     def move_to(self, pose: Pose, now: int) -> Ticket | Refused:
-        values = [value / unit for value, unit in zip(pose, UNITS, strict=True)]
-        return self._submit("MOVE_ABS", values, now)
+        return self._submit("MOVE_ABS", pose_mm_deg(pose), now)
 
     def move_by(self, dx: float, dy: float, dz: float, now: int) -> Ticket | Refused:
         return self._submit("MOVE_REL", [dx / MM, dy / MM, dz / MM], now)
@@ -306,7 +303,7 @@ class TextTcpDriver:
         return self.stopped()
 
     def stopped(self) -> Refused | None:
-        """While a RESET is pending, moves are accepted; they are sent if the robot confirms it."""
+        """Why no move is accepted. While a RESET is pending, moves wait for its confirmation."""
         if self._state.trouble or self._stop_owed:
             return self._state.trouble or STOPPED
         locked = self._state.locked and not self._requests.is_pending("RESET")

@@ -35,11 +35,15 @@ from understudy.protocol.sessions import (
     SessionFace,
     TextLine,
 )
-from understudy.robots.text_robot.interface import PARAMETER_ERROR, TIMEOUT_ERROR, PoseRobot
+from understudy.robots.text_robot.interface import (
+    PARAMETER_ERROR,
+    TIMEOUT_ERROR,
+    PoseRobot,
+    submit_move,
+)
 from understudy.robots.text_robot.reactions import FACE_EXPLORED, FACE_REACTIONS
 from understudy.robots.text_robot.reactions import TALKS as TALKS
-from understudy.space.pose import Pose
-from understudy.units import DEG, MM
+from understudy.space.pose import pose_mm_deg
 
 FAULTS: Faults = {
     "communication_timeout": Fault(
@@ -64,7 +68,6 @@ DONE = {
     "MOVE_REL": "OK Movement completed",
     "HOME": "OK Homing completed",
 }
-UNITS = (MM, MM, MM, DEG, DEG, DEG)
 POSE_FIELDS = ("x", "y", "z", "rx", "ry", "rz")
 STATUS_FIELDS = ("state", "temperature", "errorCode", "loadPercentage")
 ANSWER_FIELDS = {len(POSE_FIELDS): POSE_FIELDS, len(STATUS_FIELDS): STATUS_FIELDS}
@@ -306,8 +309,8 @@ class TextTcpFace(SessionFace[TextSession], NotInjectable):
         if request.verb in DONE:
             return self._move(request, now)
         if request.verb == "GET_POS":
-            values = zip(self._robot.reading(now).pose, UNITS, strict=True)
-            return f"OK {','.join(two_decimals(value / unit) for value, unit in values)}"
+            values = pose_mm_deg(self._robot.reading(now).pose)
+            return f"OK {','.join(map(two_decimals, values))}"
         if request.verb == "GET_STATUS":
             reading = self._robot.reading(now)
             temperature = f"{reading.temperature_c:.1f}"
@@ -327,17 +330,12 @@ class TextTcpFace(SessionFace[TextSession], NotInjectable):
         return outcome
 
     def _submit(self, request: Request, now: int) -> Ticket | Refused:
-        if request.verb == "HOME":
-            return self._robot.home(now)
-        expected = EXPECTED[request.verb]
-        values = numbers(request.parameters, count=expected.count(",") + 1)
+        values: list[float] | None = []
+        if expected := EXPECTED.get(request.verb, ""):
+            values = numbers(request.parameters, count=expected.count(",") + 1)
         if values is None:
             return Refused(f"Invalid parameters (expected: {expected})", code=PARAMETER_ERROR)
-        if request.verb == "MOVE_REL":
-            dx, dy, dz = (value * MM for value in values)
-            return self._robot.move_by(dx, dy, dz, now)
-        pose = Pose(*(value * unit for value, unit in zip(values, UNITS, strict=True)))
-        return self._robot.move_to(pose, now)
+        return submit_move(self._robot, request.verb, values, now)
 
     def _finished(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
         for session in list(self._sessions.values()):

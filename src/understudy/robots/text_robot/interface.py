@@ -1,11 +1,13 @@
 """The text robot as its face, its operator and its clients see it, simulated or real."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from understudy.errors import Refused
 from understudy.ports import Finished, Ticket
-from understudy.space.pose import Pose
+from understudy.space.pose import Pose, pose_of
+from understudy.units import MM
 
 TIMEOUT_ERROR, ENVELOPE_ERROR, PARAMETER_ERROR, STATE_ERROR = 1, 2, 3, 4
 CONNECTION_ERROR, TEMPERATURE_ERROR = 5, 6
@@ -48,6 +50,16 @@ class PoseMover(Protocol):
     def reset(self, now: int) -> None:
         """Clears the emergency stop and the error code."""
         ...
+
+
+def submit_move(robot: PoseMover, verb: str, values: Sequence[float], now: int) -> Ticket | Refused:
+    """Submits a command that moves; its values are in millimetres and degrees."""
+    if verb == "HOME":
+        return robot.home(now)
+    if verb == "MOVE_REL":
+        dx, dy, dz = (value * MM for value in values)
+        return robot.move_by(dx, dy, dz, now)
+    return robot.move_to(pose_of(values), now)
 
 
 class PoseSource(Protocol):

@@ -1,6 +1,9 @@
-"""Offline check of a program for the text robot: it runs on the simulated robot of the cell."""
+"""The text robot without a running cell: the check of a program, which runs on the simulated robot
+of the cell, and what a recording shows.
+"""
 
 from collections.abc import Iterator
+from statistics import median
 
 import numpy as np
 
@@ -9,6 +12,7 @@ from understudy.errors import ConfigError, Refused
 from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine
 from understudy.motion.path import Limits
+from understudy.offline.fit import Measured, Recorded, events_of
 from understudy.offline.robot import NO_RULES, Machine, Subject, refuse_dialect
 from understudy.offline.walk import Event, PoseMotion, Violation
 from understudy.robots.text_robot.program import Move, ReadLine, read_lines
@@ -17,6 +21,7 @@ from understudy.simulation import scenario
 from understudy.simulation.scenario import Config as Rules
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM, seconds
+from understudy.wire.chat import Chat
 
 NO_BODY = "this robot has no body in this cell: collisions are not checked"
 NO_ENVELOPE = "this robot has no envelope_mm in this cell: every target is allowed"
@@ -95,3 +100,60 @@ class _Walk:
         return PoseMotion(
             move.line, np.array([seconds(int(at)) for at in times]), poses / AXIS_UNITS
         )
+
+
+# ── what a recording shows ────────────────────────────────────────────────────────────────────────
+
+
+TIMES = {"MOVE_ABS": "move_abs_ms", "MOVE_REL": "move_rel_ms", "HOME": "home_ms"}
+"""Commands that move, and the key of their time in the cell file."""
+AT_ONCE = ("GET_POS", "GET_STATUS")
+
+
+def recorded_robot(config: CellConfig, robot: str, chat: Chat) -> Recorded:
+    """The times of moves and the delay of answers in a recording.
+
+    A move is answered when it has ended; GET_POS and GET_STATUS are answered at once, so that they
+    show the delay. A client that sends ahead makes moves wait for each other: the time of a move
+    begins when the one before it was answered.
+    """
+    endpoint, events = events_of(chat, config, robot, "text_tcp")
+    waiting: list[tuple[str, float]] = []
+    said = heard = b""
+    answered = 0.0
+    taken: dict[str, list[tuple[float, float, float]]] = {}
+    for event in events:
+        at = 1e3 * seconds(event.at)
+        if event.kind == ">":
+            *lines, said = (said + event.data).split(b"\n")
+            words = [line.split(None, 1)[:1] for line in lines]
+            waiting += [(word[0].decode("latin-1").upper(), at) for word in words if word]
+        elif event.kind == "<":
+            *lines, heard = (heard + event.data).split(b"\n")
+            for line in lines[: len(waiting)]:
+                verb, sent = waiting.pop(0)
+                if line.startswith(b"OK"):
+                    taken.setdefault(verb, []).append((at, sent, answered))
+                answered = at
+    waits = [
+        at - sent for verb in AT_ONCE for at, sent, last in taken.get(verb, ()) if sent >= last
+    ]
+    usual = median(waits) if waits else 0.0
+    notes = (
+        () if waits else ("without GET_POS or GET_STATUS the times contain the delay of answers",)
+    )
+    measured = [
+        Measured(
+            ("robots", robot, key),
+            f"time of {verb}",
+            "ms",
+            [at - max(sent + usual, last) for at, sent, last in taken.get(verb, ())],
+            "answers",
+            whole=True,
+        )
+        for verb, key in TIMES.items()
+    ]
+    keys = ("scenario", "rules", "answer_delay", "parameters", "delay_ms")
+    measured.append(Measured(keys, "delay of answers", "ms", waits, "answers"))
+    rules = {"answer_delay": {"fault": "message_delay", "on": endpoint}} if waits else {}
+    return Recorded(measured=tuple(measured), rules=rules, notes=notes)

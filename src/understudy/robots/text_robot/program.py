@@ -12,10 +12,8 @@ from typing import NamedTuple
 
 from understudy.errors import Refused
 from understudy.ports import Ticket
-from understudy.robots.text_robot.face import EXPECTED, UNITS, numbers
-from understudy.robots.text_robot.interface import PoseMover
-from understudy.space.pose import Pose
-from understudy.units import MM
+from understudy.robots.text_robot.face import EXPECTED, numbers
+from understudy.robots.text_robot.interface import PoseMover, submit_move
 
 MOVES = {
     "MOVE_ABS": "move to a pose in mm and deg",
@@ -33,13 +31,7 @@ class Move(NamedTuple):
     values: tuple[float, ...]
 
     def submit(self, robot: PoseMover, now: int) -> Ticket | Refused:
-        if self.verb == "HOME":
-            return robot.home(now)
-        if self.verb == "MOVE_REL":
-            dx, dy, dz = (value * MM for value in self.values)
-            return robot.move_by(dx, dy, dz, now)
-        pose = Pose(*(value * unit for value, unit in zip(self.values, UNITS, strict=True)))
-        return robot.move_to(pose, now)
+        return submit_move(robot, self.verb, self.values, now)
 
 
 class ReadLine(NamedTuple):

@@ -22,7 +22,7 @@ from understudy.robots.text_robot.interface import (
     TEMPERATURE_ERROR,
     PoseReading,
 )
-from understudy.space.pose import Pose, interpolated
+from understudy.space.pose import Pose, interpolated, pose_of
 from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND
 
 Percent = Annotated[int, Meta(ge=0, le=100)]
@@ -130,11 +130,6 @@ def check(config: Config) -> None:
             )
 
 
-def pose_of(mm_deg: PoseMmDeg) -> Pose:
-    x, y, z, rx, ry, rz = mm_deg
-    return Pose(x * MM, y * MM, z * MM, rx * DEG, ry * DEG, rz * DEG)
-
-
 # ── state ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -183,7 +178,7 @@ class PoseState(Struct, kw_only=True):
 
 
 class TextRobot:
-    """`PoseRobot`, `Part` and `Injectable`."""
+    """`PoseRobot`, `Component` and `Injectable`."""
 
     def __init__(self, name: str, config: Config, fault_source: FaultSource) -> None:
         self._name = name

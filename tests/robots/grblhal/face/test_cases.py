@@ -3,6 +3,7 @@
 import pytest
 from tests.robots.grblhal.face.bench import Bench, answers, fields
 
+from understudy.robots.grblhal.numbers import ErrorCode
 from understudy.wire.exchange import Client
 
 
@@ -100,6 +101,16 @@ def test_a_reset_has_no_effect_until_the_emergency_stop_is_released() -> None:
     assert bench.received()[-1] == "[MSG:'$H'|'$X' to unlock]"
     bench.wait(1.0)
     assert fields(bench.report())["MPos"] == before
+
+
+def test_a_critical_alarm_answers_what_only_prints_and_refuses_the_rest() -> None:
+    bench = Bench()
+    bench.inject("emergency_stop")
+    bench.received()
+    for line in ("$G", "$I", "$N", "$#", "$PINS"):
+        assert bench.ask(line)[-1] == "ok", line
+    for line in ("$X", "$C", "$SLP", "$J=X1F100", "$N0=G0X1"):
+        assert bench.ask(line) == [f"error:{int(ErrorCode.CRITICAL_EVENT)}"], line
 
 
 # ── modes without motion ──
@@ -372,3 +383,56 @@ def test_an_arc_with_too_many_chords_is_refused(cell: str, arc: str) -> None:
     assert bench.ask(arc) == ["error:39"]
     assert bench.ask("") == ["ok"]
     assert bench.ask("G2 X0 Y0 I0.01 P2 F600") == ["ok"]
+
+
+# ── parameters ──
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("5060", "0"),
+        ("5061", "-10.5"),
+        ("5070", "0"),
+        ("5071", "N/A"),
+        ("5160", "N/A"),
+        ("5161", "0"),
+        ("5169", "0"),
+        ("5170", "N/A"),
+        ("5196", "1"),
+        ("5197", "0"),
+        ("5210", "0"),
+        ("5219", "0"),
+        ("5399", "-2"),
+        ("5400", "0"),
+        ("5410", "0"),
+        ("5411", "N/A"),
+        ("5599", "0"),
+        ("5600", "N/A"),
+        ("5221", "10.5"),
+        ("5222", "0"),
+        ("5241", "0"),
+        ("5230", "0"),
+        ("5231", "N/A"),
+        ("5220", "1"),
+        ("5420", "-7.5"),
+        ("5428", "0"),
+        ("_x", "-7.5"),
+        ("_abs_x", "3"),
+        ("_abs_w", "0"),
+        ("_abs_q", "N/A"),
+        ("_q", "N/A"),
+        ("_metric", "1"),
+        ("_imperial", "0"),
+        ("_absolute", "1"),
+        ("_coord_system", "540"),
+        ("_motion_mode", "0"),
+        ("_feed", "600"),
+    ],
+)
+def test_a_parameter_shows_the_state_of_the_controller(name: str, value: str) -> None:
+    bench = Bench().fast()
+    for line in ("G10 L2 P1 X10.5", "F600", "G53 G0 X3"):
+        assert bench.ask(line) == ["ok"]
+    bench.wait(5.0)
+    assert bench.ask(f"$#={name}") == [f"[PARAM:{name}={value}]", "ok"]

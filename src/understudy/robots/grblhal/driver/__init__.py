@@ -105,7 +105,7 @@ class DriverState(Struct):
 
 
 class GrblHalDriver:
-    """`MotionController`, `Part` and `Caller`."""
+    """`MotionController`, `Component` and `Caller`."""
 
     def __init__(
         self,

@@ -198,7 +198,7 @@ class ControllerState:
 
     @property
     def drained(self) -> bool:
-        """Nothing moves and the planner is empty."""
+        """Whether nothing moves and the planner is empty."""
         free = self.free_blocks
         return self.state in STANDING and (free is None or free >= self._most_free)
 

@@ -18,15 +18,26 @@ are dropped. A line has at most 256 characters; a longer one is marked as too lo
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from understudy.gcode.blocks import commands_in, tokenize
+from understudy.gcode.blocks import COMMANDS as CODES
+from understudy.gcode.blocks import SYNCHRONIZED, commands_in, tokenize
+from understudy.gcode.dialect import GRBLHAL_MACHINE, TABLE_CODES
 from understudy.ports import Deps, Endpoint, FaultSource, LineAnswers
-from understudy.ports.decoder import Decoded, Decoder
+from understudy.ports.decoder import (
+    Decoded,
+    Decoder,
+    Operation,
+    Operations,
+    Sections,
+    Status,
+    all_rows,
+)
 from understudy.ports.fault_reactions import Talk
 from understudy.protocol.sessions import NotInjectable, Outbox, ReadyPeers, SessionFace
 from understudy.robots.grblhal import numbers
@@ -36,12 +47,8 @@ from understudy.robots.grblhal.controller import (
     Notice,
     PinCounts,
 )
-from understudy.robots.grblhal.face.dollar import DollarCommands
-from understudy.robots.grblhal.face.operations import (
-    operations,
-    operations_of_wire,
-    realtime_name,
-)
+from understudy.robots.grblhal.face.dollar import COMMAND_HELP, DollarCommands, not_here
+from understudy.robots.grblhal.face.dollar import COMMANDS as DOLLAR
 from understudy.robots.grblhal.face.reports import (
     SavedReports,
     StatusReports,
@@ -56,6 +63,7 @@ from understudy.robots.grblhal.numbers import (
     SettingNumber,
 )
 from understudy.robots.grblhal.reactions import FACE_EXPLORED
+from understudy.robots.grblhal.setting_table import SETTINGS, description
 from understudy.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -259,7 +267,7 @@ class ReceiveBuffer:
         self._cancelled, self.aside = saved.cancelled, saved.aside
 
 
-# ── the face ──────────────────────────────────────────────────────────────────────────────────────
+# ── connections ───────────────────────────────────────────────────────────────────────────────────
 
 
 BACKLOG = 64 * 1024
@@ -274,7 +282,6 @@ TOOL_CHANGE = "M6"
 UNKNOWN_BYTES: Mapping[Edition, tuple[int, ...]] = {"GrblHAL": (), "Grbl": (Realtime.EXIT,)}
 
 ENDPOINTS = {"": Endpoint(serial=True)}
-OPERATIONS = operations
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
@@ -350,6 +357,145 @@ class Connection:
         return self._face.owes(self.peer)
 
 
+# ── what a client can ask ─────────────────────────────────────────────────────────────────────────
+# Made from the tables that the firmware reads; a test checks that a recorded session of the real
+# firmware has every row.
+
+
+RECORDED = "tests/robots/grblhal/judge/test_golden_chats.py"
+
+NO_ENCODER = "error:20 as in the firmware: its spindle has no encoder"
+NOTES: Mapping[str, tuple[Status, str]] = {
+    **dict.fromkeys((*SYNCHRONIZED, "G95"), ("refused", NO_ENCODER)),
+    **dict.fromkeys(TABLE_CODES | {"G43.2"}, ("refused", "error:20: no tool table in this build")),
+    "G61.1": ("refused", "error:20 as in the firmware"),
+    "G64": ("refused", "error:20 as in the firmware"),
+    "M428": ("refused", "error:20: only an arm's own dialect has it"),
+    "M429": ("refused", "error:20: only an arm's own dialect has it"),
+    "G65": ("partly", "the firmware's own macros; there are no files"),
+    "G66": ("partly", "there are no files"),
+    "G66.1": ("partly", "there are no files"),
+    "M98": ("partly", "there are no files"),
+    "G5": ("emulated", "cut into lines as the firmware cuts it"),
+    "$LIM": ("partly", "the limit inputs; other inputs are left empty"),
+    "$HSS": ("partly", "the homing inputs; other inputs are left empty"),
+    **dict.fromkeys(("$PINS", "$PINSTATE", "$PORTS"), ("formal", "ok; nothing is listed")),
+    "$DWNGRD": ("formal", "ok, without an effect"),
+    "$TLR": ("formal", "ok; there is no tool length reference"),
+    "$14": ("partly", "an inverted door input does not open the door"),
+    "0xA2": ("refused", "error:20: there is no control loop to report"),
+}
+FIRST_OF_AXES, AFTER_AXES = SettingNumber.STEPS_PER_UNIT, SettingNumber.TRAVEL + 6
+WITHOUT_MOTION = "ok without motion, as in the firmware"
+STORED = "stored, checked and printed; nothing else reads it"
+
+DOLLAR_MEANINGS: Mapping[str, str] = {
+    "X": "clear an alarm",
+    "C": "check mode on or off",
+    "RST": "restore settings, offsets or everything",
+    "SPINDLES": "list the spindles",
+    "SPINDLESH": "list the spindles for programs",
+    "PINS": "list the pins",
+    "PINSTATE": "list the states of the pins",
+    "HSS": "states of the homing inputs",
+    "SLP": "sleep",
+    "RTC": "clock",
+    "SDS": "a plug-in's command, not part of this build",
+    "SD": "a plug-in's command, not part of this build",
+    "SR": "a plug-in's command, not part of this build",
+    "REBOOT": "restart the board",
+    "O": "toggle optional stop",
+    "H": "home all axes",
+}
+REALTIME_MEANINGS: Mapping[int, str] = {
+    Realtime.STATUS: "status report",
+    Realtime.STATUS_LEGACY: "status report",
+    Realtime.STATUS_8BIT: "status report",
+    Realtime.HOLD: "feed hold",
+    Realtime.HOLD_8BIT: "feed hold",
+    Realtime.START: "cycle start",
+    Realtime.START_8BIT: "cycle start",
+    Realtime.RESET: "reset",
+    Realtime.EXIT: "reset",
+    Realtime.STOP: "stop: brake and drop the queue",
+    Realtime.MODES: "active modes",
+    Realtime.DOOR: "safety door",
+    Realtime.JOG_CANCEL: "end a jog",
+    Realtime.FULL_STATUS: "status report with all fields",
+    Realtime.AUTO_REPORT: "automatic reports on or off",
+    Realtime.TOOL_ACKNOWLEDGE: "acknowledge a tool change",
+    Realtime.CONTROL_LOOP_LOG: "report of the control loop",
+    **{
+        byte: f"{what} override {f'{percent:+d}' if relative else percent} %"
+        for byte, (what, percent, relative) in numbers.OVERRIDES.items()
+    },
+    **{byte: f"toggle {what}" for byte, what in numbers.TOGGLES.items()},
+}
+
+
+def realtime_name(byte: int) -> str:
+    """The name of a real-time command: its character, or its number."""
+    return chr(byte) if byte in b"?!~" else f"0x{byte:02X}"
+
+
+@cache
+def operations() -> Sections:
+    return {
+        "G and M codes": [*_codes(), _row("T", "number of the next tool")],
+        "$ commands": list(_dollar()),
+        "Settings": list(_settings()),
+        "Real-time bytes": [
+            _row(realtime_name(byte), text) for byte, text in REALTIME_MEANINGS.items()
+        ],
+    }
+
+
+@cache
+def operations_of_wire() -> Operations:
+    return all_rows(operations())
+
+
+def _row(name: str, meaning: str, status: Status = "emulated", note: str = "") -> Operation:
+    status, note = NOTES.get(name, (status, note))
+    return Operation(name, meaning, status, "real firmware", RECORDED, note)
+
+
+def _codes() -> Iterator[Operation]:
+    for name, code in CODES.items():
+        if name in GRBLHAL_MACHINE.accepted_only:
+            yield _row(name, code.meaning, "formal", WITHOUT_MOTION)
+        else:
+            yield _row(name, code.meaning)
+
+
+def _dollar() -> Iterator[Operation]:
+    helped = {name.partition("=")[0]: text.rstrip(".") for name, text in COMMAND_HELP}
+    yield _row("$", "short help")
+    yield _row("$HELP", "help on commands and settings")
+    for name, command in DOLLAR.items():
+        axis = name[1:] if name.startswith("H") and len(name) == 2 else ""
+        meaning = DOLLAR_MEANINGS.get(name) or helped.get(name, f"home axis {axis}" if axis else "")
+        if command.run is not_here:
+            yield _row(f"${name}", meaning, "refused", "error:3: this build does not have it")
+        else:
+            yield _row(f"${name}", meaning)
+
+
+def _settings() -> Iterator[Operation]:
+    acting = {number for number in vars(SettingNumber).values() if isinstance(number, int)}
+    for number in sorted(SETTINGS):
+        if number in acting or FIRST_OF_AXES <= number < AFTER_AXES:
+            yield _row(f"${number}", description(number))
+        else:
+            yield _row(f"${number}", description(number), "formal", STORED)
+
+
+OPERATIONS = operations
+
+
+# ── the decoder ───────────────────────────────────────────────────────────────────────────────────
+
+
 DISCARDING = (Realtime.RESET, Realtime.STOP)
 """Bytes that discard the line that has begun."""
 
@@ -405,6 +551,9 @@ DECODER = Decoder(
     operations=operations_of_wire,
     line_answers=LineAnswers(greeting_lines=2, ends=("ok", "error:", "ALARM:")),
 )
+
+
+# ── the face ──────────────────────────────────────────────────────────────────────────────────────
 
 
 class GrblHalFace(SessionFace[Connection], NotInjectable):

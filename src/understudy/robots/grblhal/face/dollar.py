@@ -341,7 +341,7 @@ def _nothing(dollar: DollarCommands, argument: str | None, now: int) -> int:
     return 0
 
 
-def _not_here(dollar: DollarCommands, argument: str | None, now: int) -> int:
+def not_here(dollar: DollarCommands, argument: str | None, now: int) -> int:
     """The machine has no clock, no encoder, no report of its motors, and no plate to probe."""
     return ErrorCode.UNKNOWN_COMMAND
 
@@ -391,9 +391,9 @@ COMMANDS: dict[str, Command] = {
     ),
     **dict.fromkeys(("PINS", "PINSTATE", "PORTS", "DWNGRD"), Command(_nothing)),
     "TLR": Command(_nothing, always=False),
-    "TPW": Command(_not_here, always=False),
-    **dict.fromkeys(("RTC", "SDS", "REBOOT"), Command(_not_here, takes=True)),
-    **dict.fromkeys(("SD", "SR"), Command(_not_here, takes=True, always=False)),
+    "TPW": Command(not_here, always=False),
+    **dict.fromkeys(("RTC", "SDS", "REBOOT"), Command(not_here, takes=True)),
+    **dict.fromkeys(("SD", "SR"), Command(not_here, takes=True, always=False)),
     "RST": Command(DollarCommands._restore, takes=True),
     "J": Command(DollarCommands._jog, takes=True, always=False),
     "N0": Command(lambda d, a, now: d._store_startup(0, a, now), takes=True, always=False),

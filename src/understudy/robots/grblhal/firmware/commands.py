@@ -176,7 +176,7 @@ class FirmwareRealtime:
             self.rest(now)
 
     def restore_outputs(self, now: int) -> None:
-        """After a hold or a closed door: start the spindle, then the coolant, then the motion."""
+        """Start the spindle, then the coolant, then the motion, after a hold or a closed door."""
         core, state = self._core, self._core.state
         held = state.condition != "Door:4"
         if held and not int(core.settings()[SettingNumber.HOLD_ACTIONS]) & RESTORE_AFTER_HOLD:

@@ -50,7 +50,7 @@ def program_run(robot: "Machine") -> "ProgramRun":
 
 
 def real_client(config: "CellConfig", name: str, robot: "Machine") -> "RealClient":
-    from understudy.robots.grblhal.machine.real import real_client
+    from understudy.robots.grblhal.operator import real_client
 
     return real_client(config, name, robot)
 
