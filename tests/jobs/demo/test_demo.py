@@ -19,8 +19,8 @@ from understudy.config import load_config
 from understudy.config.files import shipped_clients
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.demo.command_line import demo
+from understudy.jobs.demo.commands import encoded
 from understudy.jobs.demo.director import Director
-from understudy.jobs.demo.lines import encoded
 from understudy.jobs.demo.section import Break, Config, Order
 from understudy.ports.hmi import Later
 
@@ -175,11 +175,15 @@ def test_a_fault_is_mended_by_itself() -> None:
 
 def test_what_visitors_leave_behind_is_put_back() -> None:
     async def run() -> None:
-        async with running(idle_s=1.0) as cell:
+        async with running(idle_s=3.0) as cell:
             await cell.until(lambda: cell.program("kuka") == "running", "it works")
             own = cell.now("program", robot="kuka")["text"]
+            cell.now("stop_program", robot="kuka")
+            await cell.until(lambda: cell.program("kuka") != "running", "it has stopped")
+            loaded = await cell.ask("load_program", robot="kuka", text="G4 P1\n", name="mine.gcode")
+            assert not isinstance(loaded, Refused)
+            assert cell.now("program", robot="kuka")["text"] != own
             cell.now("emergency_stop")
-            await cell.ask("load_program", robot="kuka", text="G4 P1\n", name="mine.gcode")
             cell.now("rate", rate=0.0)
             assert cell.now("metrics")["state"] != "RUNNING"
             await cell.until(lambda: cell.now("metrics")["state"] == "RUNNING", "it is put back")
@@ -289,8 +293,15 @@ def test_names_that_the_cell_does_not_have_are_errors() -> None:
         config = load_config("text_robot")
         Live(replace(config, sections={"demo": section}), Options(ephemeral=True))
 
-    with pytest.raises(ConfigError, match=r"demo\.loop\.bencj: unknown robot.*'bench'"):
-        asyncio.run(run(Config(loop={"bencj": (Order("enable"),)})))
+    for robot, order, message in (
+        ("bencj", Order("enable"), r"demo\.loop\.bencj: unknown robot.*'bench'"),
+        ("bench", Order("enabel"), r"demo\.loop\.bench\.0\.command: unknown command.*'enable'"),
+        ("bench", Order("enable", {"fast": 1}), r"demo\.loop\.bench\.0\.parameters\.fast: unknown"),
+        ("bench", Order("load_program", {"text": 1}), r"bench\.0\.parameters\.text: .*a text"),
+        ("bench", Order("enable", {"robot": "bench"}), r"parameters\.robot: .*the loop adds bench"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            asyncio.run(run(Config(loop={robot: (order,)})))
     for row, message in (
         (Break("stop", "emergency_stop", "bench.x"), r"demo\.breaks\.0\.on: unknown part"),
         (Break("stop", "emergency_stpo", "bench"), r"demo\.breaks\.0\.fault: .*'emergency_stop'"),

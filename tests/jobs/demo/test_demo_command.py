@@ -15,11 +15,12 @@ from urllib.request import urlopen
 
 import pytest
 from tests.browsers import TIMEOUT_SECONDS, RunningCell, Screen, launched
+from tests.scratch_packages import NODE
 
 from understudy.config.files import shipped_clients
 
 LANGUAGES = ("py", "mjs", "cs", "sh")
-RUNNERS = {"py": [sys.executable], "mjs": ["node"], "sh": ["bash"]}
+RUNNERS = {"py": [sys.executable], "mjs": [NODE], "sh": ["bash"]}
 SECONDS = 120.0
 ANSWERS = {"g60": "<", "picker": "<", "kuka": "1001", "robot-1": "DONE", "robot-2": "DONE"}
 """What the client of each robot prints, whatever its language."""

@@ -17,7 +17,7 @@ from tests.sight.test_intrinsics import places_of_all_kinds
 from typer.testing import CliRunner, Result
 
 from understudy import __version__, cli
-from understudy.app.ready_file import read_ready
+from understudy.app.ready_file import Ready, read_ready
 from understudy.cli.job_client import show_rows
 from understudy.config.files import find_cell
 from understudy.errors import ConfigError
@@ -99,6 +99,27 @@ def test_a_client_that_is_ended_cancels_the_calibration_of_a_running_cell(
         assert picture_of_pose(read_ready(cell.ready_file), "g60", 99) == ""
     assert "cancelled" in log.read_text()
     assert (status["state"], status["messages"][-1]) == ("IDLE", "cancelled")
+
+
+@pytest.mark.parametrize(
+    ("state", "force", "written"),
+    [("DONE", "", True), ("CHECK_FAILED", "", False), ("CHECK_FAILED", "--force", True),
+     ("ERROR", "--force", False)],
+)  # fmt: skip
+def test_the_file_of_a_running_cell_is_written_only_for_a_result(
+    state: str, force: str, written: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    status = {"robot": "g60", "state": state, "running": False, "captured": 0, "left_out": 0,
+              "error": "", "result": None, "checked": []}  # fmt: skip
+    answers = {"hand_eye_text": {"text": "the file"}}
+    module = "understudy.jobs.hand_eye.command_line"
+    monkeypatch.setattr(f"{module}.one_cell", lambda *given: Ready(1, "calibration", 1.0, {}))
+    monkeypatch.setattr(f"{module}.ask_job", lambda _, do, *at, **given: answers.get(do, status))
+    for name in ("refuse_real", "warn_if_time_stands"):
+        monkeypatch.setattr(f"{module}.{name}", lambda *given, **named: None)
+    done = called("hand-eye", "--out", "c.yaml", *filter(None, [force]))
+    assert done.exit_code == (state != "DONE"), done.output
+    assert (tmp_path / "c.yaml").exists() is written
 
 
 def test_a_cell_without_the_section_is_named() -> None:
@@ -209,11 +230,18 @@ def test_a_broken_picture_of_a_folder_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [("--files", "."), ("--camera", "opencv:0", "--files", "."), ("--camera", "x:0"), ()],
+    ("words", "reason"),
+    [
+        ((), "give one of --camera and --files"),
+        (("--camera", "opencv:0", "--files", "."), "give one of --camera and --files"),
+        (("--camera", "x:0"), "unknown kind of camera"),
+        (("--files", "."), "the folder has no pictures"),
+    ],
 )
-def test_wrong_cameras_are_errors(words: tuple[str, ...]) -> None:
-    assert isinstance(called("camera", *words).exception, ConfigError)
+def test_wrong_cameras_are_errors(words: tuple[str, ...], reason: str) -> None:
+    problem = called("camera", *words).exception
+    assert isinstance(problem, ConfigError)
+    assert reason in str(problem)
 
 
 def test_a_wrong_board_is_an_error() -> None:

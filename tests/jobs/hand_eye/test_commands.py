@@ -65,7 +65,8 @@ def test_compute_and_delete(bench: Bench) -> None:
 def test_a_run_needs_the_drives_and_the_process(bench: Bench) -> None:
     assert bench.refusal("hand_eye_start")  # the drives are off
     bench.do("enable", robot="g60")
-    assert bench.do("hand_eye_start", poses=12)["state"] == "MOVING"
+    started = bench.do("hand_eye_start", poses=12, method="park")
+    assert (started["state"], started["wanted"], started["method"]) == ("MOVING", 12, "park")
     assert "calibration is running" in bench.do("mdi", robot="g60", line="G0 A10")["answer"]
     assert bench.do("hand_eye_cancel")["state"] == "IDLE"
     assert bench.refusal("hand_eye_start", robot="none")

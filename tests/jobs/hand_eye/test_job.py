@@ -104,7 +104,9 @@ def test_poses_by_hand_and_a_check_where_the_arm_is(calibrated: HandEyeBench) ->
     assert job.capture_here(calibrated.now) == IS_RUNNING
     calibrated.run()
     assert calibrated.state == "ERROR"  # the last pose of the run, a second time
-    assert "move it first" in job.status(calibrated.now).error
+    error = job.status(calibrated.now).error
+    assert "move it first" in error
+    assert job.status(calibrated.now).messages.count(error) == 1
     assert job.delete_last(calibrated.now) is None
     assert job.validate(calibrated.now) == NOTHING_COMPUTED
     assert job.capture_here(calibrated.now) is None

@@ -305,7 +305,7 @@ def test_no_english_is_left_on_the_page_in_vietnamese(
 ) -> None:
     screen = open_page(_At(page_process.url), "/calibration")
     screen.press("language-vi")
-    screen.page.wait_for_function("document.documentElement.lang === 'vi'")
+    screen.page.wait_for_function("document.documentElement?.lang === 'vi'")
     screen.built()
     found = screen.shown()
     assert len(found) > 60

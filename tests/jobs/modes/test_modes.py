@@ -4,20 +4,21 @@ import pytest
 from tests.jobs.modes.cells import ModeCell
 
 from understudy.errors import ConfigError, Refused
-from understudy.jobs.modes.manager import PROGRESS, STEPS, TRANSITIONS
+from understudy.jobs.modes.manager import PROGRESS, TRANSITIONS
+from understudy.ports.modes import CHANGEOVER_STEPS
 
 TOOLS = "{start: WELDING, tools: {WELDING: 1, PICKPLACE: 2}}"
 MODES = ("WELDING", "PICKPLACE", "SCAN_TO_PATH", "MANUAL")
 
 
 def test_every_step_can_end_fail_and_be_aborted() -> None:
-    for step in STEPS:
+    for step in CHANGEOVER_STEPS:
         events = {event for found, event in TRANSITIONS if found == step}
         assert {"failed", "abort", "done"} <= events
         assert step in PROGRESS
     assert TRANSITIONS["FAILED", "retry"] == "STOP_WELD"
     reachable = set(TRANSITIONS.values())
-    assert reachable == {"SETTLED", "FAILED", *STEPS}
+    assert reachable == {"SETTLED", "FAILED", *CHANGEOVER_STEPS}
 
 
 @pytest.mark.parametrize("start", MODES)
@@ -149,10 +150,13 @@ def test_abort_with_the_other_tool_leads_to_manual() -> None:
 )
 def test_a_new_tool_touches_the_plate(plate: str, mode: str, missed: str) -> None:
     cell = ModeCell(PLATE % plate, touches=True)
+    straight: list[bool] = []
+    cell.components["g60.modes_motion"].on_started(lambda to, now: straight.append(to.line))
     assert cell.request("PICKPLACE") is None
     cell.settle()
     assert cell.modes.confirm_tool(cell.now) is None
     assert cell.settle() == mode
+    assert straight == ([False] if missed else [False, True])  # to the plate, and up from it
     status = cell.modes.status(cell.now)
     assert status.step == ("FAILED" if missed else "SETTLED")
     assert missed in status.error

@@ -12,9 +12,10 @@ import msgspec
 
 from understudy.agenda import advance
 from understudy.errors import Refused
-from understudy.jobs.pick_place.choice import Pallet, TargetChoice
+from understudy.jobs.pick_place.choice import TargetChoice
 from understudy.jobs.pick_place.config import CycleConfig, SafetyConfig
 from understudy.jobs.pick_place.manager import PickPlaceManager
+from understudy.jobs.pick_place.pallet import PalletPattern
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.steps import Equipment
 from understudy.ports import Finished, Ticket
@@ -266,8 +267,8 @@ class Bench:
         config: CycleConfig = CycleConfig(),  # noqa: B008
         safety: SafetyConfig = SafetyConfig(),  # noqa: B008
         *,
-        pallet: Pallet | None = None,
-        source: Pallet | None = None,
+        pallet: PalletPattern | None = None,
+        source: PalletPattern | None = None,
     ) -> None:
         self.arm, self.gripper = FakeArm(), FakeGripper()
         self.vision, self.pins = FakeVision(), FakePins()

@@ -56,10 +56,14 @@ def test_a_run_that_places_nothing_is_a_failure(tmp_path: Path) -> None:
 
 def test_wrong_options_are_named(tmp_path: Path) -> None:
     cell = written(tmp_path)
-    for words in (["--cell", "g60_welding"], ["--cell", cell, "--robot", "g61"]):
-        done = called("run", *words)
-        assert isinstance(done.exception, ConfigError)
-    assert isinstance(called("run", "--cell", cell, "--cycles", "0").exception, ConfigError)
+    for words, key in (
+        (["--cell", "g60_welding"], "--robot: 0 robots have the section `pickplace`"),
+        (["--cell", cell, "--robot", "g61"], "--robot: unknown robot"),
+        (["--cell", cell, "--cycles", "0"], "--cycles (got 0)"),
+    ):
+        problem = called("run", *words).exception
+        assert isinstance(problem, ConfigError)
+        assert key in str(problem)
 
 
 def test_a_running_cell_is_started_watched_and_stopped(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from tests.jobs.pick_place.bench import ESTOP, PART, Bench
 
 from understudy.errors import Refused
 from understudy.jobs.pick_place.config import CycleConfig
+from understudy.jobs.pick_place.manager import NOT_PAUSED, NOT_RUNNING
 from understudy.jobs.pick_place.state import RUNNING, TRANSITIONS
 from understudy.ports import state as snapshots
 from understudy.ports.object_finder import DetectedObject
@@ -196,10 +197,10 @@ def test_a_pause_in_every_state_changes_nothing_but_the_time(state: str) -> None
 
 def test_pause_and_resume_only_where_they_fit() -> None:
     bench = Bench()
-    assert bench.job.pause(0) is not None
-    assert bench.job.resume(0) is not None
+    assert bench.job.pause(0) == NOT_RUNNING
+    assert bench.job.resume(0) == NOT_PAUSED
     bench.job.start(0)
-    assert bench.job.resume(0) is not None
+    assert bench.job.resume(0) == NOT_PAUSED
 
 
 # ── stop, emergency stop, faults ────────────────────────────────────────────────────────────────

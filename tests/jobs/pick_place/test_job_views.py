@@ -8,8 +8,8 @@ import pytest
 from tests.benches import Bench
 from tests.jobs.pick_place.pick_cell import TEXT, written
 
-from understudy.jobs.modes.manager import STEPS
 from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS
+from understudy.ports.modes import CHANGEOVER_STEPS
 from understudy.vision.commands import MISSES_KEPT
 
 
@@ -26,7 +26,7 @@ def test_the_tables_are_those_of_the_jobs(bench: Bench) -> None:
     assert tables["running"] == RUNNING
     assert {(a, event): b for a, event, b in tables["cycle"]} == CYCLE
     assert {(a, event): b for a, event, b in tables["transitions"]} == TRANSITIONS
-    assert tables["changeover"] == STEPS
+    assert tables["changeover"] == CHANGEOVER_STEPS
 
 
 def test_cycles_are_kept_with_their_times_and_faults(bench: Bench) -> None:

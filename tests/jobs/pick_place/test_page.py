@@ -13,7 +13,6 @@ from tests.jobs.pick_place.pick_cell import TEXT
 from understudy.app.stand_in import StandIn
 from understudy.hmi.page import STATIC
 from understudy.hmi.texts import Texts, cell_text, dictionary
-from understudy.jobs.modes.manager import STEPS
 from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS, Event
 from understudy.jobs.pick_place.status import (
     ADVICE,
@@ -22,7 +21,7 @@ from understudy.jobs.pick_place.status import (
     PickPlaceReason,
     PickPlaceState,
 )
-from understudy.ports.modes import TargetMode
+from understudy.ports.modes import CHANGEOVER_STEPS, TargetMode
 
 FACES = "    faces: {hmi_link: {port: 0, status: {port: 0}}}\n"
 PARK = "park_joints_deg: {WELDING: [0, -30, 60, 0, 60, 0], PICKPLACE: [20, -30, 60, 0, 60, 0]}"
@@ -453,13 +452,15 @@ def test_the_transitions_of_the_diagram_are_in_the_language_of_the_page(screen: 
 
 def test_texts_are_those_of_the_jobs() -> None:
     texts = dictionary()
-    for section, codes in (("advice", PickPlaceError), ("ends", PickPlaceMiss)):
-        for code in filter(None, get_args(codes)):
-            assert cell_text(texts[f"pick_place.{section}.{code}"]) == ADVICE[code]
+    for code, advice in ADVICE.items():
+        assert cell_text(texts[f"advice.pick_place.{code}"]) == advice
+        assert Texts("vi").translated("advice", advice) != advice  # in the header
+    assert ADVICE.keys() == {*get_args(PickPlaceError), *get_args(PickPlaceMiss)} - {""}
     needed = [f"pick_place.states.{state}" for state in get_args(PickPlaceState)]
     needed += [f"pick_place.events.{event}" for event in get_args(Event)]
-    needed += [f"pick_place.ends.{reason}" for reason in get_args(PickPlaceReason) if reason]
-    needed += [f"pick_place.steps.{step}" for step in (*STEPS, "SETTLED", "FAILED")]
+    ends = {*get_args(PickPlaceReason)} - {"", *ADVICE}
+    needed += [f"pick_place.ends.{reason}" for reason in ends]
+    needed += [f"pick_place.steps.{step}" for step in (*CHANGEOVER_STEPS, "SETTLED", "FAILED")]
     needed += [f"pick_place.modes.{mode}" for mode in get_args(TargetMode)]
     assert set(needed) <= set(texts)
 
@@ -469,7 +470,7 @@ def test_no_english_is_left_on_the_page_in_vietnamese(
 ) -> None:
     screen = open_page(_At(page_process.url), "/pick_place")
     screen.press("language-vi")
-    screen.page.wait_for_function("document.documentElement.lang === 'vi'")
+    screen.page.wait_for_function("document.documentElement?.lang === 'vi'")
     screen.built()
     found = screen.shown()
     assert len(found) > 60

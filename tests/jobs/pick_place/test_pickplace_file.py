@@ -251,6 +251,8 @@ def test_missing_zones_are_one_warning_each_at_load(
     zone = "{min: [-9999, -9999, -9999], max: [9999, 9999, 9999]}"
     build_cell(loaded(tmp_path, more=f", safety: {{pick_zone: {zone}, place_zone: {zone}}}"))
     assert not [row.message for row in caplog.records if "_zone is not given" in row.message]
+    again = "in safety.pick_zone: parts that were placed there are picked again"
+    assert f"pallet, cell 0 and 31 more {again}" in caplog.text
 
 
 def test_the_stricter_of_two_keys_counts(tmp_path: Path) -> None:

@@ -110,6 +110,25 @@ def test_the_part_is_put_back_where_it_was_picked(sorting: Bench) -> None:
     assert sorting.do("metrics")["collisions_detected"] == 0
 
 
+@pytest.mark.parametrize("end", ["stop_pick_place", "emergency_stop"])
+def test_a_put_back_that_is_broken_off_leaves_the_part_in_the_hand(
+    sorting: Bench, end: str
+) -> None:
+    stopped_in(sorting, "MOVE_TO_PLACE")
+    sorting.do("put_back_part")
+    sorting.forward(0.3)
+    sorting.do(end)
+    until(sorting, lambda now: not sorting.facts("g60")["moving"])
+    sorting.do("reset", robot="g60")
+    sorting.do("enable", robot="g60")
+    sorting.do("retract_pick_place")
+    sorting.forward(5.0)
+    assert job(sorting)["goes_on"]
+    sorting.do("start_pick_place", max_cycles=1)
+    until(sorting, lambda now: not now["running"])
+    assert job(sorting)["success_count"] == 1
+
+
 def test_a_part_that_an_operator_has_gripped_is_not_gone_on_with(sorting: Bench) -> None:
     stopped_in(sorting, "MOVE_TO_PLACE")
     sorting.do("release_part")

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.jobs.tools.tool_cell import ToolCell
 
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
-from understudy.jobs.tools.manager import ToolManager
-from understudy.ports.tools import ToolDefinition
+from understudy.jobs.tools.manager import Change, Go, ToolManager, phases, step
+from understudy.ports.tools import ChangerSettings, ToolDefinition
 from understudy.robots.arm import ToolConfig
 from understudy.space.pose import Pose, pose_of
 from understudy.space.transform import matrix
@@ -48,6 +49,18 @@ def test_one_tool_is_active() -> None:
     other = ToolManager()
     other.load(tools.save())
     assert other.status(0) == tools.status(0)
+
+
+def test_only_the_ways_into_a_dock_and_out_of_it_are_straight() -> None:
+    settings = ChangerSettings(5, 5, 6, 2.0, 0.1, 0.25, 0.05, 0.002)
+    dock = pose_of((500, 0, 200, 180, 0, 0))
+    change = Change(replace(TORCH, dock=dock), replace(GRIPPER, dock=dock), settings)
+    steps = {phase: step(phase, change) for phase in phases(change)}
+    moves = {phase: each.line for phase, each in steps.items() if isinstance(each, Go)}
+    assert moves == {
+        "APPROACH_PUT": False, "INSERT": True, "LEAVE": True,
+        "APPROACH_TAKE": False, "COUPLE": True, "PULL": True,
+    }  # fmt: skip
 
 
 lengths, angles = st.floats(-1.0, 1.0), st.floats(-math.pi, math.pi)

@@ -1,8 +1,12 @@
 """Every shipped exercise can be solved and failed: with commands of an operator, in lock-step."""
 
+from pathlib import Path
+
 import pytest
 from tests.jobs.training.courses import FAILED, SHIPPED, SOLVED, MakesTrainee
 
+from understudy.errors import ConfigError
+from understudy.jobs.training.command_line import write_cell
 from understudy.jobs.training.exercise import shipped_exercises
 
 
@@ -31,3 +35,12 @@ def test_an_exercise_can_be_failed(name: str, trainee_of: MakesTrainee) -> None:
     script(trainee)
     result = trainee.result()
     assert (result["reason"], result["passed"]) == (reason, False), result
+
+
+def test_a_cell_of_ones_own_is_used_as_it_is_and_must_have_a_course(tmp_path: Path) -> None:
+    own = tmp_path / "g60_welding.yaml"
+    own.write_text("robots: {g60: {kind: arm, model: g60, welder: {}}}\n")
+    with pytest.raises(ConfigError, match="this cell has no course"):
+        write_cell(tmp_path, str(own), {})
+    own.write_text(f"{own.read_text()}course: {{}}\n")
+    assert write_cell(tmp_path, str(own), {}) == own

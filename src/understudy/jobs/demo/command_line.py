@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from msgspec import structs
 
 from understudy.cli.hmi import missing_extra
 from understudy.cli.options import JsonOption, json_beside_text
+from understudy.cli.parameters import Option
 from understudy.cli.run import run_on_page
 from understudy.config import load_config
 from understudy.errors import ConfigError
@@ -17,24 +17,22 @@ CELL = "demo"
 
 
 def demo(
-    open_: Annotated[
-        bool, typer.Option("--open/--no-open", help="open the page in the browser")
-    ] = True,
+    open_: Annotated[bool, Option("--open/--no-open", help="open the page in the browser")] = True,
     loop: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--loop/--no-loop", help="robots work for ever, and faults are mended after a while"
         ),
     ] = True,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="port of the page; default: a free one"),
+        Option(min=0, max=65535, help="port of the page; default: a free one"),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="another order of faults; default: the cell's own")
+        int | None, Option(min=0, help="another order of faults; default: the cell's own")
     ] = None,
     ready_file: Annotated[
-        Path | None, typer.Option(help="JSON file with all addresses, written when all listens")
+        Path | None, Option(help="JSON file with all addresses, written when all listens")
     ] = None,
     json: JsonOption = None,
 ) -> None:

@@ -1,6 +1,9 @@
 """Commands and queries of the demo: its state, faults, a line to a robot, and clients to copy."""
 
 import asyncio
+import json
+import re
+import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -8,13 +11,12 @@ from msgspec import Meta, Struct
 
 from understudy.config.cell import endpoint_name
 from understudy.config.files import ShippedClients, shipped_clients
-from understudy.errors import Refused, unknown
+from understudy.errors import ConfigError, Refused, unknown
 from understudy.jobs.demo.director import Director
-from understudy.jobs.demo.lines import LONGEST_LINE, encoded, exchange, meaning, shown
 from understudy.jobs.demo.section import Config
-from understudy.operator.table import Command, command, commands_of, query
+from understudy.operator.table import Command, Commands, command, commands_of, query
 from understudy.ports import Injectable
-from understudy.ports.decoder import decoder_of
+from understudy.ports.decoder import Decoder, decoder_of
 from understudy.ports.hmi import Later
 
 if TYPE_CHECKING:
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
 Language = Literal["py", "mjs", "cs", "sh"]
 BreakName = Annotated[str, Meta(max_length=64)]
 MOST_SENDING = 8
+ANSWER_SECONDS = 5.0
+"""The longest time for the whole answer, and until its first byte."""
+LISTEN_SECONDS = 1.0
+"""How long to read on after the first byte, where the end of an answer cannot be seen."""
+MOST_BYTES = 16 * 1024
+MOST_FRAMES = 8
+LONGEST_LINE = 4096
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 """Where a socket that listens on all addresses is reached from this machine."""
 
@@ -36,12 +45,14 @@ def commands(cell: "OperatedCell") -> list[Command]:
 
 
 def _check(cell: "OperatedCell", config: Config) -> None:
-    """Raises ConfigError for names that this cell does not have."""
+    """Raises ConfigError for names that this cell does not have; for commands and parameters once
+    the table of commands is there."""
     document = cell.config.document
     for robot in config.loop:
         if robot not in cell.config.robots:
             problem = unknown("robot", robot, cell.config.robots)
             raise document.error(("demo", "loop", robot), problem)
+    cell.on_table.append(lambda table: document.at((), _check_orders, config, table))
     for number, row in enumerate(config.breaks):
         place = "demo", "breaks", str(number)
         if row.on not in cell.components:
@@ -55,6 +66,16 @@ def _check(cell: "OperatedCell", config: Config) -> None:
         if row.fault not in able:
             problem = unknown(f"fault that can be injected at {row.on}", row.fault, able)
             raise document.error((*place, "fault"), problem)
+
+
+def _check_orders(config: Config, table: Commands) -> None:
+    for robot, orders in config.loop.items():
+        for number, order in enumerate(orders):
+            key = f"demo.loop.{robot}.{number}"
+            if "robot" in order.parameters:
+                allowed = f"none: the loop adds {robot}"
+                raise ConfigError("a robot", key=f"{key}.parameters.robot", allowed=allowed)
+            table.check(order.command, {"robot": robot, **order.parameters}, key)
 
 
 class RobotWire(Struct, frozen=True):
@@ -72,7 +93,7 @@ class DemoCommands:
         self._cell = cell
         self._clients = shipped_clients()
         self._wires: dict[str, RobotWire] = {}
-        for wire in self._found():
+        for wire in self._wires_with_clients():
             self._wires.setdefault(wire.robot, wire)
         wires = {wire.endpoint: self._clients[wire.kind] for wire in self._wires.values()}
         self._director = Director(cell, config, wires)
@@ -83,8 +104,8 @@ class DemoCommands:
         for task in self._sending:
             task.cancel()
 
-    def _found(self) -> Iterator[RobotWire]:
-        """The first wire of each robot that has clients."""
+    def _wires_with_clients(self) -> Iterator[RobotWire]:
+        """The wires of each robot for which clients are shipped."""
         endpoints = self._cell.config.endpoints()
         for name, robot in self._cell.config.robots.items():
             for face_name, face in robot.faces.items():
@@ -257,3 +278,87 @@ def filled(clients: ShippedClients, language: str, robot: str, address: str) -> 
     own_host, _, own_port = clients.place.rpartition(":")
     text = text.replace(own_port, port).replace(own_host, host.strip("[]"))
     return text.replace(clients.robot, robot) if clients.robot else text
+
+
+# ── a line to the socket of a robot ─────────────────────────────────────────────────────────────
+
+
+def encoded(line: str, wire: ShippedClients, robot: str) -> bytes | Refused:
+    """The bytes of a typed line, in the form of its wire."""
+    match wire.form:
+        case "bytes":
+            try:
+                return bytes.fromhex(line)
+            except ValueError:
+                return Refused("this wire has frames of bytes: type them in hexadecimal, as 01 00")
+        case "nats":
+            return _published(line, wire, robot)
+    return line.encode() if line in wire.status else line.encode() + b"\n"
+
+
+def _published(line: str, wire: ShippedClients, robot: str) -> bytes | Refused:
+    """What a client of NATS sends: it subscribes to the answers and publishes the message."""
+    subject, *rest = line.split(maxsplit=1) or [""]
+    try:
+        payload = json.loads("".join(rest))
+    except (ValueError, RecursionError) as problem:
+        return Refused(f"type a subject and its payload as JSON: {problem}")
+    number = str(uuid.uuid4())
+    envelope = {"messageId": number, "correlationId": number, "payload": payload}
+    body = json.dumps(envelope).encode()
+    own = [each.replace(wire.robot, robot) for each in wire.hear]
+    subscriptions = "".join(f"SUB {each} {n}\r\n" for n, each in enumerate(own, start=1))
+    head = f'CONNECT {{"verbose":false}}\r\n{subscriptions}PUB {subject} {len(body)}\r\n'
+    return head.encode() + body + b"\r\n"
+
+
+async def exchange(address: str, data: bytes, ends: str = "") -> bytes | Refused:
+    """What the socket at this address answers. ``ends``: matches the end of an answer."""
+    host, _, port = address.partition("//")[2].rpartition(":")
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            reader, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+    except TimeoutError:
+        return Refused(f"{address} cannot be reached: no connection within {ANSWER_SECONDS:g} s")
+    except OSError as problem:
+        return Refused(f"{address} cannot be reached: {problem.strerror or problem}")
+    heard = b""
+    try:
+        writer.write(data)
+        await writer.drain()
+        clock = asyncio.get_running_loop().time
+        until = clock() + ANSWER_SECONDS
+        while len(heard) < MOST_BYTES:
+            more = await asyncio.wait_for(reader.read(4096), until - clock())
+            if not more:
+                break
+            if not heard and not ends:
+                until = min(until, clock() + LISTEN_SECONDS)
+            heard += more
+            if ends and re.search(ends, heard.decode("latin-1")):
+                break
+    except TimeoutError:
+        pass
+    except OSError as problem:
+        return Refused(f"{address}: {problem.strerror or problem}")
+    finally:
+        writer.close()
+    return heard
+
+
+def shown(data: bytes, form: str) -> list[str]:
+    """Bytes as lines for a reader."""
+    if form == "bytes":
+        return [data[at : at + 48].hex(" ", 4) for at in range(0, min(len(data), 384), 48)]
+    return [line for line in data.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
+
+
+def meaning(data: bytes, decoder: Decoder) -> list[dict[str, Any]]:
+    """The fields of the first frames of an answer, without those that repeat the one before."""
+    frames, _ = decoder.cut_answers(data)
+    fields = [dict(decoder.read_answer(frame, "").fields) for frame in frames]
+    new = [each for n, each in enumerate(fields) if each and (n == 0 or each != fields[n - 1])]
+    return [
+        {key: value for key, value in each.items() if not key.startswith("filling")}
+        for each in new[:MOST_FRAMES]
+    ]

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 PERIOD_SECONDS = 0.25
 OWN_COMMANDS = ("break_something", "mend", "run_demo", "put_parts_back", "send_line")
-"""Orders of visitors to the demo itself: the robots go on."""
+"""Commands to the demo itself: the loop does not leave a robot alone because of them."""
 
 
 class Given(dict[str, Any]):
@@ -35,9 +35,9 @@ class Given(dict[str, Any]):
 
 @dataclass
 class Round:
-    """Where a robot is in its orders. `moved`: time of the cell when it was last seen at work.
-    `free_at`: wall time from which on the demo may use it. `left`: orders until a broken robot
-    gets no more."""
+    """Where a robot is in its orders. `step`: the next order. `moved`: time of the cell when it was
+    last seen at work. `free_at`: wall time from which on the demo may use it. `left`: orders that a
+    broken robot still gets, so that its fault shows."""
 
     step: int = 0
     moved: int = 0
@@ -65,22 +65,21 @@ class Director:
         cell: "OperatedCell",
         config: Config,
         wires: Mapping[str, ShippedClients],
-        wall: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config
         self.runs = config.runs
         self.broken: Broken | None = None
         self._cell = cell
         self._wires = wires
-        self._wall = wall
         self._rounds = {name: Round() for name in config.loop}
         self._count = 0
         self._parts: dict[str, Array] = {}
         self._touched: float | None = None
-        """Wall time of the last order of others, None: since then the cell was put back."""
-        self._ill_since: float | None = None
-        self._listens = False
+        """Wall time of the last command that was not the demo's own; None: there was none since the
+        cell was put back."""
+        self._error_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
+        cell.on_table.append(lambda table: table.on_change.append(self._commanded))
         cell.notes.append(self._heard)
         cell.on_stop.append(self._stop)
         self._schedule()
@@ -89,7 +88,7 @@ class Director:
 
     def held(self) -> dict[str, float]:
         """Robots that the loop leaves alone, and the seconds until it goes on with them."""
-        now = self._wall()
+        now = time.monotonic()
         left = {name: each.free_at - now for name, each in self._rounds.items()}
         return {name: seconds for name, seconds in left.items() if seconds > 0.0}
 
@@ -107,9 +106,6 @@ class Director:
 
     def _tick(self) -> None:
         self._schedule()
-        if not self._listens:
-            self._listens = True
-            self._cell.table.on_change.append(self._commanded)
         now, rate = self._cell.pump.now(), self._cell.cell.clock_state.running_rate
         if isinstance(rate, str) or now == 0:
             return  # in lock-step, or before time runs
@@ -131,7 +127,7 @@ class Director:
         if self.broken is not None and self.broken.robot == name and each.left == 0:
             return True  # the round in which the fault shows is over
         stands = now - each.moved >= nanoseconds(self.config.rest_s)
-        return not stands or self._wall() < each.free_at
+        return not stands or time.monotonic() < each.free_at
 
     def _next_order(self, name: str, each: Round, now: int) -> None:
         """A refused order is left out: its turn comes again in the next round."""
@@ -151,18 +147,19 @@ class Director:
         _log_refusal(command, answer)
         return isinstance(answer, Refused)
 
-    # ── others ──
+    # ── orders of operators and clients ──
 
     def _commanded(self, name: str, parameters: Mapping[str, Any]) -> None:
         """An operator has given an order: to a robot, or to the whole cell."""
         if name in OWN_COMMANDS:
-            self._touched = self._wall()
+            self._touched = time.monotonic()
         elif not isinstance(parameters, Given):
             self._leave_alone(str(parameters.get("robot") or ""))
 
     def _heard(self, event: Event) -> None:
-        """A client has sent something: the robot is its own for a while. Where no line only asks,
-        it is from the connection on: the program has ended when the first bytes come."""
+        """A client has sent something: the loop leaves its robot alone for a while. On a wire
+        without status requests it does so from the connection on, so that the program of the demo
+        has ended when the first bytes come."""
         wire = self._wires.get(event.endpoint)
         if wire is None:
             return
@@ -178,7 +175,7 @@ class Director:
         self._take(robot)
 
     def _take(self, robot: str) -> None:
-        """The robot is its client's."""
+        """Leaves a robot to its client."""
         if robot in self._rounds:
             if self.runs and robot not in self.held():
                 self._cell.loop.call_soon(self._give_way, robot)
@@ -191,7 +188,7 @@ class Director:
             self._order("stop_program", robot=robot)
 
     def _leave_alone(self, robot: str) -> None:
-        now = self._wall()
+        now = time.monotonic()
         self._touched = now
         for name, each in self._rounds.items():
             if robot in ("", name):
@@ -211,7 +208,7 @@ class Director:
         answer = self._cell.table.call("inject", Given(fault=row.fault, on=row.on), "operator")
         if isinstance(answer, Refused):
             return answer
-        self.broken = Broken(row, self._wall())
+        self.broken = Broken(row, time.monotonic())
         found = self._rounds.get(self.broken.robot)
         if found is not None:
             if row.restart:
@@ -239,7 +236,7 @@ class Director:
             if broken is None or broken.robot == name:
                 each.step, each.free_at = 0, 0.0
 
-    # ── back as it was ──
+    # ── the cell as it was at its start ──
 
     def start_again(self) -> None:
         """Mends the cell, lets time run, and loads the programs and the environment of the cell
@@ -260,18 +257,18 @@ class Director:
     def _put_back_in_time(self, at: int) -> None:
         """A fault of the demo is mended after `mend_s`, another one if no visitor gave an order
         for as long; what visitors have changed is put back after `idle_s`."""
-        now, engine = self._wall(), self._cell.components["engine"]
+        now, engine = time.monotonic(), self._cell.components["engine"]
         assert isinstance(engine, SimulationEngine)
         if engine.state(at) != "ERROR" or self.broken is not None:
-            self._ill_since = None
-        elif self._ill_since is None:
-            self._ill_since = now
+            self._error_since = None
+        elif self._error_since is None:
+            self._error_since = now
         if self.broken is not None and now - self.broken.since > self.config.mend_s:
             self.mend()
         quiet = self._touched is None or now - self._touched > self.config.mend_s
-        ill = self._ill_since is not None and now - self._ill_since > self.config.mend_s
+        in_error = self._error_since is not None and now - self._error_since > self.config.mend_s
         gone = self._touched is not None and now - self._touched > self.config.idle_s
-        if gone or (ill and quiet):
+        if gone or (in_error and quiet):
             self.start_again()
 
     def _remember_parts(self, now: int) -> None:

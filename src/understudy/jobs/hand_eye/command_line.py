@@ -7,7 +7,6 @@ from pathlib import Path
 from time import sleep
 from typing import Annotated, Any
 
-import typer
 from msgspec import structs, to_builtins
 
 from understudy.app.build import build_cell
@@ -34,57 +33,74 @@ from understudy.cli.options import (
     put_json,
     robot_option,
 )
+from understudy.cli.parameters import Exit, Group, Option
 from understudy.cli.status import one_cell
 from understudy.cli.warm import compile_for_cell
-from understudy.config import CellConfig
+from understudy.config import CellConfig, load_config
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
 from understudy.jobs.hand_eye import HAND_EYE
-from understudy.jobs.hand_eye.config import HandEyeConfig
-from understudy.jobs.headless import run_job
+from understudy.jobs.hand_eye.config import MOST_POSES, HandEyeConfig
+from understudy.jobs.headless import chosen_robot, run_job
 from understudy.registry import modules
-from understudy.units import seconds
+from understudy.sight.calibrator import ENOUGH_POSES
 
-calibrate = typer.Typer(
+calibrate = Group(
     help="Calibrate a camera: its place on the robot or in the cell, and its intrinsics.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
 )
 
 LOOK_SECONDS = 0.2
-OutOption = Annotated[Path | None, typer.Option(help="write the calibration file here")]
+LONGEST_S = 3600.0
+OutOption = Annotated[Path | None, Option(help="write the calibration file here")]
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="write the file also if the check of the result fails")
+    bool, Option("--force", help="write the file also if the check of the result fails")
 ]
 CellOption = Annotated[
     str, cell_option("it runs headless, at full speed; default: the running cell")
 ]
 MethodOption = Annotated[
-    str, typer.Option(help="best, tsai_lenz, tsai, park, horaud, andreff or daniilidis")
+    str, Option(help="best, tsai_lenz, tsai, park, horaud, andreff or daniilidis")
 ]
 ErrorMmOption = Annotated[
     float | None,
-    typer.Option(min=0, max=100, help="standard deviation of the robot's position, headless"),
+    Option(min=0, max=100, help="standard deviation of the robot's position, headless"),
 ]
-ErrorDegOption = Annotated[float | None, typer.Option(min=0, max=10, help="and of its orientation")]
+ErrorDegOption = Annotated[float | None, Option(min=0, max=10, help="and of its orientation")]
 RealOption = Annotated[
-    bool, typer.Option("--real", help="move the robot of the running cell also if it is REAL")
+    bool, Option("--real", help="move the robot of the running cell also if it is REAL")
 ]
+
+
+COMPUTED = ("DONE", "CHECK_FAILED")
+"""States at the end of a run that has a result."""
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """The result of a calibration. `status`: of the job, as the operator's query gives it; `text`:
+    the calibration file, empty without a result; `pictures`: base64 of JPEG files, one for each
+    pose."""
+
+    cell: str
+    robot: str
+    status: dict[str, Any]
+    text: str
+    pictures: tuple[str, ...]
 
 
 @calibrate.command("hand-eye")
 def hand_eye(
     cell: CellOption = "",
     robot: Annotated[str, robot_option("robot; default: the only one with `hand_eye`")] = "",
-    poses: Annotated[int | None, typer.Option(min=10, max=100, help="number of poses")] = None,
+    poses: Annotated[
+        int | None, Option(min=ENOUGH_POSES, max=MOST_POSES, help="number of poses")
+    ] = None,
     method: MethodOption = "",
     out: OutOption = None,
     html: HtmlOption = None,
     robot_error_mm: ErrorMmOption = None,
     robot_error_deg: ErrorDegOption = None,
-    seed: Annotated[int | None, typer.Option(help="seed of a headless run")] = None,
+    seed: Annotated[int | None, Option(help="seed of a headless run")] = None,
     running: RunningOption = "",
     ready_file: ReadyFileOption = None,
     real: RealOption = False,
@@ -116,36 +132,33 @@ def hand_eye(
     _finish(found, out, html, json)
 
 
-def _finish(found: Any, out: Path | None, html: Path | None, json: str | None) -> None:
+def _finish(found: Calibrated, out: Path | None, html: Path | None, json: str | None) -> None:
     """Writes and prints the result; exit 1 without a good one."""
     _write(found, out, html)
     _show(found, json)
     if found.status["state"] != "DONE":
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _headless(
     cell: str, robot: str, seed: int | None, changed: dict[str, Any], *, force: bool
-) -> Any:
-    from understudy.config import load_config
-    from understudy.jobs.hand_eye import HAND_EYE
-    from understudy.jobs.hand_eye.command_line import calibrate_headless, with_hand_eye
-    from understudy.jobs.headless import chosen_robot
-
+) -> Calibrated:
     config = load_config(cell, seed=seed)
     compile_for_cell(config)
     name = chosen_robot(config, robot, HAND_EYE)
     changed_config = with_hand_eye(config, name, **changed)
-    found = calibrate_headless(changed_config, name, date=_today(), force=force)
+    found = calibrate_headless(
+        changed_config, name, date=datetime.now(UTC).date().isoformat(), force=force
+    )
     if isinstance(found, Refused):
         fail(f"{cell}: {found.reason}")
     return found
 
 
-def _live(ready: Ready, robot: str, chosen: dict[str, Any], *, real: bool, force: bool) -> Any:
+def _live(
+    ready: Ready, robot: str, chosen: dict[str, Any], *, real: bool, force: bool
+) -> Calibrated:
     """The calibration by the job of a running cell; of a REAL robot only with ``real``."""
-    from understudy.jobs.hand_eye.command_line import Calibrated
-
     status = ask_job(ready, "hand_eye_status", robot)
     name = str(status["robot"])
     refuse_real(ready, name, allowed=real)
@@ -162,7 +175,7 @@ def _live(ready: Ready, robot: str, chosen: dict[str, Any], *, real: bool, force
     text = ask_job(ready, "hand_eye_text", name, force=force)["text"] if written else ""
     numbers = range(1, status["captured"] + 1)
     pictures = [picture_of_pose(ready, name, number) for number in numbers]
-    return Calibrated(ready.title, name, status, text, tuple(pictures), 0.0)
+    return Calibrated(ready.title, name, status, text, tuple(pictures))
 
 
 def picture_of_pose(ready: Ready, robot: str, number: int) -> str:
@@ -184,23 +197,24 @@ def _watched(ready: Ready, robot: str, status: dict[str, Any]) -> dict[str, Any]
     return status
 
 
-def _today() -> str:
-    return datetime.now(UTC).date().isoformat()
-
-
-def _write(found: Any, out: Path | None, html: Path | None) -> None:
+def _write(found: Calibrated, out: Path | None, html: Path | None) -> None:
     if out is not None and found.text:
         write_whole(out, found.text)
     if html is not None:
         from understudy.jobs.hand_eye.report import report as page
 
         title = f"{found.cell}, {found.robot}"
-        made, shown = origin(found.cell), {"text": found.text, "pictures": found.pictures}
-        text = page(found.status, title=title, origin=made, **shown)
-        write_whole(html, text)
+        shown = page(
+            found.status,
+            title=title,
+            text=found.text,
+            pictures=found.pictures,
+            origin=origin(found.cell),
+        )
+        write_whole(html, shown)
 
 
-def _show(found: Any, json: str | None) -> None:
+def _show(found: Calibrated, json: str | None) -> None:
     status, result = found.status, found.status["result"]
     if put_json(json, status):
         return
@@ -235,29 +249,6 @@ def result_rows(result: dict[str, Any]) -> dict[str, str]:
     }
 
 
-for _, _, job in modules("jobs"):
-    if hasattr(job, "add_calibrations"):
-        job.add_calibrations(calibrate)
-
-
-COMPUTED = ("DONE", "CHECK_FAILED")
-"""States at the end of a run that has a result."""
-
-
-@dataclass(frozen=True)
-class Calibrated:
-    """The result of a headless run. `status`: of the job, as the operator's query gives it; `text`:
-    the calibration file, empty without a result; `pictures`: base64 of JPEG files, one for each
-    pose."""
-
-    cell: str
-    robot: str
-    status: dict[str, Any]
-    text: str
-    pictures: tuple[str, ...]
-    simulated_s: float
-
-
 def with_hand_eye(config: CellConfig, robot: str, **changed: Any) -> CellConfig:
     """Other keys of the section `hand_eye` of a robot; None: as in the file."""
     given = config.robots[robot]
@@ -270,14 +261,13 @@ def with_hand_eye(config: CellConfig, robot: str, **changed: Any) -> CellConfig:
 
 
 def calibrate_headless(
-    config: CellConfig, robot: str, *, date: str, force: bool = False, most_s: float = 3600.0
+    config: CellConfig, robot: str, *, date: str, force: bool = False
 ) -> Calibrated | Refused:
-    """Runs the job of a robot to its end, or for ``most_s`` simulated seconds at most. ``force``:
+    """Runs the job of a robot to its end, or for an hour of simulated time at most. ``force``:
     there is a file also if the check fails."""
     cell = build_cell(config)
     job: Any = cell.components[f"{robot}.{HAND_EYE}"]
-    started = cell.now
-    if refused := run_job(cell, robot, job, most_s):
+    if refused := run_job(cell, robot, job, LONGEST_S):
         return Refused(refused.reason, refused.code)
     if job.is_running():
         job.cancel(cell.now)
@@ -290,5 +280,9 @@ def calibrate_headless(
         {"robot": robot, **to_builtins(status)},
         "" if isinstance(text, Refused) else text,
         tuple("" if isinstance(each, Refused) else each for each in pictures),
-        seconds(cell.now - started),
     )
+
+
+for _, _, job in modules("jobs"):
+    if hasattr(job, "add_calibrations"):
+        job.add_calibrations(calibrate)

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, Refused
-from understudy.jobs.hand_eye.config import MOST_POSES, Method
+from understudy.jobs.hand_eye.config import MOST_POSES, USUAL_FILE, Method
 from understudy.jobs.hand_eye.job import HandEyeJob
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.pictures import LARGEST_WIDTH, SharedPictures, picture_answer
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from understudy.sight.targets import CalibrationTarget
 
 HEAD = b"hand_eye_calibration:"
-USUAL_FILE = "hand_eye_calib.yaml"
 USUAL_WIDTH = 640
 NO_CAMERA = "the cell has no picture of this camera; the corners of the last pose are shown"
 PoseCount = Annotated[int, Meta(ge=0, le=MOST_POSES)]

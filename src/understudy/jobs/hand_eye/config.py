@@ -14,6 +14,7 @@ from understudy.units import DEG, MM
 
 Method = Literal["best", "tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis"]
 MOST_POSES = 100
+USUAL_FILE = "hand_eye_calib.yaml"
 PoseCount = Annotated[int, Meta(ge=ENOUGH_POSES, le=MOST_POSES)]
 
 

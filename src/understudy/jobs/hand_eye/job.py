@@ -404,27 +404,25 @@ class HandEyeJob:
         self._next("next_pose", now)
 
     def _posed(self, seen: SavedPose, now: int) -> None:
-        if self._accepted(seen):
-            self._next("next_pose", now)
+        if refused := self._add_pose(seen):
+            self._leave_out(refused.reason, now)
         else:
-            self._leave_out(self.state.messages[-1], now)
+            self._next("next_pose", now)
 
     def _posed_here(self, seen: SavedPose, now: int) -> None:
-        if self._accepted(seen):
+        if refused := self._add_pose(seen):
+            self._fail(refused.reason, now)
+        else:
             self._forget_result()
             self._go("captured")
-        else:
-            self._fail(self.state.messages[-1], now)
 
-    def _accepted(self, seen: SavedPose) -> bool:
+    def _add_pose(self, seen: SavedPose) -> Refused | None:
         """Adds a pose, if the calibrator takes it."""
-        calibrator, new = self._calibrator(), seen.pose()
-        refused = calibrator.add_pose(new.flange, new.target, new.corners, new.joints)
-        if refused is not None:
-            self._say(refused.reason)
-            return False
-        self.state.poses = [*self.state.poses, seen]
-        return True
+        new = seen.pose()
+        refused = self._calibrator().add_pose(new.flange, new.target, new.corners, new.joints)
+        if refused is None:
+            self.state.poses = [*self.state.poses, seen]
+        return refused
 
     def _check_seen(self, seen: SavedPose, now: int) -> None:
         self.state.checks = [*self.state.checks, seen]

@@ -39,8 +39,6 @@ from understudy.ports.refusals import HAND_FULL
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM, nanoseconds
 
-STEPS = CHANGEOVER_STEPS
-
 TRANSITIONS: Mapping[tuple[ChangeStep, str], ChangeStep] = {
     ("SETTLED", "request"): "STOP_WELD",
     ("STOP_WELD", "done"): "PARK_TORCH",
@@ -51,8 +49,8 @@ TRANSITIONS: Mapping[tuple[ChangeStep, str], ChangeStep] = {
     ("UPDATE_TLO", "calibrate"): "CALIBRATE_TOOL",
     ("UPDATE_TLO", "done"): "SETTLED",
     ("CALIBRATE_TOOL", "done"): "SETTLED",
-    **{(step, "failed"): "FAILED" for step in STEPS},
-    **{(step, "abort"): "SETTLED" for step in STEPS},
+    **{(step, "failed"): "FAILED" for step in CHANGEOVER_STEPS},
+    **{(step, "abort"): "SETTLED" for step in CHANGEOVER_STEPS},
     ("FAILED", "retry"): "STOP_WELD",
     ("FAILED", "abort"): "SETTLED",
 }
@@ -75,7 +73,6 @@ ModeChanged = Callable[[OperationMode, OperationMode, int], None]
 ATTENDED: tuple[ChangeStep, ...] = ("CONFIRM_TOOL", "FAILED")
 """Steps in which a person works at the robot: the speed limit of MANUAL applies."""
 NO_CHANGE = Refused("no changeover is under way")
-AT_REST = ("Idle",)
 
 
 class Mover(Protocol):
@@ -200,8 +197,7 @@ class ModeManager:
 
     def get_change_progress(self) -> float:
         """Share of the changeover that is done; 1 without one."""
-        state = self.state
-        return PROGRESS.get(state.step, 0.0)
+        return PROGRESS.get(self.state.step, 0.0)
 
     def confirm_tool(self, now: int) -> Refused | None:
         """The operator has mounted the tool that was asked for."""
@@ -228,7 +224,6 @@ class ModeManager:
         if state.step == "SETTLED":
             return NO_CHANGE
         self._cancel(now)
-        state.error = ""
         wanted = self._config.tools.get(state.before)
         kept = wanted is None or wanted == self.mounted(now)
         self._go("abort", now)
@@ -474,7 +469,7 @@ class ModeManager:
         status = self._around.controller.status(now)
         if status.error:
             return Refused(f"the robot has an error ({status.error_message}): reset it first")
-        if status.moving or status.state not in AT_REST:
+        if status.moving or status.state != "Idle":
             return Refused(f"the robot must be at rest; its state is {status.state}")
         return None
 
@@ -502,7 +497,7 @@ class ModeManager:
             self._around.controller.send_gcode("", now)  # clears the error of this line
             self._fail(status.error_message, now)
             return False
-        self.state.line = status.moving or status.state not in AT_REST
+        self.state.line = status.moving or status.state != "Idle"
         return not self.state.line
 
 

@@ -116,7 +116,11 @@ def _obstacle_check(
         site.environment(),
         lambda now: {} if site.workpieces is None else _sizes(site.workpieces, now),
         margin=safety.obstacle_margin_mm * MM,
-        filled=lambda: () if pallet is None else _filled(pallet),
+        filled=lambda: (
+            []
+            if pallet is None
+            else [pallet.layout.pose(n) for n in range(pallet.get_current_index())]
+        ),
     )
 
 
@@ -124,11 +128,6 @@ def _sizes(parts: Any, now: int) -> dict[str, tuple[float, float, float]]:
     """The sizes of the parts of the cell, by class."""
     readings = (parts.reading(name, now) for name in parts.names())
     return {each.class_name: each.size for each in readings}
-
-
-def _filled(pallet: PalletPattern) -> list[Pose]:
-    """The places of a pallet that are filled."""
-    return [pallet.layout.pose(index) for index in range(pallet.get_current_index())]
 
 
 def _hands() -> str:
@@ -194,21 +193,15 @@ def _check_positions(
     site: JobSite,
     *pallets: PalletPattern | None,
 ) -> None:
-    """Places and zones, and the reach of the pallets; the first pallet has the places."""
-    _check_places(cycle, limits, pallets[0])
+    """Raises ConfigError for a place outside the place zone; warns of places in the pick zone and
+    of cells of pallets out of reach. The first pallet has the places."""
+    for key, at in _places(cycle, pallets[0]):
+        if refused := limits.validate_place_position(at):
+            raise ConfigError(refused.reason, key=key)
     if again := _picked_again(cycle, limits, pallets[0]):
         site.warn(f"{site.name}: {again}")
     for each in pallets:
         _check_reach(each, cycle, site)
-
-
-def _check_places(
-    cycle: CycleConfig, limits: PickPlaceSafety, pallet: PalletPattern | None
-) -> None:
-    """Raises ConfigError for a place outside the place zone."""
-    for key, at in _places(cycle, pallet):
-        if refused := limits.validate_place_position(at):
-            raise ConfigError(refused.reason, key=key)
 
 
 def _picked_again(cycle: CycleConfig, limits: PickPlaceSafety, pallet: PalletPattern | None) -> str:

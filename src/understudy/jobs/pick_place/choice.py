@@ -5,7 +5,7 @@ Zone, reach and speed of all moves are checked before the first of them starts.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from msgspec import Struct
@@ -21,6 +21,7 @@ from understudy.jobs.pick_place.moves import (
     part_moves,
 )
 from understudy.jobs.pick_place.obstacles import ObstacleCheck
+from understudy.jobs.pick_place.pallet import PalletPattern
 from understudy.jobs.pick_place.safety import PickPlaceSafety
 from understudy.jobs.pick_place.status import PickPlaceError, PickPlaceMiss
 from understudy.ports.job_arm import ArmReadings, Block, ReachCheck
@@ -37,20 +38,6 @@ MOST_TURNS = 8
 TO_PART: tuple[Leg, ...] = ("MOVE_TO_PICK", "APPROACH_PICK", "RETRACT_PICK")
 MOST_CHECKED = 8
 """Objects of one picture that are checked, the best ones first."""
-
-
-class Pallet(Protocol):
-    """The cells of a pallet, in the order in which they are filled or emptied."""
-
-    def get_current_index(self) -> int: ...
-
-    def get_position(self, index: int) -> Pose | Refused: ...
-
-    def skip_to_position(self, index: int) -> Refused | None: ...
-
-    def is_done(self) -> bool: ...
-
-    def safe_height(self, index: int) -> float: ...
 
 
 Exhausted = Literal["", "PALLET_FULL", "SOURCE_EMPTY"]
@@ -106,8 +93,8 @@ class TargetChoice:
         arm: ArmReadings,
         reach: ReachCheck,
         finder: ObjectFinder | None = None,
-        pallet: Pallet | None = None,
-        source: Pallet | None = None,
+        pallet: PalletPattern | None = None,
+        source: PalletPattern | None = None,
         obstacles: ObstacleCheck | None = None,
     ) -> None:
         self._config = config
@@ -135,7 +122,7 @@ class TargetChoice:
         camera = self._finder.camera(self._arm.flange(result.exposed_at))
         near = self._arm.tool(now)
         misses, found = [_no_object(result)], []
-        around = self._unknown_objects(result, camera)
+        around = () if self._obstacles is None else self._obstacles.unknown(result, camera)
         if isinstance(around, Refused):
             return Unfit(around.reason, miss="NO_DEPTH")
         for seen in result.objects:
@@ -144,7 +131,9 @@ class TargetChoice:
                 continue
             grasp = self._config.grasp(seen.class_name)
             found.append((seen, pick_poses(camera, seen.pose, grasp, near)))
-        for seen, grips in self._sorted(found, near)[:MOST_CHECKED]:
+        rank = _RANKS[self._config.order]
+        found.sort(key=lambda pair: (rank(pair[0], pair[1][0], near), pair[0].id))
+        for seen, grips in found[:MOST_CHECKED]:
             chosen = self._first_checked(seen, grips, now)
             if isinstance(chosen, Chosen):
                 chosen = self._clear(chosen, around, camera, now)
@@ -163,9 +152,6 @@ class TargetChoice:
         if isinstance(first, Chosen) or first.code:
             return first
         return next((each for each in checks if isinstance(each, Chosen)), first)
-
-    def _unknown_objects(self, result: FoundObjects, camera: Pose) -> Sequence[Block] | Refused:
-        return () if self._obstacles is None else self._obstacles.unknown(result, camera)
 
     def _clear(
         self, chosen: Chosen, around: Sequence[Block], camera: Pose, now: int
@@ -186,12 +172,6 @@ class TargetChoice:
             below = f"confidence {seen.confidence:.2f} of {seen.class_name} is below {least:.2f}"
             return Unfit(below, miss="LOW_CONFIDENCE")
         return None
-
-    def _sorted(
-        self, found: list[tuple[DetectedObject, list[Pose]]], near: Pose
-    ) -> list[tuple[DetectedObject, list[Pose]]]:
-        rank = _RANKS[self._config.order]
-        return sorted(found, key=lambda pair: (rank(pair[0], pair[1][0], near), pair[0].id))
 
     # ── known positions ──
 

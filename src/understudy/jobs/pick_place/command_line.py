@@ -4,7 +4,6 @@ import sys
 from time import sleep
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from msgspec import to_builtins
 from rich.console import Console
 from rich.markup import escape
@@ -23,6 +22,7 @@ from understudy.cli.options import (
     put_json,
     robot_option,
 )
+from understudy.cli.parameters import Exit, Group, Option
 from understudy.cli.status import one_cell
 from understudy.cli.warm import compile_for_cell
 from understudy.errors import ConfigError, Refused
@@ -31,12 +31,8 @@ from understudy.jobs.pick_place.status import GOOD_ENDS
 if TYPE_CHECKING:
     from understudy.jobs.pick_place.headless import Summary
 
-pick_place = typer.Typer(
+pick_place = Group(
     help="Run, watch, stop and reset the pick & place job of a robot: in a live cell, or headless.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
 )
 
 LOOK_SECONDS = 0.2
@@ -49,19 +45,19 @@ def run(
     cell: Annotated[
         str, cell_option("it runs headless, at full speed; default: the running cell")
     ] = "",
-    cycles: Annotated[int, typer.Option(min=-1, help="number of cycles; -1: until it ends")] = -1,
+    cycles: Annotated[int, Option(min=-1, help="number of cycles; -1: until it ends")] = -1,
     robot: RobotOption = "",
-    seed: Annotated[int | None, typer.Option(help="seed of a headless run")] = None,
+    seed: Annotated[int | None, Option(help="seed of a headless run")] = None,
     most_s: Annotated[
-        float, typer.Option(min=0.001, max=1e6, help="simulated seconds of a headless run, at most")
+        float, Option(min=0.001, max=1e6, help="simulated seconds of a headless run, at most")
     ] = 3600.0,
     no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="start the job of a running cell, and leave")
+        bool, Option("--no-wait", help="start the job of a running cell, and leave")
     ] = False,
     running: RunningOption = "",
     ready_file: ReadyFileOption = None,
     real: Annotated[
-        bool, typer.Option("--real", help="move the robot of the running cell also if it is REAL")
+        bool, Option("--real", help="move the robot of the running cell also if it is REAL")
     ] = False,
     json: JsonOption = None,
 ) -> None:
@@ -87,51 +83,26 @@ def run(
         status = _watched(ready, robot, status)
     _show(status, json)
     if not no_wait and (status["state"] == "ERROR" or status["reason"] not in GOOD_ENDS):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
-@pick_place.command()
-def status(
-    robot: RobotOption = "",
-    running: RunningOption = "",
-    ready_file: ReadyFileOption = None,
-    json: JsonOption = None,
-) -> None:
-    """Show state, counts and times of the job."""
-    _show(ask_job(one_cell(running, ready_file), "pick_place", robot), json)
+def _sends(name: str, command: str, text: str) -> None:
+    """Adds a command that sends one of the cell's own, and shows the status of the job."""
+
+    @pick_place.command(name, help=text)
+    def send(
+        robot: RobotOption = "",
+        running: RunningOption = "",
+        ready_file: ReadyFileOption = None,
+        json: JsonOption = None,
+    ) -> None:
+        _show(ask_job(one_cell(running, ready_file), command, robot), json)
 
 
-@pick_place.command()
-def stop(
-    robot: RobotOption = "",
-    running: RunningOption = "",
-    ready_file: ReadyFileOption = None,
-    json: JsonOption = None,
-) -> None:
-    """Stop the job: the arm brakes, the hand keeps its part."""
-    _show(ask_job(one_cell(running, ready_file), "stop_pick_place", robot), json)
-
-
-@pick_place.command()
-def finish(
-    robot: RobotOption = "",
-    running: RunningOption = "",
-    ready_file: ReadyFileOption = None,
-    json: JsonOption = None,
-) -> None:
-    """Let the job finish its present cycle, then end the run."""
-    _show(ask_job(one_cell(running, ready_file), "finish_pick_place", robot), json)
-
-
-@pick_place.command("put-back")
-def put_back(
-    robot: RobotOption = "",
-    running: RunningOption = "",
-    ready_file: ReadyFileOption = None,
-    json: JsonOption = None,
-) -> None:
-    """Put the part of a stopped run back where it was picked."""
-    _show(ask_job(one_cell(running, ready_file), "put_back_part", robot), json)
+_sends("status", "pick_place", "Show state, counts and times of the job.")
+_sends("stop", "stop_pick_place", "Stop the job: the arm brakes, the hand keeps its part.")
+_sends("finish", "finish_pick_place", "Let the job finish its present cycle, then end the run.")
+_sends("put-back", "put_back_part", "Put the part of a stopped run back where it was picked.")
 
 
 @pick_place.command()
@@ -175,7 +146,7 @@ def _run_headless(
     if not put_json(json, to_builtins(summary)):
         _show_summary(summary)
     if not summary.passed:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _show_summary(summary: "Summary") -> None:

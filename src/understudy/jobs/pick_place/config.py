@@ -3,7 +3,7 @@
 import math
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from understudy.errors import ConfigError
 from understudy.space.pose import PoseMmDeg, Position, Speed
@@ -177,7 +177,9 @@ class CycleConfig(Struct, frozen=True, forbid_unknown_fields=True):
     max_grip_retries: Tries = 3
     max_scan_retries: Tries = 5
     fallback_position: Position | None = None
-    gripper_timeout_ms: Annotated[float, Meta(ge=0, le=600_000)] = 0.0
+    grip_timeout_ms: Annotated[float, Meta(ge=0, le=600_000)] = field(
+        name="gripper_timeout_ms", default=0.0
+    )
     vision_latency_s: Annotated[float, Meta(ge=0, le=60)] = 0.05
     scan_retry_ms: Milliseconds = 100.0
     source: Literal["vision", "pallet", "fixed"] = "vision"
@@ -197,11 +199,6 @@ class CycleConfig(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def look_latency(self) -> int:
         return nanoseconds(self.vision_latency_s)
-
-    @property
-    def grip_timeout_ms(self) -> float:
-        """How long the hand may take; 0: its own time-out."""
-        return self.gripper_timeout_ms
 
     def grasp(self, class_name: str) -> Grasp:
         return self.grasps.get(class_name) or self.grasps.get(ANY_CLASS) or Grasp()

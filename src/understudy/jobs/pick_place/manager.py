@@ -68,10 +68,10 @@ REFILL: Mapping[Exhausted, str] = {
     "PALLET_FULL": "put an empty pallet there, then give the command reset_pallet",
     "SOURCE_EMPTY": "put a full pallet there, then give the command reset_pallet with source: true",
 }
+"""What to do when a pallet ends a run."""
 NOTHING_LEFT = ("NO_OBJECT", "PICK_OUT_OF_ZONE")
 """Scans after which a run that has placed parts has placed all: what is outside the zone stays."""
 REFILL_SOURCE = "bring parts, then start"
-"""What to do when a pallet ends a run."""
 RECOVERS: tuple[PickPlaceError, ...] = (NO_PICTURE, "FORCE_LIMIT")
 """Faults after which the arm retracts by itself."""
 URGENT: tuple[NoteKind, ...] = ("lost", "arm_fault")
@@ -94,7 +94,7 @@ class PickPlaceManager:
         self._choice = choice
         self._arm, self._hand = equipment.arm, equipment.hand
         self._script = CycleScript(config, safety, equipment, reach)
-        self._work: Work = Work(config, safety, equipment, self)
+        self._work = Work(config, safety, equipment, self)
         self.watchdog = PictureWatchdog()
         self.watchdog.set_timeout_action(lambda now: self._fail(NO_PICTURE, self._no_answer(), now))
         self.state = Saved(work=self._work.state, watchdog=self.watchdog.state)
@@ -177,6 +177,7 @@ class PickPlaceManager:
         if not self.is_running():
             idle = not self._work.under_way
             self._work.abandon(now)
+            state.puts_back = False
             return NOT_RUNNING if idle else None
         state.last_error, state.ended_in = f"stopped in {self._at}", self._at
         state.reason = "STOPPED"
@@ -495,7 +496,8 @@ class PickPlaceManager:
     # ── gripper ──
 
     def grip_ended(self, refused: str | None, now: int) -> None:
-        """The hand has closed. What counts is the part sensor, if the job needs it."""
+        """The hand has closed: goes on with the next step, or retracts without a part. What counts
+        is the part sensor, if the job needs it."""
         state, status = self.state, self._hand.status(now)
         sensor = self.safety.require_part_sensor
         if status.part_detected or (not sensor and status.state != "ERROR"):

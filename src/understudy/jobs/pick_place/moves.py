@@ -127,12 +127,6 @@ def part_moves(config: CycleConfig, poses: CyclePoses, start: Pose) -> list[Cycl
     return [*picking, *place_moves(config, poses, ends)]
 
 
-def cycle_moves(config: CycleConfig, poses: CyclePoses, start: Pose) -> list[CycleMove]:
-    """All moves of a cycle that begins at ``start`` and looks from the scan position."""
-    to_scan = _without_rests(start, scan_moves(config))
-    return [*to_scan, *part_moves(config, poses, config.scan_position.pose())]
-
-
 # ── inside ──────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -245,8 +245,8 @@ def record_job(config: CellConfig, robot: str = "", cycles: int = 0) -> JobRecor
     built = build_cell(_unhindered(config, name))
     arm: Any = built.components[name]
     site = module_of("robots", config.robots[name].kind).job_arm(arm)
-    watch = _Watch(built, name, site, insert=cycle.insert is not None)
-    job = watch.job
+    recorder = _JobRecorder(built, name, site, insert=cycle.insert is not None)
+    job = recorder.job
     most = cycles or (1 if cycle.source == "fixed" else ENDLESS)
     refusals = (arm.connect(built.now), arm.enable(built.now), job.start(0, max_cycles=most))
     for refused in refusals:
@@ -258,8 +258,8 @@ def record_job(config: CellConfig, robot: str = "", cycles: int = 0) -> JobRecor
     end = nanoseconds(LONGEST_S)
     cell = InProcessCell(built)
     cell.run_while(lambda: job.is_running() and built.now < end)
-    cell.run_while(lambda: not job.is_running() and watch.moves)
-    return watch.record()
+    cell.run_while(lambda: not job.is_running() and recorder.moves)
+    return recorder.record()
 
 
 def _unhindered(config: CellConfig, robot: str) -> CellConfig:
@@ -276,8 +276,8 @@ def _unhindered(config: CellConfig, robot: str) -> CellConfig:
     return replace(config, robots={**config.robots, robot: changed})
 
 
-class _Watch:
-    """Listens to a job while it runs, and writes its steps down."""
+class _JobRecorder:
+    """Records the steps of a job while it runs."""
 
     def __init__(self, cell: Cell, robot: str, arm: JobArm, *, insert: bool) -> None:
         parts: dict[str, Any] = dict(cell.components)

@@ -21,12 +21,13 @@ from understudy.units import MM
 
 Cells = NDArray[np.int64]
 """(cells, 2): row and column."""
-
-
 MOST_PLACES = 2000
 """Places of a pallet that the scene draws."""
 HALF_PLACE = 0.4
 """Half the side of a drawn place, of the pitch of the pallet."""
+
+
+# ── order of the cells of a layer ─────────────────────────────────────────────────────────────────
 
 
 def row_by_row(rows: int, columns: int) -> Cells:
@@ -89,8 +90,7 @@ def layer_order(
     return np.where(flipped, last - cells, cells)
 
 
-# ── order of the cells of a layer ─────────────────────────────────────────────────────────────────
-
+# ── the frame of a pallet ─────────────────────────────────────────────────────────────────────────
 
 SHORTEST = 1e-3
 """Metres: corner points that are closer give no direction."""

@@ -1,7 +1,7 @@
 """The state machine of the pick & place cycle, as a table, and the state that snapshots hold."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct, field
 
@@ -12,6 +12,7 @@ from understudy.jobs.pick_place.status import (
     PickPlaceReason,
     PickPlaceState,
     PickPlaceStatistics,
+    RunningState,
 )
 from understudy.jobs.pick_place.steps import WorkState
 from understudy.ports.object_finder import FoundObjects
@@ -59,18 +60,7 @@ CYCLE: Mapping[tuple[State, Event], State] = {
     ("RETRACT_PLACE", "done"): "IDLE",
     ("RETRACT_PLACE", "next_cycle"): "MOVE_TO_SCAN",
 }
-RUNNING: tuple[State, ...] = (
-    "MOVE_TO_SCAN",
-    "SCANNING",
-    "MOVE_TO_PICK",
-    "APPROACH_PICK",
-    "GRIPPING",
-    "RETRACT_PICK",
-    "MOVE_TO_PLACE",
-    "APPROACH_PLACE",
-    "RELEASING",
-    "RETRACT_PLACE",
-)
+RUNNING: tuple[State, ...] = get_args(RunningState)
 CARRYING: tuple[State, ...] = ("RETRACT_PICK", "MOVE_TO_PLACE", "APPROACH_PLACE")
 """States in which the hand has a part, unless the grip failed."""
 TRANSITIONS: Mapping[tuple[State, Event], State | Literal["BEFORE_PAUSE"]] = {

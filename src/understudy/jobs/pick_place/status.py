@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from understudy.ports.object_finder import DetectedObject
 
-PickPlaceState = Literal[
-    "IDLE",
+RunningState = Literal[
     "MOVE_TO_SCAN",
     "SCANNING",
     "MOVE_TO_PICK",
@@ -19,11 +18,9 @@ PickPlaceState = Literal[
     "APPROACH_PLACE",
     "RELEASING",
     "RETRACT_PLACE",
-    "ERROR",
-    "PAUSED",
 ]
-
-
+"""The states of a cycle, in their order."""
+PickPlaceState = Literal["IDLE", RunningState, "ERROR", "PAUSED"]
 PickPlaceError = Literal[
     "",
     "EMERGENCY_STOP",

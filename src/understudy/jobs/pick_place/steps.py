@@ -7,7 +7,7 @@ deadline; the manager passes these in and is called back when the steps are done
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -25,6 +25,9 @@ from understudy.ports.object_finder import ObjectFinder
 from understudy.ports.operation import Target
 from understudy.space.pose import Pose
 from understudy.units import MM, NS_PER_MS
+
+if TYPE_CHECKING:
+    from understudy.jobs.pick_place.manager import PickPlaceManager
 
 
 class Move(Struct, frozen=True, tag=True):
@@ -116,7 +119,7 @@ class JobPins(Protocol):
 
 @dataclass(frozen=True)
 class Equipment:
-    """What the job works with. `vision` and `pins`: None where the configuration needs none."""
+    """What the job works with. `finder` and `pins`: None where the configuration needs none."""
 
     arm: ArmMotion
     hand: Hand
@@ -268,20 +271,6 @@ class WorkState(Struct):
         self.waits, self.deadline, self.problem = "", None, ""
 
 
-class Owner(Protocol):
-    """The manager, as the steps report to it."""
-
-    def steps_done(self, now: int) -> None: ...
-
-    def step_failed(self, code: PickPlaceError, reason: str, now: int) -> None: ...
-
-    def grip_ended(self, refused: str | None, now: int) -> None:
-        """The hand has closed; the manager calls `step_done` or begins other steps."""
-        ...
-
-    def release_ended(self, refused: str | None, now: int) -> None: ...
-
-
 def arm_code(reason: str) -> PickPlaceError:
     return "EMERGENCY_STOP" if EMERGENCY_STOP in reason else "ARM_FAULT"
 
@@ -290,13 +279,17 @@ class Work:
     """The steps under way. The manager keeps `state` in its own."""
 
     def __init__(
-        self, config: CycleConfig, safety: PickPlaceSafety, equipment: Equipment, owner: Owner
+        self,
+        config: CycleConfig,
+        safety: PickPlaceSafety,
+        equipment: Equipment,
+        manager: "PickPlaceManager",
     ) -> None:
         self._config = config
         self._safety = safety
         self._arm, self._hand = equipment.arm, equipment.hand
         self._finder, self._pins = equipment.finder, equipment.pins
-        self._owner = owner
+        self._manager = manager
         self.state = WorkState()
 
     @property
@@ -329,7 +322,7 @@ class Work:
                 return
             state.step += 1
         self.state.reset()
-        self._owner.steps_done(now)
+        self._manager.steps_done(now)
 
     def abandon(self, now: int) -> int:
         """Ends what is under way and changes no output; the ticket of a move that brakes now."""
@@ -354,14 +347,14 @@ class Work:
     def _move(self, step: Move | Touch, now: int) -> bool:
         ticket = self._arm.move(step.target, now)
         if isinstance(ticket, Refused):
-            self._owner.step_failed(arm_code(ticket.reason), ticket.reason, now)
+            self._manager.step_failed(arm_code(ticket.reason), ticket.reason, now)
         else:
             self.state.waits, self.state.ticket = "arm", ticket
         return True
 
     def _touch(self, step: Touch, now: int) -> bool:
         if self._contact(now):
-            self._owner.step_failed("NO_CONTACT", "the contact is on before the insert", now)
+            self._manager.step_failed("NO_CONTACT", "the contact is on before the insert", now)
             return True
         self._move(step, now)
         if self.state.waits == "arm":
@@ -406,13 +399,13 @@ class Work:
     def _open(self, step: Open, now: int) -> bool:
         if self._hand.status(now).part_detected:
             reason = "the hand reports a part that it should not have"
-            self._owner.step_failed("PART_UNEXPECTED", reason, now)
+            self._manager.step_failed("PART_UNEXPECTED", reason, now)
             return True
         return self._release(step, now)
 
     def _await_hand(self, started: Ticket | Refused, now: int) -> bool:
         if isinstance(started, Refused):
-            self._owner.step_failed(HAND_FAULT, started.reason, now)
+            self._manager.step_failed(HAND_FAULT, started.reason, now)
         else:
             self.state.waits, self.state.ticket = "hand", started
         return True
@@ -421,7 +414,7 @@ class Work:
         assert self._pins is not None
         refused = self._pins.set_digital_output(step.pin, step.value, now)
         if refused is not None:
-            self._owner.step_failed("OUTPUT_REFUSED", refused.reason, now)
+            self._manager.step_failed("OUTPUT_REFUSED", refused.reason, now)
         return refused is not None
 
     def _wait_input(self, step: WaitInput, now: int) -> bool:
@@ -442,7 +435,7 @@ class Work:
             self.step_done(now)
         else:
             state.waits, state.ticket = "", 0
-            self._owner.step_failed(arm_code(refused), refused, now)
+            self._manager.step_failed(arm_code(refused), refused, now)
 
     def _insert_ended(self, refused: str | None, now: int) -> None:
         """The slow move has come to its end without a contact."""
@@ -454,18 +447,18 @@ class Work:
         state.waits, state.ticket = "", 0
         if refused is None:
             reason = "the place was reached without a contact"
-            self._owner.step_failed("NO_CONTACT", reason, now)
+            self._manager.step_failed("NO_CONTACT", reason, now)
         else:
-            self._owner.step_failed(arm_code(refused), refused, now)
+            self._manager.step_failed(arm_code(refused), refused, now)
 
     def hand_ended(self, ticket: int, refused: str | None, now: int) -> None:
         state = self.state
         if state.waits != "hand" or ticket != state.ticket:
             return
         if isinstance(self.present, Grip):
-            self._owner.grip_ended(refused, now)
+            self._manager.grip_ended(refused, now)
         else:
-            self._owner.release_ended(refused, now)
+            self._manager.release_ended(refused, now)
 
     def awaits_picture(self, ticket: int) -> bool:
         return self.state.waits == "finder" and ticket == self.state.ticket
@@ -492,7 +485,7 @@ class Work:
             assert isinstance(step, WaitInput)
             waited = f"{step.pin} not {'on' if step.value else 'off'}"
             reason = f"{waited} in {step.timeout / NS_PER_MS:g} ms"
-            self._owner.step_failed("HANDSHAKE_TIMEOUT", reason, now)
+            self._manager.step_failed("HANDSHAKE_TIMEOUT", reason, now)
 
     def look_at_inputs(self, now: int) -> None:
         """Goes on if the input that a step waits for has its value."""

@@ -109,7 +109,7 @@ class Change(Struct, frozen=True):
 BARE = ToolDefinition(0, "flange")
 
 
-def lack(old: ToolDefinition, new: ToolDefinition) -> Refused | None:
+def dock_refusal(old: ToolDefinition, new: ToolDefinition) -> Refused | None:
     """Why these two cannot be changed at docks."""
     for tool in (old, new):
         if tool.number and tool.dock is None:
@@ -298,7 +298,7 @@ class ToolManager:
             return new
         if self._settings is None:
             return Refused("the arm has no tool changer: change the tool by hand")
-        return lack(old, new) or Change(old, new, self._settings)
+        return dock_refusal(old, new) or Change(old, new, self._settings)
 
     def generate_tool_change_gcode(self, new_tool: int, now: int = 0) -> str | Refused:
         """The lines of a change from the active tool, one per line of text.
@@ -311,7 +311,7 @@ class ToolManager:
             return new
         change = self.change(new_tool, now)
         if isinstance(change, Change):
-            middle = [line for each in self._steps(change) for line in self._lines(each)]
+            middle = [line for phase in phases(change) for line in self._lines(step(phase, change))]
         else:
             middle = [f"T{new_tool} M6"]
         active = self.get_tool(self.get_active_tool(now))
@@ -320,16 +320,14 @@ class ToolManager:
         applied = [f"G43 H{new_tool}"] if new_tool else []
         return "\n".join(["G49", *off, *middle, *applied, ""])
 
-    def _steps(self, change: Change) -> Iterator[Step]:
-        return (step(phase, change) for phase in phases(change))
-
     def _lines(self, each: Step) -> Iterator[str]:
         if isinstance(each, Use):
             yield f"T{each.tool} M6"
         elif isinstance(each, Go):
             tip = self.apply_tlo(each.flange, each.tool)
             assert isinstance(tip, Pose)
-            words = (letter + number_text(round(value, 6)) for letter, value in _words(tip))
+            values = zip(AXES, pose_mm_deg(tip), strict=True)
+            words = (letter + number_text(round(value, 6)) for letter, value in values)
             feed = f" F{number_text(round(each.speed / MM * self._feeds_per_minute, 6))}"
             yield f"G21 G90 G94 G53 {'G1' if each.line else 'G0'} {' '.join(words)}" + (
                 feed if each.line else ""
@@ -357,7 +355,3 @@ class ToolManager:
     def load(self, state: object) -> None:
         active, own = msgspec.convert(state, tuple[int, tuple[ToolDefinition, ...]])
         self._active, self._own = active, {tool.number: tool for tool in own}
-
-
-def _words(tip: Pose) -> Iterator[tuple[str, float]]:
-    return zip(AXES, pose_mm_deg(tip), strict=True)

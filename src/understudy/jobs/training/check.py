@@ -6,14 +6,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
 from understudy.app.live import Live, Options
 from understudy.config import CellConfig, load_config
 from understudy.config.document import Document, parse
 from understudy.config.files import shipped_cells
-from understudy.config.typed import read
-from understudy.errors import ConfigError, unknown
+from understudy.errors import ConfigError
 from understudy.jobs.training.exercise import Exercise, NamedExercise, exercise_in, is_exercise
 from understudy.jobs.training.section import COURSE, Course
 
@@ -74,14 +71,6 @@ def cell_of(exercise: Exercise, file: str) -> str:
 
 async def _check_commands(exercise: Exercise, config: CellConfig, prefix: str) -> None:
     """Builds the cell as `run` does, and looks for the commands of the set-up."""
-    table = {each.name: each for each in Live(config, Options(ephemeral=True)).commands}
+    commands = Live(config, Options(ephemeral=True)).commands
     for number, step in enumerate(exercise.set_up):
-        key = f"{prefix}.set_up.{number}"
-        if step.command not in table:
-            raise unknown("command", step.command, table, key=f"{key}.command")
-        wanted = table[step.command].parameters
-        try:
-            read(step.parameters, wanted, f"{key}.parameters")
-            msgspec.convert(step.parameters, wanted)
-        except msgspec.ValidationError as problem:
-            raise ConfigError(str(problem), key=f"{key}.parameters") from None
+        commands.check(step.command, step.parameters, f"{prefix}.set_up.{number}")

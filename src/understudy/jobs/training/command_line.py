@@ -4,12 +4,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-import typer
 import yaml
 from rich.console import Console
 from rich.table import Table
 
 from understudy.cli.options import JsonOption, cell_option, json_beside_text, put_json
+from understudy.cli.parameters import Argument, Option
 from understudy.cli.run import run_on_page
 from understudy.config import load_config
 from understudy.config.files import YAML_FILES, find_cell, read_text, shipped_cells
@@ -30,7 +30,7 @@ from understudy.jobs.training.section import COURSE
 def course(
     exercise: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="[EXERCISE]",
             help="name of a shipped exercise, path of an exercise file, or of a folder of them; "
             "without it the shipped ones are listed",
@@ -39,11 +39,11 @@ def course(
     cell: Annotated[str, cell_option("default: the cell that the exercise names")] = "",
     show: Annotated[
         bool,
-        typer.Option("--open/--no-open", help="show the page in the browser, or only serve it"),
+        Option("--open/--no-open", help="show the page in the browser, or only serve it"),
     ] = True,
-    language: Annotated[Language, typer.Option(help="language of the list")] = "en",
+    language: Annotated[Language, Option(help="language of the list")] = "en",
     ready_file: Annotated[
-        Path | None, typer.Option(help="JSON file with all addresses, written when it listens")
+        Path | None, Option(help="JSON file with all addresses, written when it listens")
     ] = None,
     json: JsonOption = None,
 ) -> None:

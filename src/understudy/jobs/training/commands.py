@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Callable, Mapping
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, to_builtins
 
 from understudy import __version__
 from understudy.errors import Refused, unknown
-from understudy.jobs.training.certificate import certificate
-from understudy.jobs.training.course import CourseRun, Records
-from understudy.jobs.training.exercise import Language, Text, said
+from understudy.jobs.training.course import CourseRun, Records, Result
+from understudy.jobs.training.exercise import Exercise, Language, Text, said
 from understudy.jobs.training.section import COURSE
 from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports.hmi import Later
@@ -25,6 +25,29 @@ LATEST_RESULTS = 50
 OWN = ("start_exercise", "take_hint", "leave_exercise")
 """Commands that cost no points when they are refused."""
 NOTHING_PASSED = Refused("no exercise has been passed yet: a certificate needs one")
+
+CERTIFICATE_WIDTH = 72
+LONGEST_TITLE = 48
+CERTIFICATE_TEXTS: Mapping[str, Mapping[str, str]] = {
+    "title": {"en": "Certificate of operator training", "vi": "Chứng nhận đào tạo vận hành"},
+    "name": {"en": "Trainee", "vi": "Học viên"},
+    "date": {"en": "Date", "vi": "Ngày"},
+    "cell": {"en": "Cell", "vi": "Cell"},
+    "passed": {
+        "en": "has passed these exercises on the simulated cell:",
+        "vi": "đã hoàn thành các bài tập sau trên cell mô phỏng:",
+    },
+    "score": {"en": "{score} points", "vi": "{score} điểm"},
+    "attempt": {"en": "attempt {attempt}, {seconds:.0f} s", "vi": "lần {attempt}, {seconds:.0f} s"},
+    "total": {
+        "en": "{passed} of {all} exercises, {score} of {most} points",
+        "vi": "{passed} trên {all} bài tập, {score} trên {most} điểm",
+    },
+    "version": {
+        "en": "Understudy {version}, seed {seed}",
+        "vi": "Understudy {version}, seed {seed}",
+    },
+}
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
@@ -110,7 +133,7 @@ class CourseCommands:
         if not best:
             return NOTHING_PASSED
         config = self._cell.config
-        text = certificate(
+        text = certificate_text(
             _in_one_line(trainee) or "–",
             date,
             language,
@@ -137,7 +160,11 @@ class CourseCommands:
         self._setting_up = True
         restored = self._cell.clock.restore(snapshot=self._at_start)
         answer = _then(restored, lambda: self._set_up(exercise, records))
-        return _ended(answer, self._set_up_ended)
+        if isinstance(answer, Later):
+            answer.then(lambda _: self._set_up_ended())
+        else:
+            self._set_up_ended()
+        return answer
 
     def _set_up(self, name: str, records: Records) -> Any:
         """The commands of the exercise, one after the other, and its start."""
@@ -202,10 +229,34 @@ def _then(answer: Any, go_on: Callable[[], Any]) -> Any:
     return answer if isinstance(answer, Refused) else go_on()
 
 
-def _ended(answer: Any, end: Callable[[], None]) -> Any:
-    """Calls ``end`` once the answer is there, whatever it is."""
-    if isinstance(answer, Later):
-        answer.then(lambda _: end())
-    else:
-        end()
-    return answer
+def certificate_text(
+    trainee: str,
+    date: str,
+    language: Language,
+    *,
+    cell: str,
+    seed: int,
+    version: str,
+    exercises: Mapping[str, Exercise],
+    best: Mapping[str, Result],
+) -> str:
+    """The certificate of a course: who, which exercises, score, date, cell and version."""
+
+    def text(key: str, **given: object) -> str:
+        return CERTIFICATE_TEXTS[key][language].format(**given)
+
+    labels = {"name": trainee, "date": date, "cell": cell}
+    wide = max(len(text(key)) for key in labels)
+    lines = [text("title"), "=" * CERTIFICATE_WIDTH, ""]
+    lines += [f"{text(key):<{wide}}  {value}" for key, value in labels.items()]
+    lines += ["", text("passed"), ""]
+    for name, result in best.items():
+        title = shorten(said(exercises[name].title, language), LONGEST_TITLE, placeholder="…")
+        score = text("score", score=result.score)
+        how = text("attempt", attempt=result.attempt, seconds=result.seconds)
+        lines.append(f"  {title:<{LONGEST_TITLE}}  {score:>10}  ({how})")
+    points = sum(result.score for result in best.values())
+    counts = {"passed": len(best), "all": len(exercises), "score": points}
+    lines += ["", text("total", **counts, most=100 * len(exercises))]
+    lines += [text("version", version=version, seed=seed), "=" * CERTIFICATE_WIDTH]
+    return "\n".join(lines) + "\n"

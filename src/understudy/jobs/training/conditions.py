@@ -154,7 +154,8 @@ def _value(given: Value, cell: SeenCell, now: int) -> Reading:
     checks, wanted = [], []
     if given.is_ is not None:
         checks.append(value == given.is_)
-        wanted.append(_word(given.is_))
+        is_ = given.is_
+        wanted.append(str(is_).lower() if isinstance(is_, bool) else str(is_))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     for limit, sign in ((given.at_least, 1), (given.at_most, -1)):
         if limit is not None:
@@ -165,10 +166,6 @@ def _value(given: Value, cell: SeenCell, now: int) -> Reading:
     text = " ".join(wanted)
     name = f"{given.of} {given.field_}"
     return Reading("value", name, shown, text, all(checks), label=given.label or "")
-
-
-def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def field_of(status: Any, path: str) -> Any:

@@ -9,11 +9,13 @@ from understudy.jobs.pick_place.moves import (
     CycleMove,
     CyclePoses,
     above,
-    cycle_moves,
+    carrying_moves,
+    part_moves,
     pick_moves,
     place_moves,
+    scan_moves,
 )
-from understudy.space.pose import Pose, pose_of
+from understudy.space.pose import pose_of
 
 CONFIG = CycleConfig()
 SCAN = CONFIG.scan_position.pose()
@@ -27,7 +29,7 @@ def heights(moves: list[CycleMove], leg: str) -> list[float]:
 
 
 def test_a_cycle_goes_through_all_legs_at_their_speeds() -> None:
-    moves = cycle_moves(CONFIG, CyclePoses(PICK, PLACE), Pose(0.5, 0, 0.7, math.pi, 0, 0))
+    moves = [*scan_moves(CONFIG), *part_moves(CONFIG, CyclePoses(PICK, PLACE), SCAN)]
     legs = list(dict.fromkeys(m.leg for m in moves))
     assert legs == [
         "MOVE_TO_SCAN", "MOVE_TO_PICK", "APPROACH_PICK", "RETRACT_PICK",
@@ -41,7 +43,7 @@ def test_a_cycle_goes_through_all_legs_at_their_speeds() -> None:
 
 def test_the_tool_is_over_part_and_place_by_the_configured_distances() -> None:
     config = CycleConfig(approach_distance_mm=40.0, retract_distance_mm=70.0)
-    moves = cycle_moves(config, CyclePoses(PICK, PLACE), SCAN)
+    moves = part_moves(config, CyclePoses(PICK, PLACE), SCAN)
     assert heights(moves, "MOVE_TO_PICK")[-1] == pytest.approx(100.0)
     assert heights(moves, "APPROACH_PICK") == [pytest.approx(60.0)]
     assert heights(moves, "RETRACT_PICK") == [pytest.approx(130.0)]
@@ -59,6 +61,13 @@ def test_the_part_crosses_at_the_higher_end() -> None:
     assert across is not None
     assert rising[:2] == pytest.approx(over_pick[:2])
     assert across[:2] == pytest.approx(PLACE[:2])
+
+
+def test_a_part_in_the_hand_is_lifted_to_the_height_of_the_retract_before_it_crosses() -> None:
+    config = CycleConfig(retract_distance_mm=200.0)
+    moves = carrying_moves(config, CyclePoses(PICK, PLACE), above(PICK, 0.02))
+    assert heights(moves, "RETRACT_PICK") == pytest.approx([260.0])
+    assert heights(moves, "MOVE_TO_PLACE") == pytest.approx([260.0, 150.0])
 
 
 def test_a_travel_height_lifts_every_crossing() -> None:
@@ -79,5 +88,5 @@ def test_a_tilted_tool_approaches_along_its_own_axis_or_straight_down() -> None:
 
 
 def test_moves_that_end_where_they_begin_are_left_out() -> None:
-    moves = cycle_moves(CONFIG, CyclePoses(PICK, PLACE), SCAN)
-    assert moves[0].leg == "MOVE_TO_PICK"
+    moves = part_moves(CONFIG, CyclePoses(above(PICK, 0.1), PLACE), above(PICK, 0.15))
+    assert moves[0].leg == "APPROACH_PICK"

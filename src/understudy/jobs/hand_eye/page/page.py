@@ -4,7 +4,7 @@ of poses, manual operation and the settings of the camera."""
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from nicegui import ui
 
@@ -27,7 +27,9 @@ from understudy.hmi.link import LinkError
 from understudy.hmi.page import Page, show_panel
 from understudy.hmi.pages.program import jog
 from understudy.hmi.scene.scene import SCRIPT, scene, view_buttons
+from understudy.jobs.hand_eye.config import MOST_POSES, USUAL_FILE, Method
 from understudy.ports.hmi import FILE_EXISTS
+from understudy.sight.calibrator import ENOUGH_POSES
 
 STEPS = ("place", "capture", "compute", "validate")
 PUSHED = (
@@ -60,9 +62,8 @@ KEYS = {
     "calibration.do_reset_hint": "z",
     "calibration.depth_hint": "t",
 }
-METHODS = ("best", "tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis")
-USUAL_FILE = "hand_eye_calib.yaml"
-FEWEST, MOST = 10, 100
+METHODS = get_args(Method)
+FEWEST, MOST = ENOUGH_POSES, MOST_POSES
 """Poses of an automatic run."""
 SEVERITY = {"IDLE": "calm", "DONE": "calm", "CHECK_FAILED": "alarm", "ERROR": "alarm"}
 """Colour of a state; every other one is busy."""
@@ -228,7 +229,7 @@ def _automatic(browser: Browser) -> ui.dialog:
         poses = ui.number(
             texts("calibration.poses_wanted"),
             value=job.get("wanted", FEWEST),
-            validation=lambda value: None if _is_pose_count(value) else bounds,
+            validation=lambda value: None if value in range(FEWEST, MOST + 1) else bounds,
         )
         poses.props("dense outlined data-mark=auto-poses")
         names = {name: texts.of("calibration.methods", name) for name in METHODS}
@@ -246,10 +247,6 @@ def _automatic(browser: Browser) -> ui.dialog:
 
         dialog_answers(browser, dialog, "calibration.do_start", "auto-begin").on_click(begin)
     return dialog
-
-
-def _is_pose_count(value: float | None) -> bool:
-    return value is not None and FEWEST <= value <= MOST and value == int(value)
 
 
 class SaveDialog:

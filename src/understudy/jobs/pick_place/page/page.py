@@ -196,17 +196,16 @@ def _cycle(browser: Browser, job: Mapping[str, Any]) -> str:
 
 def last_error(browser: Browser, job: Mapping[str, Any]) -> tuple[str, str]:
     """Why the last cycle failed or the run has ended, and what to do about it."""
-    texts, code, text = browser.texts, job["code"], job["last_error"]
-    if code:
-        advice = f"pick_place.advice.{code}"
-        sent = cell_text(dictionary()[advice])
-        return texts.of_cell(text.replace(f"; {sent}", "")), texts(advice)
-    if job["running"] or not job["reason"]:
+    texts, text = browser.texts, job["last_error"]
+    end = job["code"] or ("" if job["running"] else job["reason"])
+    if not end:
         return texts.of_cell(text), ""
-    end = "STOPPED_HOLDING" if job["reason"] == "STOPPED" and job["holding"] else job["reason"]
-    sent = cell_text(dictionary()[f"pick_place.ends.{end}"])
-    problem = text.replace(f"; {sent}", "") or job["reason"]
-    return texts.of_cell(problem), texts(f"pick_place.ends.{end}")
+    if end == "STOPPED" and job["holding"]:
+        end = "STOPPED_HOLDING"
+    key = f"advice.pick_place.{end}"
+    key = key if key in dictionary() else f"pick_place.ends.{end}"
+    problem = text.replace(f"; {cell_text(dictionary()[key])}", "") or end
+    return texts.of_cell(problem), texts(key)
 
 
 # ── control ──
