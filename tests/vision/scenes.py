@@ -9,7 +9,7 @@ from understudy.sight.frame import Frame
 from understudy.sight.lens import Lens
 from understudy.sight.render import render
 from understudy.space.pose import Pose
-from understudy.space.transform import Array, inverse, matrix
+from understudy.space.transform import Array, matrix
 from understudy.vision.interface import Seen, View
 
 BENT = (-0.12, 0.08, 0.0005, -0.0003, 0.0)
@@ -56,10 +56,6 @@ def view(
 
 def in_base(found: Seen, camera: Array = ABOVE) -> Array:
     return np.asarray(camera @ found.place)
-
-
-def in_camera(at: Pose, camera: Array = ABOVE) -> Array:
-    return np.asarray(inverse(camera) @ matrix(at))
 
 
 def turn_error(found: float, true: float, symmetry: float) -> float:

@@ -14,8 +14,8 @@ from understudy.errors import ConfigError, Refused
 from understudy.sight.calibration_file import Intrinsics, calibration_of, calibration_text
 from understudy.sight.calibrator import CalibrationResult
 from understudy.sight.lens import Lens, Mount
+from understudy.vision.command_line import calibration_at, with_intrinsics
 from understudy.vision.config import VisionConfig, camera_of, read_calibration
-from understudy.vision.lens_run import calibration_at, with_intrinsics
 from understudy.vision.process import setup_of_camera
 
 LENS = Lens(640, 480, 600.1, 602.3, 322.7, 238.9, (-0.12, 0.08, 0.001, -0.0005, 0.03))

@@ -359,3 +359,8 @@ def test_a_bomb_is_an_error_of_the_camera(
 def test_the_size_of_a_picture_is_known_before_it_is_decoded(suffix: str) -> None:
     for picture in (np.zeros((37, 53, 3), np.uint8), np.zeros((37, 53), np.uint8)):
         assert picture_size(cv2.imencode(suffix, picture)[1].tobytes()) == (53, 37)
+
+
+def test_bytes_that_fill_up_a_jpeg_file_are_skipped() -> None:
+    data = cv2.imencode(".jpg", np.zeros((37, 53, 3), dtype=np.uint8))[1].tobytes()
+    assert picture_size(data[:2] + b"\xff\xff" + data[2:]) == (53, 37)

@@ -9,7 +9,7 @@ from understudy.errors import ConfigError
 from understudy.sight.faces import Face
 from understudy.sight.silhouette import Solid
 from understudy.space.pose import Pose
-from understudy.space.transform import Array, angle_between, matrix
+from understudy.space.transform import Array, angle_between, is_rigid, matrix
 from understudy.vision.detectors import point_cloud
 from understudy.vision.interface import DetectionError, Seen, View
 
@@ -169,3 +169,12 @@ def test_distances_to_solids() -> None:
     )
     can = Solid("cylinder", (2.0, 2.0, 4.0))
     np.testing.assert_allclose(can.distances(points), [-1.0, -0.5, 0.0, np.hypot(1.5, 1.5)])
+
+
+def test_a_place_is_turned_up_by_half_a_turn_about_its_x_axis() -> None:
+    down = matrix(Pose(0.1, 0.2, 0.3, np.pi + 0.2, 0.1, 0.4))
+    turned = point_cloud.turned_up(down, np.array([0.0, 0.0, 1.0]), exact=False)
+    assert turned is not None
+    assert is_rigid(turned)
+    assert turned[2, 2] > 0.0
+    assert np.array_equal(turned[:, [0, 3]], down[:, [0, 3]])

@@ -138,6 +138,7 @@ def test_ping_and_status() -> None:
     ask = asker(server)
     assert ask("ping", request_id="a") == {"success": True, "reply": "pong", "request_id": "a"}
     ask("capture")
+    assert ask("get_status")["last_error"] == ""
     ask("nothing")
     status = ask("get_status")
     assert status["camera"] == "files:x"

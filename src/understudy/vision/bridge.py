@@ -287,7 +287,8 @@ class ProcessVision:
         return {"camera": self.model.scene_view()}
 
     def status(self, now: int) -> Status:
-        state = self.state
+        state, others = self.state, self.state.detectors
+        checksum = "" if others is None else f"{zlib.crc32(msgspec.json.encode(others)):08x}"
         return Status(
             self.where,
             self.busy(),
@@ -296,7 +297,7 @@ class ProcessVision:
             state.lost,
             state.problem,
             state.last,
-            _checksum(state.detectors),
+            checksum,
         )
 
     def restored(self) -> None:
@@ -381,10 +382,6 @@ class ProcessVision:
 
     def _flange_mm(self, now: int) -> Rows:
         return rows_mm(matrix(self._flange(now)))
-
-
-def _checksum(detectors: list[dict[str, Any]] | None) -> str:
-    return "" if detectors is None else f"{zlib.crc32(msgspec.json.encode(detectors)):08x}"
 
 
 def _is_old(picture: Picture, asked_at: int) -> bool:

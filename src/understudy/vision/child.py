@@ -53,7 +53,7 @@ class VisionProcess:
         self._ask_at(vision.camera_address)  # where nothing is asked until the process is ready
 
     def _ask_at(self, address: str) -> None:
-        self._live.ask(f"{self._robot}.vision", AskedProcess(address, self.serving))
+        self._live.ask(self.endpoint, AskedProcess(address, self.serving))
 
     def serving(self) -> int | None:
         """The number of the process, while it runs and is ready; asked from any thread."""
@@ -105,18 +105,14 @@ class VisionProcess:
             self._port = urlsplit(self._address).port or 0
         elif line != SAYS_READY:
             log.info("vision of %s: %s", self._robot, line)
-        else:
+        elif self._is_up:
             self._serving = self.pid
-            self._came_up()
-
-    def _came_up(self) -> None:
-        if not self._is_up:
-            self._is_up = True
+            log.info("the vision process of %s is back", self._robot)
+        else:
+            self._serving, self._is_up = self.pid, True
             self._started.set()
             self._ask_at(self._address)
-            self._ready(f"{self._robot}.vision", f"Vision of {self._robot}", self._address)
-        else:
-            log.info("the vision process of %s is back", self._robot)
+            self._ready(self.endpoint, f"Vision of {self._robot}", self._address)
 
 
 class VisionProcesses:

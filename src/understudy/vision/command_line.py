@@ -4,25 +4,43 @@ Also `understudy calibrate camera`: the intrinsics of a camera.
 """
 
 import logging
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from json import dumps
 from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Annotated, TextIO
 
-import typer
+import numpy as np
+from msgspec import structs
 
 from understudy.cli.job_client import check_places, fail, show_rows, write_whole
 from understudy.cli.options import JsonOption, cell_option, json_beside_text, put_json, robot_option
+from understudy.cli.parameters import Option
 from understudy.config import load_config
-from understudy.errors import ConfigError, Refused
+from understudy.config.files import read_text
+from understudy.config.typed import read
+from understudy.errors import ConfigError, Refused, located_at
 from understudy.ports.access import is_loopback
+from understudy.sight.calibration_file import (
+    INTRINSICS_ONLY,
+    Calibration,
+    Intrinsics,
+    calibration_text,
+)
+from understudy.sight.lens import Lens
+from understudy.sight.targets import CalibrationTarget
+from understudy.space.transform import rows_mm
+from understudy.vision.cameras import open_camera
+from understudy.vision.config import read_calibration
 from understudy.vision.detector_config import require_opencv
+from understudy.vision.interface import CameraError, CameraSource, NoMorePicturesError, Shot
 
 if TYPE_CHECKING:
-    from understudy.sight.intrinsics import LensResult
+    from understudy.sight.intrinsics import BoardPicture, LensResult
+    from understudy.sight.markers import Board
     from understudy.vision.process import Place, VisionSetup
 
 log = logging.getLogger(__name__)
@@ -30,23 +48,21 @@ log = logging.getLogger(__name__)
 
 CellName = Annotated[str, cell_option("a cell with `vision`")]
 RobotName = Annotated[str, robot_option("robot of --cell; default: the one that sees")]
-ConfigFile = Annotated[Path | None, typer.Option(help="file with a section `vision`")]
+ConfigFile = Annotated[Path | None, Option(help="file with a section `vision`")]
 CameraAddress = Annotated[
-    str, typer.Option(help="understudy://HOST:PORT/NAME, opencv:0, opencv:FILE or files:DIR")
+    str, Option(help="understudy://HOST:PORT/NAME, opencv:0, opencv:FILE or files:DIR")
 ]
 HandEyeFile = Annotated[
-    Path | None, typer.Option(help="calibration file: place and intrinsics of the camera")
+    Path | None, Option(help="calibration file: place and intrinsics of the camera")
 ]
-Host = Annotated[str, typer.Option(help="address to listen on")]
+Host = Annotated[str, Option(help="address to listen on")]
 PortNumber = Annotated[
-    int | None, typer.Option(min=0, max=65535, help="default: of the section, 5570; 0: any")
+    int | None, Option(min=0, max=65535, help="default: of the section, 5570; 0: any")
 ]
-Trust = Annotated[bool, typer.Option("--trust-network", help="let other machines reach --host")]
-Record = Annotated[
-    Path | None, typer.Option(help="folder for every frame; files:DIR plays them again")
-]
-ReadyPath = Annotated[Path | None, typer.Option(help="write the address here as JSON")]
-FollowStdin = Annotated[bool, typer.Option("--follow-stdin", hidden=True)]
+Trust = Annotated[bool, Option("--trust-network", help="let other machines reach --host")]
+Record = Annotated[Path | None, Option(help="folder for every frame; files:DIR plays them again")]
+ReadyPath = Annotated[Path | None, Option(help="write the address here as JSON")]
+FollowStdin = Annotated[bool, Option("--follow-stdin", hidden=True)]
 
 
 def vision(
@@ -69,7 +85,7 @@ def vision(
     from understudy.vision.process import Place, ended_by_signals
 
     setup = _setup(cell, robot, config, camera, hand_eye)
-    number = _port_of(setup.where) if port is None else port
+    number = int(setup.where.rpartition(":")[2]) if port is None else port
     follow = sys.stdin.fileno() if follow_stdin else None
     with json_beside_text(json) as lines, ended_by_signals() as signals:
         _serve(setup, Place(host, number, follow, signals), record, ready_file, lines)
@@ -134,35 +150,34 @@ def _check_host(host: str, *, trust_network: bool) -> None:
     log.warning("every machine that reaches %s can use the camera and calibrate it", host)
 
 
-def _port_of(address: str) -> int:
-    return int(address.rpartition(":")[2])
-
-
 # ── understudy calibrate camera ─────────────────────────────────────────────────────────────────
 
 USUAL_PICTURES, MOST_PICTURES = 20, 200
 DISTORTION = ("k1", "k2", "p1", "p2", "k3")
 RESIDUALS_PER_LINE = 4
 """So that a line of them is whole in a terminal of 80 columns."""
-OutOption = Annotated[Path | None, typer.Option(help="write the calibration file here")]
+BOARD = re.compile(r"(charuco|chessboard):(\d{1,9})x(\d{1,9}):(\d+(?:\.\d+)?)", re.ASCII)
+GRAB_SECONDS = 5.0
+NO_MATRIX = rows_mm(np.eye(4))
+OutOption = Annotated[Path | None, Option(help="write the calibration file here")]
 BoardOption = Annotated[
-    str, typer.Option(help="TYPE:COLUMNSxROWS:SQUARE_MM, with charuco or chessboard as type")
+    str, Option(help="TYPE:COLUMNSxROWS:SQUARE_MM, with charuco or chessboard as type")
 ]
 LensCameraOption = Annotated[
-    str, typer.Option(help="a camera: opencv:0, understudy://127.0.0.1:5571/g60")
+    str, Option(help="a camera: opencv:0, understudy://127.0.0.1:5571/g60")
 ]
 
 
 def camera(
     camera: LensCameraOption = "",
-    files: Annotated[Path | None, typer.Option(help="a folder of pictures instead")] = None,
+    files: Annotated[Path | None, Option(help="a folder of pictures instead")] = None,
     board: BoardOption = "charuco:7x5:30",
     pictures: Annotated[
         int | None,
-        typer.Option(min=8, max=200, help="pictures to take; default: 20, or all of the folder"),
+        Option(min=8, max=200, help="pictures to take; default: 20, or all of the folder"),
     ] = None,
     interval_s: Annotated[
-        float, typer.Option(min=0, max=60, help="wall time between two pictures of a camera")
+        float, Option(min=0, max=60, help="wall time between two pictures of a camera")
     ] = 1.0,
     out: OutOption = None,
     json: JsonOption = None,
@@ -171,13 +186,6 @@ def camera(
 
     With `--out` the intrinsics of an existing calibration file are replaced.
     """
-    from understudy.vision.lens_run import (
-        board_of,
-        calibrate_camera,
-        calibration_at,
-        with_intrinsics,
-    )
-
     if bool(camera) == bool(files):
         raise ConfigError("give one of --camera and --files")
     address = camera or f"files:{files}"
@@ -219,3 +227,84 @@ def residual_lines(pictures: Mapping[int, float]) -> list[str]:
     texts = [f"{number:>3}: {rms:.3f}" for number, rms in pictures.items()]
     starts = range(0, len(texts), RESIDUALS_PER_LINE)
     return [", ".join(texts[start : start + RESIDUALS_PER_LINE]) for start in starts]
+
+
+def board_of(text: str) -> "Board":
+    """`charuco:7x5:30`: type, columns and rows of squares, side of a square in millimetres."""
+    require_opencv()
+    from understudy.sight import markers
+
+    target = _target(text)
+    with located_at("--board"):
+        if target.type == "charuco":
+            target.check()
+        return markers.board_of(target)
+
+
+def _target(text: str) -> CalibrationTarget:
+    """The board with the limits of `hand_eye.target`. A chess board with an even sum of columns and
+    rows is accepted: the lens does not depend on the end at which its corners are counted."""
+    found = BOARD.fullmatch(text)
+    if found is None:
+        raise ConfigError(
+            "not a board", key="--board", value=text, allowed="charuco:7x5:30 or chessboard:9x6:25"
+        )
+    kind, columns, rows, square = found.groups()
+    keys = {"type": kind, "columns": int(columns), "rows": int(rows), "square_mm": float(square)}
+    target: CalibrationTarget = read(keys, CalibrationTarget, "--board")
+    return target
+
+
+def calibrate_camera(
+    address: str, board: "Board", count: int, *, wait: Callable[[], None]
+) -> "LensResult | Refused":
+    """Takes up to ``count`` pictures; fewer if a folder has no more."""
+    from understudy.sight.intrinsics import calibrate_lens
+
+    camera = open_camera(address)
+    try:
+        pictures, size, hint = _seen(camera, board, count, wait)
+    except CameraError as problem:
+        return Refused(str(problem))
+    finally:
+        camera.close()
+    return Refused(hint) if hint else calibrate_lens(board, pictures, *size)
+
+
+def _seen(
+    camera: CameraSource, board: "Board", count: int, wait: Callable[[], None]
+) -> "tuple[list[BoardPicture], tuple[int, int], str]":
+    """What the pictures show, their size, and a hint where none shows a board of this size."""
+    from understudy.sight.intrinsics import BoardPicture
+    from understudy.sight.markers import other_size
+
+    found: list[BoardPicture] = []
+    size, hint = (0, 0), ""
+    for number in range(count):
+        try:
+            picture = camera.grab(Shot(), GRAB_SECONDS).picture
+        except NoMorePicturesError:
+            if number == 0:
+                raise
+            break
+        height, width, _ = picture.shape
+        if size not in ((0, 0), (width, height)):
+            first = f"{size[0]} × {size[1]}"
+            raise CameraError(f"a picture has {width} × {height} pixels, the first one {first}")
+        size = (width, height)
+        found.append(BoardPicture(*board.find(picture)))
+        hint = hint or ("" if len(found[-1].numbers) else other_size(board, picture))
+        wait()
+    return found, size, "" if any(len(each.numbers) for each in found) else hint
+
+
+def calibration_at(file: Path, date: str) -> Calibration:
+    """The calibration in a file; without a file one that does not know the place of the camera."""
+    if file.exists():
+        return read_calibration(read_text(file), str(file))
+    return Calibration(NO_MATRIX, method=INTRINSICS_ONLY, date=date)
+
+
+def with_intrinsics(calibration: Calibration, lens: Lens) -> str:
+    """The text of its file with this lens; the rest stays."""
+    return calibration_text(structs.replace(calibration, camera_intrinsics=Intrinsics.of(lens)))

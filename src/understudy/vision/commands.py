@@ -7,7 +7,7 @@ once for all viewers.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_checkable
 
@@ -30,6 +30,7 @@ from understudy.space.pose import pose_mm_deg
 from understudy.space.transform import matrix
 from understudy.units import seconds
 from understudy.vision.assembly import section_in_use
+from understudy.vision.bridge import ProcessVision
 from understudy.vision.detector_config import DetectorTables, plain
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ class Results:
         lens = None if model is None else model.lens
         answer: dict[str, Any] = {
             "robot": robot.name,
-            "camera": None if model is None else _camera(model),
+            "camera": model
+            and {"width": model.lens.width, "height": model.lens.height, "mount": model.mount},
             "frame_id": 0,
             "exposed_at_s": None,
             "age_s": None,
@@ -123,10 +125,6 @@ class Results:
             "age_s": seconds(now - result.exposed_at),
             "objects": [object_facts(each, lens) for each in result.objects],
         }
-
-
-def _camera(model: CameraModel) -> dict[str, Any]:
-    return {"width": model.lens.width, "height": model.lens.height, "mount": model.mount}
 
 
 def object_facts(seen: DetectedObject, lens: Lens | None) -> dict[str, Any]:
@@ -253,17 +251,6 @@ class Pictures:
 # ── detectors ───────────────────────────────────────────────────────────────────────────────────
 
 
-@runtime_checkable
-class HasDetectors(Protocol):
-    """Vision by a process, whose detectors can be set if it looks for objects."""
-
-    def detectors(self) -> Sequence[Mapping[str, Any]]: ...
-
-    def can_set_detectors(self) -> bool: ...
-
-    def set_detectors(self, tables: Sequence[Mapping[str, Any]] | None) -> Refused | None: ...
-
-
 class Detectors:
     """For the robots with a section `vision`, or a job that uses one."""
 
@@ -307,9 +294,9 @@ class Detectors:
             return Refused(str(unknown("robot with vision", name, self._sections)))
         return name
 
-    def _vision(self, robot: str) -> HasDetectors | None:
+    def _vision(self, robot: str) -> ProcessVision | None:
         vision = self._visions.all().get(robot)
-        return vision if isinstance(vision, HasDetectors) else None
+        return vision if isinstance(vision, ProcessVision) else None
 
     def _shown(self, robot: str) -> dict[str, Any]:
         """`fields`: the keys of each kind, for detectors that can be set."""
@@ -324,10 +311,9 @@ class Detectors:
             "configured": configured,
             "changed": present != configured,
             "settable": settable,
-            "fields": _fields() if settable else {},
+            "fields": {
+                kind: to_builtins(fields_of(module.Config))
+                for _, kind, module in modules("detectors")
+                if settable
+            },
         }
-
-
-def _fields() -> dict[str, Any]:
-    """The keys of every kind of detector."""
-    return {kind: to_builtins(fields_of(module.Config)) for _, kind, module in modules("detectors")}

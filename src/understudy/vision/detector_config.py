@@ -57,14 +57,14 @@ def build_detectors(
 ) -> Sequence[tuple[str, Detector]]:
     """Kind and detector of each table; ConfigError with the key of what is wrong."""
     require_opencv()
-    return [_detector(number, table, read_file) for number, table in enumerate(tables)]
-
-
-def _detector(number: int, table: Mapping[str, Any], read_file: ReadFile) -> tuple[str, Detector]:
-    with located_at(f"detectors.{number}"):
-        kind = _kind(table)
-        detector: Detector = module_of("detectors", kind).build(_config(kind, table), read_file)
-        return kind, detector
+    found = []
+    for number, table in enumerate(tables):
+        with located_at(f"detectors.{number}"):
+            kind = _kind(table)
+            found.append(
+                (kind, module_of("detectors", kind).build(_config(kind, table), read_file))
+            )
+    return found
 
 
 def _kind(table: Mapping[str, Any]) -> str:

@@ -145,7 +145,7 @@ def _allowed(kind: msgspec.inspect.Type) -> str:
 
 
 def shown(text: str) -> str:
-    """A text of a client, short enough for a message."""
+    """A text of the other side, short enough for a message."""
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
@@ -279,10 +279,10 @@ def _refused(data: bytes, request_id: int) -> Refused | None:
     if isinstance(head, Refused):
         return head
     if head.request_id is not None and head.request_id != request_id:
-        return _wrong(f"request_id {_short(repr(head.request_id))}, not {request_id}")
+        return _wrong(f"request_id {shown(repr(head.request_id))}, not {request_id}")
     if head.success:
         return None
-    return Refused(_short(error_words(head.error, head.detail)) or "the vision process failed")
+    return Refused(shown(error_words(head.error, head.detail)) or "the vision process failed")
 
 
 def error_words(error: str, detail: str) -> str:
@@ -299,8 +299,4 @@ def _decoded(data: bytes, kind: Any) -> Any:
 
 
 def _wrong(problem: str) -> Refused:
-    return Refused(f"wrong reply of the vision process: {_short(problem)}")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+    return Refused(f"wrong reply of the vision process: {shown(problem)}")

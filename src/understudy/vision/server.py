@@ -191,12 +191,12 @@ class CalibrationSession:
         if self.captures and self.captures[0].lens != capture.lens:
             raise RequestError("the lens is not that of the first pose; start again")
         pose = capture.pose
-        _unless(self._calibrator.add_pose(pose.flange, pose.target, pose.corners))
+        _raise_refusal(self._calibrator.add_pose(pose.flange, pose.target, pose.corners))
         self._calibrator.lens = capture.lens
         self.captures.append(capture)
 
     def delete_last(self) -> None:
-        _unless(self._calibrator.delete_last())
+        _raise_refusal(self._calibrator.delete_last())
         self.captures.pop()
 
     def compute(self, method: str, *, refine: bool) -> CalibrationResult:
@@ -219,7 +219,7 @@ class CalibrationSession:
         ]
 
 
-def _unless(refused: Refused | None) -> None:
+def _raise_refusal(refused: Refused | None) -> None:
     if refused is not None:
         raise RequestError(refused.reason)
 
@@ -258,7 +258,7 @@ Build = Callable[[Tables], Sequence[tuple[str, Detector]]]
 class VisionServer:
     """Takes pictures, finds objects in them, and calibrates the camera. ``camera``: where pictures
     come from; ``build``: makes the detectors that a request brings; ``source``: the address of the
-    camera, for the status; ``clock``: seconds, for latencies."""
+    camera, for the status."""
 
     def __init__(
         self,
@@ -268,8 +268,6 @@ class VisionServer:
         *,
         build: Build | None = None,
         source: str = "",
-        grab_seconds: float = GRAB_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._camera = camera
         self._detectors = tuple(detectors)
@@ -277,9 +275,7 @@ class VisionServer:
         self._built: tuple[Tables, tuple[Named, ...]] | None = None
         self._eye = eye or Eye()
         self._source = source
-        self._grab_seconds = grab_seconds
-        self._clock = clock
-        self._started = clock()
+        self._started = time.monotonic()
         self._counts: Counter[str] = Counter()
         self._last_error = ""
         self._trigger = ""
@@ -335,7 +331,7 @@ class VisionServer:
     def _grab(self, params: GrabParams) -> "tuple[View, Array | None]":
         """A new picture, and the flange at its exposure."""
         shot = Shot(params.exposure_ms, params.gain_db, self._trigger)
-        frame = self._camera.grab(shot, self._grab_seconds)
+        frame = self._camera.grab(shot, GRAB_SECONDS)
         self._counts["frames"] += 1
         flange = frame.flange
         if flange is None and params.T_base_flange is not None:
@@ -370,10 +366,10 @@ class VisionServer:
     # ── commands ──
 
     def capture(self, params: CaptureParams) -> dict[str, Any]:
-        began = self._clock()
+        began = time.monotonic()
         detectors = self._detectors_for(params.detectors)
         view, flange = self._grab(params)
-        grabbed = self._clock()
+        grabbed = time.monotonic()
         seen = self._detect(view, detectors)
         self._pictures["last"] = Sighted(view, seen)
         if not seen:
@@ -381,7 +377,7 @@ class VisionServer:
         points = points_mm(obstacle_points(view)) if params.obstacles else None
         reply = _picture_facts(view, flange) | {
             "objects": [object_of(each, n) for n, each in enumerate(seen[:MOST_OBJECTS], start=1)],
-            "latency_ms": (self._clock() - began) * 1e3,
+            "latency_ms": (time.monotonic() - began) * 1e3,
             "grab_ms": (grabbed - began) * 1e3,
         }
         if points is not None:
@@ -400,7 +396,7 @@ class VisionServer:
             "detectors": [kind for kind, _ in self._detectors],
             "mount": self._eye.mount,
             "hand_eye": place_rows(self._eye.place),
-            "uptime_s": self._clock() - self._started,
+            "uptime_s": time.monotonic() - self._started,
             "frames": self._counts["frames"],
             "requests": self._counts["requests"],
             "errors": self._counts["errors"],

@@ -9,6 +9,7 @@ from tests.devices.camera.camera_cell import camera_cell, camera_of, grabbed
 from tests.parts import part
 
 from understudy.app.build import load_cell
+from understudy.devices.camera.camera import color_of
 from understudy.errors import ConfigError, Refused
 from understudy.ports import device as ports
 from understudy.ports import state as snapshots
@@ -282,3 +283,7 @@ def test_boards_and_colours_are_in_snapshots(tmp_path: Path) -> None:
     again = camera_cell(tmp_path, more="noise_grey: 0")
     again.exchange.restore(snapshot)
     assert (grabbed(again).picture == seen).all()
+
+
+def test_a_color_is_read_in_hexadecimal() -> None:
+    assert color_of("#d9822b") == (217, 130, 43)

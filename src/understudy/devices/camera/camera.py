@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -61,10 +61,6 @@ from understudy.space.model.shapes import CollisionObject, Shape
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, matrix, translation
 from understudy.units import MM, seconds
-
-if TYPE_CHECKING:
-    from understudy.simulation.workpieces.workpieces import Workpieces
-
 
 AXES = {"x": 0, "y": 1}
 FINGER = re.compile(r"\.finger[^.]*$", re.IGNORECASE)
@@ -119,7 +115,7 @@ class VisibleCell:
     def __init__(
         self,
         environment: CellEnvironment,
-        workpieces: "Workpieces | None",
+        workpieces: Workpieces | None,
         holding: Mapping[str, Holder],
         watches: Mapping[str, CollisionWatch],
         asking: Sequence[AsksProcess] = (),
@@ -185,7 +181,7 @@ class VisibleCell:
 
 def visible_cell(
     environment: CellEnvironment,
-    workpieces: "Workpieces | None",
+    workpieces: Workpieces | None,
     robots: Mapping[str, Any],
     parts: Mapping[str, Component],
 ) -> VisibleCell:
@@ -276,6 +272,14 @@ USUAL_EXPOSURE_MS = 10.0
 """At which the brightness of the light is as it is given."""
 PREPARED_PX = 64
 """Width of the picture that is rendered before the first one that a client asks for."""
+LIMITS: Mapping[str, tuple[float, float]] = {
+    "exposure_ms": (SHORTEST_MS, LONGEST_MS),
+    "gain_db": (LOWEST_DB, HIGHEST_DB),
+    "brightness": (0.0, BRIGHTEST),
+    "ambient": (0.0, 1.0),
+    "noise_grey": (0.0, MOST_GREY),
+}
+"""Of what an operator may set."""
 FAULT_WORDS: Mapping[str, str] = {
     "dark": "the picture is dark",
     "blur": "the picture is out of focus",
@@ -480,43 +484,25 @@ class VirtualCamera:
     # ── settings ──
 
     def actions(self) -> Mapping[str, DeviceAction]:
+        light = "set the brightness of the light, and the share that comes from everywhere"
+        rows = {
+            "set_camera_exposure": ("set the exposure of the camera", "exposure_ms"),
+            "set_camera_gain": ("set the gain of the camera", "gain_db"),
+            "set_camera_light": (light, "brightness", "ambient"),
+            "set_camera_noise": ("set the noise of the camera in grey values", "noise_grey"),
+        }
         return {
-            "set_camera_exposure": DeviceAction(
-                "set the exposure of the camera", ("exposure_ms",), self._set_exposure
-            ),
-            "set_camera_gain": DeviceAction(
-                "set the gain of the camera", ("gain_db",), self._set_gain
-            ),
-            "set_camera_light": DeviceAction(
-                "set the brightness of the light, and the share that comes from everywhere",
-                ("brightness", "ambient"),
-                self._set_light,
-            ),
-            "set_camera_noise": DeviceAction(
-                "set the noise of the camera in grey values", ("noise_grey",), self._set_noise
-            ),
+            name: DeviceAction(doc, tuple(keys), partial(self._set, keys))
+            for name, (doc, *keys) in rows.items()
         }
 
-    def _set_exposure(self, now: int, exposure_ms: float) -> Refused | None:
-        return self._set({"exposure_ms": (exposure_ms, SHORTEST_MS, LONGEST_MS)})
-
-    def _set_gain(self, now: int, gain_db: float) -> Refused | None:
-        return self._set({"gain_db": (gain_db, LOWEST_DB, HIGHEST_DB)})
-
-    def _set_light(self, now: int, brightness: float, ambient: float) -> Refused | None:
-        return self._set(
-            {"brightness": (brightness, 0.0, BRIGHTEST), "ambient": (ambient, 0.0, 1.0)}
-        )
-
-    def _set_noise(self, now: int, noise_grey: float) -> Refused | None:
-        return self._set({"noise_grey": (noise_grey, 0.0, MOST_GREY)})
-
-    def _set(self, values: Mapping[str, tuple[float, float, float]]) -> Refused | None:
-        """Sets values, given with their limits, or none of them."""
-        for key, (value, low, high) in values.items():
+    def _set(self, keys: Sequence[str], now: int, *values: float) -> Refused | None:
+        """Sets values of the state within their limits, or none of them."""
+        for key, value in zip(keys, values, strict=True):
+            low, high = LIMITS[key]
             if not low <= value <= high:
                 return Refused(f"{key} {value:g} is outside {low:g} … {high:g}")
-        for key, (value, _, _) in values.items():
+        for key, value in zip(keys, values, strict=True):
             setattr(self.state, key, value)
         return None
 
@@ -529,19 +515,14 @@ class VirtualCamera:
         kind = fault.removeprefix("camera_")
         if not fault.startswith("camera_"):
             return Refused(f"{fault} cannot be injected: it acts only by a scenario rule")
-        if kind in _OF_THE_CAMERA:
-            _OF_THE_CAMERA[kind](self, now)
-        else:
-            (self.state.disturbed[kind],) = parameters.values()
-        return None
-
-    def _stop_answering(self, now: int) -> None:
-        self.state.silent = True
-
-    def _freeze(self, now: int) -> None:
         state = self.state
-        if not state.frozen and (frame := self.grab(now)) is not None:
+        if kind == "silent":
+            state.silent = True
+        elif kind != "frozen":
+            (state.disturbed[kind],) = parameters.values()
+        elif not state.frozen and (frame := self.grab(now)) is not None:
             state.frozen = encode(frame)
+        return None
 
     def reset(self, now: int) -> None:
         self.state.disturbed = {}
@@ -641,10 +622,3 @@ def true_camera(config: Config, believed: CameraModel) -> CameraModel:
     own = {key: getattr(config, f"{key}_px") for key in keys} | {"distortion": config.distortion}
     chosen = {key: value for key, value in own.items() if value is not None}
     return CameraModel(dataclasses.replace(lens, **chosen), at, on_flange)
-
-
-_OF_THE_CAMERA: Mapping[str, Callable[[VirtualCamera, int], None]] = {
-    "silent": VirtualCamera._stop_answering,
-    "frozen": VirtualCamera._freeze,
-}
-"""Faults that change what the camera sends; the others have a figure and change each picture."""

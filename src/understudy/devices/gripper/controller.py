@@ -811,7 +811,8 @@ class GripperStandIn:
         self._name = name or _only(cell)
         self._ended: dict[Ticket, Refused | None] = {}
         self.reason = ""
-        self._act(lambda gripper, now: gripper.on_finished(self._note))
+        note: Finished = lambda ticket, result, now: self._ended.update({ticket: result})  # noqa: E731
+        self._act(lambda gripper, now: gripper.on_finished(note))
 
     def grip(self, timeout_ms: float = 0.0) -> bool:
         """Closes and waits until a part is held, or until the grip has failed."""
@@ -845,9 +846,6 @@ class GripperStandIn:
         result = self._ended.pop(ticket)
         self.reason = result.reason if result else ""
         return result is None
-
-    def _note(self, ticket: Ticket, result: Refused | None, now: int) -> None:
-        self._ended[ticket] = result
 
     def _act(self, action: "Callable[[GripperController, int], Any]") -> Any:
         return self._cell.on_component(self._name, action)

@@ -295,7 +295,8 @@ class FingerHardware:
             state.target = self._fingers.open_mm * MM
         else:
             part, state.target = self._part_between(here, now)
-            if part is not None and self._is_missed(now):
+            missed = part and self._fault_source.draw_fault("grip_miss", self._name, now)
+            if missed:
                 part, state.target = None, min(self._fingers.closed_mm * MM, here)
             state.part = part.name if part else ""
 
@@ -313,9 +314,6 @@ class FingerHardware:
                 # A part that does not fit keeps the fingers from moving.
                 return (part, span.width) if span.fits(opening) else (None, opening)
         return None, closed
-
-    def _is_missed(self, now: int) -> bool:
-        return self._fault_source.draw_fault("grip_miss", self._name, now) is not None
 
     def _arrive(self, now: int) -> None:
         """The stroke ends at a part: it is held if it is still there."""
@@ -474,8 +472,6 @@ class FingerHardware:
         if state.air_lost_at is not None:
             found.append("there is no compressed air")
         return [f"gripper fault: {each}" for each in found]
-
-    # ── part of the snapshot ──
 
 
 # ── vacuum cup: ejector, blow-off, vacuum switch ──────────────────────────────────────────────────
@@ -793,5 +789,3 @@ class CupHardware:
             "the cup leaks": state.leak > 0.0,
         }
         return [f"gripper fault: {text}" for text, active in found.items() if active]
-
-    # ── part of the snapshot ──

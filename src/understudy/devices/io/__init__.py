@@ -25,8 +25,8 @@ PIN, CHANNEL = 7, 2
 VOLTS = 3.0
 
 
-def _input(trial: Trial, pin: int = PIN) -> bool:
-    return bool(trial.part.digital().inputs >> pin & 1)
+def _input(trial: Trial) -> bool:
+    return bool(trial.part.digital().inputs >> PIN & 1)
 
 
 def forced(trial: Trial) -> None:

@@ -147,7 +147,9 @@ class ToolLock:
             state.docked = sorted([*state.docked, number])
             return
         state.fallen = number
-        self._report(now, f"T{number} was unlocked outside its dock", f"T{number} fell off")
+        text = f"T{number} was unlocked outside its dock"
+        for listener in self._listeners:
+            listener(DeviceEvent(now, text, f"T{number} fell off"))
 
     def _tool_below(self, now: int) -> int:
         """The docked tool at which the flange is; 0 if there is none."""
@@ -268,10 +270,6 @@ class ToolLock:
 
     def advice(self, message: str) -> str:
         return next((said for word, said in ADVICE.items() if word in message), "")
-
-    def _report(self, now: int, text: str, alarm: str = "") -> None:
-        for listener in self._listeners:
-            listener(DeviceEvent(now, text, alarm))
 
     # ── scene ──
 

@@ -1,13 +1,23 @@
 """A power source with wire feeder and gas on the welding pins of an arm."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Struct
 
-from understudy.devices.welder.reactions import DURING as DURING
-from understudy.devices.welder.reactions import EXPLORED as EXPLORED
-from understudy.devices.welder.reactions import REACTIONS as REACTIONS
+from understudy.ports.exploration import Exploration, Explored, Look
+from understudy.ports.fault_reactions import (
+    ENGINE_FAILED,
+    STANDS,
+    Reaction,
+    Reactions,
+    Seen,
+    Trial,
+    do,
+    enable,
+    error,
+    status,
+)
 from understudy.ports.faults import Fault, Faults, Figure
 
 if TYPE_CHECKING:
@@ -147,3 +157,110 @@ def build(name: str, config: Config, mount: "Mount") -> "Welder":
     from understudy.devices.welder.welder import Welder
 
     return Welder(name, config, mount)
+
+
+# ── expected reactions to its faults, and to those of its robot while it welds ──
+
+LINES = ("M8", "M3", "G21 G91 G1 Z15 F300", "M5", "M9")
+EMERGENCY = 10
+READINGS = 20
+
+
+def gas_and_arc(trial: Trial) -> None:
+    """the program begins: gas, then the arc"""
+    for line in LINES:
+        do(trial, "send_gcode", line)
+
+
+def at_rest(trial: Trial) -> None:
+    """at rest, before the first weld"""
+    trial.own("welder")
+    enable(trial)
+
+
+def welding(trial: Trial) -> None:
+    """the arc burns, the torch moves along a seam"""
+    at_rest(trial)
+    gas_and_arc(trial)
+    welder = trial.own("welder")
+    trial.run_until(lambda: welder.status(trial.now).phase == "Weld", 10.0, "no arc")
+    trial.advance(0.5)
+
+
+def read_often(trial: Trial) -> None:
+    """the current is read"""
+    trial.notes["amperes"] = []
+    for _ in range(READINGS):
+        trial.advance(0.05)
+        trial.notes["amperes"].append(trial.part.status(trial.now).current_amps)
+
+
+def _scatters(trial: Trial) -> bool:
+    values = trial.notes["amperes"]
+    mean = sum(values) / len(values)
+    return all(abs(each - mean) <= 0.04 * mean for each in values) and len(set(values)) > 10
+
+
+NO_ARC = Seen("no arc burns", lambda t: not t.own("welder").status(t.now).arc_on, lasts=True)
+FAILED = status("phase", "Fault", of="welder")
+ARC_AGAIN = Seen(
+    "the arc burns at another try",
+    lambda t: t.part.status(t.now).phase == "Weld" and t.part.state.tries > 1,
+)
+
+REACTIONS: Reactions = {
+    "arc_fault": Reaction(
+        welding, (FAILED, NO_ARC, status("fault", "arc"), ENGINE_FAILED, STANDS), within_s=1.0
+    ),
+    "wire_fault": Reaction(
+        welding, (FAILED, NO_ARC, status("fault", "wire"), ENGINE_FAILED, STANDS), within_s=1.0
+    ),
+    "gas_fault": Reaction(
+        welding, (FAILED, NO_ARC, status("fault", "gas"), ENGINE_FAILED, STANDS), within_s=1.0
+    ),
+    "ignition_fault": Reaction(
+        at_rest,
+        (FAILED, NO_ARC, status("fault", "ignition"), ENGINE_FAILED, STANDS),
+        within_s=10.0,
+        then=gas_and_arc,
+    ),
+    "ignition_failure": Reaction(at_rest, (ARC_AGAIN,), within_s=10.0, then=gas_and_arc),
+    "weld_noise": Reaction(
+        welding, (Seen("the current scatters within ± 2 %", _scatters),), then=read_often
+    ),
+}
+DURING: Reactions = {
+    "emergency_stop": Reaction(
+        welding, (error(EMERGENCY), NO_ARC, ENGINE_FAILED, STANDS), within_s=0.5
+    ),
+    "axis_fault": Reaction(
+        welding, (NO_ARC, ENGINE_FAILED, STANDS), within_s=0.5, parameters={"axis": 1.0}
+    ),
+}
+
+
+def arc_in_welding(run: Explored, place: str) -> Look:
+    """an arc only in WELDING, and only while the welder burns"""
+    welder: Any = run.components[place]
+    modes = run.own(place, "modes")
+
+    def look() -> str:
+        state = welder.status(run.now)
+        if not state.arc_on:
+            return ""
+        if state.phase not in ("Ignition", *BURNING):
+            return f"{place} has an arc in {state.phase}"
+        mode = "WELDING" if modes is None else modes.current_mode
+        return "" if mode == "WELDING" else f"{place} has an arc in mode {mode}"
+
+    return look
+
+
+EXPLORED = Exploration(
+    invariants=(arc_in_welding,),
+    reach={"state": get_args(Phase), "alarm": tuple(REASONS)},
+    reached=lambda welder, now: (
+        ("state", (state := welder.status(now)).phase),
+        *((("alarm", state.fault),) if state.fault else ()),
+    ),
+)

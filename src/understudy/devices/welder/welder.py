@@ -649,19 +649,16 @@ class Welder:
     # ── set values and measured values ──
 
     def set_values(self) -> WeldParameters:
-        """The set values: those of `set_weld_parameters`, else of the weld job; AO0 and AO1 where
-        they are not 0."""
-        base = self.state.own_parameters or self._config.jobs.get(self._job(), STEEL)
+        """The set values: those of `set_weld_parameters`, else of the weld job that DO12 … DO15
+        choose; AO0 and AO1 where they are not 0."""
+        job = sum(self._io.digital_output(pin) << bit for bit, pin in enumerate(JOB_BITS))
+        base = self.state.own_parameters or self._config.jobs.get(job, STEEL)
         wire, volts = self._io.analog_output(0), self._io.analog_output(1)
         return WeldParameters(
             current_amps=base.current_amps,
             voltage_volts=volts * ARC_VOLTS_PER_VOLT if volts else base.voltage_volts,
             wire_speed_m_min=wire * METRES_PER_MINUTE_PER_VOLT if wire else base.wire_speed_m_min,
         )
-
-    def _job(self) -> int:
-        """The weld job that DO12 … DO15 choose."""
-        return sum(self._io.digital_output(pin) << bit for bit, pin in enumerate(JOB_BITS))
 
     def _current(self, now: int) -> float:
         if not self.state.arc:

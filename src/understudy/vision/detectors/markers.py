@@ -75,11 +75,10 @@ class MarkerDetector:
                 "pose of the flange in the frame or as params.T_base_flange"
             )
         markers = self._finder.find(view.frame.picture, view.lens)
-        found = [self._seen(marker, view) for marker in markers if self._wanted(marker)]
+        if self._config.only_listed:
+            markers = [each for each in markers if each.number in self._config.classes]
+        found = [self._seen(marker, view) for marker in markers]
         return [seen for seen in found if seen is not None]
-
-    def _wanted(self, marker: Marker) -> bool:
-        return not self._config.only_listed or marker.number in self._config.classes
 
     def _seen(self, marker: Marker, view: View) -> Seen | None:
         config, number = self._config, marker.number

@@ -8,6 +8,7 @@ from tests.devices.gripper.modbus.servo_cell import ServoCell
 
 from understudy.app.build import build_cell
 from understudy.config import read_config
+from understudy.devices.gripper.modbus.server import decoder_for
 from understudy.errors import ConfigError
 from understudy.protocol.modbus import Frame, build_frame
 
@@ -79,6 +80,15 @@ def test_a_gripper_without_a_virtual_modbus_device_has_no_endpoint(gripper: str)
     config = read_config(f"robots: {{g60: {{{robot}}}}}", "cell.yaml")
     with pytest.raises(ConfigError, match=r"faces\.gripper: .* no simulated gripper with Modbus"):
         build_cell(config)
+
+
+def test_a_request_that_writes_and_reads_is_decoded() -> None:
+    ask = build_frame("rtu", Frame(9, 0, bytes.fromhex("17 07D0 0003 03E8 0001 02 0900")))
+    found = decoder_for("rtu").read_request(ask, "")
+    assert found.names == ("FC23",)
+    assert found.fields == {
+        "unit": 9, "address": 0x07D0, "count": 3, "write_address": 0x03E8, "values": [0x0900]
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("endpoint", [RTU, TCP])

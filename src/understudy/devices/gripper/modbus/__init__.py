@@ -58,4 +58,4 @@ FAULTS: Faults = {
 FACE_FAULTS: Faults = {
     "device_failure": Fault("asked", "a request is answered with exception 4, device failure"),
 }
-"""Endpoints of the face for clients of the virtual gripper."""
+"""Of the face for clients of the virtual gripper."""

@@ -28,7 +28,7 @@ from understudy.devices.gripper.modbus.onrobot import VirtualOnRobot
 from understudy.devices.gripper.modbus.robotiq import VirtualRobotiq
 from understudy.devices.gripper.modbus.server import MOST_READ, respond
 from understudy.errors import Refused
-from understudy.ports import UNLIMITED, Caller, FaultSource
+from understudy.ports import UNLIMITED, FaultSource
 from understudy.ports.device import Mount
 from understudy.ports.faults import Faults
 from understudy.ports.state import load, saved
@@ -97,15 +97,6 @@ class Freezing:
         return "the registers are frozen" if self.frozen else self.device.problem()
 
 
-class CabledDriver(Caller, Protocol):
-    """A driver at a cable of the simulation. `ready_at`: when it last called its listeners."""
-
-    @property
-    def ready_at(self) -> int: ...
-
-    def has_unsent(self) -> bool: ...
-
-
 class Transfer(Struct):
     """Bytes on the cable; `due`: when the last one arrives."""
 
@@ -131,7 +122,7 @@ class Cable:
         self,
         name: str,
         baud: int,
-        driver: CabledDriver,
+        driver: ServoDriver,
         device: Registers,
         fault_source: FaultSource,
     ) -> None:

@@ -255,7 +255,8 @@ class VirtualRobotiq:
         if after is None or after == self.state.mode:
             return
         self.state.mode = after
-        ENTERED[after](self, now)
+        if after in ENTERED:
+            ENTERED[after](self, now)
 
     def _reset(self, now: int) -> None:
         self.state.fault = 0
@@ -294,9 +295,6 @@ class VirtualRobotiq:
             self.state.fault = ACTIVATION_FAILED
         self._fingers.halt(now)
 
-    def _stay(self, now: int) -> None:
-        """Nothing moves."""
-
     def _rested(self, now: int) -> None:
         mode, rest = self.state.mode, self._fingers.state.rest
         if mode == "releasing":
@@ -329,7 +327,6 @@ ENTERED = {
     "activating": VirtualRobotiq._begin_activation,
     "active": VirtualRobotiq._begin,
     "releasing": VirtualRobotiq._release,
-    "released": VirtualRobotiq._stay,
     "failed": VirtualRobotiq._stop,
 }
 """What happens when a mode is entered."""
