@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -348,6 +349,12 @@ def test_a_reader_who_leaves_gets_no_error_and_the_files_are_whole(options: list
 
 
 # ── the page in the browser ──
+
+
+def test_a_closed_standard_output_is_no_error() -> None:
+    command = shlex.join([sys.executable, "-m", "understudy", "faces", "--json"])
+    done = subprocess.run(["sh", "-c", f"{command} >&-"], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_open_shows_the_page_in_the_browser(tmp_path: Path) -> None:

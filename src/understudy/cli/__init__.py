@@ -3,165 +3,47 @@
 Exit codes: 0 success, 1 the robot program or check failed, 2 usage or configuration error.
 """
 
+import os
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
+from understudy.cli.job_options import added_options
+from understudy.cli.options import begin, common_options, flush_output, with_values
+from understudy.cli.parameters import Command, Exit, Group, Option, Parameter, own_parameters
+from understudy.errors import ConfigError
+from understudy.registry import TABLES
 
-from understudy import __version__
-from understudy.cli.job_options import add_job_options
-from understudy.cli.options import (
-    QuietOption,
-    VerboseOption,
-    add_common_options,
-    begin,
-    flush_output,
-    with_values,
-)
-from understudy.errors import ConfigError, nearest_of
-from understudy.registry import cli_rows
+if TYPE_CHECKING:
+    from understudy.cli.typer_commands import app as app
+    from understudy.cli.typer_commands import check_words as check_words
+    from understudy.cli.typer_commands import load as load
 
-TYPO = 0.6
-"""Similarity from which a word is a misspelt name."""
+COMPLETION = "_UNDERSTUDY_COMPLETE"
+"""Variable by which a shell asks what could stand at the cursor."""
 
 
-class LazyCommands(TyperGroup):
-    """Lists the table's rows; imports the module of the command that is called."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(cli_rows())
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A row for the help page; the command itself comes by `resolve_command`."""
-        row = cli_rows().get(cmd_name)
-        return None if row is None else TyperCommand(cmd_name, help=row.summary)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        begin(args)
-        return super().parse_args(ctx, args)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, rest = args[0], args[1:]
-        if name not in cli_rows():
-            if ctx.resilient_parsing:  # a shell asks what could stand here
-                return None, None, rest
-            raise no_such_command(name, cli_rows())
-        command = load(name)
-        rest = with_values(rest, optional_values(command, rest), name)
-        if ctx.resilient_parsing:
-            return name, command, rest
-        check_words(f"understudy {name}", command, rest)
-        if ctx.obj is not None:
-            ctx.obj(name)
-        return name, command, rest
+def __getattr__(name: str) -> Any:
+    """`app`, `load`, `check_words`: the commands as typer has them, which takes time to load."""
+    if name not in ("app", "load", "check_words"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("understudy.cli.typer_commands"), name)
 
 
-def no_such_command(name: str, known: Collection[str], group: str = "") -> ConfigError:
-    command = f"understudy {group}".strip()
-    is_cell = name.endswith((".yaml", ".yml"))
-    nearest = f"{command} run {name}" if is_cell else nearest_of(name, known, TYPO)
-    allowed = f"`{command} --help` lists them"
-    return ConfigError("there is no such command", value=name, allowed=allowed, nearest=nearest)
-
-
-def optional_values(command: Any, words: Sequence[str]) -> set[str]:
-    """The options of the command, or of the command of a group, that may stand without a value."""
-    command = getattr(command, "commands", {}).get(words[0] if words else "", command)
-    return {
-        name
-        for option in command.params
-        if option.param_type_name == "option" and not option.is_flag
-        for name in option.opts
-    }
-
-
-def check_words(called: str, command: Any, words: Sequence[str]) -> None:
-    """Raises an error for an unknown command of a group, for an unknown option with the nearest
-    one, and where an option that needs a value is followed by another option: `--out --cell g60`
-    would write a file called `--cell`."""
-    commands = getattr(command, "commands", None)
-    if commands is not None:
-        if words and not words[0].startswith("-"):
-            if words[0] not in commands:
-                raise no_such_command(words[0], commands, called.removeprefix("understudy "))
-            check_words(f"{called} {words[0]}", commands[words[0]], words[1:])
-        return
-    options = [each for each in command.params if each.param_type_name == "option"]
-    valued = {n for each in options if not each.is_flag and not each.count for n in each.opts}
-    known = {n: each for each in options for n in (*each.opts, *each.secondary_opts)}
-    arguments = [each for each in command.params if each.param_type_name == "argument"]
-    room = float("inf") if any(each.nargs < 0 for each in arguments) else len(arguments)
-    is_value = False
-    for at, word in enumerate(words):
-        if word == "--":
-            return
-        name, equals, _ = word.partition("=")
-        if is_value:
-            if word.startswith("--"):
-                reason = f"a value is needed, got the option {word}"
-                raise typer.BadParameter(reason, param_hint=words[at - 1])
-        elif word.startswith("--") and name not in (*known, "--help"):
-            shown = [each for each, option in known.items() if not option.hidden]
-            raise _no_such_option(called, command, name, shown)
-        elif not word.startswith("-"):
-            room -= 1
-            if room < 0:
-                raise _too_many(called, word, known)
-        is_value = not is_value and name in valued and not equals
-
-
-def _no_such_option(called: str, command: Any, name: str, known: Collection[str]) -> ConfigError:
-    """The error of an unknown option. `--cell` and `--running` are two things, so each is said
-    where the other is given."""
-    allowed, nearest = f"`{called} --help` lists them", nearest_of(name, known, TYPO)
-    if name == "--cell" and "--running" in known:
-        allowed, nearest = "--running NAME, for a cell that runs", ""
-    elif name == "--running" and "--cell" in known:
-        allowed, nearest = "--cell CELL, a cell file or the name of a shipped cell", ""
-    elif name == "--cell" and any(each.name == "cell" for each in command.params):
-        allowed, nearest = f"the cell without an option: {called} CELL", ""
-    return ConfigError(f"{called} has no such option", value=name, allowed=allowed, nearest=nearest)
-
-
-def _too_many(called: str, word: str, known: Collection[str]) -> ConfigError:
-    """The error of an argument that the command does not take: a cell is often given like that."""
-    option = "--cell" if "--cell" in known else "--running" if "--running" in known else ""
-    return ConfigError(
-        f"{called} takes no such argument",
-        value=word,
-        allowed=f"`{called} --help` lists what it takes",
-        nearest=f"{option} {word}" if option else "",
-    )
-
-
-def load(name: str) -> Any:
-    """The command of this name, with its parameters and its help."""
-    row = cli_rows()[name]
-    function = getattr(import_module(row.module), name.replace("-", "_"))
-    if isinstance(function, typer.Typer):  # it has commands of its own
-        command = get_command(function)
-        command.name, command.epilog = name, f"Example: understudy {row.example}"
-    else:
-        alone = typer.Typer(
-            add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
-        )
-        alone.command(name, epilog=f"Example: understudy {row.example}")(function)
-        command = get_command(alone)
-    for each in getattr(command, "commands", {"": command}).values():
-        if any(option.name == "cell" for option in each.params):
-            each.params.append(_package_path())
-    add_job_options(command)
+def added_to(
+    name: str, function: Callable[..., Any], own: Collection[str], taken: Collection[str]
+) -> list[Parameter]:
+    """The parameters that a command has beside those of its signature. ``own``: the names of those;
+    ``taken``: of their options."""
+    added = [PACKAGE_PATH] if "cell" in own else []
+    added += added_options(function)
     if name == "run":
-        from understudy.cli.door_options import add_door_options
+        from understudy.cli.door_options import door_options
 
-        add_door_options(command)
-    add_common_options(command)
-    return command
+        added += door_options()
+    return [*added, *common_options(taken)]
 
 
 def _add_package_paths(folders: list[Path] | None) -> None:
@@ -171,57 +53,18 @@ def _add_package_paths(folders: list[Path] | None) -> None:
         add_package_paths(folders)
 
 
-PackagePath = Annotated[
+PACKAGE_PATH = Parameter(
+    "package_path",
     list[Path] | None,
-    typer.Option(
+    Option(
         "--package-path",
         metavar="FOLDER",
         callback=_add_package_paths,
-        expose_value=False,
         help="folder with ROS packages, for package:// names in robot descriptions",
     ),
-]
-
-
-def _package_path() -> Any:
-    """`--package-path`, an option of every command that reads a cell file."""
-    alone = typer.Typer()
-
-    @alone.command()
-    def command(package_path: PackagePath = None) -> None:
-        """Has the option."""
-
-    return next(each for each in get_command(alone).params if each.name == "package_path")
-
-
-app = typer.Typer(
-    name="understudy",
-    cls=LazyCommands,
-    help="Simulated robot cells: they answer on the wire as real robots do, and check programs "
-    "before a real robot runs them.\n\nExample: understudy run text_robot --rate 10",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode="markdown",
+    None,
 )
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        print(__version__)
-        raise typer.Exit
-
-
-@app.callback()
-def understudy(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="print the version"),
-    ] = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
-) -> None:
-    pass
+"""An option of every command that reads a cell file."""
 
 
 def main(loaded: Callable[[str], None] | None = None) -> int:
@@ -229,11 +72,63 @@ def main(loaded: Callable[[str], None] | None = None) -> int:
 
     Calls ``loaded`` with the name of the command when its modules are loaded, before it runs.
     """
+    words = sys.argv[1:]
+    if sys.stdout is None:  # closed by the caller: `>&-`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     try:
+        if plain := _read(words):
+            command, values = plain
+            if loaded is not None:
+                loaded(words[0])
+            return _call(command, values)
+        from understudy.cli.typer_commands import app
+
         app(obj=loaded)
     except ConfigError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 2
     finally:
         flush_output()
+    return 0
+
+
+def commands_of(name: str) -> dict[str, Command]:
+    """A shipped command, or those of a group by their names."""
+    found = getattr(import_module(TABLES["cli"][name]), name.replace("-", "_"))
+    functions = found.functions if isinstance(found, Group) else {"": found}
+    return {each: _complete(name, function) for each, function in functions.items()}
+
+
+def _complete(name: str, function: Callable[..., None]) -> Command:
+    own = own_parameters(function)
+    taken = {option for each in own if each.is_option for option in each.flags()}
+    return Command(function, [*own, *added_to(name, function, [each.name for each in own], taken)])
+
+
+def _read(words: list[str]) -> tuple[Command, dict[str, Any]] | None:
+    """The command and its values, if the words are plain and right; else typer reads them."""
+    if not words or words[0] not in TABLES["cli"] or COMPLETION in os.environ:
+        return None
+    begin(words)
+    name, *given = words
+    commands = commands_of(name)
+    command = commands.get("") or commands.get(given.pop(0) if given else "")
+    if command is None:
+        return None
+    values = command.read(with_values(given, command.optional_names(), name))
+    return (command, values) if values is not None and command.keep(values) else None
+
+
+def _call(command: Command, values: dict[str, Any]) -> int:
+    """Runs a command and returns its exit code."""
+    try:
+        command.call(values)
+    except Exit as end:
+        return end.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except (EOFError, BrokenPipeError, RuntimeError) as problem:  # `typer.Abort` is the last
+        from understudy.cli.typer_commands import end_with
+
+        end_with(problem)
     return 0

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
@@ -39,6 +38,7 @@ from understudy.cli.options import (
     put_bytes,
     put_json,
 )
+from understudy.cli.parameters import Argument, Exit, Option
 from understudy.config import load_config, shipped_cells
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
@@ -54,51 +54,49 @@ JOURNAL, REPORT, TABLE, PAGE = "runs.jsonl", "report.json", "runs.csv", "report.
 
 
 def campaign(
-    file: Annotated[Path | None, typer.Argument(help="campaign file")] = None,
-    runs: Annotated[int | None, typer.Option(min=1, help="runs for each point")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="first seed")] = None,
-    engine: Annotated[str, typer.Option(help="local: this machine; ray: a Ray cluster")] = "local",
+    file: Annotated[Path | None, Argument(help="campaign file")] = None,
+    runs: Annotated[int | None, Option(min=1, help="runs for each point")] = None,
+    seed: Annotated[int | None, Option(min=0, help="first seed")] = None,
+    engine: Annotated[str, Option(help="local: this machine; ray: a Ray cluster")] = "local",
     workers: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="processes; default: one for each core")
+        int | None, Option(min=1, max=1024, help="processes; default: one for each core")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="folder of journal and reports; default: FILE.runs")
+        Path | None, Option(help="folder of journal and reports; default: FILE.runs")
     ] = None,
-    fresh: Annotated[bool, typer.Option(help="begin again, instead of going on")] = False,
+    fresh: Annotated[bool, Option(help="begin again, instead of going on")] = False,
     json: JsonOption = None,
     html: HtmlOption = None,
-    only: Annotated[int | None, typer.Option(min=0, help="carry out one seed and show it")] = None,
-    point: Annotated[list[str] | None, typer.Option(help="with --only: KEY=VALUE")] = None,
-    without: Annotated[list[str] | None, typer.Option(help="with --only: leave a rule out")] = None,
+    only: Annotated[int | None, Option(min=0, help="carry out one seed and show it")] = None,
+    point: Annotated[list[str] | None, Option(help="with --only: KEY=VALUE")] = None,
+    without: Annotated[list[str] | None, Option(help="with --only: leave a rule out")] = None,
     log_file: Annotated[
         Path | None,
-        typer.Option("--log", help="write a log of the run of --only, or of the first failure"),
+        Option("--log", help="write a log of the run of --only, or of the first failure"),
     ] = None,
     open_: Annotated[
-        bool, typer.Option("--open", help="with --only: run it live, on its page in the browser")
+        bool, Option("--open", help="with --only: run it live, on its page in the browser")
     ] = False,
     explore: Annotated[
-        bool, typer.Option("--explore", help="play what a seed draws, in place of FILE")
+        bool, Option("--explore", help="play what a seed draws, in place of FILE")
     ] = False,
-    cells: Annotated[str, typer.Option(help="with --explore: A,B, in place of all")] = "",
+    cells: Annotated[str, Option(help="with --explore: A,B, in place of all")] = "",
     hours: Annotated[
-        float | None, typer.Option(min=0.01, help="with --explore: robot-hours; default: 100")
+        float | None, Option(min=0.01, help="with --explore: robot-hours; default: 100")
     ] = None,
-    for_: Annotated[
-        float | None, typer.Option("--for", min=0.1, help="with --explore: seconds")
-    ] = None,
+    for_: Annotated[float | None, Option("--for", min=0.1, help="with --explore: seconds")] = None,
     must_reach: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="A,B",
             help=f"with --explore: of {', '.join(CATEGORIES)}: fail if one was not reached",
         ),
     ] = "",
     keep: Annotated[
-        list[str] | None, typer.Option(help="with --explore --only: just these faults and steps")
+        list[str] | None, Option(help="with --explore --only: just these faults and steps")
     ] = None,
     chat: Annotated[
-        list[Path] | None, typer.Option(help="with --explore: a recorded session to draw from")
+        list[Path] | None, Option(help="with --explore: a recorded session to draw from")
     ] = None,
 ) -> None:
     """Run a cell with many seeds and values, or explore cells. Exit code 0 if every run passed,
@@ -127,11 +125,11 @@ def campaign(
         found = replace(found, chats=chats, hours=hours if hours or for_ else FEW_HOURS)
         categories = _categories(must_reach)
         if only is not None:
-            raise typer.Exit(_explore_again(found, only, keep or [], json))
+            raise Exit(_explore_again(found, only, keep or [], json))
         if keep:
             raise ConfigError("--keep is for one run", allowed="with --only SEED")
         workers = workers or os.cpu_count() or 1
-        raise typer.Exit(_explore(found, categories, engine, workers, json))
+        raise Exit(_explore(found, categories, engine, workers, json))
     if cells or hours or for_ or chat or must_reach or keep:
         options = "--cells, --hours, --for, --chat, --must-reach and --keep are for explorations"
         raise ConfigError(options, allowed="with --explore")
@@ -145,7 +143,7 @@ def campaign(
         if open_:
             _show_live(planned, spec)
             return
-        raise typer.Exit(_replay(planned, spec, json, log_file))
+        raise Exit(_replay(planned, spec, json, log_file))
     if point or without or open_:
         options = "--point, --without and --open are for one run"
         raise ConfigError(options, allowed="with --only SEED")
@@ -167,7 +165,7 @@ def campaign(
         _put(Path(json), as_json(report))
     if not is_printed(json):
         _tell(report, folder)
-    raise typer.Exit(0 if report.passed == report.runs else 1)
+    raise Exit(0 if report.passed == report.runs else 1)
 
 
 def _check_engine(engine: str) -> None:

@@ -8,11 +8,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from understudy.app.live import Live, Options
 from understudy.cli.hmi import Keys, missing_extra
 from understudy.cli.options import JsonOption, cell_argument, put_json
+from understudy.cli.parameters import Exit
 from understudy.config import CellConfig, Hmi, Wire
 from understudy.config.cell import read_document
 from understudy.config.document import Document, parse
@@ -52,7 +51,7 @@ def check(
             print(f"error: {problem}", file=sys.stderr)
         print(f"{cell}: {len(problems)} errors" if problems else f"{cell}: {found}")
     if problems:
-        raise typer.Exit(2)
+        raise Exit(2)
 
 
 def _contents(config: CellConfig) -> str:

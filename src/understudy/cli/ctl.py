@@ -4,11 +4,10 @@ import json
 import sys
 from typing import Annotated, Any
 
-import typer
-
 from understudy.app.control_client import request
 from understudy.app.ready_file import cell_elsewhere
 from understudy.cli.options import JsonOption, ReadyFileOption, RunningOption, is_printed, put_json
+from understudy.cli.parameters import Argument, Exit, Option
 from understudy.cli.status import one_cell
 from understudy.errors import ConfigError
 from understudy.ports.access import TOKEN_VARIABLE
@@ -16,13 +15,13 @@ from understudy.ports.access import TOKEN_VARIABLE
 EXAMPLES = 'status, `advance seconds=3`, or a JSON object: \'{"do": "now"}\''
 Words = Annotated[
     list[str],
-    typer.Argument(metavar="COMMAND [KEY=VALUE...]", help=f"a command: {EXAMPLES}"),
+    Argument(metavar="COMMAND [KEY=VALUE...]", help=f"a command: {EXAMPLES}"),
 ]
 
 
 ToOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--to",
         metavar="HOST:PORT",
         help=f"control endpoint of a cell on another machine; {TOKEN_VARIABLE} holds its token",
@@ -48,13 +47,13 @@ def ctl(
         reply = request(chosen, asked, timeout_s=None)
     except ConfigError as problem:  # no answer
         print(problem, file=sys.stderr)
-        raise typer.Exit(1) from None
+        raise Exit(1) from None
     if as_json is None or is_printed(as_json):
         print(json.dumps(reply, ensure_ascii=not _shows_every_character()))
     else:
         put_json(as_json, reply)
     if not reply.get("ok"):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _shows_every_character() -> bool:

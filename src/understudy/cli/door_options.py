@@ -1,14 +1,12 @@
 """Options of `run` that open doors, `--NAME [[HOST:]PORT]`, and `--log` by its ending."""
 
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
-from typer.main import get_command
 
 from understudy.app.live import Live
 from understudy.cli.options import OPTIONAL_VALUES
+from understudy.cli.parameters import Option, Parameter
 from understudy.registry import DoorRow, door_rows, kinds, module_of
 
 _given: dict[str, str] = {}
@@ -19,10 +17,9 @@ def is_address(word: str) -> bool:
     return word.rpartition(":")[2].isdecimal()
 
 
-def add_door_options(command: Any) -> None:
-    for name, row in door_rows().items():
-        OPTIONAL_VALUES[f"--{name}"] = is_address
-        command.params.append(_option(name, row))
+def door_options() -> list[Parameter]:
+    OPTIONAL_VALUES.update({f"--{name}": is_address for name in door_rows()})
+    return [_option(name, row) for name, row in door_rows().items()]
 
 
 def log_kind(file: Path | None) -> str:
@@ -41,22 +38,13 @@ def open_doors(
     return doors
 
 
-def _option(name: str, row: DoorRow) -> Any:
-    """An option as typer makes it of the signature of a function."""
-    declared = typer.Option(
-        f"--{name}", help=row.help, metavar=row.metavar, expose_value=False, callback=_keep
-    )
-    alone = typer.Typer()
-
-    @alone.command()
-    def command(value: Annotated[str | None, declared] = None) -> None:
-        """Has the option."""
-
-    option = next(each for each in get_command(alone).params if f"--{name}" in each.opts)
-    option.name = f"door_{name}"  # options of one name would share a value
-    return option
+def _option(name: str, row: DoorRow) -> Parameter:
+    keep = partial(_keep, name)
+    declared = Option(f"--{name}", help=row.help, metavar=row.metavar, callback=keep)
+    # A door may have the name of another option: options of one name would share a value.
+    return Parameter(f"door_{name}", str | None, declared, None)
 
 
-def _keep(option: typer.CallbackParam, value: str | None) -> None:
+def _keep(name: str, value: str | None) -> None:
     if value is not None:
-        _given[option.opts[0].removeprefix("--")] = value
+        _given[name] = value

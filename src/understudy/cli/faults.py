@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -20,6 +19,7 @@ from understudy.cli.options import (
     put_bytes,
     put_json,
 )
+from understudy.cli.parameters import Exit, Option
 from understudy.errors import ConfigError
 from understudy.ports.faults import Figure
 from understudy.simulation.scenario import declared_faults
@@ -32,18 +32,18 @@ COLORS = {"seen": "green", "missing": "red", "not possible": "yellow"}
 
 def faults(
     run: Annotated[
-        bool, typer.Option("--run", help="inject each fault of the cell, look for the reaction")
+        bool, Option("--run", help="inject each fault of the cell, look for the reaction")
     ] = False,
     cell: Annotated[str, cell_option("whose faults are tried, with --run")] = "",
-    fault: Annotated[list[str] | None, typer.Option(help="with --run: try only this one")] = None,
+    fault: Annotated[list[str] | None, Option(help="with --run: try only this one")] = None,
     json: JsonOption = None,
-    junit: Annotated[Path | None, typer.Option(help="with --run: write JUnit XML")] = None,
+    junit: Annotated[Path | None, Option(help="with --run: write JUnit XML")] = None,
     html: HtmlOption = None,
 ) -> None:
     """The faults of scenario rules and of the command `inject`; with --run, whether a cell reacts
     to each of its faults as declared. Exit code 1 if a reaction is missing."""
     if run:
-        raise typer.Exit(_try_all(cell or "default", fault or [], json, junit, html))
+        raise Exit(_try_all(cell or "default", fault or [], json, junit, html))
     if cell or fault or junit or html:
         raise ConfigError(
             "--cell, --fault, --junit and --html are for trials", allowed="with --run"

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from understudy.app.build import build_cell
 from understudy.cli.options import JsonOption, cell_option, put_bytes, put_json, robot_option
+from understudy.cli.parameters import Argument, Option
 from understudy.cli.warm import compile_for_program
 from understudy.config import CellConfig, load_config, read_config
 from understudy.config.files import find_cell, read_text
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def fit(
-    recording: Annotated[Path, typer.Argument(help="transcript of `understudy record`")],
+    recording: Annotated[Path, Argument(help="transcript of `understudy record`")],
     cell: Annotated[str, cell_option("the robot as far as it is known")],
     robot: Annotated[str, robot_option("the recorded robot; default: the first that fits")] = "",
     out: Annotated[
-        Path | None, typer.Option(help="cell file to write, with the estimates and intervals")
+        Path | None, Option(help="cell file to write, with the estimates and intervals")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="overwrite an existing cell file")] = False,
+    force: Annotated[bool, Option("--force", help="overwrite an existing cell file")] = False,
     json: JsonOption = None,
 ) -> None:
     """Estimate values of a cell file, with intervals, from the recording of a real robot."""

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from understudy.app.control_client import LONGEST_REASON, request, result_of
 from understudy.app.ready_file import Ready, printable
+from understudy.cli.parameters import Exit
 from understudy.errors import ConfigError
 
 
@@ -45,7 +45,7 @@ def warn_if_time_stands(ready: Ready) -> None:
 
 def fail(text: str) -> NoReturn:
     print(printable(text, LONGEST_REASON), file=sys.stderr)
-    raise typer.Exit(1)
+    raise Exit(1)
 
 
 # ── files and tables ────────────────────────────────────────────────────────────────────────────

@@ -1,11 +1,10 @@
 """Options of jobs (`--vision process`) for the commands that run a cell."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypeVar
+from functools import partial
+from typing import Any, Literal, TypeVar
 
-import typer
-from typer.main import get_command
-
+from understudy.cli.parameters import Option, Parameter
 from understudy.registry import OPTIONS, OptionRow
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -18,11 +17,10 @@ def takes_job_options(function: Function) -> Function:
     return function
 
 
-def add_job_options(command: Any) -> None:
-    """Adds the options to a marked command, or to the marked ones of a group."""
-    for each in getattr(command, "commands", {"": command}).values():
-        if getattr(each.callback, "takes_job_options", False):
-            each.params += [_option(name, row) for name, row in OPTIONS.items()]
+def added_options(function: Callable[..., Any]) -> list[Parameter]:
+    """The options that a marked command has."""
+    marked = getattr(function, "takes_job_options", False)
+    return [_option(name, row) for name, row in OPTIONS.items()] if marked else []
 
 
 def job_options() -> dict[str, str | None]:
@@ -30,17 +28,6 @@ def job_options() -> dict[str, str | None]:
     return dict(_given)
 
 
-def _option(name: str, row: OptionRow) -> Any:
-    """An option as typer makes it of the signature of a function."""
-    declared = typer.Option(f"--{name}", help=row.help, expose_value=False, callback=_keep)
-    alone = typer.Typer()
-
-    @alone.command()
-    def command(value: Annotated[Literal[row.choices] | None, declared] = None) -> None:  # type: ignore[name-defined]
-        """Has the option."""
-
-    return next(each for each in get_command(alone).params if f"--{name}" in each.opts)
-
-
-def _keep(option: typer.CallbackParam, value: str | None) -> None:
-    _given[option.opts[0].removeprefix("--")] = value
+def _option(name: str, row: OptionRow) -> Parameter:
+    declared = Option(f"--{name}", help=row.help, callback=partial(_given.__setitem__, name))
+    return Parameter(name, Literal[row.choices] | None, declared, None)

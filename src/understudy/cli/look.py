@@ -11,13 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from understudy import __version__
 from understudy.cli.options import JsonOption, is_quiet, put_json
+from understudy.cli.parameters import Argument
 from understudy.config import Hmi, Wire, load_config, shipped_cells
 from understudy.config.files import shipped_robots
 from understudy.errors import ConfigError, extra_of, install_command
@@ -64,7 +64,7 @@ def robots(json: JsonOption = None) -> None:
 
 def faces(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="a face: its operations; default: all faces")
+        str, Argument(metavar="[NAME]", help="a face: its operations; default: all faces")
     ] = "",
     json: JsonOption = None,
 ) -> None:

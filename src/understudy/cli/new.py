@@ -7,10 +7,9 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from understudy.app.build import build_cell
 from understudy.cli.options import JsonOption, put_json
+from understudy.cli.parameters import Argument, Option
 from understudy.config import read_config
 from understudy.config.files import (
     Starter,
@@ -53,16 +52,16 @@ def _starter_names(incomplete: str) -> list[str]:
 
 
 def new(
-    name: Annotated[str, typer.Argument(help="name of the cell; writes NAME.yaml")],
+    name: Annotated[str, Argument(help="name of the cell; writes NAME.yaml")],
     robot: Annotated[
-        str, typer.Option(help="name of a shipped arm, or path of a URDF; default: g60")
+        str, Option(help="name of a shipped arm, or path of a URDF; default: g60")
     ] = "",
     machine: Annotated[
-        bool, typer.Option("--machine", help="a plain machine behind grblHAL instead of an arm")
+        bool, Option("--machine", help="a plain machine behind grblHAL instead of an arm")
     ] = False,
     for_: Annotated[
         str,
-        typer.Option(
+        Option(
             "--for",
             metavar="KIND",
             help=f"write a folder with cell, tests, CI workflow: {', '.join(starters())}",

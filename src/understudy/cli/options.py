@@ -10,16 +10,15 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
-import typer
-from typer.main import get_command
-
 from understudy import __version__
+from understudy.cli.parameters import Argument, MistakeError, Option, Parameter
 from understudy.errors import ConfigError
 from understudy.html_page import Origin
 
@@ -46,7 +45,7 @@ def _running(incomplete: str) -> list[str]:
     return [ready.cell for ready in running_cells()]
 
 
-def _robots(ctx: typer.Context, incomplete: str) -> list[str]:
+def _robots(ctx: Any, incomplete: str) -> list[str]:
     """The robots of the cell on the command line; those of the running cells if none is there."""
     from understudy.config import load_config
 
@@ -56,7 +55,7 @@ def _robots(ctx: typer.Context, incomplete: str) -> list[str]:
     return []
 
 
-def running_robots(ctx: typer.Context, incomplete: str) -> list[str]:
+def running_robots(ctx: Any, incomplete: str) -> list[str]:
     """The robots of all running cells."""
     from understudy.app.control_client import result_of
     from understudy.app.ready_file import running_cells
@@ -81,26 +80,26 @@ def faces(incomplete: str) -> list[str]:
 
 def cell_option(meaning: str) -> Any:
     """`--cell`; ``meaning``: what the command does with the cell."""
-    return typer.Option(
+    return Option(
         "--cell", metavar="CELL", help=f"file or shipped name: {meaning}", autocompletion=_cells
     )
 
 
 def cell_argument(meaning: str) -> Any:
-    return typer.Argument(metavar="CELL", help=meaning, autocompletion=_cells)
+    return Argument(metavar="CELL", help=meaning, autocompletion=_cells)
 
 
 def robot_option(meaning: str) -> Any:
-    return typer.Option("--robot", metavar="NAME", help=meaning, autocompletion=_robots)
+    return Option("--robot", metavar="NAME", help=meaning, autocompletion=_robots)
 
 
 def robot_argument(meaning: str) -> Any:
-    return typer.Argument(metavar="ROBOT", help=meaning, autocompletion=running_robots)
+    return Argument(metavar="ROBOT", help=meaning, autocompletion=running_robots)
 
 
 RunningOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--running",
         metavar="NAME",
         help="name or process id of a running cell; default: the one that runs",
@@ -109,7 +108,7 @@ RunningOption = Annotated[
 ]
 RunningCells = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--running",
         metavar="NAME",
         help="name or process id of a running cell; default: all that run",
@@ -118,16 +117,16 @@ RunningCells = Annotated[
 ]
 ReadyFileOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--ready-file", metavar="FILE", help="ready file of a running cell, in place of its name"
     ),
 ]
 JsonOption = Annotated[
     str | None,
-    typer.Option("--json", metavar="[FILE]", help="print JSON; with a FILE, write it there"),
+    Option("--json", metavar="[FILE]", help="print JSON; with a FILE, write it there"),
 ]
 HtmlOption = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="write a report for the browser")
+    Path | None, Option("--html", metavar="FILE", help="write a report for the browser")
 ]
 
 
@@ -286,37 +285,28 @@ def command_line() -> str:
     return os.fsencode(words).decode("utf-8", "replace")  # names of files may be no UTF-8
 
 
-def _keep(option: typer.CallbackParam, value: bool) -> None:
+def _keep(name: str, value: bool) -> None:
     if value:
-        _given[str(option.name)] = True
+        _given[name] = True
         if _given["quiet"] and _given["verbose"]:
-            raise typer.BadParameter("give -q or -v, not both")
+            raise MistakeError("give -q or -v, not both")
 
 
-QuietOption = Annotated[
-    bool,
-    typer.Option(
-        "-q", "--quiet", callback=_keep, expose_value=False, help="print results and problems only"
-    ),
-]
-VerboseOption = Annotated[
-    bool,
-    typer.Option("-v", "--verbose", callback=_keep, expose_value=False, help="print details, too"),
-]
+COMMON = tuple(
+    Parameter(
+        name,
+        bool,
+        Option(f"-{name[0]}", f"--{name}", callback=partial(_keep, name), help=meaning),
+        False,
+    )
+    for name, meaning in (
+        ("quiet", "print results and problems only"),
+        ("verbose", "print details, too"),
+    )
+)
+"""Options of every command."""
 
 
-def add_common_options(command: Any) -> None:
-    """Adds -q and -v to a command, or to those of a group."""
-    for each in getattr(command, "commands", {"": command}).values():
-        taken = {name for option in each.params for name in option.opts}
-        each.params += [option for option in _common() if not taken & set(option.opts)]
-
-
-def _common() -> list[Any]:
-    alone = typer.Typer(add_completion=False)
-
-    @alone.command()
-    def command(quiet: QuietOption = False, verbose: VerboseOption = False) -> None:
-        """Has the options."""
-
-    return list(get_command(alone).params)
+def common_options(taken: Collection[str]) -> list[Parameter]:
+    """The options of every command, but for names that this one has already."""
+    return [option for option in COMMON if option.flags().keys().isdisjoint(taken)]

@@ -3,17 +3,16 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
 from understudy.app.control_client import result_of
 from understudy.cli.options import JsonOption, ReadyFileOption, RunningOption, put_json
+from understudy.cli.parameters import Argument
 from understudy.cli.status import one_cell
 
 Action = Annotated[
-    Literal["show", "save", "load"], typer.Argument(help="what to do with the project folder")
+    Literal["show", "save", "load"], Argument(help="what to do with the project folder")
 ]
 FolderName = Annotated[
-    Path | None, typer.Argument(help="project folder; default: the one that the cell uses")
+    Path | None, Argument(help="project folder; default: the one that the cell uses")
 ]
 
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -19,6 +18,7 @@ from understudy.cli.options import (
     put_json,
     robot_option,
 )
+from understudy.cli.parameters import Exit, Option
 from understudy.cli.warm import compile_for_program
 from understudy.config import load_config
 from understudy.errors import ConfigError
@@ -34,15 +34,11 @@ ENDINGS = (".csv", ".npz", ".html")
 def reach(
     cell: Annotated[str, cell_option("its first arm is used")] = "default",
     robot: Annotated[str, robot_option("another robot of this cell")] = "",
-    resolution_mm: Annotated[
-        float, typer.Option(min=5.0, max=500.0, help="grid of the map")
-    ] = 50.0,
-    out: Annotated[Path | None, typer.Option(help="write the map: F.csv, F.npz or F.html")] = None,
+    resolution_mm: Annotated[float, Option(min=5.0, max=500.0, help="grid of the map")] = 50.0,
+    out: Annotated[Path | None, Option(help="write the map: F.csv, F.npz or F.html")] = None,
     html: HtmlOption = None,
     json: JsonOption = None,
-    program: Annotated[
-        Path | None, typer.Option(help="check the poses of this program instead")
-    ] = None,
+    program: Annotated[Path | None, Option(help="check the poses of this program instead")] = None,
 ) -> None:
     """Compute where an arm can bring its tool, or check the poses of a program."""
     from understudy.app.reach import reach_maps
@@ -94,7 +90,7 @@ def _poses(program: Path, config: "CellConfig", robot: str, json: str | None) ->
     if not put_json(json, {"program": program.name, "poses": rows}):
         _show_poses(program, found)
     if not all(each.result.reachable for each in found):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _show_poses(program: Path, found: "Sequence[PoseReach]") -> None:

@@ -5,9 +5,8 @@ from json import dumps
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from understudy.cli.options import JsonOption, faces, json_beside_text
+from understudy.cli.parameters import Option
 from understudy.cli.transcript import Transcript
 from understudy.errors import unknown
 from understudy.registry import kinds, module_of
@@ -18,19 +17,17 @@ from understudy.wire.record import Recorder, parse_front
 def record(
     listen: Annotated[
         str,
-        typer.Option(
+        Option(
             help="[HOST]:PORT for the client, or pty[:PATH], a serial port behind a link at PATH"
         ),
     ],
-    to: Annotated[str, typer.Option(help="HOST:PORT or serial device of the REAL controller")],
+    to: Annotated[str, Option(help="HOST:PORT or serial device of the REAL controller")],
     face: Annotated[
         str,
-        typer.Option(help="dialect of the controller, e.g. text_tcp", autocompletion=faces),
+        Option(help="dialect of the controller, e.g. text_tcp", autocompletion=faces),
     ],
-    out: Annotated[Path, typer.Option(help="transcript file to write")],
-    force: Annotated[
-        bool, typer.Option("--force", help="overwrite an existing transcript")
-    ] = False,
+    out: Annotated[Path, Option(help="transcript file to write")],
+    force: Annotated[bool, Option("--force", help="overwrite an existing transcript")] = False,
     json: JsonOption = None,
 ) -> None:
     """Record the conversation of a client and a REAL controller, as a proxy between them."""

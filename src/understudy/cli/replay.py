@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from msgspec import structs
 from rich.console import Console
 from rich.markup import escape
@@ -15,6 +14,7 @@ from understudy.app.build import build_cell, end_run, repeatable_run
 from understudy.app.live import replay_facts
 from understudy.app.ready_file import printable
 from understudy.cli.options import JsonOption, cell_option, put_json
+from understudy.cli.parameters import Argument, Exit, Option
 from understudy.config import CellConfig, load_config, shipped_cells
 from understudy.config.files import name_of_cell, read_text
 from understudy.config.limits import LARGEST_CHAT
@@ -30,15 +30,15 @@ from understudy.wire.play import play_all
 
 
 def replay(
-    chat: Annotated[Path, typer.Argument(help="transcript file")],
+    chat: Annotated[Path, Argument(help="transcript file")],
     cell: Annotated[
         str | None,
         cell_option("the client talks to it; default: a shipped one with this dialect"),
     ] = None,
-    tolerance: Annotated[float, typer.Option(min=0.0, help="allowed difference of numbers")] = 0.0,
+    tolerance: Annotated[float, Option(min=0.0, help="allowed difference of numbers")] = 0.0,
     time_tolerance: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=0.0,
             metavar="SECONDS",
             help="allowed difference of the times of answers; default: times are not compared",
@@ -46,17 +46,15 @@ def replay(
     ] = None,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="compare times of day and ids in messages, too"),
+        Option("--exact", help="compare times of day and ids in messages, too"),
     ] = False,
     rules: Annotated[
         bool | None,
-        typer.Option(
-            help="apply the cell's scenario rules; default: only for a log of `run --log`"
-        ),
+        Option(help="apply the cell's scenario rules; default: only for a log of `run --log`"),
     ] = None,
     accept: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="write the answers of the cell as a transcript that replays without a difference",
         ),
@@ -84,7 +82,7 @@ def replay(
         if accept is not None:
             print(f"{accept}: the answers of {config.name}")
     if found.first is not None and accept is None:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _act(cell: Cell, data: bytes) -> None:

@@ -10,18 +10,13 @@ import signal
 import sys
 import webbrowser
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from json import dumps
 from pathlib import Path
 from threading import Thread
 from typing import Annotated, Any, Protocol, TextIO
-
-import typer
-from rich.console import Console
-from rich.progress import Progress, TaskID
-from rich.table import Table
 
 from understudy.agenda import Rate, parse_rate
 from understudy.app.build import with_options
@@ -40,11 +35,13 @@ from understudy.cli.options import (
     log_level,
     robot_option,
 )
+from understudy.cli.parameters import Exit, Option
+from understudy.cli.shards import ShardProcesses, ShardSpec, number_of_shards
 from understudy.cli.transcript import Transcript
 from understudy.config import Hmi, load_config
 from understudy.config.cell import CellConfig, endpoint_name, read_wire
 from understudy.config.files import read_program
-from understudy.config.shards import parse_shard, with_robots, with_shard
+from understudy.config.shards import Shard, parse_shard, with_robots, with_shard
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.robots import Robot
 from understudy.ports import Endpoint, Run
@@ -67,7 +64,7 @@ SWITCH_SECONDS = 0.0005
 
 Terminals = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--pty",
         metavar="[[ROBOT.FACE=]PATH]",
         help="a serial port instead of TCP: a pseudo-terminal behind a link at PATH, such as "
@@ -77,52 +74,50 @@ Terminals = Annotated[
 ]
 CellName = Annotated[str, cell_argument("path of a cell file, or name of a shipped cell")]
 RateText = Annotated[
-    str | None, typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`")
+    str | None, Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`")
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="random seed; default: the cell's own")]
-Ephemeral = Annotated[bool, typer.Option("--ephemeral", help="listen on free ports everywhere")]
-Ports = Annotated[
-    list[str] | None, typer.Option(help="[ROBOT.FACE=]N, e.g. 8000 or bench.text_tcp=8000")
-]
+Seed = Annotated[int | None, Option(min=0, help="random seed; default: the cell's own")]
+Ephemeral = Annotated[bool, Option("--ephemeral", help="listen on free ports everywhere")]
+Ports = Annotated[list[str] | None, Option(help="[ROBOT.FACE=]N, e.g. 8000 or bench.text_tcp=8000")]
 ReadyPath = Annotated[
-    Path | None, typer.Option(help="JSON file with all addresses, written when everything listens")
+    Path | None, Option(help="JSON file with all addresses, written when everything listens")
 ]
 ForSeconds = Annotated[
     float | None,
-    typer.Option("--for", min=0.0, max=1e9, help="end after SECONDS of simulated time"),
+    Option("--for", min=0.0, max=1e9, help="end after SECONDS of simulated time"),
 ]
 LogPath = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--log",
         help="write a transcript of all wires (.chat), or by its ending a log of everything: "
         + ", ".join(f".{kind}" for kind in kinds("logs")),
     ),
 ]
-Program = Annotated[Path | None, typer.Option(help="run this program at once, without the page")]
+Program = Annotated[Path | None, Option(help="run this program at once, without the page")]
 Leave = Annotated[
-    bool, typer.Option("--exit", help="end when the program ends; exit code 0 done, 1 failed")
+    bool, Option("--exit", help="end when the program ends; exit code 0 done, 1 failed")
 ]
 RobotName = Annotated[
     str, robot_option("robot that runs the program; default: the first one with a body")
 ]
 ProjectFolder = Annotated[
     Path | None,
-    typer.Option("--project", help="project folder: loaded at the start if it is saved already"),
+    Option("--project", help="project folder: loaded at the start if it is saved already"),
 ]
 FilesFolder = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--files",
         help="the one folder in which clients can read and write files (snapshots, environments, "
         "meshes, projects); default: that of the cell file, the working directory for a shipped "
         "cell",
     ),
 ]
-Real = Annotated[bool, typer.Option("--real", help="allow a REAL controller")]
+Real = Annotated[bool, Option("--real", help="allow a REAL controller")]
 RobotCount = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--robots",
         min=1,
         help="mobile robots: copies of those in the file, spread over the free floor",
@@ -130,18 +125,27 @@ RobotCount = Annotated[
 ]
 ShardText = Annotated[
     str | None,
-    typer.Option("--shard", help="K/N: only the mobile robots of part K of N, each in a process"),
+    Option("--shard", help="K/N: only the mobile robots of part K of N, each in a process"),
+]
+ShardCount = Annotated[
+    str | None,
+    Option(
+        "--shards",
+        metavar="N|auto",
+        help="divide the mobile robots among N processes that start and end together; auto: one "
+        "for each processor, if there are enough robots",
+    ),
 ]
 WithPage = Annotated[
     bool | None,
-    typer.Option(
+    Option(
         "--hmi/--no-hmi",
         help="start the page, or do not; default: if the cell file has the key hmi, without --exit",
     ),
 ]
 
 
-OpenPage = Annotated[bool, typer.Option("--open", help="open the page in the browser")]
+OpenPage = Annotated[bool, Option("--open", help="open the page in the browser")]
 
 
 @takes_job_options
@@ -163,6 +167,7 @@ def run(
     real: Real = False,
     robots: RobotCount = None,
     shard: ShardText = None,
+    shards: ShardCount = None,
     hmi: WithPage = None,
     open_: OpenPage = False,
     json: JsonOption = None,
@@ -172,9 +177,17 @@ def run(
     `--json` gives its addresses, one JSON line when it listens and one more for each that follows.
     """
     log_to_stderr()
-    config = _divided(load_config(cell, seed=seed), robots, shard)
-    config = with_options(config, job_options())
+    config = load_config(cell, seed=seed)
+    part = _part(shard, shards, config, robots, log_file)
+    config = with_options(_divided(config, robots, part), job_options())
     pace = _rate(rate) if rate else config.simulation.simulation.default_time_scale
+    others = None
+    if shards is not None and part is not None:
+        if pace == "step":
+            raise ConfigError("--shards: every shard has its own time", allowed="another --rate")
+        others = ShardSpec(
+            cell, seed, robots, part, pace, {}, "", real, str(files_folder(config, files).path)
+        )
     this_run = run_of(config, pace)
     chat = None
     if log_file and not log_kind(log_file):
@@ -198,19 +211,54 @@ def run(
     doors = partial(open_doors, log_file=log_file)
     with json_beside_text(json) as lines:
         live = _live(
-            config, options, ready_file, chat, on_start, doors, open_page=open_, lines=lines
+            config,
+            options,
+            ready_file,
+            chat,
+            on_start,
+            doors,
+            open_page=open_,
+            lines=lines,
+            shards=others,
         )
         interrupted = _until_interrupted(live)
     if on_start is not None and on_start.failed and not interrupted:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
-def _divided(config: CellConfig, robots: int | None, shard: str | None) -> CellConfig:
+def _part(
+    shard: str | None,
+    shards: str | None,
+    config: CellConfig,
+    robots: int | None,
+    log_file: Path | None,
+) -> Shard | None:
+    """The shard that this process is; None: it has the whole cell."""
+    if shards is None:
+        return None if shard is None else parse_shard(shard)
+    if shard is not None:
+        raise ConfigError("--shard is one of several processes", allowed="--shard or --shards")
+    count = number_of_shards(shards, config, robots)
+    if count > 1 and log_file is not None:
+        raise ConfigError(
+            "--log: a log has the messages of one process",
+            value=str(log_file),
+            allowed=f"--shard K/{count} with a log for each of them",
+        )
+    return Shard(1, count) if count > 1 else None
+
+
+def _divided(config: CellConfig, robots: int | None, part: Shard | None) -> CellConfig:
     """The cell with another number of mobile robots, or with a part of them."""
-    part = None if shard is None else parse_shard(shard)
     if robots is not None:
         config = with_robots(config, robots, part.of if part else 1)
     return with_shard(config, part) if part else config
+
+
+def run_shard(config: CellConfig, options: Options, lines: TextIO) -> None:
+    """Runs a shard that another process has started and keeps the list of: its addresses go to
+    ``lines``."""
+    _until_interrupted(_live(config, options, None, None, None, lines=lines, listed=False))
 
 
 def run_on_page(
@@ -310,9 +358,12 @@ async def _live(
     *,
     open_page: bool = False,
     lines: TextIO | None = None,
+    shards: ShardSpec | None = None,
+    listed: bool = True,
 ) -> bool:
-    """Runs the cell until it is finished; True if a signal ended it."""
-    files = _ready_files(ready_file, options, config)
+    """Runs the cell until it is finished; True if a signal ended it. ``shards``: the first of the
+    shards that this command runs; ``listed``: `understudy status` shows this process."""
+    files = _ready_files(ready_file, options, config) if listed else []
     written: list[Written] = [*files, *([_ReadyLines(lines)] if lines else [])]
     _set_up_process()
     async with AsyncExitStack() as ends:
@@ -333,7 +384,9 @@ async def _live(
         for door in doors(live):
             live.endpoints |= await ends.enter_async_context(door)
         starting: list[str] = []
-        others = child_processes(live, partial(_process_is_up, live, written, starting))
+        is_up = partial(_process_is_up, live, written, starting)
+        fleet = ShardProcesses(shards, live, is_up) if shards else None
+        others = [*child_processes(live, is_up), *([fleet] if fleet else [])]
         starting += [endpoint for each in others for endpoint in each.endpoints()]
         starting += [page_process.ENDPOINT] if page else []
         for each in others:
@@ -346,16 +399,16 @@ async def _live(
             place.write(config.name, live.rate, live.endpoints, starting)
         _show(config, live.endpoints)
         if page:
-            is_up = partial(_page_is_up, live, written, starting, page, open_page=open_page)
-            page.start(live.endpoints, is_up, live.with_password)
+            page_is_up = partial(_page_is_up, live, written, starting, page, open_page=open_page)
+            page.start(live.endpoints, page_is_up, live.with_password)
         await _prepare(live, others)
         if on_start and not live.finished.is_set():
             on_start.start(live)
             ends.push_async_callback(on_start.stop)
         live.go()
         await live.finished.wait()
-    if live.problem and options.for_seconds is not None:
-        raise typer.Exit(1)
+    if (live.problem and options.for_seconds is not None) or (fleet and fleet.problem):
+        raise Exit(1)
     return bool(signals.came)
 
 
@@ -364,19 +417,36 @@ async def _find_self_pairs(live: Live) -> None:
 
     Wires and page are open, time does not run yet: no arm moves without its self-collision checks.
     """
-    bar, tasks = Progress(console=Console(stderr=True), transient=True), dict[str, TaskID]()
+    with _progress_bars() as show:
+        known: set[str] = set()
 
-    def report(robot: str, share: float) -> None:
-        if robot not in tasks:
+        def report(robot: str, share: float) -> None:
             text = f"finding which links of {robot} can touch (once for each arm)"
-            log.info(text)
-            bar.start()
-            tasks[robot] = bar.add_task(text, total=1.0)
-        bar.update(tasks[robot], completed=share)
+            if robot not in known:
+                known.add(robot)
+                log.info(text)
+            show(text, share)
 
-    await _until(live.finished, live.find_self_pairs(report))
-    if tasks:
-        bar.stop()
+        await _until(live.finished, live.find_self_pairs(report))
+
+
+@contextlib.contextmanager
+def _progress_bars() -> Iterator[Callable[[str, float], None]]:
+    """Shows bars on the terminal while the context lasts: a text, and the share that is done."""
+    with ExitStack() as ends:
+
+        @cache
+        def bars() -> Any:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            return ends.enter_context(Progress(console=Console(stderr=True), transient=True))
+
+        @cache
+        def bar(text: str) -> Any:
+            return bars().add_task(text, total=1.0)
+
+        yield lambda text, share: bars().update(bar(text), completed=share)
 
 
 def child_processes(live: Live, is_up: Callable[[str, str, str], None]) -> list[ChildProcesses]:
@@ -515,6 +585,8 @@ def _is_up(
     said: str,
 ) -> None:
     """An endpoint of another process listens: its address, and the ready files again."""
+    from rich.console import Console
+
     live.endpoints[endpoint] = address
     Console(soft_wrap=True, quiet=is_quiet()).print(said)
     if endpoint in starting:
@@ -527,12 +599,17 @@ def _is_up(
 
 
 def _show(config: CellConfig, endpoints: dict[str, str]) -> None:
+    if is_quiet():
+        return
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(title=f"{config.name}: {config.head.description}", title_justify="left")
     table.add_column("endpoint", style="bold", no_wrap=True)
     table.add_column("listens on", no_wrap=True)
     for endpoint, address in endpoints.items():
         table.add_row(endpoint, address)
-    console = Console(quiet=is_quiet())
+    console = Console()
     console.print(table)
     for endpoint, address in endpoints.items():
         if (path := address.removeprefix("pty:")) != address:  # whole, however narrow the table is

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -25,6 +24,7 @@ from understudy.cli.options import (
     put_json,
     robot_argument,
 )
+from understudy.cli.parameters import Argument, Exit, Option
 from understudy.cli.status import chosen_cells
 from understudy.config.files import read_program
 from understudy.errors import ConfigError, Refused, unknown
@@ -55,12 +55,12 @@ def send(
     robot: Annotated[
         str, robot_argument("robot of a running cell; with --to: grblhal, kuka or text")
     ],
-    file: Annotated[Path, typer.Argument(help="the program")],
+    file: Annotated[Path, Argument(help="the program")],
     to: Annotated[
-        str | None, typer.Option(help="HOST:PORT or /dev/NAME[@BAUD], also of a REAL robot")
+        str | None, Option(help="HOST:PORT or /dev/NAME[@BAUD], also of a REAL robot")
     ] = None,
     dialect: Annotated[
-        str, typer.Option(help="of a program for grblhal; arm: in an arm's own words")
+        str, Option(help="of a program for grblhal; arm: in an arm's own words")
     ] = "grblhal",
     cell: Annotated[
         str | None, cell_option("the cell of the arm, for dialect arm; default: default")
@@ -68,7 +68,7 @@ def send(
     running: RunningOption = "",
     ready_file: ReadyFileOption = None,
     telemetry: Annotated[
-        str | None, typer.Option(help=f"of a kuka, to see that it moves: {TELEMETRY_FORMS}")
+        str | None, Option(help=f"of a kuka, to see that it moves: {TELEMETRY_FORMS}")
     ] = None,
     json: JsonOption = None,
 ) -> None:
@@ -91,7 +91,7 @@ def send(
     )
     if refused:
         print(f"{file}: {refused}", file=sys.stderr)
-        raise typer.Exit(1)
+        raise Exit(1)
     if not is_shown:
         print(f"{file}: done")
 

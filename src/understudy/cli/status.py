@@ -7,7 +7,6 @@ from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -23,6 +22,7 @@ from understudy.cli.options import (
     json_lines,
     put_json,
 )
+from understudy.cli.parameters import Argument, Exit, Option
 from understudy.errors import ConfigError
 
 MOST_SHOWN = 10
@@ -30,7 +30,7 @@ MOST_SHOWN = 10
 
 Cells = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[NAME...]", help="names or process ids, as with --running"),
+    Argument(metavar="[NAME...]", help="names or process ids, as with --running"),
 ]
 
 
@@ -96,7 +96,7 @@ def stop(
     cells: Cells = None,
     running: RunningCells = None,
     ready_file: ReadyFileOption = None,
-    all_: Annotated[bool, typer.Option("--all", help="stop several cells without asking")] = False,
+    all_: Annotated[bool, Option("--all", help="stop several cells without asking")] = False,
     json: JsonOption = None,
 ) -> None:
     """Stop running cells: the one that runs, or those named; asks before it stops several."""
@@ -118,7 +118,9 @@ def _confirm(cells: list[Ready]) -> None:
     if not sys.stdin.isatty():
         allowed = "the pid of a cell, a name that one of them has, --ready-file FILE or --all"
         raise ConfigError(f"{len(cells)} cells are running: {names}", allowed=allowed)
-    typer.confirm(f"Stop {len(cells)} cells: {names}?", abort=True)
+    from typer import confirm
+
+    confirm(f"Stop {len(cells)} cells: {names}?", abort=True)
 
 
 def chosen_cells(names: list[str], ready_file: Path | None) -> list[Ready]:
@@ -138,7 +140,7 @@ def _none_is_no_error() -> Iterator[None]:
         yield
     except NoCellRunsError as problem:
         print(problem, file=sys.stderr)
-        raise typer.Exit(1) from None
+        raise Exit(1) from None
 
 
 def _answers(cells: list[Ready], *queries: str) -> Iterator[tuple[Ready, Any]]:
@@ -153,4 +155,4 @@ def _answers(cells: list[Ready], *queries: str) -> Iterator[tuple[Ready, Any]]:
         else:
             yield ready, answers if len(answers) > 1 else answers[0]
     if silent == len(cells):
-        raise typer.Exit(1)
+        raise Exit(1)

@@ -9,7 +9,6 @@ from heapq import nlargest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
@@ -28,6 +27,7 @@ from understudy.cli.options import (
     put_bytes,
     robot_option,
 )
+from understudy.cli.parameters import Argument, Exit, Option
 from understudy.cli.warm import compile_for_program, compile_kernels
 from understudy.config import load_config
 from understudy.config.files import read_program, read_text
@@ -52,7 +52,7 @@ SLOWEST_LINES = 10
 
 Programs = Annotated[
     list[Path] | None,
-    typer.Argument(
+    Argument(
         metavar="[PROGRAM...]",
         help="G-code, or moves of a text robot; ROBOT=PROGRAM for several robots in one proof; a "
         "cell file, or nothing: the job of the cell, or the programs of its robots",
@@ -60,28 +60,24 @@ Programs = Annotated[
 ]
 Program = Annotated[
     Path | None,
-    typer.Argument(
-        help="G-code, or a text robot's moves; a cell file, or nothing: the job of the cell"
-    ),
+    Argument(help="G-code, or a text robot's moves; a cell file, or nothing: the job of the cell"),
 ]
-DialectName = Annotated[str, typer.Option(metavar="[arm|grblhal]", help="default: the robot's own")]
-JobName = Annotated[
-    str, typer.Option(metavar="JOB", help="check this job of the cell, not a program")
-]
-Cycles = Annotated[int, typer.Option(min=0, help="of a job: parts at most; 0 means all of them")]
+DialectName = Annotated[str, Option(metavar="[arm|grblhal]", help="default: the robot's own")]
+JobName = Annotated[str, Option(metavar="JOB", help="check this job of the cell, not a program")]
+Cycles = Annotated[int, Option(min=0, help="of a job: parts at most; 0 means all of them")]
 Clearance = Annotated[
-    float | None, typer.Option(min=0.0, max=1000.0, help="clearance that every line must keep")
+    float | None, Option(min=0.0, max=1000.0, help="clearance that every line must keep")
 ]
-WithStops = Annotated[bool, typer.Option(help="also check a stop at any time")]
-Strict = Annotated[bool, typer.Option("--strict", help="every warning is a violation")]
+WithStops = Annotated[bool, Option(help="also check a stop at any time")]
+Strict = Annotated[bool, Option("--strict", help="every warning is a violation")]
 Timing = Annotated[
     str,
-    typer.Option(
+    Option(
         metavar="SECONDS|any",
         help="several robots: clear in every timing within ± SECONDS that their handshakes allow",
     ),
 ]
-MaxViolations = Annotated[int | None, typer.Option(min=1, help="report at most N violations")]
+MaxViolations = Annotated[int | None, Option(min=1, help="report at most N violations")]
 
 
 def validate(
@@ -89,22 +85,22 @@ def validate(
     cell: Annotated[str, cell_option("its first arm or robot runs them")] = "default",
     robot: Annotated[str, robot_option("another robot of this cell")] = "",
     dialect: DialectName = "",
-    scenario: Annotated[Path | None, typer.Option(help="file with scenario rules")] = None,
-    held: Annotated[Path | None, typer.Option(help="file with parts that the robot holds")] = None,
+    scenario: Annotated[Path | None, Option(help="file with scenario rules")] = None,
+    held: Annotated[Path | None, Option(help="file with parts that the robot holds")] = None,
     json: JsonOption = None,
-    junit: Annotated[Path | None, typer.Option(help="write JUnit XML")] = None,
-    sarif: Annotated[Path | None, typer.Option(help="write SARIF 2.1.0")] = None,
+    junit: Annotated[Path | None, Option(help="write JUnit XML")] = None,
+    sarif: Annotated[Path | None, Option(help="write SARIF 2.1.0")] = None,
     html: HtmlOption = None,
     clearance_mm: Clearance = None,
     with_stops: WithStops = False,
     strict: Strict = False,
     max_violations: MaxViolations = None,
-    mode_of_operation: Annotated[str, typer.Option(help="mode of operation, e.g. WELDING")] = "",
+    mode_of_operation: Annotated[str, Option(help="mode of operation, e.g. WELDING")] = "",
     job: JobName = "",
     cycles: Cycles = 0,
     timing: Timing = "",
     log_file: Annotated[
-        Path | None, typer.Option("--log", help="run the program on virtual time and log it")
+        Path | None, Option("--log", help="run the program on virtual time and log it")
     ] = None,
 ) -> None:
     """Check programs, or a whole job: reach, limits, speed, torque, collisions."""
@@ -146,7 +142,7 @@ def validate(
     _write(reports, config, json=json, junit=junit, sarif=sarif, html=html)
     _show_all(reports, on_stderr=is_printed(json))
     if not all(report.passed for report in reports):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _report(program: Path, config: "CellConfig", options: "Options") -> "Report":
@@ -367,7 +363,7 @@ def _proof(report: "Report") -> str:
         text += f"; proven clearance {least * 1e3:.1f} mm"
         text += "" if seen is None else f", smallest distance seen {seen * 1e3:.1f} mm"
     elif moving and lines.least_clearance is None:
-        text += "; no clearance is proven"
+        text += "; no clearance to the environment is proven"
     elif unproven:
         text += f"; {unproven} {word}{' is' if unproven == 1 else 's are'} not proven"
     if report.wall_s > 0.0:
@@ -384,10 +380,10 @@ def cycle_time(
     robot: Annotated[str, robot_option("another robot of this cell")] = "",
     settings: Annotated[
         Path | None,
-        typer.Option(help="file of grblHAL settings ($n=v): use the machine they describe"),
+        Option(help="file of grblHAL settings ($n=v): use the machine they describe"),
     ] = None,
     dialect: DialectName = "",
-    mode_of_operation: Annotated[str, typer.Option(help="mode of operation, e.g. MANUAL")] = "",
+    mode_of_operation: Annotated[str, Option(help="mode of operation, e.g. MANUAL")] = "",
     json: JsonOption = None,
     job: JobName = "",
     cycles: Cycles = 0,
@@ -413,7 +409,7 @@ def cycle_time(
     for violation in result.violations:
         print(f"{program}: {violation.message}", file=sys.stderr)
     if result.violations:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _of_program(
