@@ -1,4 +1,4 @@
-"""A live cell with one of its doors open, for tests that are clients of the door."""
+"""A live cell with one of its doors open, for tests that are clients of the door on a websocket."""
 
 import asyncio
 import json
@@ -6,13 +6,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
+from random import Random
 from typing import Any
+
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
 
 from understudy.app.live import Live, Options
 from understudy.config import load_config, read_config
+from understudy.doors.websocket import LARGEST_MESSAGE
 
 PATIENCE_S = 60
+TOKEN = "a-token-for-tests-1"
+BENCH = "robots:\n  bench: {kind: text_robot}\n"
 Scene = Callable[[Live, str], Awaitable[None]]
 """Is given the cell and the address of the door."""
 OpenDoor = Callable[[Live, str], AbstractAsyncContextManager[dict[str, str]]]
@@ -50,6 +57,62 @@ async def printed(*command: str, env: dict[str, str]) -> Any:
     said, problem = await client.communicate()
     assert client.returncode == 0, problem.decode()
     return json.loads(said)
+
+
+class JsonClient:
+    """A client that keeps what it has received until it is taken."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+        self.heard: list[dict[str, Any]] = []
+
+    async def send(self, op: str, **values: Any) -> None:
+        await self.socket.send(json.dumps({"op": op, **values}))
+
+    async def receive(self) -> None:
+        self.heard.append(json.loads(await self.socket.recv()))
+
+    async def next(self, **wanted: Any) -> Any:
+        """The next message with these values, of those that were not taken yet."""
+        while True:
+            for message in self.heard:
+                if all(message.get(key) == value for key, value in wanted.items()):
+                    self.heard.remove(message)
+                    return message
+            await self.receive()
+
+
+# ── nonsense ────────────────────────────────────────────────────────────────────────────────────
+
+Words = tuple[str, ...]
+
+
+def _nonsense(chance: Random, values: tuple[Any, ...], keys: Words, depth: int = 0) -> Any:
+    kind = chance.randrange(9 if depth < 3 else 6)
+    if kind < 6:
+        return chance.choice(values)
+    inside = (_nonsense(chance, values, keys, depth + 1) for _ in range(chance.randrange(4)))
+    return list(inside) if kind == 6 else {chance.choice(keys): each for each in inside}
+
+
+def nonsense(
+    chance: Random, operations: Words, values: tuple[Any, ...], keys: Words, inner_keys: Words = ()
+) -> list[bytes | str]:
+    """Frames of no meaning: broken ones, and objects of these operations, keys and values."""
+    frames: list[bytes | str] = [
+        "{", "[]", "7", '"', "[" * 100_000, '{"op":' * 5_000, b"\xff\xfe", "x" * 1_000_000,
+        '{"op": []}',
+    ]  # fmt: skip
+    for _ in range(300):
+        given = {k: _nonsense(chance, values, keys + inner_keys) for k in chance.sample(keys, 5)}
+        frames.append(json.dumps({**given, "op": chance.choice(operations)}))
+    return frames
+
+
+async def check_too_large_a_message_ends_the_connection(socket: ClientConnection) -> None:
+    with suppress(ConnectionClosed):
+        await socket.send("x" * (LARGEST_MESSAGE + 1))
+    await asyncio.wait_for(socket.wait_closed(), PATIENCE_S)
 
 
 # ── floods ──────────────────────────────────────────────────────────────────────────────────────

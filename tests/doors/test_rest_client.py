@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright._impl._driver import compute_driver_executable
 from tests.browsers import RunningCell
+from tests.scratch_packages import NODE
 
 EXAMPLE = Path(__file__).parents[2] / "examples/rest_client.mjs"
 SECONDS = 120
@@ -18,9 +18,8 @@ def test_a_client_in_javascript_commands_a_cell_over_rest(
     cell = start_cell("text_robot", "--rate", "step")
     ready = tmp_path / "ready.json"
     ready.write_text(json.dumps({"endpoints": cell.endpoints, "secret": cell.secret}))
-    node, _ = compute_driver_executable()
     done = subprocess.run(
-        [str(node), str(EXAMPLE), str(ready)], capture_output=True, text=True, timeout=SECONDS
+        [NODE, str(EXAMPLE), str(ready)], capture_output=True, text=True, timeout=SECONDS
     )
     assert done.returncode == 0, done.stderr
     *lines, refused = done.stdout.splitlines()

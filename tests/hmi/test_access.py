@@ -73,8 +73,13 @@ def test_a_short_token_is_refused_and_not_shown(host: str) -> None:
 def test_the_environment_takes_precedence_over_the_cell_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    read = read_access("0.0.0.0", "a token from the file", "a viewer of the file")
+    assert (read.token, read.viewer_token) == ("a token from the file", "a viewer of the file")
+    assert read_access("127.0.0.1", "", "") == Access()
     monkeypatch.setenv("UNDERSTUDY_HMI_TOKEN", "a token from outside")
-    assert read_access("0.0.0.0", token="a token from the file").token == "a token from outside"
+    monkeypatch.setenv("UNDERSTUDY_HMI_VIEWER_TOKEN", "a viewer from outside")
+    read = read_access("0.0.0.0", "a token from the file", "a viewer of the file")
+    assert (read.token, read.viewer_token) == ("a token from outside", "a viewer from outside")
 
 
 # ── requests ──

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.browsers import TIMEOUT_SECONDS, RunningCell, Screen, WeldingCell
+from tests.browsers import TIMEOUT_SECONDS, RunningCell, Screen
 
 from understudy.hmi.server import FIXED, with_nonces
 
@@ -18,11 +18,6 @@ UPGRADE = {
     "Sec-WebSocket-Version": "13",
     "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
 }
-
-
-@pytest.fixture(scope="module")
-def cell(welding: WeldingCell) -> RunningCell:
-    return welding
 
 
 # ── headers ──

@@ -17,17 +17,6 @@ def files(welding: WeldingCell) -> Path:
     return welding.files
 
 
-@pytest.fixture(scope="module")
-def cell(welding: WeldingCell) -> RunningCell:
-    return welding
-
-
-@pytest.fixture(scope="module")
-def opened(cell: RunningCell, welding_screen: Screen) -> Screen:
-    welding_screen.open(cell.url)
-    return welding_screen
-
-
 @pytest.fixture
 def screen(opened: Screen) -> Iterator[Screen]:
     yield opened

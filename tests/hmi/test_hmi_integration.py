@@ -11,22 +11,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.browsers import STARTING_SECONDS, RunningCell, Screen, WeldingCell
+from tests.browsers import STARTING_SECONDS, RunningCell, Screen
 
 from understudy.hmi.frame.cell_state import REFRESH_SECONDS
 
 SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
-
-
-@pytest.fixture(scope="module")
-def cell(welding: WeldingCell) -> RunningCell:
-    return welding
-
-
-@pytest.fixture(scope="module")
-def opened(cell: RunningCell, welding_screen: Screen) -> Screen:
-    welding_screen.open(cell.url)
-    return welding_screen
 
 
 @pytest.fixture

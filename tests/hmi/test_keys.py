@@ -6,22 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from tests.browsers import RunningCell, Screen, WeldingCell
+from tests.browsers import RunningCell, Screen
 
 from understudy.hmi.keys import keys_of
 from understudy.hmi.page import pages
-
-
-@pytest.fixture(scope="module")
-def cell(welding: WeldingCell) -> RunningCell:
-    return welding
-
-
-@pytest.fixture(scope="module")
-def opened(cell: RunningCell, welding_screen: Screen) -> Screen:
-    """One page, on which tests change tabs: several open pages take each other's processor time."""
-    welding_screen.open(cell.url)
-    return welding_screen
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from understudy.hmi.monitoring import QUERIES, metrics_text
+from understudy.hmi.rest import QUERIES, metrics_text
 
 
 def answers(**given: Any) -> dict[str, Any]:

@@ -25,11 +25,6 @@ SEAM_LINE = 7
 
 
 @pytest.fixture(scope="module")
-def cell(welding: WeldingCell) -> RunningCell:
-    return welding
-
-
-@pytest.fixture(scope="module")
 def opened(cell: RunningCell, welding_screen: Screen) -> Screen:
     welding_screen.open(cell.url + "/program")
     return welding_screen

@@ -5,20 +5,9 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from tests.browsers import RunningCell, Screen, WeldingCell
+from tests.browsers import RunningCell, Screen
 
 SEAM = "G1 X400 F3000\nM3 S150\nG1 Y100 F600\nM5\n"
-
-
-@pytest.fixture(scope="module")
-def cell(welding: WeldingCell) -> RunningCell:
-    return welding
-
-
-@pytest.fixture(scope="module")
-def opened(cell: RunningCell, welding_screen: Screen) -> Screen:
-    welding_screen.open(cell.url)
-    return welding_screen
 
 
 @pytest.fixture

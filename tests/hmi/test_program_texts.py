@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.devices.welder import ADVICE
+from understudy.devices.gripper.controller import ADVICE as GRIPPER_ADVICE
+from understudy.devices.tool_changer.lock import ADVICE as LOCK_ADVICE
+from understudy.devices.welder import ADVICE as WELDER_ADVICE
 from understudy.gcode.blocks import Problem, parse
 from understudy.gcode.dialect import ARM, GRBLHAL_ARM
 from understudy.hmi.pages.log.page import KINDS
@@ -19,9 +21,11 @@ COORDINATE = st.floats(-9999.0, 9999.0)
 SIX = st.lists(COORDINATE, min_size=6, max_size=6)
 
 
+OF_THE_CELL = (ADVICE_BY_CODE, ADVICE_BY_WORD, WELDER_ADVICE, GRIPPER_ADVICE, LOCK_ADVICE)
+
+
 @pytest.mark.parametrize(
-    "sentence",
-    sorted({*ADVICE_BY_CODE.values(), *ADVICE_BY_WORD.values(), *ADVICE.values(), OTHER_ADVICE}),
+    "sentence", sorted({OTHER_ADVICE, *(each for table in OF_THE_CELL for each in table.values())})
 )
 def test_every_advice_of_the_cell_is_translated(sentence: str) -> None:
     assert Texts("en").translated("advice", sentence) == sentence

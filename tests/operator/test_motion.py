@@ -105,9 +105,10 @@ def test_moves_to_joints_and_to_poses(arm: Bench) -> None:
     arm.do("move_to", robot="g60", joints_deg=[10, -30, 70, 5, 40, 20])
     arm.forward(3.0)
     assert arm.joints("g60") == [10.0, -30.0, 70.0, 5.0, 40.0, 20.0]
-    for line in (False, True):
-        there = [450.0, 50.0 if line else -50.0, 400.0, 180.0, 0.0, 0.0]
-        arm.do("move_to", robot="g60", pose_mm_deg=there, line=line, speed_mm_s=200)
+    own: dict[str, Any]
+    for y, own in ((-50.0, {"speed_mm_s": 1}), (50.0, {"line": True, "speed_mm_s": 200})):
+        there = [450.0, y, 400.0, 180.0, 0.0, 0.0]
+        arm.do("move_to", robot="g60", pose_mm_deg=there, **own)
         arm.forward(3.0)
         assert arm.pose("g60")[:3] == pytest.approx(there[:3], abs=0.01)
         assert abs(arm.pose("g60")[3]) == pytest.approx(180.0, abs=0.01)

@@ -254,6 +254,11 @@ def test_the_preview_agrees_with_the_run(arm: Bench) -> None:
     )
 
 
+def test_the_preview_of_a_kuka_is_in_the_cell_not_in_its_base(bench: Bench) -> None:
+    found = bench.do("preview", robot="kuka", text="G1 X10 Y0 Z50 A0 B0 C0 F80\nG1 X20\n")
+    assert found["tcp"][-1] == pytest.approx([0.47, -1.4, 0.25], abs=1e-6)
+
+
 def test_the_preview_of_the_loaded_program_has_its_violations(arm: Bench) -> None:
     arm.do("load_program", robot="g60", text="G1 A400 F600\nG1 X\n")
     found = arm.do("preview", robot="g60")

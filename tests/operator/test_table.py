@@ -34,7 +34,7 @@ def jumps() -> list[Jump]:
 def table(jumps: list[Jump]) -> Commands:
     return Commands(
         [
-            Command("jump", "into the air", jumps.append, Jump),
+            Command("jump", "into the air", jumps.append, lambda: Jump),
             Command("look", "around", lambda _: {"seen": 3}, role="viewer"),
             Command("sulk", "will not", lambda _: Refused("no")),
             Command("faint", "will not either", lambda _: Refused("never", code=77)),

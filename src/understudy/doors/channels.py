@@ -252,7 +252,9 @@ class CellChannels:
             if single or robot.name not in self._together
         }
         self._panels = {
-            name: component for name, component in components.items() if _has_values(component)
+            name: component
+            for name, component in components.items()
+            if isinstance(component, HasPanel | Plotted)
         }
         self._trails = {n: c for n, c in components.items() if isinstance(c, Trailing)}
         self._known: dict[str, Known] = {}
@@ -667,7 +669,9 @@ class CellChannels:
         if isinstance(make, Refused):
             return
         at, frame = m.time_of(now), _camera_frame(camera)
-        lens = _shown_lens(camera.model.lens)
+        lens = camera.model.lens
+        height = round(lens.height * PICTURE_WIDTH / lens.width)
+        lens = resized(lens, PICTURE_WIDTH, height)  # that of the small picture
         topic = f"/{camera.robot}/camera"
         self._put(f"{topic}/calibration", m.CameraCalibration, _calibration(lens, frame, at), now)
         value = lambda: _image(make, frame, at)  # noqa: E731
@@ -742,10 +746,6 @@ def _topics_of(robot: Robot, components: Mapping[str, Any]) -> _RobotTopics:
     return _RobotTopics(robot, joints, board=board, program=program)
 
 
-def _has_values(component: Any) -> bool:
-    return isinstance(component, HasPanel | Plotted)
-
-
 def _cameras(components: Mapping[str, Any]) -> Iterator[tuple[str, _Camera]]:
     for name, component in components.items():
         if isinstance(component, ShowsPicture):
@@ -761,11 +761,6 @@ def _cameras(components: Mapping[str, Any]) -> Iterator[tuple[str, _Camera]]:
 
 def _camera_frame(camera: _Camera) -> str:
     return f"{camera.robot}/camera"
-
-
-def _shown_lens(lens: Lens) -> Lens:
-    """The lens of the small picture."""
-    return resized(lens, PICTURE_WIDTH, round(lens.height * PICTURE_WIDTH / lens.width))
 
 
 def _calibration(lens: Lens, frame: str, at: m.Time) -> m.CameraCalibration:

@@ -481,17 +481,13 @@ def _schema(kind: Any) -> dict[str, Any]:
     if origin is not None:
         return {"type": "array", "items": _schema(inside[0])}
     hints = typing.get_type_hints(kind)
-    needed = [field.name for field in msgspec.structs.fields(kind) if not _may_lack(hints, field)]
+    needed = [name for name, each in hints.items() if type(None) not in get_args(each)]
     return {
         "title": TIMES.get(kind) or schema_name(kind),
         "type": "object",
         "properties": {name: _schema(each) for name, each in hints.items()},
         "required": needed,
     }
-
-
-def _may_lack(hints: dict[str, Any], field: Any) -> bool:
-    return type(None) in get_args(hints[field.name])
 
 
 def write(value: Any) -> bytes:

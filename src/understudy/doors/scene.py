@@ -290,7 +290,8 @@ def _primitives(shape: Mapping[str, Any], pose: Pose, color: Color) -> Iterator[
         yield "cylinders", CylinderPrimitive(pose, Vector3(across, across, length), color)
         if kind == "capsule":
             for end in (-length / 2.0, length / 2.0):
-                shift = _turned(_four(pose.orientation), (0.0, 0.0, end))
+                turn = pose.orientation
+                shift = _turned((turn.x, turn.y, turn.z, turn.w), (0.0, 0.0, end))
                 centre = pose.position
                 spot = Vector3(centre.x + shift[0], centre.y + shift[1], centre.z + shift[2])
                 ball = Vector3(across, across, across)
@@ -301,10 +302,6 @@ def _primitives(shape: Mapping[str, Any], pose: Pose, color: Color) -> Iterator[
             one = Vector3(1.0, 1.0, 1.0)
             data = stl_of(vertices, indices)
             yield "models", ModelPrimitive(pose, one, color, True, "", "model/stl", data)
-
-
-def _four(turn: Quaternion) -> FourNumbers:
-    return turn.x, turn.y, turn.z, turn.w
 
 
 def _array(rows: Any, kind: type) -> NDArray[Any]:

@@ -284,7 +284,7 @@ async def served(
 
 
 def _token(request: Any) -> str | None:
-    """What the request shows: `Authorization: Bearer …`, or `?token=…` from pages."""
+    """The token of a request: of the header `Authorization: Bearer …`, or `?token=…` of a page."""
     kind, _, given = request.headers.get("Authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return str(given)

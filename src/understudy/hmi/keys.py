@@ -15,8 +15,8 @@ SHOWN = {"Escape": "Esc", " ": "space"}
 
 
 def keys_of(page: Page) -> dict[str, str]:
-    """By the text of what it does, each key that works while this page is open, with those of the
-    tabs."""
+    """The keys that work while this page is open, those of the tabs too, by the text of what each
+    does."""
     tabs = {f"{each.name}.title": each.key for each in pages()}
     views = scene.KEYS if scene.SCRIPT in page.scripts else {}
     return {**frame.KEYS, **tabs, **views, **page.keys}

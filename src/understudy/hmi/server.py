@@ -55,9 +55,8 @@ from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import CellState
 from understudy.hmi.frame.frame import MISSING, frame
 from understudy.hmi.link import CellLink, LinkError
-from understudy.hmi.monitoring import add_monitoring
 from understudy.hmi.page import STATIC, Page, head, pages_for, panels
-from understudy.hmi.rest import rest
+from understudy.hmi.rest import add_monitoring, rest
 from understudy.hmi.scene import scene
 from understudy.hmi.state import StateFeed
 from understudy.hmi.texts import Texts
@@ -219,7 +218,7 @@ OWN_NOTICES = (
 
 
 def _set_language(client: Client, texts: Texts) -> None:
-    """What NiceGUI shows by itself is in the language of the browser, which its page says, too."""
+    """Sets the language of the page, and of what NiceGUI shows itself, to that of the browser."""
     name = QUASAR_LANGUAGES[texts.language]
     translations[name] = {key: texts(f"frame.{key}") for key in OWN_NOTICES}
     client.page = copy(client.page)  # the others keep their language

@@ -60,7 +60,7 @@ class StateFrame:
 
 @dataclass(eq=False)
 class Subscriber:
-    """One browser: its slot, and the trail points that it has."""
+    """A browser that gets frames: the next one for it, and the trail points that it has."""
 
     _slot: StateFrame | None = None
     _filled: asyncio.Event = field(default_factory=asyncio.Event)

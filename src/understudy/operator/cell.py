@@ -12,11 +12,10 @@ from understudy.operator.clock import ClockCommands, Preparation
 from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, EventSources
 from understudy.operator.history import History
-from understudy.operator.library import ProjectFolder
 from understudy.operator.mesh_builder import MeshBuilder
 from understudy.operator.models import view_of
 from understudy.operator.programs import AllPrograms, ProgramCommands
-from understudy.operator.project import ProjectCommands
+from understudy.operator.project import ProjectCommands, ProjectFolder
 from understudy.operator.robots import Robots
 from understudy.operator.run_modes import ModeCommands
 from understudy.operator.table import Changes, Commands
@@ -24,6 +23,7 @@ from understudy.operator.views import CellWatch
 from understudy.operator.workpieces import workpieces_in
 from understudy.ports import Run
 from understudy.ports.hmi import RobotView
+from understudy.ports.jobs import has_jobs
 from understudy.registry import CAPABILITIES, EVERY_CELL, module_of, outside
 from understudy.simulation.cell import Cell
 from understudy.wire.connection import Note
@@ -74,6 +74,8 @@ class OperatedCell:
         """Called when the cell ends: ends what a module of the table `commands` has started."""
         self.table = Commands(())
         """All commands of the live cell, once it is built."""
+        self.on_table: list[Callable[[Commands], None]] = []
+        """Called with the table of all commands; may raise a ConfigError for what it lacks."""
         self.modes = ModeCommands(
             config,
             self.robots,
@@ -119,9 +121,12 @@ class OperatedCell:
         robots = self.config.robots.values()
         kinds = {robot.kind for robot in robots} | self.config.devices.keys()
         kinds |= {kind for robot in robots for kind in robot.devices}
+        kinds |= self.config.sections.keys()
+        with_jobs = any(has_jobs(robot.kind) for robot in robots)
         for each in (EVERY_CELL, *CAPABILITIES):
-            own = {*each.robots, *each.devices}
-            if not own or own & kinds:
+            own = {*each.robots, *each.devices, *each.sections}
+            may_be_absent = each is not EVERY_CELL and (own or each.jobs)
+            if not may_be_absent or own & kinds or (with_jobs and each.jobs):
                 yield from (module_of("commands", name) for name in each.commands)
         yield from (module_of("commands", name) for name in outside("commands"))
 

@@ -262,34 +262,28 @@ class ClockCommands:
     def stop(self, robot: str | None = None) -> Any:
         """Every robot stops, drops its program and refuses motion until start or reset; with
         `robot` that one alone stops."""
-        if robot is None:
-            self._command_real("stop")
-            for each in self._robots:
-                each.end_program()
-            return self._run_engine(self._engine.stop)
-        return self._robots.do(robot, "stop")
+        return self._do(robot, "stop", self._engine.stop)
 
     @command()
     def reset(self, robot: str | None = None) -> Any:
         """Clear emergency stops, errors, faults, forced inputs and outputs; without `robot` also
         the counters."""
-        if robot is None:
-            self._command_real("reset")
-            return self._run_engine(self._engine.reset)
-        return self._robots.do(robot, "reset")
+        return self._do(robot, "reset", self._engine.reset)
 
     @command(secret="never")  # a stop must not fail for want of a secret
     def emergency_stop(self, robot: str | None = None) -> Any:
         """The cell's own button: every robot stops; with `robot` that one alone."""
-        if robot is None:
-            self._command_real("emergency_stop")
-            return self._run_engine(self._engine.emergency_stop)
-        return self._robots.do(robot, "emergency_stop")
+        return self._do(robot, "emergency_stop", self._engine.emergency_stop)
 
-    def _command_real(self, action: str) -> None:
-        """The engine moves simulated robots only: the REAL ones are commanded directly."""
+    def _do(self, name: str | None, action: str, engine: Callable[[int], object]) -> Any:
+        """An action of one robot, or of all: the engine acts on the simulated ones only."""
+        if name is not None:
+            return self._robots.do(name, action)
         for robot in self._robots.real():
             robot.do(action)
+        for robot in self._robots if action == "stop" else ():
+            robot.end_program()
+        return self._run_engine(engine)
 
     def _run_engine(self, action: Callable[[int], object]) -> dict[str, Any]:
         self._pump.act(action)

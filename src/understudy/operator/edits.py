@@ -1,7 +1,7 @@
 """Undo and redo of changes that operators make to objects and parts of the cell."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from understudy.errors import Refused
 from understudy.operator.table import command
@@ -37,23 +37,24 @@ class Edits:
     @command()
     def undo_change(self) -> Any:
         """Take back the last change of an object or a part; the last 50 can be."""
-        if not self._done:
-            return Refused("there is no change to undo")
-        edit = self._done.pop()
-        if refused := edit.undo():
-            self._done, self._undone = [], []
-            return refused
-        self._undone.append(edit)
-        return self.shown()
+        return self._repeat("undo", self._done, self._undone)
 
     @command()
     def redo_change(self) -> Any:
         """Make the change again that was undone last."""
-        if not self._undone:
-            return Refused("there is no change to redo")
-        edit = self._undone.pop()
-        if refused := edit.redo():
+        return self._repeat("redo", self._undone, self._done)
+
+    def _repeat(self, how: Literal["undo", "redo"], edits: list[Edit], others: list[Edit]) -> Any:
+        """Undoes or redoes the last of these edits, which then is the last of the others."""
+        if not edits:
+            undo, redo = (
+                Refused("there is no change to undo"),
+                Refused("there is no change to redo"),
+            )
+            return undo if how == "undo" else redo
+        edit = edits.pop()
+        if refused := edit.undo() if how == "undo" else edit.redo():
             self._done, self._undone = [], []
             return refused
-        self._done.append(edit)
+        others.append(edit)
         return self.shown()

@@ -4,26 +4,43 @@ A file with an error changes nothing. Files and meshes are read beside the event
 effect in the order in which they were asked for, also those behind one that takes time.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    runtime_checkable,
+)
 
 import numpy as np
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from understudy.config import CellConfig, read_config
-from understudy.config.files import YAML_FILES, read_client_model, read_text
+from understudy.config.document import parse
+from understudy.config.environment_file import environment_of, rounded, with_environment
+from understudy.config.files import (
+    MODEL_FILES,
+    URDF_FILES,
+    YAML_FILES,
+    found_beside,
+    read_client_model,
+    read_text,
+)
 from understudy.config.include import read_environment
-from understudy.config.limits import LARGEST_YAML
+from understudy.config.limits import LARGEST_MESH, LARGEST_YAML
 from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.background_worker import Progress
 from understudy.operator.edits import Edit, Edits
 from understudy.operator.mesh_builder import Build, MeshBuilder
-from understudy.operator.saved_objects import SavedObjects
 from understudy.operator.table import Changes, Command, command, commands_of, query, safely
 from understudy.operator.workpieces import workpieces_in
 from understudy.ports import Component
@@ -34,21 +51,22 @@ from understudy.simulation.environment import CellEnvironment, moved
 from understudy.space.model.environment import (
     CollisionReaction,
     Environment,
+    EnvironmentConfig,
     FixtureConfig,
     ObjectConfig,
     Read,
     Xyz,
     place,
 )
-from understudy.space.transform import inverse, pose
+from understudy.space.model.shapes import CollisionObject, ObjectType
+from understudy.space.pose import pose_mm_deg
+from understudy.space.transform import Array, inverse, pose
 from understudy.units import DEG, MM
 from understudy.wire.pump import Pump
 
 if TYPE_CHECKING:
     from understudy.motion.path import Floats
     from understudy.operator.cell import OperatedCell
-    from understudy.space.model.shapes import CollisionObject
-
 
 MOST_OVERLAPS = 1000
 """Overlaps in one answer."""
@@ -63,11 +81,11 @@ def commands(cell: "OperatedCell") -> list[Command]:
 class HoldsObjects(Protocol):
     """A part that carries objects with a robot's flange: the collision watch of an arm."""
 
-    def attach(self, thing: "CollisionObject", now: int) -> Refused | None: ...
+    def attach(self, thing: CollisionObject, now: int) -> Refused | None: ...
 
-    def detach(self, name: str, now: int) -> "CollisionObject | Refused": ...
+    def detach(self, name: str, now: int) -> CollisionObject | Refused: ...
 
-    def held(self) -> "Sequence[CollisionObject]": ...
+    def held(self) -> Sequence[CollisionObject]: ...
 
     def react(self, reaction: CollisionReaction) -> None: ...
 
@@ -226,7 +244,7 @@ class EnvironmentCommands:
         content of its mesh file by name (in JSON: base64); without it a file of the folder.
         """
 
-        def add(thing: "CollisionObject") -> Any:
+        def add(thing: CollisionObject) -> Any:
             self._saving.know([object], meshes)
             return self._edited(
                 f"add {thing.name}", lambda now: self.here.add([thing], now, zone=zone)
@@ -243,12 +261,12 @@ class EnvironmentCommands:
         """
         read = self._of_client(files)
 
-        def add(things: "Sequence[CollisionObject]") -> Any:
+        def add(things: Sequence[CollisionObject]) -> Any:
             self._saving.know([fixture], files)
             self._saving.placed(things)
             return self._edited(f"add {fixture.name}", lambda now: self.here.add(things, now))
 
-        def building() -> "Build[tuple[CollisionObject, ...]]":
+        def building() -> Build[tuple[CollisionObject, ...]]:
             once = cache(read)
             return lambda read_mesh: fixture.build(once, read_mesh)
 
@@ -304,7 +322,7 @@ class EnvironmentCommands:
 
         return self._changes.do(move)
 
-    def _replace(self, changed: "Sequence[CollisionObject]", now: int) -> None:
+    def _replace(self, changed: Sequence[CollisionObject], now: int) -> None:
         """Replaces objects by others of the same names, in their order."""
         new = {thing.name: thing for thing in changed}
         there = self.here.environment
@@ -334,7 +352,7 @@ class EnvironmentCommands:
     def _with_object(
         self,
         config: ObjectConfig,
-        then: "Callable[[CollisionObject], Any]",
+        then: Callable[[CollisionObject], Any],
         meshes: Mapping[str, bytes] = {},
     ) -> Any:
         """Builds an object; one with a mesh is built beside the event loop."""
@@ -379,7 +397,7 @@ class EnvironmentCommands:
         if bool(name) == (object is not None):
             return Refused("attach needs either name or object")
 
-        def hold(thing: "CollisionObject") -> Any:
+        def hold(thing: CollisionObject) -> Any:
             if self._is_part(thing.name):
                 return Refused(f"there is a part {thing.name!r} already: choose another name")
             refused = self._pump.act(lambda now: watch.attach(thing, now))
@@ -459,17 +477,252 @@ def overlaps(there: Environment, progress: Progress) -> dict[str, Any]:
     return {"overlapping": tuple(report_of(result) for result in found)}
 
 
-def _object(thing: "CollisionObject", *, zone: bool) -> dict[str, Any]:
+def _object(thing: CollisionObject, *, zone: bool) -> dict[str, Any]:
     """An object in millimetres and degrees, as in an environment file."""
-    x, y, z, rx, ry, rz = pose(thing.place)
+    values = pose_mm_deg(pose(thing.place))
     return {
         "name": thing.name,
         "type": str(thing.type),
         "zone": zone,
-        "position_mm": [value / MM for value in (x, y, z)],
-        "rotation_deg": [value / DEG for value in (rx, ry, rz)],
+        "position_mm": values[:3],
+        "rotation_deg": values[3:],
         "dimensions_mm": [float(value) / MM for value in thing.dimensions],
         "radius_mm": float(thing.radius) / MM,
         "height_mm": float(thing.height) / MM,
         "triangles": np.size(thing.indices) // 3,
     }
+
+
+# ── objects as the files of the cell describe them ──────────────────────────────────────────────
+
+
+MESHES = (ObjectType.MESH, ObjectType.CONVEX)
+COMMENT = re.compile(r"(?:^|\s)#\s*([^\n]*\S)")
+Described = ObjectConfig | FixtureConfig
+T = TypeVar("T", ObjectConfig, FixtureConfig)
+
+
+class ObjectFile(NamedTuple):
+    """A file that describes objects: its folder and name, and the keys of its section."""
+
+    folder: FilesFolder
+    name: str
+    keys: tuple[str, ...]
+
+    def text(self) -> str:
+        known = self.folder.has(self.name)
+        return self.folder.read_text(self.name, LARGEST_YAML) if known else ""
+
+    def environment(self) -> EnvironmentConfig:
+        return environment_of(parse(self.text(), self.name), self.keys)
+
+
+class SavedObjects:
+    """What was known of the objects when they came into the cell: the files of their meshes, and
+    where the links of fixtures stood."""
+
+    def __init__(self, config: CellConfig, there: Environment) -> None:
+        self._config = config
+        self._known: dict[str, Described] = {}
+        self._sent: dict[str, bytes] = {}
+        self._first: dict[str, Array] = {}
+        around = config.head.environment
+        self.know((*around.objects, *around.zones, *around.fixtures), {})
+        self.placed(there.everything())
+
+    def know(self, described: Iterable[Described], files: Mapping[str, bytes]) -> None:
+        """Objects and fixtures that come into the cell, and the files that were sent with them."""
+        self._known |= {each.name: each for each in described}
+        self._sent |= files
+
+    def placed(self, things: Iterable[CollisionObject]) -> None:
+        """Objects as they came into the cell."""
+        self._first |= {thing.name: thing.place for thing in things}
+
+    def together(self, name: str) -> set[str]:
+        """The objects that move with one: all links of its fixture, or itself."""
+        fixture = self._fixture_of(name)
+        return (
+            {name} if fixture is None else {each for each in self._first if _is_link(each, fixture)}
+        )
+
+    def _fixture_of(self, link: str) -> str | None:
+        fixtures = (n for n, each in self._known.items() if isinstance(each, FixtureConfig))
+        return next((name for name in fixtures if _is_link(link, name)), None)
+
+    # ── saving ──
+
+    def save(
+        self,
+        there: Environment,
+        held: set[str],
+        files: FilesFolder,
+        file: str | None,
+    ) -> dict[str, Any]:
+        """Writes every file whose objects differ. ``held``: objects that robots hold now; in the
+        files they stay where they are."""
+        targets = self._targets() if file is None else [ObjectFile(files, file, ())]
+        taken = {name: n for n, each in enumerate(targets) for name in _names(each.environment())}
+        notes: list[str] = []
+        texts: list[tuple[ObjectFile, str, str]] = []
+        for number, target in enumerate(targets):
+            own = lambda name, number=number: taken.get(name, 0) == number  # noqa: E731
+            before, wanted = target.text(), self._wanted(target, there, held, own, notes)
+            after = with_environment(before, target.name, target.keys, wanted)
+            if after != before:
+                texts.append((target, before, after))
+        saved, lost = [], list[str]()
+        for target, before, after in texts:
+            self._write_models(target, after)
+            saved.append(str(target.folder.write(target.name, after.encode(), lambda head: True)))
+            lost += [each for each in COMMENT.findall(before) if each not in after]
+        return {"files": saved, "lost": lost, "notes": notes}
+
+    def _targets(self) -> list[ObjectFile]:
+        """The environment file that the cell file includes, and the cell file; new objects go into
+        the first of them."""
+        cell = Path(self._config.document.file)
+        if not cell.is_file():
+            raise ConfigError(
+                "a shipped cell is not changed",
+                allowed="`file`, a name in the folder for files; or a copy, by `understudy new`",
+            )
+        found = [ObjectFile(FilesFolder(cell.resolve().parent), cell.name, ("environment",))]
+        document = parse(read_text(cell), str(cell))
+        included = ((document.value or {}).get("include") or {}).get("environment")
+        if isinstance(included, str):
+            path = Path(found_beside(str(cell), included)).resolve()
+            found.insert(0, ObjectFile(FilesFolder(path.parent), path.name, ()))
+        return found
+
+    def _wanted(
+        self,
+        target: ObjectFile,
+        there: Environment,
+        held: set[str],
+        own: Callable[[str], bool],
+        notes: list[str],
+    ) -> EnvironmentConfig:
+        """What a file says when it is saved."""
+        before = target.environment()
+        groups: dict[str, tuple[ObjectConfig, ...]] = {}
+        for group in ("objects", "zones"):
+            known = {each.name: each for each in getattr(before, group)}
+            live = {each.name: each for each in getattr(there, group)}
+            order = [name for name in known if name in live or name in held]
+            order += [n for n in live if n not in known and own(n) and not self._fixture_of(n)]
+            rows = [
+                self._described(live[name], known.get(name), notes) if name in live else known[name]
+                for name in order
+            ]
+            groups[group] = tuple(row for row in rows if row is not None)
+        return EnvironmentConfig(**groups, fixtures=self._fixtures(before, there, own, notes))
+
+    def _described(
+        self, thing: CollisionObject, in_file: ObjectConfig | None, notes: list[str]
+    ) -> ObjectConfig | None:
+        """An object as a file describes it: as it was there, with its present place."""
+        known = self._known.get(thing.name)
+        for config in (in_file, known):
+            if isinstance(config, ObjectConfig) and _is_same(config, thing):
+                return _placed(config, thing.place)
+        if thing.type in MESHES:
+            notes.append(f"{thing.name}: the file of its mesh is not known, so it is not saved")
+            return None
+        position, rotation = _pose_mm_deg(thing.place)
+        a, b, c = (rounded(float(side) / MM) for side in thing.dimensions)
+        return ObjectConfig(
+            name=thing.name,
+            type=ObjectType(thing.type),
+            position_mm=position,
+            rotation_deg=rotation,
+            dimensions_mm=(a, b, c),
+            radius_mm=rounded(thing.radius / MM),
+            height_mm=rounded(thing.height / MM),
+            color=thing.look.color or None,
+            marker=thing.look.marker,
+            board=thing.look.board,
+        )
+
+    def _fixtures(
+        self,
+        before: EnvironmentConfig,
+        there: Environment,
+        own: Callable[[str], bool],
+        notes: list[str],
+    ) -> tuple[FixtureConfig, ...]:
+        live = {thing.name: thing.place for thing in there.everything()}
+        known = {each.name: each for each in before.fixtures}
+        new = [
+            each
+            for each in self._known.values()
+            if isinstance(each, FixtureConfig) and each.name not in known and own(each.name)
+        ]
+        found = []
+        for fixture in (*known.values(), *new):
+            links = [name for name in self._first if _is_link(name, fixture.name)]
+            standing = [name for name in links if name in live]
+            if links and not standing:
+                continue
+            ways = [live[name] @ inverse(self._first[name]) for name in standing]
+            if len(standing) < len(links) or any(not _near(way, ways[0]) for way in ways):
+                notes.append(f"{fixture.name}: single links of a fixture are not saved")
+            elif ways:
+                described = self._known.get(fixture.name, fixture)
+                at = place(described.position_mm, described.rotation_deg)
+                fixture = _placed(fixture, ways[0] @ at)
+            found.append(fixture)
+        return tuple(found)
+
+    def _write_models(self, target: ObjectFile, text: str) -> None:
+        """Writes the meshes and URDFs that were sent, beside the file that names them; others are
+        those that such a URDF names."""
+        named = {name for name in self._sent if name in text}
+        inside = b"".join(self._sent[name] for name in named if name.endswith(URDF_FILES))
+        for name, data in self._sent.items():
+            wanted = name in named or name.encode() in inside
+            if not wanted or PurePosixPath(name).suffix.lower() not in MODEL_FILES:
+                continue
+            if not target.folder.has(name):
+                target.folder.write(name, data, lambda head: False)
+            elif target.folder.read(name, LARGEST_MESH) != data:
+                raise ConfigError(
+                    f"there is another file {name} beside {target.name}",
+                    allowed="another name for the mesh",
+                )
+
+
+def _names(environment: EnvironmentConfig) -> Iterable[str]:
+    groups = environment.objects, environment.zones, environment.fixtures
+    return (each.name for group in groups for each in group)
+
+
+def _is_link(name: str, fixture: str) -> bool:
+    return name.startswith(f"{fixture}.")
+
+
+def _near(one: Array, other: Array) -> bool:
+    return bool(np.allclose(one, other, atol=1e-9))
+
+
+def _is_same(config: ObjectConfig, thing: CollisionObject) -> bool:
+    """Whether an object has the shape that a file describes; of meshes the file counts."""
+    if config.type != thing.type or thing.type in MESHES:
+        return config.type == thing.type
+    sizes = (*config.dimensions_mm, config.radius_mm, config.height_mm)
+    live = (*thing.dimensions, thing.radius, thing.height)
+    return bool(np.allclose(np.array(sizes) * MM, live, atol=1e-9))
+
+
+def _pose_mm_deg(at: Array) -> tuple[Xyz, Xyz]:
+    x, y, z, rx, ry, rz = pose(at)
+    position = rounded(x / MM), rounded(y / MM), rounded(z / MM)
+    return position, (rounded(rx / DEG), rounded(ry / DEG), rounded(rz / DEG))
+
+
+def _placed(config: T, at: Array) -> T:
+    """The description with another place; unchanged if it has that place already."""
+    if _near(place(config.position_mm, config.rotation_deg), at):
+        return config
+    position, rotation = _pose_mm_deg(at)
+    return structs.replace(config, position_mm=position, rotation_deg=rotation)

@@ -67,7 +67,6 @@ class History:
         cell: Cell,
         pump: Pump,
         slices: Slices,
-        wall: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._robots = robots
         self._cell = cell
@@ -85,7 +84,7 @@ class History:
         self._unseen = dict(self._records)
         """Records of robots that were not seen at rest since their last change; of a robot that is
         not watched the first reading is enough."""
-        self._budget = Budget(wall)
+        self._budget = Budget(time.perf_counter)
         self._last = -COARSE_PERIOD
         self.due = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -125,7 +124,7 @@ class History:
         self._unseen |= self._watched
 
     def _set_due(self) -> None:
-        """Nothing is due before the period has passed, or while there is no record to read."""
+        """Sets the next reading: never before the period has passed, or without a record."""
         some = self._watched or self._unseen
         self.due = self._last + self._budget.period() if some else NEVER
 

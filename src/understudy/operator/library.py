@@ -7,16 +7,16 @@ from msgspec import Meta
 
 from understudy.config import CellConfig
 from understudy.config.document import parse
-from understudy.config.files import PROGRAM_FILES, SHIPPED, program_indexes, shipped_programs
+from understudy.config.files import program_indexes, shipped_programs
 from understudy.config.outside_files import FilesFolder, anything
 from understudy.config.project import (
-    HEAD,
     program_files_in,
     program_folder,
     read_program_file,
 )
 from understudy.errors import ConfigError, Refused
 from understudy.operator.programs import Text
+from understudy.operator.project import ProjectFolder, file_name
 from understudy.operator.robots import Robots
 from understudy.operator.table import Command, command, commands_of, query
 
@@ -25,41 +25,10 @@ if TYPE_CHECKING:
 
 Source = Literal["shipped", "cell", "project"]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
-DEFAULT_ENDING = ".gcode"
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
     return commands_of(LibraryCommands(cell.config, cell.robots, cell.folder))
-
-
-class ProjectFolder:
-    """The project folder of a cell, until another is chosen: `<cell>_project` in ``files``.
-
-    ``files``: the folder for the files that clients name. The folder that the user names with
-    `--project` may be elsewhere.
-    """
-
-    def __init__(self, config: CellConfig, files: FilesFolder) -> None:
-        self.files = files
-        self.now = files.folder(f"{config.name}_project")
-        self.lists_files = not config.document.file.endswith(SHIPPED)
-        """Whether programs in ``files`` itself are offered: those beside the cell file."""
-
-    @property
-    def path(self) -> Path:
-        return self.now.path
-
-    def saved(self) -> bool:
-        return self.now.has(HEAD)
-
-    def named(self, folder: str | None) -> FilesFolder | Refused:
-        """A folder by its name in ``files``; None: the present one."""
-        if not folder or folder == str(self.path):
-            return self.now
-        try:
-            return self.files.folder(folder)
-        except ConfigError as problem:
-            return Refused(str(problem))
 
 
 class LibraryCommands:
@@ -141,11 +110,3 @@ def program_index() -> dict[str, dict[str, Any]]:
     for file in program_indexes():
         found |= parse(file.read_text(encoding="utf-8"), file.name).value
     return dict(sorted(found.items()))
-
-
-def file_name(name: str) -> str | Refused:
-    """The name of a program as a file's name, with an ending; no name leads out of the folder."""
-    plain = name.strip()
-    if plain != Path(plain).name or plain.startswith(".") or "\\" in plain or "\0" in plain:
-        return Refused(f"{name!r} is not the name of a file: letters, digits, - and _ are fine")
-    return plain if Path(plain).suffix in PROGRAM_FILES else plain + DEFAULT_ENDING

@@ -2,6 +2,7 @@
 and the commands that devices declare."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,6 +16,8 @@ from understudy.ports.controller import Pins as HasPins
 from understudy.ports.device import Device, DeviceAction, HasActions
 from understudy.ports.hmi import HasPanel, Pins, RobotView
 from understudy.ports.operation import RobotModel
+from understudy.simulation.points import Points
+from understudy.space.pose import pose_mm_deg
 from understudy.units import DEG, MM
 from understudy.wire.pump import Pump
 
@@ -149,6 +152,18 @@ def joints_from(robot: Robot, figures: Iterable[float]) -> tuple[float, ...]:
     return tuple(value * unit for value, unit in zip(figures, units_of(robot), strict=False))
 
 
+def point_rows(robot: Robot, points: Points) -> list[dict[str, Any]]:
+    """The taught points of a robot, in mm and deg."""
+    return [
+        {
+            "name": point.name,
+            "joints_deg": figures_of(robot, point.joints),
+            "pose_mm_deg": pose_mm_deg(point.pose),
+        }
+        for point in points.all()
+    ]
+
+
 def tools_of(robot: Robot) -> dict[str, dict[str, Any]]:
     """The tools by number; 0 is the flange."""
     return {
@@ -216,7 +231,8 @@ class DeviceCommands:
             if isinstance(device, HasActions) and name in device.actions()
         }
         first = next(iter(able.values()))
-        parameters = msgspec.defstruct(
+        declare = partial(
+            msgspec.defstruct,
             name,
             [("device", str, ""), *((key, float) for key in first.parameters)],
             frozen=True,
@@ -236,7 +252,7 @@ class DeviceCommands:
             refused = time.act(lambda now: device.actions()[name].run(now, *values))
             return refused or self._row(owner)
 
-        return Command(name, first.doc, run, parameters)
+        return Command(name, first.doc, run, declare)
 
     def _only_simulated(self, name: str) -> Refused | None:
         """Why a command for this device is refused: its robot is REAL, and the device is not."""

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from understudy.errors import Refused
 from understudy.operator.models import joints_from, units_of
-from understudy.operator.robots import Robot, Robots
+from understudy.operator.robots import HOW_TO, Number, Robot, Robots, Six, TcpSpeed
 from understudy.operator.run_modes import DeadManSwitch
 from understudy.operator.table import Command, command, commands_of
 from understudy.ports.operation import Frame, Jog, Target, components_of
@@ -23,10 +23,7 @@ Axis = Annotated[int, Meta(ge=0, le=5)]
 Percent = Annotated[float, Meta(gt=0, le=200)]
 Speed = Annotated[float, Meta(ge=-10_000, le=10_000)]
 Step = Annotated[float, Meta(gt=0, le=10_000)]
-Number = Annotated[float, Meta(ge=-1e6, le=1e6)]
-Six = tuple[Number, Number, Number, Number, Number, Number]
 Text = Annotated[str, Meta(max_length=256)]
-TcpSpeed = Annotated[float, Meta(gt=0, le=10_000)]
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
@@ -36,7 +33,6 @@ def commands(cell: "OperatedCell") -> list[Command]:
 MOST_POINTS = 10_000
 SHORTEST = 0.0005
 """Seconds between two points of joints that are followed."""
-HOW_TO = Refused("give either joints_deg or pose_mm_deg")
 
 
 class MotionCommands:

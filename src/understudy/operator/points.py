@@ -1,25 +1,25 @@
 """Points, tool centre points and work frames, taught by moving the robot there."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
 from understudy.errors import Refused
 from understudy.gcode.blocks import COORDINATE_SYSTEMS
-from understudy.operator.models import chain_of, figures_of, tool_of, tools_of
-from understudy.operator.motion import Number, Six, TcpSpeed
-from understudy.operator.robots import Robot, Robots
+from understudy.operator.models import chain_of, point_rows, tool_of, tools_of
+from understudy.operator.robots import HOW_TO, Number, Robot, Robots, Six, TcpSpeed
 from understudy.operator.table import Command, command, commands_of, query
-from understudy.ports import Component
+from understudy.ports import Component, Joints
 from understudy.ports.operation import Target
-from understudy.simulation.points import LONGEST_NAME, Points
-from understudy.space.pose import pose_mm_deg, pose_of
+from understudy.simulation.points import LONGEST_NAME, Point, Points
+from understudy.space.pose import Pose, pose_mm_deg, pose_of
 from understudy.units import MM
 
 if TYPE_CHECKING:
     from understudy.operator.cell import OperatedCell
+    from understudy.space.kinematics.chain import Frames
 
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 Poses = Annotated[Sequence[Six], Meta(max_length=100)]
@@ -47,18 +47,17 @@ class PointCommands:
     @query()
     def points(self, robot: str) -> Any:
         """The points of a robot."""
-        found = self._of(robot)
-        return found if isinstance(found, Refused) else _answer(*found)
+        return self._act(robot, lambda robot, points: None)
 
     @command()
     def teach_point(self, robot: str, name: Name) -> Any:
         """Add a point where the robot is."""
-        return self._changed(robot, "teach", name)
+        return self._act(robot, lambda robot, points: points.teach(name, *_place(robot)))
 
     @command()
     def touch_up(self, robot: str, name: Name) -> Any:
         """Move a point to where the robot is."""
-        return self._changed(robot, "touch_up", name)
+        return self._act(robot, lambda robot, points: points.touch_up(name, *_place(robot)))
 
     @command()
     def set_point(
@@ -72,44 +71,30 @@ class PointCommands:
 
         `pose_mm_deg` of the present tool, or `joints_deg`; the other one is computed.
         """
-        found = self._of(robot)
-        if isinstance(found, Refused):
-            return found
-        of, points = found
-        before = points.find(name)
-        if isinstance(before, Refused):
-            return before
-        from understudy.operator.typed_place import typed_place  # it loads compiled code
 
-        place = typed_place(of, before, pose_mm_deg, joints_deg)
-        if isinstance(place, Refused):
-            return place
-        return points.set(name, *place) or _answer(of, points)
+        def put(robot: Robot, points: Points) -> Refused | None:
+            before = points.find(name)
+            if isinstance(before, Refused):
+                return before
+            place = _typed_place(robot, before, pose_mm_deg, joints_deg)
+            return place if isinstance(place, Refused) else points.set(name, *place)
+
+        return self._act(robot, put)
 
     @command()
     def undo_point(self, robot: str) -> Any:
         """Take the last change of a point back."""
-        found = self._of(robot)
-        if isinstance(found, Refused):
-            return found
-        undone = found[1].undo()
-        return undone if isinstance(undone, Refused) else _answer(*found)
+        return self._act(robot, lambda robot, points: points.undo())
 
     @command()
     def rename_point(self, robot: str, name: Name, to: Name) -> Any:
         """Rename a point."""
-        found = self._of(robot)
-        if isinstance(found, Refused):
-            return found
-        return found[1].rename(name, to) or _answer(*found)
+        return self._act(robot, lambda robot, points: points.rename(name, to))
 
     @command()
     def delete_point(self, robot: str, name: Name) -> Any:
         """Delete a point."""
-        found = self._of(robot)
-        if isinstance(found, Refused):
-            return found
-        return found[1].delete(name) or _answer(*found)
+        return self._act(robot, lambda robot, points: points.delete(name))
 
     @command()
     def go_to_point(
@@ -197,14 +182,19 @@ class PointCommands:
 
     # ── inside ──
 
-    def _changed(self, name: str, action: str, point: str) -> Any:
+    def _act(self, name: str, action: Callable[[Robot, Points], object]) -> Any:
+        """Acts on the points of a robot; all of them afterwards, and the command and point of the
+        change that `undo_point` would take back."""
         found = self._of(name)
         if isinstance(found, Refused):
             return found
         robot, points = found
-        axis_reading = robot.axis_reading()
-        refused = getattr(points, action)(point, axis_reading.joints, axis_reading.pose)
-        return refused or _answer(robot, points)
+        outcome = action(robot, points)
+        if isinstance(outcome, Refused):
+            return outcome
+        last = points.last_change
+        undo = None if last is None else {"command": last.command, "name": last.name}
+        return {"points": point_rows(robot, points), "undo": undo}
 
     def _of(self, name: str) -> tuple[Robot, Points] | Refused:
         robot = self._robots.find(name)
@@ -225,22 +215,66 @@ def _taught(points: Points, names: Sequence[str]) -> list[Any] | Refused:
     return found
 
 
-def _answer(robot: Robot, points: Points) -> dict[str, Any]:
-    """All points, and the command and point of the change that `undo_point` would take back."""
-    last = points.last_change
-    undo = None if last is None else {"command": last.command, "name": last.name}
-    return {"points": written(robot, points), "undo": undo}
+# ── places ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def written(robot: Robot, points: Points) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": point.name,
-            "joints_deg": figures_of(robot, point.joints),
-            "pose_mm_deg": pose_mm_deg(point.pose),
-        }
-        for point in points.all()
-    ]
+def _place(robot: Robot) -> tuple[Joints, Pose]:
+    """Where the robot is."""
+    here = robot.axis_reading()
+    return here.joints, here.pose
+
+
+def _typed_place(
+    robot: Robot,
+    before: Point,
+    pose_mm_deg: Sequence[float] | None,
+    joints_deg: Sequence[float] | None,
+) -> tuple[Joints, Pose] | Refused:
+    """The joints and the pose of typed coordinates; the joints nearest to those of before."""
+    if (pose_mm_deg is None) == (joints_deg is None):
+        return HOW_TO
+    import numpy as np  # this and the kinematics load compiled code
+
+    from understudy.space.transform import pose
+
+    if pose_mm_deg is not None:
+        there = pose_of(pose_mm_deg)
+        joints = _joints_at(robot, there, before)
+        return joints if isinstance(joints, Refused) else (joints, there)
+    chain = chain_of(robot)
+    if isinstance(chain, Refused):
+        return chain
+    given = joints_deg or ()
+    if len(given) != chain.dof:
+        return Refused(f"{robot.name} has {chain.dof} joints, joints_deg has {len(given)} numbers")
+    joints = tuple((np.array(given) * chain.units).tolist())
+    return joints, pose(_frames(robot).tcp(chain.flange(joints)))
+
+
+def _joints_at(robot: Robot, there: Pose, before: Point) -> Joints | Refused:
+    """The joints of a pose: empty for a robot without joint targets, the axes of a machine."""
+    from understudy.space.kinematics.ik import nearest, solve
+    from understudy.space.transform import matrix
+
+    if "joint" not in robot.side.actions.frames:
+        return ()
+    if robot.model.chain is None:
+        return tuple(there)
+    near = before.joints or robot.axis_reading().joints
+    found = solve(robot.model.chain, matrix(there), frames=_frames(robot), near=near)
+    return found if isinstance(found, Refused) else tuple(nearest(found, near).tolist())
+
+
+def _frames(robot: Robot) -> "Frames":
+    """The frames in which the robot's poses are: its base, and the tip of its present tool."""
+    import numpy as np
+
+    from understudy.space.kinematics.chain import Frames
+    from understudy.space.transform import inverse, matrix
+
+    tool = robot.model.tools().get(tool_of(robot))
+    tip = np.eye(4) if tool is None else matrix(pose_of(tool.tcp_mm_deg))
+    return Frames(inverse(np.array(robot.model.base).reshape(4, 4)), tip)
 
 
 # ── teaching ────────────────────────────────────────────────────────────────────────────────────

@@ -20,13 +20,12 @@ from understudy.ports.device import NamesSwitches
 from understudy.ports.hmi import Later
 from understudy.ports.jobs import Played
 from understudy.ports.program import LONGEST_PROGRAM, MOST_BREAKPOINTS, ProgramControl
+from understudy.registry import module_of
 from understudy.units import MM
 
-if TYPE_CHECKING:
-    from understudy.operator.cell import OperatedCell
-
-if TYPE_CHECKING:  # imported where needed: it brings compiled code
+if TYPE_CHECKING:  # the offline check is imported where it is needed: it loads compiled code
     from understudy.offline.setup import Setup
+    from understudy.operator.cell import OperatedCell
 
 log = logging.getLogger(__name__)
 
@@ -35,15 +34,13 @@ WRITE_AT_ONCE = 1_000_000
 LOOK_BACK_AT_ONCE = 500
 """Lines before a start that are looked at on the event loop: some milliseconds."""
 Text = Annotated[str, Meta(max_length=LONGEST_PROGRAM)]
+Line = Annotated[int, Meta(ge=1)]
+Lines = Annotated[tuple[Line, ...], Meta(max_length=MOST_BREAKPOINTS)]
+NO_PREVIEW = Refused("programs of this robot have no preview")
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
     return commands_of(cell.programs) + commands_of(cell.all_programs)
-
-
-Line = Annotated[int, Meta(ge=1)]
-Lines = Annotated[tuple[Line, ...], Meta(max_length=MOST_BREAKPOINTS)]
-NO_PREVIEW = Refused("programs of this robot have no preview")
 
 
 def _with_text(shown: dict[str, Any], text: str) -> Work[dict[str, Any]]:
@@ -354,10 +351,12 @@ class AllPrograms:
         self._jobs = Jobs(robots, Played, "a job to play")
 
     def load_named_programs(self) -> None:
-        """Loads the programs that the cell file names; logs those that cannot be loaded."""
+        """Loads the programs that the cell file names; logs those that cannot be loaded. A robot
+        that drives gets its program from its backend."""
         for robot in self._robots:
             named = self._config.robots[robot.name].program
-            if named is not None:
+            drives = hasattr(module_of("robots", robot.kind), "recorded_runs")
+            if named is not None and not drives:
                 answer = self._programs.load_program(robot.name, named.text, named.name)
                 log_refusal = partial(_log_refusal, robot.name, named.name)
                 if isinstance(answer, Later):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from understudy.config import CellConfig
-from understudy.config.files import ProgramFile
+from understudy.config.files import PROGRAM_FILES, SHIPPED, ProgramFile
 from understudy.config.outside_files import FilesFolder
 from understudy.config.project import (
     FORMAT,
@@ -22,9 +22,7 @@ from understudy.config.project import (
 )
 from understudy.errors import ConfigError, Refused
 from understudy.gcode.blocks import COORDINATE_SYSTEMS
-from understudy.operator.library import ProjectFolder, file_name
-from understudy.operator.models import joints_from, work_offsets_of
-from understudy.operator.points import written
+from understudy.operator.models import joints_from, point_rows, work_offsets_of
 from understudy.operator.programs import ProgramCommands
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command, command, commands_of, query
@@ -39,13 +37,42 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ZERO = (0.0,) * 6
+DEFAULT_ENDING = ".gcode"
+Folder = Annotated[str, Meta(max_length=1024)]
 
 
 def commands(cell: "OperatedCell") -> list[Command]:
     return commands_of(cell.project)
 
 
-Folder = Annotated[str, Meta(max_length=1024)]
+class ProjectFolder:
+    """The project folder of a cell, until another is chosen: `<cell>_project` in ``files``.
+
+    ``files``: the folder for the files that clients name. The folder that the user names with
+    `--project` may be elsewhere.
+    """
+
+    def __init__(self, config: CellConfig, files: FilesFolder) -> None:
+        self.files = files
+        self.now = files.folder(f"{config.name}_project")
+        self.lists_files = not config.document.file.endswith(SHIPPED)
+        """Whether programs in ``files`` itself are offered: those beside the cell file."""
+
+    @property
+    def path(self) -> Path:
+        return self.now.path
+
+    def saved(self) -> bool:
+        return self.now.has(HEAD)
+
+    def named(self, folder: str | None) -> FilesFolder | Refused:
+        """A folder by its name in ``files``; None: the present one."""
+        if not folder or folder == str(self.path):
+            return self.now
+        try:
+            return self.files.folder(folder)
+        except ConfigError as problem:
+            return Refused(str(problem))
 
 
 class ProjectCommands:
@@ -102,7 +129,7 @@ class ProjectCommands:
     def _saved(self, robot: Robot, program: ProgramFile | None) -> SavedRobot:
         points = {
             each["name"]: SavedPoint(tuple(each["pose_mm_deg"]), each["joints_deg"])
-            for each in written(robot, self._points(robot))
+            for each in point_rows(robot, self._points(robot))
         }
         tools = {n: tool.tcp_mm_deg for n, tool in robot.model.tools().items() if tool.measured}
         side = robot.side
@@ -127,7 +154,7 @@ class ProjectCommands:
         return place if isinstance(place, Refused) else self._load(place)
 
     def _load(self, folder: FilesFolder) -> Any:
-        """Nothing is changed if a file cannot be read or a robot is under way."""
+        """Loads a project; changes nothing if a file cannot be read or a robot is under way."""
         try:
             project = read_project(folder)
         except ConfigError as problem:
@@ -182,6 +209,14 @@ class ProjectCommands:
             robot.name, program.text, program.name, tuple(saved.breakpoints)
         )
         return None if isinstance(answer, Later) or not isinstance(answer, Refused) else answer
+
+
+def file_name(name: str) -> str | Refused:
+    """The name of a program as a file's name, with an ending; no name leads out of the folder."""
+    plain = name.strip()
+    if plain != Path(plain).name or plain.startswith(".") or "\\" in plain or "\0" in plain:
+        return Refused(f"{name!r} is not the name of a file: letters, digits, - and _ are fine")
+    return plain if Path(plain).suffix in PROGRAM_FILES else plain + DEFAULT_ENDING
 
 
 def _new_project(path: Path) -> str:

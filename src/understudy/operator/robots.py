@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Protocol, TypeVar
 
-from msgspec import to_builtins
+from msgspec import Meta, to_builtins
 from msgspec.structs import replace
 
 from understudy.config import CellConfig, RobotConfig
@@ -30,6 +30,9 @@ from understudy.space.pose import ORIGIN
 if TYPE_CHECKING:
     from understudy.ports.program import ProgramControl
 
+Number = Annotated[float, Meta(ge=-1e6, le=1e6)]
+Six = tuple[Number, Number, Number, Number, Number, Number]
+TcpSpeed = Annotated[float, Meta(gt=0, le=10_000)]
 Mode = Literal["SIMULATION", "REAL"]
 Outcome = TypeVar("Outcome")
 Job = TypeVar("Job")
@@ -50,6 +53,7 @@ NOT_DURING_PROGRAM = (
 """Actions that are refused while a program is running."""
 MOVES = ("send_gcode", "jog", "move_to", "follow_joints", "home", "cycle_start", "run_program")
 """Actions that may move a robot: refused while the cell is stopped."""
+HOW_TO = Refused("give either joints_deg or pose_mm_deg")
 NO_EMERGENCY_STOP = Refused("this robot has no emergency stop")
 
 

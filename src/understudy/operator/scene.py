@@ -329,17 +329,13 @@ def body_of(body: SceneBody) -> dict[str, Any]:
 
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": tool["name"], "tcp": _frame(tool["tcp_mm_deg"])}
+
+
+def _frame(mm_deg: list[float]) -> list[float]:
     from understudy.space.transform import matrix
 
-    tip = matrix(pose_of(tool["tcp_mm_deg"])).reshape(-1).tolist()
-    return {"name": tool["name"], "tcp": tip}
-
-
-def _frame(offset_mm_deg: list[float]) -> list[float]:
-    from understudy.space.transform import matrix
-
-    x, y, z, a, b, c = offset_mm_deg
-    rows: list[float] = matrix(pose_of((x, y, z, a, b, c))).reshape(-1).tolist()
+    rows: list[float] = matrix(pose_of(mm_deg)).reshape(-1).tolist()
     return rows
 
 

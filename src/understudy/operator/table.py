@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property, partial
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -21,7 +22,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.config.typed import read
-from understudy.errors import ConfigError, Refused
+from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports.hmi import (
     BAD_PARAMETERS,
     BROKEN,
@@ -60,10 +61,16 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
+def _no_parameters() -> type[Struct]:
+    return NoParameters
+
+
+@dataclass(frozen=True)
 class Command:
     """A command or query; ``run`` returns a value that msgspec can write, `Refused` or `Later`.
 
+    `declare`: makes the class of its parameters; a cell has some hundred commands and is asked for
+    a few of them.
     `secret`: when an order needs the secret of the run, in a cell that may command REAL robots.
     `large`: its answer can be large, so that it is not one of the queries of a `glance`.
     """
@@ -71,10 +78,14 @@ class Command:
     name: str
     doc: str
     run: Callable[[Any], Any]
-    parameters: type[Struct] = NoParameters
+    declare: Callable[[], type[Struct]] = _no_parameters
     role: Role = "operator"
     secret: SecretNeeded = "while REAL"
     large: bool = False
+
+    @cached_property
+    def parameters(self) -> type[Struct]:
+        return self.declare()
 
 
 Given = TypeVar("Given", bound=Callable[..., Any])
@@ -123,26 +134,28 @@ def commands_of(subject: object, *names: str) -> list[Command]:
 def _command_of(method: Callable[..., Any]) -> Command:
     marks: Marks = method.command_marks  # type: ignore[attr-defined]
     doc, _, about = inspect.cleandoc(method.__doc__ or "").partition("\n\n")
+
+    def run(given: Struct) -> Any:
+        return method(**{name: getattr(given, name) for name in given.__struct_fields__})
+
+    declare = partial(_declared_by, method, about)
+    return Command(method.__name__, _row(doc), run, declare, marks.role, marks.secret, marks.large)
+
+
+def _declared_by(method: Callable[..., Any], about: str) -> type[Struct]:
+    """The parameters in the signature of a method."""
     types = get_type_hints(method, include_extras=True)
-    fields = [
-        (name, types[name]) if each.default is each.empty else (name, types[name], each.default)
-        for name, each in inspect.signature(method).parameters.items()
-    ]
-    name = method.__name__
-    parameters = msgspec.defstruct(
-        "".join(word.capitalize() for word in name.split("_")),
-        fields,
+    return msgspec.defstruct(
+        "".join(word.capitalize() for word in method.__name__.split("_")),
+        [
+            (name, types[name]) if each.default is each.empty else (name, types[name], each.default)
+            for name, each in inspect.signature(method).parameters.items()
+        ],
         frozen=True,
         forbid_unknown_fields=True,
         kw_only=True,
         namespace={"__doc__": about or None},
     )
-    names = [field[0] for field in fields]
-
-    def run(given: Any) -> Any:
-        return method(**{name: getattr(given, name) for name in names})
-
-    return Command(name, _row(doc), run, parameters, marks.role, marks.secret, marks.large)
 
 
 def _row(sentence: str) -> str:
@@ -182,6 +195,17 @@ class Commands:
     def is_query(self, name: str) -> bool:
         """Whether there is a query of this name."""
         return name in self._commands and self._commands[name].role == "viewer"
+
+    def check(self, name: str, parameters: Mapping[str, Any], key: str = "") -> None:
+        """Raises a ConfigError for a command that there is not, or parameters it does not take."""
+        if name not in self._commands:
+            raise unknown("command", name, self._commands, key=f"{key}.command")
+        wanted = self._commands[name].parameters
+        try:
+            read(parameters, wanted, f"{key}.parameters")
+            msgspec.convert(dict(parameters), wanted)
+        except msgspec.ValidationError as problem:
+            raise ConfigError(str(problem), key=f"{key}.parameters") from None
 
     @query(large=True)
     def commands(self) -> list[dict[str, Any]]:
@@ -249,7 +273,7 @@ def _with_code(result: Any) -> Any:
 
 
 def safely(action: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The same action; an exception is logged and refused, since a bug of one command must not end
+    """Wraps an action: an exception is logged and refused, since a bug of one command must not end
     the connection of its client, nor keep those waiting who come after it."""
 
     def run(*given: Any) -> Any:

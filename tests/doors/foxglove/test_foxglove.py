@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -19,21 +18,24 @@ from typing import Any
 import jsonschema
 import pytest
 from tests import live_doors
+from tests.live_doors import BENCH, TOKEN
 from tests.scratch_packages import npm_packages, python_packages
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 
 from understudy.app.live import Live
 from understudy.doors.channels import channels_of
-from understudy.doors.foxglove.server import EVENTS_KEPT, MOST_CALLS, SUBPROTOCOLS, open_door
-from understudy.doors.foxglove.services import viewable
-from understudy.doors.websocket import LARGEST_MESSAGE
+from understudy.doors.foxglove.server import (
+    EVENTS_KEPT,
+    MOST_CALLS,
+    SUBPROTOCOLS,
+    open_door,
+    viewable,
+)
 from understudy.errors import ConfigError
 from understudy.ports.hmi import Later
 
 SDK, OLD = SUBPROTOCOLS
-TOKEN = "a-token-for-tests-1"
-BENCH = "robots:\n  bench: {kind: text_robot}\n"
 
 in_cell = partial(live_doors.in_cell, open_door)
 
@@ -43,28 +45,15 @@ def opened(address: str, *subprotocols: str, **options: Any) -> connect:
     return connect(address, subprotocols=names, max_size=None, **options)
 
 
-class Viewer:
+class Viewer(live_doors.JsonClient):
     """A client that speaks the protocol."""
 
     def __init__(self, socket: ClientConnection) -> None:
-        self.socket = socket
-        self.heard: list[dict[str, Any]] = []
+        super().__init__(socket)
         self.channels: dict[str, dict[str, Any]] = {}
         self.services: dict[str, int] = {}
         self.now = -1
         self._calls = iter(range(1, 1_000_000))
-
-    async def send(self, op: str, **values: Any) -> None:
-        await self.socket.send(json.dumps({"op": op, **values}))
-
-    async def next(self, **wanted: Any) -> Any:
-        """The next message with these values, of those that were not taken yet."""
-        while True:
-            for message in self.heard:
-                if all(message.get(key) == value for key, value in wanted.items()):
-                    self.heard.remove(message)
-                    return message
-            await self.receive()
 
     async def receive(self) -> None:
         data = await self.socket.recv()
@@ -232,7 +221,14 @@ def test_the_cell_is_read_only_while_a_client_is_there() -> None:
         while is_read():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         async with opened(address) as socket:
-            await Viewer(socket).message("/bench/tool_pose")
+            viewer = Viewer(socket)
+            await viewer.message("/bench/tool_pose")
+            log = await viewer.subscribe("/commands")
+            for name in ("pause", "resume"):
+                await viewer.call(f"/{name}")
+            for name in ("pause", "resume"):  # each once: the first client's listener is gone
+                found = await viewer.next(op="message", id=log)
+                assert json.loads(found["data"])["name"] == name
 
     in_cell(scene, cell=BENCH)
 
@@ -464,25 +460,10 @@ KEYS = (
 VALUES = (None, True, -1, 0, 1, 2**32, 2**70, 1e300, "", "rate", "max", "x" * 300)
 
 
-def nonsense(chance: Random, depth: int = 0) -> Any:
-    kind = chance.randrange(9 if depth < 3 else 5)
-    if kind < 5:
-        return chance.choice(VALUES)
-    many = range(chance.randrange(4))
-    if kind < 7:
-        return [nonsense(chance, depth + 1) for _ in many]
-    return {chance.choice(KEYS): nonsense(chance, depth + 1) for _ in many}
-
-
 def test_nonsense_is_answered_and_ends_nothing() -> None:
-    operations: list[bytes | str] = [
-        "{", "[]", "7", '"', "[" * 100_000, '{"op":' * 5_000, b"\xff\xfe", "x" * 1_000_000,
-        '{"op": []}', b"\x02" * 12, b"\x02" + b"\xff" * 100,
-    ]  # fmt: skip
     chance = Random(7)
-    for _ in range(300):
-        rest = {key: nonsense(chance) for key in chance.sample(KEYS, 5)}
-        operations.append(json.dumps({**rest, "op": chance.choice(OPS)}))
+    operations = live_doors.nonsense(chance, OPS, VALUES, KEYS)
+    operations += [b"\x02" * 12, b"\x02" + b"\xff" * 100]
 
     async def scene(live: Live, address: str) -> None:
         harmless = [number for number, each in enumerate(live.commands, 1) if each.role == "viewer"]
@@ -497,10 +478,7 @@ def test_nonsense_is_answered_and_ends_nothing() -> None:
                 await socket.send(each)
             assert await viewer.call("/now")
         large = await opened(address, close_timeout=1)
-        with suppress(ConnectionClosed):
-            await large.send("x" * (LARGEST_MESSAGE + 1))
-        with pytest.raises(ConnectionClosed):
-            await Viewer(large).next(op="nothing")
+        await live_doors.check_too_large_a_message_ends_the_connection(large)
         async with opened(address) as socket:
             assert await Viewer(socket).call("/now")
 

@@ -21,8 +21,7 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 from tests.operator.test_modes import TEXT, pair
 
 from understudy.app.ready_file import Ready
-from understudy.doors.mcp.command_line import MOST_CONNECTIONS, PATH, http_server
-from understudy.doors.mcp.protocol import Protocol
+from understudy.doors.mcp.command_line import MOST_CONNECTIONS, PATH, Protocol, http_server
 from understudy.doors.mcp.tools import Tools, tools_of
 
 WRONG = "G90 G21\nG1 X400 F6000\nG1 X2000\nM30\n"
@@ -108,7 +107,8 @@ METHODS = st.sampled_from(["initialize", "tools/list", "tools/call", "ping", "x"
 
 @given(st.binary() | st.builds(lambda v: json.dumps(v).encode(), JSON))
 def test_garbage_is_answered(protocol: Protocol, message: bytes) -> None:
-    protocol.answer(message)
+    answer = protocol.answer(message)
+    assert answer is None or json.loads(answer)["jsonrpc"] == "2.0"
 
 
 @given(METHODS, JSON)

@@ -4,58 +4,41 @@ roslibpy is in `examples/ros_client.py`, which runs with the other examples; ros
 test.
 """
 
+import asyncio
 import json
 import math
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 from xml.etree.ElementTree import fromstring
 
 import pytest
 from tests import live_doors
+from tests.live_doors import BENCH, TOKEN
 from tests.scratch_packages import npm_packages
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from understudy.app.live import Live
 from understudy.doors.channels import channels_of
 from understudy.doors.rosbridge.server import open_door
 from understudy.doors.rosbridge.types import MESSAGES, in_ros_2, plain, seconds_of
-from understudy.doors.websocket import LARGEST_MESSAGE, address_of
+from understudy.doors.websocket import MOST_REPLY_BYTES, Client, address_of
 from understudy.errors import ConfigError, Refused
 
-TOKEN = "a-token-for-tests-1"
-BENCH = "robots:\n  bench: {kind: text_robot}\n"
 
-
-class Ros:
+class Ros(live_doors.JsonClient):
     """A client that speaks the protocol."""
 
-    def __init__(self, socket: ClientConnection) -> None:
-        self.socket = socket
-        self.heard: list[dict[str, Any]] = []
-
-    async def send(self, **operation: Any) -> None:
-        await self.socket.send(json.dumps(operation))
-
-    async def next(self, **wanted: Any) -> Any:
-        """The next message with these values, of those that were not taken yet."""
-        while True:
-            for message in self.heard:
-                if all(message.get(key) == value for key, value in wanted.items()):
-                    self.heard.remove(message)
-                    return message
-            self.heard.append(json.loads(await self.socket.recv()))
-
     async def call(self, service: str, /, **args: Any) -> Any:
-        await self.send(op="call_service", id=service, service=service, args=args)
+        await self.send("call_service", id=service, service=service, args=args)
         return await self.next(op="service_response", id=service)
 
     async def message(self, topic: str, **given: Any) -> Any:
-        await self.send(op="subscribe", id=topic, topic=topic, **given)
+        await self.send("subscribe", id=topic, topic=topic, **given)
         return (await self.next(op="publish", topic=topic))["msg"]
 
     async def refused(self, **operation: Any) -> str:
@@ -115,17 +98,17 @@ def test_topics_of_a_mobile_robot() -> None:
         count = (scan["angle_max"] - scan["angle_min"]) / scan["angle_increment"]
         assert len(scan["ranges"]) == round(count) + 1
         place = {"header": {"frame_id": "camera"}, "pose": {"position": {"x": 1, "y": 1}}}
-        given = {"op": "send_action_goal", "id": 1, "action": "/navigate_to_pose"}
-        await ros.send(**given, args={"pose": place})
+        given = {"id": 1, "action": "/navigate_to_pose"}
+        await ros.send("send_action_goal", **given, args={"pose": place})
         values = (await ros.next(op="action_result"))["values"]
         assert values["error_msg"] == "frame_id 'camera'; allowed: map, odom, world"
         await ros.call("/robot-1/emergency_stop")
         place["header"] = {"frame_id": "map"}
-        await ros.send(**given, args={"pose": place})
+        await ros.send("send_action_goal", **given, args={"pose": place})
         answer = await ros.next(op="action_result")
         assert (answer["status"], answer["values"]["error_code"] != 0) == (6, True), answer
         stopped = "/robot-1/emergency_stop"
-        await ros.send(op="subscribe", topic=stopped)
+        await ros.send("subscribe", topic=stopped)
         await ros.next(op="publish", topic=stopped, msg={"data": True})
 
     with_client(scene, cell="mobile_robot")
@@ -140,13 +123,13 @@ def test_services_and_refusals_of_a_cell() -> None:
         assert (await ros.call("/run", data=True))["values"]["message"] == "RUNNING"
         assert (await ros.call("/run"))["values"]["success"] is False
         assert (await ros.call("/bench/emergency_stop"))["values"]["success"] is True
-        await ros.send(op="subscribe", topic="/emergency_stop")
+        await ros.send("subscribe", topic="/emergency_stop")
         await ros.next(op="publish", topic="/emergency_stop", msg={"data": True})
         assert (await ros.call("/reset"))["values"]["success"] is True
-        await ros.send(op="publish", topic="/emergency_stop", msg={"data": True})
+        await ros.send("publish", topic="/emergency_stop", msg={"data": True})
         assert (await ros.call("/nothing"))["result"] is False
         assert live.operator.robots.find("bench").condition().state == "EmergencyStopped"  # type: ignore[union-attr]
-        await ros.send(op="send_action_goal", id="a", action="/follow", args={})
+        await ros.send("send_action_goal", id="a", action="/follow", args={})
         answer = await ros.next(op="action_result")
         assert (answer["result"], answer["status"]) == (False, 6)
         assert answer["values"].startswith("action '/follow' does not exist")
@@ -203,7 +186,7 @@ def test_trajectories_that_are_refused_and_one_that_leaves_its_path() -> None:
             goal = {"trajectory": {"joint_names": names, "points": rows}, **more}
             number = str(next(numbers))
             action = "/g60/follow_joint_trajectory"
-            await ros.send(op="send_action_goal", id=number, action=action, args=goal)
+            await ros.send("send_action_goal", id=number, action=action, args=goal)
             return (await ros.next(op="action_result", id=number))["values"]
 
         there = [q + 0.1 for q in here]
@@ -243,10 +226,10 @@ def test_a_goal_ends_with_its_client() -> None:
             ros = Ros(socket)
             await ros.call("/enable", data=True)
             given = {"action": "/follow_joint_trajectory", "args": {"trajectory": goal}}
-            await ros.send(op="send_action_goal", id="a", feedback=True, **given)
+            await ros.send("send_action_goal", id="a", feedback=True, **given)
             while not arm.condition().moving:
                 await ros.next(op="action_feedback")
-            await ros.send(op="send_action_goal", id="a", **given)
+            await ros.send("send_action_goal", id="a", **given)
             twice = await ros.next(op="action_result", id="a")
             assert (twice["result"], "another id" in twice["values"]) == (False, True)
         async with connect(address) as socket:
@@ -273,7 +256,7 @@ def test_a_door_that_others_can_reach_wants_the_token(monkeypatch: pytest.Monkey
             await connect(f"{here}/?token=wrong")
         async with connect(here) as socket:
             ros = Ros(socket)
-            await ros.send(op="auth", mac=TOKEN)
+            await ros.send("auth", mac=TOKEN)
             assert (await ros.call("/pause"))["result"]
         async with connect(f"{here}/?token={TOKEN}", origin="https://example.org") as socket:  # type: ignore[arg-type]
             assert (await Ros(socket).call("/resume"))["result"]
@@ -282,6 +265,27 @@ def test_a_door_that_others_can_reach_wants_the_token(monkeypatch: pytest.Monkey
         in_cell(scene, cell=BENCH, value="0.0.0.0:0")
     monkeypatch.setenv("UNDERSTUDY_TOKEN", TOKEN)
     in_cell(scene, cell=BENCH, value="0.0.0.0:0")
+
+
+def test_nothing_is_read_from_a_client_for_which_a_large_reply_waits() -> None:
+    async def scene(live: Live, address: str) -> None:
+        taken = asyncio.Event()
+
+        async def send(data: Any, **given: Any) -> None:
+            await taken.wait()
+
+        lock = live.lock_at("rosbridge", "127.0.0.1")
+        client = Client(live, SimpleNamespace(send=send), lock, text=True)
+        client.reply(b"x" * MOST_REPLY_BYTES)
+        room = asyncio.ensure_future(client.room())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not room.done()
+        sender = asyncio.ensure_future(client.send_all())
+        await room
+        sender.cancel()
+
+    in_cell(scene, cell=BENCH)
 
 
 def test_pages_of_other_sites_are_refused_and_wrong_addresses() -> None:
@@ -380,61 +384,29 @@ def test_roslib_of_npm_drives_an_arm_and_a_mobile_robot(tmp_path: Path) -> None:
 
 
 KEYS = (
-    "topic",
-    "type",
-    "msg",
-    "args",
-    "id",
-    "service",
-    "action",
-    "action_type",
-    "level",
-    "feedback",
-)
+    "topic", "type", "msg", "args", "id", "service", "action", "action_type", "level", "feedback",
+)  # fmt: skip
 OPS = (
     "advertise", "publish", "subscribe", "unsubscribe", "call_service", "send_action_goal",
     "cancel_action_goal", "auth", "set_level", "status", "fragment",
 )  # fmt: skip
-NAMES = (
-    "/clock", "/tf", "/g60/joint_states", "/robot-1/cmd_vel", "/emergency_stop", "/g60/hold",
-    "/rosapi/topics", "/rosapi/message_details", "/rosapi/get_param", "/robot-1/navigate_to_pose",
-    "/g60/follow_joint_trajectory",
+VALUES = (
+    None, True, -1, 1e300, "", "x", "/clock", "/tf", "/g60/joint_states", "/robot-1/cmd_vel",
+    "/emergency_stop", "/g60/hold", "/rosapi/topics", "/rosapi/message_details",
+    "/rosapi/get_param", "/robot-1/navigate_to_pose", "/g60/follow_joint_trajectory",
 )  # fmt: skip
 INSIDE = ("trajectory", "points", "joint_names", "positions", "pose", "linear", "data", "header")
 
 
-def nonsense(chance: Random, depth: int = 0) -> Any:
-    kind = chance.randrange(8 if depth < 3 else 6)
-    if kind < 6:
-        return chance.choice((None, True, -1, 1e300, "", "x", *NAMES))
-    many = range(chance.randrange(4))
-    if kind == 6:
-        return [nonsense(chance, depth + 1) for _ in many]
-    return {chance.choice((*KEYS, *INSIDE)): nonsense(chance, depth + 1) for _ in many}
-
-
 def test_nonsense_is_answered_and_ends_nothing() -> None:
-    operations: list[bytes | str] = [
-        "{", "[]", "7", '"', "[" * 100_000, '{"op":' * 5_000, b"\xff\xfe", "x" * 1_000_000,
-        '{"op": []}',
-    ]  # fmt: skip
-
-    chance = Random(7)
-    for _ in range(300):
-        rest = {key: nonsense(chance) for key in chance.sample(KEYS, 5)}
-        operations.append(json.dumps({**rest, "op": chance.choice(OPS)}))
-
     async def scene(live: Live, address: str) -> None:
         async with connect(address, max_size=None) as socket:
             ros = Ros(socket)
-            for each in operations:
+            for each in live_doors.nonsense(Random(7), OPS, VALUES, KEYS, INSIDE):
                 await socket.send(each)
             assert (await ros.call("/rosapi/get_time"))["result"]
         large = await connect(address, close_timeout=1)
-        with suppress(ConnectionClosed):
-            await large.send("x" * (LARGEST_MESSAGE + 1))
-        with pytest.raises(ConnectionClosed):
-            await large.recv()
+        await live_doors.check_too_large_a_message_ends_the_connection(large)
         async with connect(address) as socket:
             assert (await Ros(socket).call("/rosapi/get_time"))["result"]
 

@@ -9,6 +9,10 @@
 
 The channels are those of a log; all times are simulated ones. A client that does not keep up gets
 the newest pictures and scenes, a few of the last states, and the last thousand events.
+
+The services are the commands and queries of the cell. A request is a JSON object with the
+parameters of its command; with `secret`, the secret of the run, a client may command REAL robots.
+An answer that is no object has the key `result`.
 """
 
 import asyncio
@@ -16,6 +20,7 @@ import secrets
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -24,7 +29,6 @@ from msgspec import Struct
 from understudy import __version__
 from understudy.app.live import Live
 from understudy.doors.channels import CellChannels, Channel, Message, channels_of
-from understudy.doors.foxglove.services import Service, services_of
 from understudy.doors.websocket import Client, Feed, address_of, object_of, served
 from understudy.errors import Refused
 
@@ -44,6 +48,9 @@ MOST_CALLS = 32
 """Calls of a client that wait for their answers."""
 LARGEST_ID = 2**32 - 1
 RATE = "rate"
+ANSWER = {"type": "object", "properties": {}}
+VIEWABLE = ("boolean", "string", "number", "integer")
+"""Types that viewers know beside objects and arrays."""
 
 
 @asynccontextmanager
@@ -111,7 +118,10 @@ class FoxgloveDoor:
     def __init__(self, live: Live) -> None:
         self.live = live
         self.channels: CellChannels = channels_of(live)
-        self.services: Mapping[int, Service] = services_of(live)
+        self.services = {
+            number: Service(each.name, viewable(msgspec.json.schema(each.parameters)))
+            for number, each in enumerate(live.commands, start=1)
+        }
         self.numbers: dict[Channel, int] = {}
         self.sessions: list[FoxgloveSession] = []
         self._feed = Feed(self.channels, self._heard, self._tick, TICK_SECONDS)
@@ -125,7 +135,7 @@ class FoxgloveDoor:
         self._feed.want(messages=True, ticks=True)
         return session
 
-    def left(self, session: "FoxgloveSession") -> None:
+    def remove(self, session: "FoxgloveSession") -> None:
         self.sessions.remove(session)
         if not self.sessions:
             self._feed.want(messages=False, ticks=False)
@@ -142,13 +152,14 @@ class FoxgloveDoor:
         )
 
     def _info(self) -> dict[str, Any]:
-        head = self.live.config
+        config = self.live.config
+        seed = str(config.head.seed)
         return {
             "op": "serverInfo",
-            "name": f"understudy {__version__}: {head.name}",
+            "name": f"understudy {__version__}: {config.name}",
             "capabilities": CAPABILITIES,
             "supportedEncodings": ["json"],
-            "metadata": {"cell": head.name, "seed": str(head.head.seed), "digest": head.digest},
+            "metadata": {"cell": config.name, "seed": seed, "digest": config.digest},
             "sessionId": self._id,
         }
 
@@ -187,7 +198,7 @@ class FoxgloveSession:
         self._subscriptions: dict[int, int] = {}
         """Number of a channel → that of its subscription."""
         self._wants_rate = False
-        self._shown: Any = None
+        self._sent_rate: Any = None
         self._time = -1
         self._dropped = 0
         self._calls: set[asyncio.Task[None]] = set()
@@ -225,7 +236,7 @@ class FoxgloveSession:
             return
         for call in self._calls:
             call.cancel()
-        self._door.left(self)
+        self._door.remove(self)
 
     async def receive(self, data: str | bytes) -> None:
         if isinstance(data, bytes):
@@ -243,8 +254,8 @@ class FoxgloveSession:
             operation = msgspec.convert(given, kind)
         except msgspec.ValidationError as problem:
             return self._status(f"{name}: {str(problem)[:200]}")
-        if (late := run(operation)) is not None:
-            await late
+        if (awaitable := run(operation)) is not None:
+            await awaitable
         return None
 
     def _send(self, answer: Any) -> None:
@@ -301,8 +312,8 @@ class FoxgloveSession:
             self._time = now
             frame = struct.pack("<BQ", TIME, now)
             self._client.replace("time", lambda: frame)
-        if self._wants_rate and rate != self._shown:
-            self._shown = rate
+        if self._wants_rate and rate != self._sent_rate:
+            self._sent_rate = rate
             self._send_rate(None)
         if self._client.dropped != self._dropped:
             self._dropped = self._client.dropped
@@ -343,7 +354,7 @@ class FoxgloveSession:
 
     def _leave_parameters(self, given: Names) -> None:
         if not given.parameter_names or RATE in given.parameter_names:
-            self._wants_rate, self._shown = False, None
+            self._wants_rate, self._sent_rate = False, None
 
     # ── services ──
 
@@ -380,3 +391,67 @@ class FoxgloveSession:
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
         return None
+
+
+# ── services ────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Service:
+    name: str
+    request: Mapping[str, Any]
+
+    def advertised(self, number: int) -> dict[str, Any]:
+        return {
+            "id": number,
+            "name": f"/{self.name}",
+            "type": f"understudy.{self.name}",
+            "request": _described(f"understudy.{self.name}.request", self.request),
+            "response": _described(f"understudy.{self.name}.response", ANSWER),
+        }
+
+    async def call(self, client: Client, payload: bytes) -> bytes | Refused:
+        """The answer to a request, as JSON."""
+        given = object_of(payload or b"{}", "{}, with the parameters of the command")
+        if isinstance(given, Refused):
+            return given
+        if refused := client.admission.check(given.pop("secret", None)):
+            return refused
+        answer = await client.call(self.name, given)
+        if isinstance(answer, Refused):
+            return answer
+        written = msgspec.json.encode(answer)
+        return written if written.startswith(b"{") else b'{"result":%s}' % written
+
+
+def _described(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "encoding": "json",
+        "schemaName": name,
+        "schemaEncoding": "jsonschema",
+        "schema": msgspec.json.encode(schema).decode(),
+    }
+
+
+def viewable(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON schema as viewers read it: without references, and without what has several types."""
+    found = _viewable(schema, schema.get("$defs", {}))
+    return ANSWER if found is None else found
+
+
+def _viewable(schema: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any] | None:
+    """None: viewers know no such type."""
+    if reference := schema.get("$ref"):
+        return _viewable(named[reference.rpartition("/")[2]], named)
+    shown = {key: schema[key] for key in ("title", "description", "default") if key in schema}
+    kind = schema.get("type")
+    if kind == "object":
+        inner = {
+            name: _viewable(each, named) for name, each in schema.get("properties", {}).items()
+        }
+        known = {name: each for name, each in inner.items() if each is not None}
+        return {**shown, "type": "object", "properties": known}
+    if kind == "array":
+        items = _viewable(schema.get("items") or {}, named)
+        return None if items is None else {**shown, "type": "array", "items": items}
+    return {**shown, "type": kind} if kind in VIEWABLE else None

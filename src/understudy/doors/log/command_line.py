@@ -13,10 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-import typer
 from msgspec import to_builtins
 
 from understudy.cli.options import JsonOption, json_beside_text, put_bytes, put_json
+from understudy.cli.parameters import Argument, Exit, Group, Option
 from understudy.cli.run import run_on_page
 from understudy.config import CellConfig
 from understudy.doors.log.file import LogFile, Mark, marks_of, ns
@@ -31,10 +31,8 @@ from understudy.doors.log.replay import (
 from understudy.errors import ConfigError, unknown
 from understudy.units import seconds
 
-log = typer.Typer(
+log = Group(
     help="Look into a log of `run --log FILE.mcap`, plot it, go back into it.",
-    no_args_is_help=True,
-    add_completion=False,
 )
 KINDS = ("alarm", "collision", "fault", "line", "snapshot")
 MANIFEST, LOG_NAME = "understudy.json", "run.mcap"
@@ -43,10 +41,10 @@ MOST_CURVES, MOST_POINTS = 12, 4000
 WIDTH, HEIGHT, LEFT, TOP = 960, 360, 70, 30
 COLORS = ("#2266cc", "#cc5522", "#228844", "#884499", "#aa8811", "#118899")
 
-LogArgument = Annotated[Path, typer.Argument(metavar="LOG", help="a log, FILE.mcap")]
-Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="of `understudy log info`")]
+LogArgument = Annotated[Path, Argument(metavar="LOG", help="a log, FILE.mcap")]
+Topic = Annotated[str, Argument(metavar="TOPIC", help="of `understudy log info`")]
 OutOption = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="write here; default: print")
+    Path | None, Option("--out", metavar="FILE", help="write here; default: print")
 ]
 
 
@@ -101,7 +99,7 @@ def info(file: LogArgument, json: JsonOption = None) -> None:
 def find(
     file: LogArgument,
     first: Annotated[
-        str, typer.Option("--first", metavar="KIND", help=f"one of {', '.join(KINDS)}")
+        str, Option("--first", metavar="KIND", help=f"one of {', '.join(KINDS)}")
     ] = "collision",
     json: JsonOption = None,
 ) -> None:
@@ -115,7 +113,7 @@ def find(
     if not put_json(json, answer):
         print(f"{file}: no {first}" if mark is None else _found(mark, facts.seed))
     if mark is None:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _found(mark: Mark, seed: int) -> str:
@@ -171,11 +169,9 @@ def plot(
     file: LogArgument,
     curves: Annotated[
         list[str],
-        typer.Argument(metavar="TOPIC[:VALUE]...", help="e.g. /g60/joint_states:joints.J1"),
+        Argument(metavar="TOPIC[:VALUE]...", help="e.g. /g60/joint_states:joints.J1"),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="an SVG file")] = Path(
-        "plot.svg"
-    ),
+    out: Annotated[Path, Option("--out", metavar="FILE", help="an SVG file")] = Path("plot.svg"),
     json: JsonOption = None,
 ) -> None:
     """Draw values over simulated time."""
@@ -242,13 +238,13 @@ def svg(series: Iterable[Series]) -> str:
 # ── going back ──────────────────────────────────────────────────────────────────────────────────
 
 AtOption = Annotated[
-    float | None, typer.Option("--at", min=0.0, help="simulated seconds; default: the end")
+    float | None, Option("--at", min=0.0, help="simulated seconds; default: the end")
 ]
-PageOption = Annotated[bool, typer.Option("--hmi/--no-hmi", help="with the page")]
+PageOption = Annotated[bool, Option("--hmi/--no-hmi", help="with the page")]
 ReadyOption = Annotated[
-    Path | None, typer.Option("--ready-file", metavar="FILE", help="as of `understudy run`")
+    Path | None, Option("--ready-file", metavar="FILE", help="as of `understudy run`")
 ]
-ShownOption = Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")]
+ShownOption = Annotated[bool, Option("--open/--no-open", help="open the page in the browser")]
 
 
 @log.command()
@@ -259,7 +255,7 @@ def fork(
     open_: ShownOption = True,
     ready_file: ReadyOption = None,
     check: Annotated[
-        bool, typer.Option("--check", help="only compare with the log; no cell stays")
+        bool, Option("--check", help="only compare with the log; no cell stays")
     ] = False,
     json: JsonOption = None,
 ) -> None:
@@ -275,7 +271,7 @@ def fork(
             comparison = asyncio.run(repeated(config, run, piece))
             _show(comparison, "", json)
             if comparison.difference:
-                raise typer.Exit(1)
+                raise Exit(1)
             return
         with json_beside_text(json) as lines:
             repetition = Repetition(piece)
@@ -302,8 +298,8 @@ def _show(comparison: Comparison, begin: str, json: str | None) -> None:
 
 
 def share(
-    file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="the file to write")],
-    source: Annotated[Path, typer.Option("--log", metavar="LOG", help="the log")] = Path(LOG_NAME),
+    file: Annotated[Path, Argument(metavar="FILE.zip", help="the file to write")],
+    source: Annotated[Path, Option("--log", metavar="LOG", help="the log")] = Path(LOG_NAME),
     json: JsonOption = None,
 ) -> None:
     """Pack a log for another computer: cell, files, seed, journal, snapshots, and its hash."""
@@ -330,10 +326,8 @@ def _whole(found: LogFile, config: CellConfig) -> Comparison:
 
 
 def open(
-    file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="of `understudy share`")],
-    check: Annotated[
-        bool, typer.Option("--check", help="only repeat it and compare the hash")
-    ] = False,
+    file: Annotated[Path, Argument(metavar="FILE.zip", help="of `understudy share`")],
+    check: Annotated[bool, Option("--check", help="only repeat it and compare the hash")] = False,
     at: AtOption = None,
     show: ShownOption = True,
     ready_file: ReadyOption = None,

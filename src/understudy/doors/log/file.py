@@ -105,9 +105,6 @@ class LogFile:
     def is_state(self, topic: str) -> bool:
         return "state" in self._channel_kinds.get(topic, ())
 
-    def is_native(self, topic: str) -> bool:
-        return "native" in self._channel_kinds.get(topic, ())
-
     def messages(
         self, topics: Iterable[str] = (), first: int = 0, last: int = 1 << 62
     ) -> Iterator[Entry]:

@@ -18,6 +18,7 @@ from msgspec import Meta, to_builtins
 
 from understudy.agenda import Rate
 from understudy.app.connection import Connection
+from understudy.app.control_client import newest_messages
 from understudy.app.ready_file import (
     NoCellRunsError,
     Ready,
@@ -190,13 +191,9 @@ class Tools:
 
         `endpoint`: only of this one. `last`: how many. `cell`: as in status.
         """
-        running, messages = self._connection(cell), list[Any]()
-        since, more = 0, 1
-        while more:  # the oldest come first
-            found = running.do("journal", endpoint=endpoint, since=since)
-            messages = [*messages, *found["journal"]][-last:]
-            since, more = found["last"], found["more"]
-        return {"messages": messages}
+        ask = self._connection(cell).do
+        pages = lambda since: ask("journal", endpoint=endpoint, since=since)  # noqa: E731
+        return {"messages": newest_messages(pages, last)}
 
     # ── faults and states ──
 

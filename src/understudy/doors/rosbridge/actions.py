@@ -1,7 +1,7 @@
 """Goals of ROS actions: `FollowJointTrajectory` of arms, `NavigateToPose` of mobile robots.
 
-A goal is one order of the command table; what the robot then does is read, not steered. A goal that
-is new takes the place of one that the robot has; a goal ends with its client.
+A goal is one order of the command table; the door then only reads what the robot does. A new goal
+takes the place of one that the robot has; a goal ends with its client.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5
 """Codes of control_msgs/FollowJointTrajectory."""
 LOOK_SECONDS = 0.02
 MOST_POINTS = 10_000
-SAME = 1e-3
-"""Way of a joint, in rad or m, by which the first point may differ from where the arm is."""
-REACHED = 1e-3
+START_TOLERANCE = 1e-3
+"""Distance of a joint, in rad or m, by which the first point may differ from where the arm is."""
+GOAL_TOLERANCE = 1e-3
 ARRIVED_M, ARRIVED_RAD = 0.1, 0.2
 BEGIN_SECONDS = 1.0
-"""Simulated time in which a robot begins what it was ordered."""
+"""Simulated time after which a robot that still stands has not taken the order."""
 MAPS = ("", "map", "odom", WORLD)
 
 
@@ -107,70 +107,72 @@ class FollowJointTrajectory(Goal):
         return {"error_code": outcome.code, "error_string": outcome.words}
 
     async def run(self) -> Outcome:
-        way = _Way.read(self.robot, self.wanted)
-        rows = [figures_of(self.robot, row) for row in way.points.tolist()]
-        at = way.times.tolist()
+        trajectory = _Trajectory.read(self.robot, self.wanted)
+        rows = [figures_of(self.robot, row) for row in trajectory.points.tolist()]
+        at = trajectory.times.tolist()
         if rows:
             await self.order("follow_joints", {"joints_deg": rows, "at_s": at}, INVALID_GOAL)
-        outcome = self._look(way)
+        outcome = self._look(trajectory)
         while outcome is None:
             await asyncio.sleep(LOOK_SECONDS)
-            outcome = self._look(way)
+            outcome = self._look(trajectory)
         if outcome.status != SUCCEEDED:
             await self.stop(outcome)
             await self.client.call("send_gcode", {"robot": self.robot.name, "line": "G94"})
         return outcome
 
-    def _look(self, way: "_Way") -> Outcome | None:
+    def _look(self, trajectory: "_Trajectory") -> Outcome | None:
         how, at = self.robot.condition(), self.seconds()
         joints = np.array(self.robot.axis_reading().joints)
-        wanted = way.at(at)
-        self._tell(way, joints, wanted, at)
+        wanted = trajectory.at(at)
+        self._tell(trajectory, joints, wanted, at)
         if self.ending is not None:
             code = SUCCESSFUL if self.ending.status == CANCELED else self.ending.code
             return Outcome(self.ending.status, code, self.ending.words)
         if how.error or not how.enabled:
             words = how.error or f"{self.robot.name} is {how.state}: its drives are off"
             return Outcome(ABORTED, PATH_TOLERANCE_VIOLATED, words)
-        if way.path_tolerance is not None:
+        if trajectory.path_tolerance is not None:
             far = np.abs(joints - wanted)
-            if (over := np.argwhere(far > way.path_tolerance)).size:
+            if (over := np.argwhere(far > trajectory.path_tolerance)).size:
                 number = int(over[0, 0])
-                return Outcome(ABORTED, PATH_TOLERANCE_VIOLATED, way.off(number, far[number], at))
+                return Outcome(
+                    ABORTED, PATH_TOLERANCE_VIOLATED, trajectory.off(number, far[number], at)
+                )
         if how.moving:
-            return self._late(way, at)
-        return None if how.state.startswith("Hold") else self._arrived(way, joints, at)
+            return self._late(trajectory, at)
+        return None if how.state.startswith("Hold") else self._arrived(trajectory, joints, at)
 
-    def _late(self, way: "_Way", at: float) -> Outcome | None:
-        over = at - way.times[-1] if len(way.times) else 0.0
-        if not 0.0 < way.extra < over:
+    def _late(self, trajectory: "_Trajectory", at: float) -> Outcome | None:
+        over = at - trajectory.times[-1] if len(trajectory.times) else 0.0
+        if not 0.0 < trajectory.extra < over:
             return None
-        words = f"not at the goal {way.extra:g} s after the time of the last point"
+        words = f"not at the goal {trajectory.extra:g} s after the time of the last point"
         return Outcome(ABORTED, GOAL_TOLERANCE_VIOLATED, words)
 
-    def _arrived(self, way: "_Way", joints: Any, at: float) -> Outcome | None:
-        if not len(way.points):
+    def _arrived(self, trajectory: "_Trajectory", joints: Any, at: float) -> Outcome | None:
+        if not len(trajectory.points):
             return Outcome(SUCCEEDED)
-        far = np.abs(joints - way.points[-1])
-        if not (over := np.argwhere(far > way.goal_tolerance)).size:
+        far = np.abs(joints - trajectory.points[-1])
+        if not (over := np.argwhere(far > trajectory.goal_tolerance)).size:
             return Outcome(SUCCEEDED)
         if at < BEGIN_SECONDS:
             return None
         number = int(over[0, 0])
-        return Outcome(ABORTED, GOAL_TOLERANCE_VIOLATED, way.off(number, far[number], at))
+        return Outcome(ABORTED, GOAL_TOLERANCE_VIOLATED, trajectory.off(number, far[number], at))
 
-    def _tell(self, way: "_Way", joints: Any, wanted: Any, at: float) -> None:
+    def _tell(self, trajectory: "_Trajectory", joints: Any, wanted: Any, at: float) -> None:
         time = stamp(m.time_of(nanoseconds(at)), ros_1=self.ros_1)
         rows = {"desired": wanted, "actual": joints, "error": wanted - joints}
         points = {
             name: {"positions": row.tolist(), "time_from_start": time} for name, row in rows.items()
         }
         head = header(m.time_of(self.now()), "", ros_1=self.ros_1)
-        self.tell({"header": head, "joint_names": list(way.names), **points})
+        self.tell({"header": head, "joint_names": list(trajectory.names), **points})
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Trajectory:
     """A trajectory that was read: points in the order of the robot's joints, from where it is."""
 
     names: Sequence[str]
@@ -182,14 +184,14 @@ class _Way:
     extra: float
 
     @classmethod
-    def read(cls, robot: Robot, wanted: Mapping[str, Any]) -> "_Way":
+    def read(cls, robot: Robot, wanted: Mapping[str, Any]) -> "_Trajectory":
         try:
             return cls._read(robot, wanted)
         except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as problem:
             raise GoalError(INVALID_GOAL, f"not a trajectory: {problem!s:.200}") from None
 
     @classmethod
-    def _read(cls, robot: Robot, wanted: Mapping[str, Any]) -> "_Way":
+    def _read(cls, robot: Robot, wanted: Mapping[str, Any]) -> "_Trajectory":
         trajectory = wanted["trajectory"]
         names, given = joint_names(robot), list(trajectory["joint_names"])
         if sorted(given, key=str) != sorted(names):
@@ -209,7 +211,7 @@ class _Way:
         here = np.array(robot.axis_reading().joints)
         if times[0] <= 0.0:
             far = np.abs(points[0] - here)
-            if far.max() > SAME:
+            if far.max() > START_TOLERANCE:
                 words = f"point 0 has no time_from_start and is {far.max():.4f} away from the arm"
                 raise GoalError(INVALID_GOAL, words)
             points, times = points[1:], times[1:]
@@ -218,7 +220,7 @@ class _Way:
         )
         path, goal = tolerances
         extra = seconds_of(wanted.get("goal_time_tolerance") or 0)
-        ending = np.where(np.isfinite(goal), goal, REACHED)
+        ending = np.where(np.isfinite(goal), goal, GOAL_TOLERANCE)
         watched = path if np.isfinite(path).any() else None
         return cls(names, here, points, times, watched, ending, extra)
 

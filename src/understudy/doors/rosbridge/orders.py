@@ -34,7 +34,8 @@ CMD_VEL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Service:
-    """`on`, `off`: command and parameters; `off` of a SetBool with false."""
+    """A service as a command of the table with its parameters: `on` for a Trigger and for a SetBool
+    with true, `off` for a SetBool with false."""
 
     type: str
     on: tuple[str, dict[str, Any]]

@@ -11,7 +11,7 @@ A client gets of each topic the newest message, or as many as its `queue_length`
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from understudy.app.live import Live
+from understudy.doors import messages as m
 from understudy.doors.channels import CellChannels, Message, channels_of
 from understudy.doors.rosbridge.actions import (
     ABORTED,
@@ -28,9 +29,17 @@ from understudy.doors.rosbridge.actions import (
     Outcome,
 )
 from understudy.doors.rosbridge.orders import Driving, Orders, orders_of
-from understudy.doors.rosbridge.rosapi import RosApi
 from understudy.doors.rosbridge.topics import Published, Topics, topics_of
-from understudy.doors.rosbridge.types import is_ros_1, plain
+from understudy.doors.rosbridge.types import (
+    ACTIONS,
+    MESSAGES,
+    SERVICES,
+    in_ros_2,
+    is_ros_1,
+    plain,
+    stamp,
+    typedefs,
+)
 from understudy.doors.websocket import Client, Feed, address_of, object_of, served
 from understudy.errors import Refused
 
@@ -85,15 +94,15 @@ class RosDoor:
         return session
 
     def subscribed(self, session: "RosSession", topic: str) -> None:
-        """Someone listens: the cell is read; states that are known are sent at once."""
+        """Sends a new subscriber the states that are known, and sees that the cell is read."""
         if self._feed.listening:
             for message in list(self.channels.latest.values()):
                 for each in self.topics.of_message(message, (topic,)):
                     session.publish(each)
-        self.looked()
+        self.update_feed()
 
-    def looked(self) -> None:
-        """Begins the readings that clients need, and ends those that none needs."""
+    def update_feed(self) -> None:
+        """Reads the cell and its clock only while a client has subscribed a topic that needs it."""
         heard = {topic for session in self.sessions for topic in session.subscriptions}
         self._feed.want(messages=bool(heard), ticks="/clock" in heard)
 
@@ -162,7 +171,7 @@ class RosSession:
         for subscription in self.subscriptions.values():
             _cancel(subscription)
         self.subscriptions.clear()
-        self._door.looked()
+        self._door.update_feed()
 
     def status(self, words: str, of: dict[str, Any] | None = None, level: str = "error") -> None:
         """Tells the client why an operation was refused."""
@@ -260,7 +269,7 @@ class RosSession:
             _cancel(found)
             del self.subscriptions[topic]
             self._client.forget(topic)
-            self._door.looked()
+            self._door.update_feed()
         return None
 
     def publish(self, message: Published) -> None:
@@ -343,7 +352,7 @@ class RosSession:
         return None
 
     async def _pursue(self, given: dict[str, Any], number: str, goal: Goal) -> None:
-        """Runs a goal to its end, after that which the robot had before."""
+        """Ends the goal that the robot had before, and runs the new one to its end."""
         goals, name = self._door.orders.goals, goal.robot.name
         outcome = Outcome(ABORTED, words="a bug; see the log")
         try:
@@ -396,3 +405,122 @@ def _cancel(subscription: Subscription) -> None:
     if subscription.late is not None:
         subscription.late.cancel()
         subscription.late = None
+
+
+# ── rosapi ──────────────────────────────────────────────────────────────────────────────────────
+
+NODE = "/understudy"
+Args = Mapping[str, Any]
+
+
+class RosApi:
+    """The services of `rosapi`: what a client asks about topics, services, types and parameters.
+
+    There is one node, `/understudy`. Names of types are those of ROS 2.
+    """
+
+    def __init__(self, topics: Topics, orders: Orders) -> None:
+        self._topics = topics
+        self._orders = orders
+        inputs = {topic: kinds[0] for topic, kinds in orders.inputs.items()}
+        self._all = {**inputs, **topics.types}
+        actions = {name: kind for name, (kind, _, _) in orders.actions.items()}
+        self._services: dict[str, Callable[[Args], dict[str, Any] | Refused]] = {
+            "topics": self._every_topic,
+            "topic_type": lambda args: {"type": _named(self._all, args.get("topic"))},
+            "topics_for_type": lambda args: {"topics": _of_type(self._all, args)},
+            "services": lambda args: {"services": self.services()},
+            "service_type": lambda args: {"type": self.service_type(args.get("service"))},
+            "services_for_type": lambda args: {"services": _of_type(self._types(), args)},
+            "action_servers": lambda args: {"action_servers": list(orders.actions)},
+            "action_type": lambda args: {"type": _named(actions, args.get("action"))},
+            "nodes": lambda args: {"nodes": [NODE]},
+            "node_details": self._node_details,
+            "service_node": lambda args: {"node": NODE},
+            "service_providers": lambda args: {"providers": [NODE]},
+            "publishers": lambda args: {"publishers": self._node(topics.types, args)},
+            "subscribers": lambda args: {"subscribers": self._node(orders.inputs, args)},
+            "message_details": lambda args: _details(args, "message", MESSAGES),
+            "service_request_details": lambda args: _details(args, "service", SERVICES, 0),
+            "service_response_details": lambda args: _details(args, "service", SERVICES, 1),
+            "action_goal_details": lambda args: _details(args, "action", ACTIONS, 0),
+            "action_result_details": lambda args: _details(args, "action", ACTIONS, 1),
+            "action_feedback_details": lambda args: _details(args, "action", ACTIONS, 2),
+            "get_param_names": lambda args: {"names": [*self._parameters()]},
+            "has_param": lambda args: {"exists": args.get("name") in self._parameters()},
+            "get_param": self._parameter,
+            "get_time": self._time,
+            "get_ros_version": lambda args: {"version": 2, "distro": "understudy"},
+        }
+
+    def call(self, name: str, args: Args) -> dict[str, Any] | Refused:
+        """The answer of a service, by its name without `/rosapi/`."""
+        asked = self._services.get(name)
+        if asked is None:
+            return Refused(f"rosapi has no {name}; it has: {', '.join(self._services)}")
+        return asked(args)
+
+    def services(self) -> list[str]:
+        return [*self._orders.services, *(f"/rosapi/{name}" for name in self._services)]
+
+    def service_type(self, name: Any) -> str:
+        return _named(self._types(), name)
+
+    # ── inside ──
+
+    def _types(self) -> dict[str, str]:
+        own = {name: each.type for name, each in self._orders.services.items()}
+        words = {name: "".join(part.title() for part in name.split("_")) for name in self._services}
+        return own | {f"/rosapi/{name}": f"rosapi_msgs/srv/{word}" for name, word in words.items()}
+
+    def _every_topic(self, args: Args) -> dict[str, Any]:
+        names = list(self._all)
+        return {
+            "topics": names,
+            "types": [in_ros_2(self._all[name]) for name in names],
+            "typedefs_full_text": [],
+        }
+
+    def _node_details(self, args: Args) -> dict[str, Any]:
+        publishing, read = list(self._topics.types), list(self._orders.inputs)
+        return {"subscribing": read, "publishing": publishing, "services": self.services()}
+
+    def _node(self, table: Mapping[str, Any], args: Args) -> list[str]:
+        return [NODE] if args.get("topic") in table else []
+
+    def _parameters(self) -> dict[str, Any]:
+        """What tools ask a ROS master for."""
+        config = self._topics.live.config
+        return {"/use_sim_time": True, "/understudy/cell": config.name}
+
+    def _parameter(self, args: Args) -> dict[str, Any]:
+        """The value as JSON text."""
+        value = self._parameters().get(str(args.get("name")), args.get("default", ""))
+        text = msgspec.json.encode(value).decode()
+        return {"value": text, "successful": True, "reason": ""}
+
+    def _time(self, args: Args) -> dict[str, Any]:
+        at = m.time_of(self._topics.live.operator.pump.now())
+        return {"time": stamp(at, ros_1=False) | stamp(at, ros_1=True)}
+
+
+def _details(
+    args: Args, sort: str, table: Mapping[str, Any], part: int | None = None
+) -> dict[str, Any] | Refused:
+    """The fields of a type; ``part``: of a service or an action."""
+    name = plain(args.get("type"))
+    if name not in table:
+        return Refused(f"unknown {sort} type {name[:100]!r}; there are: {', '.join(table)}")
+    return {"typedefs": typedefs(name, table[name] if part is None else table[name][part])}
+
+
+def _named(table: Mapping[str, str], name: Any) -> str:
+    found = table.get(name) if isinstance(name, str) else None
+    if found is None:
+        return ""
+    return found if found.count("/") == 2 else in_ros_2(found)
+
+
+def _of_type(table: Mapping[str, str], args: Args) -> list[str]:
+    wanted = plain(args.get("type"))
+    return [name for name, kind in table.items() if plain(kind) == wanted]

@@ -140,10 +140,10 @@ BASIC |= {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 EXAMPLES = {"string": "", "bool": "False", "time": "0", "duration": "0"}
 
 
-def typedefs(name: str, fields: str | None = None) -> list[dict[str, Any]]:
-    """Of a type and of those in it, as `rosapi/message_details` tells them."""
+def typedefs(name: str, fields: str) -> list[dict[str, Any]]:
+    """The definition of a type, and those of the types in it, as `rosapi` describes them."""
     found: dict[str, dict[str, Any]] = {}
-    waiting = [(name, MESSAGES[name] if fields is None else fields)]
+    waiting = [(name, fields)]
     while waiting:
         own, text = waiting.pop(0)
         rows = list(_fields(text))

@@ -56,10 +56,6 @@ class Browser:
     def can(self, capability: str) -> bool:
         return capability in self.facts.get("capabilities", ())
 
-    def any_can(self, capability: str) -> bool:
-        """Whether a robot of the cell has this capability."""
-        return self.cell.any_can(capability)
-
     # ── commands and queries ──
 
     async def query(self, command: str, parameters: dict[str, Any] | None = None) -> Any:

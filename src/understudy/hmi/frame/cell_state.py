@@ -70,6 +70,7 @@ class CellState:
         return seen
 
     def any_can(self, capability: str) -> bool:
+        """Whether a robot of the cell has this capability."""
         return any(capability in facts.get("capabilities", ()) for facts in self.robots.values())
 
     def devices_of(self, robot: str) -> list[Facts]:

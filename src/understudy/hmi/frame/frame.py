@@ -148,7 +148,7 @@ def _state(browser: Browser) -> None:
 
 
 def _connection(browser: Browser, line: int) -> Iterator[str]:
-    """One fact: whether the cell reports the robot's controller as connected."""
+    """Whether the cell reports the robot's controller as connected; its drives and its line."""
     texts, facts = browser.texts, browser.facts
     yield texts("frame.connected" if _is_connected(browser) else "frame.disconnected")
     if browser.can("drives"):

@@ -146,7 +146,7 @@ class Doors:
 
 
 class DoorSession(Protocol):
-    """Those methods of a `Session` that are the same for the doors."""
+    """The methods of a `Session` that are the same for all doors."""
 
     _outbox: Outbox
     _leave: Callable[[], None]

@@ -50,10 +50,10 @@ def analog_pins(browser: Browser) -> None:
 
     def fill(_: object) -> None:
         ui.label(browser.texts("io.inputs")).classes("u-caption")
-        for pin in _listed(browser, "analog_inputs", False):
+        for pin in _listed(browser, "analog_inputs"):
             _analog_input(browser, pin["number"], pin["name"])
         ui.label(browser.texts("io.outputs")).classes("u-caption")
-        for pin in _listed(browser, "analog_outputs", False):
+        for pin in _listed(browser, "analog_outputs"):
             _analog_output(browser, pin["number"], pin["name"])
 
     keep_filled(browser, board, lambda: _board(browser), fill)
@@ -150,7 +150,7 @@ def _pin(browser: Browser, side: str, number: int) -> PinRow:
     return pins[number] if number < len(pins) else missing
 
 
-def _listed(browser: Browser, side: str, all_pins: bool) -> list[PinRow]:
+def _listed(browser: Browser, side: str, all_pins: bool = False) -> list[PinRow]:
     """The pins with a name of their own; all pins if ``all_pins`` or if none has a name."""
     pins = list(_pins(browser, side))
     named = [pin for pin in pins if not DEFAULT_NAME.match(pin["name"])]

@@ -100,7 +100,7 @@ def _panel(browser: Browser) -> None:
 def _layers(browser: Browser) -> None:
     with ui.element("div").classes("u-layers").props("data-covers=left"):
         ui.label(browser.texts("layer.title")).classes("u-caption")
-        of_programs = () if browser.any_can("program") else OF_PROGRAMS
+        of_programs = () if browser.cell.any_can("program") else OF_PROGRAMS
         for layer in (each for each in LAYERS if each not in of_programs):
             switch = layer_button(browser, layer)
             if layer == "reach":
@@ -180,7 +180,7 @@ def _figure(caption: str, mark: str) -> ui.label:
 
 def _time_buttons(browser: Browser, scale: "TimeScale") -> None:
     texts, key = browser.texts, KEYS["time.run_programs"]
-    if browser.any_can("program"):
+    if browser.cell.any_can("program"):
         run = button(
             texts("time.run"),
             icon="playlist_play",
@@ -287,7 +287,7 @@ class TimeScale:
 def metrics(browser: Browser) -> None:
     """Counts since the last reset, and what the robot does at a collision."""
     with ui.element("section").classes("u-card u-metrics"):
-        of_programs = ("gcodes", "distance") if browser.any_can("program") else ()
+        of_programs = ("gcodes", "distance") if browser.cell.any_can("program") else ()
         names = (*of_programs, "collisions")
         figures = {n: _figure(browser.texts(f"metrics.{n}"), f"metric-{n}") for n in names}
         _collision_reaction(browser)

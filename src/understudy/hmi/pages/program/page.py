@@ -273,7 +273,8 @@ class MdiPanel:
             ui.icon(MDI_ICONS[state])
             with ui.element("div"):
                 ui.label(entry["line"]).classes("u-mdi-text")
-                answer = entry["answer"] or self._browser.texts(f"mdi.{state}")
+                texts = self._browser.texts
+                answer = texts.of_cell(entry["answer"]) or texts(f"mdi.{state}")
                 ui.label(answer).classes("u-caption")
         row.on("click", lambda: self._line.set_value(entry["line"]))
 
