@@ -2,7 +2,7 @@
 
 Most are screenshots: a shipped cell, a page of it, and what is done before the shot; a module of
 this folder declares them in `PICTURES`. The others are drawn by `SCRIPTS`. `make pictures` takes
-all of them anew. The cells run in lock-step: time passes only by `advance`, so that a picture shows
+all of them anew; `PLOTS` are drawn by benchmarks, which take hours. The cells run in lock-step: time passes only by `advance`, so that a picture shows
 the same instant every time.
 """
 
@@ -18,6 +18,8 @@ FOLDER = ROOT / "docs" / "pictures"
 SIZE = {"width": 1366, "height": 768}
 SCRIPTS = {"camera": ROOT / "examples" / "15_camera.py"}
 """Picture → script that writes it to the path in its first argument."""
+PLOTS = {FOLDER / "growth.svg": "python -m benchmarks.bench_growth --plot"}
+"""File → command that draws it."""
 
 
 SMALL_WIDTH, MOVING_WIDTH = 720, 960

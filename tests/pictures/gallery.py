@@ -82,6 +82,14 @@ def demo(screen: Screen, cell: RunningCell) -> None:
     shown(screen)
 
 
+def dock(screen: Screen, cell: RunningCell) -> None:
+    """The cart is on its way to the arm."""
+    cell.ask("run_programs")
+    cell.ask("fleet_task", robot="cart", x_m=1.4, y_m=0.0)
+    cell.ask("advance", seconds=6.0)
+    shown(screen)
+
+
 def calibrating(screen: Screen, cell: RunningCell) -> None:
     cell.ask("enable", robot="g60")
     cell.ask("hand_eye_start", poses=POSES)
@@ -148,6 +156,7 @@ PICTURES = [
     _cell(WELDING, welding),
     _cell("default", all_programs),
     _cell("two_arms", all_programs),
+    _cell("dock", dock),
     _cell("demo", demo),
     _cell("pick_place", job(40.0)),
     _cell("bin_picking", job(30.0)),

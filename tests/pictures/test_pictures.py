@@ -2,7 +2,7 @@
 
 import re
 
-from tests.pictures import FOLDER, ROOT, SCRIPTS, file_of_script, pictures
+from tests.pictures import FOLDER, PLOTS, ROOT, SCRIPTS, file_of_script, pictures
 
 from understudy.config.files import shipped_cells
 
@@ -13,7 +13,7 @@ SHOWN = re.compile(r"!\[[^\]]*\]\(([^)]+)\)|<img[^>]*\bsrc=[\"']([^\"']+)")
 def test_every_picture_is_declared_taken_and_shown() -> None:
     declared = [*(each.name for each in pictures()), *SCRIPTS]
     assert len(declared) == len(set(declared))
-    files = {*(each.file for each in pictures()), *map(file_of_script, SCRIPTS)}
+    files = {*(each.file for each in pictures()), *map(file_of_script, SCRIPTS), *PLOTS}
     shown = {
         (page.parent / (markdown or html)).resolve()
         for page in PAGES
