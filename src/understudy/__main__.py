@@ -43,8 +43,9 @@ def main() -> int:
 
     Loading the modules allocates many objects that stay: no garbage is collected meanwhile. The
     higher threshold saves collections over the objects of a cell. Both are about a tenth of the CPU
-    time of a short command.
+    time of a short command. So is starting the threads of numpy's BLAS: our matrices are small.
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()
     gc.set_threshold(100_000, 20, 20)
     for number in ENDING:

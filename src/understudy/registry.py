@@ -15,12 +15,15 @@ A package from outside adds to a table by an entry point of the group `understud
 """
 
 import logging
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.machinery import PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -578,7 +581,36 @@ def door_rows() -> dict[str, DoorRow]:
 @cache
 def installed(table: str) -> dict[str, str]:
     """The rows that installed packages add; logs those that have the name of a shipped kind."""
+    if not _declare_rows(tuple(sys.path)):
+        return {}
+    from importlib.metadata import entry_points
+
     rows = {entry.name: entry.module for entry in entry_points(group=f"understudy.{table}")}
     for kind in rows.keys() & TABLES[table].keys():
         log.warning("%s: %s is ignored: %s is a shipped kind", table, rows[kind], kind)
     return rows
+
+
+@cache
+def _declare_rows(path: tuple[str, ...]) -> bool:
+    """Whether a package on the path may add rows. Mostly none does: then `importlib.metadata` is
+    not loaded, which would read all packages for every table."""
+    others = (each for each in sys.meta_path if each is not PathFinder)
+    if any(hasattr(each, "find_distributions") for each in others):
+        return True
+    return any(_may_declare(Path(each)) for each in path)
+
+
+def _may_declare(place: Path) -> bool:
+    """Whether a package in this folder may have entry points for our tables. What is no plain
+    folder of packages, such as a zip file, may."""
+    if not place.is_dir():
+        return place.is_file()
+    for name in os.listdir(place):
+        if name.endswith(".egg"):
+            return True
+        if name.endswith((".dist-info", ".egg-info")):
+            with suppress(OSError), open(f"{place}/{name}/entry_points.txt", "rb") as text:
+                if b"[understudy." in text.read():
+                    return True
+    return False

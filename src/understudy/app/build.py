@@ -28,9 +28,9 @@ from understudy.ports import (
 from understudy.ports.device import Mount, SeesCell, mount_devices, uses_workpieces
 from understudy.ports.faults import Faults
 from understudy.ports.jobs import JobSite, build_jobs, has_jobs
-from understudy.ports.operation import components_of
+from understudy.ports.operation import HasVehicles, components_of
 from understudy.ports.sections import CellSite
-from understudy.registry import TABLES, kinds, module_of, modules
+from understudy.registry import OPTIONS, TABLES, kinds, module_of, modules
 from understudy.sight.lens import CameraModel
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
@@ -75,15 +75,18 @@ def load_cell(name: str, *, seed: int | None = None, **options: Any) -> InProces
 
 def with_options(config: CellConfig, options: Mapping[str, Any]) -> CellConfig:
     """The cell with these options of its jobs; None: as in the cell file."""
-    known = {
-        name: change
-        for _, _, module in modules("jobs")
-        for name, change in getattr(module, "OPTIONS", {}).items()
-    }
-    for name, value in options.items():
-        if name not in known:
-            raise unknown("option of a cell", name, known)
-        config = config if value is None else known[name](config, value)
+    given = {name: value for name, value in options.items() if value is not None}
+    if not options.keys() <= OPTIONS.keys() or given:
+        known = {
+            name: change
+            for _, _, module in modules("jobs")
+            for name, change in getattr(module, "OPTIONS", {}).items()
+        }
+        for name in options:
+            if name not in known:
+                raise unknown("option of a cell", name, known)
+        for name, value in given.items():
+            config = known[name](config, value)
     return config
 
 
@@ -344,5 +347,6 @@ def _encounters(components: Mapping[str, Component]) -> dict[str, Component]:
         for name, component in components.items()
         if isinstance(component, CollisionWatch)
     }
-    encounters = RobotEncounters(watches)
+    driving = [each for each in components.values() if isinstance(each, HasVehicles)]
+    encounters = RobotEncounters(watches, driving)
     return {"encounters": encounters} if encounters.any() else {}

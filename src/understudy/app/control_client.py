@@ -2,6 +2,8 @@
 
 import json
 import socket
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from understudy.app.ready_file import Ready, printable
@@ -45,6 +47,17 @@ def result_of(
         reason = printable(str(reply.get("error") or "no answer"), LONGEST_REASON)
         raise ConfigError(f"{ready.title}: {reason}")
     return reply.get("result")
+
+
+def newest_messages(journal: Callable[[int], Mapping[str, Any]], most: int) -> list[Any]:
+    """The newest messages of the query `journal`; ``journal`` asks it for those after a number."""
+    rows: deque[Any] = deque(maxlen=most)
+    since, more = 0, 1
+    while more:  # the oldest come first
+        page = journal(since)
+        rows.extend(page["journal"])
+        since, more = page["last"], page["more"]
+    return list(rows)
 
 
 def _exchange(connection: socket.socket, asked: dict[str, Any], secret: str) -> Any:

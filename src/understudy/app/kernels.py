@@ -70,10 +70,12 @@ def _motion() -> "Callable[[list[Chain]], None]":
     from understudy.gcode import program
     from understudy.motion.dynamics import dynamics
     from understudy.motion.warm import warm, warm_tool_paths
+    from understudy.offline.validate.judge import warm_checks
     from understudy.space.warm import warm_kinematics
 
     def compile_kernels(arms: "list[Chain]") -> None:
         program.warm()
+        warm_checks()
         for arm in arms:
             warm_kinematics(arm)
             warm(dynamics(arm))
@@ -122,7 +124,7 @@ def _for_each(compile_kernels: "Callable[[Chain], None]", arms: "list[Chain]") -
 
 STAGES = {
     "collisions": Stage(("space.collision",), _collision_probes, _collisions),
-    "motion": Stage(("gcode", "motion", "space.kinematics"), _motion_probes, _motion),
+    "motion": Stage(("gcode", "motion", "offline", "space.kinematics"), _motion_probes, _motion),
     "reach": Stage(("space.reach",), _reach_probes, _reach),
     "sight": Stage(("sight",), _sight_probes, _sight),
 }

@@ -51,7 +51,7 @@ from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire import descriptors
 from understudy.wire.can import device_place
 from understudy.wire.chat import ENDING, INJECT
-from understudy.wire.connection import Connection, Event
+from understudy.wire.connection import Connection, Event, Note, NoteSent
 from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, DetachedSink, KeepsFiles, PeerEvents, Server
@@ -130,7 +130,8 @@ class Live:
         self.journal = WireJournal(decoders, watching=options.watching, on_finding=report)
         self._reported: list[str] = []
         given = [] if options.note is None else [options.note]
-        self._exchange = Exchange(self._cell, [self.journal.note, *given])
+        notes_sent: dict[Note, NoteSent] = {self.journal.note: self.journal.note_sent}
+        self._exchange = Exchange(self._cell, [self.journal.note, *given], notes_sent)
         self.notes = self._exchange.notes
         self._pump = Pump(
             self._exchange,
@@ -160,6 +161,8 @@ class Live:
         self.commands = Commands([*self.operator.commands(), *own], real)
         self.commands.on_change.append(self._note_command)
         self.operator.table = self.commands
+        for listener in self.operator.on_table:
+            listener(self.commands)
         self.watch = self.operator.watch
         self._said: dict[str, Connection] = {}
         self._servers = self._make_servers(options)

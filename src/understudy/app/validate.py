@@ -16,7 +16,7 @@ from understudy.config import CellConfig, load_config
 from understudy.config.files import read_program, read_text
 from understudy.config.include import read_environment, read_rules
 from understudy.errors import ConfigError, unknown
-from understudy.gcode.program import ProgramLine
+from understudy.gcode.program import PlainLines, ProgramLine
 from understudy.offline.cycle_time import CycleTime, cycle_time_of
 from understudy.offline.fit.cell_file import with_values
 from understudy.offline.robot import (
@@ -396,10 +396,13 @@ def _with_progress(
 ) -> Iterator[Event]:
     for event in events:
         yield event
-        if progress is None or not isinstance(event, ProgramLine) or event.number % PROGRESS_LINES:
+        if progress is None or not isinstance(event, ProgramLine | PlainLines):
             continue
-        if not progress(event.number, total):
-            raise Cancelled(f"after line {event.number} of {total}")
+        first = event.number
+        last = first if isinstance(event, ProgramLine) else first + len(event) - 1
+        for number in range(first + -first % PROGRESS_LINES, last + 1, PROGRESS_LINES):
+            if not progress(number, total):
+                raise Cancelled(f"after line {number} of {total}")
 
 
 def _line_count(text: str | bytes) -> int:

@@ -8,11 +8,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from understudy.app.build import repeatable_run
 from understudy.app.self_pairs import keep_pairs_on_disk
 from understudy.app.validate import DEFAULTS, Options, in_mode, rules_for
 from understudy.config import CellConfig, load_config
 from understudy.config.files import read_program
 from understudy.errors import ConfigError, unknown
+from understudy.offline.recorded_run import RecordedRun, is_recorded
 from understudy.offline.robot import OfflineRobot, Subject, can_be_checked, offline_robot
 from understudy.offline.shared_pins import (
     Handshake,
@@ -32,6 +34,8 @@ from understudy.offline.validate.several_robots import (
     with_others,
 )
 from understudy.offline.walk import Event
+from understudy.registry import module_of
+from understudy.simulation import scenario
 from understudy.simulation.io.robot_links import robot_wires
 from understudy.simulation.scenario import Config as Rules
 
@@ -69,8 +73,12 @@ def own_programs(config: CellConfig) -> list[RobotProgram]:
     return [
         RobotProgram(name, robot.program.name, robot.program.text)
         for name, robot in config.robots.items()
-        if robot.program is not None and can_be_checked(config, name)
+        if robot.program is not None and _takes_part(config, name)
     ]
+
+
+def _takes_part(config: CellConfig, robot: str) -> bool:
+    return can_be_checked(config, robot) or is_recorded(config, robot)
 
 
 def assigned_programs(programs: Sequence[Path], config: CellConfig) -> list[RobotProgram]:
@@ -79,7 +87,7 @@ def assigned_programs(programs: Sequence[Path], config: CellConfig) -> list[Robo
     for program in programs:
         robot, sign, file = str(program).partition("=")
         if sign and not program.exists() and file:
-            able = [name for name in config.robots if can_be_checked(config, name)]
+            able = [name for name in config.robots if _takes_part(config, name)]
             if robot not in able:
                 raise unknown("robot that runs programs", robot, able)
             if any(each.robot == robot for each in found):
@@ -118,26 +126,46 @@ def validate_together(
     rules = rules_for(config, options.scenario)
     for each in given:
         config = in_mode(config, each.robot, options.mode_of_operation)
-    events, signals = _events(given, config, options, rules)
-    judges = [_Judged(each, config, options) for each in given]
-    for judged, each in zip(judges, given, strict=True):
-        for event in events[each.robot]:
+    driven = [each for each in given if is_recorded(config, each.robot)]
+    planned = [each for each in given if each not in driven]
+    events, signals = _events(planned, config, options, rules)
+    judges = {each.robot: _Judged(each, config, options) for each in planned}
+    for name, judged in judges.items():
+        for event in events[name]:
             judged.add(event)
-    met = _met(judges, config, options, timing_s, signals)
+    runs = _recorded_runs(config, driven)
+    met = _met(list(judges.values()), runs, driven, config, options, timing_s, signals)
     wall = perf_counter() - started
     reports = [
-        with_others(judged.judge.report(), met.get(each.robot, Met()))
-        for judged, each in zip(judges, given, strict=True)
+        judges[each.robot].judge.report()
+        if each.robot in judges
+        else runs[each.robot].report(each.name, config.name, each.robot)
+        for each in given
     ]
-    notes = _notes(judges, config)
-    return [replace(each, wall_s=wall, notes=(*notes, *each.notes)) for each in reports]
+    notes = _notes(list(judges.values()), runs, config)
+    return [
+        replace(found, wall_s=wall, notes=(*notes, *found.notes))
+        for report, each in zip(reports, given, strict=True)
+        for found in (with_others(report, met.get(each.robot, Met())),)
+    ]
+
+
+def _recorded_runs(config: CellConfig, programs: Sequence[RobotProgram]) -> dict[str, RecordedRun]:
+    """The runs of the robots that drive, with those that have no program."""
+    runs: dict[str, RecordedRun] = {}
+    kinds = {config.robots[name].kind for name in config.robots if is_recorded(config, name)}
+    for kind in sorted(kinds):
+        own = {each.robot: each.text for each in programs if config.robots[each.robot].kind == kind}
+        faults = scenario.build(Rules(), config.head.seed)
+        runs |= module_of("robots", kind).recorded_runs(config, own, faults, repeatable_run(config))
+    return runs
 
 
 def _check_options(options: Options, given: Sequence[RobotProgram], config: CellConfig) -> None:
     if not given:
         raise ConfigError("no programs are given", allowed="programs of robots of the cell")
     for each in given:
-        able = [name for name in config.robots if can_be_checked(config, name)]
+        able = [name for name in config.robots if _takes_part(config, name)]
         if each.robot not in able:
             raise unknown("robot that runs programs", each.robot, able)
     for key in ("robot", "held", "dialect"):
@@ -214,6 +242,8 @@ def _walk_of(robot: OfflineRobot, program: RobotProgram, rules: Rules) -> Walk:
 
 def _met(
     judges: Sequence[_Judged],
+    runs: Mapping[str, RecordedRun],
+    driven: Sequence[RobotProgram],
     config: CellConfig,
     options: Options,
     timing_s: float | None,
@@ -227,6 +257,11 @@ def _met(
             checked.append(CheckedRobot(judged.program.robot, judged.program.name, motion, numbers))
     checked += _standing(config, [judged.program.robot for judged in judges])
     feet = {robot.name: _foot(config, robot.name) for robot in checked}
+    programs = {each.robot: each.name for each in driven}
+    checked += [
+        CheckedRobot(name, programs.get(name, ""), run.motion, run.numbers)
+        for name, run in runs.items()
+    ]
     one_spot = [pair for pair in combinations(feet, 2) if feet[pair[0]] == feet[pair[1]]]
     return check_all(checked, options.judging(), timing_s, signals, one_spot)
 
@@ -249,9 +284,11 @@ def _foot(config: CellConfig, robot: str) -> tuple[float, ...]:
     return tuple(config.robots[robot].config.base_mm_deg[:3])
 
 
-def _notes(judges: Sequence[_Judged], config: CellConfig) -> list[str]:
+def _notes(
+    judges: Sequence[_Judged], runs: Mapping[str, RecordedRun], config: CellConfig
+) -> list[str]:
     """Which robots of the cell are not part of the proof, and why."""
-    checked = {judged.program.robot for judged in judges if judged.record is not None}
+    checked = {judged.program.robot for judged in judges if judged.record is not None} | set(runs)
     bodiless = [j.program.robot for j in judges if j.record is None]
     notes = [f"{name} has no body that is checked against the other robots" for name in bodiless]
     rest = [name for name in config.robots if name not in checked and name not in bodiless]

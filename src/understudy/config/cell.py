@@ -67,7 +67,7 @@ RealPlace = Destination | Device
 
 
 class Real(Struct, frozen=True, forbid_unknown_fields=True):
-    """`to`: an address as in `understudy send --to`."""
+    """Where the real controller is: an address as in `understudy send --to`."""
 
     to: Annotated[str, Meta(max_length=1024)]
 
@@ -502,10 +502,7 @@ def _face(document: Document, keys: Keys, body: dict[str, Any]) -> FaceConfig:
     main = {key: value for key, value in given.items() if key not in endpoints}
     wires = {
         name: document.at(
-            (*keys, name) if name else keys,
-            read_wire,
-            endpoint,
-            given.get(name) if name else main,
+            (*keys, name) if name else keys, read_wire, endpoint, given.get(name) if name else main
         )
         for name, endpoint in endpoints.items()
         if endpoint.enabled or name in given

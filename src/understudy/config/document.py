@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from yaml.composer import Composer
@@ -11,6 +11,7 @@ from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
 from understudy.config.limits import MOST_VALUES
+from understudy.config.typed import read
 from understudy.errors import LONGEST_SHOWN, ConfigError
 
 
@@ -89,6 +90,7 @@ else:
 
 
 Keys = tuple[str, ...]
+Config = TypeVar("Config")
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,11 @@ class Document:
             return reader(*arguments)
         except ConfigError as problem:
             raise self.error(keys, problem) from None
+
+    def read(self, kind: type[Config]) -> Config:
+        """The whole content as a Config class."""
+        found: Config = self.at((), read, self.value, kind)
+        return found
 
 
 YAML_CURES = {

@@ -127,11 +127,7 @@ def _edits(
 
 
 def _changed(
-    text: str,
-    node: yaml.Node,
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
-    quoted: bool,
+    text: str, node: yaml.Node, before: Mapping[str, Any], after: Mapping[str, Any], quoted: bool
 ) -> Iterator[Edit]:
     """Replaces the values of an object that differ. One that loses keys is written anew."""
     pairs = {key.value: value for key, value in node.value} if _is_mapping(node) else {}

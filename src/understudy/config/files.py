@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 SHIPPED = ".yaml (shipped)"
 YAML_FILES = (".yaml", ".yml")
-PROGRAM_FILES = (".gcode", ".nc", ".ngc", ".tap", ".cnc", ".txt")
+PROGRAM_FILES = (".gcode", ".nc", ".ngc", ".tap", ".cnc", ".mission", ".txt")
 NEVER_CELLS = (*PROGRAM_FILES[:-1], ".src", ".dat", ".krl")
 """Endings of programs, also of those for other controllers; a cell file may end in .txt."""
 URDF_FILES = (".urdf", ".xml")
@@ -77,11 +77,8 @@ def find_robot_file(name: str, *, beside: str) -> tuple[str, str]:
 def find_calibration(name: str, *, beside: str) -> str | None:
     """The text of a file that a cell file names, in its folder or the one above; None if there is
     no such file."""
-    folder = Path(beside).parent
-    for path in (folder / name, folder.parent / name):
-        if os.path.exists(path):  # never raises
-            return read_text(path)
-    return None
+    path = next(filter(os.path.exists, _places(beside, name)), None)
+    return None if path is None else read_text(path)
 
 
 def read_beside(name: str, *, beside: str) -> bytes:
@@ -92,11 +89,10 @@ def read_beside(name: str, *, beside: str) -> bytes:
 def path_beside(name: str, *, beside: str) -> Path:
     """A file that a configuration names (a network, a list of classes): an absolute path, or in the
     folder of the configuration or the one above."""
-    folder = Path(beside).parent
-    for path in (folder / name, folder.parent / name):
-        if os.path.exists(path):  # never raises
-            return path
-    raise ConfigError("there is no such file", value=name, allowed=f"a file in {folder}")
+    for path in filter(os.path.exists, _places(beside, name)):
+        return path
+    allowed = f"a file in {Path(beside).parent}"
+    raise ConfigError("there is no such file", value=name, allowed=allowed)
 
 
 def shipped_programs() -> dict[str, Traversable]:
@@ -304,13 +300,18 @@ def _no_cell(name: str, shipped: Iterable[str]) -> ConfigError:
 
 def found_beside(cell_file: str, name: str) -> Path:
     """A file by a relative name: beside the cell file, or in the folder above."""
-    folders = (Path(cell_file).parent, Path(cell_file).parent.parent)
-    tried = list(dict.fromkeys(folder / name for folder in folders))
-    for place in tried:
-        if os.path.exists(place):  # never raises
-            return place
-    looked = ", ".join(str(place) for place in tried)
+    tried = _places(cell_file, name)
+    for place in filter(os.path.exists, tried):
+        return place
+    looked = ", ".join(map(str, tried))
     raise ConfigError(f"cannot be read: no such file; looked for {looked}", file=name)
+
+
+def _places(file: str, name: str) -> list[Path]:
+    """Where a file that another one names may be: beside it, or in the folder above. To ask
+    `os.path.exists` of a place never raises."""
+    folder = Path(file).parent
+    return list(dict.fromkeys((folder / name, folder.parent / name)))
 
 
 def name_of_cell(file: str) -> str:

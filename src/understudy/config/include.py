@@ -9,12 +9,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field, to_builtins
 
 from understudy.config.document import Document, parse
-from understudy.config.files import (
-    find_robot_file,
-    found_beside,
-    path_from,
-    read_text,
-)
+from understudy.config.files import find_robot_file, found_beside, path_from, read_text
 from understudy.config.limits import MOST_ROWS
 from understudy.config.typed import file_keys, read
 from understudy.errors import ConfigError, unknown
@@ -88,12 +83,7 @@ def _over(own: Any, below: dict[str, Any]) -> Any:
 
 
 def read_simulation(text: str, file: str) -> SimulationFile:
-    document = parse(text, file)
-    try:
-        found: SimulationFile = read(document.value, SimulationFile)
-    except ConfigError as problem:
-        raise document.error((), problem) from None
-    return found
+    return parse(text, file).read(SimulationFile)
 
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z", max_length=64)]
@@ -149,7 +139,7 @@ def read_included(text: str, file: str) -> tuple[str, dict[str, Any] | Struct] |
     kind = included_kind(document)
     if kind == SECTIONS_FILE:
         return kind, read_sections(text, file)
-    return (kind, document.at((), read, document.value, INCLUDED[kind])) if kind else None
+    return (kind, document.read(INCLUDED[kind])) if kind else None
 
 
 def _included_text(document: Document, key: str, name: str) -> tuple[str, str]:
@@ -194,9 +184,7 @@ def all_rules(document: Document, include: Include, own: Scenario) -> Scenario:
 
 def read_rules(text: str, file: str) -> Scenario:
     """The rules of a scenario file."""
-    document = parse(text, file)
-    found: Scenario = document.at((), read, document.value, Scenario)
-    return found
+    return parse(text, file).read(Scenario)
 
 
 def all_objects(document: Document, include: Include, own: EnvironmentConfig) -> EnvironmentConfig:
@@ -211,7 +199,7 @@ def all_objects(document: Document, include: Include, own: EnvironmentConfig) ->
 
 def read_environment(text: str, file: str) -> EnvironmentConfig:
     document = parse(text, file)
-    found: EnvironmentConfig = document.at((), read, document.value, EnvironmentConfig)
+    found = document.read(EnvironmentConfig)
     document.at((), found.check_printed)
     return found
 

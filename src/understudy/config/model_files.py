@@ -4,20 +4,34 @@ A mesh in a URDF is named ``package://PACKAGE/path``, ``file:///path`` or by a p
 `urdf_text` replaces such names by paths from the folder of the cell file, so that the rooms below
 read every file by one kind of name. A name that leads to no file stays as it is, and reading it
 later reports where it was looked for.
+
+`python -m understudy.config.model_files SECONDS FILE [name:=value …]` is xacro to URDF: a xacro
+file holds expressions and macros that can compute without end, so it is expanded in a process of
+its own with limits of time and memory. The URDF goes to stdout; a problem goes there as JSON, with
+exit code 1.
 """
 
+import json
 import os
 import posixpath
 import re
+import resource
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
-from understudy.config.limits import LARGEST_URDF, LARGEST_YAML
+from understudy.config.limits import (
+    LARGEST_URDF,
+    LARGEST_YAML,
+    LONGEST_XACRO_SECONDS,
+    MOST_XACRO_MEMORY,
+)
 from understudy.config.outside_files import regular_bytes
-from understudy.config.xacro_process import expanded
 from understudy.errors import ConfigError, needs
 
 PACKAGE = re.compile(r"^(?:package|model)://([^/]+)/(.*)$")
@@ -171,6 +185,13 @@ def package_missing(name: str, folder: Path) -> ConfigError:
 # ── xacro ───────────────────────────────────────────────────────────────────────────────────────
 
 
+LONGEST_REASON = 300
+"""Characters of a reason that xacro gives."""
+FAILED = 1
+END = b"\n<!-- end -->\n"
+"""Ends a whole URDF: a process that was killed has not written it."""
+
+
 def _expanded(path: Path, arguments: list[str]) -> bytes:
     """The URDF that a xacro file describes."""
     if find_spec("xacro") is None:
@@ -178,4 +199,69 @@ def _expanded(path: Path, arguments: list[str]) -> bytes:
             f"a xacro file {needs('xacro')}; or a URDF, made elsewhere by xacro {path.name}",
             file=str(path),
         )
-    return expanded(path, arguments)
+    command = [sys.executable, "-m", "understudy.config.model_files"]
+    command += [str(LONGEST_XACRO_SECONDS), str(path), *arguments]
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        try:
+            output = process.stdout.read(LARGEST_URDF + 1)
+        finally:
+            process.kill()
+    if len(output) > LARGEST_URDF:
+        problem = f"xacro makes more than {LARGEST_URDF} bytes of this file"
+        raise ConfigError(problem, file=str(path))
+    if process.returncode == FAILED and output.startswith(b"{"):
+        raise ConfigError(**json.loads(output), file=str(path))
+    if not output.endswith(END):
+        raise ConfigError(
+            "xacro does not come to an end with this file",
+            file=str(path),
+            allowed=f"{LONGEST_XACRO_SECONDS} s of processor time",
+        )
+    return output.removesuffix(END)
+
+
+def main(seconds: str, file: str, *arguments: str) -> int:
+    # Processor time does not depend on the load of the machine.
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_XACRO_MEMORY, MOST_XACRO_MEMORY))
+    out = sys.stdout.buffer
+    try:
+        mappings = dict(argument.partition(":=")[::2] for argument in arguments)
+        out.write(_urdf(Path(file), mappings) + END)
+    except ConfigError as problem:
+        out.write(json.dumps({"problem": problem.problem, "allowed": problem.allowed}).encode())
+        return FAILED
+    return 0
+
+
+def _urdf(path: Path, mappings: dict[str, str]) -> bytes:
+    import xacro
+    from xacro import substitution_args
+
+    def find(package: str) -> str:
+        found = find_package(package, path.parent)
+        if found is None:
+            raise package_missing(f"package://{package}/", path.parent)
+        return str(found)
+
+    # Packages are found as meshes are: xacro's own way needs an installed ROS.
+    own: Any = substitution_args
+    own._eval_find = own._eval_dict["find"] = find
+    try:
+        text: str = xacro.process_file(str(path), mappings=mappings).toxml()
+    except RecursionError:
+        reason = "macros or files that include themselves"
+    except Exception as problem:  # noqa: BLE001 - macros may raise anything
+        reason = (str(problem) or type(problem).__name__)[:LONGEST_REASON]
+        if isinstance(getattr(problem, "exc", problem), MemoryError):  # xacro wraps it
+            reason = f"it takes more than {MOST_XACRO_MEMORY // 2**20} MB"
+    else:
+        return text.encode()
+    raise ConfigError(f"xacro cannot expand this file: {reason}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -12,7 +12,7 @@ save that was cut off.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -21,7 +21,6 @@ from understudy.config.document import parse
 from understudy.config.files import PROGRAM_FILES, ProgramFile
 from understudy.config.limits import LARGEST_YAML
 from understudy.config.outside_files import FilesFolder, anything, nothing
-from understudy.config.typed import read
 from understudy.errors import UNREADABLE, ConfigError
 from understudy.ports.program import LONGEST_PROGRAM
 
@@ -30,6 +29,7 @@ HEAD, ROBOT, PROGRAMS = "project.yaml", "robot.yaml", "programs"
 SAVE = ".understudy-save"
 LARGEST_SAVE = 1 << 28
 DIGITS = 9
+Saved = TypeVar("Saved")
 
 Six = tuple[float, float, float, float, float, float]
 PointName = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -73,7 +73,7 @@ class Project(Struct, frozen=True):
 
 def read_project(folder: FilesFolder) -> Project:
     _end_save(folder)
-    head: SavedHead = _read(folder, HEAD, SavedHead)
+    head = _read(folder, HEAD, SavedHead)
     if head.format != FORMAT:
         file = str(folder.path / HEAD)
         raise ConfigError("format", file=file, value=head.format, allowed=str(FORMAT))
@@ -111,12 +111,8 @@ def read_program_file(folder: FilesFolder, name: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _read(folder: FilesFolder, name: str, kind: type[Struct]) -> Any:
-    document = parse(folder.read_text(name, LARGEST_YAML), str(folder.path / name))
-    try:
-        return read(document.value, kind)
-    except ConfigError as problem:
-        raise document.error((), problem) from None
+def _read(folder: FilesFolder, name: str, kind: type[Saved]) -> Saved:
+    return parse(folder.read_text(name, LARGEST_YAML), str(folder.path / name)).read(kind)
 
 
 # ── writing ──

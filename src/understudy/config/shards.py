@@ -6,6 +6,7 @@ the same in every division.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -74,8 +75,11 @@ def with_robots(config: CellConfig, count: int, shards: int = 1) -> CellConfig:
     return _with(config, {**others, **chosen})
 
 
-def with_shard(config: CellConfig, shard: Shard) -> CellConfig:
+def with_shard(
+    config: CellConfig, shard: Shard, endpoints: Mapping[str, str] | None = None
+) -> CellConfig:
     """The robots of one shard; robots and devices of other kinds are in the first one.
+    ``endpoints``: where the first shard listens, if it is running already.
 
     Mobile robots are dealt out in the order of the cell: of 10 shards the first one has robot 1,
     11, 21, …. If the cell has a NATS server of its own, it is that of the first shard, and the
@@ -99,9 +103,9 @@ def with_shard(config: CellConfig, shard: Shard) -> CellConfig:
         divide = getattr(module_of("robots", kind), "sections_of_shard", None)
         if divide is not None:
             elsewhere = [name for name in group if name not in own] if first else None
-            sections = divide(sections, elsewhere)
+            sections = divide(sections, len(group), elsewhere)
     kept = replace(config, devices=config.devices if first else {}, sections=sections)
-    return _with(kept, robots, own_server=first)
+    return _with(kept, robots, None if first else endpoints or {})
 
 
 def _without_faces(robot: RobotConfig) -> RobotConfig:
@@ -110,11 +114,15 @@ def _without_faces(robot: RobotConfig) -> RobotConfig:
 
 
 def _with(
-    config: CellConfig, robots: dict[str, RobotConfig], *, own_server: bool = True
+    config: CellConfig,
+    robots: dict[str, RobotConfig],
+    first_shard: Mapping[str, str] | None = None,
 ) -> CellConfig:
+    """The cell with these robots. ``first_shard``: endpoints of the process with the servers; None:
+    it is this one."""
     sections = config.sections
-    if not own_server:
+    if first_shard is not None:
         for kind in {robot.kind for robot in robots.values() if is_group(robot.kind)}:
-            sections = module_of("robots", kind).sections_beside_first_shard(sections)
+            sections = module_of("robots", kind).sections_beside_first_shard(sections, first_shard)
     wires = wires_of_groups(robots, sections, config.document.file)
     return replace(config, robots=robots, group_wires=wires)

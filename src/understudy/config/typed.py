@@ -275,8 +275,8 @@ def file_keys(config: type[Struct]) -> Iterator[str]:
 
 
 class Field(Struct, frozen=True, omit_defaults=True):
-    """`type`: `value` is a list or a mapping. `allowed`: in words. `ge`, `gt`, `le`, `lt`: limits
-    of a number. `choices`: of a choice. `file`: it names a file."""
+    """A key of a Config class. `type`: `value` is a list or a mapping. `allowed`: in words. `ge`,
+    `gt`, `le`, `lt`: limits of a number. `choices`: of a choice. `file`: it names a file."""
 
     name: str
     type: FieldType

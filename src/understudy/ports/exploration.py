@@ -101,8 +101,8 @@ Say = Callable[[str, int], Data]
 
 @dataclass(frozen=True)
 class Exploration:
-    """Of a kind. `says`: a client of the face. `reach`: what each exploration of all cells should
-    reach; `reached`: what a component is in now."""
+    """How a kind is explored. `says`: a client of the face. `reach`: what each exploration of all
+    cells should reach; `reached`: what a component is in now."""
 
     acts: Mapping[str, Act] = field(default_factory=dict)
     says: Sequence[Say] = ()

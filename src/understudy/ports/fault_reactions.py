@@ -370,33 +370,23 @@ def _goes_on(trial: Trial) -> None:
     trial.converse()
 
 
-LATE = {"delay_ms": 500.0}
+LATE_MS = 500.0
+
+
+def _in_talk(text: str, holds: Callable[[Trial], bool], **parameters: float) -> Reaction:
+    """What is seen of a fault of answers or requests while a client talks to the endpoint."""
+    return Reaction(_asks_needed, (Seen(text, holds),), parameters=parameters, then=_goes_on)
+
+
+ALL_LATE = "answers arrive unchanged, in their order and late"
 ANSWER_REACTIONS: Reactions = {
-    "message_loss": Reaction(
-        _asks_needed,
-        (Seen("one answer does not arrive, or is sent again later; the others do", _one_lost),),
-        then=_goes_on,
+    "message_loss": _in_talk(
+        "one answer does not arrive, or is sent again later; the others do", _one_lost
     ),
-    "message_delay": Reaction(
-        _asks_needed,
-        (Seen("answers arrive unchanged, in their order and late", _all_late),),
-        parameters=LATE,
-        then=_goes_on,
-    ),
-    "message_duplicate": Reaction(
-        _asks_needed, (Seen("one answer arrives twice", _one_twice),), then=_goes_on
-    ),
-    "message_garble": Reaction(
-        _asks_needed,
-        (Seen("one byte of one answer is another", _one_byte_changed),),
-        then=_goes_on,
-    ),
-    "slow_client": Reaction(
-        _asks_needed,
-        (Seen("answers arrive unchanged, in their order and late", _all_late),),
-        parameters={"bytes_per_s": 2000.0},
-        then=_goes_on,
-    ),
+    "message_delay": _in_talk(ALL_LATE, _all_late, delay_ms=LATE_MS),
+    "message_duplicate": _in_talk("one answer arrives twice", _one_twice),
+    "message_garble": _in_talk("one byte of one answer is another", _one_byte_changed),
+    "slow_client": _in_talk(ALL_LATE, _all_late, bytes_per_s=2000.0),
 }
 
 
@@ -406,10 +396,6 @@ def _last_is_answered(trial: Trial) -> bool:
 
 def _differs(trial: Trial) -> bool:
     return _last_is_answered(trial) and _heard(trial) != list(trial.undisturbed)
-
-
-def _handled_twice(trial: Trial) -> bool:
-    return bool(_missing_and_extra(trial)[1])
 
 
 def _answered_once(trial: Trial) -> bool:
@@ -424,40 +410,23 @@ def _answered_once(trial: Trial) -> bool:
 
 BROKER_ACKNOWLEDGED = b"+ACK"
 REQUEST_REACTIONS: Reactions = {
-    "request_loss": Reaction(
-        _asks_needed,
-        (Seen("other answers than to all requests; the last one is answered", _differs),),
-        then=_goes_on,
+    "request_loss": _in_talk(
+        "other answers than to all requests; the last one is answered", _differs
     ),
-    "request_delay": Reaction(
-        _asks_needed,
-        (Seen("later answers; the last request is answered", _differs),),
-        parameters=LATE,
-        then=_goes_on,
+    "request_delay": _in_talk(
+        "later answers; the last request is answered", _differs, delay_ms=LATE_MS
     ),
-    "request_duplicate": Reaction(
-        _asks_needed,
-        (
-            Seen(
-                "the request is carried out twice, or once if the dialect numbers requests",
-                lambda trial: (
-                    _handled_twice(trial)
-                    if trial.notes["talk"].repeats
-                    else (_answered_once(trial) and _last_is_answered(trial))
-                ),
-            ),
+    "request_duplicate": _in_talk(
+        "the request is carried out twice, or once if the dialect numbers requests",
+        lambda trial: (
+            bool(_missing_and_extra(trial)[1])
+            if trial.notes["talk"].repeats
+            else (_answered_once(trial) and _last_is_answered(trial))
         ),
-        then=_goes_on,
     ),
-    "request_garble": Reaction(
-        _asks_needed,
-        (
-            Seen(
-                "the last request is answered, or the connection is closed",
-                lambda trial: _last_is_answered(trial) or not trial.endpoint_client().connected,
-            ),
-        ),
-        then=_goes_on,
+    "request_garble": _in_talk(
+        "the last request is answered, or the connection is closed",
+        lambda trial: _last_is_answered(trial) or not trial.endpoint_client().connected,
     ),
 }
 FACE_REACTIONS: Reactions = {**ANSWER_REACTIONS, **REQUEST_REACTIONS}

@@ -96,7 +96,7 @@ class JobSite:
         return None if work is None else work.number
 
     def provide(self, kind: type[Wanted], need: Any = None) -> Wanted:
-        """One that another job's module makes; a ConfigError if none does."""
+        """The component of this kind that another job makes; a ConfigError if none does."""
         found = self.offered(kind, need)
         if found is None:
             raise ConfigError(f"nothing here provides {kind.__name__}", value=self.name)

@@ -64,7 +64,7 @@ class Settles(Protocol):
 
     @property
     def settled(self) -> bool:
-        """It is off, and what follows, such as the flow of gas, has ended."""
+        """Whether it is off, and what follows, such as the flow of gas, has ended."""
         ...
 
     def on_process(self, listener: Callable[[int], None]) -> None: ...

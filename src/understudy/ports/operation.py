@@ -11,6 +11,8 @@ names; without the others the robot is part of the cell and can be stopped and r
     real_client(config, name, robot)     `RealClient`: the driver of the REAL robot
     NO_REAL_CLIENT                       why there is none, for the message that refuses `real`
     offline_robot(config, name)          the robot without a running cell, for `validate`
+    recorded(config, name, chat)         what a recording shows of the robot, for `fit`
+    program_hint(text)                   the hint that a program for another robot is one for it
     sender()                             `Sender`: how `understudy send` streams a program to it
     build_group(robots, head, deps)      instead of `build`: all robots of the kind in one call, a
                                          `ports.Group`; ``head``: the keys of the cell file
@@ -186,6 +188,30 @@ class VehicleBody(NamedTuple):
     width: float
     height: float
     ahead: float
+
+
+class Vehicle(NamedTuple):
+    """A robot that drives on the floor; its highest speeds: m/s and rad/s."""
+
+    body: VehicleBody
+    fastest: tuple[float, float]
+
+
+@runtime_checkable
+class HasVehicles(Protocol):
+    """A component of a cell that knows where robots drive."""
+
+    def vehicles(self) -> Mapping[str, Vehicle]:
+        """The robots whose true places are known, by name."""
+        ...
+
+    def place(self, robot: str) -> tuple[float, float, float]:
+        """Where a robot is: x, y, yaw in metres and radians."""
+        ...
+
+    def driven_at(self) -> int | None:
+        """The time of the last tick, if a robot moves or shall move; None while all stand."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ class DeviceCaller:
         raise NotImplementedError
 
     def _tell(self, now: int) -> None:
-        """There is something to send, or another connection is wanted."""
+        """Notifies the wire: there is something to send, or another connection is wanted."""
         for listener in self._listeners:
             listener()
 

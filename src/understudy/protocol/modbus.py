@@ -74,7 +74,7 @@ class RtuReader:
         """What was read of a frame that has not ended."""
 
     def silence(self) -> None:
-        """Nothing has come for a while: what is left of a frame is dropped."""
+        """Drops what is left of a frame: nothing has come for a while."""
         self.part = b""
 
     def feed(self, data: bytes) -> list[Frame]:

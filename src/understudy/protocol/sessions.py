@@ -86,7 +86,7 @@ class Outbox:
         self._ready()
 
     def end(self) -> None:
-        """Nothing more is sent: the wire looks at the session's credit, which says to hang up."""
+        """Wakes the wire after the last message: the session's credit tells it to hang up."""
         self._ready()
 
     def take(self, room: int) -> bytes:

@@ -80,15 +80,13 @@ class Tallying(Protocol):
 
 
 @runtime_checkable
-class Touching(Protocol):
+class WatchesContacts(Protocol):
     """The collision watch of a robot, as the engine sees it."""
 
     @property
     def stopped(self) -> bool: ...
 
     def clear(self) -> None: ...
-
-    def release(self) -> None: ...
 
 
 class SimulationMetrics(Struct, frozen=True):
@@ -131,7 +129,7 @@ class SimulationEngine:
             n: component for n, component in components.items() if isinstance(component, Tallying)
         }
         self._watches = [
-            component for component in components.values() if isinstance(component, Touching)
+            component for component in components.values() if isinstance(component, WatchesContacts)
         ]
         self._devices = [
             component for component in components.values() if isinstance(component, Device)

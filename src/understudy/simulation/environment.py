@@ -91,7 +91,7 @@ class SavedObject(Struct, frozen=True):
 
 
 def moved(thing: CollisionObject, by: Array) -> CollisionObject:
-    """The same object with its place transformed ``by`` a 4×4 matrix."""
+    """An object with its place transformed ``by`` a 4×4 matrix."""
     return replace(thing, transform=by @ thing.place)
 
 

@@ -35,7 +35,7 @@ class Change(NamedTuple):
 
 
 class Points:
-    """A `Part` that acts only when it is called; the points are in the order of teaching.
+    """A `Component` that acts only when it is called; the points are in the order of teaching.
 
     The last changes can be undone; snapshots hold the points alone.
     """

@@ -54,7 +54,7 @@ def _declarations() -> Iterator[tuple[str, Faults]]:
 
 
 def _loaded_declarations() -> Iterator[Faults]:
-    """Those of the modules that the cell has loaded already."""
+    """Yields the faults of the modules that the cell has loaded already."""
     yield FACE_FAULTS
     for module in loaded_modules(*WITH_FAULTS):
         yield getattr(module, "FAULTS", {})
@@ -219,7 +219,7 @@ class State(Struct):
 
 
 class Scenario:
-    """`FaultSource` of the parts that query faults; as a `Part` it injects the others."""
+    """`FaultSource` of the parts that query faults; as a `Component` it injects the others."""
 
     def __init__(self, rules: Mapping[str, Rule], seed: int) -> None:
         self._rules = rules

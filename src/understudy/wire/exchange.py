@@ -38,6 +38,7 @@ from understudy.wire.connection import (
     Event,
     Kind,
     Note,
+    NoteSent,
     PeerState,
     SavedEndpoint,
     check_sessions,
@@ -118,7 +119,8 @@ def garbled(data: bytes, place: float, change: float) -> bytes:
 
 
 class Exchange:
-    """All connections of a cell; ``notes`` are called for everything that passes.
+    """All connections of a cell; ``notes`` are called for everything that passes. ``notes_sent``:
+    those that can be called once for many messages to a peer.
 
     `poll_step` returns the simulated time that passes after a query while something moves, so that
     bytes are received in turns; None if they need not wait for turns.
@@ -128,7 +130,9 @@ class Exchange:
         self,
         timed_cell: TimedCell,
         notes: Iterable[Note] = (),
+        notes_sent: Mapping[Note, NoteSent] | None = None,
     ) -> None:
+        self._notes_sent = notes_sent or {}
         self.timed_cell = timed_cell
         self.poll_step: Callable[[], int | None] = lambda: None
         self.notes = list(notes)
@@ -575,9 +579,12 @@ class Exchange:
     def _note_sent(
         self, at: int, endpoint: str, peer: str, messages: Sequence[WireMessage]
     ) -> None:
-        """Notes messages to a peer one by one."""
-        for message in messages:
-            for note in self.notes:
+        """Notes messages to a peer."""
+        for note in self.notes:
+            if (note_sent := self._notes_sent.get(note)) is not None:
+                note_sent(at, endpoint, peer, messages)
+                continue
+            for message in messages:
                 note(event_of(at, endpoint, peer, "<", message))
 
 

@@ -8,9 +8,10 @@ A wire module is a row of the table WIRES. It has
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, TypeVar, runtime_checkable
 
-from msgspec import Meta
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from understudy.ports import HANG_UP, UNLIMITED, WireMessage
 
@@ -131,6 +132,22 @@ class Wire(Protocol):
         ...
 
     def server(self, endpoint: str, events: PeerEvents) -> Server: ...
+
+
+class RemoteHost(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The keys of a wire that sends to a host; `local_port` 0 is any free one."""
+
+    host: str
+    port: RemotePort
+    local_host: str = ""
+    local_port: Port = 0
+
+    def placed(self, port: int | None, *, ephemeral: bool) -> Self:
+        local = 0 if ephemeral else self.local_port
+        return replace(self, port=port or self.port, local_port=local)
+
+    def listens_on(self) -> tuple[str, int] | None:
+        return None
 
 
 @runtime_checkable

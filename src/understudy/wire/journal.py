@@ -16,15 +16,18 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from understudy.errors import unknown
+from understudy.ports import WireMessage
 from understudy.ports.decoder import Decoded, Decoder, Operations
 from understudy.units import seconds
 from understudy.wire.chat import escape
-from understudy.wire.connection import Event, Kind
+from understudy.wire.connection import Event, Kind, event_of
 
 KEPT = 2000
 """Requests, and as many answers, that are kept of each endpoint."""
 MOST_BYTES = 4 << 20
 """Bytes of them."""
+MANY_SENT = 64
+"""Messages to a peer that are noted together from this number on."""
 MOST_WAITING, MOST_WAITING_BYTES = 2000, 1 << 20
 """Events of an endpoint that wait to be divided into messages, and their bytes."""
 LONGEST_UNFINISHED = 64 * 1024
@@ -160,6 +163,17 @@ class WireJournal:
         if self.on_note is not None:
             self.on_note()
 
+    def note_sent(self, at: int, endpoint: str, peer: str, messages: Sequence[WireMessage]) -> None:
+        """Notes messages to a peer. Of many at once only those are looked at that are still kept
+        when someone reads the journal, unless each of them is watched."""
+        wire = self._wires.get(endpoint)
+        watched = self._watching or self.on_note is not None
+        if wire is None or watched or len(messages) < MANY_SENT:
+            for message in messages:
+                self.note(event_of(at, endpoint, peer, "<", message))
+        else:
+            wire.note_sent(at, peer, messages)
+
     # ── readers ──
 
     def entries(self, endpoint: str = "", since: int = 0) -> list[Entry]:
@@ -230,6 +244,8 @@ class WireJournal:
 
     def _divide(self, *wires: "_Wire") -> None:
         """Numbers the whole messages of what waits, in the order of their times."""
+        for wire in wires:
+            self._count += wire.skip_sent()
         for passed in merge(*(wire.divided() for wire in wires), key=_time_of):
             self._count += 1
             passed = passed._replace(number=self._count)
@@ -289,6 +305,11 @@ class _Wire:
         self.decoder = decoder
         self.waiting: list[Event] = []
         self.waiting_bytes = 0
+        self._sent: deque[tuple[int, str, Sequence[WireMessage]]] = deque()
+        """Times, peers and messages that wait beside those of `waiting`."""
+        self._sent_count = 0
+        self._skipped = 0
+        """Messages of `_sent` that were displaced before anyone looked at them."""
         self.unfinished: dict[tuple[str, Kind], tuple[bytes, int]] = {}
         self.requests, self.answers = _Ring(), _Ring()
         self.counts: dict[Kind, int] = {">": 0, "<": 0, "!": 0}
@@ -302,8 +323,33 @@ class _Wire:
         for ring in (self.requests, self.answers):
             yield from _newest(ring.messages, number)
 
+    def note_sent(self, at: int, peer: str, messages: Sequence[WireMessage]) -> None:
+        self._sent.append((at, peer, messages))
+        self._sent_count += len(messages)
+        while self._sent_count - len(self._sent[0][2]) >= KEPT:
+            displaced = len(self._sent.popleft()[2])
+            self._sent_count -= displaced
+            self._skipped += displaced
+
+    def skip_sent(self) -> int:
+        """Counts the messages that were displaced before anyone looked at them; how many."""
+        skipped, self._skipped = self._skipped, 0
+        self.counts["<"] += skipped
+        self.answers.displaced += skipped
+        return skipped
+
     def divided(self) -> Iterator[Passed]:
         """The whole messages of what waits, without numbers."""
+        return merge(self._divided_sent(), self._divided_events(), key=_time_of)
+
+    def _divided_sent(self) -> Iterator[Passed]:
+        sent, self._sent, self._sent_count = self._sent, deque(), 0
+        for at, peer, messages in sent:
+            for message in messages:
+                event = event_of(at, self.endpoint, peer, "<", message)
+                yield self._passed(at, peer, "<", event.data, event.address)
+
+    def _divided_events(self) -> Iterator[Passed]:
         waiting, self.waiting, self.waiting_bytes = self.waiting, [], 0
         for (peer, kind, at, address), events in groupby(waiting, _stream_of):
             if address is not None:

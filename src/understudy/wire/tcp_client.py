@@ -6,15 +6,13 @@ import logging
 import socket
 from typing import Annotated, Any
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from understudy.wire.interface import (
     CLOSING_SECONDS,
     ConnectionEvents,
     PeerEvents,
-    Port,
-    RemotePort,
+    RemoteHost,
     Server,
     address_of,
     words_of,
@@ -27,22 +25,11 @@ log = logging.getLogger(__name__)
 SELECTED_BY: dict[str, Any] = {"mode": "client"}
 
 
-class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """The host to connect to, the local port (0: any free one), and the pause between attempts."""
+class Config(RemoteHost, frozen=True, forbid_unknown_fields=True):
+    """The host to connect to, and the pause between attempts."""
 
-    host: str
-    port: RemotePort
-    local_host: str = ""
-    local_port: Port = 0
     retry_s: Annotated[float, Meta(ge=0.01, le=3600)] = 2.0
     stalled_after_s: Annotated[float, Meta(gt=0, le=3600)] = 10.0
-
-    def placed(self, port: int | None, *, ephemeral: bool) -> "Config":
-        local = 0 if ephemeral else self.local_port
-        return msgspec.structs.replace(self, port=port or self.port, local_port=local)
-
-    def listens_on(self) -> tuple[str, int] | None:
-        return None
 
     def server(self, endpoint: str, events: PeerEvents) -> Server:
         return TcpClient(endpoint, self, events)

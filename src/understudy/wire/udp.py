@@ -5,33 +5,20 @@ import logging
 import socket
 from typing import Any
 
-import msgspec
-from msgspec import Struct
-
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
 from understudy.wire.connection import Connection
-from understudy.wire.interface import PeerEvents, Port, RemotePort, Server, words_of
+from understudy.wire.interface import PeerEvents, RemoteHost, Server, words_of
 
 log = logging.getLogger(__name__)
 
 SELECTED_BY: dict[str, Any] = {}
 
 
-class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """The address to send to, broadcast or one host's, and the local port (0: any free one)."""
+class Config(RemoteHost, frozen=True, forbid_unknown_fields=True):
+    """The address to send to, broadcast or one host's."""
 
-    port: RemotePort
     host: str = "127.255.255.255"
-    local_host: str = ""
-    local_port: Port = 0
-
-    def placed(self, port: int | None, *, ephemeral: bool) -> "Config":
-        local = 0 if ephemeral else self.local_port
-        return msgspec.structs.replace(self, port=port or self.port, local_port=local)
-
-    def listens_on(self) -> tuple[str, int] | None:
-        return None
 
     def server(self, endpoint: str, events: PeerEvents) -> Server:
         return UdpSender(endpoint, self, events)

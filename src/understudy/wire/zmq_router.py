@@ -23,30 +23,18 @@ class Config(tcp.Config, frozen=True, forbid_unknown_fields=True):
     """Where a ZeroMQ socket listens; the keys are those of TCP."""
 
     def server(self, endpoint: str, events: PeerEvents) -> Server:
-        return ZmqRouter(endpoint, self, events)
+        return ZmtpServer(endpoint, self, b"ROUTER", ZmqRouter(endpoint, events))
 
 
 class ZmqRouter:
-    """One endpoint as a ROUTER; plain REQ clients are served as well as DEALERs."""
+    """`ZmtpSocket` of one endpoint; plain REQ clients are served as well as DEALERs."""
 
-    def __init__(self, endpoint: str, config: Config, events: PeerEvents) -> None:
-        self.endpoint = endpoint
+    def __init__(self, endpoint: str, events: PeerEvents) -> None:
+        self._endpoint = endpoint
         self._events = events
-        self._server = ZmtpServer(endpoint, config, b"ROUTER", self)
         self._connections: dict[ZmtpPeer, Connection] = {}
         self._identities: set[bytes] = set()
         self._numbers = itertools.count(1)
-
-    async def start(self) -> str:
-        return await self._server.start()
-
-    async def stop(self) -> None:
-        await self._server.stop()
-
-    def limit_clients(self, most: int) -> None:
-        self._server.limit_clients(most)
-
-    # ── peers ──
 
     def joined(self, peer: ZmtpPeer) -> None:
         """A peer without an identity gets one; one that is in use is refused, as libzmq does."""
@@ -55,7 +43,9 @@ class ZmqRouter:
             raise zmtp.ZmtpError("its identity belongs to another client")
         self._identities.add(identity)
         peer.reader.identity = identity
-        self._connections[peer] = self._events.open(self.endpoint, RouterPeer(peer), identity.hex())
+        self._connections[peer] = self._events.open(
+            self._endpoint, RouterPeer(peer), identity.hex()
+        )
 
     def heard(self, peer: ZmtpPeer, frames: list[bytes]) -> None:
         *envelope, payload = frames

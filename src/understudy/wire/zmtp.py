@@ -307,7 +307,7 @@ class ZmtpServer:
     """Listens for the peers of one socket; `ConnectionEvents` of its TCP server."""
 
     def __init__(self, endpoint: str, config: tcp.Config, kind: bytes, owner: ZmtpSocket) -> None:
-        self._endpoint = endpoint
+        self.endpoint = endpoint
         self._kind = kind
         self._owner = owner
         self._peers: set[ZmtpPeer] = set()
@@ -377,7 +377,7 @@ class ZmtpServer:
         peer.joined = True
 
     def _close(self, peer: ZmtpPeer, reason: str) -> None:
-        log.info("%s: a client was disconnected: %s", self._endpoint, reason)
+        log.info("%s: a client was disconnected: %s", self.endpoint, reason)
         self._forget(peer)
         peer.sink.close()
 

@@ -265,8 +265,8 @@ class Mover(Protocol):
         ...
 
 
-class Touching(Struct, frozen=True):
-    """A pair of shapes that touch now; `shown`: the operator has not cleared it."""
+class TouchingPair(Struct, frozen=True):
+    """Two shapes that touch now; `shown`: the operator has not cleared it."""
 
     pair: Pair
     contact: Contact
@@ -286,7 +286,7 @@ class State(Struct):
     swept: Place = Place(0)
     beyond: list[Pair] = []
     ahead: list[PathEvent] = []
-    touching: list[Touching] = []
+    touching: list[TouchingPair] = []
     replanned_at: int | None = None
     seen: int = 0
     tool: int = 0
@@ -333,7 +333,9 @@ class CollisionWatch:
         scene, here = self._scene, np.zeros(self.body.chain.dof)
         assert scene.detector.self_collision_pairs is not None
         yield
-        scene.sweeper.sweep(*straight(here, here + 1e-9))
+        shape, length = straight(here, here + 1e-9)
+        # A line of the tool is a cubic, whose bounds are compiled code.
+        scene.sweeper.sweep(np.pad(shape, ((0, 0), (0, 2), (0, 0))), length)
         yield
         ball = as_object("ball", Sphere(0.01), translation(0.0, 0.0, 0.1))
         assert self.body.detector(Environment(), self._state.tool, (ball,)).world is not None
@@ -535,7 +537,7 @@ class CollisionWatch:
         state, before = self._state, self._touched_by_name().get(contact.names)
         contact = structs.replace(contact, at=now, line=contact.line % WIRE_LINES)
         shown = not quiet and (before is None or before.shown)
-        state.touching = [*state.touching, Touching(pair, contact, shown)]
+        state.touching = [*state.touching, TouchingPair(pair, contact, shown)]
         if not quiet and before is None:
             self._announce(contact, now)
 
@@ -573,7 +575,7 @@ class CollisionWatch:
         if state.replanned_at is None:
             self._look_ahead()
 
-    def _touched_by_name(self) -> dict[Names, Touching]:
+    def _touched_by_name(self) -> dict[Names, TouchingPair]:
         return {t.contact.names: t for t in self._state.touching}
 
     def _here(self, plan: Plan, now: int) -> Place:

@@ -18,7 +18,7 @@ from understudy.units import ms_to_ns
 SHORTEST_MS = 1.0
 MOST_LINKS = 256
 MOST_EDGES = 10_000
-"""Edges that are on their way at the same time; a link drops further ones."""
+"""Edges that are on their way at the same time, but for one of each input."""
 
 
 class RobotLink(Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,6 +140,13 @@ class RobotLinks:
 
     def _send(self, wire: RobotWire, value: bool, now: int) -> None:
         state = self.state
-        if len(state.waiting) < MOST_EDGES:
-            state.count += 1
-            insort(state.waiting, Edge(now + wire.delay, state.count, wire.target, wire.to, value))
+        if len(state.waiting) >= MOST_EDGES:
+            # Edges of one input alternate, so its last one and this one cancel each other out.
+            own = (
+                e for e in reversed(state.waiting) if (e.target, e.pin) == (wire.target, wire.to)
+            )
+            if (last := next(own, None)) is not None:
+                state.waiting.remove(last)
+                return
+        state.count += 1
+        insort(state.waiting, Edge(now + wire.delay, state.count, wire.target, wire.to, value))

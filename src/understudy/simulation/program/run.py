@@ -507,7 +507,7 @@ class ProgramState(Struct):
 
 
 class ProgramRun:
-    """`ProgramControl` and `Part`: runs a program on a controller.
+    """`ProgramControl` and `Component`: runs a program on a controller.
 
     A `LineFeed` counts lines by the file, and its state is saved with the program; another
     controller counts all lines it has ever taken.

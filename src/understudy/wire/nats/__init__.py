@@ -89,6 +89,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     says where a consumer that is new to the server begins: at messages that are sent from now on,
     or at all that are stored. Once it exists, it goes on where it ended.
 
+    `siblings`: other processes carry out orders for other robots of the same fleet; without it they
+    are reported.
+
     `stream_kept`: records of the cell for its next start, for each `durable` its own.
 
     `max_age_s` and `max_mb`: bounds of each stream. `replicas`: servers of a cluster that store it.
@@ -109,6 +112,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     tls: Tls | None = None
     durable: Name = "understudy"
     deliver: Literal["new", "all"] = "new"
+    siblings: bool = False
     stream_in: Name = "ROBOT_IN"
     stream_out: Name = "ROBOT_OUT"
     stream_kept: Name = "ROBOT_KEPT"

@@ -108,7 +108,7 @@ class NatsEndpoint:
         consumers none is found."""
         from understudy.wire.nats.streams import JetStreamError, find_rival
 
-        if self._looked_for_rival or not addresses:
+        if self._looked_for_rival or not addresses or self._config.siblings:
             return
         self._looked_for_rival = True
         with contextlib.suppress(JetStreamError):

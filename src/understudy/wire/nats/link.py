@@ -298,6 +298,8 @@ NO_LEADER_SECONDS = 0.2
 """Time between two requests while a cluster chooses a leader for the consumer."""
 LARGEST_PULL = 4 << 20
 """Bytes of the messages of one request."""
+GROWTH_SECONDS = 0.2
+"""Time in which a stream grows if the server stores what it receives."""
 CREDIT_SECONDS = 0.02
 """Time after which a session that had no credit is asked again."""
 AT_ONCE = 256
@@ -586,7 +588,7 @@ class NatsLink(BrokerQueue):
             if self._lacks_stream or loop.time() - looked >= self._config.ping_interval_s:
                 await self._ensure_streams()
                 looked = loop.time()
-            self._drop_late(loop.time())
+            await self._drop_late(loop.time())
             if loop.time() - pinged >= self._config.ping_interval_s:
                 await self._client.answered(self._config.answer_timeout_s)
                 pinged = loop.time()
@@ -607,7 +609,7 @@ class NatsLink(BrokerQueue):
             log.warning("%s: %s", self.endpoint, "; ".join(problems))
         self._problems = problems
 
-    def _drop_late(self, now: float) -> None:
+    async def _drop_late(self, now: float) -> None:
         """Forgets confirmations that did not come in time."""
         late = {key: until for key, (_, until) in self._unconfirmed.items() if until < now}
         for key in late:
@@ -617,11 +619,25 @@ class NatsLink(BrokerQueue):
         self._drained()
         if self._stored_at > min(late.values()) - self._config.answer_timeout_s:
             self._say("some messages were not confirmed by JetStream in time")
+        elif await self._is_storing():
+            self._say("JetStream confirms messages late: it has more to store than it can")
         elif self._config.servers:
             self._say("JetStream stores nothing: its disk may be full")
         else:
             self.stores_nothing = True
             self._client.give_up("it stores nothing: its disk may be full")
+
+    async def _is_storing(self) -> bool:
+        """Whether the stream of what robots say grows, although nothing is confirmed in time."""
+        lasts, within = [], self._config.answer_timeout_s
+        try:
+            for _ in range(2):
+                subject = f"STREAM.INFO.{self._config.stream_in}"
+                lasts.append((await ask(self._client, subject, {}, within)).state.last_seq)
+                await asyncio.sleep(GROWTH_SECONDS)
+        except JetStreamError:
+            return False
+        return lasts[1] > lasts[0]
 
     def _drained(self) -> None:
         self._progress.set()
