@@ -89,7 +89,7 @@ CELLS = [
     cell("two objects have one name", objects(f"{OBJECT}, {OBJECT}"),
          "allowed: a name of its own for each", "Rename one of them."),
     cell("the program of a robot is unknown", ROBOT.replace("robot,", "robot, program: none_such,"),
-         "allowed: drill_dwell", "Take a shipped program of the list, or the path of a file."),
+         "allowed: dock_arm", "Take a shipped program of the list, or the path of a file."),
     cell("a server has no scheme",
          "nats: {servers: ['localhost:4222']}\nrobots:\n  r: {kind: mobile, file: amr.json}\n",
          "allowed: a text like ^(nats|tls)://", "Write `nats://localhost:4222`."),

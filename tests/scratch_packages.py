@@ -1,5 +1,5 @@
-"""Clients of other makers, installed into a scratch folder; without their registry a test is
-skipped and says so."""
+"""Clients in other languages and of other makers; the latter are installed into a scratch folder,
+and without their registry a test is skipped and says so."""
 
 import os
 import shutil
@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from playwright._impl._driver import compute_driver_executable
 
+NODE = str(compute_driver_executable()[0])
+"""The Node that comes with Playwright."""
 INSTALL_SECONDS = 180
 LONGEST_SHOWN = 300
 

@@ -11,8 +11,8 @@ from understudy.gcode.blocks import COMMANDS as CODES
 from understudy.ports.decoder import Operation
 from understudy.registry import kinds, module_of
 from understudy.robots.grblhal.face import COMMANDS as BYTES
+from understudy.robots.grblhal.face import REALTIME_MEANINGS, operations_of_wire
 from understudy.robots.grblhal.face.dollar import COMMANDS as DOLLAR
-from understudy.robots.grblhal.face.operations import REALTIME, operations_of_wire
 from understudy.robots.grblhal.numbers import OVERRIDES, TOGGLES
 from understudy.robots.grblhal.setting_table import SETTINGS
 
@@ -38,7 +38,7 @@ def test_every_shipped_face_has_a_page(face: str) -> None:
 def test_everything_that_the_firmware_reads_has_a_row() -> None:
     known = {*CODES, *(f"${name}" for name in DOLLAR), *(f"${number}" for number in SETTINGS)}
     assert known <= operations_of_wire().keys()
-    assert {*BYTES, *OVERRIDES, *TOGGLES} <= REALTIME.keys()
+    assert {*BYTES, *OVERRIDES, *TOGGLES} <= REALTIME_MEANINGS.keys()
 
 
 def test_rows_have_a_meaning_and_names_are_there_once() -> None:

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 import pytest
 from typer.testing import CliRunner
@@ -12,6 +13,8 @@ from understudy.campaign.plan import RunSpec
 from understudy.cli import app
 from understudy.errors import ConfigError
 from understudy.jobs.pick_place.manager import PickPlaceManager
+from understudy.ports.decoder import Decoder
+from understudy.ports.exploration import lines_answered_once
 from understudy.robots.mobile.runtime.outgoing import Outbox
 from understudy.simulation.program.runner import Runner
 
@@ -29,6 +32,56 @@ def test_same_seed_same_run_whatever_was_before() -> None:
     assert one.passed, one.problem
     assert one.without_cost() == run("text_robot", 3).without_cost()
     assert one.digest != run("text_robot", 4).digest
+
+
+# ── invariants ──
+
+
+class Said:
+    """`Explored` of one face of text with what has passed at it; ``state``: of its robot."""
+
+    now = 0
+
+    def __init__(self, state: str | None, *passed: tuple[str, bytes]) -> None:
+        self.faces = {"bench.text": SimpleNamespace(decoder=Decoder())}
+        self.passed = [
+            SimpleNamespace(kind=kind, data=data, endpoint="bench.text", peer="one")
+            for kind, data in passed
+        ]
+        condition = SimpleNamespace(state=state)
+        self._actions = state and SimpleNamespace(condition=lambda now: condition)
+
+    def disturbed(self, endpoint: str) -> bool:
+        return False
+
+    def interventions(self, endpoint: str) -> int:
+        return 0
+
+    def is_owed(self, endpoint: str, peer: str) -> bool:
+        return False
+
+    def actions(self, robot: str) -> Any:
+        return self._actions
+
+
+@pytest.mark.parametrize(
+    ("state", "passed", "problem"),
+    [
+        ("Idle", [(">", b"A\nB"), ("<", b"OK\n"), (">", b"\n"), ("<", b"OK\n")], ""),
+        ("Idle", [(">", b"A\nB\n"), ("<", b"OK\n")], "1 lines are not answered at bench.text"),
+        (None, [(">", b"A\n")], "1 lines are not answered at bench.text"),
+        ("Hold", [(">", b"A\n")], ""),
+        ("Idle", [(">", b"A\n"), ("<", b"OK\nOK\n")], "1 answers too many at bench.text"),
+        ("Idle", [(">", b"A\n"), ("<", b"ALARM:1\n")], ""),
+        ("Idle", [(">", b"A\n\x18"), ("<", b"OK\n")], ""),
+    ],
+)
+def test_every_line_is_answered_once(
+    state: str | None, passed: list[tuple[str, bytes]], problem: str
+) -> None:
+    look = lines_answered_once(cast(Any, Said(state, *passed)), "bench.text")
+    assert look is not None
+    assert look() == problem
 
 
 # ── planted bugs ──

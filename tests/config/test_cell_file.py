@@ -3,16 +3,19 @@
 import re
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import Meta
 
 from understudy import registry
 from understudy.app.build import build_cell, load_cell
 from understudy.config import CellConfig, load_config, read_config, shipped_cells
 from understudy.config.document import parse
+from understudy.config.typed import read
 from understudy.errors import ConfigError
 
 GOOD = """\
@@ -410,3 +413,10 @@ def test_simulated_time_begins_at_the_epoch_of_the_cell() -> None:
 def test_an_epoch_needs_a_date_and_a_time_zone(wrong: str) -> None:
     with pytest.raises(ConfigError, match=r"^c.yaml:2: epoch: .*2026-01-01T00:00:00Z"):
         read_config(f"robots: {{a: {{kind: text_robot}}}}\nepoch: {wrong}", "c.yaml")
+
+
+def test_the_error_of_a_key_that_may_be_missing_is_that_of_its_value() -> None:
+    with pytest.raises(ConfigError, match="out of range"):
+        read(-1.0, Annotated[float, Meta(gt=0)] | None)
+    with pytest.raises(ConfigError, match="this does not fit"):
+        read(-1, Annotated[int, Meta(ge=0)] | str | None)

@@ -73,8 +73,7 @@ def test_added_and_removed_objects_leave_the_comments_of_the_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "# empty\n", "objects: []\n", "zones: []", "{objects: [], zones: []}\n"],
+    "text", ["", "# empty\n", "objects: []\n", "zones: []", "{objects: [], zones: []}\n"]
 )
 def test_an_object_is_added_to_a_file_without_any(text: str) -> None:
     made = changed(text, objects=(BOX,))

@@ -151,7 +151,7 @@ DOUBLED = (
 def test_a_xacro_file_without_end_is_refused(
     content: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("understudy.config.xacro_process.LONGEST_XACRO_SECONDS", 1)
+    monkeypatch.setattr("understudy.config.model_files.LONGEST_XACRO_SECONDS", 1)
     file = tmp_path / "own.xacro"
     file.write_text(f"<robot xmlns:xacro='http://www.ros.org/wiki/xacro'>{content}</robot>")
     with pytest.raises(ConfigError, match=says):

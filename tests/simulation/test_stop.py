@@ -156,6 +156,21 @@ def test_a_stopped_machine_refuses_lines_jogs_and_homing() -> None:
     assert places(cell) != stood
 
 
+def test_lines_that_wait_behind_a_pause_are_dropped_and_not_answered() -> None:
+    cell = quiet_cell("grblhal_6axis")
+    engine, client = engine_of(cell), cell.connect()
+    client.say(b"G1 X1 F600\nM0\nG1 Y50 F600\n")
+    cell.advance(2.0)
+    client.received()
+    stood = places(cell)
+    engine.stop(cell.timed_cell.now)
+    cell.advance(BRAKING)
+    assert b"error:" not in client.received()
+    engine.start(cell.timed_cell.now)
+    cell.advance(5.0)
+    assert places(cell) == stood
+
+
 def test_a_robot_from_outside_stops_by_its_emergency_stop(tmp_path: Path) -> None:
     """Without the Protocol `Supervised`, only a reset releases it."""
     registry.register("robots", "plain_rail", "tests.simulation.plain_rail")

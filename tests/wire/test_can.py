@@ -43,6 +43,14 @@ def test_the_address_of_a_bus_is_read_and_written(text: str, place: CanBus) -> N
     assert str(place) == text
 
 
+def test_a_bus_is_opened_with_its_bit_rate_if_it_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(can, "Bus", lambda **given: given)
+    plain: Any = wire.open_bus(CanBus("pcan", "a"))
+    assert plain == {"interface": "pcan", "channel": "a"}
+    with_rate: Any = wire.open_bus(CanBus("pcan", "a", 500_000))
+    assert with_rate["bitrate"] == 500_000
+
+
 @pytest.mark.parametrize(
     "text",
     ["can:", "can:virtual", "can:virtual:", "can::a", "can:a:b c", "can:a:b@", "can:a:b@fast"],

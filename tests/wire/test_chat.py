@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.errors import ConfigError
-from understudy.wire.chat import escape, parse, unescape, write
+from understudy.wire.chat import ChatWriter, escape, parse, unescape, write
 from understudy.wire.connection import Event
 
 NAMES = st.text("abcz019_.-", min_size=1, max_size=8)
@@ -71,6 +71,13 @@ def test_the_format() -> None:
         "@ 1.500000000 bench.text_tcp 1",
         r"< \xff\\ \t\x20",
     ]
+
+
+def test_what_waited_is_written_once() -> None:
+    writer = ChatWriter()
+    assert list(writer.lines(Event(0, "bench", "1", ">", b"GET"))) == []
+    assert list(writer.rest()) == ["@ 0.000000000 bench 1\n", "> GET\n"]
+    assert list(writer.rest()) == []
 
 
 def test_endpoint_and_peer_may_be_omitted() -> None:

@@ -16,6 +16,7 @@ import zmq
 
 from understudy.app.stand_in import StandIn
 from understudy.wire import descriptors, zmtp
+from understudy.wire.tcp import KEEP_ALIVE, keep_alive
 
 CELL = """\
 robots:
@@ -205,3 +206,12 @@ def _endpoints(ready: Path, process: subprocess.Popen[bytes]) -> dict[str, str]:
         time.sleep(0.05)
     endpoints: dict[str, str] = json.loads(ready.read_text())["endpoints"]
     return endpoints
+
+
+def test_a_peer_whose_machine_has_vanished_is_noticed() -> None:
+    with socket.socket() as raw:
+        keep_alive(raw)
+        assert raw.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        for name, value in KEEP_ALIVE.items():
+            if hasattr(socket, name):
+                assert raw.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) == value

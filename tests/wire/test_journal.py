@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy import load_cell
+from understudy.ports import WireMessage
 from understudy.ports.decoder import (
     MESSAGES,
     TEXT,
@@ -16,11 +17,12 @@ from understudy.ports.decoder import (
     json_object,
     operations_by_name,
 )
-from understudy.wire.connection import Event, Kind
+from understudy.wire.connection import Event, Kind, event_of
 from understudy.wire.journal import (
     KEPT,
     LONGEST_TEXT,
     LONGEST_UNFINISHED,
+    MANY_SENT,
     MOST_BYTES,
     MOST_WAITING,
     NotReceivedError,
@@ -132,8 +134,9 @@ def test_a_pause_gives_up_an_unfinished_request() -> None:
     note(journal, b"half", at=0)
     note(journal, b" of it\n", at=49)
     note(journal, b"half", at=100)
-    note(journal, b"whole\n", at=150)
-    assert texts(journal) == [">half of it\\n", ">half", ">whole\\n"]
+    note(journal, b"whole", at=150)
+    note(journal, b" again\n", at=199)
+    assert texts(journal) == [">half of it\\n", ">half", ">whole again\\n"]
 
 
 @given(
@@ -215,3 +218,26 @@ FACES = {
     name: {end: face.decoder for end, face in load_cell(name).timed_cell.faces.items()}  # type: ignore[union-attr]
     for name in ("text_robot", "grblhal_6axis", "kuka_eki")
 }
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([1, MANY_SENT, 900, KEPT + 5]), st.booleans(), st.booleans()),
+        max_size=12,
+    )
+)
+def test_messages_that_are_sent_together_are_noted_as_one_by_one(
+    batches: list[tuple[int, bool, bool]],
+) -> None:
+    together, one_by_one = journal_of(MESSAGES), journal_of(MESSAGES)
+    for at, (count, asked, looks) in enumerate(batches):
+        sent = [WireMessage(f"robot.{n}.state", b"%d" % at) for n in range(count)]
+        together.note_sent(at, END, "1", sent)
+        for message in sent:
+            one_by_one.note(event_of(at, END, "1", "<", message))
+        for journal in (together, one_by_one) if asked else ():
+            journal.note(event_of(at, END, "1", ">", WireMessage("robot.1.command", b"{}")))
+        if looks:
+            assert together.counts() == one_by_one.counts()
+    assert [p[1:] for p in together.passed()] == [p[1:] for p in one_by_one.passed()]
+    assert (together.last, together.counts()) == (one_by_one.last, one_by_one.counts())

@@ -232,10 +232,7 @@ def test_a_change_of_rate_does_not_make_time_jump() -> None:
 
 
 def test_rate_0_stops_time_and_another_rate_continues() -> None:
-    with (
-        cell(0.0) as robot,
-        socket.create_connection(robot.address(), PATIENCE) as line,
-    ):
+    with cell(0.0) as robot, socket.create_connection(robot.address(), PATIENCE) as line:
         line.sendall(b"HOME\n")
         assert robot.ask("GET_STATUS") == "OK Homing,26.0,0,60"
         assert robot.now == 0.0

@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from understudy.ports import (
-    HANG_UP,
-    UNLIMITED,
-    ActiveFault,
-    MessageFace,
-    WireMessage,
-)
+from understudy.ports import HANG_UP, UNLIMITED, ActiveFault, MessageFace, WireMessage
 from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
 from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
 from understudy.units import NS_PER_MS, NS_PER_SECOND, nanoseconds

@@ -18,6 +18,7 @@ from understudy.operator.doors import Doors
 from understudy.ports import WireMessage
 from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
 from understudy.wire import zmq_router as wire
+from understudy.wire import zmtp
 from understudy.wire.exchange import Exchange
 
 PATIENCE_MS = 60_000
@@ -168,7 +169,7 @@ class StumblingFace(SessionFace[StumblingSession]):
 def test_after_a_bug_the_next_message_is_answered(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> list[bytes]:
         events = Exchange(Doors({"door": StumblingFace()}))
-        router = wire.ZmqRouter("door", wire.Config(), events)
+        router = wire.Config().server("door", events)
         with zmq.asyncio.Context() as context, context.socket(zmq.DEALER) as client:
             client.connect(await router.start())
             for message in (b"one", b"two"):
@@ -234,7 +235,7 @@ async def _missing_package(server: Any) -> str:
 def test_without_its_package_a_wire_is_not_opened_and_the_cell_runs(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(wire.ZmqRouter, "start", _missing_package)
+    monkeypatch.setattr(zmtp.ZmtpServer, "start", _missing_package)
     with StandIn("g60_welding") as cell:
         assert "g60.hmi_link" not in cell.endpoints
         assert "control" in cell.endpoints

@@ -1,6 +1,8 @@
 """The pins: numbers and names, levels, forces, pulses, ramps, ranges, and listeners."""
 
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,6 +104,18 @@ def test_reading_an_unknown_pin_raises() -> None:
     ):
         with pytest.raises(LookupError, match=r"there is no|unknown pin"):
             ask()
+
+
+def test_the_names_are_those_of_the_documentation() -> None:
+    text = (Path(__file__).parents[3] / "docs/devices/io.md").read_text()
+    rows = re.findall(r"\b([AD][IO])(\d+)(?:…(\d+))? ([A-Z_]+?)(?:_0…3)? [|(]", text)
+    assert len(rows) == 27
+    io = VirtualIO(Config())
+    banks = {names.prefix: names for names in (io.di, io.do, io.ai, io.ao)}
+    for bank, first, last, name in rows:
+        for number in range(int(first), int(last or first) + 1):
+            own = f"{name}_{number - int(first)}" if last else name
+            assert banks[bank].name(number) == own
 
 
 def test_names_of_the_cell_file() -> None:

@@ -8,6 +8,7 @@ from tests.parts import components_of
 
 from understudy.app.build import load_cell
 from understudy.errors import ConfigError
+from understudy.simulation.io import robot_links
 
 CELL = """
 robots:
@@ -39,6 +40,20 @@ def test_an_edge_arrives_after_the_delay(tmp_path: Path) -> None:
     assert two.io.digital_input(10)
     assert not one.io.digital_input(10), "the way back is another link"
     assert part(cell, "links").status(0).edges == 1
+
+
+@pytest.mark.parametrize("edges", [6, 7])
+def test_many_edges_on_their_way_end_at_the_level_of_the_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edges: int
+) -> None:
+    monkeypatch.setattr(robot_links, "MOST_EDGES", 3)
+    cell = load(tmp_path)
+    one, two = (part(cell, name) for name in ("one", "two"))
+    for edge in range(edges):
+        one.io.set_digital_output("GO", edge % 2 == 0, cell.timed_cell.now)
+    assert part(cell, "links").status(0).waiting <= 3
+    cell.advance(0.01)
+    assert two.io.digital_input(10) == one.io.digital_output("GO") == (edges % 2 == 1)
 
 
 def test_an_edge_on_its_way_is_in_the_snapshot(tmp_path: Path) -> None:

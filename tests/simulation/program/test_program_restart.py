@@ -6,11 +6,13 @@ from understudy.errors import Refused
 from understudy.gcode import ARM
 from understudy.gcode.program import program_lines
 from understudy.ports.program import Switched
-from understudy.robots.grblhal.language import opening, process_before, restoring
+from understudy.robots.grblhal.language import GcodeLanguage
+
+LANGUAGE = GcodeLanguage(ARM)
 
 
 def before(first: int, *lines: str) -> list[str] | Refused:
-    return opening(list(program_lines("\n".join(lines), ARM)), first)
+    return LANGUAGE.opening(list(program_lines("\n".join(lines), ARM)), first)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +84,11 @@ SEAM = (
 
 
 def switched(first: int, *lines: str) -> tuple[Switched, ...]:
-    return process_before(list(program_lines("\n".join(lines), ARM)), first)
+    return LANGUAGE.process_before(list(program_lines("\n".join(lines), ARM)), first)
 
 
 def restored(first: int, *lines: str) -> list[str] | Refused:
-    return restoring(list(program_lines("\n".join(lines), ARM)), first, ARM)
+    return LANGUAGE.restoring(list(program_lines("\n".join(lines), ARM)), first)
 
 
 def test_what_is_on_at_a_line() -> None:
@@ -116,6 +118,7 @@ def test_the_process_is_restored_at_the_start_of_the_line_with_its_waits() -> No
 def test_a_switch_on_a_line_that_moves_is_restored_without_the_move() -> None:
     lines = ("G90", "G1 X1 Y2 Z3 F60 M3 S20", "G1 X2", "G1 X3")
     assert restored(4, *lines) == ["G1 X2 Y2 Z3", "M3 S20", "G1"]
+    assert restored(3, *lines[1:]) == ["G1 X2 Y2 Z3", "M3 S20", "G1"], "G90 is the start"
 
 
 @pytest.mark.parametrize(
