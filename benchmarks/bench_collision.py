@@ -105,7 +105,7 @@ def checks(
     free = Q[~hits]
     many, _ = alternately(lambda: detector.collides(Q), lambda: None)
     one, other = alternately(
-        lambda: [detector.check_collision(q) for q in free], lambda: [pin.collides(q) for q in free]
+        lambda: [detector.has_contact(q) for q in free], lambda: [pin.collides(q) for q in free]
     )
     return len(Q) / many, len(free) / one, len(free) / other
 

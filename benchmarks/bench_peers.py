@@ -36,7 +36,7 @@ def compared(detector: CollisionDetector, what: str, Q: Array) -> list[Row]:
     expected = detector.collides(Q)
     cells = {peer: peer.cell(detector) for peer in PEERS if peer.installed}
     same = {p: np.mean([c.collides(q) for q in Q] == expected) for p, c in cells.items()}
-    works = {None: detector.check_collision} | {p: c.collides for p, c in cells.items()}
+    works = {None: detector.has_contact} | {p: c.collides for p, c in cells.items()}
     seconds: dict[object, list[float]] = {who: [] for who in works}
     for _ in range(ROUNDS):
         for who, collides in works.items():

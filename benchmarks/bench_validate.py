@@ -13,7 +13,7 @@ from understudy.config.cell import CellConfig
 SEEDS = range(1, 6)
 SEAMS = 40
 DENSE_LINES, ROUNDS = 20_000, 3
-AIM = 1000.0
+SEAMS_AIM, DENSE_AIM = 10_000.0, 5_000.0
 
 
 def program(seed: int, seams: int = SEAMS) -> str:
@@ -47,8 +47,8 @@ def rows() -> list[Row]:
     seams = [_ratio(program(seed), config) for seed in SEEDS]
     short = [_ratio(dense(DENSE_LINES), config) for _ in range(ROUNDS)]
     return [
-        _row(f"whole validation, {SEAMS} seams, seeds 1–5", seams),
-        _row(f"whole validation, {DENSE_LINES:,} lines of 1.7 mm", short),
+        _row(f"whole validation, {SEAMS} seams, seeds 1–5", seams, SEAMS_AIM),
+        _row(f"whole validation, {DENSE_LINES:,} lines of 1.7 mm", short, DENSE_AIM),
     ]
 
 
@@ -60,7 +60,7 @@ def _ratio(text: str, config: CellConfig) -> float:
     return report.total_s / took
 
 
-def _row(what: str, ratios: list[float]) -> Row:
-    spread = f"{min(ratios):,.0f}…{max(ratios):,.0f}"
-    times = median(ratios)
-    return Row(what, f"{times:,.0f} × real time", spread, f"{times / AIM:.1f}", "≥ 1,000 ×")
+def _row(what: str, ratios: list[float], aim: float) -> Row:
+    """There is no peer, so nothing that a run on another machine could be compared by."""
+    spread = f"{median(ratios):,.0f} × real time ({min(ratios):,.0f}…{max(ratios):,.0f})"
+    return Row(what, spread, "", "", f"≥ {aim:,.0f} ×")
