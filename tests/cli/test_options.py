@@ -348,6 +348,33 @@ def test_a_reader_who_leaves_gets_no_error_and_the_files_are_whole(options: list
     assert Path("report.html").read_text().endswith("</html>\n")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["faces"],
+        ["faces", "--json"],
+        ["--help"],
+        ["validate", str(FLAWED), "--cell", "g60_welding"],
+        ["run", "text_robot", "--ephemeral", "--no-hmi", "--for", "1"],
+    ],
+    ids=" ".join,
+)
+def test_a_full_disk_is_one_line_and_an_exit_code(words: list[str]) -> None:
+    """`understudy run > /dev/full`: the output cannot be written, which is no bug."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "understudy", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+    said = done.stderr.splitlines()
+    assert (done.returncode, len(said)) == (2, 1), done.stderr
+    assert said[0].startswith("error: the output cannot be written: No space left")
+
+
 # ── the page in the browser ──
 
 

@@ -3,6 +3,7 @@
 Exit codes: 0 success, 1 the robot program or check failed, 2 usage or configuration error.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Collection
@@ -11,7 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.cli.job_options import added_options
-from understudy.cli.options import begin, common_options, flush_output, with_values
+from understudy.cli.options import (
+    begin,
+    common_options,
+    discard_output,
+    flush_output,
+    with_values,
+)
 from understudy.cli.parameters import Command, Exit, Group, Option, Parameter, own_parameters
 from understudy.errors import ConfigError
 from understudy.registry import TABLES
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
 
 COMPLETION = "_UNDERSTUDY_COMPLETE"
 """Variable by which a shell asks what could stand at the cursor."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a disk or a file that takes no more."""
 
 
 def __getattr__(name: str) -> Any:
@@ -72,9 +81,19 @@ def main(loaded: Callable[[str], None] | None = None) -> int:
 
     Calls ``loaded`` with the name of the command when its modules are loaded, before it runs.
     """
-    words = sys.argv[1:]
     if sys.stdout is None:  # closed by the caller: `>&-`
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    try:
+        return _main(sys.argv[1:], loaded)
+    except OSError as problem:
+        if problem.errno not in NO_ROOM:
+            raise
+        discard_output()
+        print(f"error: the output cannot be written: {problem.strerror}", file=sys.stderr)
+        return 2
+
+
+def _main(words: list[str], loaded: Callable[[str], None] | None) -> int:
     try:
         if plain := _read(words):
             command, values = plain

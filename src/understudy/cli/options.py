@@ -212,6 +212,8 @@ def put_bytes(place: str | Path, parts: Iterable[bytes]) -> None:
     except BrokenPipeError:
         discard_output()
     except OSError as problem:
+        if printed:
+            raise
         raise ConfigError(f"cannot be written: {problem.strerror}", file=str(place)) from None
 
 
@@ -242,8 +244,8 @@ def flush_output() -> None:
 
 
 def discard_output() -> None:
-    """The reader of the output has left (`| head`): the rest goes nowhere. The command has done its
-    work, and its exit code is what it found."""
+    """The rest of the output goes nowhere: its reader has left (`| head`), and the command has done
+    its work, or the disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
