@@ -2,8 +2,8 @@
 
 Most are screenshots: a shipped cell, a page of it, and what is done before the shot; a module of
 this folder declares them in `PICTURES`. The others are drawn by `SCRIPTS`. `make pictures` takes
-all of them anew; `PLOTS` are drawn by benchmarks, which take hours. The cells run in lock-step: time passes only by `advance`, so that a picture shows
-the same instant every time.
+all of them anew; `PLOTS` are drawn by benchmarks, which take hours. The cells run in lock-step:
+time passes only by `advance`, so that a picture shows the same instant every time.
 """
 
 from collections.abc import Callable, Iterator
