@@ -250,6 +250,32 @@ def test_mistakes_are_named_with_their_lines() -> None:
     assert arm.robot == "g60"
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("MOVE x=1 y=2 x=3", "given twice (got 'x')"),
+        ("TURN yaw=1 yaw_deg=90", "given twice (got 'yaw_deg')"),
+        ("MOVE_TO_POINT x=1 y=2 y=2", "given twice (got 'y')"),
+        ("WAIT seconds=1e9", "86400"),
+        ("WAIT seconds=inf", "86400"),
+    ],
+)
+def test_a_parameter_given_twice_and_a_wait_without_an_end_are_mistakes(
+    line: str, said: str
+) -> None:
+    (report,) = validate_together({"cart": f"WAIT seconds=1\n{line}\n"}, dock())
+    (found,) = report.violations
+    assert (found.line, found.kind) == (2, "syntax")
+    assert said in found.message
+
+
+def test_a_wait_of_a_day_ends_the_validation_with_its_reason() -> None:
+    (report,) = validate_together({"cart": "WAIT seconds=86400\n"}, dock())
+    (found,) = report.violations
+    assert (found.line, found.kind) == (1, "process")
+    assert "has not ended after 3600 s" in found.message
+
+
 def test_only_robots_of_the_cell_take_part() -> None:
     with pytest.raises(ConfigError, match="carts"):
         validate_together({"carts": "WAIT seconds=1\n"}, dock())

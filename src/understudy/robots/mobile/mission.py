@@ -24,15 +24,11 @@ from understudy.robots.mobile.runtime.messages import (
     command_kind,
     read_parameters,
 )
+from understudy.robots.mobile.runtime.tasks import NEEDED
 
 COMMENT = "#"
 ROUTE, ACTION = "MOVE_TO_POINT", "EXECUTE_ACTION"
-STEPS: Mapping[str, tuple[str, ...]] = {
-    "MOVE": ("x", "y"),
-    "TURN": ("yaw",),
-    "WAIT": ("seconds",),
-}
-"""The parameters that a step needs."""
+STEPS = ("MOVE", "TURN", "WAIT")
 OPTIONAL: Mapping[str, tuple[str, ...]] = {"MOVE": ("yaw",)}
 
 
@@ -105,7 +101,7 @@ def _read_line(number: int, text: str, words: Sequence[str]) -> MissionLine:
             return MissionLine(number, text, step=_action(pairs))
         if kind not in STEPS:
             raise unknown("step", kind, [*STEPS, ACTION, ROUTE])
-        needed, also = STEPS[kind], OPTIONAL.get(kind, ())
+        needed, also = NEEDED[kind], OPTIONAL.get(kind, ())
         step = {"type": kind, **message_values(pairs, [*needed, *also])}
         if missing := [name for name in needed if name not in step]:
             raise ConfigError(f"{kind} needs {' '.join(f'{name}=…' for name in missing)}")
@@ -151,6 +147,8 @@ def message_values(pairs: Iterable[tuple[str, Any]], known: Sequence[str]) -> di
             name, value = "yaw", math.radians(value)
         if name not in known:
             raise unknown("parameter", key, known)
+        if name in found:
+            raise ConfigError("this parameter is given twice", value=key, allowed="once")
         found[name] = value
     return found
 

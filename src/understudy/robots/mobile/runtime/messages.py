@@ -25,6 +25,8 @@ Identifier = Annotated[str, Meta(min_length=1, max_length=256)]
 Finite = Annotated[float, Meta(ge=-1e9, le=1e9)]
 Positive = Annotated[float, Meta(gt=0, le=1e9)]
 NotNegative = Annotated[float, Meta(ge=0, le=1e9)]
+LONGEST_WAIT_S = 86_400.0
+"""Of a step or an action that waits: a day."""
 
 
 class Message(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -338,7 +340,7 @@ class RouteStep(Message, frozen=True):
     y: Finite | None = None
     yaw: Finite | None = None
     node_id: Identifier | None = None
-    seconds: NotNegative | None = None
+    seconds: Annotated[float, Meta(ge=0, le=LONGEST_WAIT_S)] | None = None
     actions: list[dict[str, Any]] | None = None
 
 

@@ -24,7 +24,7 @@ from understudy.ports import Epoch
 from understudy.robots.mobile.config.robot_file import RobotFile
 from understudy.robots.mobile.runtime import messages as own
 from understudy.robots.mobile.runtime.fleet import Fleet
-from understudy.robots.mobile.runtime.messages import Received
+from understudy.robots.mobile.runtime.messages import LONGEST_WAIT_S, Received
 from understudy.robots.mobile.runtime.modules import Occurrence, RobotContext
 from understudy.robots.mobile.runtime.outgoing import timestamp
 from understudy.robots.mobile.vda5050.face import Config
@@ -260,7 +260,6 @@ NO_ORDER = Refused("there is no order to cancel, or it has another orderId")
 InstantOutcome = Refused | Literal["closes"] | None
 """Of an instant action: refused, over, or under way until the robot stands or goes on."""
 LONGEST_SHOWN = 200
-LONGEST_WAIT_S = 86_400.0
 LOOK_PERIOD = NS_PER_SECOND // 10
 """How often the robot's status is compared with what the last state said."""
 Time = Annotated[int, Meta(ge=0, lt=1 << 62)]
@@ -705,7 +704,9 @@ class MasterControl:
         if action.action_type == "wait":
             length = given.get("seconds")
             if not isinstance(length, int | float) or not 0 <= length <= LONGEST_WAIT_S:
-                self._finish(action, Refused("seconds must be a number from 0 to 86400"))
+                self._finish(
+                    action, Refused(f"seconds must be a number from 0 to {LONGEST_WAIT_S:.0f}")
+                )
                 return True
             self.state.waits[action.action_id] = now + nanoseconds(float(length)), action
         else:
