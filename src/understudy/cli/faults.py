@@ -20,9 +20,10 @@ from understudy.cli.options import (
     put_json,
 )
 from understudy.cli.parameters import Exit, Option
+from understudy.cli.warm import compile_for_cell
 from understudy.errors import ConfigError
 from understudy.ports.faults import Figure
-from understudy.simulation.scenario import declared_faults
+from understudy.simulation.scenario import declared_faults, find_fault
 
 if TYPE_CHECKING:
     from understudy.campaign.fault_atlas import Outcome
@@ -70,13 +71,13 @@ def _figures(figures: Mapping[str, Figure]) -> str:
 def _try_all(
     cell: str, faults: Sequence[str], json: str | None, junit: Path | None, html: Path | None
 ) -> int:
-    from understudy.app.kernels import ProgressLine, compile_missing, needed
     from understudy.campaign.fault_atlas import Atlas, as_html, as_junit
     from understudy.config import load_config
 
     config = load_config(cell)
-    compile_missing(needed(config), line := ProgressLine())
-    line.clear()
+    for name in faults:
+        find_fault(name)
+    compile_for_cell(config)
     atlas = Atlas(config, faults)
     if not atlas.planned:
         own = ", ".join(sorted({each.fault for each in Atlas(config).planned}))

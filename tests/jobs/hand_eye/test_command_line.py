@@ -32,6 +32,10 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def never(*_: object) -> None:
+    pytest.fail("kernels are compiled for a command that is refused")
+
+
 def called(*words: str) -> Result:
     return CliRunner().invoke(cli.app, ["calibrate", *words])
 
@@ -128,7 +132,10 @@ def test_a_cell_without_the_section_is_named() -> None:
     assert "`hand_eye`" in str(done.exception)
 
 
-def test_a_method_that_is_unknown_is_named_before_the_robot_moves() -> None:
+def test_a_method_that_is_unknown_is_named_before_kernels_are_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("understudy.jobs.hand_eye.command_line.compile_for_cell", never)
     done = called("hand-eye", "--cell", "calibration", "--method", "guess")
     assert isinstance(done.exception, ConfigError)
     assert "hand_eye.method" in str(done.exception)

@@ -54,7 +54,11 @@ def test_a_run_that_places_nothing_is_a_failure(tmp_path: Path) -> None:
     assert "PICKPLACE" in done.output
 
 
-def test_wrong_options_are_named(tmp_path: Path) -> None:
+def test_wrong_options_are_named_before_kernels_are_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[object] = []
+    monkeypatch.setattr("understudy.jobs.pick_place.command_line.compile_for_cell", compiled.append)
     cell = written(tmp_path)
     for words, key in (
         (["--cell", "g60_welding"], "--robot: 0 robots have the section `pickplace`"),
@@ -64,6 +68,7 @@ def test_wrong_options_are_named(tmp_path: Path) -> None:
         problem = called("run", *words).exception
         assert isinstance(problem, ConfigError)
         assert key in str(problem)
+    assert not compiled
 
 
 def test_a_running_cell_is_started_watched_and_stopped(tmp_path: Path) -> None:

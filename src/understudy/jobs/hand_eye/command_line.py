@@ -144,12 +144,11 @@ def _headless(
     cell: str, robot: str, seed: int | None, changed: dict[str, Any], *, force: bool
 ) -> Calibrated:
     config = load_config(cell, seed=seed)
-    compile_for_cell(config)
     name = chosen_robot(config, robot, HAND_EYE)
-    changed_config = with_hand_eye(config, name, **changed)
-    found = calibrate_headless(
-        changed_config, name, date=datetime.now(UTC).date().isoformat(), force=force
-    )
+    config = with_hand_eye(config, name, **changed)
+    compile_for_cell(config)
+    date = datetime.now(UTC).date().isoformat()
+    found = calibrate_headless(config, name, date=date, force=force)
     if isinstance(found, Refused):
         fail(f"{cell}: {found.reason}")
     return found

@@ -135,11 +135,13 @@ def _run_headless(
 ) -> None:
     from understudy.app.build import with_options
     from understudy.config import load_config
+    from understudy.jobs.headless import chosen_robot
+    from understudy.jobs.pick_place import CYCLE
     from understudy.jobs.pick_place.headless import run_headless
 
-    config = load_config(cell, seed=seed)
+    config = with_options(load_config(cell, seed=seed), job_options())
+    robot = chosen_robot(config, robot, CYCLE)
     compile_for_cell(config)
-    config = with_options(config, job_options())
     summary = run_headless(config, robot=robot, cycles=cycles, most_s=most_s)
     if isinstance(summary, Refused):
         fail(f"{cell}: {summary.reason}")
