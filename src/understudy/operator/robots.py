@@ -328,10 +328,26 @@ class Jobs(Generic[Job]):
         refused = robot.side_of(job).time.act(lambda now: action(job, now))
         return refused if isinstance(refused, Refused) else _status(robot, job)
 
+    def act_at_rest(
+        self, robot_name: str, action: Callable[[Job, int], Refused | None], why: str
+    ) -> Any:
+        """As `act`, for what starts a motion; ``why`` its robot must be at rest."""
+
+        def start(robot: Robot, job: Job) -> Any:
+            if robot.under_way():
+                return Refused(f"{robot.name} is under way: {why}")
+            return robot.motion_refusal("move_to") or self.act(robot.name, action)
+
+        return self.ask(robot_name, start)
+
+    def ask(self, robot_name: str, question: Callable[[Robot, Job], Any]) -> Any:
+        """The answer to a question about a robot and its job, or why there is none."""
+        found = self.find(robot_name)
+        return found if isinstance(found, Refused) else question(*found)
+
     def look(self, robot_name: str) -> Any:
         """The status of a job."""
-        found = self.find(robot_name)
-        return found if isinstance(found, Refused) else _status(*found)
+        return self.ask(robot_name, _status)
 
     def each(self, listener: Callable[[str, Job, CellTime], None]) -> None:
         """Calls the listener with the robot, the job and the time of the cell for a time of the

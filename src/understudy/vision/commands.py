@@ -9,6 +9,7 @@ once for all viewers.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -93,11 +94,9 @@ class Results:
     @query(large=True)
     def vision_result(self, robot: str = "") -> Any:
         """What vision has seen last (px; mm and deg from the camera)."""
-        found = self._visions.find(robot)
-        if isinstance(found, Refused):
-            return found
-        of, vision = found
-        return of.simulated.time.act(lambda now: self._shown(of, vision, now))
+        return self._visions.ask(
+            robot, lambda of, vision: of.simulated.time.act(partial(self._shown, of, vision))
+        )
 
     def _shown(self, robot: Robot, vision: ObjectFinder, now: int) -> dict[str, Any]:
         last = self._results[robot.name]

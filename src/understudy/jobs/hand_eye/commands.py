@@ -12,7 +12,7 @@ from understudy.jobs.hand_eye.config import MOST_POSES, USUAL_FILE, Method
 from understudy.jobs.hand_eye.job import HandEyeJob
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.pictures import LARGEST_WIDTH, SharedPictures, picture_answer
-from understudy.operator.robots import Jobs, Robots
+from understudy.operator.robots import Jobs, Robot, Robots
 from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports.device import Preview, ShowsPicture
 from understudy.ports.hmi import FILE_EXISTS
@@ -58,14 +58,14 @@ class HandEyeCommands:
 
         `number`: of the pose, from 1 on.
         """
-        found = self._jobs.find(robot)
-        if isinstance(found, Refused):
-            return found
-        of, job = found
-        picture = job.picture(number)
-        if isinstance(picture, Refused):
-            return picture
-        return {"robot": of.name, "number": number, "jpeg": picture}
+
+        def picture(of: Robot, job: HandEyeJob) -> dict[str, Any] | Refused:
+            jpeg = job.picture(number)
+            if isinstance(jpeg, Refused):
+                return jpeg
+            return {"robot": of.name, "number": number, "jpeg": jpeg}
+
+        return self._jobs.ask(robot, picture)
 
     @query()
     def hand_eye_text(self, robot: str = "", force: bool = False) -> Any:
@@ -73,12 +73,12 @@ class HandEyeCommands:
 
         `force`: also of a result whose check has failed.
         """
-        found = self._jobs.find(robot)
-        if isinstance(found, Refused):
-            return found
-        of, job = found
-        text = job.document(datetime.now(UTC).date().isoformat(), force=force)
-        return text if isinstance(text, Refused) else {"robot": of.name, "text": text}
+
+        def file(of: Robot, job: HandEyeJob) -> dict[str, Any] | Refused:
+            text = job.document(datetime.now(UTC).date().isoformat(), force=force)
+            return text if isinstance(text, Refused) else {"robot": of.name, "text": text}
+
+        return self._jobs.ask(robot, file)
 
     @command()
     def hand_eye_start(
@@ -188,23 +188,23 @@ class HandEyeView:
         `robot`: can be left out if one robot is calibrated. `depth`: the depth image instead, in
         which the target is not looked for.
         """
-        found = self._jobs.find(robot)
-        if isinstance(found, Refused):
-            return found
-        of, job = found
-        camera = self._cameras.all().get(of.name)
-        if camera is None:
-            return without_picture(of.name, job)
-        target = None if depth else job.config.target
 
-        def begin() -> Callable[[], Any] | Refused:
-            now = self._pump.now()
-            make = camera.preview(now, width, depth=depth)
-            if isinstance(make, Refused):
-                return make
-            return lambda: view_answer(of.name, now, make, job.lens, target)
+        def view(of: Robot, job: HandEyeJob) -> Any:
+            camera = self._cameras.all().get(of.name)
+            if camera is None:
+                return without_picture(of.name, job)
+            target = None if depth else job.config.target
 
-        return self._shared.answer((of.name, depth, width), begin)
+            def begin() -> Callable[[], Any] | Refused:
+                now = self._pump.now()
+                make = camera.preview(now, width, depth=depth)
+                if isinstance(make, Refused):
+                    return make
+                return lambda: view_answer(of.name, now, make, job.lens, target)
+
+            return self._shared.answer((of.name, depth, width), begin)
+
+        return self._jobs.ask(robot, view)
 
 
 def without_picture(robot: str, job: Any) -> dict[str, Any]:

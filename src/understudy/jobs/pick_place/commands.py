@@ -12,7 +12,7 @@ from understudy.errors import Refused
 from understudy.jobs.pick_place.manager import PickPlaceManager
 from understudy.jobs.pick_place.pallet import PalletPattern
 from understudy.jobs.pick_place.state import CYCLE, RUNNING, TRANSITIONS
-from understudy.operator.robots import CellTime, Jobs
+from understudy.operator.robots import CellTime, Jobs, Robot
 from understudy.operator.table import Command, command, commands_of, query
 from understudy.ports.hand import Hand
 from understudy.ports.modes import CHANGEOVER_STEPS
@@ -143,13 +143,13 @@ class CycleCommands:
     @query()
     def pick_place_cycles(self, robot: str = "") -> Any:
         """The last cycles."""
-        found = self._cycles.find(robot)
-        if isinstance(found, Refused):
-            return found
-        of, job = found
-        count = of.side_of(job).time.act(job.status).cycle_count
-        rows = [cycle for cycle in self._kept[job] if cycle.number <= count]
-        return {"robot": of.name, "cycles": rows}
+
+        def cycles(of: Robot, job: PickPlaceManager) -> dict[str, Any]:
+            count = of.side_of(job).time.act(job.status).cycle_count
+            rows = [cycle for cycle in self._kept[job] if cycle.number <= count]
+            return {"robot": of.name, "cycles": rows}
+
+        return self._cycles.ask(robot, cycles)
 
     def _follow(self, name: str, job: PickPlaceManager, cell_time: CellTime) -> None:
         kept = self._kept[job] = deque(maxlen=CYCLES_KEPT)
@@ -234,26 +234,26 @@ class Pallets:
 
         `layer`: -1 means the one that is next.
         """
-        found = self._kind(source).find(robot)
-        if isinstance(found, Refused):
-            return found
-        of, pallet = found
-        layout, last = pallet.layout, pallet.layout.config.layers - 1
-        layer = pallet.get_current_layer() if layer < 0 else layer
-        if layer > last:
-            return Refused(f"there is no layer {layer}; allowed: 0…{last}")
-        (of_layer,) = (layout.cells[:, 2] == layer).nonzero()
-        places = zip(of_layer.tolist(), layout.cells[of_layer, :2].tolist(), strict=True)
-        return {
-            "robot": of.name,
-            "layer": layer,
-            "layers": last + 1,
-            "rows": layout.config.rows,
-            "columns": layout.config.columns,
-            "depalletise": layout.config.depalletise,
-            "places": [[index, *place] for index, place in places],
-            "unreachable": pallet.unreachable,
-        }
+
+        def places(of: Robot, pallet: PalletPattern) -> dict[str, Any] | Refused:
+            layout, last = pallet.layout, pallet.layout.config.layers - 1
+            shown = pallet.get_current_layer() if layer < 0 else layer
+            if shown > last:
+                return Refused(f"there is no layer {shown}; allowed: 0…{last}")
+            (of_layer,) = (layout.cells[:, 2] == shown).nonzero()
+            rows = zip(of_layer.tolist(), layout.cells[of_layer, :2].tolist(), strict=True)
+            return {
+                "robot": of.name,
+                "layer": shown,
+                "layers": last + 1,
+                "rows": layout.config.rows,
+                "columns": layout.config.columns,
+                "depalletise": layout.config.depalletise,
+                "places": [[index, *place] for index, place in rows],
+                "unreachable": pallet.unreachable,
+            }
+
+        return self._kind(source).ask(robot, places)
 
     def _kind(self, source: bool) -> Jobs[PalletPattern]:
         return self._source if source else self._target

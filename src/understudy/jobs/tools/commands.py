@@ -52,20 +52,12 @@ class ToolChangeCommands:
 
         `check`: change nothing; the answer says whether it would be refused now.
         """
-        found = self._changers.find(robot)
-        if isinstance(found, Refused):
-            return found
-        of, _ = found
-        if of.under_way():
-            return Refused(f"{of.name} is under way: tools are changed at rest only")
-        if refused := of.motion_refusal("move_to"):
-            return refused
 
         def change(changer: ToolChanger, now: int) -> Refused | None:
             outcome = changer.planned(tool, now) if check else changer.change(tool, now)
             return outcome if isinstance(outcome, Refused) else None
 
-        return self._changers.act(robot, change)
+        return self._changers.act_at_rest(robot, change, "tools are changed at rest only")
 
     @command()
     def cancel_tool_change(self, robot: str = "") -> Any:

@@ -45,7 +45,7 @@ class WeldCommands:
         `overlap_mm`: so far before that place the arc is ignited again. The torch must be turned
         as it was on the seam.
         """
-        return self._act(robot, lambda job, now: job.go_on(overlap_mm * MM, now))
+        return self._start(robot, lambda job, now: job.go_on(overlap_mm * MM, now))
 
     @command()
     def weld_seam(self, lines: Seam, robot: str = "") -> Any:
@@ -53,15 +53,7 @@ class WeldCommands:
 
         Gas and arc first; the moves are sent when the arc burns.
         """
-        return self._act(robot, lambda job, now: job.start(lines, now))
+        return self._start(robot, lambda job, now: job.start(lines, now))
 
-    def _act(self, robot: str, start: Callable[[WeldingSequencer, int], Refused | None]) -> Any:
-        found = self._sequencers.find(robot)
-        if isinstance(found, Refused):
-            return found
-        of, _ = found
-        if of.under_way():
-            return Refused(f"{of.name} is under way: a seam starts at rest")
-        if refused := of.motion_refusal("move_to"):
-            return refused
-        return self._sequencers.act(robot, start)
+    def _start(self, robot: str, start: Callable[[WeldingSequencer, int], Refused | None]) -> Any:
+        return self._sequencers.act_at_rest(robot, start, "a seam starts at rest")
