@@ -23,7 +23,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from understudy.app.live import Live
-from understudy.doors.channels import channels_of
+from understudy.doors.channels import Message, channels_of
 from understudy.doors.rosbridge.server import open_door
 from understudy.doors.rosbridge.types import MESSAGES, in_ros_2, plain, seconds_of
 from understudy.doors.websocket import MOST_REPLY_BYTES, Client, address_of
@@ -110,6 +110,33 @@ def test_topics_of_a_mobile_robot() -> None:
         stopped = "/robot-1/emergency_stop"
         await ros.send("subscribe", topic=stopped)
         await ros.next(op="publish", topic=stopped, msg={"data": True})
+
+    with_client(scene, cell="mobile_robot")
+
+
+def test_no_time_passes_while_the_messages_of_a_reading_are_published() -> None:
+    """A state that is read in between would be replaced by the older one."""
+
+    async def scene(live: Live, ros: Ros) -> None:
+        channels = channels_of(live)
+
+        def note_times(times: list[int]) -> None:
+            """Of poses; everything is published again when a listener comes."""
+
+            def listener(message: Message) -> None:
+                if message.channel.topic == "/robot-1/pose":
+                    times.append(live.operator.cell.now)
+
+            channels.listen(listener)
+
+        before: list[int] = []
+        after: list[int] = []
+        note_times(before)
+        await ros.message("/odom")
+        note_times(after)
+        while not after:
+            await ros.next(op="publish", topic="/odom")
+        assert after == before[-len(after) :]
 
     with_client(scene, cell="mobile_robot")
 

@@ -101,8 +101,12 @@ class Topics:
             robot = topic.removesuffix("/pose").removeprefix("/")
             where = f"/{robot}/odom"
             if where in heard or self.only:
-                speeds = self._speeds(robot)
-                yield Published(where, lambda ros_1: odometry(message.value, robot, speeds, ros_1))
+                # The speeds are asked when the message is sent: a query lets the cell catch up, and
+                # what that publishes would come before the rest of this reading.
+                yield Published(
+                    where,
+                    lambda ros_1: odometry(message.value, robot, self._speeds(robot), ros_1),
+                )
         elif channel.schema_name == "foxglove.LaserScan":
             robot, _, scanner = topic.removeprefix("/").partition("/scan/")
             where = topic if topic in self.types else f"/{robot}/scan"
