@@ -113,38 +113,28 @@ def updates(screen: Screen) -> list[str]:
     return [str(each) for each in screen.page.evaluate("window.updates")]
 
 
-def test_a_page_change_takes_less_time_than_loading_everything(
-    screen: Screen, cell: RunningCell
-) -> None:
-    """As a ratio: pages that were opened before, against a full load of the same page. Other work
-    on the machine only makes them slower, so that one fast change is enough."""
-    screen.open_tab("program")
-    screen.page.reload()
-    screen.built()
-    load = time_of_page(screen)  # since the navigation began
-    loaded = scripts(screen)
-    assert loaded
-    screen.open_tab("cell")
+def test_a_page_change_requests_no_file_again(screen: Screen) -> None:
+    """Of pages that were opened before; a full load of the same page requests its document, the
+    frame, the scene, and the scripts of the page."""
     screen.open_tab("program")
     screen.requests.clear()
-    screen.until(lambda: change_ms(screen) < load / 2, f"a page change in {load / 2:.0f} ms")
-    assert not loaded & scripts(screen)
-
-
-def scripts(screen: Screen) -> set[str]:
-    return {request for request in screen.requests if request.endswith(".js")}
-
-
-def change_ms(screen: Screen) -> float:
+    screen.page.reload()
+    screen.built()
+    loaded = files(screen)
+    assert screen.page.url in loaded
+    assert {"frame.js", "scene.js", "program.js"} <= {file.rpartition("/")[2] for file in loaded}
     screen.open_tab("cell")
-    start = time_of_page(screen)
+    screen.requests.clear()
     screen.open_tab("program")
-    return time_of_page(screen) - start
+    screen.open_tab("cell")
+    screen.open_tab("program")
+    assert polls(screen, "/api/program")
+    assert not loaded & files(screen)
 
 
-def time_of_page(screen: Screen) -> float:
-    """Milliseconds since the page was loaded."""
-    return float(screen.page.evaluate("performance.now()"))
+def files(screen: Screen) -> set[str]:
+    """What was requested, except answers and the state of the cell."""
+    return {request for request in screen.requests if "/api/" not in request}
 
 
 NAMES = """async () => {
