@@ -176,6 +176,7 @@ export class Viewport {
       const eased = part * part * (3 - 2 * part);
       this.camera.position.lerpVectors(from, to, eased);
       this.controls.target.lerpVectors(aim, this.center, eased);
+      this.changed = true; // the controls report no step of less than a millimetre
       if (part === 1) this.flight = null;
     }
   }
