@@ -11,7 +11,7 @@ from typer.exceptions import TyperException
 from typer.main import _normalize_collection_value
 
 from understudy.cli import commands_of, load, parameters
-from understudy.cli.parameters import Command
+from understudy.cli.parameters import CliCommand
 from understudy.errors import ConfigError
 from understudy.registry import TABLES
 
@@ -34,9 +34,9 @@ ROUNDS = 60
 """Random command lines for each command."""
 
 
-def commands() -> dict[str, tuple[Command, Any]]:
+def commands() -> dict[str, tuple[CliCommand, Any]]:
     """Every shipped command as it is declared, and as typer has it."""
-    found: dict[str, tuple[Command, Any]] = {}
+    found: dict[str, tuple[CliCommand, Any]] = {}
     for name in TABLES["cli"]:
         with_typer = load(name)
         for each, command in commands_of(name).items():
@@ -59,7 +59,7 @@ def typer_values(command: Any, words: list[str]) -> dict[str, Any] | None:
     return {name: _normalize_collection_value(params[name], given[name]) for name in given}
 
 
-def random_words(command: Command, chance: Random) -> list[str]:
+def random_words(command: CliCommand, chance: Random) -> list[str]:
     """Mostly what a command needs, and some options."""
     own = [each for each in command.parameters if not each.declared.callback]
     words: list[str] = []

@@ -5,7 +5,7 @@ import os
 import threading
 from collections.abc import Iterator
 
-from understudy.vision.process import Place, VisionSetup, serve
+from understudy.vision.process import ListenAddress, VisionSetup, serve
 
 WAIT = 60.0
 """Seconds that a busy machine may need."""
@@ -25,7 +25,7 @@ def served(setup: VisionSetup) -> Iterator[str]:
 
     loop = threading.Thread(
         target=serve,
-        args=(server.handle_parts, Place("127.0.0.1", 0, reader), ready),
+        args=(server.handle_parts, ListenAddress("127.0.0.1", 0, reader), ready),
     )
     loop.start()
     assert there.wait(WAIT)

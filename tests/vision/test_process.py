@@ -200,13 +200,13 @@ def test_the_command_serves_records_and_ends_with_a_signal(pictures: Path, tmp_p
 
 UNINTERRUPTED = """
 import signal, threading
-from understudy.vision.process import Place, ended_by_signals, serve
+from understudy.vision.process import ListenAddress, ended_by_signals, serve
 
 def end():
     signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
 
 with ended_by_signals() as signals:
-    place = Place(port=0, signals=signals)
+    place = ListenAddress(port=0, signals=signals)
     serve(lambda parts: b"", place, lambda address: threading.Timer(0.2, end).start())
 print("ended")
 """

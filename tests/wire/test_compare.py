@@ -8,14 +8,15 @@ import pytest
 from understudy.ports.decoder import MESSAGES, TEXT, Decoder, field_of_json
 from understudy.robots.text_robot import face as text_tcp
 from understudy.units import NS_PER_SECOND
-from understudy.wire.compare import Answer, Comparison, Stream, Tolerance, compare
+from understudy.wire.compare import Comparison, SentAnswer, Stream, Tolerance, compare
 
 PEER = ("bench.text_tcp", "1")
 
 
-def answers(lines: Sequence[str], every_s: float = 1.0) -> list[Answer]:
+def answers(lines: Sequence[str], every_s: float = 1.0) -> list[SentAnswer]:
     return [
-        Answer(round(n * every_s * NS_PER_SECOND), line.encode()) for n, line in enumerate(lines)
+        SentAnswer(round(n * every_s * NS_PER_SECOND), line.encode())
+        for n, line in enumerate(lines)
     ]
 
 
@@ -108,7 +109,7 @@ def test_text_that_is_no_json_has_bytes() -> None:
 
 
 def test_an_address_that_differs_is_named() -> None:
-    a, b = (Answer(0, b"{}", (f"robot.{n}.state", "")) for n in (1, 2))
+    a, b = (SentAnswer(0, b"{}", (f"robot.{n}.state", "")) for n in (1, 2))
     found = compare([Stream(PEER, MESSAGES, [a], [b])], Tolerance())
     assert found.first is not None
     assert (found.first.byte, found.first.field) == (6, "address")

@@ -19,7 +19,7 @@ from understudy.cli.options import (
     flush_output,
     with_values,
 )
-from understudy.cli.parameters import Command, Exit, Group, Option, Parameter, own_parameters
+from understudy.cli.parameters import CliCommand, Exit, Group, Option, Parameter, own_parameters
 from understudy.errors import ConfigError
 from understudy.registry import TABLES
 
@@ -111,20 +111,22 @@ def _main(words: list[str], loaded: Callable[[str], None] | None) -> int:
     return 0
 
 
-def commands_of(name: str) -> dict[str, Command]:
+def commands_of(name: str) -> dict[str, CliCommand]:
     """A shipped command, or those of a group by their names."""
     found = getattr(import_module(TABLES["cli"][name]), name.replace("-", "_"))
     functions = found.functions if isinstance(found, Group) else {"": found}
     return {each: _complete(name, function) for each, function in functions.items()}
 
 
-def _complete(name: str, function: Callable[..., None]) -> Command:
+def _complete(name: str, function: Callable[..., None]) -> CliCommand:
     own = own_parameters(function)
     taken = {option for each in own if each.is_option for option in each.flags()}
-    return Command(function, [*own, *added_to(name, function, [each.name for each in own], taken)])
+    return CliCommand(
+        function, [*own, *added_to(name, function, [each.name for each in own], taken)]
+    )
 
 
-def _read(words: list[str]) -> tuple[Command, dict[str, Any]] | None:
+def _read(words: list[str]) -> tuple[CliCommand, dict[str, Any]] | None:
     """The command and its values, if the words are plain and right; else typer reads them."""
     if not words or words[0] not in TABLES["cli"] or COMPLETION in os.environ:
         return None
@@ -138,7 +140,7 @@ def _read(words: list[str]) -> tuple[Command, dict[str, Any]] | None:
     return (command, values) if values is not None and command.keep(values) else None
 
 
-def _call(command: Command, values: dict[str, Any]) -> int:
+def _call(command: CliCommand, values: dict[str, Any]) -> int:
     """Runs a command and returns its exit code."""
     try:
         command.call(values)

@@ -133,7 +133,7 @@ class Parameter(NamedTuple):
         return None
 
 
-class Command(NamedTuple):
+class CliCommand(NamedTuple):
     """A function that the command line calls, and all its parameters, also those that other
     modules add: their ``callback`` takes their values."""
 

@@ -31,7 +31,7 @@ from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports.operation import ProgramStream, Sender, SendOptions, WatchesTelemetry
 from understudy.registry import kinds, module_of, present_name
 from understudy.simulation.cell import Cell
-from understudy.wire.dial import Destination, Dial, Place, parse_place
+from understudy.wire.dial import Destination, Dial, DialTarget, parse_place
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import words_of
 from understudy.wire.pump import Pump
@@ -103,7 +103,7 @@ class Found(NamedTuple):
     """A robot to send to; `telemetry` is what a running cell offers beside its endpoint."""
 
     sender: Sender
-    place: Place
+    place: DialTarget
     telemetry: "Telemetry | None" = None
 
 
@@ -159,7 +159,7 @@ def _running(robot: str, sender: Sender, there: dict[str, str]) -> Found:
 
 
 async def _send(
-    stream: ProgramStream, unit: str, place: Place, source: "Telemetry | None"
+    stream: ProgramStream, unit: str, place: DialTarget, source: "Telemetry | None"
 ) -> Refused | None:
     async with _connection(stream, place) as pump:
         if not isinstance(stream, WatchesTelemetry):
@@ -177,7 +177,7 @@ async def _send(
 
 
 @contextlib.asynccontextmanager
-async def _connection(stream: ProgramStream, place: Place) -> AsyncIterator[Pump]:
+async def _connection(stream: ProgramStream, place: DialTarget) -> AsyncIterator[Pump]:
     """Connects the driver and lets wall time run for it."""
     cell = Cell("send", digest="", components={"robot": stream.driver}, faces={})
     pump = Pump(Exchange(cell))

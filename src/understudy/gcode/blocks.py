@@ -256,7 +256,7 @@ AxisUse = Literal["", "nonmodal", "motion", "tool offset", "scaling"]
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class Code:
     """A G or M code. `meaning`, `parameters`: in words, for editors."""
 
     name: str
@@ -417,7 +417,7 @@ _MEMBERS: dict[tuple[Group, AxisUse], dict[str, Meaning]] = {
 }
 
 COMMANDS = {
-    name: Command(name, group, axis, *meaning)
+    name: Code(name, group, axis, *meaning)
     for (group, axis), members in _MEMBERS.items()
     for name, meaning in members.items()
 }
@@ -443,7 +443,7 @@ def whole_and_hundredths(value: float) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1024)
-def find(letter: str, value: float, *, without: frozenset[str]) -> Command | int:
+def find(letter: str, value: float, *, without: frozenset[str]) -> Code | int:
     """The command of a G or M word, or grblHAL's error number for it."""
     whole, hundredths = whole_and_hundredths(value)
     if letter == "M" and 0 <= whole <= _LAST_STANDARD_M and hundredths:
@@ -579,9 +579,7 @@ def _drop_m_words(commands: dict[Group, str]) -> bool:
     return bool(found)
 
 
-def _conflict(
-    command: Command | int, word: Word, axis: AxisUse, commands: Mapping[Group, str]
-) -> int:
+def _conflict(command: Code | int, word: Word, axis: AxisUse, commands: Mapping[Group, str]) -> int:
     """grblHAL's error number for a code among the others, 0 if it fits."""
     if isinstance(command, int):
         base = COMMANDS.get(f"{word.letter}{int(abs(word.value))}")
@@ -621,11 +619,9 @@ def _value_problem(code: int, word: Word, line: int) -> Problem:
     return Problem(code, message, str(word), word.column, line)
 
 
-def _opponent(
-    code: int, command: Command | int, axis: AxisUse, commands: Mapping[Group, str]
-) -> str:
+def _opponent(code: int, command: Code | int, axis: AxisUse, commands: Mapping[Group, str]) -> str:
     """The other command in a conflict."""
-    if code == error_numbers.MODAL_CONFLICT and isinstance(command, Command):
+    if code == error_numbers.MODAL_CONFLICT and isinstance(command, Code):
         return commands[command.group]
     if code == error_numbers.AXIS_CONFLICT:
         return next(name for name in commands.values() if COMMANDS[name].axis == axis)

@@ -74,7 +74,7 @@ class History:
         self._slices = slices
         self._loop = asyncio.get_running_loop()
         self._records = {
-            each.name: Record(each, robots.components[each.name].values()) for each in robots
+            each.name: RobotHistory(each, robots.components[each.name].values()) for each in robots
         }
         plain = [name for name, each in self._records.items() if not each.is_plotted]
         skipped = frozenset(plain if len(plain) > MOST_FOLLOWED else ())
@@ -128,7 +128,7 @@ class History:
         some = self._watched or self._unseen
         self.due = self._last + self._budget.period() if some else NEVER
 
-    def _to_read(self) -> Iterator["Record"]:
+    def _to_read(self) -> Iterator["RobotHistory"]:
         """Records of simulated robots that may have changed since their last reading."""
         records = chain(
             self._watched.values(),
@@ -248,7 +248,7 @@ class Works(Protocol):
     def busy(self) -> bool: ...
 
 
-class Record:
+class RobotHistory:
     """The readings of one robot, oldest first."""
 
     def __init__(self, robot: Robot, components: Iterable[Component]) -> None:

@@ -52,7 +52,7 @@ class Asked(Struct, frozen=True):
     class_filter: str = ""
 
 
-class Answer(Struct, frozen=True):
+class VisionAnswer(Struct, frozen=True):
     """What the listeners get at `due`: a result, the facts of another command, or why neither."""
 
     ticket: int
@@ -70,7 +70,7 @@ class State(Struct):
 
     tickets: int = 0
     asked: Asked | None = None
-    answer: Answer | None = None
+    answer: VisionAnswer | None = None
     last: FoundObjects | None = None
     connected: bool = False
     answered: int = 0
@@ -241,9 +241,9 @@ class ProcessVision:
         else:
             facts = read_facts(payload, number)
             state.answer = (
-                Answer(number, due, asked.command, refused=facts.reason)
+                VisionAnswer(number, due, asked.command, refused=facts.reason)
                 if isinstance(facts, Refused)
-                else Answer(number, due, asked.command, facts=facts)
+                else VisionAnswer(number, due, asked.command, facts=facts)
             )
         self._question = None  # it has its answer, so it is not superseded
         self._set_asked(None)
@@ -350,10 +350,10 @@ class ProcessVision:
         state = self.state
         state.lost += 1
         state.connected, state.problem = False, reason
-        state.answer = Answer(asked.ticket, due, asked.command, refused=reason)
+        state.answer = VisionAnswer(asked.ticket, due, asked.command, refused=reason)
         self._set_asked(None)
 
-    def _picture(self, asked: Asked, payload: bytes, due: int, now: int) -> Answer:
+    def _picture(self, asked: Asked, payload: bytes, due: int, now: int) -> VisionAnswer:
         found = read_picture(payload, asked.ticket)
         if isinstance(found, Picture) and self._own_camera and _is_old(found, asked.at):
             found = Refused(old_picture(found.t_exposure or 0.0, asked.at))
@@ -362,15 +362,15 @@ class ProcessVision:
             found, due = Refused(problem), due + late
         if isinstance(found, Refused):
             self.state.problem = found.reason
-            return Answer(asked.ticket, due, refused=found.reason)
+            return VisionAnswer(asked.ticket, due, refused=found.reason)
         seen = self._faults.disturb(found.detected(), now)
         wanted = tuple(o for o in seen if asked.class_filter in ("", o.class_name))
         exposed = _exposure(found, asked.at, now)
         result = FoundObjects(exposed, found.frame_id, wanted, brightness=found.brightness)
         self.state.last = result
-        return Answer(asked.ticket, due, result=replace(result, points=found.cloud()))
+        return VisionAnswer(asked.ticket, due, result=replace(result, points=found.cloud()))
 
-    def _report(self, answer: Answer, now: int) -> None:
+    def _report(self, answer: VisionAnswer, now: int) -> None:
         ticket, refused = Ticket(answer.ticket), Refused(answer.refused)
         if answer.command == CAPTURE:
             for listener in self._on_result:

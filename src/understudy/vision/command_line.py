@@ -41,7 +41,7 @@ from understudy.vision.interface import CameraError, CameraSource, NoMorePicture
 if TYPE_CHECKING:
     from understudy.sight.intrinsics import BoardPicture, LensResult
     from understudy.sight.markers import Board
-    from understudy.vision.process import Place, VisionSetup
+    from understudy.vision.process import ListenAddress, VisionSetup
 
 log = logging.getLogger(__name__)
 
@@ -82,18 +82,18 @@ def vision(
     """Run the vision process: pictures in, detected objects out."""
     _check_host(host, trust_network=trust_network)
     require_opencv()
-    from understudy.vision.process import Place, ended_by_signals
+    from understudy.vision.process import ListenAddress, ended_by_signals
 
     setup = _setup(cell, robot, config, camera, hand_eye)
     number = int(setup.where.rpartition(":")[2]) if port is None else port
     follow = sys.stdin.fileno() if follow_stdin else None
     with json_beside_text(json) as lines, ended_by_signals() as signals:
-        _serve(setup, Place(host, number, follow, signals), record, ready_file, lines)
+        _serve(setup, ListenAddress(host, number, follow, signals), record, ready_file, lines)
 
 
 def _serve(
     setup: "VisionSetup",
-    place: "Place",
+    place: "ListenAddress",
     record: Path | None,
     ready_file: Path | None,
     lines: TextIO | None,

@@ -213,7 +213,7 @@ def ended_by_signals() -> Iterator[int]:
         os.close(writer)
 
 
-class Place(NamedTuple):
+class ListenAddress(NamedTuple):
     """Where the process listens. `follow`: the end of this open file ends it. `signals`: the file
     of `ended_by_signals`."""
 
@@ -223,7 +223,7 @@ class Place(NamedTuple):
     signals: int | None = None
 
 
-def serve(answer: Answer, place: Place, ready: Callable[[str], None]) -> None:
+def serve(answer: Answer, place: ListenAddress, ready: Callable[[str], None]) -> None:
     """Answers requests until it is interrupted. ``ready``: called with the address when it
     listens."""
     follow, signals = place.follow, place.signals

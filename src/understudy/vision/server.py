@@ -497,25 +497,25 @@ SHOWN: Mapping[str, Callable[[Sighted], Any]] = {
 }
 
 
-class Command(NamedTuple):
+class CommandRow(NamedTuple):
     """A row of the table: what `params` holds, and the method that answers."""
 
     params: type[Struct]
     answer: Callable[[VisionServer, Any], dict[str, Any]]
 
 
-COMMANDS: Mapping[str, Command] = {
-    "capture": Command(CaptureParams, VisionServer.capture),
-    "ping": Command(NoParams, VisionServer.ping),
-    "get_status": Command(NoParams, VisionServer.get_status),
-    "get_picture": Command(PictureParams, VisionServer.get_picture),
-    "get_hand_eye": Command(NoParams, VisionServer.get_hand_eye),
-    "calibrate_start": Command(StartParams, VisionServer.calibrate_start),
-    "calibrate_capture": Command(CalibrationParams, VisionServer.calibrate_capture),
-    "calibrate_delete_last": Command(NoParams, VisionServer.calibrate_delete_last),
-    "calibrate_status": Command(NoParams, VisionServer.calibrate_status),
-    "calibrate_compute": Command(ComputeParams, VisionServer.calibrate_compute),
-    "calibrate_validate": Command(ValidateParams, VisionServer.calibrate_validate),
+COMMANDS: Mapping[str, CommandRow] = {
+    "capture": CommandRow(CaptureParams, VisionServer.capture),
+    "ping": CommandRow(NoParams, VisionServer.ping),
+    "get_status": CommandRow(NoParams, VisionServer.get_status),
+    "get_picture": CommandRow(PictureParams, VisionServer.get_picture),
+    "get_hand_eye": CommandRow(NoParams, VisionServer.get_hand_eye),
+    "calibrate_start": CommandRow(StartParams, VisionServer.calibrate_start),
+    "calibrate_capture": CommandRow(CalibrationParams, VisionServer.calibrate_capture),
+    "calibrate_delete_last": CommandRow(NoParams, VisionServer.calibrate_delete_last),
+    "calibrate_status": CommandRow(NoParams, VisionServer.calibrate_status),
+    "calibrate_compute": CommandRow(ComputeParams, VisionServer.calibrate_compute),
+    "calibrate_validate": CommandRow(ValidateParams, VisionServer.calibrate_validate),
 }
 
 

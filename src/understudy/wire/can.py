@@ -32,7 +32,7 @@ from understudy.protocol.can_frames import (
     CanFrame,
     unpack,
 )
-from understudy.wire.dial import Call, Dial, Place, parse_place
+from understudy.wire.dial import Call, Dial, DialTarget, parse_place
 from understudy.wire.interface import words_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ _BUS = re.compile(r"can:([a-z0-9_]{1,32}):([^\s@]{1,200})(?:@([0-9]{4,7}))?")
 
 
 class CanBus(Struct, frozen=True, forbid_unknown_fields=True):
-    """The `Place` of a CAN bus; ``bitrate`` is None where the system sets it."""
+    """The `DialTarget` of a CAN bus; ``bitrate`` is None where the system sets it."""
 
     interface: str
     channel: str
@@ -83,7 +83,7 @@ def parse_bus(text: str) -> CanBus:
     return CanBus(found[1], found[2], int(found[3]) if found[3] else None)
 
 
-def device_place(text: str) -> Place:
+def device_place(text: str) -> DialTarget:
     """Reads the address of a device: of a CAN bus, or as `understudy send --to` has it."""
     return parse_bus(text) if text.startswith("can:") else parse_place(text)
 

@@ -38,7 +38,7 @@ class Tolerance:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SentAnswer:
     """One message, and when its last byte was sent; ``address`` as of an `Event`."""
 
     at: int
@@ -51,8 +51,8 @@ class Stream(NamedTuple):
 
     peer: Peer
     decoder: Decoder
-    expected: Sequence[Answer]
-    got: Sequence[Answer]
+    expected: Sequence[SentAnswer]
+    got: Sequence[SentAnswer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class Difference:
     number: int
     byte: int
     field: str
-    expected: Answer | None
-    got: Answer | None
+    expected: SentAnswer | None
+    got: SentAnswer | None
 
     def __str__(self) -> str:
         endpoint, peer = self.peer
@@ -132,13 +132,13 @@ class _Pair(NamedTuple):
     """``number``: of the recorded answer, or of the other one."""
 
     number: int
-    expected: Answer | None
-    got: Answer | None
+    expected: SentAnswer | None
+    got: SentAnswer | None
     types: tuple[str, str]
 
 
 class _Side(NamedTuple):
-    answers: Sequence[Answer]
+    answers: Sequence[SentAnswer]
     types: Sequence[str]
 
     def same(self, n: int, other: "_Side", m: int) -> bool:
@@ -172,11 +172,11 @@ def _aligned(stream: Stream) -> Iterator[_Pair]:
             n, m = n + 1, m + 1
 
 
-def _side(decoder: Decoder, answers: Sequence[Answer]) -> _Side:
+def _side(decoder: Decoder, answers: Sequence[SentAnswer]) -> _Side:
     return _Side(answers, [_type(decoder, each) for each in answers])
 
 
-def _type(decoder: Decoder, answer: Answer) -> str:
+def _type(decoder: Decoder, answer: SentAnswer) -> str:
     names = decoder.read_answer(answer.data, answer.address[0] if answer.address else "").names
     return " ".join(names) or "other"
 
@@ -267,7 +267,7 @@ def _first_unequal(x: Sequence[Any], y: Sequence[Any]) -> int:
     return next(n for n, (i, j) in enumerate(zip_longest(x, y)) if i != j)
 
 
-def _written(answer: Answer | None) -> str:
+def _written(answer: SentAnswer | None) -> str:
     if answer is None:
         return "nothing"
     address = "" if answer.address is None else f"{' '.join(filter(None, answer.address))} "
@@ -317,7 +317,7 @@ def _count(
         tally.late.append(abs(pair.expected.at - pair.got.at))
 
 
-def _distance(decoder: Decoder, a: Answer, b: Answer, tolerance: Tolerance) -> float:
+def _distance(decoder: Decoder, a: SentAnswer, b: SentAnswer, tolerance: Tolerance) -> float:
     """The mean distance of the fields of two messages of one type, 0 to 1."""
     if a.data == b.data:
         return 0.0
@@ -327,7 +327,7 @@ def _distance(decoder: Decoder, a: Answer, b: Answer, tolerance: Tolerance) -> f
     return sum(distances) / len(distances) if distances else 0.0
 
 
-def _fields(decoder: Decoder, answer: Answer) -> dict[str, Any]:
+def _fields(decoder: Decoder, answer: SentAnswer) -> dict[str, Any]:
     """The values of a message by their paths; one without fields is one text."""
     read = decoder.read_answer(answer.data, answer.address[0] if answer.address else "")
     return dict(_leaves(read.fields, "")) or {"": answer.data.decode("latin-1")}

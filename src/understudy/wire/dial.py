@@ -113,7 +113,7 @@ class Call(Protocol):
         ...
 
 
-class Place(Protocol):
+class DialTarget(Protocol):
     """Where a controller can be reached: a `Destination` or a `Device`."""
 
     def call(self, dial: "Dial", number: int) -> Call: ...
@@ -296,7 +296,7 @@ class SerialCall:
 class Dial:
     """Keeps the connection that one driver wants, on the event loop it is made on."""
 
-    def __init__(self, caller: Caller, destination: Place, time: Timekeeper) -> None:
+    def __init__(self, caller: Caller, destination: DialTarget, time: Timekeeper) -> None:
         self.destination = destination
         self._caller = caller
         self._time = time

@@ -7,7 +7,7 @@ from understudy.errors import unknown
 from understudy.ports import WireMessage
 from understudy.ports.decoder import Decoder, decoder_of, messages_in
 from understudy.wire.chat import ENDING, INJECT, Chat
-from understudy.wire.compare import Answer, Difference, Peer, Stream, Tolerance, compare
+from understudy.wire.compare import Difference, Peer, SentAnswer, Stream, Tolerance, compare
 from understudy.wire.connection import Event
 from understudy.wire.exchange import Client, InProcessCell
 
@@ -110,13 +110,13 @@ def _data(event: Event) -> bytes | WireMessage:
     return WireMessage(event.address[0], event.data, event.address[1])
 
 
-def _answers(events: Iterable[Event], peer: Peer, decoder: Decoder) -> list[Answer]:
+def _answers(events: Iterable[Event], peer: Peer, decoder: Decoder) -> list[SentAnswer]:
     pieces = [e for e in events if e.kind == "<" and (e.endpoint, e.peer) == peer]
     if any(event.address for event in pieces):
-        return [Answer(e.at, e.data, e.address) for e in pieces]
+        return [SentAnswer(e.at, e.data, e.address) for e in pieces]
     moments = [event.at for event in pieces for _ in event.data]
     answers, end = [], 0
     for message in messages_in(b"".join(event.data for event in pieces), decoder.cut_answers):
         end += len(message)
-        answers.append(Answer(moments[end - 1], message))
+        answers.append(SentAnswer(moments[end - 1], message))
     return answers

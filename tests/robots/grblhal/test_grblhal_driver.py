@@ -13,9 +13,9 @@ from understudy.ports import UNLIMITED, ControllerStatus, Ticket
 from understudy.ports.refusals import NOT_CONNECTED
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, LineStream, build
 from understudy.robots.grblhal.driver.messages import (
-    Answer,
     Banner,
     Info,
+    LineAnswer,
     Other,
     Report,
     Setting,
@@ -670,8 +670,8 @@ class TestMessages:
     @pytest.mark.parametrize(
         ("data", "word"),
         [
-            (b"ok", Answer(0)),
-            (b"error:33", Answer(33)),
+            (b"ok", LineAnswer(0)),
+            (b"error:33", LineAnswer(33)),
             (b"error:", Other("error:")),
             (b"okay", Other("okay")),
             (b"<Hold:0|Bf:1,2>", Report("Hold", 0, {"Bf": "1,2"})),

@@ -13,7 +13,7 @@ from understudy.motion.stream import Stream
 from understudy.simulation.collision.watch import (
     FARTHEST,
     MOST_PIECES,
-    Place,
+    PathPlace,
     beginning_at,
     next_stretch,
     to_be_run,
@@ -38,7 +38,7 @@ def streamed(count: int = 5) -> tuple[Stream, Plan]:
 
 def test_a_jog_without_end_is_swept_in_stretches() -> None:
     plan = jog(Motion(NOWHERE, NOWHERE, NOWHERE), [1.0, 0.0], LIMITS, at=0.0)
-    path, end = next_stretch(plan.path, Place(0))
+    path, end = next_stretch(plan.path, PathPlace(0))
     assert end.s < plan.path.length[end.piece]
     assert np.abs(path.end[-1]).max() <= 2 * FARTHEST
     _, further = next_stretch(plan.path, end)
@@ -47,18 +47,18 @@ def test_a_jog_without_end_is_swept_in_stretches() -> None:
 
 def test_a_long_program_is_swept_in_stretches() -> None:
     path = zigzag(MOST_PIECES + 10)
-    first, end = next_stretch(path, Place(0))
-    assert (len(first), end) == (MOST_PIECES, Place(MOST_PIECES))
+    first, end = next_stretch(path, PathPlace(0))
+    assert (len(first), end) == (MOST_PIECES, PathPlace(MOST_PIECES))
     rest, end = next_stretch(path, end)
-    assert (len(rest), end) == (len(path), Place(len(path)))
+    assert (len(rest), end) == (len(path), PathPlace(len(path)))
 
 
 @pytest.mark.parametrize("most", [0.003, 0.04, 0.1, 0.25])
 def test_stretches_of_limited_motion_cover_the_whole_path(most: float) -> None:
-    path, here, count = zigzag(5), Place(0), 0
-    while here < Place(len(path)):
+    path, here, count = zigzag(5), PathPlace(0), 0
+    while here < PathPlace(len(path)):
         stretch, end = next_stretch(path, here, most)
-        assert here < end <= Place(len(stretch))
+        assert here < end <= PathPlace(len(stretch))
         here, count = end, count + 1
     assert count >= 0.4 / most, "the first joint moves 0.4 rad in all"
 
@@ -112,7 +112,7 @@ def test_the_rest_of_a_path_is_the_same_path(cut: float, share: float) -> None:
     shape = rng.uniform(-1.0, 1.0, (2, 4, 2))
     object.__setattr__(cubic, "shape", shape)
     s = cut * float(cubic.length[0])
-    rest = beginning_at(cubic, Place(0, s))
+    rest = beginning_at(cubic, PathPlace(0, s))
     x = share * float(rest.length[0])
     one = (s + x) ** np.arange(4) @ shape[0]
     other = x ** np.arange(4) @ rest.shape[0]

@@ -76,7 +76,7 @@ FAULTS: Mapping[PickPlaceMiss, PickPlaceError] = {
 """What a miss is at a known position, where no other scan can help."""
 
 
-class Place(Struct, frozen=True):
+class TargetPlace(Struct, frozen=True):
     at: Pose
     travel: float | None = None
     cell: int = -1
@@ -194,18 +194,18 @@ class TargetChoice:
 
     # ── place and checks ──
 
-    def place(self, class_name: str) -> Place | Unfit:
+    def place(self, class_name: str) -> TargetPlace | Unfit:
         """Where a part of this class goes."""
         own = self._config.place(class_name)
         if own is not None:
-            return Place(own.pose())
+            return TargetPlace(own.pose())
         if self.pallet is None:
-            return Place(self._config.place_position.pose())
+            return TargetPlace(self._config.place_position.pose())
         index = self.pallet.get_current_index()
         at = self.pallet.get_position(index)
         if isinstance(at, Refused):
             return Unfit(at.reason, "PALLET_CELL_OUT_OF_REACH")
-        return Place(at, self.pallet.safe_height(index), index)
+        return TargetPlace(at, self.pallet.safe_height(index), index)
 
     def _checked(
         self,
@@ -239,7 +239,7 @@ class TargetChoice:
         """The part that the hand has, carried from here to its place; ``back``: to where it was
         picked."""
         poses, axis = part.poses, part.poses.pick_axis
-        place = Place(poses.pick) if back else self.place(part.class_name)
+        place = TargetPlace(poses.pick) if back else self.place(part.class_name)
         if isinstance(place, Unfit):
             return place
         if not back and (refused := self._safety.validate_place_position(place.at)):
@@ -253,7 +253,9 @@ class TargetChoice:
             return Unfit(refused.reason, "OUT_OF_REACH")
         return replace(part, poses=poses, moves=moves, cell=place.cell)
 
-    def _not_reached(self, moves: Sequence[CycleMove], place: Place, now: int) -> PickPlaceMiss:
+    def _not_reached(
+        self, moves: Sequence[CycleMove], place: TargetPlace, now: int
+    ) -> PickPlaceMiss:
         """Which end of the way the arm does not reach."""
         to_part = [move.target for move in moves if move.leg in TO_PART]
         if self._reach.check(to_part, now):

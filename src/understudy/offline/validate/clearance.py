@@ -19,7 +19,7 @@ from understudy.offline.validate.report import (
     JudgeOptions,
     PartContact,
 )
-from understudy.simulation.collision.watch import Place, beginning_at
+from understudy.simulation.collision.watch import PathPlace, beginning_at
 from understudy.space.collision.pair_store import Pair
 from understudy.space.collision.sweep import ContactSpot, LineResult, Verdict
 from understudy.space.model.environment import Environment
@@ -219,7 +219,7 @@ class Clearance:
         self,
         path: Path,
         when: When,
-        place: Place,
+        place: PathPlace,
         ignoring: tuple[frozenset[Pair], frozenset[Pair]],
         *,
         rest: bool = True,
@@ -467,21 +467,21 @@ class MeantContacts:
     def pairs(self) -> frozenset[Pair]:
         return frozenset(self._depths)
 
-    def touch_begins(self, path: Path) -> Place:
+    def touch_begins(self, path: Path) -> PathPlace:
         """The last place of a probing move at which the tool is still apart from the object."""
-        last = Place(0)
+        last = PathPlace(0)
         for place in _places(path):
             if self._apart(path, place):
                 last = place
         return last
 
-    def touch_ends(self, path: Path) -> tuple[Place, bool]:
+    def touch_ends(self, path: Path) -> tuple[PathPlace, bool]:
         """The first place at which the tool has left the object, and True; else the end of the
         path, and False."""
         for place in _places(path):
             if self._apart(path, place):
                 return place, True
-        return Place(len(path) - 1, float(path.length[-1])), False
+        return PathPlace(len(path) - 1, float(path.length[-1])), False
 
     def deeper_on(self, path: Path) -> bool:
         """Whether the tool moves deeper into the object before it has left it."""
@@ -492,19 +492,19 @@ class MeantContacts:
                 return True
         return False
 
-    def _apart(self, path: Path, place: Place) -> bool:
+    def _apart(self, path: Path, place: PathPlace) -> bool:
         q = path.position(place.piece, place.s)
         distance = self.arm.detector.distance_between
         return all(distance(q, *pair) > self._release for pair in self._depths)
 
-    def _deeper(self, path: Path, place: Place) -> bool:
+    def _deeper(self, path: Path, place: PathPlace) -> bool:
         q = path.position(place.piece, place.s)
         distance = self.arm.detector.distance_between
         return any(-distance(q, *pair) > depth + DEEPER for pair, depth in self._depths.items())
 
 
-def _places(path: Path) -> Iterator[Place]:
+def _places(path: Path) -> Iterator[PathPlace]:
     starts = np.concatenate([[0.0], np.cumsum(path.length)])
     for whole in np.linspace(0.0, starts[-1], LOOKS).tolist():
         piece = min(int(np.searchsorted(starts, whole, side="right")) - 1, len(path) - 1)
-        yield Place(piece, whole - float(starts[piece]))
+        yield PathPlace(piece, whole - float(starts[piece]))

@@ -21,7 +21,7 @@ from understudy.offline.validate.report import (
 from understudy.offline.walk import Event, PlannedMotion, Standstill, ToolMounted
 from understudy.space.collision.arm_pair import PlacedArm
 from understudy.space.collision.two_robots import (
-    Place,
+    CloseLines,
     Proof,
     TimedPieces,
     TimedRobot,
@@ -157,10 +157,10 @@ def _waits(one: str, other: str, handshakes: Sequence[Handshake]) -> list[Wait]:
     ]
 
 
-def _groups(places: Sequence[Place]) -> list[list[Place]]:
+def _groups(places: Sequence[CloseLines]) -> list[list[CloseLines]]:
     """Contacts of the same shapes on neighbouring lines are one; that with the least shift, and
     then the earliest, comes first."""
-    groups: list[list[Place]] = []
+    groups: list[list[CloseLines]] = []
     for place in sorted(places, key=lambda each: each.times):
         for group in groups:
             touches = (place.distance <= 0.0) == (group[0].distance <= 0.0)
@@ -182,7 +182,7 @@ def _beside(one: tuple[int, int], other: tuple[int, int]) -> bool:
 def _finding(
     mine: CheckedRobot,
     its: CheckedRobot,
-    group: Sequence[Place],
+    group: Sequence[CloseLines],
     turned: bool,
     wanted: float,
     timing_s: float | None,

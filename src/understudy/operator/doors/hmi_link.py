@@ -99,7 +99,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """The link has no keys but those of its wires."""
 
 
-class Command(Struct, frozen=True, forbid_unknown_fields=True):
+class CommandPayload(Struct, frozen=True, forbid_unknown_fields=True):
     """The payload of COMMAND. A door that knows its user may lower the ``role``."""
 
     command: str
@@ -239,7 +239,7 @@ class LinkSession:
         return reply(JOINT_POSITIONS, message.id, {"robot": name, **_axes(robots[name])})
 
     def _command(self, message: LinkRequest, reply: Reply) -> None:
-        asked = _payload(message, Command)
+        asked = _payload(message, CommandPayload)
         if isinstance(asked, Refused):
             return _refuse(reply, message.id, asked.code, asked.reason)
         if message.secret is None and self._face.context.commands.needs_secret(asked.command):

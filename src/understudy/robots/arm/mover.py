@@ -26,7 +26,7 @@ from understudy.motion.path import Floats, Ints, Limits, Path, empty_path
 from understudy.motion.tool_path import ToolArc, ToolLine, ToolPath, with_tip_speed
 from understudy.ports.refusals import SOFT_LIMIT
 from understudy.simulation.collision.body import Body
-from understudy.simulation.collision.watch import Place, beginning_at, sample_places
+from understudy.simulation.collision.watch import PathPlace, beginning_at, sample_places
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.kinematics.follow import FailureKind
 from understudy.space.kinematics.ik import excess, nearest, outside, solve, solve_all, unlimited
@@ -353,30 +353,30 @@ class ContactProbe:
         """The touch itself: the move ends there, without overrun."""
         return place
 
-    def _first_touch(self, path: Path) -> Place | None:
+    def _first_touch(self, path: Path) -> PathPlace | None:
         mine = set(self._pairs())
         others = [pair for pair in self._sweeper.pairs() if pair not in mine]
-        rest = beginning_at(path, Place(0))
+        rest = beginning_at(path, PathPlace(0))
         spot = self._sweeper.first_contact(rest.shape, rest.length, others)
-        return None if spot is None else Place(spot.piece, spot.s)
+        return None if spot is None else PathPlace(spot.piece, spot.s)
 
-    def _last_touch(self, path: Path) -> Place | None:
-        last = Place(0)
-        for place in sample_places(path, last, Place(len(path))):
+    def _last_touch(self, path: Path) -> PathPlace | None:
+        last = PathPlace(0)
+        for place in sample_places(path, last, PathPlace(len(path))):
             if not self._touches_at(path, place):
                 return self._edge(path, last, place)
             last = place
         return None
 
-    def _edge(self, path: Path, before: Place, after: Place) -> Place:
+    def _edge(self, path: Path, before: PathPlace, after: PathPlace) -> PathPlace:
         low, high = before.s if before.piece == after.piece else 0.0, after.s
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
-            inside = self._touches_at(path, Place(after.piece, middle))
+            inside = self._touches_at(path, PathPlace(after.piece, middle))
             low, high = (middle, high) if inside else (low, middle)
-        return Place(after.piece, high)
+        return PathPlace(after.piece, high)
 
-    def _touches_at(self, path: Path, place: Place) -> bool:
+    def _touches_at(self, path: Path, place: PathPlace) -> bool:
         return self.touches(path.position(place.piece, place.s))
 
     def _pairs(self) -> list[tuple[int, int]]:

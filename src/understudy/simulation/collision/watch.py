@@ -62,7 +62,7 @@ LOOKS = 64
 HALVINGS = 24
 
 
-class Place(Struct, frozen=True, order=True):
+class PathPlace(Struct, frozen=True, order=True):
     """A place on a path: piece number and distance along the piece."""
 
     piece: int
@@ -72,7 +72,7 @@ class Place(Struct, frozen=True, order=True):
 class PathEvent(Struct, frozen=True):
     """Two shapes begin to touch at a place of the path, or part there (without a contact)."""
 
-    place: Place
+    place: PathPlace
     pair: Pair
     contact: Contact | None = None
 
@@ -82,7 +82,7 @@ class SweptStretch:
     """The events of a stretch of path, its end, and the pairs that touch there."""
 
     events: list[PathEvent]
-    end: Place
+    end: PathPlace
     touching: tuple[Pair, ...]
 
 
@@ -101,12 +101,12 @@ class Tracker:
             spot = self._scene.sweeper.first_contact(shape, length, known)
             if spot is None:
                 break
-            found.append(PathEvent(Place(0), spot.pair, self._contact(spot, line, [q])))
+            found.append(PathEvent(PathPlace(0), spot.pair, self._contact(spot, line, [q])))
         return found
 
-    def follow(self, path: Path, start: Place, touching: tuple[Pair, ...]) -> SweptStretch:
+    def follow(self, path: Path, start: PathPlace, touching: tuple[Pair, ...]) -> SweptStretch:
         """The events from a place to the end of the path, or to the last of `MOST_EVENTS`."""
-        here, events, end = start, list[PathEvent](), Place(len(path))
+        here, events, end = start, list[PathEvent](), PathPlace(len(path))
         while here < end and len(events) < MOST_EVENTS:
             rest = beginning_at(path, here)
             spot = self._scene.sweeper.first_contact(rest.shape, rest.length, touching)
@@ -134,12 +134,14 @@ class Tracker:
         return Contact(spot.object1_name, spot.object2_name, kind, spot.point, depth, line)
 
     def _first_parting(
-        self, path: Path, start: Place, until: Place, touching: tuple[Pair, ...]
+        self, path: Path, start: PathPlace, until: PathPlace, touching: tuple[Pair, ...]
     ) -> PathEvent | None:
         found = (self._parting(path, start, until, pair) for pair in touching)
         return min((e for e in found if e is not None), key=lambda e: e.place, default=None)
 
-    def _parting(self, path: Path, start: Place, until: Place, pair: Pair) -> PathEvent | None:
+    def _parting(
+        self, path: Path, start: PathPlace, until: PathPlace, pair: Pair
+    ) -> PathEvent | None:
         """The place where a touching pair parts; None if it does not."""
         last = start
         for place in sample_places(path, start, until):
@@ -148,22 +150,22 @@ class Tracker:
             last = place
         return None
 
-    def _apart(self, path: Path, place: Place, pair: Pair) -> bool:
+    def _apart(self, path: Path, place: PathPlace, pair: Pair) -> bool:
         q = path.position(place.piece, place.s)
         return self._scene.detector.distance_between(q, *pair) > APART
 
-    def _edge(self, path: Path, before: Place, after: Place, pair: Pair) -> Place:
+    def _edge(self, path: Path, before: PathPlace, after: PathPlace, pair: Pair) -> PathPlace:
         if before.piece != after.piece:
-            before = Place(after.piece)
+            before = PathPlace(after.piece)
         low, high = before.s, after.s
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
-            parted = self._apart(path, Place(after.piece, middle), pair)
+            parted = self._apart(path, PathPlace(after.piece, middle), pair)
             low, high = (low, middle) if parted else (middle, high)
-        return Place(after.piece, high)
+        return PathPlace(after.piece, high)
 
 
-def beginning_at(path: Path, place: Place) -> Path:
+def beginning_at(path: Path, place: PathPlace) -> Path:
     """The rest of a path from a place on, where its first piece begins."""
     rest = path.rows(place.piece, len(path))
     if place.s == 0.0:
@@ -174,7 +176,7 @@ def beginning_at(path: Path, place: Place) -> Path:
     return replace(rest, shape=shape, length=length)
 
 
-def next_stretch(path: Path, start: Place, most: float = math.inf) -> tuple[Path, Place]:
+def next_stretch(path: Path, start: PathPlace, most: float = math.inf) -> tuple[Path, PathPlace]:
     """The part of a path for one sweep, and its end; a jog can be very long. ``most``: the longest
     joint motion in all."""
     for piece in range(start.piece, min(start.piece + MOST_PIECES, len(path))):
@@ -183,10 +185,10 @@ def next_stretch(path: Path, start: Place, most: float = math.inf) -> tuple[Path
         allowed = min(FARTHEST, most)
         if turned > allowed:
             cut = begins + (ends - begins) * allowed / float(turned)
-            return ending_at(path, (piece, cut)), Place(piece, cut)
+            return ending_at(path, (piece, cut)), PathPlace(piece, cut)
         most -= float(turned)
     end = min(start.piece + MOST_PIECES, len(path))
-    return path.rows(0, end), Place(end)
+    return path.rows(0, end), PathPlace(end)
 
 
 def to_be_run(plan: Plan) -> Path:
@@ -211,29 +213,29 @@ def _shifted(rows: Floats, s: float) -> Floats:
     return found
 
 
-def _place(spot: "ContactSpot", start: Place) -> Place:
+def _place(spot: "ContactSpot", start: PathPlace) -> PathPlace:
     """The place of a spot on the whole path; the spot is given on the rest from ``start``."""
     along = start.s if spot.piece == 0 else 0.0
-    return Place(start.piece + spot.piece, along + spot.s)
+    return PathPlace(start.piece + spot.piece, along + spot.s)
 
 
-def sample_places(path: Path, start: Place, until: Place) -> list[Place]:
+def sample_places(path: Path, start: PathPlace, until: PathPlace) -> list[PathPlace]:
     """Places in steps of half a degree and all piece ends; the last one is ``until``."""
-    found: list[Place] = []
+    found: list[PathPlace] = []
     for piece in range(start.piece, min(until.piece + 1, len(path))):
         begins = start.s if piece == start.piece else 0.0
         ends = until.s if piece == until.piece else float(path.length[piece])
         turned = np.abs(path.position(piece, ends) - path.position(piece, begins)).max()
         steps = min(max(int(np.ceil(turned / STEP)), 1), LOOKS)
-        found += (Place(piece, float(s)) for s in np.linspace(begins, ends, steps + 1)[1:])
+        found += (PathPlace(piece, float(s)) for s in np.linspace(begins, ends, steps + 1)[1:])
     return found
 
 
-def _rest_of_line(path: Path, place: Place) -> list[Floats]:
+def _rest_of_line(path: Path, place: PathPlace) -> list[Floats]:
     """Configurations from a place to the end of its line."""
     line = np.flatnonzero(path.line[place.piece :] != path.line[place.piece])
     end = place.piece + int(line[0]) if len(line) else len(path)
-    places = sample_places(path, place, Place(end))
+    places = sample_places(path, place, PathPlace(end))
     chosen = places[:: max(len(places) // LOOKS, 1)]
     return [path.position(each.piece, each.s) for each in (place, *chosen)]
 
@@ -283,7 +285,7 @@ class State(Struct):
     """
 
     fresh: bool = True
-    swept: Place = Place(0)
+    swept: PathPlace = PathPlace(0)
     beyond: list[Pair] = []
     ahead: list[PathEvent] = []
     touching: list[TouchingPair] = []
@@ -511,13 +513,13 @@ class CollisionWatch:
 
     def _when(self, plan: Plan) -> int | None:
         first = self._mover.first
-        swept = Place(first) if self._state.fresh else self._state.swept
+        swept = PathPlace(first) if self._state.fresh else self._state.swept
         places = [event.place for event in self._state.ahead[:1]] + [swept]
         moments = [passing_time(plan, place.piece - first, place.s) for place in places]
         due = min((whole_ns(moment) for moment in moments if moment is not None), default=None)
         return None if due is None else max(due, self._state.seen)
 
-    def _reached(self, place: Place, now: int) -> bool:
+    def _reached(self, place: PathPlace, now: int) -> bool:
         moment = passing_time(self._mover.plan, place.piece - self._mover.first, place.s)
         return moment is not None and whole_ns(moment) <= now
 
@@ -578,20 +580,20 @@ class CollisionWatch:
     def _touched_by_name(self) -> dict[Names, TouchingPair]:
         return {t.contact.names: t for t in self._state.touching}
 
-    def _here(self, plan: Plan, now: int) -> Place:
+    def _here(self, plan: Plan, now: int) -> PathPlace:
         """The place of the arm on the path; the end of the path when the motion is over."""
         first, pieces = self._mover.first, len(plan.path)
         if not pieces or (whole_ns(plan.ends) <= now and not self._mover.held):
-            return Place(first + pieces)
+            return PathPlace(first + pieces)
         here = plan.place(seconds(now))
         if here.s >= plan.path.length[here.piece]:
-            return Place(first + here.piece + 1)
-        return Place(first + here.piece, here.s)
+            return PathPlace(first + here.piece + 1)
+        return PathPlace(first + here.piece, here.s)
 
     def _look_ahead(self) -> None:
         """Sweeps the next stretch of the path."""
         state, plan, first = self._state, self._mover.plan, self._mover.first
-        start = Place(state.swept.piece - first, state.swept.s)
+        start = PathPlace(state.swept.piece - first, state.swept.s)
         most = HEAVY_FARTHEST if self._scene.is_heavy else math.inf
         whole = plan.path if self._mover.held else to_be_run(plan)
         path, end = next_stretch(whole, start, most)
@@ -606,5 +608,5 @@ class CollisionWatch:
         self._scene.carry(self._state.tool, held)
 
 
-def _later(place: Place, pieces: int) -> Place:
-    return Place(place.piece + pieces, place.s)
+def _later(place: PathPlace, pieces: int) -> PathPlace:
+    return PathPlace(place.piece + pieces, place.s)

@@ -268,7 +268,7 @@ PartListener = Callable[[DeviceEvent], None]
 NOTHING = Environment()
 
 
-class Record(Struct, frozen=True):
+class WorkpieceRecord(Struct, frozen=True):
     """A part and where it is.
 
     `place`: in the cell; of a held part in the frame of the flange; of a falling one where the fall
@@ -287,7 +287,7 @@ class Record(Struct, frozen=True):
 class State(Struct):
     """The parts in a snapshot, and how many have dropped and tipped over."""
 
-    records: list[Record] = []
+    records: list[WorkpieceRecord] = []
     dropped: int = 0
     tipped: int = 0
 
@@ -333,9 +333,9 @@ class Workpieces:
     ) -> None:
         self.rules = rules or WorkpieceRules()
         self._configured = built_workpieces(configs)
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, WorkpieceRecord] = {}
         self._prisms: dict[str, Prism] = {}
-        self._solids: dict[Record, CollisionObject] = {}
+        self._solids: dict[WorkpieceRecord, CollisionObject] = {}
         self._around: tuple[object, tuple[Prism, ...]] = (None, ())
         self._environment = CellEnvironment(NOTHING)
         self.holders: Mapping[str, Holder] = {}
@@ -359,7 +359,7 @@ class Workpieces:
                 raise ConfigError("an object of the environment has this name", value=name)
             lands = landing(value, at, self._obstacles(), self.rules, self._floor())
             _check_start(name, lands, at[2, 3] + self.rules.settle_mm * MM + SAME_HEIGHT)
-            self._rest(Record(value, rows(at)), lands.place)
+            self._rest(WorkpieceRecord(value, rows(at)), lands.place)
             records[name] = self._records[name]
         self._records = {name: records[name] for name in self._configured}
         self._lay(None)
@@ -442,7 +442,7 @@ class Workpieces:
         if len(self._records) + len(new) > MOST_PARTS:
             return Refused(f"a cell has at most {MOST_PARTS} parts")
         for value, at in new.values():
-            self._release(Record(value, rows(at)), at, now)
+            self._release(WorkpieceRecord(value, rows(at)), at, now)
         return None
 
     def move(self, name: str, place: Array, now: int) -> Refused | None:
@@ -564,7 +564,7 @@ class Workpieces:
     def _floor(self) -> float:
         return floor_of(self._fixed())
 
-    def _release(self, record: Record, place: Array, now: int) -> None:
+    def _release(self, record: WorkpieceRecord, place: Array, now: int) -> None:
         """Lets a part go at ``place``: it rests at once, or falls."""
         name = record.value.name
         lands = landing(record.value, place, self._obstacles(), self.rules, self._floor())
@@ -586,9 +586,9 @@ class Workpieces:
             )
         self._lay(now)
 
-    def _rest(self, record: Record, place: Array) -> None:
+    def _rest(self, record: WorkpieceRecord, place: Array) -> None:
         name = record.value.name
-        self._records[name] = Record(record.value, rows(place))
+        self._records[name] = WorkpieceRecord(record.value, rows(place))
         self._prisms[name] = prism_of(solid(record.value, place))
 
     def _undermine(self, gone: Prism, now: int) -> None:
@@ -614,13 +614,13 @@ class Workpieces:
         for name, _ in sorted(self._prisms.items(), key=lambda item: item[1].bottom):
             self._let_settle(name, now)
 
-    def _detach(self, record: Record, now: int) -> None:
+    def _detach(self, record: WorkpieceRecord, now: int) -> None:
         holder = self.holders[record.holder]
         if holder.watch is not None:
             holder.watch.detach(record.value.name, now)
         self._carry(holder, None)
 
-    def _carry(self, holder: Holder, record: Record | None) -> None:
+    def _carry(self, holder: Holder, record: WorkpieceRecord | None) -> None:
         if holder.load is not None:
             holder.load.carry(None if record is None else load_of(record))
 
@@ -631,7 +631,7 @@ class Workpieces:
         self._solids = {record: self._solid(record) for record in resting}
         self._environment.lay(self._solids.values(), now)
 
-    def _solid(self, record: Record) -> CollisionObject:
+    def _solid(self, record: WorkpieceRecord) -> CollisionObject:
         """The shape of a resting part for collision checks; it is kept while the part rests."""
         known = self._solids.get(record)
         return known or solid(record.value, np.array(record.place), self.margin)
@@ -646,7 +646,7 @@ def rows(place: Array) -> Matrix:
     return a, b, c, d
 
 
-def load_of(record: Record) -> Load:
+def load_of(record: WorkpieceRecord) -> Load:
     """What a held part adds to the load of its flange."""
     place = np.array(record.place)
     turn = place[:3, :3]
@@ -655,7 +655,7 @@ def load_of(record: Record) -> Load:
     return Load(record.value.mass, (x, y, z), tuple(tuple(row) for row in tensor.tolist()))
 
 
-def _falling(record: Record, now: int) -> Array:
+def _falling(record: WorkpieceRecord, now: int) -> Array:
     """The place of a falling part: free fall, turned as it will lie, sideways at a steady speed."""
     assert record.target is not None
     start, end = np.array(record.place), np.array(record.target)
@@ -684,7 +684,7 @@ def _check_start(name: str, found: Landing, highest: float) -> None:
         raise ConfigError("the part overlaps an object or another part", value=name)
 
 
-def _check_records(records: Sequence[Record], known: Mapping[str, Holder]) -> None:
+def _check_records(records: Sequence[WorkpieceRecord], known: Mapping[str, Holder]) -> None:
     """The parts of a snapshot fit this cell and each other."""
     if len(records) > MOST_PARTS:
         raise msgspec.ValidationError(f"more than {MOST_PARTS} parts")
@@ -695,7 +695,7 @@ def _check_records(records: Sequence[Record], known: Mapping[str, Holder]) -> No
         _check_record(record, known)
 
 
-def _check_record(record: Record, known: Mapping[str, Holder]) -> None:
+def _check_record(record: WorkpieceRecord, known: Mapping[str, Holder]) -> None:
     """A part of a snapshot has a shape and places, and they fit its state."""
     for place in filter(None, (record.place, record.target)):
         thing = solid(record.value, np.array(place))

@@ -809,7 +809,7 @@ class Wait(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CloseLines:
     """Two lines on which the robots touch or are too close. Times are those of the plan.
 
     `distance`: 0 or less if they touch; `depth` and `point` (m, in the cell) of a contact.
@@ -838,7 +838,7 @@ class Proof:
     seen: float
     seen_at: tuple[float, float]
     names: tuple[str, str]
-    places: tuple[Place, ...]
+    places: tuple[CloseLines, ...]
     by_line: tuple[Array, Array]
     finished: bool
     cells: int
@@ -997,7 +997,7 @@ class _Pairs:
             return "", ""
         return first.parts[i].name, second.parts[j - len(first.parts)].name
 
-    def place(self, one: TimedRobot, other: TimedRobot, results: Results, k: int) -> Place:
+    def place(self, one: TimedRobot, other: TimedRobot, results: Results, k: int) -> CloseLines:
         t, u, apart, _ = results.places[k].tolist()
         line, line_other, i, j, touches = results.keys[k].tolist()
         a = next(w for w in one.windows(max(t, one.ends, 1.0)) if w.begin <= t <= w.end)
@@ -1012,7 +1012,7 @@ class _Pairs:
         x, y, z = how.point.tolist()
         names = self.names(one, other, t, u, i, j)
         depth = max(how.depth, 0.0) if touches else 0.0
-        return Place((line, line_other), (t, u), names, apart, depth, (x, y, z))
+        return CloseLines((line, line_other), (t, u), names, apart, depth, (x, y, z))
 
 
 def _looks(window: Window, step: float) -> int:

@@ -75,7 +75,7 @@ class StreamState(Struct, frozen=True):
     last_seq: int = 0
 
 
-class Answer(Struct):
+class JetStreamAnswer(Struct):
     """An answer of JetStream: the settings that an object has now, or an error. `consumers`: the
     names of some, as a page of a list."""
 
@@ -150,11 +150,11 @@ class StreamMarks:
         return losses
 
 
-async def ask(client: "NatsClient", subject: str, request: Any, within: float) -> Answer:
+async def ask(client: "NatsClient", subject: str, request: Any, within: float) -> JetStreamAnswer:
     """Sends a request to JetStream's API."""
     try:
         reply = await client.request(f"{API}.{subject}", msgspec.json.encode(request), within)
-        return msgspec.json.decode(reply.data, type=Answer)
+        return msgspec.json.decode(reply.data, type=JetStreamAnswer)
     except TimeoutError:
         raise NoAnswerError(f"JetStream gave no answer to {subject} in {within:g} s") from None
     except UNREADABLE as problem:

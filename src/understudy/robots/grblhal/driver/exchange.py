@@ -19,9 +19,9 @@ from understudy.ports import Joints, Ticket
 from understudy.protocol.sessions import LineReader, Outbox
 from understudy.robots.grblhal.driver.messages import (
     Alarm,
-    Answer,
     Banner,
     Info,
+    LineAnswer,
     Message,
     Report,
     Setting,
@@ -430,7 +430,7 @@ class LineExchange:
                 yield received
 
     def _read(self, message: Message, now: int) -> Received | None:
-        if isinstance(message, Answer):
+        if isinstance(message, LineAnswer):
             return self._answer(message, now)
         if isinstance(message, Report):
             self._report(message, now)
@@ -441,7 +441,7 @@ class LineExchange:
             return "stopped" if message == STOP_MESSAGE else None
         return message if isinstance(message, Alarm | Banner) else None
 
-    def _answer(self, answer: Answer, now: int) -> Received | None:
+    def _answer(self, answer: LineAnswer, now: int) -> Received | None:
         self._at_rest_since = None
         self._touch()
         if self._marked_before:  # the answer to an abandoned query

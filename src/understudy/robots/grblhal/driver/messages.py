@@ -36,7 +36,7 @@ _PRINTABLE = re.compile(r"[ -~]*")
 _REALTIME = re.compile(r"[?!~]")
 
 
-class Answer(NamedTuple):
+class LineAnswer(NamedTuple):
     """The controller accepts a line (0) or refuses it."""
 
     code: int
@@ -80,15 +80,15 @@ class Other(NamedTuple):
     text: str
 
 
-Message = Answer | Alarm | Report | Info | Setting | Banner | Other
+Message = LineAnswer | Alarm | Report | Info | Setting | Banner | Other
 
 
 def read_line(data: bytes) -> Message:
     text = data.decode("latin-1").strip()
     if text == "ok":
-        return Answer(0)
+        return LineAnswer(0)
     if found := _ANSWER.fullmatch(text):
-        return Answer(int(found[1]))
+        return LineAnswer(int(found[1]))
     if found := _ALARM.fullmatch(text):
         return Alarm(int(found[1]))
     if found := _REPORT.fullmatch(text):

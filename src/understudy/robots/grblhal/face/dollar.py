@@ -328,7 +328,7 @@ class DollarCommands:
         self._controller.lines.home(axes, now)
 
 
-class Command(NamedTuple):
+class DollarCommand(NamedTuple):
     """A `$` command; ``takes`` a value after `=`; ``always``: also in a critical alarm."""
 
     run: Callable[[DollarCommands, Any, int], int | None]
@@ -358,54 +358,56 @@ def _code(refused: Refused | None) -> int:
     return refused.code if refused else 0
 
 
-COMMANDS: dict[str, Command] = {
-    "$": Command(DollarCommands._all_settings, takes=True),
-    "+": Command(DollarCommands._all_settings),
-    "#": Command(DollarCommands._offsets, takes=True),
-    "G": Command(DollarCommands._modes),
-    "I": Command(DollarCommands._info, takes=True),
-    "I+": Command(DollarCommands._full_info),
-    "N": Command(DollarCommands._startup_lines),
-    "EA": Command(lambda d, a, now: d._list(alarms())),
-    "EAG": Command(lambda d, a, now: d._list(alarms_csv())),
-    "EE": Command(lambda d, a, now: d._list(errors())),
-    "EEG": Command(lambda d, a, now: d._list(errors_csv())),
-    "EG": Command(lambda d, a, now: d._list(groups())),
-    "ES": Command(lambda d, a, now: d._list(setting_rows(d._settings()))),
-    "ESG": Command(lambda d, a, now: d._list(settings_csv(d._settings()))),
-    "ESH": Command(lambda d, a, now: d._list(settings_table(d._settings()))),
-    "E*": Command(DollarCommands._everything),
-    "SED": Command(DollarCommands._describe, takes=True),
-    "SPINDLES": Command(DollarCommands._spindles),
-    "SPINDLESH": Command(DollarCommands._spindle_rows),
-    "LIM": Command(
+COMMANDS: dict[str, DollarCommand] = {
+    "$": DollarCommand(DollarCommands._all_settings, takes=True),
+    "+": DollarCommand(DollarCommands._all_settings),
+    "#": DollarCommand(DollarCommands._offsets, takes=True),
+    "G": DollarCommand(DollarCommands._modes),
+    "I": DollarCommand(DollarCommands._info, takes=True),
+    "I+": DollarCommand(DollarCommands._full_info),
+    "N": DollarCommand(DollarCommands._startup_lines),
+    "EA": DollarCommand(lambda d, a, now: d._list(alarms())),
+    "EAG": DollarCommand(lambda d, a, now: d._list(alarms_csv())),
+    "EE": DollarCommand(lambda d, a, now: d._list(errors())),
+    "EEG": DollarCommand(lambda d, a, now: d._list(errors_csv())),
+    "EG": DollarCommand(lambda d, a, now: d._list(groups())),
+    "ES": DollarCommand(lambda d, a, now: d._list(setting_rows(d._settings()))),
+    "ESG": DollarCommand(lambda d, a, now: d._list(settings_csv(d._settings()))),
+    "ESH": DollarCommand(lambda d, a, now: d._list(settings_table(d._settings()))),
+    "E*": DollarCommand(DollarCommands._everything),
+    "SED": DollarCommand(DollarCommands._describe, takes=True),
+    "SPINDLES": DollarCommand(DollarCommands._spindles),
+    "SPINDLESH": DollarCommand(DollarCommands._spindle_rows),
+    "LIM": DollarCommand(
         lambda d, a, now: d._limit_inputs("[LIMITS:{},,,]", d._controller.reading(now).limits)
     ),
-    "LEV": Command(
+    "LEV": DollarCommand(
         lambda d, a, now: d._limit_inputs(
             "[LASTEVENTS:,{},,,]", d._controller.reading(now).limit_event
         )
     ),
-    "HSS": Command(
+    "HSS": DollarCommand(
         lambda d, a, now: d._limit_inputs("[HOMES:{},:L]", d._controller.reading(now).limits)
     ),
-    **dict.fromkeys(("PINS", "PINSTATE", "PORTS", "DWNGRD"), Command(_nothing)),
-    "TLR": Command(_nothing, always=False),
-    "TPW": Command(not_here, always=False),
-    **dict.fromkeys(("RTC", "SDS", "REBOOT"), Command(not_here, takes=True)),
-    **dict.fromkeys(("SD", "SR"), Command(not_here, takes=True, always=False)),
-    "RST": Command(DollarCommands._restore, takes=True),
-    "J": Command(DollarCommands._jog, takes=True, always=False),
-    "N0": Command(lambda d, a, now: d._store_startup(0, a, now), takes=True, always=False),
-    "N1": Command(lambda d, a, now: d._store_startup(1, a, now), takes=True, always=False),
-    "X": Command(lambda d, a, now: _code(d._controller.switches.unlock(now)), True, always=False),
-    "C": Command(DollarCommands._check, always=False),
-    "SLP": Command(DollarCommands._sleep, always=False),
-    "B": Command(lambda d, a, now: d._toggle("block delete", now), always=False),
-    "S": Command(lambda d, a, now: d._toggle("single block", now), always=False),
-    "O": Command(lambda d, a, now: d._toggle("optional stop", now), always=False),
+    **dict.fromkeys(("PINS", "PINSTATE", "PORTS", "DWNGRD"), DollarCommand(_nothing)),
+    "TLR": DollarCommand(_nothing, always=False),
+    "TPW": DollarCommand(not_here, always=False),
+    **dict.fromkeys(("RTC", "SDS", "REBOOT"), DollarCommand(not_here, takes=True)),
+    **dict.fromkeys(("SD", "SR"), DollarCommand(not_here, takes=True, always=False)),
+    "RST": DollarCommand(DollarCommands._restore, takes=True),
+    "J": DollarCommand(DollarCommands._jog, takes=True, always=False),
+    "N0": DollarCommand(lambda d, a, now: d._store_startup(0, a, now), takes=True, always=False),
+    "N1": DollarCommand(lambda d, a, now: d._store_startup(1, a, now), takes=True, always=False),
+    "X": DollarCommand(
+        lambda d, a, now: _code(d._controller.switches.unlock(now)), True, always=False
+    ),
+    "C": DollarCommand(DollarCommands._check, always=False),
+    "SLP": DollarCommand(DollarCommands._sleep, always=False),
+    "B": DollarCommand(lambda d, a, now: d._toggle("block delete", now), always=False),
+    "S": DollarCommand(lambda d, a, now: d._toggle("single block", now), always=False),
+    "O": DollarCommand(lambda d, a, now: d._toggle("optional stop", now), always=False),
     **{
-        name: Command(
+        name: DollarCommand(
             lambda d, a, now, axes=name[1:]: d._home(axes, now),  # type: ignore[misc]
             takes=True,
             always=False,

@@ -13,7 +13,7 @@ from understudy.protocol.modbus import (
     write_bits_request,
     write_request,
 )
-from understudy.robots.mobile.real.registers import Answer, BadAnswerError, Request
+from understudy.robots.mobile.real.registers import BadAnswerError, DeviceAnswer, Request
 
 
 class ModbusCodec:
@@ -25,7 +25,7 @@ class ModbusCodec:
     def encode(self, request: Request) -> bytes:
         return build_frame("tcp", Frame(request.block.unit, request.number, _pdu(request)))
 
-    def decode(self, data: bytes, request: Request) -> Answer | None:
+    def decode(self, data: bytes, request: Request) -> DeviceAnswer | None:
         frames = self._reader.feed(data)
         if self._reader.broken:
             raise BadAnswerError("its answer is not Modbus")
@@ -37,8 +37,8 @@ class ModbusCodec:
             quoted = pdu[:20].hex(" ")
             raise BadAnswerError(f"its answer does not fit function {sent[0]}: {quoted}")
         if number := exception_number(pdu):
-            return Answer((), f"exception {number}")
-        return Answer(read_values(pdu) if request.values is None else ())
+            return DeviceAnswer((), f"exception {number}")
+        return DeviceAnswer(read_values(pdu) if request.values is None else ())
 
 
 def _is_for(frame: Frame, request: Request) -> bool:

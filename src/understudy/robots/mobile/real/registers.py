@@ -121,7 +121,7 @@ class Request(NamedTuple):
     values: Sequence[int] | None
 
 
-class Answer(NamedTuple):
+class DeviceAnswer(NamedTuple):
     """The answer of a device. ``values``: what was read, empty after a write. ``refused``: why the
     device refuses."""
 
@@ -138,7 +138,7 @@ class Codec(Protocol):
 
     def encode(self, request: Request) -> bytes: ...
 
-    def decode(self, data: bytes, request: Request) -> Answer | None:
+    def decode(self, data: bytes, request: Request) -> DeviceAnswer | None:
         """Takes what was received; returns the answer to the request if it is complete.
 
         Raises a `BadAnswerError`.
@@ -264,7 +264,7 @@ class RegisterDriver(DeviceCaller):
         self._unsent += self._codec.encode(request)
         self._tell(now)
 
-    def _take_answer(self, answer: Answer, now: int) -> None:
+    def _take_answer(self, answer: DeviceAnswer, now: int) -> None:
         assert self._under_way is not None
         request, place = self._under_way
         self._under_way = None
@@ -328,7 +328,7 @@ class LineCodec:
         words = (request.number, verb, table, block.unit, block.address, *rest)
         return line_of(" ".join(map(str, words)))
 
-    def decode(self, data: bytes, request: Request) -> Answer | None:
+    def decode(self, data: bytes, request: Request) -> DeviceAnswer | None:
         self._received += data
         while b"\n" in self._received:
             line, _, self._received = self._received.partition(b"\n")
@@ -339,20 +339,20 @@ class LineCodec:
         return None
 
 
-def _answer_of(text: str, request: int) -> Answer | None:
+def _answer_of(text: str, request: int) -> DeviceAnswer | None:
     """The answer in this text; None if it answers a request before this one."""
     number, _, rest = text.partition(" ")
     if number != str(request):
         return None
     kind, _, values = rest.partition(" ")
     if kind == "ERR":
-        return Answer((), f"error {values[:LONGEST_QUOTE]}")
+        return DeviceAnswer((), f"error {values[:LONGEST_QUOTE]}")
     words = values.split()
     if kind != "OK" or not all(word.isdecimal() for word in words):
         raise BadAnswerError(f"its answer cannot be read: {text[:LONGEST_QUOTE]!r}")
     if any(len(word) > DIGITS or int(word) > LARGEST_REGISTER for word in words):
         raise BadAnswerError("a register has 16 bits")
-    return Answer([int(word) for word in words])
+    return DeviceAnswer([int(word) for word in words])
 
 
 def line_of(text: str) -> bytes:

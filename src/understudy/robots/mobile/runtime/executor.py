@@ -117,7 +117,7 @@ class Readiness(Struct, frozen=True):
     may_act: bool = True
 
 
-class Command(Struct, frozen=True):
+class AcceptedCommand(Struct, frozen=True):
     """A command that was accepted. `tag`: of one of the robot's own commands, else empty.
     `message_id`: of the request, empty for an own one."""
 
@@ -135,11 +135,11 @@ class SavedCommand(Struct, frozen=True, forbid_unknown_fields=True):
     tag: str
     message_id: str = ""
 
-    def command(self) -> Command | Refused:
+    def command(self) -> AcceptedCommand | Refused:
         parameters = read_parameters(COMMANDS[self.command_type], self.parameters)
         if isinstance(parameters, Refused):
             return parameters
-        return Command(
+        return AcceptedCommand(
             self.correlation_id, self.command_type, parameters, self.tag, self.message_id
         )
 
@@ -176,9 +176,9 @@ class Executor:
         self._claim = claim
         self.waits = False
         """The next command may not begin yet: `proceed` is to be called at the next tick."""
-        self._queue: deque[Command] = deque()
-        self._active: Command | None = None
-        self._beside: dict[str, Command] = {}
+        self._queue: deque[AcceptedCommand] = deque()
+        self._active: AcceptedCommand | None = None
+        self._beside: dict[str, AcceptedCommand] = {}
         """Own actions beside the running command, by their motors."""
 
     @property
@@ -186,7 +186,7 @@ class Executor:
         return self._active is not None or bool(self._beside)
 
     @property
-    def active(self) -> Command | None:
+    def active(self) -> AcceptedCommand | None:
         return self._active
 
     def readings(self) -> list[QueuedCommand]:
@@ -210,7 +210,7 @@ class Executor:
         if isinstance(found, Refused):
             self._say(asked.command_type, cause, message.message_id, "REJECTED", now, found)
             return
-        self._accept(Command(cause, *found, message_id=message.message_id), now)
+        self._accept(AcceptedCommand(cause, *found, message_id=message.message_id), now)
 
     def problem(self, asked: CommandRequest, ready: Readiness) -> Refused | None:
         """Why a command from outside would be rejected now."""
@@ -224,7 +224,7 @@ class Executor:
         found = self._examined(name, parameters, ready, held=False)
         if isinstance(found, Refused):
             return found
-        self._accept(Command(None, *found, tag), now)
+        self._accept(AcceptedCommand(None, *found, tag), now)
         return None
 
     def act_beside(
@@ -239,7 +239,7 @@ class Executor:
         taken = isinstance(running, ExecuteAction) and self._body.motor_of(running) == motor
         if taken or motor in self._beside:
             return MOTOR_BUSY
-        self._beside[motor] = Command(None, *found, tag)
+        self._beside[motor] = AcceptedCommand(None, *found, tag)
         self._body.started("EXECUTE_ACTION", now)
         self._body.begin_beside(found[1], now)
         return None
@@ -322,7 +322,7 @@ class Executor:
             return self._body.is_up(self._body.motor_of(parameters))
         return not kind.drives or self._body.is_up(None)
 
-    def _accept(self, command: Command, now: int) -> None:
+    def _accept(self, command: AcceptedCommand, now: int) -> None:
         self._tell(command, "ACKED", now)
         if COMMANDS[command.command_type].stops:
             self._stop(command, now)
@@ -353,7 +353,7 @@ class Executor:
             self._body.halt_beside(each)
             self._tell(self._beside.pop(each), "CANCELED", now)
 
-    def _stop(self, stop: Command, now: int) -> None:
+    def _stop(self, stop: AcceptedCommand, now: int) -> None:
         while self._queue:
             self._tell(self._queue.popleft(), "CANCELED", now)
         self._cancel_beside(now)
@@ -364,12 +364,16 @@ class Executor:
             self._tell(running, "CANCELED", now)
         self._tell(stop, "DONE", now)
 
-    def _start(self, command: Command, now: int) -> None:
+    def _start(self, command: AcceptedCommand, now: int) -> None:
         self._tell(command, "RUNNING", now)
         self._body.started(command.command_type, now)
 
     def _tell(
-        self, command: Command, status: CommandStatus, now: int, reason: Refused | None = None
+        self,
+        command: AcceptedCommand,
+        status: CommandStatus,
+        now: int,
+        reason: Refused | None = None,
     ) -> None:
         if not command.tag:
             cause, message_id = command.correlation_id, command.message_id
@@ -398,26 +402,26 @@ class Executor:
 
     def load(self, saved: SavedExecutor) -> None:
         commands = [each.command() for each in saved.queue]
-        self._queue = deque(each for each in commands if isinstance(each, Command))
+        self._queue = deque(each for each in commands if isinstance(each, AcceptedCommand))
         self.waits = bool(self._queue)
         active = saved.active.command() if saved.active is not None else None
-        self._active = active if isinstance(active, Command) else None
+        self._active = active if isinstance(active, AcceptedCommand) else None
         self._beside = {
             self._body.motor_of(each.parameters): each
             for each in (one.command() for one in saved.beside)
-            if isinstance(each, Command) and isinstance(each.parameters, ExecuteAction)
+            if isinstance(each, AcceptedCommand) and isinstance(each.parameters, ExecuteAction)
         }
         self._body.keep_beside(self._beside)
 
 
-def _saved(command: Command) -> SavedCommand:
+def _saved(command: AcceptedCommand) -> SavedCommand:
     parameters = to_builtins(command.parameters)
     return SavedCommand(
         command.correlation_id, command.command_type, parameters, command.tag, command.message_id
     )
 
 
-def _is_endless(command: Command) -> bool:
+def _is_endless(command: AcceptedCommand) -> bool:
     parameters = command.parameters
     return isinstance(parameters, MoveVelocity) and parameters.duration_seconds is None
 

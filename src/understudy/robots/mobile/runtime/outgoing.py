@@ -402,7 +402,7 @@ NOTE = "note"
 Phase = Literal["ACCEPTED", "BEGUN", "ENDED"]
 
 
-class Answer(Struct, frozen=True):
+class LastAnswer(Struct, frozen=True):
     """The last answer to a message: its kind, payload and correlation id."""
 
     kind: str
@@ -410,14 +410,14 @@ class Answer(Struct, frozen=True):
     cause: str | None = None
 
 
-class Record(Struct, frozen=True, rename="camel", omit_defaults=True):
+class JournalRecord(Struct, frozen=True, rename="camel", omit_defaults=True):
     """``message``: the whole message until it has ended. ``content``: of a note."""
 
     message_id: str
     phase: Phase
     kind: str
     message: Raw = Raw()
-    answer: Answer | None = None
+    answer: LastAnswer | None = None
     content: Raw = Raw()
 
 
@@ -436,7 +436,7 @@ class JournalState(Struct, forbid_unknown_fields=True):
     open: Annotated[dict[str, OpenMessage], Meta(max_length=MOST_OPEN)] = field(
         default_factory=dict
     )
-    ended: Annotated[list[tuple[str, Answer]], Meta(max_length=LAST_ENDED)] = field(
+    ended: Annotated[list[tuple[str, LastAnswer]], Meta(max_length=LAST_ENDED)] = field(
         default_factory=list
     )
     notes: Time = 0
@@ -454,7 +454,7 @@ class Journal:
         """A command or task was received; returns the id of its record."""
         if self._queue.keeps and len(self.state.open) < MOST_OPEN:
             self.state.open[message_id] = OpenMessage(kind, data)
-            self._put(Record(message_id, "ACCEPTED", kind, Raw(data)))
+            self._put(JournalRecord(message_id, "ACCEPTED", kind, Raw(data)))
         return self._record_id(message_id, "ACCEPTED")
 
     def claim(self, message_id: str, now: int) -> bool:
@@ -464,40 +464,40 @@ class Journal:
             return True
         if opened.begun is None:
             opened.begun = now
-            self._put(Record(message_id, "BEGUN", opened.kind, Raw(opened.message)))
+            self._put(JournalRecord(message_id, "BEGUN", opened.kind, Raw(opened.message)))
         waits = self._queue.is_waiting(self._record_id(message_id, "BEGUN"))
         return not (waits and self._queue.connected and now < opened.begun + PATIENCE)
 
-    def end(self, message_id: str, kind: str, answer: Answer | None = None) -> str:
+    def end(self, message_id: str, kind: str, answer: LastAnswer | None = None) -> str:
         """A message was handled; returns the id of its record."""
         self.state.open.pop(message_id, None)
         if self._queue.keeps:
-            self._put(Record(message_id, "ENDED", kind, answer=answer))
+            self._put(JournalRecord(message_id, "ENDED", kind, answer=answer))
         return self._record_id(message_id, "ENDED")
 
     def note(self, content: bytes) -> None:
         """Keeps the newest content for the next start."""
         self.state.notes += 1
         if self._queue.keeps:
-            record = Record(NOTE, "ENDED", NOTE, content=Raw(content))
+            record = JournalRecord(NOTE, "ENDED", NOTE, content=Raw(content))
             self._put(record, f"{self._queue.run_id}.{self.state.notes}")
 
     def write_again(self) -> None:
         """The records of what is open: the server has lost them."""
         for message_id, opened in self.state.open.items() if self._queue.keeps else ():
             phase: Phase = "ACCEPTED" if opened.begun is None else "BEGUN"
-            self._put(Record(message_id, phase, opened.kind, Raw(opened.message)))
+            self._put(JournalRecord(message_id, phase, opened.kind, Raw(opened.message)))
 
     # ── a new start ──
 
-    def recall(self, record: Record) -> None:
+    def recall(self, record: JournalRecord) -> None:
         """A message that the last run has ended."""
         if record.answer is not None:
             ended = self.state.ended
             ended.append((record.message_id, record.answer))
             del ended[:-LAST_ENDED]
 
-    def take_ended(self) -> list[tuple[str, Answer]]:
+    def take_ended(self) -> list[tuple[str, LastAnswer]]:
         ended, self.state.ended = self.state.ended, []
         return ended
 
@@ -510,15 +510,15 @@ class Journal:
         digest = blake2b(message_id.encode(), digest_size=16).hexdigest()
         return f"{self._robot_id}.{digest}"
 
-    def _put(self, record: Record, version: str = "") -> None:
+    def _put(self, record: JournalRecord, version: str = "") -> None:
         address = f"{KEPT}/{self._name(record.message_id)}"
         record_id = self._record_id(record.message_id, version or record.phase)
         self._queue.send(NOTE, address, record_id, msgspec.json.encode(record))
 
 
-def read_record(data: bytes) -> Record | None:
+def read_record(data: bytes) -> JournalRecord | None:
     """A record; None if it cannot be read, because another program has written it."""
     try:
-        return msgspec.json.decode(data, type=Record)
+        return msgspec.json.decode(data, type=JournalRecord)
     except UNREADABLE:
         return None

@@ -51,9 +51,9 @@ from understudy.robots.mobile.runtime.modules import (
 )
 from understudy.robots.mobile.runtime.outgoing import (
     NOTE,
-    Answer,
     Journal,
-    Record,
+    JournalRecord,
+    LastAnswer,
     RobotKey,
     Sender,
     SendQueue,
@@ -398,7 +398,7 @@ class Robot:
     def answer(
         self, message_id: str, kind: str, payload: Struct, now: int, correlation_id: str
     ) -> None:
-        said = Answer(kind, msgspec.to_builtins(payload), correlation_id)
+        said = LastAnswer(kind, msgspec.to_builtins(payload), correlation_id)
         self.journal.end(message_id, "task.assign", said)
         self.publish(kind, payload, now, correlation_id, message_id)
 
@@ -472,7 +472,7 @@ class Robot:
         self.settle(now)
         return record
 
-    def recall(self, record: Record, now: int) -> None:
+    def recall(self, record: JournalRecord, now: int) -> None:
         """A message that the last run of the cell has ended, or was carrying out. It is not handled
         again."""
         if record.kind == NOTE:
@@ -522,7 +522,7 @@ class Robot:
     def _acknowledge(self, ack: CommandAck, cause: str | None, message_id: str, now: int) -> None:
         once = f"{message_id}/{ack.status}"
         if ack.status in LAST_STATUSES:
-            answer = Answer("command.ack", msgspec.to_builtins(ack), cause)
+            answer = LastAnswer("command.ack", msgspec.to_builtins(ack), cause)
             self.journal.end(message_id, "command.request", answer)
         self.publish("command.ack", ack, now, cause, once)
         details: dict[str, Any] = {"commandType": ack.command_type}
