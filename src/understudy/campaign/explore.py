@@ -453,16 +453,8 @@ class Exploring:
             self._look()
 
     def _run_to(self, end: int) -> None:
-        """Brokers confirm messages at the instant at which they receive them."""
-        exchange = self.inside.exchange
         brokers = [each for each in self._clients.values() if self._confirms(each)]
-        while brokers and (at := exchange.next_wake()) is not None and at < end:
-            self.inside.advance_to(at)
-            for broker in brokers:
-                broker.confirm()
-        self.inside.advance_to(end)
-        for broker in brokers:
-            broker.confirm()
+        self.inside.advance_with_brokers(end, brokers)
 
     def _confirms(self, client: HearingClient) -> bool:
         return client.is_broker and client.connected and client is not self._deaf

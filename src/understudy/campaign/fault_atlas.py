@@ -362,15 +362,8 @@ class CellTrial:
         self._run_to(self.now + nanoseconds(duration_s))
 
     def _run_to(self, end: int) -> None:
-        """Runs to a time; brokers confirm messages at the instant at which they receive them."""
         brokers = [client for client in self._clients.values() if client.is_broker]
-        while brokers and (at := self.cell.exchange.next_wake()) is not None and at < end:
-            self.cell.advance_to(at)
-            for broker in brokers:
-                broker.confirm()
-        self.cell.advance_to(end)
-        for broker in brokers:
-            broker.confirm()
+        self.cell.advance_with_brokers(end, brokers)
 
     def run_until(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
         end = self.now + nanoseconds(within_s)

@@ -121,19 +121,8 @@ class Run:
         """To a time, or to the end of all programs and jobs if the plan has no time of its own."""
         while self.cell.now < end_s and not (self._plan.for_s is None and self._all_ended()):
             step = min(SLICE_S, end_s - self.cell.now)
-            self._run_to(self._cell.now + nanoseconds(step))
-
-    def _run_to(self, end: int) -> None:
-        """Runs to a time. Brokers confirm messages at the instant at which they receive them."""
-        while self._brokers and (at := self.cell.exchange.next_wake()) is not None and at < end:
-            self.cell.advance_to(at)
-            self._confirm()
-        self.cell.advance_to(end)
-        self._confirm()
-
-    def _confirm(self) -> None:
-        for broker in self._brokers:
-            broker.confirm()
+            end = self._cell.now + nanoseconds(step)
+            self.cell.advance_with_brokers(end, self._brokers)
 
     def _all_ended(self) -> bool:
         last = max((words.at_s for words in self._plan.script), default=0.0)

@@ -11,7 +11,7 @@ arrive. Until then it waits in `PeerState.unheard`.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -707,6 +707,16 @@ class InProcessCell:
             self.exchange.advance(at)
             recorder.read(at)
         self.exchange.advance(moment)
+
+    def advance_with_brokers(self, moment: int, brokers: Collection[Client]) -> None:
+        """Runs to a time; brokers confirm messages at the instant at which they receive them."""
+        while brokers and (at := self.exchange.next_wake()) is not None and at < moment:
+            self.advance_to(at)
+            for broker in brokers:
+                broker.confirm()
+        self.advance_to(moment)
+        for broker in brokers:
+            broker.confirm()
 
     def _note(self, event: Event) -> None:
         self.transcript.append(event)
