@@ -219,6 +219,59 @@ def test_a_pause_forgets_the_lateness() -> None:
     asyncio.run(run())
 
 
+class Device:
+    """Is asked every 20 ms, and has failed if no answer came within 100 ms."""
+
+    PERIOD, PATIENCE = 20 * NS_PER_MS, 100 * NS_PER_MS
+
+    def __init__(self) -> None:
+        self.at = 0
+        self.asked: int | None = None
+        self.failed = False
+
+    def next_wake(self) -> int | None:
+        return self.at
+
+    def wake(self, now: int) -> None:
+        self.at = now + self.PERIOD
+        if self.asked is None:
+            self.asked = now
+        self.failed |= now - self.asked > self.PATIENCE
+
+    def answer(self) -> None:
+        self.asked = None
+
+    def busy(self) -> bool:
+        return False
+
+    def status(self, now: int) -> bool:
+        return self.failed
+
+
+@pytest.mark.parametrize("real", [True, False])
+def test_a_stall_leaves_devices_of_a_real_robot_time_to_answer(real: bool) -> None:
+    async def run() -> None:
+        wall, device = Wall(), Device()
+        cell = Cell("real", digest="", components={"device": device}, faces={})
+        pump = Pump(Exchange(cell), wall=wall, real=real)
+        pump.start()
+        wall.now += STALL
+        for _ in range(400):  # far quicker than a device answers
+            await asyncio.sleep(0)
+        assert device.failed is not real
+        for _ in range(100):
+            device.answer()
+            wall.now += Device.PERIOD
+            pump.now()
+        late_s = 0.0 if real else STALL / NS_PER_SECOND
+        assert pump.now() / NS_PER_SECOND == pytest.approx(2.0 + late_s, abs=0.05)
+        assert pump.lost_seconds() == pytest.approx(3.0 - late_s, abs=0.05)
+        assert device.failed is not real
+        pump.stop()
+
+    asyncio.run(run())
+
+
 # ── on a socket ──
 
 

@@ -125,6 +125,7 @@ class Live:
         self._cell = _built(config, options, run)
         self._cell.clock_state.set_rate(options.rate)
         self._cell.interruptible = True
+        callers = self._callers(options)
         decoders = {name: decoder_of(face) for name, face in self._cell.faces.items()}
         report = self._report_unexpected if config.head.strict else None
         self.journal = WireJournal(decoders, watching=options.watching, on_finding=report)
@@ -141,6 +142,7 @@ class Live:
             finished=self.finished.set,
             held=True,
             epoch=None if is_dated else run.epoch,
+            real=bool(callers),
         )
         self._cell.on_stuck = self._pump.stop_time
         self._runs = BackgroundRuns(KINDS, {"cell": self._name()})
@@ -166,7 +168,7 @@ class Live:
         self.watch = self.operator.watch
         self._said: dict[str, Connection] = {}
         self._servers = self._make_servers(options)
-        self._dials = self._make_dials(options)
+        self._dials = [Dial(each, device_place(each.where), self._pump) for each in callers]
         self._asking = self._make_asking(options)
 
     @property
@@ -425,8 +427,8 @@ class Live:
                 server.limit_clients(share)
         return servers
 
-    def _make_dials(self, options: Options) -> list[Dial]:
-        """The connections to the devices of REAL robots that are parts of this cell."""
+    def _callers(self, options: Options) -> list[Any]:
+        """What calls the devices of REAL robots that are parts of this cell."""
         components = self._cell.components.values()
         callers: list[Any] = [
             component for component in components if isinstance(component, CallsPlace)
@@ -443,7 +445,7 @@ class Live:
             )
         if callers and options.rate != 1.0:
             raise ConfigError("REAL robots run in real time", value=options.rate, allowed="1")
-        return [Dial(each, device_place(each.where), self._pump) for each in callers]
+        return callers
 
     def _make_asking(self, options: Options) -> dict[str, QuestionWire]:
         """The connections to the processes that parts of this cell ask, by part."""

@@ -180,7 +180,7 @@ async def _send(
 async def _connection(stream: ProgramStream, place: DialTarget) -> AsyncIterator[Pump]:
     """Connects the driver and lets wall time run for it."""
     cell = Cell("send", digest="", components={"robot": stream.driver}, faces={})
-    pump = Pump(Exchange(cell))
+    pump = Pump(Exchange(cell), real=True)
     dial = Dial(stream.driver, place, pump)
     pump.start()
     dial.start()

@@ -97,7 +97,7 @@ def connection_to(
     own = {**devices, **jobs}
     components |= {f"{robot.name}.{kind}": component for kind, component in own.items()}
     cell = Cell("real", digest="", components=components, faces={})
-    pump = Pump(Exchange(cell))
+    pump = Pump(Exchange(cell), real=True)
     lacks = Refused("; ".join(each.problem for each in problems)) if problems else None
     side = Side(client.driver, client.actions, pump, client.program, jobs, devices, lacks)
     asking = tuple(QuestionWire(component, pump) for component in cell.asking().values())

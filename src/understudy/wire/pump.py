@@ -5,7 +5,8 @@ while a peer is owed an answer, and at `max` also while something moves.
 
 If the event loop was kept from running (a loaded machine, slow work), simulated time is late. It
 then catches up in small steps, and before each step the bytes that have already arrived are
-received: a packet that waited is read whole before the motion of its first record can end.
+received: a packet that waited is read whole before the motion of its first record can end. Where
+devices answer, the time that is late does not count: they would have to answer in no time at all.
 """
 
 import asyncio
@@ -89,9 +90,17 @@ class Clock:
     def hold_back(self, since: int, simulated: int) -> None:
         """Counts only as much of the wall time since then as was simulated."""
         if self._speed:
-            lost = max(0, self._wall() - since - round(simulated / self._speed))
-            self._since_wall += lost
-            self.lost += lost
+            self._lose(self._wall() - since - round(simulated / self._speed))
+
+    def return_to(self, at: int) -> None:
+        """Goes on from a simulated time that has passed already."""
+        if self._speed:
+            self._lose(round((self.now() - at) / self._speed))
+
+    def _lose(self, wall: int) -> None:
+        lost = max(0, wall)
+        self._since_wall += lost
+        self.lost += lost
 
     def late_seconds(self, reached: int) -> float:
         """Wall seconds by which a cell that has reached this time is late."""
@@ -130,8 +139,10 @@ class Pump:
         skip_missed: bool = False,
         held: bool = False,
         epoch: Epoch | None = None,
+        real: bool = False,
     ) -> None:
-        """With ``skip_missed``, wakes that are late happen once, at the present time.
+        """With ``skip_missed``, wakes that are late happen once, at the present time. With
+        ``real``, parts of the cell wait for answers of devices.
 
         With ``held``, time does not run before `start`. ``epoch``: is moved on when time begins to
         run, at another rate too, and when a late cell has lost time.
@@ -145,6 +156,7 @@ class Pump:
         self._clock = Clock(self._state, wall)
         self._poll_step = poll_step
         self._skip_missed = skip_missed
+        self._real = real
         self._until = until
         self._finished = finished
         self._loop = asyncio.get_running_loop()
@@ -549,6 +561,8 @@ class Pump:
         self._turns_for_bytes = 0
         overdue = self._exchange.next_wake()
         assert overdue is not None
+        if self._real:
+            self._clock.return_to(overdue)
         begun, before = self._clock.wall_now(), self._timed_cell.now
         self._run_to(max(overdue, before) + self._clock.late_step())
         self._clock.hold_back(begun, self._timed_cell.now - before)

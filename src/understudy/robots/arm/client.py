@@ -128,7 +128,7 @@ class GrblHalDriver:
     async def _serve(self) -> None:
         self._ended = asyncio.Event()
         cell = Cell("driver", digest="", components={"robot": self._driver}, faces={})
-        self._pump = Pump(Exchange(cell))
+        self._pump = Pump(Exchange(cell), real=True)
         dial = Dial(self._driver, self._place, self._pump)
         self._pump.start()
         dial.start()

@@ -63,7 +63,7 @@ from understudy.space.model.shapes import CollisionObject, Hull, Meshes, Triangl
 from understudy.space.transform import Array, inverse, matrix
 
 NEAR = 1e-6
-"""ShapeContact checks ignore shapes further apart than this (m)."""
+"""Checks of contacts ignore shapes further apart than this (m)."""
 
 
 class World(NamedTuple):
