@@ -7,7 +7,8 @@ PIP    := $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install -c
 JOBS   ?= 3
 CELL   ?= default
 ARGS   ?=
-AGAIN  := The tests that failed run once more, alone. One that passes now depends on the load: mend it.
+AGAIN  := The files of the tests that failed run once more, alone. A test that passes now depends on the load: mend it.
+FAILED := sed -n 's/^ *"\([^:"]*\)::.*/\1/p' .pytest_cache/v/cache/lastfailed | sort -u
 # With it every process, of which the tests start hundreds, would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -31,7 +32,7 @@ check: $(VENV)/.dev
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache --no-logo
 	$(PY) -m pytest -n $(JOBS) || \
-	  { [ $$? = 1 ] && echo "$(AGAIN)" && $(PY) -m pytest --last-failed --last-failed-no-failures none; }
+	  { [ $$? = 1 ] && echo "$(AGAIN)" && $(PY) -m pytest $$($(FAILED)); }
 
 ## dist: wheel and sdist in dist/; the same commit gives the same bytes
 dist: $(VENV)/.dev
