@@ -1,12 +1,22 @@
-"""Torques compared with pinocchio, without and with a payload; overloads."""
+"""Torques compared with pinocchio, without and with a payload; overloads; a first look at plans."""
+
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from tests.motion.arms import G60, robot_text
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.motion.arms import AT_SCAN, G60, LIMITS, SCAN, robot_text
 
-from understudy.motion.dynamics import Payload, dynamics
-from understudy.motion.plan import Motion
+from understudy.motion.cartesian import joint_path
+from understudy.motion.dynamics import Dynamics, Payload, dynamics
+from understudy.motion.lines import lines
+from understudy.motion.path import Path, dwell_path, joined
+from understudy.motion.plan import Motion, Plan
+from understudy.motion.profile import Profile
+from understudy.motion.stream import planned
+from understudy.motion.tool_path import ToolLine, tip_way
 from understudy.space.kinematics.chain import chain
 from understudy.space.model.urdf import read
 
@@ -82,3 +92,73 @@ def test_an_overload_names_joint_time_and_torque() -> None:
     assert abs(worst.torque) > worst.limit == 550.0
     assert "550.0 Nm are allowed" in str(worst)
     assert dynamics(G60).overloads(times, dynamics(G60).torques(still)) == []
+
+
+# ── a first look at the torques of a plan ────────────────────────────────────────────────────────
+
+
+HEAVY = dynamics(
+    G60, payload=Payload(8.0, (0.02, 0.0, 0.2)), joint_inertia=0.3, joint_friction=[4, 4, 3, 2, 2, 1]
+)
+
+
+def random_path(seed: int, feed: float) -> Path:
+    """Lines of the tool, lines of the joints, and a dwell."""
+    random, q, paths = np.random.default_rng(seed), AT_SCAN, []
+    for _ in range(4):
+        ends = G60.flange(q)
+        ends[:3, 3] += random.uniform(-0.06, 0.06, 3)
+        path = joint_path(G60, q, ToolLine(G60.flange(q), ends), limits=LIMITS, feed=feed)
+        assert isinstance(path, Path)
+        there = path.end[-1] + random.uniform(-0.3, 0.3, 6)
+        paths += [path, dwell_path(path.end[-1], 0.2), lines(path.end[-1], there, LIMITS)]
+        back = joint_path(G60, there, ToolLine(G60.flange(there), SCAN), limits=LIMITS, feed=feed)
+        if not isinstance(back, Path):
+            back = lines(there, AT_SCAN, LIMITS, feed=feed)
+        paths.append(back)
+        q = back.end[-1]
+    return joined(paths)
+
+
+def plain_overload(arm: Dynamics, plan: Plan, times: np.ndarray) -> bool:
+    """The oracle of overload_possible: the torques at all times, and at the ends of segments."""
+    ends = plan.law.begins
+    when = np.concatenate([times, ends[:-1], np.nextafter(ends[1:], 0.0)])
+    inside = when[(times[0] <= when) & (when <= times[-1])]
+    return bool((arm.shares(arm.torques(plan.sample(inside))) > 1.0).any())
+
+
+profiles: st.SearchStrategy[Profile] = st.sampled_from(["trapezoid", "jerk_limited"])
+
+
+@given(st.integers(0, 2**32), st.floats(0.01, 1.0), profiles, st.floats(0.5, 1.5), st.floats(0, 0.5))
+def test_no_overload_is_missed(
+    seed: int, feed: float, profile: Profile, share: float, begins: float
+) -> None:
+    """The limits are a share of the greatest torque on the way."""
+    plan = planned(random_path(seed, feed), profile=profile, at=3.0)
+    times = np.arange(plan.begins + begins * plan.duration, plan.ends, 0.01)
+    most = np.abs(HEAVY.torques(plan.sample(times))).max(axis=0)
+    for only in range(-1, 6):  # all joints, and one of them
+        close = np.where((only < 0) | (np.arange(6) == only), share * most, 1e6)
+        arm = replace(HEAVY, effort=close)
+        if plain_overload(arm, plan, times):
+            assert arm.may_overload(plan, times)
+    assert not replace(HEAVY, effort=1e6 * most).may_overload(plan, times)
+    assert not replace(HEAVY, effort=np.zeros(6)).may_overload(plan, times)
+
+
+def test_slow_motion_far_from_the_limits_is_bounded_without_samples() -> None:
+    plan = planned(random_path(1, 0.01))
+    assert not HEAVY.may_overload(plan, np.array([0.0, plan.ends]))
+
+
+@given(st.integers(0, 2**32), st.integers(1, 400))
+def test_the_way_of_the_tip_is_that_of_its_places(seed: int, count: int) -> None:
+    """The oracle of tip_way: distances of the flanges."""
+    plan = planned(random_path(seed, 0.2))
+    times = np.linspace(plan.begins, plan.ends, count)
+    wanted = np.diff(G60.flanges(plan.positions(times))[:, :3, 3], axis=0)
+    arm = (G60.rest, G60.slides, np.ascontiguousarray(G60.tip[:3, 3]))
+    found = tip_way(times, *plan.columns, arm)
+    assert found == pytest.approx(np.linalg.norm(wanted, axis=1).sum(), abs=1e-12)

@@ -7,12 +7,14 @@ friction are added to the torques of the bodies.
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.motion.path import Floats, floats
-from understudy.motion.plan import Motion
+from understudy.motion.plan import Columns, Motion, Plan, motions_at, segment_at
 from understudy.space.compiled import compiled
 from understudy.space.kinematics.chain import Chain, Mass, combined
 
@@ -52,7 +54,29 @@ class Overload:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Loads(NamedTuple):
+    """Masses of an arm for the kernels, and how far they are from the joints at most.
+
+    `offset`: distance of each joint from the one before; `aside`: of the centre of mass from its
+    joint; `reach[j, k]`: of the centre of mass k from joint j; `spin`: largest moment of inertia.
+    """
+
+    rest: Floats
+    slides: Floats
+    mass: Floats
+    com: Floats
+    inertia: Floats
+    joint_inertia: Floats
+    joint_friction: Floats
+    effort: Floats
+    gravity: Floats
+    offset: Floats
+    aside: Floats
+    reach: Floats
+    spin: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Dynamics:
     """Masses and inertias of an arm as arrays; built by `dynamics`."""
 
@@ -75,6 +99,24 @@ class Dynamics:
         newton_euler((columns[0], columns[1], columns[2]), bodies, self.gravity, out)
         out += columns[2] * self.joint_inertia + columns[1] * self.joint_friction
         return out
+
+    @cached_property
+    def _loads(self) -> Loads:
+        offset, aside = (np.linalg.norm(at, axis=1) for at in (self.rest[:, 9:], self.com))
+        from_first = np.cumsum(offset)
+        reach = np.triu(from_first - from_first[:, None] + aside)
+        known = (self.rest, self.slides, self.mass, self.com, self.inertia)
+        limits = (self.joint_inertia, self.joint_friction, self.effort, self.gravity)
+        spin = np.linalg.norm(self.inertia, ord=2, axis=(1, 2))
+        columns = (*known, *limits, offset, aside, reach, spin)
+        return Loads(*(np.array(each, dtype=np.float64, order="C") for each in columns))
+
+    def may_overload(self, plan: Plan, times: Floats) -> bool:
+        """Whether a joint may exceed its limit at one of these times of a plan, which increase, or
+        at an end of a segment that is between them; if not, it is certain that none does."""
+        if not len(plan.law):
+            return True
+        return bool(overload_possible(times, *plan.columns, self._loads))
 
     def shares(self, torques: Floats) -> Floats:
         """Torques as shares of the joints' limits; 0 where the model states no limit."""
@@ -247,3 +289,139 @@ def newton_euler(  # kernel
                 y[i] += R[i, 0] * torque[j, 0] + R[i, 1] * torque[j, 1] + R[i, 2] * torque[j, 2]
                 force[j - 1, i] += x[i]
                 torque[j - 1, i] += y[i]
+
+
+# ── a first look at the torques of a plan ────────────────────────────────────────────────────────
+#
+# Most motion is far from the limits of its joints. In a configuration that differs by dq from one
+# with known torques of gravity, at speeds v and accelerations a of the joints, the torque of a joint
+# is bounded by: those torques; what gravity can change, which is m·g·reach of every body times the
+# angles by which its joints differ; and the forces of the motion, by the triangle inequality from
+# body to body (speeds and accelerations of turning add up along the arm). A segment of a plan that
+# keeps this bound needs no samples. Where it does not, the torques are computed.
+
+
+LOOKS = 64
+"""Samples that are computed at once."""
+CERTAIN = 1.0 - 1e-9
+"""Share of the limits up to which rounding cannot hide an overload."""
+
+
+@compiled
+def motion_torques(
+    turned: Floats, speed: Floats, rise: Floats, arm: Loads, out: Floats
+) -> None:
+    """Bounds of the torques of speeds and accelerations, and of the change of those of gravity when
+    the joints turn by ``turned``."""
+    g = arm.gravity
+    weight = math.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
+    moved = spun = gained = pushed = 0.0
+    for k in range(len(out)):
+        out[k] = arm.joint_inertia[k] * rise[k] + arm.joint_friction[k] * speed[k]
+        pushed += (gained + spun * spun) * arm.offset[k]
+        gained += rise[k] + spun * speed[k]
+        spun += speed[k]
+        moved += turned[k]
+        whirl = gained + spun * spun
+        force = arm.mass[k] * (pushed + whirl * arm.aside[k] + weight * moved)
+        for j in range(k + 1):
+            out[j] += force * arm.reach[j, k] + arm.spin[k] * whirl
+
+
+@compiled
+def segment_bounds(
+    law: Columns, k: int, shape: Floats, q: Floats, turned: Floats, speed: Floats, rise: Floats
+) -> None:
+    """On a segment of a plan: the joints in the middle of its way, and bounds of their distance
+    from there, of their speeds and accelerations. For pieces of degree 1 or 3."""
+    begins, piece, s0, v0, a0, j0 = law
+    lasts, row = begins[k + 1] - begins[k], shape[piece[k]]
+    s, v, a, j = s0[k], v0[k], a0[k], j0[k]
+    end = s + lasts * (v + lasts * (0.5 * a + lasts * j / 6.0))
+    low, high = min(s, end), max(s, end)
+    fast, slow = max(v, v + lasts * (a + 0.5 * lasts * j)), max(abs(a), abs(a + lasts * j))
+    if j != 0.0 and 0.0 < -a / j < lasts:
+        fast = max(fast, v - 0.5 * a * a / j)
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    for i in range(shape.shape[2]):
+        b = row[1, i]
+        if len(row) == 2:
+            q[i] = row[0, i] + middle * b
+            slope, bend = abs(b), 0.0
+        else:
+            c, d = row[2, i], row[3, i]
+            q[i] = row[0, i] + middle * (b + middle * (c + middle * d))
+            slope = max(
+                abs(b + low * (2.0 * c + 3.0 * low * d)), abs(b + high * (2.0 * c + 3.0 * high * d))
+            )
+            turn = -c / (3.0 * d)
+            if low < turn < high:
+                slope = max(slope, abs(b + turn * (2.0 * c + 3.0 * turn * d)))
+            bend = max(abs(2.0 * c + 6.0 * low * d), abs(2.0 * c + 6.0 * high * d))
+        turned[i] = slope * half
+        speed[i] = slope * fast
+        rise[i] = slope * slow + bend * fast * fast
+
+
+@compiled
+def overload_possible(  # kernel
+    times: Floats, law: Columns, shape: Floats, target: Floats, arm: Loads
+) -> bool:
+    """Whether a joint may exceed its limit: see `Dynamics.may_overload`."""
+    begins = law[0]
+    axes, last, degree = shape.shape[2], len(begins) - 2, shape.shape[1] - 1
+    bounded = (degree == 1 or degree == 3) and not arm.slides.any()
+    bodies = (arm.rest, arm.slides, arm.mass, arm.com, arm.inertia)
+    q, known, still, held = np.empty((4, 1, axes))
+    still[:] = 0.0
+    turned, speed, rise, more = np.empty((4, axes))
+    when = np.empty(LOOKS)
+    motion = (np.empty((LOOKS, axes)), np.empty((LOOKS, axes)), np.empty((LOOKS, axes)))
+    torques = np.empty((LOOKS, axes))
+    k, n = segment_at(begins, times[0], 0), 0
+    near = False
+    while k <= last and begins[k] <= times[-1]:
+        ends = begins[k + 1]
+        sure = False
+        if bounded:
+            segment_bounds(law, k, shape, q[0], turned, speed, rise)
+            for again in range(2):
+                if again or not near:
+                    known[:] = q
+                    newton_euler((q, still, still), bodies, arm.gravity, held)
+                    near = True
+                for i in range(axes):
+                    more[i] = turned[i] + abs(q[0, i] - known[0, i])
+                motion_torques(more, speed, rise, arm, torques[0])
+                sure = True
+                for i in range(axes):
+                    most = (abs(held[0, i]) + torques[0, i]) if arm.effort[i] > 0.0 else 0.0
+                    sure = sure and most <= CERTAIN * arm.effort[i]
+                if sure:
+                    break
+        while n < len(times) and times[n] < begins[k]:
+            n += 1
+        if not sure:
+            when[0], when[1], count = begins[k], np.nextafter(ends, 0.0), 2
+            while True:
+                while n < len(times) and times[n] <= ends and count < LOOKS:
+                    when[count] = times[n]
+                    count, n = count + 1, n + 1
+                motions_at(when[:count], law, shape, target, motion)
+                newton_euler(
+                    (motion[0][:count], motion[1][:count], motion[2][:count]),
+                    bodies,
+                    arm.gravity,
+                    torques[:count],
+                )
+                for row in range(count):
+                    for i in range(axes):
+                        moved = motion[2][row, i] * arm.joint_inertia[i]
+                        total = torques[row, i] + moved + motion[1][row, i] * arm.joint_friction[i]
+                        if arm.effort[i] > 0.0 and not abs(total) <= CERTAIN * arm.effort[i]:
+                            return True
+                if count < LOOKS:
+                    break
+                count = 0
+        k += 1
+    return False

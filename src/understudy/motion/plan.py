@@ -238,14 +238,14 @@ class Plan:
         """One row per time; fastest if the times are sorted."""
         when = np.ascontiguousarray(times, dtype=np.float64)
         out = (self._rows(when), self._rows(when), self._rows(when))
-        motions_at(when, self._law(), self.path.shape, self.target, out)
+        motions_at(when, *self.columns, out)
         return Motion(*out)
 
     def positions(self, times: ArrayLike, out: Floats | None = None) -> Floats:
         """Positions only, one row per time; filled into ``out`` if given."""
         when = np.ascontiguousarray(times, dtype=np.float64)
         rows = self._rows(when) if out is None else out
-        positions_at(when, self._law(), self.path.shape, self.target, rows)
+        positions_at(when, *self.columns, rows)
         return rows
 
     def piece_at(self, t: float) -> int:
@@ -330,9 +330,11 @@ class Plan:
         path, law = Path.from_state(state["path"]), TimeLaw.from_state(state["law"])
         return Plan(path, law, np.array(state["target"], dtype=np.float64))
 
-    def _law(self) -> Columns:
+    @property
+    def columns(self) -> tuple[Columns, Floats, Floats]:
+        """What kernels read: the time law, the shapes of the pieces, and where the plan ends."""
         law = self.law
-        return law.begins, law.piece, law.s, law.v, law.a, law.j
+        return (law.begins, law.piece, law.s, law.v, law.a, law.j), self.path.shape, self.target
 
     def _rows(self, times: Floats) -> Floats:
         return np.empty((len(times), len(self.target)))

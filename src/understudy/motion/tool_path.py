@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike
 
 from understudy.motion.arcs import swept_angle
 from understudy.motion.path import TOOL, Floats, Ints, Path
+from understudy.motion.plan import Columns, positions_at
 from understudy.space.compiled import compiled
-from understudy.space.kinematics.chain import Chain
+from understudy.space.kinematics.chain import Chain, tip_points
 from understudy.space.transform import angle_between, axis_angle, line, rotation_about
 
 IN_PLACE = 1e-9
@@ -269,6 +270,35 @@ def path_length(start: Floats, end: Floats, arc: ArcShape) -> float:  # kernel
     high = x * u + y * v + z * w
     x, y, z = x - high * u, y - high * v, z - high * w
     return math.hypot(math.sqrt(x * x + y * y + z * z) * arc.swept, arc.climb)
+
+
+LOOKS = 64
+"""Samples that are computed at once: few enough for the L1 cache."""
+
+
+@compiled
+def tip_way(  # kernel
+    times: Floats,
+    law: Columns,
+    shape: Floats,
+    target: Floats,
+    arm: tuple[Floats, Floats, Floats],
+) -> float:
+    """Length of the polyline through the tip at each time of a plan; ``arm``: rest and slides of a
+    chain, and the tip in the frame of its last joint."""
+    rest, slides, tip = arm
+    q, points = np.empty((LOOKS, shape.shape[2])), np.empty((LOOKS, 3))
+    way = x = y = z = 0.0
+    for first in range(0, len(times), LOOKS):
+        count = min(LOOKS, len(times) - first)
+        positions_at(times[first : first + count], law, shape, target, q)
+        tip_points(q[:count], rest, slides, tip, points)
+        for k in range(count):
+            u, v, w = points[k, 0] - x, points[k, 1] - y, points[k, 2] - z
+            if first + k > 0:
+                way += math.sqrt(u * u + v * v + w * w)
+            x, y, z = points[k, 0], points[k, 1], points[k, 2]
+    return way
 
 
 # ── the speed of the tip ──────────────────────────────────────────────────────────────────────────

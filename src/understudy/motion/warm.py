@@ -7,8 +7,8 @@ from understudy.motion.dynamics import Dynamics
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits
 from understudy.motion.profile import brake
-from understudy.motion.stream import Stream
-from understudy.motion.tool_path import ToolLine
+from understudy.motion.stream import Stream, planned
+from understudy.motion.tool_path import ToolLine, tip_way
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain
 from understudy.space.transform import translation
 
@@ -25,11 +25,15 @@ def warm(arm: Dynamics | None = None) -> None:
     brake(plan, 0.5)
     if arm is not None:
         arm.torques(plan.sample(np.zeros(1))._replace(**_zeros(len(arm.names))))
+        zeros, ones = np.zeros(len(arm.names)), np.ones(len(arm.names))
+        arm.may_overload(planned(lines(zeros, ones, Limits.of(ones, ones))), np.zeros(1))
 
 
 def warm_tool_paths(chain: Chain) -> None:
     """Compiles the kernels that follow tool paths, if the arm has a closed form."""
     limits = Limits.of(chain.velocity, chain.acceleration, chain.jerk)
+    rest = planned(lines(np.zeros(chain.dof), np.ones(chain.dof), limits))
+    tip_way(np.zeros(1), *rest.columns, (chain.rest, chain.slides, chain.tip_of(FOOT_AND_FLANGE)))
     arm = traced_arm(chain, limits, FOOT_AND_FLANGE)
     if arm is None:
         return

@@ -17,6 +17,8 @@ from understudy.gcode import Modal
 from understudy.gcode.requests import Output, WaitInput
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.path import Floats, Limits
+from understudy.motion.plan import Plan
+from understudy.motion.tool_path import tip_way
 from understudy.offline.setup import Setup
 from understudy.offline.walk import Event
 from understudy.ports.io import PinChange
@@ -140,6 +142,11 @@ class OfflinePins:
         self.now = max(self.now, at)
 
 
+def length_of(tips: Floats) -> float:
+    """Length in metres of the polyline through the points."""
+    return float(np.linalg.norm(np.diff(tips, axis=0), axis=1).sum())
+
+
 # ── what programs are judged by: an arm with a tool in its environment, or a machine ──────────────
 
 
@@ -202,7 +209,12 @@ class Arm:
 
     def tips(self, q: Floats) -> Floats:
         """(n, 3): positions of the tool, in metres."""
-        return np.asarray(self.chain.flanges(q, self.frames)[:, :3, 3])
+        return self.chain.tips(q, self.frames)
+
+    def way(self, plan: Plan, times: Floats) -> float:
+        """Metres along the polyline through the tool at each time."""
+        arm = (self.chain.rest, self.chain.slides, self.chain.tip_of(self.frames))
+        return float(tip_way(times, *plan.columns, arm))
 
     def skeleton(self, q: Floats) -> Floats:
         """(n, points, 3): positions of the axes and the tool tip, in metres, in the cell."""
@@ -244,6 +256,10 @@ class Machine:
 
     def tips(self, q: Floats) -> Floats:
         return q[:, :3] * MM
+
+    def way(self, plan: Plan, times: Floats) -> float:
+        """Metres along the polyline through the tool at each time."""
+        return length_of(self.tips(plan.positions(times)))
 
     def skeleton(self, q: Floats) -> Floats:
         return self.tips(q)[:, None]

@@ -23,6 +23,7 @@ def warm_kinematics(chain: Chain) -> None:
     q = np.clip(np.full(chain.dof, 0.1), chain.lower, chain.upper)
     target = chain.flange(q)
     chain.links(q)
+    chain.tips(q[None])
     chain.jacobian(q)
     refined(chain, target[None], q[None])
     if closed_form(chain) is not None:

@@ -12,7 +12,8 @@ from understudy.space.transform import matrix, rotation_about
 
 
 def plain_links(arm: Chain, q: np.ndarray) -> list[np.ndarray]:
-    """The oracle of joint_frames and the oracle of flange_frames: one product after the other."""
+    """The oracle of joint_frames, the oracle of flange_frames and the oracle of tip_points: one
+    product after the other."""
     here, found, moved = np.eye(4), [np.eye(4)], iter(q)
     for joint in arm.model.joints_to_tip():
         here = here @ matrix(joint.origin)
@@ -93,3 +94,11 @@ def test_jacobian_of_a_tool(g60: Chain) -> None:
 def test_one_joint_is_a_robot() -> None:
     arm = chain(read(urdf_text([((0, 0, 1), (0, 0, 1))], matrix(Pose(1, 0, 1, 0, 0, 0)))))
     np.testing.assert_allclose(arm.flange([np.pi / 2])[:3, 3], [0, 1, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize("arm", [spherical_wrist_arm(1), seven_axes(), gantry()], ids=["wrist", "seven", "gantry"])
+def test_tips_are_the_positions_of_the_flanges(arm: Chain) -> None:
+    base, tool = (matrix(Pose(*values)) for values in np.random.default_rng(5).normal(size=(2, 6)))
+    for frames in (Frames(np.eye(4), np.eye(4)), Frames(base, tool)):
+        wanted = [frames.tcp(plain_links(arm, q)[-1])[:3, 3] for q in some(arm, 100)]
+        np.testing.assert_allclose(arm.tips(some(arm, 100), frames), wanted, atol=1e-12)

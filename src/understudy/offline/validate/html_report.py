@@ -57,7 +57,7 @@ def page(
         _thing(each, number, zone=environment.is_zone(each.name))
         for number, each in enumerate(environment.everything())
     ]
-    used = {(each.robot, tool) for each in reports for tool in each.course.tools}
+    used = {(each.robot, tool) for each in reports for tool in each.course.tools.tolist()}
     drawn = {f"{robot}/{tool}": figures(robot, tool) for robot, tool in sorted(used)}
     data = {
         "reports": [_report(report) for report in reports],
@@ -96,8 +96,8 @@ def _report(report: Report) -> dict[str, Any]:
         for each in found[:MOST_FINDINGS]
     ]
     omitted = len(report.violations) + len(report.warnings) - len(findings)
-    points = [[round(v, 5) for v in row[-1]] for row in course.points]
-    joints = [[round(v, 5) for v in row] for row in course.joints]
+    points = [[round(v, 5) for v in row] for row in course.points[:, -1:].reshape(-1, 3).tolist()]
+    joints = [[round(v, 5) for v in row] for row in course.joints.tolist()]
     return {
         **document,
         "lines": [line_document(row) for row in report.lines[:MOST_ROWS]],
@@ -110,9 +110,9 @@ def _report(report: Report) -> dict[str, Any]:
         ],
         "tips": points,
         "joints": joints,
-        "tools": list(course.tools),
-        "at": list(course.lines),
-        "times": [round(time, 3) for time in course.times],
+        "tools": course.tools.tolist(),
+        "at": course.lines.tolist(),
+        "times": [round(time, 3) for time in course.times.tolist()],
     }
 
 

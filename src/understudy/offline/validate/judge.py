@@ -19,7 +19,7 @@ from understudy.motion.path import TOOL, Floats, Ints, Path, path_of
 from understudy.motion.plan import Motion, Plan
 from understudy.motion.profile import trapezoid
 from understudy.offline.cycle_time import Ledger, Rows
-from understudy.offline.robot import Arm, Machine, Subject
+from understudy.offline.robot import Arm, Machine, Subject, length_of
 from understudy.offline.setup import Remark
 from understudy.offline.validate.clearance import (
     MOST_PAIRS,
@@ -92,22 +92,27 @@ class Courses:
     """Samples of the path for the picture; memory does not grow with the program."""
 
     def __init__(self) -> None:
-        self._columns: list[list[NDArray[Any]]] = [[] for _ in range(5)]
+        self._columns: list[list[NDArray[Any]]] = [[] for _ in range(4)]
+        self._arms: dict[int, Arm | Machine] = {}
         self._kept = 0
         self._every = 1
         self._seen = 0
 
+    def choose(self, count: int) -> slice:
+        """Which of the next ``count`` samples are kept; `add` takes those."""
+        first = -self._seen % self._every
+        self._seen += count
+        return slice(first, count, self._every)
+
     def add(self, q: Floats, times: Floats, lines: NDArray[np.int64], arm: Arm | Machine) -> None:
         """Adds samples of a run."""
-        chosen = np.arange(-self._seen % self._every, len(q), self._every)
-        self._seen += len(q)
-        if not len(chosen):
+        if not len(q):
             return
-        tools = np.full(len(chosen), arm.tool)
-        added = (q[chosen], arm.skeleton(q[chosen]), lines[chosen], times[chosen], tools)
+        self._arms[arm.tool] = arm
+        added = (q, lines, times, np.full(len(q), arm.tool))
         for column, values in zip(self._columns, added, strict=True):
             column.append(values)
-        self._kept += len(chosen)
+        self._kept += len(q)
         while self._kept > 2 * MOST_POINTS:
             self._columns = [[np.concatenate(column)[::2]] for column in self._columns]
             self._every *= 2
@@ -116,14 +121,16 @@ class Courses:
     def course(self) -> Course:
         if not self._kept:
             return Course()
-        q, points, lines, times, tools = (np.concatenate(c).tolist() for c in self._columns)
-        return Course(
-            tuple(map(tuple, q)),
-            tuple(tuple(map(tuple, row)) for row in points),
-            tuple(lines),
-            tuple(times),
-            tuple(tools),
-        )
+        q, lines, times, tools = (np.concatenate(column) for column in self._columns)
+        points: Floats | None = None
+        for tool, arm in self._arms.items():
+            rows = tools == tool
+            of_tool = arm.skeleton(q[rows])
+            if points is None:
+                points = np.empty((len(q), *of_tool.shape[1:]))
+            points[rows] = of_tool
+        assert points is not None
+        return Course(q, points, lines, times, tools)
 
 
 class Findings:
@@ -258,11 +265,6 @@ def _feed_excess(found: Finding) -> tuple[float, ...]:
     return (rank, found.factor)
 
 
-def length_of(tips: Floats) -> float:
-    """Length in metres of the polyline through the points."""
-    return float(np.linalg.norm(np.diff(tips, axis=0), axis=1).sum())
-
-
 class Judge:
     """Takes the events of a walk in order and collects findings, proofs and times."""
 
@@ -357,9 +359,12 @@ class Judge:
                 self._too_fast.add(found, "feed")
             for found in feed.warnings:
                 self._slowed.add(found, "feed")
-            self._keep_worst(overload_findings(*abrupt_samples(stretch, arm), arm))
-            for times in stretch.grids():
-                self._look(run.plan.sample(times), times, stretch.lines_at(times), arm)
+            grids, load = list(stretch.grids()), arm.dynamics
+            weighs = load is not None and any(load.may_overload(run.plan, at) for at in grids)
+            if weighs:
+                self._keep_worst(overload_findings(*abrupt_samples(stretch, arm), arm))
+            for times in grids:
+                self._look(stretch, times, arm, weighs=weighs)
             sweep = self._clearance.probe if run.probe else self._clearance.add
             self._take(sweep(stretch, arm))
 
@@ -368,17 +373,24 @@ class Judge:
         self._verdicts.moving(run.line)
         self._verdicts.unsure(run.line)
         self._way += length_of(arm.tips(run.poses))
-        self._courses.add(run.poses, run.times, np.full(len(run.times), run.line), arm)
+        kept = self._courses.choose(len(run.times))
+        poses, times = run.poses[kept], run.times[kept]
+        self._courses.add(poses, times, np.full(len(times), run.line), arm)
 
-    def _look(self, motion: Motion, times: Floats, lines: Ints, arm: Arm | Machine) -> None:
-        """Checks samples of a run."""
-        self._keep_worst(overload_findings(motion, times, lines, arm))
-        if self._options.with_stops:
-            self._keep_worst(overrun_findings(motion, times, lines, arm))
-            for found in crash_findings(motion, times, lines, arm, self._clearance.contacts):
-                self._crashes.setdefault(found.line, found)
-        self._way += length_of(arm.tips(motion.position))
-        self._courses.add(motion.position, times, lines, arm)
+    def _look(self, stretch: Stretch, times: Floats, arm: Arm | Machine, *, weighs: bool) -> None:
+        """Checks samples of a run; ``weighs``: also their torques."""
+        plan = stretch.plan
+        if weighs or self._options.with_stops:
+            motion, lines = plan.sample(times), stretch.lines_at(times)
+            if weighs:
+                self._keep_worst(overload_findings(motion, times, lines, arm))
+            if self._options.with_stops:
+                self._keep_worst(overrun_findings(motion, times, lines, arm))
+                for found in crash_findings(motion, times, lines, arm, self._clearance.contacts):
+                    self._crashes.setdefault(found.line, found)
+        self._way += arm.way(plan, times)
+        kept = times[self._courses.choose(len(times))]
+        self._courses.add(plan.positions(kept), kept, stretch.lines_at(kept), arm)
 
     def _keep_worst(self, findings: Iterable[Finding]) -> None:
         """Keeps the worst finding of each kind per line; a long line comes in several parts."""

@@ -1,14 +1,14 @@
 """The report of a validation: values, and the JSON document."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 import numpy as np
 from msgspec import Struct, to_builtins
 from numpy.typing import NDArray
 
-from understudy.motion.path import Floats
+from understudy.motion.path import Floats, Ints
 from understudy.offline.cycle_time import JobRows, ReadOnDemand, Row
 from understudy.offline.json_stream import Listed
 from understudy.space.collision.detector import LeftOut
@@ -158,16 +158,24 @@ class Finding:
     meeting: Meeting | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """The path for pictures: joints, positions of the axes (m, in the cell), line, time and tool
-    of each sample."""
+    """The path for pictures, in columns: joints, positions of the axes (m, in the cell), line, time
+    and tool of each sample."""
 
-    joints: tuple[tuple[float, ...], ...] = ()
-    points: tuple[tuple[tuple[float, float, float], ...], ...] = ()
-    lines: tuple[int, ...] = ()
-    times: tuple[float, ...] = ()
-    tools: tuple[int, ...] = ()
+    joints: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    points: Floats = field(default_factory=lambda: np.zeros((0, 0, 3)))
+    lines: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    times: Floats = field(default_factory=lambda: np.zeros(0))
+    tools: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Course) and all(
+            np.array_equal(getattr(self, column.name), getattr(other, column.name))
+            for column in fields(Course)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class LineReport(Struct, frozen=True, gc=False):

@@ -158,6 +158,35 @@ def flange_frames(Q: Array, rest: Array, slides: Array, tip: Array, out: Array) 
 
 
 @compiled
+def tip_points(  # kernel
+    Q: Array, rest: Array, slides: Array, point: Array, out: Array
+) -> None:
+    """out[k] (3) = a point of the last joint's moved frame at Q[k], in the foot frame: the
+    translation of `flange_frames`, from the tip inwards."""
+    joints = Q.shape[1]
+    angles = Q.reshape(-1)
+    sines, cosines = np.empty(BLOCK * joints), np.empty(BLOCK * joints)
+    for k in range(Q.shape[0]):
+        at = (k % BLOCK) * joints
+        if at == 0:
+            sincos(angles[k * joints : (k + BLOCK) * joints], sines, cosines)
+        x, y, z = point[0], point[1], point[2]
+        for j in range(joints - 1, -1, -1):
+            r = rest[j]
+            if slides[j]:
+                z += Q[k, j]
+            else:
+                sin, cos = sines[at + j], cosines[at + j]
+                x, y = x * cos - y * sin, x * sin + y * cos
+            x, y, z = (
+                r[0] * x + r[1] * y + r[2] * z + r[9],
+                r[3] * x + r[4] * y + r[5] * z + r[10],
+                r[6] * x + r[7] * y + r[8] * z + r[11],
+            )
+        out[k, 0], out[k, 1], out[k, 2] = x, y, z
+
+
+@compiled
 def joint_frames(Q: Array, rest: Array, slides: Array, out: Array) -> None:  # kernel
     """out[k, j + 1] (4×4): the moved frame of joint j, z along its axis; out[k, 0]: the foot."""
     joints = Q.shape[1]
@@ -398,6 +427,19 @@ class Chain:
         if frames is not FOOT_AND_FLANGE:
             return np.asarray(frames.foot @ out)
         return out
+
+    def tips(self, Q: Array, frames: Frames = FOOT_AND_FLANGE) -> Array:
+        """(m, dof) configurations → (m, 3): positions of the TCP in the base frame."""
+        out = np.empty((len(Q), 3))
+        tip_points(_rows(Q), self.rest, self.slides, self.tip_of(frames), out)
+        if frames is FOOT_AND_FLANGE:
+            return out
+        foot = frames.foot
+        return np.asarray(out @ foot[:3, :3].T + foot[:3, 3])
+
+    def tip_of(self, frames: Frames) -> Array:
+        """The TCP in the moved frame of the last joint."""
+        return np.asarray(self.tip[:3, :3] @ frames.tool[:3, 3] + self.tip[:3, 3])
 
     def links(self, q: ArrayLike) -> Array:
         """(dof + 1, 4, 4): frames of all bodies in the foot frame, the base first."""
