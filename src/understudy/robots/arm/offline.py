@@ -121,6 +121,8 @@ class ArmDevices:
         self._arc_within = config.arc_within_mm * MM
         self._things = around.environment.objects if around else ()
         self._arc_is_far = False
+        self._known_place = [0.0, 0.0, 0.0], math.inf
+        """A place of the arc, and its distance from the nearest object."""
         self._plan: Plan | None = None
         self.mover: ArmMover | None = None
         self._armed = self._assumed = self._ended = False
@@ -292,8 +294,10 @@ class ArmDevices:
             return []
         rapid = set(plan.path.line[plan.path.rapid].tolist())
         wanted = self._pins.io.digital_output(ARC_START)
-        out = []
-        for line, (begins, ends) in spans_of(plan).items():
+        spans, out = spans_of(plan), []
+        looks = np.linspace(*np.array(list(spans.values())).reshape(-1, 2).T, ARC_LOOKS, axis=1)
+        places = self._tip_positions(looks.reshape(-1)).reshape(*looks.shape, 3)
+        for k, (line, (begins, ends)) in enumerate(spans.items()):
             first, last = whole_ns(begins), whole_ns(ends)
             without = [max(a, first) for a, b in cold if min(b, last) - max(a, first) > COLD]
             if line in rapid and wanted and not without:
@@ -301,7 +305,7 @@ class ArmDevices:
             elif line not in rapid and without:
                 out.append(Remark(line, "process", NO_ARC, seconds(min(without))))
             elif wanted and not without:
-                out += self._far_arc(line, begins, ends)
+                out += self._far_arc(line, looks[k], places[k])
         return out
 
     @cached_property
@@ -310,17 +314,18 @@ class ArmDevices:
 
         return NearestObject(self._things)
 
-    def _far_arc(self, line: int, begins: float, ends: float) -> list[Remark]:
-        """A warning where the arc begins to burn far from every object: nothing is welded there."""
+    def _far_arc(self, line: int, times: Floats, places: Floats) -> list[Remark]:
+        """A warning where the arc begins to burn far from every object: nothing is welded there.
+        ``places`` of the tip at some times of the line."""
         if self._process is None or not self._things or not self._arc_within:
             return []
         was_far, self._arc_is_far = self._arc_is_far, False
-        times = np.linspace(begins, ends, ARC_LOOKS)
-        near, known = np.zeros(3), math.inf
-        for at, tip in zip(times.tolist(), self._tip_positions(times), strict=True):
+        for at, tip in zip(times.tolist(), places.tolist(), strict=True):
+            near, known = self._known_place
             if known + math.dist(tip, near) <= self._arc_within:
                 continue  # it cannot be farther
-            near, known = tip, self._nearest.distance(tip)
+            known = self._nearest.distance(tip)
+            self._known_place = tip, known
             if known > self._arc_within:
                 self._arc_is_far = True
                 away = f"the arc burns {known / MM:.0f} mm from the nearest object"
@@ -378,8 +383,7 @@ class ArmDevices:
     def _tip_positions(self, times: Floats) -> Floats:
         if self._plan is None or self.mover is None:
             return np.zeros((len(times), 3))
-        tips = self.mover.chain.flanges(self._plan.positions(times), self.mover.frames)
-        return np.ascontiguousarray(tips[:, :3, 3])
+        return self.mover.chain.tips(self._plan.positions(times), self.mover.frames)
 
     # ── target of scenario rules ──
 

@@ -424,10 +424,10 @@ class NearestObject:
         self._at, self._aside = placement(self._world), scratch()
         self._point = len(objects)
 
-    def distance(self, point: Array) -> float:
+    def distance(self, point: ArrayLike) -> float:
         """In metres; below 0 inside of an object, infinite without any."""
         self._at.placed[self._point, 9:] = point
-        self._at.ends[self._point] = np.tile(point, 2)
+        self._at.ends[self._point].reshape(2, 3)[:] = point
         return float(min(map(self._distance_to, range(self._point)), default=np.inf))
 
     def _distance_to(self, number: int) -> float:
