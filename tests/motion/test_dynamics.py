@@ -98,7 +98,10 @@ def test_an_overload_names_joint_time_and_torque() -> None:
 
 
 HEAVY = dynamics(
-    G60, payload=Payload(8.0, (0.02, 0.0, 0.2)), joint_inertia=0.3, joint_friction=[4, 4, 3, 2, 2, 1]
+    G60,
+    payload=Payload(8.0, (0.02, 0.0, 0.2)),
+    joint_inertia=0.3,
+    joint_friction=[4, 4, 3, 2, 2, 1],
 )
 
 
@@ -131,7 +134,9 @@ def plain_overload(arm: Dynamics, plan: Plan, times: np.ndarray) -> bool:
 profiles: st.SearchStrategy[Profile] = st.sampled_from(["trapezoid", "jerk_limited"])
 
 
-@given(st.integers(0, 2**32), st.floats(0.01, 1.0), profiles, st.floats(0.5, 1.5), st.floats(0, 0.5))
+@given(
+    st.integers(0, 2**32), st.floats(0.01, 1.0), profiles, st.floats(0.5, 1.5), st.floats(0, 0.5)
+)
 def test_no_overload_is_missed(
     seed: int, feed: float, profile: Profile, share: float, begins: float
 ) -> None:

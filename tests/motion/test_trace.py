@@ -257,6 +257,29 @@ def test_many_traced_lines_equal_single_ones(deviation: float) -> None:
     assert_same(path, one_by_one(AT_SCAN, targets, feed, deviation))
 
 
+@given(st.integers(0, 2**32), st.sampled_from([1e-4, 1e-3, 3e-3, 0.02]), st.sampled_from([0, 1, 8]))
+def test_lines_of_one_piece_are_those_of_the_general_case(
+    seed: int, step: float, turn: float
+) -> None:
+    """`trace_path` is the oracle of trace_piece: every bit is the same."""
+    random, count = np.random.default_rng(seed), 20
+    places = np.cumsum(random.normal(size=(count, 3)) * step, axis=0)
+    tilts = np.cumsum(random.normal(size=(count, 3)) * turn, axis=0)
+    targets = np.array([SCAN @ pose(*values) for values in np.hstack([places, tilts])])
+    feed, line = random.uniform(0.01, 0.5, count), np.arange(count)
+    path, done = lines_through(ARM, AT_SCAN, targets, feed=feed, line=line, deviation=1e-5)
+    q, n, room = AT_SCAN, 0, empty_columns(MOST_PIECES)
+    for k in range(done):
+        found = trace_path(G60.flange(q), targets[k], NO_ARC, feed[k], np.inf, q, ARM, room, 0)
+        assert found > 0
+        rows = path.rows(n, n + found)
+        for name in ("shape", "end", "length", "acceleration", "jerk", "fastest"):
+            wanted = getattr(room, name)[:found]
+            assert getattr(rows, name).tobytes() == wanted.tobytes(), (k, name)
+        q, n = room.end[found - 1].copy(), n + found
+    assert n == len(path)
+
+
 def test_tracing_ends_before_the_first_uncommon_line() -> None:
     targets = np.array([*spiral(3), pose(1.5, -0.2, 0.5, 180.0, 0.0, 0.0), *spiral(3)])
     feed, line = np.full(7, 0.1), np.arange(100, 107)

@@ -34,11 +34,12 @@ from understudy.motion.tool_path import (
     ToolPath,
     Vector,
     path_length,
+    pose_between,
     poses_on,
     rates_on,
     turn_between,
 )
-from understudy.space.compiled import compiled
+from understudy.space.compiled import borrowed, compiled
 from understudy.space.kinematics.chain import (
     FOOT_AND_FLANGE,
     Chain,
@@ -53,8 +54,9 @@ from understudy.space.kinematics.follow import (
     FollowFailure,
     follow,
     follow_branches,
+    nearest_branch,
 )
-from understudy.space.kinematics.ik import closed_form, outside
+from understudy.space.kinematics.ik import BRANCHES, SCRATCH, branches_at, closed_form, outside
 
 KNOT_DISTANCE = 0.02
 """Initial distance of knots (m); where a cubic leaves the tool path, they are set closer."""
@@ -138,9 +140,10 @@ def first_pieces(length: float, angle: float, swept: float) -> int:
 
 
 @compiled
-def solved(J: Floats, out: Floats) -> bool:  # kernel
-    """Solves J·x = out into ``out`` by Gauss; False near a singular pose. J is overwritten."""
-    size = len(out)
+def factored(J: Floats, swaps: Ints) -> bool:
+    """Factors J by Gauss in place, for `substituted`; ``swaps``: the row that each row is swapped
+    with. False near a singular pose."""
+    size = len(J)
     least, most = np.inf, 0.0
     for c in range(size):
         best = c
@@ -151,20 +154,41 @@ def solved(J: Floats, out: Floats) -> bool:  # kernel
         least, most = min(least, abs(pivot)), max(most, abs(pivot))
         if not least > CLOSE_TO_SINGULAR * most:
             return False
+        swaps[c] = best
         if best != c:
             for j in range(c, size):
                 J[c, j], J[best, j] = J[best, j], J[c, j]
-            out[c], out[best] = out[best], out[c]
         for i in range(c + 1, size):
             share = J[i, c] / pivot
             for j in range(c + 1, size):
                 J[i, j] -= share * J[c, j]
-            out[i] -= share * out[c]
+            J[i, c] = share
+    return True
+
+
+@compiled
+def substituted(J: Floats, swaps: Ints, out: Floats) -> None:
+    """Solves J·x = out into ``out``, with J from `factored`."""
+    size = len(out)
+    for c in range(size):
+        best = swaps[c]
+        out[c], out[best] = out[best], out[c]
+        for i in range(c + 1, size):
+            out[i] -= J[i, c] * out[c]
     for c in range(size - 1, -1, -1):
         for j in range(c + 1, size):
             out[c] -= J[c, j] * out[j]
         out[c] /= J[c, c]
-    return True
+
+
+@compiled
+def solved(J: Floats, out: Floats) -> bool:  # kernel
+    """Solves J·x = out into ``out``; False near a singular pose. J is overwritten."""
+    swaps = np.empty(len(out), dtype=np.int64)
+    ordinary = factored(J, swaps)
+    if ordinary:
+        substituted(J, swaps, out)
+    return ordinary
 
 
 @compiled
@@ -382,8 +406,106 @@ def trace_path(  # kernel
 def entry_speed(out: PieceColumns, n: int, slow: Floats, deviation: float) -> float:
     """Square of the speed at the seam before piece n; see `lines.seam`."""
     before, after, s = out.shape[n - 1], out.shape[n], out.length[n - 1]
-    leaving = before[1] + s * (2.0 * before[2] + 3.0 * s * before[3])
+    leaving = np.empty(AXES)
+    for j in range(AXES):
+        leaving[j] = before[1, j] + s * (2.0 * before[2, j] + 3.0 * s * before[3, j])
     return passing_speed(leaving, after[1], slow, deviation)
+
+
+class Knot(NamedTuple):
+    """A knot at the end of a line: ``pose`` (1×4×4) of the tool, and the factored Jacobian; with
+    the frames of the joints, from which they were computed."""
+
+    pose: Floats
+    frames: Floats
+    J: Floats
+    swaps: Ints
+
+
+@compiled
+def knot_at(q: Floats, arm: TracedArm, knot: Knot) -> bool:
+    """Fills a knot at joint values (1×6), as `flange_frames` and `slopes_at` compute them; False
+    near a singular pose."""
+    joint_frames(q, arm.rest, arm.slides, knot.frames)
+    T, pose = knot.frames[0, AXES], knot.pose[0]
+    for i in range(3):
+        for m in range(4):
+            pose[i, m] = T[i, 0] * arm.tip[0, m] + T[i, 1] * arm.tip[1, m] + T[i, 2] * arm.tip[2, m]
+        pose[i, 3] += T[i, 3]
+        pose[3, i] = 0.0
+    pose[3, 3] = 1.0
+    jacobians(knot.frames, arm.slides, knot.pose[:, :3, 3], knot.J)
+    return factored(knot.J[0], knot.swaps)
+
+
+class Room(NamedTuple):
+    """Buffers of `trace_piece`."""
+
+    wanted: Floats
+    there: Floats
+    turned: Floats
+    halfway: Floats
+    slopes: Floats
+    still: Floats
+    bounds: Floats
+    branches: Floats
+    scratch: Floats
+
+
+@compiled
+def trace_piece(  # kernel
+    knot: Knot,
+    target: Floats,
+    feed: float,
+    before: Floats,
+    after: Floats,
+    following: Knot,
+    arm: TracedArm,
+    out: PieceColumns,
+    n: int,
+    room: Room,
+) -> bool:
+    """Writes a straight line that is one piece into row n, as `trace_path` does; False if it is
+    not one, or is not handled.
+
+    Computes nothing twice: ``knot`` at the joints ``before`` (1×6) is known from the line before;
+    fills ``after`` and the knot there.
+    """
+    start = knot.pose[0]
+    length = path_length(start, target, NO_ARC)
+    if not length > IN_PLACE:
+        return False
+    turn = turn_between(start, target)
+    if first_pieces(length, turn[3], 0.0) != 1:
+        return False
+    wanted, slopes = room.wanted[0], room.slopes
+    pose_between(start, target, turn, 1.0, room.turned, wanted)
+    branches_at(wanted, arm.left, arm.right, arm.geometry, before[0], room.branches, room.scratch)
+    if not nearest_branch(room.branches, before[0], arm.lower, arm.upper, JUMP, after[0]):
+        return False
+    if not knot_at(after, arm, following):
+        return False
+    slopes[:] = rates_on(start, target, turn, NO_ARC, room.wanted, length)[0]
+    substituted(knot.J[0], knot.swaps, slopes[0])
+    substituted(following.J[0], following.swaps, slopes[1])
+    for j in range(AXES):
+        bent = length / 8.0 * (slopes[1, j] - slopes[0, j])
+        room.halfway[0, j] = 0.5 * (after[0, j] + before[0, j]) - bent
+    flange_frames(room.halfway, arm.rest, arm.slides, arm.tip, room.there)
+    pose_between(start, target, turn, 0.5, room.turned, wanted)
+    if apart(room.there[0], wanted) > PATH_TOLERANCE:
+        return False
+    shape = out.shape[n]
+    cubic(before[0], after[0], slopes[0], slopes[1], length, shape)
+    if not within_limits(shape, length, arm.lower, arm.upper):
+        return False
+    limits = (arm.velocity, arm.acceleration, arm.jerk)
+    fastest, able, jerk = allowed_on(shape, length, feed, limits, room.still, room.bounds)
+    for j in range(AXES):
+        out.end[n, j] = after[0, j]
+    out.length[n], out.fastest[n], out.acceleration[n], out.jerk[n] = length, fastest, able, jerk
+    out.junction[n] = 0.0
+    return True
 
 
 @compiled
@@ -400,23 +522,106 @@ def trace_lines(  # kernel
 
     Ends early at a line that is not handled, or when the buffers are full.
     """
-    here = np.empty((1, 4, 4))
-    before = start.copy()
+    knots = (
+        np.empty((2, 1, 4, 4)),
+        np.empty((2, 1, AXES + 1, 4, 4)),
+        np.empty((2, 1, AXES, AXES)),
+        np.empty((2, AXES), dtype=np.int64),
+    )
+    room = Room(
+        np.empty((1, 4, 4)),
+        np.empty((1, 4, 4)),
+        np.empty((3, 3)),
+        np.empty((1, AXES)),
+        np.empty((2, AXES)),
+        np.zeros(AXES),
+        np.empty((2, AXES)),
+        np.empty((BRANCHES, AXES)),
+        np.zeros(SCRATCH),
+    )
+    q = np.empty((2, 1, AXES))
+    q[0, 0] = start
+    return trace_with(targets, feeds, arc, arm, deviation, out, q, knots, room)
+
+
+@compiled
+def trace_with(
+    targets: Floats,
+    feeds: Floats,
+    arc: ArcShape,
+    arm: TracedArm,
+    deviation: float,
+    out: PieceColumns,
+    q: Floats,
+    knots: tuple[Floats, Floats, Floats, Ints],
+    room: Room,
+) -> tuple[int, int]:
+    """`trace_lines` with these buffers, which the caller keeps alive: two places for ``knots`` and
+    their joints ``q`` by turns."""
+    arm = TracedArm(
+        borrowed(arm.rest),
+        borrowed(arm.slides),
+        borrowed(arm.tip),
+        borrowed(arm.left),
+        borrowed(arm.right),
+        borrowed(arm.geometry),
+        borrowed(arm.lower),
+        borrowed(arm.upper),
+        borrowed(arm.velocity),
+        borrowed(arm.acceleration),
+        borrowed(arm.jerk),
+    )
+    out = PieceColumns(
+        borrowed(out.shape),
+        borrowed(out.end),
+        borrowed(out.length),
+        borrowed(out.acceleration),
+        borrowed(out.jerk),
+        borrowed(out.fastest),
+        borrowed(out.junction),
+        borrowed(out.source),
+    )
+    room = Room(
+        borrowed(room.wanted),
+        borrowed(room.there),
+        borrowed(room.turned),
+        borrowed(room.halfway),
+        borrowed(room.slopes),
+        borrowed(room.still),
+        borrowed(room.bounds),
+        borrowed(room.branches),
+        borrowed(room.scratch),
+    )
+    q, pose, frames = borrowed(q), borrowed(knots[0]), borrowed(knots[1])
+    J, swaps = borrowed(knots[2]), borrowed(knots[3])
     slow = 1.0 / arm.acceleration
-    n = 0
+    n, here, ordinary, fresh = 0, 0, False, False
     for k in range(len(targets)):
         if n + MOST_PIECES > len(out.length):
             return k, n
         # From where the joints are, not from the target before: deviations do not add up.
-        flange_frames(before.reshape(1, AXES), arm.rest, arm.slides, arm.tip, here)
-        pieces = trace_path(here[0], targets[k], arc, feeds[k], np.inf, before, arm, out, n)
-        if pieces == 0:
-            return k, n
+        knot = Knot(pose[here], frames[here], J[here], swaps[here])
+        if not fresh:
+            ordinary = knot_at(q[here], arm, knot)
+        there = 1 - here
+        following = Knot(pose[there], frames[there], J[there], swaps[there])
+        fresh = ordinary and trace_piece(
+            knot, targets[k], feeds[k], q[here], q[there], following, arm, out, n, room
+        )
+        pieces = 1
+        if not fresh:
+            before = q[here, 0]
+            pieces = trace_path(
+                pose[here, 0], targets[k], arc, feeds[k], np.inf, before, arm, out, n
+            )
+            if pieces == 0:
+                return k, n
+            q[there, 0] = out.end[n + pieces - 1]
         if n > 0:
             out.junction[n] = entry_speed(out, n, slow, deviation)
         out.source[n : n + pieces] = k
         n += pieces
-        before[:] = out.end[n - 1]
+        here = there
     return len(targets), n
 
 

@@ -294,11 +294,11 @@ def newton_euler(  # kernel
 # ── a first look at the torques of a plan ────────────────────────────────────────────────────────
 #
 # Most motion is far from the limits of its joints. In a configuration that differs by dq from one
-# with known torques of gravity, at speeds v and accelerations a of the joints, the torque of a joint
-# is bounded by: those torques; what gravity can change, which is m·g·reach of every body times the
-# angles by which its joints differ; and the forces of the motion, by the triangle inequality from
-# body to body (speeds and accelerations of turning add up along the arm). A segment of a plan that
-# keeps this bound needs no samples. Where it does not, the torques are computed.
+# with known torques of gravity, at speeds v and accelerations a of the joints, the torque of a
+# joint is bounded by: those torques; what gravity can change, which is m·g·reach of every body
+# times the angles by which its joints differ; and the forces of the motion, by the triangle
+# inequality from body to body (speeds and accelerations of turning add up along the arm). A segment
+# of a plan that keeps this bound needs no samples; of any other the torques are computed.
 
 
 LOOKS = 64
@@ -308,9 +308,7 @@ CERTAIN = 1.0 - 1e-9
 
 
 @compiled
-def motion_torques(
-    turned: Floats, speed: Floats, rise: Floats, arm: Loads, out: Floats
-) -> None:
+def motion_torques(turned: Floats, speed: Floats, rise: Floats, arm: Loads, out: Floats) -> None:
     """Bounds of the torques of speeds and accelerations, and of the change of those of gravity when
     the joints turn by ``turned``."""
     g = arm.gravity

@@ -191,7 +191,11 @@ def seam(before: Path, after: Path, limits: Limits, deviation: float) -> float:
 @compiled
 def passing_speed(out: Floats, into: Floats, slow: Floats, deviation: float) -> float:
     """Kernel of `seam` for two tangents dq/ds; ``slow``: reciprocals of the accelerations."""
-    pace_out, pace_into = math.sqrt((out * out).sum()), math.sqrt((into * into).sum())
+    square_out = square_into = 0.0
+    for i in range(len(out)):
+        square_out += out[i] * out[i]
+        square_into += into[i] * into[i]
+    pace_out, pace_into = math.sqrt(square_out), math.sqrt(square_into)
     if not (pace_out > 0.0 and pace_into > 0.0):
         return 0.0
     allowed = corner_speed(out / pace_out, into / pace_into, slow, deviation)

@@ -212,26 +212,34 @@ def turned_about(axis: Vector, angle: float, out: Floats) -> None:
 
 
 @compiled
+def pose_between(
+    start: Floats, end: Floats, turn: Turn, share: float, R: Floats, out: Floats
+) -> None:
+    """out (4×4) = the pose at a share of a line; ``R`` (3×3) is overwritten."""
+    turned_about((turn[0], turn[1], turn[2]), share * turn[3], R)
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = start[i, 0] * R[0, j] + start[i, 1] * R[1, j] + start[i, 2] * R[2, j]
+        out[i, 3] = start[i, 3] + share * (end[i, 3] - start[i, 3])
+        out[3, i] = 0.0
+    out[3, 3] = 1.0
+
+
+@compiled
 def poses_on(
     start: Floats, end: Floats, turn: Turn, arc: ArcShape, shares: Floats
 ) -> Floats:  # kernel
     """Poses (n×4×4) at shares of a tool path."""
-    ax, ay, az, angle = turn
-    out, R = np.zeros((len(shares), 4, 4)), np.empty((3, 3))
+    out, R = np.empty((len(shares), 4, 4)), np.empty((3, 3))
     for k in range(len(shares)):
         share = shares[k]
-        turned_about((ax, ay, az), share * angle, R)
-        for i in range(3):
-            for j in range(3):
-                out[k, i, j] = start[i, 0] * R[0, j] + start[i, 1] * R[1, j] + start[i, 2] * R[2, j]
-            out[k, i, 3] = start[i, 3] + share * (end[i, 3] - start[i, 3])
+        pose_between(start, end, turn, share, R, out[k])
         if arc.swept != 0.0:
             turned_about(arc.axis, share * arc.swept, R)
             for i in range(3):
                 out[k, i, 3] = arc.centre[i] + share * arc.climb * arc.axis[i]
                 for j in range(3):
                     out[k, i, 3] += R[i, j] * (start[j, 3] - arc.centre[j])
-        out[k, 3, 3] = 1.0
     return out
 
 

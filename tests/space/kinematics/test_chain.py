@@ -96,7 +96,9 @@ def test_one_joint_is_a_robot() -> None:
     np.testing.assert_allclose(arm.flange([np.pi / 2])[:3, 3], [0, 1, 1], atol=1e-12)
 
 
-@pytest.mark.parametrize("arm", [spherical_wrist_arm(1), seven_axes(), gantry()], ids=["wrist", "seven", "gantry"])
+@pytest.mark.parametrize(
+    "arm", [spherical_wrist_arm(1), seven_axes(), gantry()], ids=["wrist", "seven", "gantry"]
+)
 def test_tips_are_the_positions_of_the_flanges(arm: Chain) -> None:
     base, tool = (matrix(Pose(*values)) for values in np.random.default_rng(5).normal(size=(2, 6)))
     for frames in (Frames(np.eye(4), np.eye(4)), Frames(base, tool)):

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.space.compiled import compiled
+from understudy.space.compiled import borrowed, compiled
 from understudy.space.model.robot import Inertial, Joint, RobotModel, Solid
 from understudy.space.transform import Array, inverse, matrix, pose
 from understudy.units import DEG, MM
@@ -104,9 +104,11 @@ BLOCK = 64
 @compiled
 def flange_frames(Q: Array, rest: Array, slides: Array, tip: Array, out: Array) -> None:  # kernel
     """out[k] (4×4) = the product of all joints at Q[k], times ``tip``."""
+    Q, rest, slides = borrowed(Q), borrowed(rest), borrowed(slides)
+    tip, out = borrowed(tip), borrowed(out)
     joints = Q.shape[1]
     angles = Q.reshape(-1)
-    sines, cosines = np.empty(BLOCK * joints), np.empty(BLOCK * joints)
+    sines, cosines = np.empty((2, min(BLOCK, Q.shape[0]) * joints))
     for k in range(Q.shape[0]):
         at = (k % BLOCK) * joints
         if at == 0:
@@ -163,9 +165,10 @@ def tip_points(  # kernel
 ) -> None:
     """out[k] (3) = a point of the last joint's moved frame at Q[k], in the foot frame: the
     translation of `flange_frames`, from the tip inwards."""
+    Q, rest, slides, out = borrowed(Q), borrowed(rest), borrowed(slides), borrowed(out)
     joints = Q.shape[1]
     angles = Q.reshape(-1)
-    sines, cosines = np.empty(BLOCK * joints), np.empty(BLOCK * joints)
+    sines, cosines = np.empty((2, min(BLOCK, Q.shape[0]) * joints))
     for k in range(Q.shape[0]):
         at = (k % BLOCK) * joints
         if at == 0:
@@ -189,9 +192,10 @@ def tip_points(  # kernel
 @compiled
 def joint_frames(Q: Array, rest: Array, slides: Array, out: Array) -> None:  # kernel
     """out[k, j + 1] (4×4): the moved frame of joint j, z along its axis; out[k, 0]: the foot."""
+    Q, rest, slides, out = borrowed(Q), borrowed(rest), borrowed(slides), borrowed(out)
     joints = Q.shape[1]
     angles = Q.reshape(-1)
-    sines, cosines = np.empty(BLOCK * joints), np.empty(BLOCK * joints)
+    sines, cosines = np.empty((2, min(BLOCK, Q.shape[0]) * joints))
     for k in range(Q.shape[0]):
         at = (k % BLOCK) * joints
         if at == 0:
@@ -227,6 +231,7 @@ def jacobians(frames: Array, slides: Array, points: Array, out: Array) -> None: 
 
     ``frames``: the output of joint_frames.
     """
+    frames, slides, out = borrowed(frames), borrowed(slides), borrowed(out)
     for k in range(frames.shape[0]):
         for j in range(frames.shape[1] - 1):
             T = frames[k, j + 1]

@@ -172,29 +172,37 @@ def follow_branches(  # kernel
     """
     scratch = np.zeros(SCRATCH)
     found = np.empty((BRANCHES, 6))
-    before = start.copy()
+    before = start
     for k in range(targets.shape[0]):
         branches_at(targets[k], left, right, geo, before, found, scratch)
-        best, least = -1, np.inf
-        for b in range(BRANCHES):
-            motion = 0.0
-            for j in range(6):
-                move = wrapped(found[b, j] - before[j])
-                value = before[j] + move
-                inside = lower[j] - GRAZING <= value <= upper[j] + GRAZING
-                if not inside or not abs(move) <= jump:
-                    motion = np.inf
-                    break
-                motion += move * move
-                found[b, j] = min(max(value, lower[j]), upper[j])
-            if motion < least:
-                best, least = b, motion
-        if best < 0:
+        if not nearest_branch(found, before, lower, upper, jump, out[k]):
             return k
-        for j in range(6):
-            out[k, j] = found[best, j]
-            before[j] = found[best, j]
+        before = out[k]
     return len(targets)
+
+
+@compiled
+def nearest_branch(
+    found: Array, before: Array, lower: Array, upper: Array, jump: float, out: Array
+) -> bool:
+    """Sets out (6) to the branch (8×6) nearest to ``before``; whether there is one."""
+    best, least = -1, np.inf
+    for b in range(BRANCHES):
+        motion = 0.0
+        for j in range(6):
+            move = wrapped(found[b, j] - before[j])
+            value = before[j] + move
+            inside = lower[j] - GRAZING <= value <= upper[j] + GRAZING
+            if not inside or not abs(move) <= jump:
+                motion = np.inf
+                break
+            motion += move * move
+            found[b, j] = min(max(value, lower[j]), upper[j])
+        if motion < least:
+            best, least = b, motion
+    for j in range(6 if best >= 0 else 0):
+        out[j] = found[best, j]
+    return best >= 0
 
 
 def _step_by_step(chain: Chain, start: Array, flanges: Array, jump: float) -> Array:

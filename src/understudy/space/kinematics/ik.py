@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.errors import Refused
-from understudy.space.compiled import compiled
+from understudy.space.compiled import borrowed, compiled
 from understudy.space.kinematics.chain import (
     FOOT_AND_FLANGE,
     Chain,
@@ -288,6 +288,8 @@ def branches_at(  # kernel
     T: Array, left: Array, right: Array, geo: Array, near: Array, out: Array, scratch: Array
 ) -> None:
     """out (8×6) = the branches for one target T (4×4); left, right as Anthropomorphic.ends()."""
+    T, left, right, geo = borrowed(T), borrowed(left), borrowed(right), borrowed(geo)
+    near, out, scratch = borrowed(near), borrowed(out), borrowed(scratch)
     _prepare(T, left, right, geo, near, scratch)
     arctan2(scratch[0], scratch[1], scratch[2])
     angle, mark = scratch[2], scratch[3]
