@@ -295,7 +295,8 @@ class ArmDevices:
         rapid = set(plan.path.line[plan.path.rapid].tolist())
         wanted = self._pins.io.digital_output(ARC_START)
         spans, out = spans_of(plan), []
-        looks = np.linspace(*np.array(list(spans.values())).reshape(-1, 2).T, ARC_LOOKS, axis=1)
+        starts, stops = np.array(list(spans.values())).reshape(-1, 2).T
+        looks = np.linspace(starts, stops, ARC_LOOKS, axis=1)
         places = self._tip_positions(looks.reshape(-1)).reshape(*looks.shape, 3)
         for k, (line, (begins, ends)) in enumerate(spans.items()):
             first, last = whole_ns(begins), whole_ns(ends)
