@@ -244,6 +244,32 @@ def _without_owner(typing_context: Any, array: Any) -> Any:
     return array(array), code
 
 
+WORD = 16
+"""Bytes of `copy_word`."""
+
+
+def _copy_word(typing_context: Any, source: Any, first: Any, out: Any, at: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = codegen.llvmir.VectorType(codegen.llvmir.IntType(8), WORD).as_pointer()
+        places = []
+        for n in (0, 2):
+            array = context.make_array(signature.args[n])(context, builder, arguments[n])
+            place = builder.gep(array.data, [arguments[n + 1]])
+            places.append(builder.bitcast(place, word))
+        builder.store(builder.load(places[0], align=1), places[1], align=1)
+        return context.get_dummy_value()
+
+    size = numba.types.int64
+    return numba.types.void(source, size, out, size), code
+
+
+copy_word: Callable[[NDArray[Any], int, NDArray[Any], int], None] = cast(
+    Any, numba.extending.intrinsic(_copy_word)
+)
+"""Inside a kernel: copies `WORD` bytes from a place of one array of bytes to a place of another.
+Neither place is checked."""
+
+
 borrowed: Callable[[NDArray[Any]], NDArray[Any]] = cast(
     Any, numba.extending.intrinsic(_without_owner)
 )

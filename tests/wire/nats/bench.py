@@ -4,15 +4,17 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 import msgspec
 import nats
+import numpy as np
 from nats.aio.client import Client as NatsPy
 
 from understudy.agenda import Rate
 from understudy.ports import CONFIRMED, WireMessage
+from understudy.ports.packed import BEGIN, END, PackedMessages
 from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
 from understudy.robots.mobile.runtime.outgoing import Entry, Outbox, SavedOutbox
 from understudy.simulation.cell import Cell
@@ -43,6 +45,17 @@ async def until(condition: Callable[[], bool]) -> None:
 async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
     while not await condition():  # noqa: ASYNC110 - the server changes it
         await asyncio.sleep(0.01)
+
+
+def packed(messages: Sequence[WireMessage]) -> PackedMessages:
+    """These messages in one piece of data."""
+    data, bounds = b"", []
+    for message in messages:
+        begin = len(data)
+        data += BEGIN + b"%b %d\r\n" % (message.address.encode(), len(message.payload))
+        bounds.append((begin, len(data), len(data) + len(message.payload) + len(END)))
+        data += message.payload + END
+    return PackedMessages(data, np.array(bounds, dtype=np.int64))
 
 
 class RobotSession:

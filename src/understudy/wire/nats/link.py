@@ -34,6 +34,7 @@ from understudy.ports import (
     KeepsRecords,
     WireMessage,
 )
+from understudy.ports.packed import PackedMessages
 from understudy.units import NS_PER_SECOND
 from understudy.wire.broker import BrokerQueue
 from understudy.wire.connection import Connection
@@ -392,6 +393,9 @@ class NatsLink(BrokerQueue):
 
     def send_many(self, messages: Sequence[WireMessage]) -> None:
         """Steady messages become one piece of data; others are sent one by one, in order."""
+        if isinstance(messages, PackedMessages) and messages.largest <= self._client.max_payload:
+            self._send_frames([messages.data])
+            return
         frames: list[bytes] = []
         add, unhandled = self._client.add_frame, self._unhandled
         for message in messages:

@@ -55,8 +55,9 @@ from understudy.robots.mobile.runtime.outgoing import (
     uuid_text,
 )
 from understudy.robots.mobile.runtime.pose_control import DONE, steer_to_goals
-from understudy.robots.mobile.runtime.reports import STILL, StreamMessages, find_sound
+from understudy.robots.mobile.runtime.reports import STILL, find_sound
 from understudy.robots.mobile.runtime.robot import Robot, SavedRobot
+from understudy.robots.mobile.runtime.stream_messages import StreamMessages
 from understudy.robots.mobile.runtime.table import Codes, Flags, Floats, Table, rows_of
 from understudy.robots.mobile.runtime.tasks import Planner
 from understudy.robots.mobile.runtime.tick import OFFLINE, POSE, UNLIMITED

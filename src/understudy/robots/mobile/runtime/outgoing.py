@@ -18,28 +18,26 @@ stored. So each is begun once, whenever the cell is killed. Other messages are o
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
-import numpy as np
 from msgspec import Meta, Raw, Struct, field
-from numpy.typing import NDArray
 
 from understudy.errors import UNREADABLE
 from understudy.ports import KEPT, Epoch, WireMessage
+from understudy.ports.packed import PackedMessages
 from understudy.robots.mobile.fleet_interface import FleetListener
 from understudy.robots.mobile.hardware_interface import Rows
 from understudy.robots.mobile.runtime.messages import NEWEST_COUNTS, encoded, subject
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
-STEPS = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)
+STEPS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
 """Odd numbers by which the two halves of an id go on from message to message."""
-_UUID = np.frombuffer(b'"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"', dtype=np.uint8)
-_UUID_DIGITS = np.flatnonzero(ord("x") == _UUID)
+WORD = (1 << 64) - 1
 BOOT = 0
 """Number of the id of a start of a robot; messages are numbered from 1 on."""
 
@@ -58,27 +56,19 @@ def robot_key(run_id: str, robot_id: str) -> RobotKey:
 
 def uuid_text(key: RobotKey, number: int) -> str:
     """The same UUID (version 8: bits of the application's choice) for the same key and number."""
-    (text,) = uuid_texts(np.array([key], dtype=np.uint64), np.array([number]))
-    return text[1:-1].decode()
+    high, low = (_mixed(half + step * number) for half, step in zip(key, STEPS, strict=True))
+    high = high & ~0xF000 | 0x8000
+    low = low & (1 << 62) - 1 | 1 << 63
+    digits = f"{high:016x}{low:016x}"
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def uuid_texts(keys: NDArray[np.uint64], numbers: Rows) -> list[bytes]:
-    """UUIDs as JSON. ``keys``: rows of `RobotKey`; ``numbers``: of the messages of these robots."""
-    halves = _mixed(keys + STEPS * numbers.astype(np.uint64)[:, np.newaxis])
-    halves[:, 0] = halves[:, 0] & ~np.uint64(0xF000) | np.uint64(0x8000)
-    halves[:, 1] = halves[:, 1] & np.uint64((1 << 62) - 1) | np.uint64(1 << 63)
-    digits = np.frombuffer(halves.astype(">u8").tobytes().hex().encode(), dtype=np.uint8)
-    texts = np.tile(_UUID, (len(numbers), 1))
-    texts[:, _UUID_DIGITS] = digits.reshape(-1, 32)
-    found: list[bytes] = texts.view(f"S{_UUID.size}").ravel().tolist()
-    return found
-
-
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mixed(value: int) -> int:
     """The finalizer of splitmix64, which changes half of the bits if one bit changes."""
-    values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return values ^ values >> np.uint64(31)
+    value &= WORD
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & WORD
+    value = (value ^ value >> 27) * 0x94D049BB133111EB & WORD
+    return value ^ value >> 31
 
 
 def timestamp(epoch: int, now: int) -> str:
@@ -221,8 +211,10 @@ class SendQueue:
         self._epoch = epoch
         self._log = log
         self._outbox = Outbox(max(CAPACITY, PER_ROBOT * robots))
-        self._ready: deque[WireMessage] = deque(maxlen=max(LEAST, PER_ROBOT * robots))
+        self._ready: deque[WireMessage | PackedMessages] = deque()
         """What the wire may take; a full queue drops the oldest. Those of the outbox stay there."""
+        self._ready_count = 0
+        self._most_ready = max(LEAST, PER_ROBOT * robots)
         self._handled: list[str] = []
         self._held: dict[str, str] = {}
         """Addresses of acknowledgements by the records that must be stored before."""
@@ -265,19 +257,58 @@ class SendQueue:
         return handled
 
     def take(self, room: int) -> WireMessage | None:
-        if not self._ready or len(self._ready[0].payload) > room:
+        ready = self._ready
+        if not ready:
             return None
-        return self._ready.popleft()
+        head = ready.popleft()
+        if isinstance(head, PackedMessages):
+            ready.extendleft(reversed(head[1:] if len(head) > 1 else ()))
+            head = head[0]
+        if len(head.payload) > room:
+            ready.appendleft(head)
+            return None
+        self._ready_count -= 1
+        return head
 
-    def take_many(self, room: int) -> list[WireMessage]:
+    def take_many(self, room: int) -> Sequence[WireMessage]:
         """Messages with together at most ``room`` bytes, and not many more than `AT_ONCE`."""
         taken: list[WireMessage] = []
         ready, left = self._ready, min(room, AT_ONCE)
-        while ready and (left := left - len(ready[0].payload)) >= 0:
-            taken.append(ready.popleft())
+        while ready:
+            head = ready[0]
+            if isinstance(head, PackedMessages):
+                if taken or not (count := head.count_within(left)):
+                    break
+                self._drop(count)
+                return head[:count]
+            if (left := left - len(head.payload)) < 0:
+                break
+            self._drop(1)
+            taken.append(head)
         if not taken and (large := self.take(room)):
             taken.append(large)
         return taken
+
+    def _drop(self, count: int) -> None:
+        """Removes the oldest messages."""
+        ready = self._ready
+        self._ready_count -= count
+        while count:
+            head = ready.popleft()
+            size = len(head) if isinstance(head, PackedMessages) else 1
+            if isinstance(head, PackedMessages) and size > count:
+                ready.appendleft(head[count:])
+            count -= min(count, size)
+
+    def _unpacked(self) -> Iterator[WireMessage]:
+        for each in self._ready:
+            yield from each if isinstance(each, PackedMessages) else (each,)
+
+    def _put(self, message: WireMessage | PackedMessages) -> None:
+        self._ready.append(message)
+        self._ready_count += len(message) if isinstance(message, PackedMessages) else 1
+        if self._ready_count > self._most_ready:
+            self._drop(self._ready_count - self._most_ready)
 
     def timestamp(self, now: int) -> str:
         if self._stamp[0] != now:
@@ -293,17 +324,17 @@ class SendQueue:
             if self._outbox.given_up > lost and (lost + 1).bit_count() == 1:
                 self._log(f"nats: too many messages wait; {lost + 1} of the oldest were dropped")
         elif self.connected:
-            self._ready.append(WireMessage(address, data))
+            self._put(WireMessage(address, data))
 
-    def send_newest(self, message: WireMessage) -> None:
-        """Queues a message of which only the newest counts; there is a connection."""
-        self._ready.append(message)
+    def send_newest(self, messages: PackedMessages) -> None:
+        """Queues messages of which only the newest counts; there is a connection."""
+        self._put(messages)
 
     def flush(self, now: int) -> None:
         """Makes ready what the outbox shall send now."""
         if self.connected:
             for entry in self._outbox.take_due(now):
-                self._ready.append(WireMessage(entry.subject, entry.data, entry.message_id))
+                self._put(WireMessage(entry.subject, entry.data, entry.message_id))
 
     def confirmed(self, message_id: str) -> None:
         self._outbox.confirm(message_id)
@@ -315,6 +346,7 @@ class SendQueue:
         stands in the outbox."""
         self.connected = connected
         self._ready.clear()
+        self._ready_count = 0
         self._handled.clear()
         self._held.clear()
         self._outbox.connection_lost()
@@ -324,7 +356,7 @@ class SendQueue:
     def save(self) -> SavedSendQueue:
         return SavedSendQueue(
             self._outbox.save(),
-            list(self._ready),
+            list(self._unpacked()),
             list(self._handled),
             self.connected,
             self.keeps,
@@ -335,6 +367,7 @@ class SendQueue:
         self._outbox.load(saved.outbox)
         self._ready.clear()
         self._ready.extend(saved.ready)
+        self._ready_count = len(saved.ready)
         self._handled = list(saved.handled)
         self.connected = saved.connected
         self.keeps = saved.keeps
