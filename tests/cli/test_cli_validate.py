@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from understudy.cli import main
+from understudy.config.files import find_cell
 
 PROGRAMS = Path(__file__).parents[1] / "offline" / "validate" / "programs"
 SOUND = PROGRAMS / "sound" / "rapids.gcode"
@@ -55,6 +56,27 @@ def test_an_option_is_no_value_of_another(
     said = " ".join(capsys.readouterr().err.replace("│", " ").split())
     assert f"Invalid value for {option}: a value is needed, got the option {value}" in said
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("dock.yaml", "--log", "run.mcap"),
+        ("--job", "pick-place", "--cell", "pick_place", "--log", "run.mcap"),
+    ],
+    ids=["several robots", "a job"],
+)
+def test_a_log_of_no_one_program_is_refused_before_the_work(
+    words: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("understudy.cli.validate.compile_for_program", pytest.fail)
+    Path("dock.yaml").write_text(find_cell("dock")[1])
+    assert run(monkeypatch, "validate", *words) == 2
+    assert "--log writes the run of one program" in capsys.readouterr().err
 
 
 def test_a_violation_exits_with_1_and_every_report_has_its_line(

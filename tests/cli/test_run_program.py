@@ -1,5 +1,6 @@
 """`understudy run --program FILE --exit`: a program without the page, at any rate; and `--real`."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,19 @@ def test_a_program_that_is_not_finished_after_for_seconds_has_failed(program: Pa
     program.write_text("G4 P60\n")
     done = run(*WELD, "--program", program, "--exit", "--rate", "max", "--for", "1")
     assert done.exit_code == 1
+
+
+def test_output_that_cannot_be_written_ends_the_command(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The task of the program must not leave the cell running, nor hide the problem."""
+
+    def full(robot: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("understudy.cli.run._outcome", full)
+    done = run(*WELD, "--program", program, "--exit", "--rate", "max", "--for", "60")
+    assert isinstance(done.exception, OSError)
 
 
 def test_without_exit_the_cell_runs_on(program: Path) -> None:

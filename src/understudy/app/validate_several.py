@@ -256,7 +256,7 @@ def _met(
             motion, numbers = judged.record.robot()
             checked.append(CheckedRobot(judged.program.robot, judged.program.name, motion, numbers))
     checked += _standing(config, [judged.program.robot for judged in judges])
-    feet = {robot.name: _foot(config, robot.name) for robot in checked}
+    feet = {each.name: config.robots[each.name].config.base_mm_deg[:3] for each in checked}
     programs = {each.robot: each.name for each in driven}
     checked += [
         CheckedRobot(name, programs.get(name, ""), run.motion, run.numbers)
@@ -278,10 +278,6 @@ def _standing(config: CellConfig, running: Sequence[str]) -> list[CheckedRobot]:
             motion, numbers = MotionRecord(subject).robot()
             found.append(CheckedRobot(name, "", motion, numbers))
     return found
-
-
-def _foot(config: CellConfig, robot: str) -> tuple[float, ...]:
-    return tuple(config.robots[robot].config.base_mm_deg[:3])
 
 
 def _notes(

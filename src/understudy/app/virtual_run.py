@@ -9,7 +9,7 @@ from understudy.config import CellConfig
 from understudy.config.files import ProgramFile
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports.operation import skills
-from understudy.ports.program import ProgramControl
+from understudy.ports.program import ProgramControl, all_read
 from understudy.registry import kinds, module_of
 from understudy.simulation.cell import Cell
 from understudy.wire.exchange import InProcessCell
@@ -50,7 +50,7 @@ def start_program(
     control: ProgramControl = cell.components[f"{robot}.program"]  # type: ignore[assignment]
     reading = control.prepare(program.text)
     enable(config, cell, robot)
-    return _returned(reading) or control.load_prepared(program.name) or control.run(cell.now)
+    return all_read(reading) or control.load_prepared(program.name) or control.run(cell.now)
 
 
 def log_program(file: Path, config: CellConfig, robot: str, program: ProgramFile) -> str:
@@ -69,13 +69,3 @@ def log_program(file: Path, config: CellConfig, robot: str, program: ProgramFile
         return refused.reason
     reading = control.reading(timed.now)
     return str(reading.error or f"{reading.state} in {reading.elapsed_s:.3f} s")
-
-
-def _returned(work: Any) -> Refused | None:
-    """Runs a generator to its end, and returns what it returns."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            value: Refused | None = end.value
-            return value

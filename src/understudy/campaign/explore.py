@@ -453,11 +453,9 @@ class Exploring:
             self._look()
 
     def _run_to(self, end: int) -> None:
-        brokers = [each for each in self._clients.values() if self._confirms(each)]
+        hearing = (each for each in self._clients.values() if each is not self._deaf)
+        brokers = [each for each in hearing if each.is_broker and each.connected]
         self.inside.advance_with_brokers(end, brokers)
-
-    def _confirms(self, client: HearingClient) -> bool:
-        return client.is_broker and client.connected and client is not self._deaf
 
     def _client(self, endpoint: str) -> HearingClient:
         client = self._clients.get(endpoint)

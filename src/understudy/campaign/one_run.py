@@ -14,7 +14,6 @@ from understudy.app.build import build_cell
 from understudy.app.virtual_run import enable, recorded, start_program
 from understudy.campaign.plan import LONGEST_S, PlanFile, RunSpec, Words, job_of
 from understudy.config import CellConfig
-from understudy.config.files import ProgramFile
 from understudy.errors import ConfigError, Refused
 from understudy.ports import AwaitsConfirmations
 from understudy.ports.jobs import Played
@@ -105,13 +104,10 @@ class Run:
     def begin(self) -> None:
         """Starts programs and jobs."""
         for robot, program in self._texts.items():
-            self._start(robot, program)
+            self._note(robot, start_program(self._config, self._cell, robot, program))
         for robot, cycles in self._plan.cycles.items():
             enable(self._config, self._cell, robot)
             self._note(robot, self._jobs[robot].start(self._cell.now, max_cycles=cycles))
-
-    def _start(self, robot: str, program: ProgramFile) -> None:
-        self._note(robot, start_program(self._config, self._cell, robot, program))
 
     def _note(self, robot: str, refused: Refused | None) -> None:
         if refused is not None:

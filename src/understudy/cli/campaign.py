@@ -101,7 +101,8 @@ def campaign(
 ) -> None:
     """Run a cell with many seeds and values, or explore cells. Exit code 0 if every run passed,
     else 1."""
-    _check_engine(engine)
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
     if explore:
         if (
             file is not None
@@ -166,11 +167,6 @@ def campaign(
     if not is_printed(json):
         _tell(report, folder)
     raise Exit(0 if report.passed == report.runs else 1)
-
-
-def _check_engine(engine: str) -> None:
-    if engine not in ENGINES:
-        raise unknown("engine", engine, ENGINES)
 
 
 def _make_folder(folder: Path, *, fresh: bool) -> None:

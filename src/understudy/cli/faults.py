@@ -49,9 +49,13 @@ def faults(
         raise ConfigError(
             "--cell, --fault, --junit and --html are for trials", allowed="with --run"
         )
+
+    def numbers(figures: Mapping[str, Figure]) -> str:
+        return ", ".join(f"{key} {figure.default:g}" for key, figure in figures.items())
+
     columns = ("fault", "acts on", "how", "parameters", "what happens")
     rows = [
-        (name, ", ".join(acts_on), each.how, _figures(each.figures), each.doc)
+        (name, ", ".join(acts_on), each.how, numbers(each.figures), each.doc)
         for name, (each, acts_on) in declared_faults().items()
     ]
     if put_json(json, [dict(zip(columns, row, strict=True)) for row in rows]):
@@ -62,10 +66,6 @@ def faults(
     for row in rows:
         table.add_row(*row)
     Console().print(table)
-
-
-def _figures(figures: Mapping[str, Figure]) -> str:
-    return ", ".join(f"{key} {figure.default:g}" for key, figure in figures.items())
 
 
 def _try_all(

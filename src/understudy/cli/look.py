@@ -72,8 +72,8 @@ def faces(
     if name:
         _show(json, OPERATION_COLUMNS, [tuple(row) for row in _operations(name)])
         return
-    docs = ((name, module_of("faces", name).__doc__) for name in kinds("faces"))
-    _show(json, ("face", "what it speaks"), [(name, _first_sentence(doc)) for name, doc in docs])
+    docs = ((name, module_of("faces", name).__doc__ or "") for name in kinds("faces"))
+    _show(json, ("face", "what it speaks"), [(name, doc.partition("\n")[0]) for name, doc in docs])
 
 
 def _operations(face: str) -> Iterator[Operation]:
@@ -225,7 +225,3 @@ def _table(*columns: str) -> Table:
     for number, column in enumerate(columns):
         table.add_column(column, no_wrap=number == 0, overflow="fold")
     return table
-
-
-def _first_sentence(doc: str | None) -> str:
-    return (doc or "").partition("\n")[0]

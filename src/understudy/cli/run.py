@@ -384,7 +384,10 @@ async def _live(
         for door in doors(live):
             live.endpoints |= await ends.enter_async_context(door)
         starting: list[str] = []
-        is_up = partial(_process_is_up, live, written, starting)
+
+        def is_up(endpoint: str, words: str, address: str) -> None:
+            _is_up(live, written, starting, endpoint, address, f"{words}: {address}")
+
         fleet = ShardProcesses(shards, live, is_up) if shards else None
         others = [*child_processes(live, is_up), *([fleet] if fleet else [])]
         starting += [endpoint for each in others for endpoint in each.endpoints()]
@@ -565,17 +568,6 @@ def _open_page(address: str) -> None:
         log.warning("no browser was found here; open %s in one", address)
 
 
-def _process_is_up(
-    live: Live,
-    written: "list[Written]",
-    starting: list[str],
-    endpoint: str,
-    words: str,
-    address: str,
-) -> None:
-    _is_up(live, written, starting, endpoint, address, f"{words}: {address}")
-
-
 def _is_up(
     live: Live,
     written: "list[Written]",
@@ -721,20 +713,24 @@ class ProgramOnStart:
         if self._task is not None:
             if not self._ended.is_set():  # a program that has ended is still reported
                 self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            (ended,) = await asyncio.gather(self._task, return_exceptions=True)
+            if isinstance(ended, Exception):
+                raise ended
 
     async def _run(self, live: Live, robot: Robot) -> None:
-        refused = await self._begin(live, robot)
-        if refused is None:
-            await self._follow(live, robot)
-        problem, seconds = (refused.reason, 0.0) if refused else _outcome(robot)
-        self.outcome = not problem
-        if problem:
-            print(f"{self._file}: {problem}", file=sys.stderr)
-        else:
-            print(f"{self._file}: done in {seconds:.3f} s")
-        if self._leave:
-            live.finished.set()
+        try:
+            refused = await self._begin(live, robot)
+            if refused is None:
+                await self._follow(live, robot)
+            problem, seconds = (refused.reason, 0.0) if refused else _outcome(robot)
+            self.outcome = not problem
+            if problem:
+                print(f"{self._file}: {problem}", file=sys.stderr)
+            else:
+                print(f"{self._file}: done in {seconds:.3f} s")
+        finally:
+            if self._leave:
+                live.finished.set()
 
     async def _begin(self, live: Live, robot: Robot) -> Refused | None:
         """Loads and starts the program; enables simulated drives, waits for real ones."""

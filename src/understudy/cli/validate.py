@@ -126,6 +126,9 @@ def validate(
         raise ConfigError(
             "--timing is of several robots in one proof", value=timing, allowed="ROBOT=PROGRAM …"
         )
+    if log_file is not None and (several or chosen):
+        allowed = "no ROBOT=PROGRAM" if several else "a program, not a job"
+        raise ConfigError("--log writes the run of one program", allowed=allowed)
     compile_for_program(config)
     gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs
     if several:
@@ -135,8 +138,6 @@ def validate(
     else:
         reports = [_report(program, config, options) for program in programs or ()]
     if log_file is not None:
-        if several:
-            raise ConfigError("--log writes the run of one program", allowed="no ROBOT=PROGRAM")
         _log(log_file, config, programs or (), reports)
     # The terminal comes last: files are whole also if its reader leaves (`| head`).
     _write(reports, config, json=json, junit=junit, sarif=sarif, html=html)
@@ -162,8 +163,6 @@ def _log(
     from understudy.app.virtual_run import log_program
     from understudy.config.files import ProgramFile
 
-    if not programs:
-        raise ConfigError("--log writes the run of a program", allowed="a program, not a job")
     pairs = list(zip(programs, reports, strict=True))
     program, report = next((pair for pair in pairs if not pair[1].passed), pairs[0])
     text = read_program(program).decode("utf-8", "replace")

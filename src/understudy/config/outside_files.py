@@ -137,7 +137,9 @@ class FilesFolder:
         try:
             return self.read(name, limit).decode()
         except UnicodeDecodeError:
-            raise ConfigError("cannot be read: not UTF-8 text", file=self._shown(name)) from None
+            raise ConfigError(
+                "cannot be read: not UTF-8 text", file=str(self.path / name)
+            ) from None
 
     def names(self, *, folders: bool = False) -> list[str]:
         """The regular files of this folder, or the folders; empty if it does not exist."""
@@ -218,9 +220,6 @@ class FilesFolder:
             yield place
         finally:
             os.close(place)
-
-    def _shown(self, name: str) -> str:
-        return str(self.path / name)
 
     def _problem(self, failed: str, name: str, problem: OSError) -> ConfigError:
         path = self.path / name

@@ -106,12 +106,8 @@ class ReadOnDemand(Sequence[Item]):
 
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
         if isinstance(index, slice):
-            return self._items(range(*index.indices(len(self))))
+            return [self._item(k) for k in range(*index.indices(len(self)))]
         return self._item(range(len(self))[index])
-
-    def _items(self, chosen: range) -> list[Item]:
-        """The items at some indices."""
-        return [self._item(k) for k in chosen]
 
     def __iter__(self) -> Iterator[Item]:
         return (self._item(k) for k in range(len(self)))

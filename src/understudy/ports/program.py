@@ -6,7 +6,7 @@ and a controller (`simulation.program.run.LineFeed` for a robot that has none).
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ ProcessChoice = Literal["restore", "leave"]
 """On a start in the middle: switch on again what earlier lines switched on, or leave it off."""
 LineState = Literal["running", "done", "failed"]
 RunState = Literal["idle", "running", "paused", "done", "failed"]
+Outcome = TypeVar("Outcome")
 Ended = Callable[[str, int], None]
 """Called with the outcome of a run, as text, and the time."""
 
@@ -277,6 +278,16 @@ class ProgramReadings(Protocol):
         ...
 
     def on_end(self, listener: Ended) -> None: ...
+
+
+def all_read(work: Generator[None, None, Outcome]) -> Outcome:
+    """The outcome of work that is not interrupted."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
 
 
 class ProgramControl(

@@ -157,7 +157,8 @@ class _Side(NamedTuple):
 
 def _aligned(stream: Stream) -> Iterator[_Pair]:
     """Pairs of answers; one without a partner is alone."""
-    a, b = (_side(stream.decoder, each) for each in (stream.expected, stream.got))
+    both = stream.expected, stream.got
+    a, b = (_Side(each, [_type(stream.decoder, answer) for answer in each]) for each in both)
     n = m = 0
     while n < len(a.answers) or m < len(b.answers):
         skip_a, skip_b = _skips(a, n, b, m)
@@ -170,10 +171,6 @@ def _aligned(stream: Stream) -> Iterator[_Pair]:
         if n < len(a.answers) and m < len(b.answers):
             yield _Pair(n + 1, a.answers[n], b.answers[m], (a.types[n], b.types[m]))
             n, m = n + 1, m + 1
-
-
-def _side(decoder: Decoder, answers: Sequence[SentAnswer]) -> _Side:
-    return _Side(answers, [_type(decoder, each) for each in answers])
 
 
 def _type(decoder: Decoder, answer: SentAnswer) -> str:

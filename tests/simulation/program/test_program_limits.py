@@ -3,8 +3,9 @@
 import pytest
 
 from understudy.errors import Refused
+from understudy.ports.program import all_read
 from understudy.simulation.program import run as program_lines
-from understudy.simulation.program.run import all_read, too_large
+from understudy.simulation.program.run import too_large
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r", "\r\n"])

@@ -647,8 +647,9 @@ def recorded_machine(config: CellConfig, robot: str, chat: Chat) -> Recorded:
     endpoint, events = events_of(chat, config, robot, "grblhal")
     talk = read_conversation(events)
     own: Config = given.config
+    said = {number: value for number, value in talk.settings.items() if number in SETTINGS}
     base = structs.replace(
-        own, settings={**own.settings, **_known(talk), int(SettingNumber.SOFT_LIMITS): 0.0}
+        own, settings={**own.settings, **said, int(SettingNumber.SOFT_LIMITS): 0.0}
     )
     place: Keys = ("robots", robot, "settings")
     every = _parameters(base, talk, place)
@@ -688,10 +689,6 @@ def notes_of(talk: Conversation, motions: MachineMotions) -> tuple[str, ...]:
     if motions.left_out:
         return (f"{motions.left_out} motions left out: held, stopped or overridden",)
     return ()
-
-
-def _known(talk: Conversation) -> dict[int, float]:
-    return {number: value for number, value in talk.settings.items() if number in SETTINGS}
 
 
 def _shifted(modal: Modal, talk: Conversation) -> Modal:

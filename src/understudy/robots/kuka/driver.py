@@ -516,7 +516,7 @@ class RecordStream:
         self.total = len(steps)
         self._steps = steps
         self._ended: StreamEnded = lambda outcome: None
-        self.driver.on_finished(self._finished)
+        self.driver.on_finished(lambda ticket, outcome, now: self._ended(outcome))
 
     def start(self, now: int, ended: StreamEnded) -> bool | Refused:
         self._ended = ended
@@ -548,9 +548,6 @@ class RecordStream:
 
     def confirmed(self) -> bool:
         return self.driver.status(0).seen
-
-    def _finished(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
-        self._ended(outcome)
 
 
 def stream(text: str, options: SendOptions) -> RecordStream | Refused | None:

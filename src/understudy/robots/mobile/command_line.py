@@ -474,9 +474,8 @@ class RobotRows:
         now = time.monotonic()
         for name in self.names():
             row = self.rows[name]
-            table.add_row(
-                *(escape(printable(text)) for text in _texts(name, row, now)), style=_style(row)
-            )
+            texts = (escape(printable(text)) for text in _texts(name, row, now))
+            table.add_row(*texts, style=STYLES.get(str(row.state.get("status")), "dim"))
         return table
 
 
@@ -555,7 +554,3 @@ def _texts(name: str, row: RobotRow, now: float) -> tuple[str, ...]:
 
 def _number(value: Any, digits: int, factor: float = 1.0) -> str:
     return f"{value * factor:.{digits}f}" if isinstance(value, int | float) else "?"
-
-
-def _style(row: RobotRow) -> str:
-    return STYLES.get(str(row.state.get("status")), "dim")

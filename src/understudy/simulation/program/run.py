@@ -53,6 +53,7 @@ from understudy.ports.program import (
     RunState,
     SourceLine,
     Switched,
+    all_read,
 )
 from understudy.ports.refusals import INHIBITED, PROCESS_FAULT, SOFT_LIMIT
 from understudy.units import MM, NS_PER_MS, seconds
@@ -147,15 +148,6 @@ class ProgramLines:
     def first_beyond(self, acting: int, begin: int) -> int:
         """The first sent line from ``begin`` on up to which more lines act than ``acting``."""
         return bisect_right(self._acting, acting, lo=begin)
-
-
-def all_read(work: Generator[None, None, Any]) -> Any:
-    """The outcome of work that is not interrupted."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            return end.value
 
 
 class SentLines(Sequence[Sent]):

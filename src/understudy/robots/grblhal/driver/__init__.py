@@ -579,7 +579,7 @@ class LineStream:
         self.total = len(self._lines)
         self._connecting = self._disconnecting = False
         self._ended: StreamEnded = lambda outcome: None
-        driver.on_finished(self._finished)
+        driver.on_finished(lambda ticket, outcome, now: self._ended(outcome))
 
     def start(self, now: int, ended: StreamEnded) -> bool | Refused:
         if not self._connecting:
@@ -608,9 +608,6 @@ class LineStream:
             self._disconnecting = True
             self.driver.disconnect(now)
         return self.driver.wanted() is not None
-
-    def _finished(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
-        self._ended(outcome)
 
 
 def stream(text: str, options: SendOptions) -> LineStream:

@@ -324,9 +324,6 @@ class DollarCommands:
         self._say("[MSG:Enabled]" if on else "[MSG:Disabled]")
         return 0
 
-    def _home(self, axes: str, now: int) -> None:
-        self._controller.lines.home(axes, now)
-
 
 class DollarCommand(NamedTuple):
     """A `$` command; ``takes`` a value after `=`; ``always``: also in a critical alarm."""
@@ -408,7 +405,7 @@ COMMANDS: dict[str, DollarCommand] = {
     "O": DollarCommand(lambda d, a, now: d._toggle("optional stop", now), always=False),
     **{
         name: DollarCommand(
-            lambda d, a, now, axes=name[1:]: d._home(axes, now),  # type: ignore[misc]
+            lambda d, a, now, axes=name[1:]: d._controller.lines.home(axes, now),  # type: ignore[misc]
             takes=True,
             always=False,
         )

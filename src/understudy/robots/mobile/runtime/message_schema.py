@@ -212,7 +212,7 @@ def catalogue() -> str:
     """The whole page."""
     found = definitions("")
     parts = [HEAD, _subjects(), _envelopes(found)]
-    parts += [_message_section(kind, found) for kind in kinds()]
+    parts += [_section(f"## {kind}", found[each.__name__]) for kind, each in kinds().items()]
     parts += ["## Commands\n\n`parameters` of a command.request, by `commandType`.\n"]
     parts += [
         _section(f"### {name}", found[command.parameters.__name__])
@@ -259,10 +259,6 @@ def _envelopes(found: dict[str, Schema]) -> str:
         table = _table(schema | {"properties": keys})
         parts.append(f"Of a message {title}: {schema['description']}\n\n{table}")
     return "\n".join(parts)
-
-
-def _message_section(kind: str, found: dict[str, Schema]) -> str:
-    return _section(f"## {kind}", found[kinds()[kind].__name__])
 
 
 def _section(heading: str, schema: Schema) -> str:
