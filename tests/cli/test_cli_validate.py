@@ -159,6 +159,25 @@ def test_usage_errors_exit_with_2_and_a_message(
     assert "Traceback" not in said.err
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--robot", "nope"), "'nope'"),
+        (("--out", "/nowhere/reach.csv"), "cannot be written"),
+        (("--html", "/nowhere/reach.html"), "cannot be written"),
+    ],
+)
+def test_reach_refuses_before_kernels_are_compiled(
+    words: tuple[str, ...],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("understudy.cli.reach.compile_for_program", pytest.fail)
+    assert run(monkeypatch, "reach", *words) == 2
+    assert says in capsys.readouterr().err
+
+
 def test_reach_writes_the_format_of_the_file_extension(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

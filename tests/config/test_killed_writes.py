@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.cli import campaign
-from understudy.cli.job_client import write_whole
+from understudy.cli.options import put_whole
 from understudy.config.files import ProgramFile
 from understudy.config.outside_files import FilesFolder
 from understudy.config.project import (
@@ -111,10 +110,9 @@ def test_a_save_that_was_cut_off_may_be_ended_and_killed_again(
     "write",
     [
         lambda path, data: FilesFolder(path.parent).write(path.name, data, lambda head: True),
-        lambda path, data: write_whole(path, data.decode()),
-        campaign._put,
+        put_whole,
     ],
-    ids=["a calibration of a cell", "a calibration of a command", "a report of a campaign"],
+    ids=["a calibration of a cell", "a calibration or a report of a command"],
 )
 def test_a_file_is_the_older_or_the_newer_one(
     write: Callable[[Path, bytes], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -32,11 +32,13 @@ from understudy.campaign.report import Report, as_csv, as_json, page, report_of,
 from understudy.cli.options import (
     HtmlOption,
     JsonOption,
+    check_writable,
     is_printed,
     is_quiet,
     origin,
     put_bytes,
     put_json,
+    put_whole,
 )
 from understudy.cli.parameters import Argument, Exit, Option
 from understudy.config import load_config, shipped_cells
@@ -151,7 +153,7 @@ def campaign(
     folder = out or file.with_suffix(".runs")
     _make_folder(folder, fresh=fresh)
     for place in (json, html):
-        _check_writable(place)
+        check_writable(place)
     with Journal(folder / JOURNAL, planned) as journal:
         _carry_out(planned, journal, engine, workers or os.cpu_count() or 1)
         outcomes = list(journal.outcomes.values())
@@ -163,7 +165,7 @@ def campaign(
     if json is not None and is_printed(json):
         put_bytes(json, [as_json(report)])
     elif json is not None:
-        _put(Path(json), as_json(report))
+        put_whole(Path(json), as_json(report))
     if not is_printed(json):
         _tell(report, folder)
     raise Exit(0 if report.passed == report.runs else 1)
@@ -202,32 +204,11 @@ def _carry_out(planned: PlanFile, journal: Journal, engine: str, workers: int) -
 def _write(
     planned: PlanFile, report: Report, outcomes: list[Outcome], folder: Path, html: Path | None
 ) -> None:
-    _put(folder / REPORT, as_json(report))
-    _put(folder / TABLE, as_csv(planned.plan, outcomes).encode())
+    put_whole(folder / REPORT, as_json(report))
+    put_whole(folder / TABLE, as_csv(planned.plan, outcomes).encode())
     text = page(planned, report, outcomes, origin(planned.plan.cell))
     for file in filter(None, (folder / PAGE, html)):
-        _put(file, text.encode())
-
-
-def _put(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all; a pipe or a terminal as it is."""
-    from understudy.config.outside_files import FilesFolder, anything
-
-    place = path.resolve()
-    if place.is_file() or (place.parent.is_dir() and not place.exists()):
-        FilesFolder(place.parent).write(place.name, content, anything)
-    else:
-        put_bytes(path, [content])
-
-
-def _check_writable(place: str | Path | None) -> None:
-    """A file that cannot be written is found before the runs, not after them."""
-    if not place or is_printed(str(place)):
-        return
-    try:
-        open(place, "ab").close()
-    except OSError as problem:
-        raise ConfigError(f"cannot be written: {problem.strerror}", file=str(place)) from None
+        put_whole(file, text.encode())
 
 
 def _tell(report: Report, folder: Path) -> None:

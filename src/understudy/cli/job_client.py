@@ -66,14 +66,6 @@ def check_places(out: Path | None, html: Path | None = None) -> None:
         )
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Writes a file whole or not at all."""
-    from understudy.config.outside_files import FilesFolder, anything
-
-    place = path.resolve()
-    FilesFolder(place.parent).write(place.name, text.encode(), anything)
-
-
 def show_rows(rows: Mapping[str, str | list[str]]) -> None:
     """Prints a table of names and texts; a list is a text of several lines."""
     table = Table(show_header=False)

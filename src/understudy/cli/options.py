@@ -217,6 +217,27 @@ def put_bytes(place: str | Path, parts: Iterable[bytes]) -> None:
         raise ConfigError(f"cannot be written: {problem.strerror}", file=str(place)) from None
 
 
+def put_whole(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all; a pipe or a terminal as it is."""
+    from understudy.config.outside_files import FilesFolder, anything
+
+    place = path.resolve()
+    if place.is_file() or (place.parent.is_dir() and not place.exists()):
+        FilesFolder(place.parent).write(place.name, content, anything)
+    else:
+        put_bytes(path, [content])
+
+
+def check_writable(place: str | Path | None) -> None:
+    """Raises a ConfigError for a file that cannot be written: before long work, not after it."""
+    if not place or is_printed(str(place)):
+        return
+    try:
+        open(place, "ab").close()
+    except OSError as problem:
+        raise ConfigError(f"cannot be written: {problem.strerror}", file=str(place)) from None
+
+
 def json_lines(place: str | None) -> TextIO | None:
     """Where JSON lines go that come one by one; None without `--json`."""
     if place is None or is_printed(place):

@@ -13,6 +13,7 @@ from understudy.cli.options import (
     HtmlOption,
     JsonOption,
     cell_option,
+    check_writable,
     is_quiet,
     origin,
     put_json,
@@ -42,12 +43,16 @@ def reach(
 ) -> None:
     """Compute where an arm can bring its tool, or check the poses of a program."""
     from understudy.app.reach import reach_maps
+    from understudy.offline.robot import chosen_robot
 
     if out is not None and out.suffix not in ENDINGS:
         raise ConfigError(
             "unknown file type for a reach map", value=str(out), allowed=" ".join(ENDINGS)
         )
     config = load_config(cell)
+    chosen_robot(config, robot, with_body=True)
+    for file in (out, html):
+        check_writable(file)
     compile_for_program(config, "reach")
     if program is not None:
         _poses(program, config, robot, json)

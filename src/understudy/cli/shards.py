@@ -86,7 +86,7 @@ def _processors() -> int:
 
 class ShardProcesses:
     """`ChildProcesses`: the shards from the second one on. ``spec``: of the first one; ``is_up``:
-    called with endpoint, words and address; ``ended``: called when one has ended by itself."""
+    called with endpoint, words and address."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Robot descriptions and meshes on disk: URDF, xacro, and names as ROS writes them.
 
 A mesh in a URDF is named ``package://PACKAGE/path``, ``file:///path`` or by a path beside the URDF.
-`urdf_text` replaces such names by paths from the folder of the cell file, so that the rooms below
+`read_urdf` replaces such names by paths from the folder of the cell file, so that the rooms below
 read every file by one kind of name. A name that leads to no file stays as it is, and reading it
 later reports where it was looked for.
 

@@ -107,7 +107,7 @@ class SavedPlan(Struct, forbid_unknown_fields=True):
 
 
 class SavedStream(Struct, forbid_unknown_fields=True):
-    """A `MotionStream` in a snapshot: what is planned, and where planning goes on."""
+    """A `Stream` in a snapshot: what is planned, and where planning goes on."""
 
     plan: dict[str, Any]
     next: tuple[Index, Figure, Figure, Figure]

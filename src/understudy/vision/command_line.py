@@ -16,8 +16,15 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import numpy as np
 from msgspec import structs
 
-from understudy.cli.job_client import check_places, fail, show_rows, write_whole
-from understudy.cli.options import JsonOption, cell_option, json_beside_text, put_json, robot_option
+from understudy.cli.job_client import check_places, fail, show_rows
+from understudy.cli.options import (
+    JsonOption,
+    cell_option,
+    json_beside_text,
+    put_json,
+    put_whole,
+    robot_option,
+)
 from understudy.cli.parameters import Option
 from understudy.config import load_config
 from understudy.config.files import read_text
@@ -197,7 +204,7 @@ def camera(
     if isinstance(result, Refused):
         fail(f"{address}: {result.reason}")
     if out is not None and before is not None:
-        write_whole(out, with_intrinsics(before, result.lens))
+        put_whole(out, with_intrinsics(before, result.lens).encode())
     _show_lens(result, json)
 
 

@@ -20,7 +20,6 @@ from understudy.cli.job_client import (
     refuse_real,
     show_rows,
     warn_if_time_stands,
-    write_whole,
 )
 from understudy.cli.options import (
     HtmlOption,
@@ -31,6 +30,7 @@ from understudy.cli.options import (
     is_quiet,
     origin,
     put_json,
+    put_whole,
     robot_option,
 )
 from understudy.cli.parameters import Exit, Group, Option
@@ -198,7 +198,7 @@ def _watched(ready: Ready, robot: str, status: dict[str, Any]) -> dict[str, Any]
 
 def _write(found: Calibrated, out: Path | None, html: Path | None) -> None:
     if out is not None and found.text:
-        write_whole(out, found.text)
+        put_whole(out, found.text.encode())
     if html is not None:
         from understudy.jobs.hand_eye.report import report as page
 
@@ -210,7 +210,7 @@ def _write(found: Calibrated, out: Path | None, html: Path | None) -> None:
             pictures=found.pictures,
             origin=origin(found.cell),
         )
-        write_whole(html, shown)
+        put_whole(html, shown.encode())
 
 
 def _show(found: Calibrated, json: str | None) -> None:

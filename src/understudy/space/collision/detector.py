@@ -353,7 +353,7 @@ class CollisionDetector:
 
     @property
     def foot_contact(self) -> CollisionResult:
-        """ShapeContact of the foot, which never moves, with an object."""
+        """The contact of the foot, which never moves, with an object."""
         return self._built_now().foot
 
     @property
@@ -370,7 +370,7 @@ class CollisionDetector:
         return tuple(dict.fromkeys(name for name, mesh in meshes if mesh.has_openings))
 
     def contact_between(self, q: ArrayLike, i: int, j: int) -> CollisionResult:
-        """ShapeContact of shapes i and j of the world in configuration q, if they touch."""
+        """The contact of shapes i and j of the world in configuration q, if they touch."""
         built = self._built_now()
         pose(built.packed.world, _floats(q), built.packed.at)
         touched = self._touch(built, i, j)

@@ -97,7 +97,7 @@ class FollowFailure:
 
 @dataclass(frozen=True, slots=True)
 class NearSingularity:
-    """Smallest distance of a path from a singular pose of one kind; see singular.distances."""
+    """Smallest distance of a path from a singular pose of one kind; see `distances`."""
 
     kind: str
     index: int

@@ -216,7 +216,7 @@ class Table:
         self.last_way = np.zeros(count)
         """m/s forward when the robot drove last: below 0, it drove backwards."""
         self.steering, self.next_steering = np.zeros(count), np.zeros(count)
-        """See `foresight`."""
+        """See `tick.foresee`."""
         self.changes, self.seen = (np.zeros(count, dtype=np.int8) for _ in range(2))
         """Bits of `tick.update_statuses`."""
         self.sent, self.beats = (np.zeros(count, dtype=np.int64) for _ in range(2))
