@@ -1,6 +1,7 @@
 """A plan: cut, joined, saved, sampled before its begin and after its end."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from tests.motion.programs import Program, programs
 
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits, empty_path
-from understudy.motion.plan import Plan, empty_law
+from understudy.motion.plan import Plan, empty_law, motions_at
 from understudy.motion.stream import planned
 from understudy.motion.warm import warm
 
@@ -93,3 +94,5 @@ def test_a_plan_without_motion_is_at_its_target() -> None:
 
 def test_warming_up_needs_no_arm() -> None:
     warm()
+    kernel: Any = motions_at
+    assert kernel.signatures, "it is compiled, or loaded from the cache"

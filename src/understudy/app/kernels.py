@@ -143,16 +143,12 @@ def stages() -> dict[str, Stage]:
 
 def _own_stage(module: Any) -> Stage:
     room = module.__name__.removeprefix("understudy.")
-    return Stage((room,), partial(_own_probe, module), partial(_own, module))
+    return Stage((room,), lambda: (module.kernel_probe(),), partial(_own, module))
 
 
 def _own(module: Any) -> "Callable[[list[Chain]], None]":
     compile_kernels = module.warm_kernels()
     return lambda arms: compile_kernels()
-
-
-def _own_probe(module: Any) -> tuple[Any, ...]:
-    return (module.kernel_probe(),)
 
 
 def needed(config: "CellConfig") -> tuple[str, ...]:

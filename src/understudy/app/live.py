@@ -122,7 +122,8 @@ class Live:
         # Then the epoch stays: in lock-step, as the cell file says, or as written for a replay.
         is_dated = isinstance(options.rate, str) or "epoch" in config.sections or options.note
         self._run = run
-        self._cell = _built(config, options, run)
+        build = build_cell if options.answers_inside else build_live_cell
+        self._cell = build(config, run)
         self._cell.clock_state.set_rate(options.rate)
         self._cell.interruptible = True
         callers = self._callers(options)
@@ -508,11 +509,6 @@ class Live:
         """The lock of a door that listens on this address."""
         check_reachable(endpoint, host, self._token, set_by=TOKEN_KEYS)
         return Lock(self._keys(), required=required or not is_loopback(host))
-
-
-def _built(config: CellConfig, options: Options, run: Run) -> Cell:
-    build = build_cell if options.answers_inside else build_live_cell
-    return build(config, run)
 
 
 def replay_facts(cell: str, config: CellConfig, this_run: Run) -> dict[str, str]:

@@ -321,7 +321,7 @@ class Exploring:
         if acting:
             yield 12.0, lambda: self._draw_part_act(acting)
         if self.faces:
-            yield 8.0, self._draw_words
+            yield 8.0, lambda: self._draw_words(self._draw.choice(list(self.faces)))
             yield 1.0, self._draw_reconnect
         programs = [robot for robot, each in self.config.robots.items() if each.program is not None]
         if programs:
@@ -363,14 +363,11 @@ class Exploring:
     def _draw_reconnect(self) -> tuple[str, Do]:
         endpoint = self._draw.choice(list(self.faces))
         deaf, away = self._draw.choice((0.0, 1.0, 3.0)), self._draw.choice((0.0, 0.2, 3.0))
-        words, say = self._draw_words_of(endpoint)
+        words, say = self._draw_words(endpoint)
         words = f"{words}, then deaf for {deaf:g} s, away for {away:g} s"
         return words, lambda run: run.reconnect(endpoint, say, deaf, away)
 
-    def _draw_words(self) -> tuple[str, Do]:
-        return self._draw_words_of(self._draw.choice(list(self.faces)))
-
-    def _draw_words_of(self, endpoint: str) -> tuple[str, Do]:
+    def _draw_words(self, endpoint: str) -> tuple[str, Do]:
         """Up to five requests at once; some as a broken client sends them."""
         draw = self._draw
         robot = draw.choice(self._robots_of(endpoint))

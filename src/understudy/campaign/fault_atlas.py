@@ -129,15 +129,10 @@ def planned_trials(config: CellConfig, faults: Collection[str] = ()) -> list[Pla
         *_of_components(config, cell),
         *(each for endpoint in cell.faces for each in _of_endpoint(config, endpoint)),
     ]
-    found += _of_wires(config)
-    return [each for each in found if not faults or each.fault in faults]
-
-
-def _of_wires(config: CellConfig) -> Iterator[Planned]:
-    for endpoint, faults in wire_faults(config).items():
+    for endpoint, of_wire in wire_faults(config).items():
         rows = live_rows(import_module(type(config.endpoints()[endpoint]).__module__))
-        for name, fault in faults.items():
-            yield Planned(name, endpoint, fault, None, live=rows.get(name))
+        found += [Planned(n, endpoint, f, None, live=rows.get(n)) for n, f in of_wire.items()]
+    return [each for each in found if not faults or each.fault in faults]
 
 
 def _of_components(config: CellConfig, cell: Cell) -> Iterator[Planned]:

@@ -278,9 +278,11 @@ def page(
     """The HTML text."""
     by_points = zip(report.points, by_point(planned.plan, outcomes), strict=True)
     low, high = report.between
+    left = report.planned - report.runs
+    rest = f"{left:,} runs are still to do. " if left else ""
     body = [
         f"<p>{report.passed:,} of {report.runs:,} runs passed: <b>{report.pass_rate:.2%}</b> "
-        f"(95 %: {low:.2%} … {high:.2%}). {_rest(report)}Digest <code>{report.digest}</code>. "
+        f"(95 %: {low:.2%} … {high:.2%}). {rest}Digest <code>{report.digest}</code>. "
         f"{report.robot_hours_per_core_day:,.0f} robot-hours for each core and day.</p>",
         _points(report.points),
         _smallest_failures(report),
@@ -289,11 +291,6 @@ def page(
     ]
     title = f"Campaign of {report.cell}"
     return html_page(title, body, origin=origin, style=STYLE + OWN_STYLE)
-
-
-def _rest(report: Report) -> str:
-    left = report.planned - report.runs
-    return f"{left:,} runs are still to do. " if left else ""
 
 
 def named(point: PointReport) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from rich.console import Console
-from rich.table import Table
 
 from understudy.cli.options import (
     HtmlOption,
@@ -18,6 +17,7 @@ from understudy.cli.options import (
     origin,
     put_bytes,
     put_json,
+    put_rows,
 )
 from understudy.cli.parameters import Exit, Option
 from understudy.cli.warm import compile_for_cell
@@ -58,14 +58,7 @@ def faults(
         (name, ", ".join(acts_on), each.how, numbers(each.figures), each.doc)
         for name, (each, acts_on) in declared_faults().items()
     ]
-    if put_json(json, [dict(zip(columns, row, strict=True)) for row in rows]):
-        return
-    table = Table()
-    for number, column in enumerate(columns):
-        table.add_column(column, no_wrap=number == 0, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)
+    put_rows(json, columns, rows)
 
 
 def _try_all(

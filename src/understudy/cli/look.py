@@ -5,7 +5,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,10 +13,9 @@ from typing import Annotated
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from understudy import __version__
-from understudy.cli.options import JsonOption, is_quiet, put_json
+from understudy.cli.options import JsonOption, folding_table, is_quiet, put_json, put_rows
 from understudy.cli.parameters import Argument
 from understudy.config import Hmi, Wire, load_config, shipped_cells
 from understudy.config.files import shipped_robots
@@ -44,7 +43,7 @@ def cells(json: JsonOption = None) -> None:
     """The shipped cells."""
     configs = ((name, load_config(name)) for name in shipped_cells())
     rows = [(name, ", ".join(each.robots), each.head.description) for name, each in configs]
-    _show(json, ("cell", "robots", "what it is"), rows)
+    put_rows(json, ("cell", "robots", "what it is"), rows)
 
 
 def robots(json: JsonOption = None) -> None:
@@ -59,7 +58,7 @@ def robots(json: JsonOption = None) -> None:
         ranges = ", ".join(f"{low:g}…{high:g}" for low, high in bounds)
         speeds = ", ".join(f"{speed:g}" for speed in arm.velocity / arm.units)
         rows.append((name, " ".join(arm.names), ranges, speeds))
-    _show(json, ("robot", "axes", "range (deg, mm)", "fastest (deg/s, mm/s)"), rows)
+    put_rows(json, ("robot", "axes", "range (deg, mm)", "fastest (deg/s, mm/s)"), rows)
 
 
 def faces(
@@ -70,10 +69,12 @@ def faces(
 ) -> None:
     """The wire dialects, or what one of them emulates and how that was verified."""
     if name:
-        _show(json, OPERATION_COLUMNS, [tuple(row) for row in _operations(name)])
+        put_rows(json, OPERATION_COLUMNS, [tuple(row) for row in _operations(name)])
         return
     docs = ((name, module_of("faces", name).__doc__ or "") for name in kinds("faces"))
-    _show(json, ("face", "what it speaks"), [(name, doc.partition("\n")[0]) for name, doc in docs])
+    put_rows(
+        json, ("face", "what it speaks"), [(name, doc.partition("\n")[0]) for name, doc in docs]
+    )
 
 
 def _operations(face: str) -> Iterator[Operation]:
@@ -95,7 +96,7 @@ def doctor(json: JsonOption = None) -> None:
         json, [dict(zip(("ok", "what", "state", "cure"), row, strict=True)) for row in found]
     ):
         return
-    table, cures = _table("", "what", "state"), dict[str, str]()
+    table, cures = folding_table("", "what", "state"), dict[str, str]()
     for ok, what, state, cure in found:
         if ok and is_quiet():
             continue
@@ -163,7 +164,7 @@ def _browser() -> tuple[bool, str, str, str]:
 
 
 def _ports() -> Iterator[tuple[bool, str, str, str]]:
-    """The ports of the default cell; a port in use by another running cell is named as such."""
+    """The ports of the default cell, and whether they are free."""
     head = (config := load_config("default")).head
     page: dict[str, Wire | Hmi] = {"hmi": head.hmi} if head.hmi else {}
     wires: dict[str, Wire | Hmi] = {
@@ -208,20 +209,3 @@ def _is_free(host: str, port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def _show(json: str | None, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """The rows as a table, or as JSON: a list of objects with the columns as keys."""
-    if put_json(json, [dict(zip(columns, row, strict=True)) for row in rows]):
-        return
-    table = _table(*columns)
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)
-
-
-def _table(*columns: str) -> Table:
-    table = Table()
-    for number, column in enumerate(columns):
-        table.add_column(column, no_wrap=number == 0, overflow="fold")
-    return table

@@ -15,12 +15,15 @@ from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from understudy import __version__
 from understudy.cli.parameters import Argument, MistakeError, Option, Parameter
 from understudy.errors import ConfigError
 from understudy.html_page import Origin
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 # ── what a shell completes ──────────────────────────────────────────────────────────────────────
 
@@ -194,6 +197,28 @@ def put_json(place: str | None, document: Any) -> bool:
     if place is not None:
         put_bytes(place, [json.dumps(document).encode()])
     return is_printed(place)
+
+
+def put_rows(place: str | None, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Prints rows as a table; as JSON they are objects with the columns as keys."""
+    if put_json(place, [dict(zip(columns, row, strict=True)) for row in rows]):
+        return
+    from rich.console import Console
+
+    table = folding_table(*columns)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def folding_table(*columns: str) -> "Table":
+    """A table whose columns, but the first one, are folded where the terminal is narrow."""
+    from rich.table import Table
+
+    table = Table()
+    for number, column in enumerate(columns):
+        table.add_column(column, no_wrap=number == 0, overflow="fold")
+    return table
 
 
 def put_bytes(place: str | Path, parts: Iterable[bytes]) -> None:
