@@ -1,9 +1,13 @@
 """Validation and cycle time of programs on a cell: behind the command line, the page and Python."""
 
+import os
 import os.path
 import re
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
@@ -44,6 +48,10 @@ FILE_NAME = re.compile(r"^[^;(]*\.[A-Za-z]+$")
 MOST_CLEARANCE_MM = 1000.0
 FEWEST_UNREADABLE = 10
 """Syntax errors from which a file may be no program at all."""
+LONG = 2000
+"""Lines of a program from which motions are planned by a thread of their own."""
+AT_ONCE = 4
+"""Events that this thread plans while as many are judged."""
 PROGRESS_LINES = 200
 """Lines between two calls of the progress callback."""
 LONGEST_FOR_HINTS = 200_000
@@ -60,7 +68,8 @@ class Cancelled(Exception):  # noqa: N818 (a user's decision, not an error)
 class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of a validation; `scenario` is the path of a file with rules, `held` of a file with
     the parts that the robot carries (`objects` as in an environment file, from the flange).
-    `strict`: every warning is a violation."""
+    `strict`: every warning is a violation. `workers`: threads for a long program; 0: one for each
+    core. Their number changes nothing in a report."""
 
     robot: str = ""
     dialect: str = ""
@@ -71,6 +80,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_violations: int | None = None
     mode_of_operation: str = ""
     strict: bool = False
+    workers: int = 0
 
     def __post_init__(self) -> None:
         clearance, most = self.clearance_mm, self.max_violations
@@ -79,6 +89,10 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             raise ConfigError("out of range", key="clearance_mm", value=clearance, allowed=allowed)
         if most is not None and most < 1:
             raise ConfigError("out of range", key="max_violations", value=most, allowed="1 or more")
+        if self.workers < 0:
+            raise ConfigError(
+                "out of range", key="workers", value=self.workers, allowed="0 or more"
+            )
 
     def judging(self) -> JudgeOptions:
         clearance = None if self.clearance_mm is None else self.clearance_mm * MM
@@ -127,15 +141,25 @@ def validate_text(
     started = perf_counter()
     config = load_config(cell) if isinstance(cell, str) else cell
     subject, events = _prepare(text, config, options, program)
-    judge = Judge(subject, options.judging())
-    for event in _with_progress(events, _line_count(text), progress):
-        judge.add(event)
-    report = replace(judge.report(), wall_s=perf_counter() - started)
+    threads, lines = options.workers or processors(), _line_count(text)
+    with (
+        _planned_ahead(events, threads > 1 and lines >= LONG) as planned,
+        closing(Judge(subject, options.judging(), threads)) as judge,
+    ):
+        for event in _with_progress(planned, lines, progress):
+            judge.add(event)
+        report = replace(judge.report(), wall_s=perf_counter() - started)
     robot, program_text = config.robots[report.robot], _as_text(text)
     body = offline_robot(config, report.robot).has_body
     notes = hints(report, program_text, robot.kind, has_body=body) if program_text else []
     report = replace(report, notes=(*notes, *report.notes))
     return _unreadable(report) if _is_unreadable(report) else report
+
+
+def processors() -> int:
+    """The number of cores that this process may use."""
+    able = getattr(os, "sched_getaffinity", None)
+    return len(able(0)) if able else os.cpu_count() or 1
 
 
 def _as_text(program: str | bytes) -> str:
@@ -389,6 +413,23 @@ def _in_scenario_file(problem: ConfigError, scenario: str) -> ConfigError:
         allowed=problem.allowed,
         nearest=problem.nearest,
     )
+
+
+@contextmanager
+def _planned_ahead(events: Iterator[Event], in_a_thread: bool) -> Iterator[Iterator[Event]]:
+    """The same events; a thread plans the next ones while some are judged."""
+    if not in_a_thread:
+        yield events
+        return
+    with ThreadPoolExecutor(1, "plan") as thread:
+
+        def ahead() -> Iterator[Event]:
+            following = thread.submit(list, islice(events, AT_ONCE))
+            while known := following.result():
+                following = thread.submit(list, islice(events, AT_ONCE))
+                yield from known
+
+        yield ahead()
 
 
 def _with_progress(

@@ -77,6 +77,10 @@ Timing = Annotated[
         help="several robots: clear in every timing within ± SECONDS that their handshakes allow",
     ),
 ]
+Workers = Annotated[
+    int | None,
+    Option(min=1, max=1024, help="threads for a long program; default: one for each core"),
+]
 MaxViolations = Annotated[int | None, Option(min=1, help="report at most N violations")]
 
 
@@ -95,6 +99,7 @@ def validate(
     with_stops: WithStops = False,
     strict: Strict = False,
     max_violations: MaxViolations = None,
+    workers: Workers = None,
     mode_of_operation: Annotated[str, Option(help="mode of operation, e.g. WELDING")] = "",
     job: JobName = "",
     cycles: Cycles = 0,
@@ -117,6 +122,7 @@ def validate(
         max_violations=max_violations,
         mode_of_operation=mode_of_operation,
         strict=strict,
+        workers=workers or 0,
     )
     several = chosen_programs(programs or (), cell, job)
     chosen = None if several else chosen_job(programs or (), cell, job)

@@ -39,7 +39,7 @@ from understudy.motion.tool_path import (
     rates_on,
     turn_between,
 )
-from understudy.space.compiled import borrowed, compiled
+from understudy.space.compiled import borrowed, compiled, inlined
 from understudy.space.kinematics.chain import (
     FOOT_AND_FLANGE,
     Chain,
@@ -422,7 +422,7 @@ class Knot(NamedTuple):
     swaps: Ints
 
 
-@compiled
+@inlined
 def knot_at(q: Floats, arm: TracedArm, knot: Knot) -> bool:
     """Fills a knot at joint values (1×6), as `flange_frames` and `slopes_at` compute them; False
     near a singular pose."""
@@ -452,7 +452,7 @@ class Room(NamedTuple):
     scratch: Floats
 
 
-@compiled
+@inlined
 def trace_piece(  # kernel
     knot: Knot,
     target: Floats,

@@ -1,8 +1,10 @@
 """The certified collision sweep of a program: one verdict per line, contacts put into words."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct, structs
@@ -21,7 +23,13 @@ from understudy.offline.validate.report import (
 )
 from understudy.simulation.collision.watch import PathPlace, beginning_at
 from understudy.space.collision.pair_store import Pair
-from understudy.space.collision.sweep import ContactSpot, LineResult, Verdict
+from understudy.space.collision.sweep import (
+    ContactSpot,
+    LineResult,
+    Sweeper,
+    SweptLines,
+    Verdict,
+)
 from understudy.space.model.environment import Environment
 from understudy.units import MM
 
@@ -136,13 +144,84 @@ class ProvenLines(NamedTuple):
     seen: Floats
 
 
+ALONE = 2
+"""Batches of pieces that are swept by the calling thread: a short program needs no others."""
+AHEAD = 8
+"""Most batches that are swept, or being swept, while their verdicts wait."""
+
+
+class Swept(NamedTuple):
+    """A path that was swept, and what was found."""
+
+    path: Path
+    when: When
+    found: SweptLines
+
+
+class SweepQueue:
+    """Sweeps paths in their order, on several threads if there are many.
+
+    Paths are handed in and results are taken at the same moments whatever the number of threads is,
+    so that it changes nothing in a report.
+    """
+
+    def __init__(self, threads: int, clearance: float) -> None:
+        self._threads, self._clearance = threads, clearance
+        self._put = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._waiting: deque[Callable[[], Swept]] = deque()
+        self._idle: list[Sweeper] = []
+        """Twins of the sweeper that no thread uses now."""
+
+    def put(self, sweeper: Sweeper, path: Path, when: When) -> None:
+        """Hands in a path; all of them are taken before another sweeper comes."""
+        self._put += 1
+        if self._threads == 1 or self._put <= ALONE:
+            done = self._swept(sweeper, path, when)
+            self._waiting.append(lambda: done)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads, "sweep")
+        self._waiting.append(self._pool.submit(self._on_thread, sweeper, path, when).result)
+
+    def take(self, ahead: int = AHEAD) -> Iterator[Swept]:
+        """The results of all but the last ``ahead`` paths."""
+        while len(self._waiting) > ahead:
+            yield self._waiting.popleft()()
+        if not ahead:
+            self._idle.clear()
+
+    def close(self) -> None:
+        """Ends the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def _on_thread(self, sweeper: Sweeper, path: Path, when: When) -> Swept:
+        own = self._idle.pop() if self._idle else sweeper.twin()
+        swept = self._swept(own, path, when)
+        self._idle.append(own)
+        return swept
+
+    def _swept(self, sweeper: Sweeper, path: Path, when: When) -> Swept:
+        least = self._clearance
+        found = sweeper.swept(path.shape, path.length, lines=path.line, clearance=least)
+        if found.proven.all():  # only the columns wait, not the path and its plans
+            return Swept(path.rows(0, 0), _forgotten, found._replace(line=_forgotten))
+        return Swept(path, when, found)
+
+
+def _forgotten(*place: float) -> Any:
+    raise AssertionError("a proven line is asked for what touches it")
+
+
 class Clearance:
     """Collects the stretches of a program and sweeps them with the tool that was mounted."""
 
-    def __init__(self, environment: Environment, options: JudgeOptions) -> None:
+    def __init__(self, environment: Environment, options: JudgeOptions, threads: int = 1) -> None:
         self.contacts = Contacts(environment)
         self._asked = options.clearance
         self._least = max(self._asked or CLEARANCE, CLEARANCE)
+        self._queue = SweepQueue(threads, self._least)
         self._batch: list[Stretch] = []
         self._pieces = 0
         self._arm: Arm | None = None
@@ -183,7 +262,13 @@ class Clearance:
         self._batch.append(stretch)
         self._pieces += stretch.last - stretch.first
         if self._pieces >= PIECES_AT_ONCE:
-            yield from self.flush()
+            self._hand_in(arm.sweeper)
+            for swept in self._queue.take():
+                yield from self._verdicts(swept)
+
+    def close(self) -> None:
+        """Ends the threads."""
+        self._queue.close()
 
     def probe(self, stretch: Stretch, arm: Arm | Machine) -> Iterator[Proof | ProvenLines]:
         """Sweeps a probing move; the touch at its end, and the retract from it, are meant."""
@@ -251,6 +336,12 @@ class Clearance:
 
     def flush(self) -> Iterator[Proof | ProvenLines]:
         """Sweeps the stretches that are collected."""
+        if self._arm is not None and self._arm.sweeper is not None:
+            self._hand_in(self._arm.sweeper)
+        for swept in self._queue.take(0):
+            yield from self._verdicts(swept)
+
+    def _hand_in(self, sweeper: Sweeper) -> None:
         batch, self._batch, self._pieces = self._batch, [], 0
         if not batch:
             return
@@ -260,7 +351,7 @@ class Clearance:
             k = int(np.searchsorted(first, piece, side="right")) - 1
             return batch[k].time_at(piece - int(first[k]), s)
 
-        yield from self._swept(joined([stretch.path for stretch in batch]), when)
+        self._queue.put(sweeper, joined([stretch.path for stretch in batch]), when)
 
     def _swept(self, path: Path, when: When) -> Iterator[Proof | ProvenLines]:
         if self._arm is None or self._arm.sweeper is None:
@@ -272,6 +363,10 @@ class Clearance:
             clearance=self._least,
             ignoring=self._ignoring,
         )
+        yield from self._verdicts(Swept(path, when, found))
+
+    def _verdicts(self, swept: Swept) -> Iterator[Proof | ProvenLines]:
+        path, when, found = swept
         begins = 0
         for k in [*np.flatnonzero(~found.proven).tolist(), len(found.lines)]:
             if begins < k:

@@ -268,11 +268,12 @@ def _feed_excess(found: Finding) -> tuple[float, ...]:
 class Judge:
     """Takes the events of a walk in order and collects findings, proofs and times."""
 
-    def __init__(self, subject: Subject, options: JudgeOptions) -> None:
+    def __init__(self, subject: Subject, options: JudgeOptions, threads: int = 1) -> None:
+        """``threads``: for the sweeps of a long program; `close` ends them."""
         self._subject = subject
         self._options = options
         self._ledger = Ledger()
-        self._clearance = Clearance(subject.environment, options)
+        self._clearance = Clearance(subject.environment, options, threads)
         most = max(options.most_violations or 0, MOST_FINDINGS)
         self._found, self._warnings = Findings(most), Findings(most)
         self._slight = self._found if options.strict else self._warnings
@@ -314,6 +315,10 @@ class Judge:
             message = f"line {event.line}: {event.message}"
             findings = self._slight if event.slight else self._found
             findings.add(Finding(event.line, event.kind, message, event.time_s))
+
+    def close(self) -> None:
+        """Ends the threads."""
+        self._clearance.close()
 
     def _read(self, line: ProgramLine) -> None:
         self._stand_at_start(line.number)

@@ -26,6 +26,7 @@ between their bodies. The skin of a shape does not count as a lever: only its co
 
 import math
 from collections.abc import Callable, Collection
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -1167,6 +1168,13 @@ class Sweeper:
         self._caps = furthest(chain, self._world.solids, self._world.moving) - skins[:, None]
         self._caps[:, chain.slides != 0.0] = 1.0
         self._certificates = _certificates(self._world, self._caps, _pairs(self._world))
+
+    def twin(self) -> "Sweeper":
+        """Another sweeper of the same world, for another thread; it does not follow changes."""
+        other = copy(self)
+        other._scratch, other._at = scratch(), placement(self._world)
+        other._certificates = _certificates(self._world, self._caps, _pairs(self._world))
+        return other
 
     def sweep(
         self,
