@@ -89,12 +89,13 @@ class StandIn:
 
     def address(self, endpoint: str = "") -> tuple[str, int]:
         """Host and port of an endpoint; of the cell's only face if none is named."""
+        from understudy.wire.interface import host_and_port
+
         faces = [name for name in self.endpoints if name != "control"]
         name = endpoint or faces[0]
         if name not in self.endpoints or (not endpoint and len(faces) != 1):
             raise ValueError(f"endpoint {endpoint!r}; there are: {', '.join(self.endpoints)}")
-        host, _, port = self.endpoints[name].rpartition("://")[2].rpartition(":")
-        return host.strip("[]"), int(port)
+        return host_and_port(self.endpoints[name])
 
     @property
     def host(self) -> str:

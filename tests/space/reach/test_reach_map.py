@@ -153,6 +153,7 @@ def test_nothing_reachable(g60: Chain) -> None:
     found = ReachabilityAnalyzer(g60).generate_map(100.0, (9.0, 0.0, 0.0), extent=0.1)
     assert np.isnan(found.workspace_min).all()
     assert svg(found).count('class="cell"') == 0
+    assert "reachable in mm: nothing." in html(found, "far away")
 
 
 def test_a_cell_is_drawn_where_the_axes_say(g60: Chain) -> None:

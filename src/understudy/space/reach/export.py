@@ -52,18 +52,16 @@ def arrays(
 
 def html(found: ReachabilityMap, title: str, origin: Origin = UNKNOWN) -> str:
     """One self-contained page with three views of the map, with axes in mm and a colour scale."""
-    low, high = found.workspace_min / MM, found.workspace_max / MM
-    spans = ", ".join(
-        f"{axis} {a:.0f}…{b:.0f}" for axis, a, b in zip("xyz", low, high, strict=True)
-    )
+    count = len(found.reachable_points)
+    corners = zip("xyz", found.workspace_min / MM, found.workspace_max / MM, strict=True)
+    spans = ", ".join(f"{axis} {a:.0f}…{b:.0f}" for axis, a, b in corners) if count else "nothing"
     views = "".join(
         f"<figure>{svg(found, along)}<figcaption>seen along {'xyz'[along]}</figcaption></figure>"
         for along in (1, 0, 2)
     )
-    share = len(found.reachable_points) / len(found.points)
     body = (
-        f"<p>{len(found.reachable_points)} of {len(found.points)} points "
-        f"({share:.0%}) every {found.resolution / MM:g} mm; reachable in mm: {spans}. "
+        f"<p>{count} of {len(found.points)} points ({count / len(found.points):.0%}) every "
+        f"{found.resolution / MM:g} mm; reachable in mm: {spans}. "
         f"A cell has the colour of the largest number of tool directions, of {found.tried} that "
         f"were tried, that can be reached on the line of sight.</p>{scale(found.tried)}"
         f'<div class="figures">{views}</div>'
