@@ -189,13 +189,16 @@ def inlined(function: F) -> F:
     return cast(F, _stamped(numba.njit(**OPTIONS, inline="always")(function)))
 
 
-def direct(kernel: Callable[..., R], *arguments: Any) -> Callable[[], R]:
+def direct(
+    kernel: Callable[..., R], *arguments: Any, later: tuple[Any, ...] = ()
+) -> Callable[..., R]:
     """A call of a kernel with these arguments, without numba's look at their types: it takes a
-    third of the time. The kernel is called once, so that its code is there.
+    third of the time. ``later``: examples of the last arguments, numbers that are given at each
+    call. The machine code is loaded or compiled here.
     """
-    kernel(*arguments)
     code: Any = kernel
-    types = tuple(map(numba.typeof, arguments))
+    types = tuple(map(numba.typeof, (*arguments, *later)))
+    code.compile(types)
     return partial(code.overloads[types].entry_point, *arguments)
 
 

@@ -19,6 +19,7 @@ from understudy.robots.mobile.wheels import (
     LARGEST_STEERING,
     STEERING_RATE,
     moved_on_arc,
+    travelled,
     wrapped,
 )
 from understudy.space.compiled import borrowed, compiled
@@ -161,4 +162,4 @@ def _move(state: Floats, before: tuple[float, float, float], seconds: float) -> 
         state[X], state[Y], state[YAW], forward, sideways, turned
     )
     state[YAW] = wrapped(yaw)
-    state[TRAVELLED] += math.hypot(forward, sideways)
+    state[TRAVELLED] += travelled(forward, sideways)

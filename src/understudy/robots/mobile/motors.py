@@ -434,18 +434,20 @@ def command_bodies(
     spans, inverse, steers, base = wheels.spans, wheels.inverse, wheels.steers, wheels.base
     turns_by_steering = wheels.turns_by_steering
     for row in rows:
-        begin, end = spans[row, 0], spans[row, 1]
-        command[row, :] = 0.0
-        for n in range(begin, end):
+        forward = sideways = turning = 0.0
+        for n in range(spans[row, 0], spans[row, 1]):
             if running[motors[n]]:
-                for column in range(3):
-                    command[row, column] += inverse[n, column] * speed[motors[n]]
+                rolling = speed[motors[n]]
+                forward += inverse[n, 0] * rolling
+                sideways += inverse[n, 1] * rolling
+                turning += inverse[n, 2] * rolling
         if turns_by_steering[row]:
-            for n in range(begin, end):
+            for n in range(spans[row, 0], spans[row, 1]):
                 if steers[n]:
                     kept = wheel_speeds[row, STEERING]
                     angle = speed[motors[n]] if running[motors[n]] else kept
-                    command[row, 2] = command[row, 0] * math.tan(angle) / base[row]
+                    turning = forward * math.tan(angle) / base[row]
+        command[row, 0], command[row, 1], command[row, 2] = forward, sideways, turning
 
 
 @compiled

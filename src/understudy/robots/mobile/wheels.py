@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.space.compiled import compiled
+from understudy.space.compiled import compiled, inlined
 
 
 @compiled
@@ -40,7 +40,10 @@ def fastest_within(
 @compiled
 def wrapped(angle: float) -> float:
     """The angle in (-π, π]."""
-    return math.pi - (math.pi - angle) % (2.0 * math.pi)
+    way = math.pi - angle
+    if not 0.0 <= way < 2.0 * math.pi:  # the remainder takes longer than all the rest
+        way %= 2.0 * math.pi
+    return math.pi - way
 
 
 def ideal_seconds(distance: float, speed: float, acceleration: float, deceleration: float) -> float:
@@ -198,49 +201,58 @@ def set_wheel_speeds(wheels: Wheels, body: Floats, speeds: Floats) -> None:
 
     A steering angle stays as it is while the robot shall stand still.
     """
-    for row in range(wheels.spans.shape[0]):
+    spans, coefficients = wheels.spans, wheels.coefficients
+    steers, base = wheels.steers, wheels.base
+    for row in range(spans.shape[0]):
         forward, sideways, turning = body[row, 0], body[row, 1], body[row, 2]
-        for n in range(wheels.spans[row, 0], wheels.spans[row, 1]):
-            if not wheels.steers[n]:
+        for n in range(spans[row, 0], spans[row, 1]):
+            if not steers[n]:
                 speeds[n] = (
-                    wheels.coefficients[n, 0] * forward
-                    + wheels.coefficients[n, 1] * sideways
-                    + wheels.coefficients[n, 2] * turning
+                    coefficients[n, 0] * forward
+                    + coefficients[n, 1] * sideways
+                    + coefficients[n, 2] * turning
                 )
             elif forward != 0.0:
-                speeds[n] = math.atan(turning * wheels.base[row] / forward)
+                speeds[n] = math.atan(turning * base[row] / forward)
 
 
 @compiled
 def body_speeds(wheels: Wheels, speeds: Floats, body: Floats) -> None:
     """Fills ``body`` with the speeds that fit the speeds (steering: angles) of the wheels best."""
-    for row in range(wheels.spans.shape[0]):
-        begin, end = wheels.spans[row, 0], wheels.spans[row, 1]
-        body[row, :] = 0.0
-        for n in range(begin, end):
-            for column in range(3):
-                body[row, column] += wheels.inverse[n, column] * speeds[n]
-        if wheels.turns_by_steering[row]:
-            for n in range(begin, end):
-                if wheels.steers[n]:
-                    body[row, TURNING] = body[row, 0] * math.tan(speeds[n]) / wheels.base[row]
+    spans, inverse, steers, base = wheels.spans, wheels.inverse, wheels.steers, wheels.base
+    turns_by_steering = wheels.turns_by_steering
+    for row in range(spans.shape[0]):
+        forward = sideways = turning = 0.0
+        for n in range(spans[row, 0], spans[row, 1]):
+            forward += inverse[n, 0] * speeds[n]
+            sideways += inverse[n, 1] * speeds[n]
+            turning += inverse[n, 2] * speeds[n]
+        if turns_by_steering[row]:
+            for n in range(spans[row, 0], spans[row, 1]):
+                if steers[n]:
+                    turning = forward * math.tan(speeds[n]) / base[row]
+        body[row, 0], body[row, 1], body[row, 2] = forward, sideways, turning
 
 
 @compiled
 def displacements(wheels: Wheels, before: Floats, after: Floats, moved: Floats) -> None:
     """Fills ``moved``: how far robots went on an arc while their wheels rolled from ``before`` to
     ``after`` (metres; steering: angles)."""
-    for row in range(wheels.spans.shape[0]):
-        begin, end = wheels.spans[row, 0], wheels.spans[row, 1]
-        moved[row, :] = 0.0
-        for n in range(begin, end):
-            for column in range(3):
-                moved[row, column] += wheels.inverse[n, column] * (after[n] - before[n])
-        if wheels.turns_by_steering[row]:
-            for n in range(begin, end):
-                if wheels.steers[n]:
+    spans, inverse, steers, base = wheels.spans, wheels.inverse, wheels.steers, wheels.base
+    turns_by_steering = wheels.turns_by_steering
+    for row in range(spans.shape[0]):
+        forward = sideways = turned = 0.0
+        for n in range(spans[row, 0], spans[row, 1]):
+            rolled = after[n] - before[n]
+            forward += inverse[n, 0] * rolled
+            sideways += inverse[n, 1] * rolled
+            turned += inverse[n, 2] * rolled
+        if turns_by_steering[row]:
+            for n in range(spans[row, 0], spans[row, 1]):
+                if steers[n]:
                     angle = (before[n] + after[n]) / 2.0
-                    moved[row, TURNING] = moved[row, 0] * math.tan(angle) / wheels.base[row]
+                    turned = forward * math.tan(angle) / base[row]
+        moved[row, 0], moved[row, 1], moved[row, 2] = forward, sideways, turned
 
 
 @compiled
@@ -269,8 +281,14 @@ def moved_on_arc(
     )
 
 
+@inlined
+def travelled(forward: float, sideways: float) -> float:
+    """The length of a way; few robots go sideways."""
+    return abs(forward) if sideways == 0.0 else math.hypot(forward, sideways)
+
+
 @compiled
 def pace(forward: float, sideways: float, turning: float, radius: float) -> float:
     """The speed by which the travel of a body is measured: that of its reference point or, if
     larger, of the farthest point of its outline as it turns around the reference point."""
-    return max(math.hypot(forward, sideways), abs(turning) * radius)
+    return max(travelled(forward, sideways), abs(turning) * radius)

@@ -24,9 +24,8 @@ def found(rows: list[dict[str, bool]], *, connected: bool = True) -> list[tuple[
         np.array([(HEALTHY | row).get(name, False) for row in rows], dtype=np.bool_)
         for name in NAMES
     ]
-    codes = [np.zeros(len(rows), dtype=np.int8) for _ in range(4)]
-    update_statuses(Conditions(*columns), connected, *codes)
-    _, stop, status, _ = codes
+    before, stop, status, changes = (np.zeros(len(rows), dtype=np.int8) for _ in range(4))
+    update_statuses(Conditions(*columns), before, stop, status, changes, connected)
     return [(STATUSES[s], STOPS[why]) for s, why in zip(status, stop, strict=True)]
 
 

@@ -9,6 +9,7 @@ happens to it. `Fleet` has all tickers, the queue to the broker, and what an ope
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -65,6 +66,7 @@ from understudy.robots.mobile.wheels import (
     move_on_arcs,
     set_wheel_speeds,
 )
+from understudy.space.compiled import direct
 from understudy.units import LATEST, NS_PER_SECOND
 
 LIMIT_SPAN = 2e-3
@@ -88,6 +90,92 @@ class SavedTicker(Struct, forbid_unknown_fields=True):
     table: dict[str, Any]
     robots: list[SavedRobot]
     inbox: list[Delivery]
+
+
+class TickKernels:
+    """The kernels that run at each tick, bound to the columns of a table. ``lost``, ``over``: what
+    `tick.find_lost` and `tick.find_over` fill."""
+
+    def __init__(self, table: Table, lost: Flags, over: Flags) -> None:
+        figures, wheels, speeds = table.figures, table.wheels, table.expected_speeds
+        command, ahead, limits = table.command, table.ahead, table.limits
+        mode, stop, until, phase = table.mode, table.stop, table.until, table.phase
+        foreseen, blocked, moved = table.foreseen, table.blocked, table.moved
+        of_tick: dict[str, Any] = {"later": (1.0,)}
+        self.update_limits = direct(
+            tick.update_limits, figures, wheels, speeds, command, ahead, limits, **of_tick
+        )
+        self.steer_to_goals = direct(
+            steer_to_goals,
+            table.drive,
+            table.expected_pose,
+            speeds,
+            table.goal,
+            limits,
+            table.settled,
+            phase,
+            table.route,
+            table.steered,
+            **of_tick,
+        )
+        self.find_lost = direct(
+            tick.find_lost,
+            mode,
+            until,
+            wheels,
+            table.drives,
+            table.set_speed,
+            table.rolling,
+            table.body_limits,
+            table.latency,
+            table.astray,
+            lost,
+            later=(1, 1.0),
+        )
+        self.find_over = direct(tick.find_over, mode, until, phase, stop, DONE, over, later=(1,))
+        self.choose_commands = direct(
+            tick.choose_commands, mode, stop, table.velocity, table.steered, wheels, limits, command
+        )
+        self.foresee = direct(
+            tick.foresee,
+            table.drive,
+            wheels,
+            speeds,
+            table.body_limits,
+            command,
+            table.steering,
+            table.next_steering,
+            foreseen,
+            **of_tick,
+        )
+        self.watched_motion = direct(
+            tick.watched_motion, wheels, foreseen, table.motion, table.last_way
+        )
+        self.hold_back = direct(
+            tick.hold_back, figures, wheels, speeds, foreseen, ahead, command, blocked, **of_tick
+        )
+        self.watch_obstacles = direct(
+            tick.watch_obstacles,
+            figures,
+            wheels,
+            table.speeds,
+            command,
+            ahead,
+            stop,
+            blocked,
+            **of_tick,
+        )
+        self.move_on_arcs = direct(move_on_arcs, moved, table.pose)
+        self.add_travel = direct(tick.add_travel, moved, table.since_correction)
+        self.update_statuses = direct(
+            tick.update_statuses,
+            table.conditions,
+            table.seen,
+            stop,
+            table.status,
+            table.changes,
+            later=(True,),
+        )
 
 
 class Ticker:
@@ -128,6 +216,10 @@ class Ticker:
         keys = [robot.key for robot in self.robots]
         self._streams = StreamMessages(table, hardware, queue, keys, self._report)
         self._note_wakes()
+
+    @cached_property
+    def _kernels(self) -> TickKernels:
+        return TickKernels(self.table, self._lost, self._over)
 
     # ── time ──
 
@@ -268,50 +360,16 @@ class Ticker:
                 late.settled,
                 seconds,
             )
-        tick.update_limits(
-            table.figures,
-            table.wheels,
-            table.expected_speeds,
-            table.command,
-            table.ahead,
-            table.limits,
-            seconds,
-        )
-        steer_to_goals(
-            table.drive,
-            table.expected_pose,
-            table.expected_speeds,
-            table.goal,
-            table.limits,
-            table.settled,
-            table.phase,
-            table.route,
-            table.steered,
-            seconds,
-        )
+        self._kernels.update_limits(seconds)
+        self._kernels.steer_to_goals(seconds)
 
     def _finish(self, now: int, seconds: float) -> None:
         """Commands that have ended, or that a drive does not follow."""
         table = self.table
-        lost = tick.find_lost(
-            table.mode,
-            table.until,
-            now,
-            table.wheels,
-            table.drives,
-            table.set_speed,
-            table.rolling,
-            table.body_limits,
-            table.latency,
-            seconds,
-            table.astray,
-            self._lost,
-        )
+        lost = self._kernels.find_lost(now, seconds)
         for row in np.flatnonzero(self._lost).tolist() if lost else ():
             self._end(row, self.robots[row].body.why_not_moving() or NOT_FOLLOWING, now)
-        over = tick.find_over(
-            table.mode, table.until, table.phase, table.stop, now, DONE, self._over
-        )
+        over = self._kernels.find_over(now)
         for row in np.flatnonzero(self._over).tolist() if over else ():
             self._end(row, None, now)
         if table.moving.any():
@@ -354,15 +412,7 @@ class Ticker:
 
     def _write(self, seconds: float) -> None:
         table, motors = self.table, self.hardware.motors
-        tick.choose_commands(
-            table.mode,
-            table.stop,
-            table.velocity,
-            table.steered,
-            table.wheels,
-            table.limits,
-            table.command,
-        )
+        self._kernels.choose_commands()
         self._foresee(seconds)
         if table.drives.size:
             speeds = table.set_speed[table.drives]
@@ -376,40 +426,17 @@ class Ticker:
     def _foresee(self, seconds: float) -> None:
         """Looks along the way of the next tick; robots whose way is not free stop."""
         table = self.table
-        self._foresee_speeds(seconds)
+        self._kernels.foresee(seconds)
         if table.lidars.size:
-            tick.watched_motion(table.wheels, table.foreseen, table.motion, table.last_way)
+            self._kernels.watched_motion()
             self.hardware.sensors.set_motion(table.lidars, table.motion[table.lidar_robot])
             self._read_lidars()
-            tick.hold_back(
-                table.figures,
-                table.wheels,
-                table.expected_speeds,
-                table.foreseen,
-                table.ahead,
-                table.command,
-                table.blocked,
-                seconds,
-            )
+            self._kernels.hold_back(seconds)
         if table.late.rows.size:
-            self._foresee_speeds(seconds)  # a robot may be held back now
+            self._kernels.foresee(seconds)  # a robot may be held back now
             may_move = (table.mode != tick.REST) & (table.stop == tick.NO_STOP)
             give_ramped(table.late.rows, table.foreseen, may_move, table.command, table.given)
         np.copyto(table.steering, table.next_steering, where=table.command[:, 0] != 0.0)
-
-    def _foresee_speeds(self, seconds: float) -> None:
-        table = self.table
-        tick.foresee(
-            table.drive,
-            table.wheels,
-            table.expected_speeds,
-            table.body_limits,
-            table.command,
-            table.steering,
-            table.next_steering,
-            table.foreseen,
-            seconds,
-        )
 
     def _read(self, now: int) -> None:
         """Motors, inputs and lidars; motors that fail or recover."""
@@ -476,35 +503,17 @@ class Ticker:
             tick.merge_inputs(table.hold_robot, held, held, table.io_hold, up)
 
     def _watch(self, seconds: float) -> None:
-        table = self.table
-        tick.watch_obstacles(
-            table.figures,
-            table.wheels,
-            table.speeds,
-            table.command,
-            table.ahead,
-            table.stop,
-            table.blocked,
-            seconds,
-        )
+        self._kernels.watch_obstacles(seconds)
 
     def _locate(self, now: int) -> None:
         """Odometry: an exact arc from the positions of the wheels; markers correct it."""
-        table = self.table
-        move_on_arcs(table.moved, table.pose)
-        tick.add_travel(table.moved, table.since_correction)
+        self._kernels.move_on_arcs()
+        self._kernels.add_travel()
         self._take_scans(now)
 
     def _update_statuses(self, now: int) -> None:
         table = self.table
-        count = tick.update_statuses(
-            table.conditions,
-            self.queue.connected,
-            table.seen,
-            table.stop,
-            table.status,
-            table.changes,
-        )
+        count = self._kernels.update_statuses(self.queue.connected)
         for row in np.flatnonzero(table.changes).tolist() if count else ():
             self.robots[row].changed(int(table.changes[row]), now)
             self._wakes[row] = self.robots[row].wake_at

@@ -32,6 +32,7 @@ from understudy.robots.mobile.wheels import (
     displacements,
     fastest_within,
     pace,
+    travelled,
 )
 from understudy.space.compiled import borrowed, compiled, inlined
 
@@ -301,7 +302,7 @@ def status_code(offline: bool, drive_down: bool, stopped: bool, function_down: b
 
 @compiled
 def update_statuses(
-    of: Conditions, connected: bool, before: Codes, stop: Codes, status: Codes, changes: Codes
+    of: Conditions, before: Codes, stop: Codes, status: Codes, changes: Codes, connected: bool
 ) -> int:
     """Fills ``stop``, ``status`` and the bits of ``changes``; returns how many robots changed.
 
@@ -394,7 +395,7 @@ def take_readings(
 
 @compiled
 def find_over(
-    mode: Codes, until: Times, phase: Codes, stop: Codes, now: int, done: int, over: Flags
+    mode: Codes, until: Times, phase: Codes, stop: Codes, done: int, over: Flags, now: int
 ) -> int:
     """Finds the robots whose command has ended: its time is over, or they are at their goal;
     returns how many there are."""
@@ -496,16 +497,16 @@ there: the delay of a robot that does not move at all seems to be endless."""
 def find_lost(
     mode: Codes,
     until: Times,
-    now: int,
     wheels: Wheels,
     motors: Rows,
     set_speed: Floats,
     rolling: Floats,
     body_limits: Floats,
     latency: Floats,
-    seconds: float,
     astray: Floats,
     lost: Flags,
+    now: int,
+    seconds: float,
 ) -> int:
     """Finds the robots that do not move as they are commanded; returns how many there are.
 
@@ -542,10 +543,10 @@ def find_lost(
 
 
 @compiled
-def add_travel(moved: Floats, travelled: Floats) -> None:
+def add_travel(moved: Floats, total: Floats) -> None:
     """Adds the travel of a tick."""
     for row in range(moved.shape[0]):
-        travelled[row] += math.hypot(moved[row, 0], moved[row, 1])
+        total[row] += travelled(moved[row, 0], moved[row, 1])
 
 
 # ── the way of the next tick ────────────────────────────────────────────────────────────────────
