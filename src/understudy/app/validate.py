@@ -10,11 +10,10 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, structs
 
-from understudy.app.build import build_cell
 from understudy.app.self_pairs import keep_pairs_on_disk
 from understudy.config import CellConfig, load_config
 from understudy.config.files import read_program, read_text
@@ -22,7 +21,6 @@ from understudy.config.include import read_environment, read_rules
 from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import PlainLines, ProgramLine
 from understudy.offline.cycle_time import CycleTime, cycle_time_of
-from understudy.offline.fit.cell_file import with_values
 from understudy.offline.robot import (
     NO_RULES,
     Arm,
@@ -32,7 +30,6 @@ from understudy.offline.robot import (
     offline_robot,
 )
 from understudy.offline.validate.hints import hints
-from understudy.offline.validate.html_report import Figures, figure
 from understudy.offline.validate.judge import Judge, judge_events
 from understudy.offline.validate.report import JudgeOptions, Report
 from understudy.offline.walk import Event, walk
@@ -40,6 +37,9 @@ from understudy.offline.waypoints import Waypoint, follow
 from understudy.registry import module_of, modules
 from understudy.simulation.scenario import Config as Rules
 from understudy.units import MM
+
+if TYPE_CHECKING:
+    from understudy.offline.validate.html_report import Figures
 
 Progress = Callable[[int, int], bool]
 """Called with the number of finished lines and of all lines; returns False to cancel."""
@@ -253,8 +253,9 @@ def subject_of(program: str, config: CellConfig, robot: str) -> Subject:
     return replace(subject, notes=(*subject.notes, *_others(config, robot)))
 
 
-def figures_of(config: CellConfig) -> Figures:
+def figures_of(config: CellConfig) -> "Figures":
     """The bodies of the robots of a cell, for the page of a report."""
+    from understudy.offline.validate.html_report import figure
 
     def found(robot: str, tool: int) -> dict[str, Any] | None:
         arm = subject_of("", config, robot).arm(tool)
@@ -326,6 +327,8 @@ def _slowest_and_fastest(
     intervals = {k: each for k, each in fit.intervals.items() if k.startswith(own)} if fit else {}
     if not intervals:
         return None
+    from understudy.offline.fit.cell_file import with_values
+
     slow, fast = {}, {}
     for key, each in intervals.items():
         at_low = seconds_of(with_values(config, {key: each.low}))
@@ -395,6 +398,8 @@ def rules_for(config: CellConfig, scenario: str) -> Rules:
         return Rules()
     rules = read_rules(read_text(Path(scenario)), scenario)
     try:
+        from understudy.app.build import build_cell
+
         build_cell(config.with_rules(rules))
     except ConfigError as problem:
         raise _in_scenario_file(problem, scenario) from None

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 from understudy import __version__
 from understudy.cli.parameters import Argument, MistakeError, Option, Parameter
 from understudy.errors import ConfigError
-from understudy.html_page import Origin
+
+if TYPE_CHECKING:
+    from understudy.html_page import Origin
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -295,8 +297,10 @@ def discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def origin(cell: str) -> Origin:
+def origin(cell: str) -> "Origin":
     """The cell, command, date and version at the top of a report."""
+    from understudy.html_page import Origin
+
     date = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     return Origin(cell, command_line(), date, __version__)
 

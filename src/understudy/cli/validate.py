@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
-from rich.table import Table
 
 from understudy import __version__
 from understudy.cli.options import (
@@ -35,6 +33,8 @@ from understudy.errors import ConfigError, unknown
 from understudy.registry import module_of, present_name
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from understudy.app.validate import OfflineJob, Options
     from understudy.app.validate import Progress as OnProgress
     from understudy.app.validate_several import RobotProgram
@@ -110,7 +110,6 @@ def validate(
 ) -> None:
     """Check programs, or a whole job: reach, limits, speed, torque, collisions."""
     from understudy.app.validate import Options
-    from understudy.app.validate_several import timing_of, validate_together
 
     options = Options(
         robot=robot,
@@ -127,17 +126,24 @@ def validate(
     several = chosen_programs(programs or (), cell, job)
     chosen = None if several else chosen_job(programs or (), cell, job)
     config = several[0] if several else chosen[0] if chosen else load_config(cell)
-    timing_s = timing_of(timing)
-    if timing_s is not None and not several:
-        raise ConfigError(
-            "--timing is of several robots in one proof", value=timing, allowed="ROBOT=PROGRAM …"
-        )
+    timing_s = None
+    if timing:
+        from understudy.app.validate_several import timing_of
+
+        timing_s = timing_of(timing)
+        if not several:
+            allowed = "ROBOT=PROGRAM …"
+            raise ConfigError(
+                "--timing is of several robots in one proof", value=timing, allowed=allowed
+            )
     if log_file is not None and (several or chosen):
         allowed = "no ROBOT=PROGRAM" if several else "a program, not a job"
         raise ConfigError("--log writes the run of one program", allowed=allowed)
     compile_for_program(config)
     gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs
     if several:
+        from understudy.app.validate_several import validate_together
+
         reports = validate_together(several[1], config, options=options, timing_s=timing_s)
     elif chosen:
         reports = [chosen[1].validate_job(config, options, cycles)]
@@ -197,12 +203,13 @@ def chosen_programs(
 ) -> "tuple[CellConfig, list[RobotProgram]] | None":
     """The cell and the programs of several robots; None if one program or a job is meant."""
     from understudy.app.validate import offline_jobs
-    from understudy.app.validate_several import assigned_programs, own_programs
 
     if len(programs) == 1 and programs[0].suffix.lower() in CELL_FILES:
         cell, programs = str(programs[0]), []
     if job or not (not programs or any("=" in str(each) for each in programs)):
         return None
+    from understudy.app.validate_several import assigned_programs, own_programs
+
     config = load_config(cell)
     if programs:
         found = assigned_programs(programs, config)
@@ -244,6 +251,8 @@ def progress_bar(program: Path, lines: int) -> Iterator["OnProgress | None"]:
     if is_quiet() or not console.is_terminal or lines < LONG:
         yield None
         return
+    from rich.progress import Progress
+
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task(program.name, total=lines)
 
@@ -266,20 +275,22 @@ def _write(
     sarif: Path | None,
     html: Path | None,
 ) -> None:
-    from understudy.app.validate import figures_of
-    from understudy.offline.json_stream import indented, indented_list
-    from understudy.offline.validate import ci
-    from understudy.offline.validate.html_report import page
-
+    if junit is not None or sarif is not None:
+        from understudy.offline.validate import ci
     if junit is not None:
         put_bytes(junit, (part.encode() for part in ci.junit(reports)))
     if sarif is not None:
         put_bytes(sarif, ci.sarif(reports, __version__))
     if html is not None:
+        from understudy.app.validate import figures_of
+        from understudy.offline.validate.html_report import page
+
         made = origin(config.name)
         text = page(reports, config.surroundings(), figures_of(config), made)
         put_bytes(html, [text.encode()])
     if json is not None:  # the last one, as it may be printed
+        from understudy.offline.json_stream import indented, indented_list
+
         documents = [report.listed_document() for report in reports]
         put_bytes(json, indented(documents[0]) if len(documents) == 1 else indented_list(documents))
 
@@ -336,8 +347,10 @@ def _show_findings(
         console.print(f"  {label}{len(found) - shown} more: -v shows all, --json has them too")
 
 
-def _line_table(report: "Report") -> Table:
+def _line_table(report: "Report") -> "Table":
     """Time and clearance of every line."""
+    from rich.table import Table
+
     table = Table()
     for column in ("line", "from s", "proven mm", "seen mm"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -451,6 +464,8 @@ def _on_cell(
 
 
 def _show(program: Path, result: "CycleTime") -> None:
+    from rich.table import Table
+
     console = Console()
     console.print(_breakdown(program, result))
     if result.job:
@@ -474,7 +489,9 @@ def _show(program: Path, result: "CycleTime") -> None:
         console.print(f"line {wait.line} waits for an input: up to {wait.timeout_s:g} s more")
 
 
-def _job_table(given: "JobTable") -> Table:
+def _job_table(given: "JobTable") -> "Table":
+    from rich.table import Table
+
     table = Table(title=given.title, title_justify="left")
     for column in given.columns:
         figure = column.startswith(">")
@@ -485,7 +502,9 @@ def _job_table(given: "JobTable") -> Table:
     return table
 
 
-def _breakdown(program: Path, result: "CycleTime") -> Table:
+def _breakdown(program: Path, result: "CycleTime") -> "Table":
+    from rich.table import Table
+
     table = Table(title=f"{program.name}: {result.blocks} blocks", title_justify="left")
     table.add_column("", no_wrap=True)
     table.add_column("seconds", justify="right", no_wrap=True)

@@ -9,17 +9,19 @@ a file that is read again, as YAML 1.1 or 1.2, gives the same numbers.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
-from understudy.sight.calibrator import CalibrationResult
 from understudy.sight.lens import Coefficients, Focus, Lens, Middle, Mount, five_coefficients
 from understudy.space.transform import Array, Rows, from_rows_mm, rows_mm
 from understudy.units import DEG, MM
+
+if TYPE_CHECKING:
+    from understudy.sight.calibrator import CalibrationResult
 
 LARGEST_SKEW = 1e-2
 """Deviation from a rotation that rounding of the file may explain; it is removed."""
@@ -97,7 +99,7 @@ class Calibration(Struct, frozen=True, forbid_unknown_fields=True):
 # ── writing ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def calibration_of(result: CalibrationResult, date: str) -> Calibration:
+def calibration_of(result: "CalibrationResult", date: str) -> Calibration:
     """The contents of the file of a calibration."""
     held_out = result.held_out
     scale = np.repeat([1.0 / MM, 1.0 / DEG], 3)

@@ -34,6 +34,7 @@ from understudy.sight.camera_place import (
     tsai_lenz,
 )
 from understudy.sight.lens import Lens, Mount
+from understudy.sight.targets import ENOUGH_POSES
 from understudy.space.transform import Array, angle_between, is_rigid
 from understudy.units import DEG, MM
 
@@ -41,7 +42,6 @@ OWN = "tsai_lenz"
 BEST = "best"
 """The one of the other methods that predicts poses best that it has not seen."""
 METHODS = (BEST, OWN, *OPENCV_METHODS)
-ENOUGH_POSES = 10
 MOST_POSES = 1000
 FOLDS = 5
 """Groups of poses that are held out one after the other."""

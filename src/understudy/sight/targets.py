@@ -7,6 +7,8 @@ from msgspec import Meta, Struct
 from understudy.errors import ConfigError
 from understudy.space.model.appearance import check_charuco, check_marker
 
+ENOUGH_POSES = 10
+"""Of a target, for a calibration."""
 Count = Annotated[int, Meta(ge=3, le=100)]
 SideMm = Annotated[float, Meta(ge=0.001, le=10_000)]
 """Of a square or a marker; OpenCV fails on sides that are 0 as 32-bit floats."""

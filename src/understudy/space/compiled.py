@@ -21,8 +21,11 @@ Tests call `kernel.py_func`, the uncompiled Python function. Every function mark
 oracle in the tests: a plain implementation that it is compared with.
 """
 
+import io
 import os
+import pickle
 import stat
+import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache, partial
@@ -31,15 +34,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 numba: Any = import_module("numba")
 caching: Any = import_module("numba.core.caching")
 codegen: Any = import_module("numba.core.codegen")
 compiler: Any = import_module("numba.core.compiler")
+entrypoints: Any = import_module("numba.core.entrypoints")
+environment: Any = import_module("numba.core.environment")
+numpy_support: Any = import_module("numba.np.numpy_support")
 _nrt: Any = import_module("numba.core.runtime._nrt_python")
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
+PLAIN = np.typecodes["AllInteger"] + np.typecodes["AllFloat"] + "?"
 OPTIONS: dict[str, Any] = {
     "nogil": True,
     "fastmath": False,
@@ -51,7 +59,18 @@ OPTIONS: dict[str, Any] = {
 # ── where machine code is kept ──────────────────────────────────────────────────────────────────
 
 
-BesideSource: Any = caching.InTreeCacheLocator
+@cache
+def _try_folder(path: str) -> None:
+    """Raises OSError if the folder cannot be written."""
+    Path(path).mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=path).close()
+
+
+class BesideSource(caching.InTreeCacheLocator):  # type: ignore[misc]
+    """The folder beside the source file; it is tried once, not for each kernel in it."""
+
+    def ensure_cache_path(self) -> None:
+        _try_folder(self.get_cache_path())
 
 
 class ReadOnlyLocator(BesideSource):  # type: ignore[misc]
@@ -109,6 +128,33 @@ class SavedLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
         return self._shared_module
 
 
+class SavedData(pickle.Unpickler):
+    """Reads what is saved of a kernel, without the modules of numba that its functions are from.
+
+    Each function in it has an environment: the constants that its machine code reads, and the
+    globals of its module, which only code that was not compiled reads.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name)
+        return _environment if found is environment._rebuild_env else found
+
+
+def _environment(module: str, constants: list[Any], name: str) -> Any:
+    if module in sys.modules or environment.lookup_environment(name) is not None:
+        return environment._rebuild_env(module, constants, name)
+    made = environment.Environment({"__name__": module})
+    made.consts[:] = constants
+    made.env_name = name
+    environment.Environment._memo[name] = made
+    return made
+
+
+class SavedFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
+    def _load_data(self, name: str) -> Any:
+        return SavedData(io.BytesIO(Path(self._data_path(name)).read_bytes())).load()
+
+
 @cache
 def _add_runtime_symbols() -> None:
     """Tells LLVM the addresses of numba's functions for references, which machine code calls."""
@@ -153,14 +199,21 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
 
     _impl_class = KernelFiles
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file.__class__ = SavedFiles
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Loads machine code without what only the compiler needs: the libraries that it knows and
         the helpers that it compiles. They are there at the first kernel that is not in the cache.
         """
         _add_runtime_symbols()
-        return self._load_overload(sig, target_context)
+        if (loaded := self._load_overload(sig, target_context)) is None:
+            entrypoints.init_all()
+        return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        _try_folder.cache_clear()
         try:
             super().save_overload(sig, data)
         except OSError:
@@ -171,6 +224,18 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         """The folder, if it is neither beside the source file nor chosen by the user."""
         expected = (BesideSource, ReadOnlyLocator, caching.UserProvidedCacheLocator)
         return "" if type(self._impl.locator) in expected else str(Path(self.cache_path).parent)
+
+
+_type_in_numba: Any = numba.extending.typeof_impl.dispatch(np.ndarray)
+
+
+@numba.extending.typeof_impl.register(np.ndarray)
+def _type_of_array(array: NDArray[Any], context: Any) -> Any:
+    """numba asks whether the array is a masked one, and with that imports masked arrays."""
+    if type(array) is not np.ndarray or array.dtype.char not in PLAIN:
+        return _type_in_numba(array, context)
+    kind, layout = numpy_support.from_dtype(array.dtype), numpy_support.map_layout(array)
+    return numba.types.Array(kind, array.ndim, layout, readonly=not array.flags.writeable)
 
 
 # ── decorators ──────────────────────────────────────────────────────────────────────────────────
@@ -213,6 +278,7 @@ def _stamped(kernel: Any) -> Any:
     the index, so that an index that names deleted classes is skipped and raises nothing.
     """
     kernel._cache = KernelCache(kernel.py_func)
+    kernel._compilation_chain_init_hook = _nothing  # see `KernelCache.load_overload`
     _compile_once(kernel)
     known = kernel.py_func.__globals__.values()
     stamps = {stamp for each in known if (stamp := getattr(each, "cache_stamp", None)) is not None}
@@ -221,6 +287,10 @@ def _stamped(kernel: Any) -> Any:
     kernel.cache_stamp = index._source_stamp = index._version = sha256(parts.encode()).hexdigest()
     KERNELS.add(kernel.py_func)
     return kernel
+
+
+def _nothing() -> None:
+    return None
 
 
 def _compile_once(kernel: Any) -> None:

@@ -43,7 +43,7 @@ from understudy.jobs.hand_eye import HAND_EYE
 from understudy.jobs.hand_eye.config import MOST_POSES, HandEyeConfig
 from understudy.jobs.headless import chosen_robot, run_job
 from understudy.registry import modules
-from understudy.sight.calibrator import ENOUGH_POSES
+from understudy.sight.targets import ENOUGH_POSES
 
 calibrate = Group(
     help="Calibrate a camera: its place on the robot or in the cell, and its intrinsics.",

@@ -1,16 +1,18 @@
 """Section `hand_eye`: the calibration of the camera as a job of the robot."""
 
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
 
-from understudy.sight.bundle import Noise
-from understudy.sight.calibrator import CORNER_NOISE, ENOUGH_POSES, USUAL_ROBOT
-from understudy.sight.targets import CalibrationTarget
+from understudy.sight.targets import ENOUGH_POSES, CalibrationTarget
 from understudy.space.pose import Position
 from understudy.space.transform import Array
 from understudy.units import DEG, MM
+
+if TYPE_CHECKING:
+    from understudy.sight.bundle import Noise
 
 Method = Literal["best", "tsai_lenz", "tsai", "park", "horaud", "andreff", "daniilidis"]
 MOST_POSES = 100
@@ -40,16 +42,18 @@ class HandEyeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     latency_s: Annotated[float, Meta(ge=0, le=60)] = 0.05
     timeout_ms: Annotated[float, Meta(gt=0, le=600_000)] = 5000.0
 
-    def noise(self) -> Noise | None:
+    def noise(self) -> "Noise | None":
         """Noise of corners and robot, by axis; None: not given."""
         if self.robot_error_mm is None and self.robot_error_deg is None:
             return None
+        from understudy.sight.calibrator import USUAL_ROBOT
+
         per_axis, shift, turn = 3.0**-0.5, USUAL_ROBOT.shift, USUAL_ROBOT.turn
         if self.robot_error_mm is not None:
             shift = self.robot_error_mm * MM * per_axis
         if self.robot_error_deg is not None:
             turn = self.robot_error_deg * DEG * per_axis
-        return Noise(CORNER_NOISE, shift, turn)
+        return replace(USUAL_ROBOT, shift=shift, turn=turn)
 
     def target_outline(self) -> Array:
         """The corners of the target's paper in its own frame, (4, 3)."""

@@ -46,7 +46,6 @@ from understudy.ports.operation import Target
 from understudy.sight.calibration_file import calibration_of, calibration_text
 from understudy.sight.calibration_poses import Sighting, calibration_flanges
 from understudy.sight.calibrator import (
-    ENOUGH_POSES,
     CalibrationResult,
     HandEyeCalibrator,
     coverage,
@@ -54,6 +53,7 @@ from understudy.sight.calibrator import (
     validated,
 )
 from understudy.sight.lens import CameraModel, Lens
+from understudy.sight.targets import ENOUGH_POSES
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, from_rows_mm, inverse, matrix, pose, rows_mm
 from understudy.units import MM, ms_to_ns, nanoseconds

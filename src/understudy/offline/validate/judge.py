@@ -352,7 +352,7 @@ class Judge:
         return Finding(event.line, event.kind, message, time_s=np.nan, code=code)
 
     def _run(self, run: PlannedMotion, arm: Arm | Machine) -> None:
-        moving = np.unique(run.plan.path.line)
+        moving = _distinct(run.plan.path.line)
         self._verdicts.moving(moving)
         if arm.sweeper is None or not arm.has_shapes:
             self._verdicts.unsure(moving)
@@ -503,6 +503,12 @@ class Judge:
         )
 
 
+def _distinct(numbers: Ints) -> Ints:
+    """The numbers in order, each once. `np.unique` would import masked arrays."""
+    ordered = np.sort(numbers)
+    return ordered[np.diff(ordered, prepend=ordered[:1] - 1) > 0]
+
+
 def _touched_by(found: Finding) -> Thing:
     return thing(found.kind, found.contact.objects) if found.contact else ()
 
@@ -587,7 +593,7 @@ def feed_findings(stretch: Stretch, arm: Arm | Machine) -> FeedFindings:
         twist = paces**3 * np.abs(6.0 * path.shape[:, 3]) / arm.limits.jerk
     over = np.flatnonzero(np.maximum.reduce([speed, turn, twist]).max(axis=1) > ROUNDING)
     need = _Need(stretch, path, speed, turn, twist, arm)
-    for line in np.unique(path.line[over]).tolist():
+    for line in _distinct(path.line[over]).tolist():
         first, last = np.searchsorted(path.line, [line, line + 1])
         pieces = np.arange(first, last)
         near = _nearness(path, pieces, arm)
@@ -770,7 +776,7 @@ def overload_findings(
     torques = arm.dynamics.torques(motion)
     share = arm.dynamics.shares(torques)
     over = share.max(axis=1) > 1.0
-    for line in np.unique(lines[over]).tolist():
+    for line in _distinct(lines[over]).tolist():
         rows = np.flatnonzero(over & (lines == line))
         row = int(rows[np.argmax(share[rows].max(axis=1))])
         joint = int(np.argmax(share[row]))
@@ -803,7 +809,7 @@ def overrun_findings(
     lower, upper = arm.range
     over = np.maximum(lower - stop, stop - upper)
     worst = over.max(axis=1)
-    for line in np.unique(lines[worst > TOO_FAR]).tolist():
+    for line in _distinct(lines[worst > TOO_FAR]).tolist():
         rows = np.flatnonzero(lines == line)
         row = int(rows[np.argmax(worst[rows])])
         joint = int(np.argmax(over[row]))

@@ -29,7 +29,7 @@ from understudy.hmi.pages.program import jog
 from understudy.hmi.scene.scene import SCRIPT, scene, view_buttons
 from understudy.jobs.hand_eye.config import MOST_POSES, USUAL_FILE, Method
 from understudy.ports.hmi import FILE_EXISTS
-from understudy.sight.calibrator import ENOUGH_POSES
+from understudy.sight.targets import ENOUGH_POSES
 
 STEPS = ("place", "capture", "compute", "validate")
 PUSHED = (
