@@ -5,6 +5,7 @@ import re
 import socket
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 from tests.browsers import TIMEOUT_SECONDS, RunningCell, Screen
@@ -82,6 +83,14 @@ def test_the_policy_allows_no_inline_script_and_a_new_nonce_for_each_answer(
 def test_a_script_that_a_value_brings_gets_no_nonce() -> None:
     assert with_nonces("<script>a</script>{{ v }}").count("nonce=") == 1
     assert with_nonces("{{ v }}") == "{{ v }}"
+
+
+def test_the_page_has_something_to_show_before_its_scripts_are_there(cell: RunningCell) -> None:
+    with urlopen(f"{cell.url}/log", timeout=TIMEOUT_SECONDS) as answer:
+        page = answer.read().decode()
+    shown = page.split('<div id="app" >')[1].split("<script")[0]
+    assert '<div class="u-mode-word">SIMULATION</div>' in shown
+    assert "E-STOP" not in shown  # it would not work yet
 
 
 # ── pages ──

@@ -53,7 +53,7 @@ from understudy.hmi.access import (
 )
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import CellState
-from understudy.hmi.frame.frame import MISSING, frame
+from understudy.hmi.frame.frame import MISSING, first_paint, frame
 from understudy.hmi.link import CellLink, LinkError
 from understudy.hmi.page import STATIC, Page, head, pages_for, panels
 from understudy.hmi.rest import add_monitoring, rest
@@ -159,6 +159,7 @@ def _add_pages(app: FastAPI, link: CellLink, commands: Collection[str]) -> None:
         shown = [each for each in all_pages if not each.skill or state.any_can(each.skill)]
         browser = _browser(request, link, state)
         _set_language(ui.context.client, browser.texts)
+        request.state.first_paint = first_paint(browser, shown)
         frame(browser, shown, page)
 
     for panel in panels():
@@ -570,7 +571,8 @@ def _added(headers: list[tuple[bytes, bytes]], nonce: str) -> list[tuple[bytes, 
 
 
 class NonceLoader(BaseLoader):
-    """NiceGUI's templates, whose own script elements carry the nonce of the request.
+    """NiceGUI's templates, whose own script elements carry the nonce of the request, and whose
+    element for the page has something to show until the scripts have built the page in its place.
 
     The template is changed before values are filled in: a script element that comes from a value
     has no nonce.
@@ -581,11 +583,17 @@ class NonceLoader(BaseLoader):
 
     def get_source(self, environment: Environment, template: str) -> Any:
         source, path, is_current = self._loader.get_source(environment, template)
-        return with_nonces(source), path, is_current
+        return with_first_paint(with_nonces(source)), path, is_current
 
 
 def with_nonces(source: str) -> str:
     return re.sub(r"<script(?=[\s>])", '<script nonce="{{ request.state.nonce }}"', source)
+
+
+def with_first_paint(source: str) -> str:
+    return re.sub(
+        r'(<div id="app"[^>]*>)(?=</div>)', r"\1{{ request.state.first_paint | safe }}", source
+    )
 
 
 def _add_nonces(environment: Environment) -> None:

@@ -4,6 +4,7 @@ The frame is built once; a click on a tab replaces the page inside it.
 """
 
 from collections.abc import Iterator, Sequence
+from html import escape
 from json import dumps
 from pathlib import Path
 
@@ -73,6 +74,25 @@ def frame(browser: Browser, pages: Sequence[Page], first: Page) -> None:
     ui.on("page_change", change)
     show(first)
     browser.start_updates()
+
+
+def first_paint(browser: Browser, pages: Sequence[Page]) -> str:
+    """HTML of the frame, which the browser shows until its scripts have built the real one. Nothing
+    in it can be pressed: the emergency stop is not there before it works."""
+    texts, real = browser.texts, browser.is_real
+    mode = texts("frame.real" if real else "frame.simulation")
+    hint = texts("frame.real_hint" if real else "frame.simulation_hint")
+    titles = (escape(texts(f"{page.name}.title")) for page in pages)
+    tabs = "".join(f'<div class="u-first-tab">{title}</div>' for title in titles)
+    return (
+        f'<div class="u-first {"u-real" if real else "u-simulation"}" aria-hidden="true">'
+        f'<div class="u-band"></div><div class="u-bar"><div class="u-mode">'
+        f'<div class="u-mode-word">{escape(mode)}</div>'
+        f'<div class="u-mode-hint">{escape(hint)}</div></div>'
+        f'<div class="u-field"><div class="u-caption">{escape(texts("frame.robot"))}</div>'
+        f'<div class="u-first-robot">{escape(browser.robot)}</div></div></div>'
+        f'<div class="u-first-tabs">{tabs}</div></div>'
+    )
 
 
 def _mode(browser: Browser) -> None:
