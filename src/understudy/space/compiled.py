@@ -31,6 +31,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from hashlib import sha256
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -243,7 +244,7 @@ def _type_of_array(array: NDArray[Any], context: Any) -> Any:
 
 def compiled(function: F) -> F:
     """Compiles the function at its first call and caches the machine code on disk."""
-    return cast(F, _stamped(numba.njit(**OPTIONS)(function)))
+    return cast(F, _stamped(numba.njit(**OPTIONS)(_with_signature(function))))
 
 
 def inlined(function: F) -> F:
@@ -251,7 +252,7 @@ def inlined(function: F) -> F:
 
     For small kernels that take many arrays: passing an array costs more than their arithmetic.
     """
-    return cast(F, _stamped(numba.njit(**OPTIONS, inline="always")(function)))
+    return cast(F, _stamped(numba.njit(**OPTIONS, inline="always")(_with_signature(function))))
 
 
 def direct(
@@ -271,6 +272,12 @@ KERNELS: set[Callable[..., Any]] = set()
 """The Python functions of all kernels of the imported modules."""
 
 
+def _with_signature(function: F) -> F:
+    """Keeps the signature: numba asks for it twice, and it takes as long as the rest of a kernel."""
+    function.__signature__ = signature(function)  # type: ignore[attr-defined]
+    return function
+
+
 def _stamped(kernel: Any) -> Any:
     """Extends the cache stamp of a kernel by the stamps of all kernels it can call.
 
@@ -280,7 +287,7 @@ def _stamped(kernel: Any) -> Any:
     kernel._cache = KernelCache(kernel.py_func)
     kernel._compilation_chain_init_hook = _nothing  # see `KernelCache.load_overload`
     _compile_once(kernel)
-    known = kernel.py_func.__globals__.values()
+    known = [each for each in kernel.py_func.__globals__.values() if type(each) is type(kernel)]
     stamps = {stamp for each in known if (stamp := getattr(each, "cache_stamp", None)) is not None}
     index = kernel._cache._cache_file
     parts = repr((index._version, index._source_stamp, *sorted(stamps)))
