@@ -55,6 +55,7 @@ def main() -> int:
     try:
         return command_line(loaded=_loaded)
     finally:
+        gc.freeze()  # the interpreter would look for garbage in all that it is about to leave
         for number in ENDING:
             if signal.getsignal(number) in (_leave, signal.default_int_handler, signal.SIG_DFL):
                 signal.signal(number, _ignore_one)

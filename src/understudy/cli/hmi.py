@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 
+from understudy.cli.options import PAGE
 from understudy.config import Hmi
 from understudy.errors import ConfigError, needs
 from understudy.hmi.access import (
@@ -35,7 +36,6 @@ from understudy.wire.tcp import cannot_listen
 
 log = logging.getLogger(__name__)
 
-ENDPOINT = "hmi"
 CLOSING_SECONDS = 1.0
 REQUEST_SECONDS = 5.0
 HEAD = """HTTP/1.1 %s\r
@@ -199,7 +199,7 @@ def _listen(host: str, port: int, *, or_free: bool = False) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=128)
     except (OSError, UnicodeError) as problem:
         if not or_free or getattr(problem, "errno", None) != errno.EADDRINUSE:
-            raise cannot_listen(ENDPOINT, host, port, problem) from None
+            raise cannot_listen(PAGE, host, port, problem) from None
     except OverflowError:
         raise ConfigError("hmi.port", value=port, allowed="0 to 65535") from None
     listener = _listen(host, 0)

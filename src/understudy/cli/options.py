@@ -22,10 +22,12 @@ from understudy.cli.parameters import Argument, MistakeError, Option, Parameter
 from understudy.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from understudy.html_page import Origin
 
-if TYPE_CHECKING:
-    from rich.table import Table
+PAGE = "hmi"
+"""The endpoint of the page."""
 
 # ── what a shell completes ──────────────────────────────────────────────────────────────────────
 

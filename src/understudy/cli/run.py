@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import sys
-import webbrowser
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from dataclasses import dataclass
@@ -16,17 +15,17 @@ from functools import cache, partial
 from json import dumps
 from pathlib import Path
 from threading import Thread
-from typing import Annotated, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TextIO
 
 from understudy.agenda import Rate, parse_rate
 from understudy.app.build import with_options
 from understudy.app.live import Live, Options, files_folder, replay_facts, run_of
 from understudy.app.ready_file import ReadyFile, registry_file
-from understudy.cli import hmi as page_process
 from understudy.cli.door_options import log_kind, open_doors
 from understudy.cli.end_signals import EndOnSignals
 from understudy.cli.job_options import job_options, takes_job_options
 from understudy.cli.options import (
+    PAGE,
     JsonOption,
     cell_argument,
     is_quiet,
@@ -53,6 +52,9 @@ from understudy.wire.chat import ChatWriter, write_facts
 from understudy.wire.connection import Event
 from understudy.wire.interface import Wire
 from understudy.wire.terminal_link import link_path
+
+if TYPE_CHECKING:
+    from understudy.cli.hmi import PageProcess
 
 log = logging.getLogger(__name__)
 
@@ -284,7 +286,7 @@ def run_on_page(
         rate=pace,
         run=run or run_of(config, pace),
         ephemeral=True,
-        ports={} if page_port is None else {page_process.ENDPOINT: page_port},
+        ports={} if page_port is None else {PAGE: page_port},
         hmi=_with_page(page, config, False),
         files=files,
         note=note or _notes(None),
@@ -391,7 +393,7 @@ async def _live(
         fleet = ShardProcesses(shards, live, is_up) if shards else None
         others = [*child_processes(live, is_up), *([fleet] if fleet else [])]
         starting += [endpoint for each in others for endpoint in each.endpoints()]
-        starting += [page_process.ENDPOINT] if page else []
+        starting += [PAGE] if page else []
         for each in others:
             ends.push_async_callback(each.stop)
         if chat:
@@ -400,7 +402,7 @@ async def _live(
             ends.callback(file.remove)
         for place in written:
             place.write(config.name, live.rate, live.endpoints, starting)
-        _show(config, live.endpoints)
+        await asyncio.to_thread(_show, config, dict(live.endpoints))  # clients are served
         if page:
             page_is_up = partial(_page_is_up, live, written, starting, page, open_page=open_page)
             page.start(live.endpoints, page_is_up, live.with_password)
@@ -485,7 +487,7 @@ async def _prepare_motion(live: Live) -> None:
     gc.freeze()
 
 
-async def _compile_kernels(config: CellConfig, page: page_process.PageProcess | None) -> None:
+async def _compile_kernels(config: CellConfig, page: "PageProcess | None") -> None:
     """Compiles what the cell needs and the cache does not have, in other processes; visitors of the
     page see how far it is."""
     from understudy.app.kernels import FILL, missing, needed
@@ -521,7 +523,7 @@ async def _until(finished: asyncio.Event, work: Coroutine[Any, Any, None]) -> No
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _stop(live: Live, page: page_process.PageProcess | None) -> None:
+async def _stop(live: Live, page: "PageProcess | None") -> None:
     """Stops both at the same time: each waits for the other's sockets to close."""
     await asyncio.gather(live.stop(), *([page.stop()] if page else []))
 
@@ -530,40 +532,46 @@ def _with_page(wanted: bool | None, config: CellConfig, leaves: bool) -> bool:
     """Whether the page is started; logs what is not installed."""
     if wanted is None:
         wanted = config.head.hmi is not None and not leaves
-    if wanted and (lack := page_process.missing_extra()):
-        log.warning(lack)
-        return False
+    if wanted:
+        from understudy.cli.hmi import missing_extra
+
+        if lack := missing_extra():
+            log.warning(lack)
+            return False
     return wanted
 
 
-def _page(config: CellConfig, options: Options) -> page_process.PageProcess | None:
+def _page(config: CellConfig, options: Options) -> "PageProcess | None":
     """The page's process with its port reserved, or None."""
     if not options.hmi:
         return None
+    from understudy.cli.hmi import Keys, PageProcess
+
     own = config.head.hmi or Hmi()
-    asked = options.ports.pop(page_process.ENDPOINT, None)
-    keys = page_process.Keys(options.secret, config.head.token, real=options.real)
+    asked = options.ports.pop(PAGE, None)
+    keys = Keys(options.secret, config.head.token, real=options.real)
     if asked is not None:
-        return page_process.PageProcess(own, asked, keys)
+        return PageProcess(own, asked, keys)
     port = 0 if options.ephemeral else own.port
-    return page_process.PageProcess(own, port, keys, or_free=True)
+    return PageProcess(own, port, keys, or_free=True)
 
 
 def _page_is_up(
     live: Live,
     written: "list[Written]",
     starting: list[str],
-    page: page_process.PageProcess,
+    page: "PageProcess",
     *,
     open_page: bool,
 ) -> None:
-    place = page_process.ENDPOINT, page.address
-    _is_up(live, written, starting, *place, f"Page: {page.visit}")
+    _is_up(live, written, starting, PAGE, page.address, f"Page: {page.visit}")
     if open_page:  # some browsers are waited for until they are closed
         Thread(target=_open_page, args=(page.visit,), daemon=True).start()
 
 
 def _open_page(address: str) -> None:
+    import webbrowser
+
     if not webbrowser.open(address):
         log.warning("no browser was found here; open %s in one", address)
 

@@ -34,7 +34,7 @@ class Texts:
 
     def translated(self, section: str, sentence: str) -> str:
         """The translation of an English text of the cell; the text itself without one."""
-        return self.translations(section).get(sentence, sentence)
+        return _translations(self.language, section).get(sentence, sentence)
 
     def of_cell(self, sentence: str) -> str:
         """A sentence of the cell with its known phrases (section `refusal`) in this language; as
@@ -48,7 +48,7 @@ class Texts:
 
     def translations(self, section: str) -> dict[str, str]:
         """Text of the cell → text in this language."""
-        return {cell_text(text): text[self.language] for _, text in _section(section)}
+        return dict(_translations(self.language, section))
 
     def of(self, section: str, name: str) -> str:
         """The text of a name that the cell sent; the name itself if there is no text."""
@@ -89,6 +89,11 @@ def dictionary() -> Mapping[str, Mapping[str, str]]:
                 raise ConfigError("another page has a text of this key", file=str(file), key=key)
             found[key] = text
     return found
+
+
+@cache
+def _translations(language: str, section: str) -> Mapping[str, str]:
+    return {cell_text(text): text[language] for _, text in _section(section)}
 
 
 def _section(name: str) -> list[tuple[str, Mapping[str, str]]]:

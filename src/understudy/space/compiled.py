@@ -273,7 +273,7 @@ KERNELS: set[Callable[..., Any]] = set()
 
 
 def _with_signature(function: F) -> F:
-    """Keeps the signature: numba asks for it twice, and it takes as long as the rest of a kernel."""
+    """Keeps the signature: numba asks for it twice, which takes as long as all the rest."""
     function.__signature__ = signature(function)  # type: ignore[attr-defined]
     return function
 

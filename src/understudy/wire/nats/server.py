@@ -27,7 +27,7 @@ import msgspec
 from understudy.errors import ConfigError, NotInstalledError, needs
 from understudy.wire.child_process import ChildProcess, Process, Program
 from understudy.wire.interface import address_of, words_of
-from understudy.wire.nats import Config
+from understudy.wire.nats import Config, load_library
 from understudy.wire.tcp import cannot_listen
 
 log = logging.getLogger(__name__)
@@ -266,7 +266,9 @@ class OwnServer:
         return [self._binary, "-c", str(file)]
 
     async def _wait_until_ready(self, process: Process, folder: Path) -> None:
-        """Reads the port, when the server has written its file with it."""
+        """Reads the port, when the server has written its file with it. Meanwhile the library of
+        the client is loaded, which takes about as long."""
+        load_library()
         file = folder / f"{BINARY}_{process.pid}.ports"
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
