@@ -48,7 +48,8 @@ numpy_support: Any = import_module("numba.np.numpy_support")
 _nrt: Any = import_module("numba.core.runtime._nrt_python")
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
-PLAIN = np.typecodes["AllInteger"] + np.typecodes["AllFloat"] + "?"
+PLAIN = "?bhilqBHILQfd"
+"""Letters of numpy's types of numbers that kernels take."""
 OPTIONS: dict[str, Any] = {
     "nogil": True,
     "fastmath": False,
@@ -74,7 +75,7 @@ class BesideSource(caching.InTreeCacheLocator):  # type: ignore[misc]
         _try_folder(self.get_cache_path())
 
 
-class ReadOnlyLocator(BesideSource):  # type: ignore[misc]
+class ReadOnlyLocator(BesideSource):
     """The folder beside the source file, if it has machine code and cannot be written."""
 
     def ensure_cache_path(self) -> None:
@@ -82,7 +83,7 @@ class ReadOnlyLocator(BesideSource):  # type: ignore[misc]
             raise FileNotFoundError(self.get_cache_path())
 
 
-class TemporaryLocator(BesideSource):  # type: ignore[misc]
+class TemporaryLocator(BesideSource):
     """A folder of this user among the temporary files."""
 
     def get_cache_path(self) -> str:
@@ -227,16 +228,17 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         return "" if type(self._impl.locator) in expected else str(Path(self.cache_path).parent)
 
 
-_type_in_numba: Any = numba.extending.typeof_impl.dispatch(np.ndarray)
-
-
-@numba.extending.typeof_impl.register(np.ndarray)
 def _type_of_array(array: NDArray[Any], context: Any) -> Any:
     """numba asks whether the array is a masked one, and with that imports masked arrays."""
-    if type(array) is not np.ndarray or array.dtype.char not in PLAIN:
+    kind = array.dtype
+    if type(array) is not np.ndarray or kind.char not in PLAIN or not kind.isnative:
         return _type_in_numba(array, context)
-    kind, layout = numpy_support.from_dtype(array.dtype), numpy_support.map_layout(array)
-    return numba.types.Array(kind, array.ndim, layout, readonly=not array.flags.writeable)
+    element, layout = numpy_support.from_dtype(kind), numpy_support.map_layout(array)
+    return numba.types.Array(element, array.ndim, layout, readonly=not array.flags.writeable)
+
+
+_type_in_numba: Any = numba.extending.typeof_impl.dispatch(np.ndarray)
+numba.extending.typeof_impl.register(np.ndarray)(_type_of_array)
 
 
 # ── decorators ──────────────────────────────────────────────────────────────────────────────────
