@@ -1,4 +1,5 @@
-"""After the kernels are warm, a fleet compiles nothing more."""
+"""After the kernels are warm, a fleet compiles nothing more. One robot answers late, as REAL ones
+do."""
 
 import os
 import subprocess
@@ -29,12 +30,15 @@ profile = {
     },
     "faultInjection": {"rules": [rule]},
 }
-files = [robot_file(f"r{n}", runtime__simulationProfile=profile) for n in (1, 2)]
+late = {**profile, "driveResponse": {"delayMs": 100, "positionNoiseMm": 1}}
+profiles = {"r1": profile, "r2": late}
+files = [robot_file(name, runtime__simulationProfile=each) for name, each in profiles.items()]
 layout = Layout(files)
 hardware = build_driver_graph(layout, [Surroundings()] * 2, print)
 fleet = DrivenFleet(layout, hardware)
 fleet.run(0.5)
-fleet.command("MOVE_TO_POSE", x=2, y=0, yaw=1)
+for robot in ("r1", "r2"):
+    fleet.command("MOVE_TO_POSE", robot=robot, x=2, y=0, yaw=1)
 fleet.command("EXECUTE_ACTION", motorId="act_1", targetPosition=0.05)
 fleet.run(11)
 assert "EXECUTE_ACTION:DONE" in fleet.acks(), fleet.acks()

@@ -107,9 +107,9 @@ def place_copies(
 
 def kernel_probe() -> Any:
     """A kernel that is in the cache if all kernels of mobile robots are."""
-    from understudy.robots.mobile.drive import step_drives
+    from understudy.robots.mobile.runtime.late_drives import give_ramped
 
-    return step_drives
+    return give_ramped
 
 
 def warm_kernels() -> "Callable[[], None]":

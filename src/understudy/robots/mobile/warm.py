@@ -30,16 +30,22 @@ DEVICES = [
     {"deviceId": "scanner", "type": "BARCODE_SCANNER"},
 ]
 MARKER = {"code": "M", "x": 0.0, "y": 0.0}
+PROFILES: dict[str, dict[str, Any]] = {
+    "differential": {},
+    "mecanum": {"driveModel": "mecanum"},
+    "ackermann": {"driveModel": "ackermann"},
+    "late": {"driveResponse": {"delayMs": 60, "lagMs": 40, "speedNoiseMps": 0.001}},
+}
+"""Simulation profiles of the robots by their names. REAL robots answer late, too."""
 SOLIDS = (Circle("post", 5.0, 5.0, 0.1), Polygon("wall", ((-9.0, -3.0), (9.0, -3.0))))
 
 
 def warm(see_each_other: bool = False) -> None:
     """Compiles the kernels of the hardware, the runtime and the planner; of robots that see each
     other only if asked: a cell with such robots compiles them when it is built."""
-    models = ("differential", "mecanum", "ackermann")
-    layout = Layout([_robot(model) for model in models])
-    around = [Surroundings((0.0, 2.0 * n, 0.0), SOLIDS) for n in range(len(models))]
-    hardware = MockHardware(layout, around, range(len(models)), see_each_other=see_each_other)
+    layout = Layout([_robot(name) for name in PROFILES])
+    around = [Surroundings((0.0, 2.0 * n, 0.0), SOLIDS) for n in range(len(PROFILES))]
+    hardware = MockHardware(layout, around, range(len(PROFILES)), see_each_other=see_each_other)
     planner = BuiltInPlanner(PlannerConfig(), layout, hardware, None)
     fleet = Fleet(layout, hardware, run_id="warm", epoch=Epoch(0), planner=planner)
     fleet.set_connected(True, 0)
@@ -47,19 +53,19 @@ def warm(see_each_other: bool = False) -> None:
         now = tick * 1000 * NS_PER_MS // TICK_HZ
         fleet.wake(now)
         if tick == 1:
-            for model in models:
-                _command(fleet, model, "MOVE_TO_POSE", {"x": 1.0, "y": 0.5}, now)
+            for name in PROFILES:
+                _command(fleet, name, "MOVE_TO_POSE", {"x": 1.0, "y": 0.5}, now)
         if tick == TICKS - 5:
             hardware.inject_fault(0, "drive", "SIM_FAULT")
         if tick == TICKS // 2:
-            for model in models:
-                _command(fleet, model, "STOP", {}, now)
+            for name in PROFILES:
+                _command(fleet, name, "STOP", {}, now)
                 _command(
-                    fleet, model, "EXECUTE_ACTION", {"motorId": "lift", "targetPosition": 0.1}, now
+                    fleet, name, "EXECUTE_ACTION", {"motorId": "lift", "targetPosition": 0.1}, now
                 )
     hardware.sensors.ranges(0)
     hardware.clearance(0)
-    planner.plan(models[0], Place(0.0, 0.0, 0.0), MoveToPoint(x=7.0, y=7.0), TICKS)
+    planner.plan("differential", Place(0.0, 0.0, 0.0), MoveToPoint(x=7.0, y=7.0), TICKS)
 
 
 def _command(fleet: Fleet, robot: str, name: str, parameters: dict[str, Any], now: int) -> None:
@@ -69,7 +75,7 @@ def _command(fleet: Fleet, robot: str, name: str, parameters: dict[str, Any], no
     fleet.receive(WireMessage(subject, msgspec.json.encode(message), ""), now)
 
 
-def _robot(model: str) -> RobotFile:
+def _robot(name: str) -> RobotFile:
     """A robot with everything that has a kernel."""
     driver = {"type": "MOCK"}
     motors = [
@@ -78,11 +84,11 @@ def _robot(model: str) -> RobotFile:
     ]
     lift = {"motorId": "lift", "role": "FUNCTIONAL", "functionKey": "LIFT", "driver": driver}
     document = {
-        "identity": {"robotId": model, "robotCode": model, "name": model},
+        "identity": {"robotId": name, "robotCode": name, "name": name},
         "runtime": {
             "mode": "MOCK",
             "tickHz": TICK_HZ,
-            "simulationProfile": {"driveModel": model, "world": {"barcodeMarkers": [MARKER]}},
+            "simulationProfile": {**PROFILES[name], "world": {"barcodeMarkers": [MARKER]}},
         },
         "dimensions": SIZES,
         "motors": [*motors, {**lift, "limits": LIMITS}],
