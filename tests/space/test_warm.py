@@ -12,7 +12,7 @@ COUNT = """
 from understudy.config.files import shipped_robots
 from understudy.space.collision import distance, self_pairs, solids, sweep, world
 from understudy.space.kinematics import chain as chains, follow, ik
-from understudy.space.reach import reach_map
+from understudy.space.reach import neighbours, reach_map
 from understudy.space.kinematics.chain import chain
 from understudy.space.model.urdf import read
 from understudy.space.warm import warm_collisions, warm_kinematics, warm_reach
@@ -25,6 +25,7 @@ kernels = (
     chains.flange_frames, chains.joint_frames, chains.jacobians, ik.all_branches,
     ik.limited_branches, follow.follow_branches, ik.search,
     sweep.certify_and_measure, solids.core_depth, distance.distance, reach_map.reach_points,
+    neighbours.fill,
     self_pairs.look, self_pairs.divide, world.contact_in, world.contacts,
     world.least_distance, world.pose,
 )

@@ -9,11 +9,12 @@ from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.sweep import greatest_slopes, straight, sweep
 from understudy.space.collision.two_robots import TimedRobot, prove_apart, timed_path
 from understudy.space.collision.world import arm_parts
-from understudy.space.kinematics.chain import Chain
+from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.kinematics.follow import follow
 from understudy.space.kinematics.ik import closed_form, refined, solve, solve_all
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Hull, Shape, TriangleMesh, as_object
+from understudy.space.reach.neighbours import solved_by_direction
 from understudy.space.reach.reach_map import ReachabilityAnalyzer
 from understudy.space.transform import translation
 
@@ -64,6 +65,9 @@ def warm_collisions(chain: Chain) -> None:
 
 
 def warm_reach(chain: Chain) -> None:
-    """Compiles the kernels of reach maps."""
+    """Compiles the kernels of reach maps, also those of arms without a closed form."""
     if closed_form(chain) is not None:
         ReachabilityAnalyzer(chain).generate_map(500.0, extent=0.5)
+    if chain.dof == 6:
+        frames, point = Frames(np.eye(4), np.eye(4)), np.zeros((1, 3))
+        next(solved_by_direction(chain, frames, point, np.eye(4)[None], step=1.0))

@@ -174,8 +174,8 @@ def test_the_map_agrees_with_single_poses(name: str) -> None:
 def test_configurations_are_inside_the_limits() -> None:
     model = arm("ur20")
     limited = replace(model, lower=np.full(6, -0.3), upper=np.full(6, 0.3))
-    everywhere = ReachabilityAnalyzer(model).generate_map(200.0)
-    narrow_map = ReachabilityAnalyzer(limited).generate_map(200.0)
+    everywhere = ReachabilityAnalyzer(model).generate_map(300.0, orientations=6)
+    narrow_map = ReachabilityAnalyzer(limited).generate_map(300.0, orientations=6)
     assert len(narrow_map.reachable_points) < 0.2 * len(everywhere.reachable_points)
 
 
@@ -186,7 +186,7 @@ def test_a_part_of_the_space_is_as_in_the_whole_map() -> None:
 
 
 def test_progress_is_said_at_every_tenth(capsys: pytest.CaptureFixture[str]) -> None:
-    ReachabilityAnalyzer(arm("ur20")).generate_map(300.0, progress=Progress())
+    ReachabilityAnalyzer(arm("ur20")).generate_map(300.0, orientations=6, progress=Progress())
     said = capsys.readouterr().err.splitlines()
     assert said[-1] == "reach: 100 %"
     assert 5 <= len(said) <= 10
