@@ -41,7 +41,7 @@ from understudy.space.collision.solids import (
     Solids,
     solids,
 )
-from understudy.space.collision.sweep import greatest_slopes
+from understudy.space.collision.sweep import CREEP, ENOUGH, ROUNDING, TIGHT, greatest_slopes
 from understudy.space.collision.world import (
     Placement,
     carry,
@@ -55,18 +55,11 @@ from understudy.space.compiled import borrowed, compiled
 from understudy.space.kinematics.chain import frame_row
 from understudy.space.transform import Array
 
-ROUNDING = 1e-9
-"""Rounding error of a computed distance (m)."""
-SHARE = 0.901
-"""Share of the smallest distance found that is proven, up to ENOUGH."""
-ENOUGH = 0.0225
-"""A clearance of 20 mm (SHARE of this) or more may be proven less tightly."""
-SHARE_KNOWN, SHARE_ANY = 0.901, 0.8
-"""Share of the smallest distance found that is proven beyond that."""
-CREEP = 1e-5
-"""Motion (m) of both robots in a cell below which it is not halved again."""
+SHARE_ANY = 0.8
+"""Share of the smallest distance found that is proven beyond ENOUGH for any timing; for a known one
+it is TIGHT everywhere."""
 CREEP_ANY = 5e-5
-"""The same for any timing, where places that touch lie along curves and not in single points."""
+"""CREEP for any timing, where places that touch lie along curves and not in single points."""
 SHIFT_STEP = 1e-3
 """Time (s) to which the smallest shift with a contact is found."""
 SHORTEST = 1e-5
@@ -408,7 +401,7 @@ def to_prove(wanted: float, best: float, far_share: float) -> float:
     """The clearance that every pair must keep, from the smallest distance found so far."""
     if best == math.inf:
         return wanted
-    return max(wanted, SHARE * min(best, ENOUGH), far_share * best)
+    return max(wanted, TIGHT * min(best, ENOUGH), far_share * best)
 
 
 @compiled
@@ -879,7 +872,7 @@ def prove_apart(
         a, b = _same_times(a, b) if timing.together else (a, b)
         pairs.look(a, b, timing, results)
     by_line = np.full(len(one.lines), np.inf), np.full(len(other.lines), np.inf)
-    share = SHARE_KNOWN if timing.together else SHARE_ANY
+    share = TIGHT if timing.together else SHARE_ANY
     for a, b in rooms:
         a, b = _same_times(a, b) if timing.together else (a, b)
         pairs.prove(a, b, timing, clearance, share, most_cells, results)
