@@ -61,13 +61,16 @@ def module(path: Path) -> Module:
 
 
 def _at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those that only a type checker sees."""
+    """All statements but those that only a type checker sees."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         yield node
-        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
-            waiting += ast.iter_child_nodes(node)
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                continue
+        for inside in ("body", "orelse", "handlers", "finalbody", "cases"):
+            waiting += getattr(node, inside, ())
 
 
 def none_of(found: Iterable[str]) -> None:

@@ -23,8 +23,10 @@ from understudy.errors import Refused
 from understudy.ports import RETAINED, Epoch, WireMessage
 from understudy.ports.state import load, saved
 from understudy.robots.mobile.runtime import messages as own
+from understudy.robots.mobile.vda5050 import order_state
 from understudy.robots.mobile.vda5050.face import MasterFace
 from understudy.robots.mobile.vda5050.master import Identity, MasterControl, MasterMessages
+from understudy.robots.mobile.vda5050.messages import MOST_ELEMENTS
 from understudy.robots.mobile.vda5050.versions import Version, read
 
 EPOCH = 1_767_225_600_000_000_000
@@ -442,10 +444,15 @@ def test_updates_do_not_make_an_order_longer_and_longer() -> None:
     assert len(bench.state["nodeStates"]) == 899
 
 
-def test_the_oldest_ended_actions_of_an_order_that_never_ends_are_forgotten() -> None:
+@pytest.mark.parametrize("most", [50, pytest.param(MOST_ELEMENTS, marks=pytest.mark.soak)])
+def test_the_oldest_ended_actions_of_an_order_that_never_ends_are_forgotten(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(order_state, "MOST_ELEMENTS", most)
     bench = Bench()
     bench.say("order", order([node(0, 0, 0)], []))
-    for update in range(1, 250):
+    updates = range(1, most // 5 + 10)
+    for update in updates:
         first = node(2 * update - 2, 0, 0)
         wait = [action("wait", f"a{update}-{n}", "NONE", duration=0) for n in range(5)]
         second = node(2 * update, 0, 0, actions=wait)
@@ -453,7 +460,8 @@ def test_the_oldest_ended_actions_of_an_order_that_never_ends_are_forgotten() ->
         while bench.robot.running:
             bench.finish()
     bench.tick(5)
-    assert bench.statuses().keys() == {f"a{u}-{n}" for u in range(50, 250) for n in range(5)}
+    kept = updates[-(most // 5) :]
+    assert bench.statuses().keys() == {f"a{u}-{n}" for u in kept for n in range(5)}
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.1.0", "3.0.0"])
