@@ -122,7 +122,7 @@ class Pieces:
         return self._known[texts]
 
     def add(self, texts: Sequence[bytes]) -> int:
-        """The same for texts that nobody else asks for."""
+        """The same for texts that have no other reader."""
         self._texts += texts
         return len(self._texts) - len(texts)
 
