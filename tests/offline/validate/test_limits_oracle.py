@@ -9,6 +9,7 @@ from tests.offline.validate.limits_oracle import flaws, random_case
 from understudy.app.build import build_cell
 from understudy.app.validate import validate_text
 from understudy.config import load_config
+from understudy.motion.dynamics import Dynamics
 from understudy.robots.arm.controller import ArmController
 from understudy.units import seconds
 
@@ -29,6 +30,26 @@ def test_the_oracle_agrees(seed: int, tmp_path: Path) -> None:
 def test_the_oracle_agrees_on_many_programs(tmp_path: Path) -> None:
     wrong = {seed: found for seed in range(100, 600) if (found := found_flaws(seed, tmp_path))}
     assert wrong == {}
+
+
+def test_a_bound_of_the_torques_hides_no_overload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reports are those of torques that are sampled everywhere."""
+    file, overloaded = tmp_path / "cell.yaml", 0
+    for seed in range(600, 640):
+        case, documents = random_case(np.random.default_rng(seed)), []
+        file.write_text(case.cell)
+        for sampled in (False, True):
+            with monkeypatch.context() as patch:
+                if sampled:
+                    patch.setattr(Dynamics, "may_overload", lambda arm, plan, times: True)
+                documents.append(validate_text(case.program, load_config(str(file))).document())
+        for document in documents:
+            del document["wall_s"], document["times_real_time"]
+        assert documents[0] == documents[1], seed
+        overloaded += any(found["kind"] == "torque" for found in documents[0]["violations"])
+    assert 10 < overloaded < 35
 
 
 CELL = """
