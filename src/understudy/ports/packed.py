@@ -1,6 +1,7 @@
 """Many messages in one piece of data."""
 
 from collections.abc import Iterator, Sequence
+from itertools import starmap
 from typing import overload
 
 import numpy as np
@@ -36,9 +37,7 @@ class PackedMessages(Sequence[WireMessage]):
     def __getitem__(self, place: slice) -> "PackedMessages": ...
     def __getitem__(self, place: int | slice) -> "WireMessage | PackedMessages":
         if isinstance(place, int):
-            begin, payload, end = self._bounds[place].tolist()
-            address, _, _ = self.data[begin + len(BEGIN) : payload].partition(SPACE)
-            return WireMessage(address.decode(), self.data[payload : end - len(END)])
+            return self._message(*self._bounds[place].tolist())
         bounds = self._bounds[place]
         if place.step not in (None, 1) or not len(bounds):
             raise ValueError("only messages that follow each other can be cut out")
@@ -46,7 +45,11 @@ class PackedMessages(Sequence[WireMessage]):
         return PackedMessages(self.data[first:end], bounds - first)
 
     def __iter__(self) -> Iterator[WireMessage]:
-        return map(self.__getitem__, range(len(self)))
+        return starmap(self._message, self._bounds.tolist())
+
+    def _message(self, begin: int, payload: int, end: int) -> WireMessage:
+        address, _, _ = self.data[begin + len(BEGIN) : payload].partition(SPACE)
+        return WireMessage(address.decode(), self.data[payload : end - len(END)])
 
     @property
     def largest(self) -> int:

@@ -262,8 +262,8 @@ class SendQueue:
             return None
         head = ready.popleft()
         if isinstance(head, PackedMessages):
-            ready.extendleft(reversed(head[1:] if len(head) > 1 else ()))
-            head = head[0]
+            head, *others = head
+            ready.extendleft(reversed(others))
         if len(head.payload) > room:
             ready.appendleft(head)
             return None
